@@ -140,7 +140,7 @@ func (l *Loci) countJobs(ctx context.Context) (unfinished int, parked map[memory
 	}
 	parked = map[memory.Owner]int{}
 	for _, owner := range owners {
-		jobs, err := l.engine.Jobs(ctx, owner)
+		jobs, err := l.engine.Lessons.Jobs(ctx, owner)
 		if err != nil {
 			return 0, nil, err
 		}

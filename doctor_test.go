@@ -150,7 +150,7 @@ func TestDoctorCountsTheJobsThatJobsLists(t *testing.T) {
 	}
 	listed := map[memory.JobState]int{}
 	for _, user := range []string{"ana", "ben"} {
-		jobs, err := l.engine.Jobs(ctx, userOf(user))
+		jobs, err := l.engine.Lessons.Jobs(ctx, userOf(user))
 		if err != nil {
 			t.Fatal(err)
 		}

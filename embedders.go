@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/disk"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/model/hub"
@@ -195,16 +195,16 @@ func (e *earlier) Models(ctx context.Context) ([]string, error) {
 
 // Back implements [engine.Earlier]. Where the next start goes back already, it does so no
 // more.
-func (e *earlier) Back(context.Context) (engine.Return, error) {
+func (e *earlier) Back(context.Context) (vectors.Return, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.read(); err != nil {
-		return engine.Return{}, err
+		return vectors.Return{}, err
 	}
 	if next := e.next(); next != e.config.Embedder {
-		return engine.Return{From: next, To: e.config.Embedder, Model: e.model}, e.note(func() { e.begins(e.config.Embedder) })
+		return vectors.Return{From: next, To: e.config.Embedder, Model: e.model}, e.note(func() { e.begins(e.config.Embedder) })
 	}
-	back := engine.Return{From: e.config.Embedder}
+	back := vectors.Return{From: e.config.Embedder}
 	var to usedEmbedder
 	for _, u := range e.noted.Used {
 		if u.Model != e.model {

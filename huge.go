@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
@@ -33,7 +33,7 @@ func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 	if !s.Searches() {
 		return l.index
 	}
-	l.huge = engine.NewHuge(l.index, s, engine.HugeOptions{Model: o.Model, Most: most, Log: l.log, Lacking: o.Lacking})
+	l.huge = retrieve.NewHuge(l.index, s, retrieve.HugeOptions{Model: o.Model, Most: most, Log: l.log, Lacking: o.Lacking})
 	return l.huge
 }
 

@@ -22,6 +22,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
@@ -40,7 +43,7 @@ type Loci struct {
 	config   Config
 	engine   *engine.Engine
 	index    *index.Index
-	huge     *engine.Huge // nil: the index alone searches
+	huge     *retrieve.Huge // nil: the index alone searches
 	runner   *jobs.Runner
 	vault    *vault
 	database *sqlstore.Store // nil: memory is in none
@@ -72,7 +75,7 @@ func (l *Loci) Resident() int64 { return l.index.Size() }
 // to its end. It may be called once.
 func (l *Loci) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return l.engine.Run(ctx) })
+	group.Go(func() error { return l.engine.Traces.Run(ctx) })
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.run(ctx) })
 	group.Go(func() error { return l.keys.run(ctx) })
@@ -102,31 +105,31 @@ type Message struct {
 
 // Recall returns what memory has to a user's question, best first.
 func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit, error) {
-	found, err := l.engine.Recall(ctx, engine.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: "go"})
+	found, err := l.engine.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: "go"})
 	return found.Hits, err
 }
 
 // Record keeps messages of a conversation, "" for a new one, and learns from them
 // in the background. It returns the conversation's id.
 func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
-	talk := engine.Talk{Conversation: conversation, Infer: true}
+	talk := exchange.Talk{Conversation: conversation, Infer: true}
 	for _, m := range messages {
-		talk.Messages = append(talk.Messages, engine.Said{Role: m.Role, Content: m.Content, At: m.At})
+		talk.Messages = append(talk.Messages, exchange.Said{Role: m.Role, Content: m.Content, At: m.At})
 	}
-	kept, err := l.engine.Ingest(ctx, userOf(user), talk)
+	kept, err := l.engine.Exchange.Ingest(ctx, userOf(user), talk)
 	return kept.Conversation, err
 }
 
 // Remember writes a fact down and returns it; an equal one that stands already is
 // returned instead.
 func (l *Loci) Remember(ctx context.Context, user, content string) (memory.Fact, error) {
-	f, _, err := l.engine.Remember(ctx, userOf(user), engine.Note{Content: content}, byProgram)
+	f, _, err := l.engine.Curate.Remember(ctx, userOf(user), curate.Note{Content: content}, byProgram)
 	return f, err
 }
 
 // Forget takes memories out of recall by their ids. The receipt's run undoes it.
 func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.Receipt, error) {
-	return l.engine.Forget(ctx, userOf(user), ids, "forgotten by a program", byProgram)
+	return l.engine.Curate.Forget(ctx, userOf(user), ids, "forgotten by a program", byProgram)
 }
 
 var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}

@@ -170,7 +170,7 @@ func (l *Loci) vectorsAtStart(ctx context.Context) error {
 	if l.config.Embedder == "lexical" || l.config.Users == "multi" {
 		return nil // words are enough until the first search, which sees to it
 	}
-	return l.engine.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
+	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
 }
 
 // embedTime bounds one request of documents to a remote embedder.

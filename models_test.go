@@ -235,7 +235,7 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 	if _, err := l.Remember(ctx, "default", "User is allergic to peanuts"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.engine.Back(ctx, user); !errors.Is(err, memory.NotFound) {
+	if _, _, err := l.engine.Vectors.Back(ctx, user); !errors.Is(err, memory.NotFound) {
 		t.Errorf("with one embedder: %v, want none to go back to", err)
 	}
 	stop(l)
@@ -245,7 +245,7 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 3 { // the second time takes it back
-		to, is, err := l.engine.Back(ctx, user)
+		to, is, err := l.engine.Vectors.Back(ctx, user)
 		from, into := "local:mean", "lexical"
 		if n == 1 {
 			from, into = into, from
@@ -267,7 +267,7 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 		t.Errorf("the page shows %q, from %q", shown.Value, shown.From)
 	}
 	for _, into := range []string{"local:mean", "lexical"} { // as often as one likes
-		if to, _, err := l.engine.Back(ctx, user); err != nil || to.To != into {
+		if to, _, err := l.engine.Vectors.Back(ctx, user); err != nil || to.To != into {
 			t.Errorf("back: %+v, %v; want to %s", to, err, into)
 		}
 	}
@@ -281,12 +281,12 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 	if shown := l.shownEmbedder(); l.embeddedBy() != "local:cls" || shown.From != "flag" || strings.Contains(log.String()[told:], "gone back") {
 		t.Errorf("after the setting has changed: %s, want what it says", l.embeddedBy())
 	}
-	if to, _, err := l.engine.Back(ctx, user); err != nil || to.To != "lexical" {
+	if to, _, err := l.engine.Vectors.Back(ctx, user); err != nil || to.To != "lexical" {
 		t.Errorf("back: %+v, %v; want to lexical, which was used last", to, err)
 	}
 	stop(l)
 	l = start("local:cls")
-	if to, _, err := l.engine.Back(ctx, user); err != nil || to.From != "lexical" || to.To != "local:cls" {
+	if to, _, err := l.engine.Vectors.Back(ctx, user); err != nil || to.From != "lexical" || to.To != "local:cls" {
 		t.Errorf("back again: %+v, %v; want from lexical to local:cls", to, err)
 	}
 	stop(l)
@@ -294,7 +294,7 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 	if l.embeddedBy() != "local:cls" {
 		t.Errorf("back again: %s, want local:cls", l.embeddedBy())
 	}
-	models, err := l.engine.EarlierModels(ctx)
+	models, err := l.engine.Vectors.EarlierModels(ctx)
 	if err != nil || slices.Contains(models, l.engine.Embedder.Fingerprint()) || len(models) < 2 {
 		t.Errorf("earlier models: %q, %v; want lexical and mean, and not the one in use", models, err)
 	}
@@ -333,13 +333,13 @@ func TestThereIsNoWayBackToAModelThatIsAnother(t *testing.T) {
 	if err := os.WriteFile(weights, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.engine.Back(ctx, userOf("default")); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "others") {
+	if _, _, err := l.engine.Vectors.Back(ctx, userOf("default")); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "others") {
 		t.Errorf("to other weights: %v, want it refused", err)
 	}
 	if err := os.RemoveAll(filepath.Join(folder, "m")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.engine.Back(ctx, userOf("default")); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "there is no model m") {
+	if _, _, err := l.engine.Vectors.Back(ctx, userOf("default")); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "there is no model m") {
 		t.Errorf("to a model that is gone: %v, want it refused", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
@@ -66,8 +66,8 @@ func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 			}
 			hits, err := l.Recall(ctx, "ana", c.question)
 			if c.chat {
-				var found engine.Found
-				found, err = l.engine.RecallBlock(ctx, engine.Question{Scope: memory.Scope{Owner: userOf("ana")}, Text: c.question})
+				var found retrieve.Found
+				found, err = l.engine.Exchange.RecallBlock(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf("ana")}, Text: c.question})
 				hits = found.Hits
 			}
 			var got []string

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
@@ -274,8 +275,8 @@ func (v *vault) answer(ctx context.Context, e markdown.Edit, target string, err 
 }
 
 // shown is what a file shows of a memory itself.
-func shown(c markdown.Content) engine.FileContent {
-	return engine.FileContent{
+func shown(c markdown.Content) files.FileContent {
+	return files.FileContent{
 		Fact: c.Fact, Relations: c.Relations, Turn: c.Turn, Summary: c.Summary, Profile: c.Profile, Conversation: c.Conversation, Context: c.Context,
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
@@ -199,7 +199,7 @@ func TestWhatSomebodyForgotStaysSaidByNobody(t *testing.T) {
 	l, facts, turns := taught(t)
 	path, text := l.settledFile(t, "User likes marzipan")
 	id := facts["User likes marzipan"].ID
-	if _, err := l.engine.Forget(context.Background(), userOf("default"), []string{id}, "asked", byProgram); err != nil {
+	if _, err := l.engine.Curate.Forget(context.Background(), userOf("default"), []string{id}, "asked", byProgram); err != nil {
 		t.Fatal(err)
 	}
 	l.settledFile(t, "User likes marzipan")
@@ -218,11 +218,11 @@ func TestWhatWasForgottenSinceStaysSaidByNobody(t *testing.T) {
 	ctx, owner := context.Background(), userOf("default")
 	for what, forget := range map[string]func(l *Loci, plays string) error{
 		"the other fact": func(l *Loci, plays string) error {
-			_, err := l.engine.Forget(ctx, owner, []string{plays}, "asked", byProgram)
+			_, err := l.engine.Curate.Forget(ctx, owner, []string{plays}, "asked", byProgram)
 			return err
 		},
 		"the chat": func(l *Loci, _ string) error {
-			_, err := l.engine.DeleteChat(ctx, owner, "chat", false, byProgram)
+			_, err := l.engine.Chats.DeleteChat(ctx, owner, "chat", false, byProgram)
 			return err
 		},
 	} {
@@ -282,7 +282,7 @@ func TestComingBackCanBeUndone(t *testing.T) {
 	if err != nil || len(page.Changes) != 1 {
 		t.Fatal(err)
 	}
-	if _, err := l.engine.Undo(ctx, owner, engine.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
+	if _, err := l.engine.Curate.Undo(ctx, owner, curate.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	if at, _ := l.settledFile(t, "User likes marzipan"); l.fact(t, id).Status != memory.Retired || !strings.Contains(at, "deleted") {
@@ -321,7 +321,7 @@ func TestAFileThatAPersonNamedComesBackToWhereItLay(t *testing.T) {
 			l.look(t, markdown.ScanOptions{})
 		},
 		"forgotten": func(t *testing.T, l *Loci, id, _ string) {
-			if _, err := l.engine.Forget(context.Background(), userOf("default"), []string{id}, "asked", byProgram); err != nil {
+			if _, err := l.engine.Curate.Forget(context.Background(), userOf("default"), []string{id}, "asked", byProgram); err != nil {
 				t.Fatal(err)
 			}
 		},

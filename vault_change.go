@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
@@ -29,7 +29,7 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 			edit.Was.Fact = now.Fact
 		}
 	}
-	target, err := v.engine.TakeFile(ctx, edit)
+	target, err := v.engine.Files.TakeFile(ctx, edit)
 	if err != nil {
 		return "", e, err
 	}
@@ -37,8 +37,8 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 	return target, e, err
 }
 
-func (v *vault) fileEdit(e markdown.Edit) engine.FileEdit {
-	return engine.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
+func (v *vault) fileEdit(e markdown.Edit) files.FileEdit {
+	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
 }
 
 // stillGone leaves out the deletions of files that are there by now, so that nothing is
@@ -69,14 +69,14 @@ func returns(e markdown.Edit) bool {
 // bringBack takes back, for each owner of whom files are back, what their deletion forgot: the
 // facts and what was said. Where that cannot be, each fact is restored by itself.
 func (v *vault) bringBack(ctx context.Context, edits []markdown.Edit) error {
-	files, key := map[memory.Owner][]engine.FileEdit{}, map[memory.Owner]string{}
+	files, key := map[memory.Owner][]files.FileEdit{}, map[memory.Owner]string{}
 	for _, e := range edits {
 		if returns(e) {
 			files[e.Owner], key[e.Owner] = append(files[e.Owner], v.fileEdit(e)), key[e.Owner]+e.Run()
 		}
 	}
 	for owner, files := range files {
-		came, err := v.engine.BringBack(ctx, owner, files, key[owner])
+		came, err := v.engine.Files.BringBack(ctx, owner, files, key[owner])
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -150,7 +150,7 @@ func (v *vault) forgetAll(ctx context.Context, owner memory.Owner, edits []markd
 		}
 	}
 	if len(ids) > 0 {
-		if _, err := v.engine.Forget(ctx, owner, ids, deletedTogether, byFile); err != nil {
+		if _, err := v.engine.Curate.Forget(ctx, owner, ids, deletedTogether, byFile); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
@@ -155,7 +155,7 @@ func TestRejectedByItsFile(t *testing.T) {
 	defer closed(t, l)
 	owner := userOf("default")
 	byPage, byHand := l.waiting(t, "User has a cat"), l.waiting(t, "User has a dog")
-	if _, _, err := l.engine.Judge(ctx, owner, []engine.Judgement{{ID: byPage.ID, Action: memory.ActionReject}}, "", byFile); err != nil {
+	if _, _, err := l.engine.Curate.Judge(ctx, owner, []curate.Judgement{{ID: byPage.ID, Action: memory.ActionReject}}, "", byFile); err != nil {
 		t.Fatal(err)
 	}
 	path, text := l.settledFile(t, byHand.Content)
@@ -200,7 +200,7 @@ func TestForgottenByItsStatusComesBack(t *testing.T) {
 	if err != nil || len(page.Changes) != 2 || page.Changes[0].Action != memory.ActionRetire || page.Changes[0].Author != byFile {
 		t.Fatalf("forgotten and reworded in one: %+v, %v", page.Changes, err)
 	}
-	if _, err := l.engine.Undo(ctx, userOf("default"), engine.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
+	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.fact(t, home.ID); got.Content != home.Content {
@@ -311,7 +311,7 @@ func TestConfirmedDeletionsAreOneUndo(t *testing.T) {
 	if err != nil || page.Changes[0].Author != byFile {
 		t.Fatalf("the last change is %+v, %v", page.Changes, err)
 	}
-	if _, err := l.engine.Undo(ctx, userOf("default"), engine.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
+	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range facts {
@@ -441,7 +441,7 @@ func TestStatusOfOtherThanFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	title, words := "Trains", "They go at noon."
-	if _, err := l.engine.AddContext(ctx, owner, engine.ContextEdit{Title: &title, Content: &words}, byProgram); err != nil {
+	if _, err := l.engine.Curate.AddContext(ctx, owner, curate.ContextEdit{Title: &title, Content: &words}, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	for _, words := range []string{"Which trains go to Porto?", "Europe/Lisbon", words} {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
@@ -121,9 +121,9 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 			t.Errorf("%s: a knows %d facts, b %d", what, len(is), len(other))
 		}
 	}
-	edit := func(m *machine, id string, e engine.Edit) {
+	edit := func(m *machine, id string, e curate.Edit) {
 		t.Helper()
-		_, err := m.engine.EditFact(ctx, owner, id, e, byProgram)
+		_, err := m.engine.Curate.EditFact(ctx, owner, id, e, byProgram)
 		must(err)
 	}
 	var ids []string
@@ -136,12 +136,12 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	round("what is new")
 
 	words, tags, pinned := "User likes rye bread", []string{"food"}, true
-	edit(b, ids[0], engine.Edit{Content: &words})
-	edit(b, ids[1], engine.Edit{Tags: &tags})
-	edit(a, ids[2], engine.Edit{Pinned: &pinned})
+	edit(b, ids[0], curate.Edit{Content: &words})
+	edit(b, ids[1], curate.Edit{Tags: &tags})
+	edit(a, ids[2], curate.Edit{Pinned: &pinned})
 	round("what is edited")
 
-	_, err := b.engine.Forget(ctx, owner, []string{ids[3]}, "asked", byProgram)
+	_, err := b.engine.Curate.Forget(ctx, owner, []string{ids[3]}, "asked", byProgram)
 	must(err)
 	round("what is forgotten")
 
@@ -151,23 +151,23 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 		t.Errorf("what was replaced is %s by %q at a", got.Status, got.SupersededBy)
 	}
 
-	_, err = a.engine.Restore(ctx, owner, ids[3], "", byProgram)
+	_, err = a.engine.Curate.Restore(ctx, owner, ids[3], "", byProgram)
 	must(err)
 	round("what is restored")
 
 	dog := a.named(t, "User has a dog named Rex")
-	edit(b, dog, engine.Edit{Tags: &tags})
+	edit(b, dog, curate.Edit{Tags: &tags})
 	_, err = b.engine.SetProfile(ctx, owner, "timezone", "Europe/Oslo", byProgram)
 	must(err)
 	title, content := "Trip", "We fly on Monday."
-	about, err := a.engine.AddContext(ctx, owner, engine.ContextEdit{Title: &title, Content: &content}, byProgram)
+	about, err := a.engine.Curate.AddContext(ctx, owner, curate.ContextEdit{Title: &title, Content: &content}, byProgram)
 	must(err)
 	round("what is beside facts")
 	if got := a.fact(t, dog); got.Source != memory.Extracted || got.Trust != memory.TrustUser || len(got.Tags) != 1 {
 		t.Errorf("at a, where it was learned, the dog is %s of %s, %q", got.Source, got.Trust, got.Tags)
 	}
 	content = "We fly on Tuesday."
-	_, err = b.engine.EditContext(ctx, owner, about.ID, engine.ContextEdit{Content: &content}, byProgram)
+	_, err = b.engine.Curate.EditContext(ctx, owner, about.ID, curate.ContextEdit{Content: &content}, byProgram)
 	must(err)
 	_, err = a.engine.SetProfile(ctx, owner, "timezone", "Europe/Rome", byProgram)
 	must(err)
@@ -175,7 +175,7 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	if got, err := a.engine.Context(ctx, owner, about.ID); err != nil || got.Content != content {
 		t.Errorf("at a the context says %q, %v", got.Content, err)
 	}
-	_, err = b.engine.Forget(ctx, owner, []string{dog}, "asked", byProgram)
+	_, err = b.engine.Curate.Forget(ctx, owner, []string{dog}, "asked", byProgram)
 	must(err)
 	_, err = b.engine.DropProfile(ctx, owner, "timezone", byProgram)
 	must(err)
@@ -187,7 +187,7 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 
 	open, stale := b.settledFile(t, "User likes fog")
 	words = "User likes morning fog"
-	edit(a, ids[5], engine.Edit{Content: &words})
+	edit(a, ids[5], curate.Edit{Content: &words})
 	round("what is edited while it is open")
 	put(t, open, strings.Replace(stale, "kind: fact\n", "kind: fact\ntags: [weather]\n", 1))
 	b.written()

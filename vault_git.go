@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
@@ -232,7 +232,7 @@ func changeLine(c memory.Change, all []memory.Change) string {
 	switch {
 	case c.After.Summary != nil && c.Action == memory.ActionAdd:
 		return "summed up: " + oneLine(c.After.Summary.Text)
-	case c.After.Profile != nil && engine.TellsSharing(c.After.Profile.Key):
+	case c.After.Profile != nil && share.TellsSharing(c.After.Profile.Key):
 		return oneLine(c.Reason + ": " + c.NewID)
 	case c.After.Profile != nil:
 		return "profile: " + oneLine(c.After.Profile.Key+" is "+c.After.Profile.Value)

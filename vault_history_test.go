@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
@@ -45,7 +45,7 @@ func TestASaveIsOneRun(t *testing.T) {
 			l.say(t, "I have a dog named Rex.")
 			f := l.waiting(t, "User has a dog named Rex")
 			if !c.pending {
-				if _, _, err := l.engine.Judge(ctx, owner, []engine.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", byProgram); err != nil {
+				if _, _, err := l.engine.Curate.Judge(ctx, owner, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", byProgram); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -93,7 +93,7 @@ func TestASaveIsOneRun(t *testing.T) {
 			if forgets := c.action == memory.ActionRetire; forgets != (turns > 0) {
 				t.Errorf("%d turns left recall with it", turns)
 			}
-			if _, err := l.engine.Undo(ctx, owner, engine.Undoing{Run: last.Run}, byProgram); err != nil {
+			if _, err := l.engine.Curate.Undo(ctx, owner, curate.Undoing{Run: last.Run}, byProgram); err != nil {
 				t.Fatal(err)
 			}
 			is := l.everything(t)
@@ -116,7 +116,7 @@ func TestHistorySaysWhatFilesEndedAndRestored(t *testing.T) {
 	romePath, romeText := l.settledFile(t, rome.Content)
 	tea := l.remember(t, "User drinks tea")
 	teaPath, teaText := l.settledFile(t, tea.Content)
-	if _, err := l.engine.Forget(t.Context(), userOf("default"), []string{dog.ID}, "asked", byProgram); err != nil {
+	if _, err := l.engine.Curate.Forget(t.Context(), userOf("default"), []string{dog.ID}, "asked", byProgram); err != nil {
 		t.Fatal(err)
 	}
 	gonePath, goneText := l.settledFile(t, oslo.Content)

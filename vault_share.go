@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
@@ -26,7 +26,7 @@ func (v *vault) unshare(ctx context.Context, e markdown.Edit) error {
 	if len(ended) == 0 {
 		return nil
 	}
-	if _, err := v.engine.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, byFile); err != nil {
+	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, byFile); err != nil {
 		return fmt.Errorf("end what %s shares: %w", e.Path, err)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (v *vault) share(ctx context.Context, e markdown.Edit, target string) (mark
 		return e, nil
 	}
 	for _, o := range without(e.Says.Shared, e.Was.Shared) {
-		_, err := v.engine.Share(ctx, e.Owner, id, engine.Sharing{To: o.Called()}, byFile)
+		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, byFile)
 		if err != nil && !final(err) {
 			return e, fmt.Errorf("share what %s says: %w", e.Path, err)
 		}
@@ -48,7 +48,7 @@ func (v *vault) share(ctx context.Context, e markdown.Edit, target string) (mark
 			continue
 		}
 		if errors.Is(err, memory.Conflict) {
-			with, readErr := v.engine.SharedWith(ctx, e.Owner, id)
+			with, readErr := v.engine.Share.SharedWith(ctx, e.Owner, id)
 			if readErr != nil {
 				return e, readErr
 			}

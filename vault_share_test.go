@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -26,7 +27,7 @@ func (l *Loci) sees(t *testing.T, user, id string) bool {
 func (l *Loci) offered(t *testing.T, user, id string) bool {
 	t.Helper()
 	author := memory.Author{Kind: memory.ByPerson, Name: user}
-	_, _, err := l.engine.Judge(context.Background(), userOf(user), []engine.Judgement{{ID: id, Action: memory.ActionApprove}}, "", author)
+	_, _, err := l.engine.Curate.Judge(context.Background(), userOf(user), []curate.Judgement{{ID: id, Action: memory.ActionApprove}}, "", author)
 	return err == nil && l.sees(t, user, id)
 }
 
@@ -46,7 +47,7 @@ func TestWhomAFactIsSharedWithIsALineOfItsFile(t *testing.T) {
 	f := l.remember(t, "User plays chess")
 	with := func() string {
 		t.Helper()
-		with, err := l.engine.SharedWith(ctx, userOf("default"), f.ID)
+		with, err := l.engine.Share.SharedWith(ctx, userOf("default"), f.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestWhomAFactIsSharedWithIsALineOfItsFile(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	for _, to := range []string{"user/ben", "pool/team"} {
-		if _, err := l.engine.Share(ctx, userOf("default"), f.ID, engine.Sharing{To: to, Admin: true}, byProgram); err != nil {
+		if _, err := l.engine.Share.Share(ctx, userOf("default"), f.ID, share.Sharing{To: to, Admin: true}, byProgram); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
@@ -37,7 +37,7 @@ func (l *Loci) anywhere(t *testing.T, words string) (found bool) {
 func TestAStaleSaveBringsNothingBack(t *testing.T) {
 	ctx := context.Background()
 	forget := func(t *testing.T, l *Loci, f memory.Fact) {
-		if _, err := l.engine.Forget(ctx, userOf("default"), []string{f.ID}, "asked", byProgram); err != nil {
+		if _, err := l.engine.Curate.Forget(ctx, userOf("default"), []string{f.ID}, "asked", byProgram); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,10 +215,10 @@ func TestThereAndBack(t *testing.T) {
 			git("branch", "before")
 			say("I moved to Porto.")
 			words := "User plays chess on Tuesdays"
-			if _, err := l.engine.EditFact(ctx, userOf("default"), chess.ID, engine.Edit{Content: &words}, byProgram); err != nil {
+			if _, err := l.engine.Curate.EditFact(ctx, userOf("default"), chess.ID, curate.Edit{Content: &words}, byProgram); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.engine.Forget(ctx, userOf("default"), []string{dog.ID}, "asked", byProgram); err != nil {
+			if _, err := l.engine.Curate.Forget(ctx, userOf("default"), []string{dog.ID}, "asked", byProgram); err != nil {
 				t.Fatal(err)
 			}
 			save("after")
@@ -258,7 +258,7 @@ func TestWhatGitBringsBackWithOtherLineEndsCounts(t *testing.T) {
 	ctx := context.Background()
 	l, f, path, text := among(t, "User plays chess on Mondays")
 	words := "User plays chess on Tuesdays"
-	if _, err := l.engine.EditFact(ctx, userOf("default"), f.ID, engine.Edit{Content: &words}, byProgram); err != nil {
+	if _, err := l.engine.Curate.EditFact(ctx, userOf("default"), f.ID, curate.Edit{Content: &words}, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	_, now := l.settledFile(t, words)
@@ -329,7 +329,7 @@ func TestRestoredWithOtherKeysAtOnce(t *testing.T) {
 						t.Fatal(err)
 					}
 					l.look(t, markdown.ScanOptions{})
-				} else if _, err := l.engine.Forget(t.Context(), userOf("default"), []string{f.ID}, "asked", byProgram); err != nil {
+				} else if _, err := l.engine.Curate.Forget(t.Context(), userOf("default"), []string{f.ID}, "asked", byProgram); err != nil {
 					t.Fatal(err)
 				}
 				gone, text := l.settledFile(t, "User lives in Oslo")

@@ -37,7 +37,7 @@ func put(t *testing.T, path, text string) {
 func TestACopyBringsNothingBack(t *testing.T) {
 	for what, ends := range map[string]func(l *Loci, f memory.Fact) error{
 		"forgotten": func(l *Loci, f memory.Fact) error {
-			_, err := l.engine.Forget(context.Background(), userOf("default"), []string{f.ID}, "asked", byProgram)
+			_, err := l.engine.Curate.Forget(context.Background(), userOf("default"), []string{f.ID}, "asked", byProgram)
 			return err
 		},
 		"replaced": func(l *Loci, _ memory.Fact) error {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
 )
@@ -113,7 +113,7 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	if err := l.vault.store.Settle(ctx); err != nil {
 		t.Fatal(err)
 	}
-	gone, _, err := l.engine.ForgetMatching(ctx, userOf("default"), engine.Matching{Query: "marzipan", Erase: true}, byProgram)
+	gone, _, err := l.engine.Curate.ForgetMatching(ctx, userOf("default"), curate.Matching{Query: "marzipan", Erase: true}, byProgram)
 	if err != nil || len(gone) != 2 {
 		t.Fatalf("erased %d memories, want the fact and what was said: %v", len(gone), err)
 	}
@@ -331,7 +331,7 @@ func TestRelationsAreLinksThatAPersonEdits(t *testing.T) {
 	if related() != 1 {
 		t.Error("a link that was written into a file is no relation")
 	}
-	if _, err := l.engine.Relate(ctx, userOf("default"), chess.ID, club.ID, memory.Follows, byProgram); err != nil {
+	if _, err := l.engine.Curate.Relate(ctx, userOf("default"), chess.ID, club.ID, memory.Follows, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	path, text := l.settledFile(t, chess.Content)
@@ -496,7 +496,7 @@ func fileOfBeforeRelations(t *testing.T, says string) {
 		}
 		return len(ties)
 	}
-	if _, err := l.engine.Relate(ctx, userOf("default"), chess.ID, club.ID, memory.Follows, byProgram); err != nil {
+	if _, err := l.engine.Curate.Relate(ctx, userOf("default"), chess.ID, club.ID, memory.Follows, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	l.settledFile(t, chess.Content)
@@ -551,7 +551,7 @@ func TestUndoOfWhatFilesMadeReachesTheFiles(t *testing.T) {
 		if err != nil || len(page.Changes) != 1 || page.Changes[0].Author.Name != "file" {
 			t.Fatalf("the last change is not of a file: %+v, %v", page.Changes, err)
 		}
-		if _, err := l.engine.Undo(ctx, owner, engine.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
+		if _, err := l.engine.Curate.Undo(ctx, owner, curate.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -687,7 +687,7 @@ func TestDoctorNamesAFileThatWaitsForItsUser(t *testing.T) {
 	defer closed(t, l)
 	l.remember(t, "User likes tea")
 	user := userOf(defaultUser)
-	if _, err := l.engine.EraseOwner(ctx, user, memory.Author{Kind: memory.ByPerson, Name: "admin"}); err != nil {
+	if _, err := l.engine.Erase.EraseOwner(ctx, user, memory.Author{Kind: memory.ByPerson, Name: "admin"}); err != nil {
 		t.Fatal(err)
 	}
 	facts := filepath.Join(dir, "vault", "entries", "global", "facts")
@@ -708,7 +708,7 @@ func (l *Loci) eraseUser(t *testing.T) {
 	t.Helper()
 	l.remember(t, "User likes tea")
 	admin := memory.Author{Kind: memory.ByPerson, Name: "admin"}
-	if _, err := l.engine.EraseOwner(context.Background(), userOf(defaultUser), admin); err != nil {
+	if _, err := l.engine.Erase.EraseOwner(context.Background(), userOf(defaultUser), admin); err != nil {
 		t.Fatal(err)
 	}
 }

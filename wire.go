@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/front/mcp"
 	"github.com/loci-memory/loci/internal/front/mem0"
 	"github.com/loci-memory/loci/internal/front/pipelines"
@@ -35,6 +36,7 @@ import (
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/internal/vector"
+
 	wirefmt "github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -132,18 +134,18 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if s, ok := store.(*sqlstore.Store); ok && indexed.Dir != "" {
 		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
 	}
-	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Lacking(owner, some) }
+	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
 	if indexed.Far = config.Store.postgres(); !indexed.Far {
 		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.Loaded(ctx, owner, ids) }
 	}
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
-	l.engine = engine.New(engine.Parts{
+	l.engine = engine.New(core.Parts{
 		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config, learner))
-	l.engine.Knows(earlier)
+	l.engine.Vectors.Knows(earlier)
 	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, models.Close}
 	if config.Learn.Model != "" {
 		client, err := llm.New(learnerOptions(config))
@@ -160,11 +162,11 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
-		memory.JobLearn: l.engine.Learn, memory.JobRelearn: l.engine.LearnAgain, memory.JobUpkeep: l.engine.Tidy, memory.JobSummarize: l.engine.Summarize,
-		memory.JobEmbed: l.engine.GiveVectors, memory.JobShare: l.engine.Spread, memory.JobErase: l.engine.EraseLeft,
+		memory.JobLearn: l.engine.Lessons.Learn, memory.JobRelearn: l.engine.Lessons.LearnAgain, memory.JobUpkeep: l.engine.Upkeep.Tidy, memory.JobSummarize: l.engine.Lessons.Summarize,
+		memory.JobEmbed: l.engine.Vectors.GiveVectors, memory.JobShare: l.engine.Share.Spread, memory.JobErase: l.engine.Erase.EraseLeft,
 	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
-		s.OnErase(l.engine.ErasedElsewhere)
+		s.OnErase(l.engine.Traces.ErasedElsewhere)
 		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
 	}
 	if err := l.vectorsAtStart(ctx); err != nil {
@@ -348,38 +350,38 @@ func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index
 	return o, err
 }
 
-func engineOptions(c Config, learner learnerChoice) engine.Options {
-	return engine.Options{
+func engineOptions(c Config, learner learnerChoice) core.Options {
+	return core.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
-		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: learner.named(), ClientKeys: c.usesClientKeys(), Intents: c.Query.Intents,
-		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: engine.History(c.Record.History), Tools: c.Record.Tools,
-		Accept: engine.Acceptance(c.Share.Accept), Channels: engine.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
+		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.named(), ClientKeys: c.usesClientKeys(), Intents: c.Query.Intents,
+		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
+		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
 	}
 }
 
 // learning is when, from what and how facts are learned.
-func learning(c Config) engine.Learning {
-	l := engine.Learning{
-		Scope: engine.Belonging(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
-		Spending: engine.Spending{
+func learning(c Config) core.Learning {
+	l := core.Learning{
+		Scope: core.Belonging(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
+		Spending: core.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
 		},
-		Review: engine.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
-		Upkeep: engine.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife, Floor: c.Upkeep.Floor},
+		Review: core.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
+		Upkeep: core.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife, Floor: c.Upkeep.Floor},
 	}
 	if c.Learn.Model == "" { // rules wait for nothing
 		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
-		l.Summary = engine.Summarizing{Every: c.Summary.Every, Keep: c.Summary.Keep}
+		l.Summary = core.Summarizing{Every: c.Summary.Every, Keep: c.Summary.Keep}
 	}
 	return l
 }
 
 // rules of recall. A model upstream reads the chat; loci/recall does not.
-func rules(c Config) engine.Rules {
+func rules(c Config) core.Rules {
 	r := c.Recall
 	heading := r.Heading
 	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
@@ -389,10 +391,10 @@ func rules(c Config) engine.Rules {
 	if r.Score == "fitted" {
 		measure = recall.Fitted
 	}
-	return engine.Rules{
+	return core.Rules{
 		Measure: measure,
 		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", NoTurns: r.Turns == "none", Core: r.Core, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
-		SmallSet: r.SmallSet, Reach: engine.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: engine.Fallback(r.Fallback),
+		SmallSet: r.SmallSet, Reach: core.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: core.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,
 		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",
 	}
@@ -408,7 +410,7 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "bootstrap: %w", err)
 	}
-	if _, err := e.Bootstrap(ctx, memory.DefaultNamespace, file); err != nil {
+	if _, err := e.Transfer.Bootstrap(ctx, memory.DefaultNamespace, file); err != nil {
 		return fmt.Errorf("bootstrap: %s: %w", path, err)
 	}
 	return nil

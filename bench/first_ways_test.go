@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/obs"
@@ -78,11 +80,11 @@ func firstQuestionTakesFewWays(t *testing.T, pgvector bool) {
 		if about, err := s.UsePgvector(t.Context()); err != nil || !s.Searches() {
 			t.Fatal(about, err)
 		}
-		huge := engine.NewHuge(x, s, engine.HugeOptions{Model: model.Fingerprint(), Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+		huge := retrieve.NewHuge(x, s, retrieve.HugeOptions{Model: model.Fingerprint(), Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
 		defer func() { _ = huge.Close() }()
 		searcher = huge
 	}
-	e := engine.New(engine.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, engine.Options{TopK: 10, Recall: engine.Rules{Bootstrap: 5}})
+	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.Rules{Bootstrap: 5}})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
 	said := newTalk(1).sentences(100)
 	v, err := model.Embed(t.Context(), memory.AsDocument, said...)
@@ -91,7 +93,7 @@ func firstQuestionTakesFewWays(t *testing.T, pgvector bool) {
 	}
 	ask := func(o memory.Owner) int64 {
 		before := w.n.Load()
-		found, err := e.Recall(t.Context(), engine.Question{Scope: memory.Scope{Owner: o}, Text: "What did I say about " + said[0], Untold: true})
+		found, err := e.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What did I say about " + said[0], Untold: true})
 		if err != nil || len(found.Hits) == 0 {
 			t.Fatalf("%d hits, %v", len(found.Hits), err)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
@@ -149,7 +149,7 @@ func (u *scale) index() {
 func (u *scale) compare(questions int) (share float64) {
 	options := index.Options{Model: u.model.Fingerprint(), Budget: 8 << 30}
 	exact, other := index.New(u.store, options), index.New(u.store, options)
-	huge := engine.NewHuge(other, u.store, engine.HugeOptions{Model: u.model.Fingerprint(), Log: slog.New(slog.DiscardHandler)})
+	huge := retrieve.NewHuge(other, u.store, retrieve.HugeOptions{Model: u.model.Fingerprint(), Log: slog.New(slog.DiscardHandler)})
 	defer func() { _, _, _ = huge.Close(), other.Close(), exact.Close() }()
 	ask := func(by memory.Searcher, text string) (best []string, took time.Duration) {
 		v, err := u.model.Embed(u.Context(), memory.AsQuestion, text)

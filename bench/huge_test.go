@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/recall"
@@ -37,7 +37,7 @@ func TestHugeRanksAsTheIndexDoes(t *testing.T) {
 	}
 	model := embed.Lexical{}
 	exact := index.New(s, index.Options{Model: model.Fingerprint()})
-	huge := engine.NewHuge(index.New(s, index.Options{Model: model.Fingerprint()}), s, engine.HugeOptions{Model: model.Fingerprint(), Log: slog.New(slog.DiscardHandler)})
+	huge := retrieve.NewHuge(index.New(s, index.Options{Model: model.Fingerprint()}), s, retrieve.HugeOptions{Model: model.Fingerprint(), Log: slog.New(slog.DiscardHandler)})
 	defer func() {
 		if err := errors.Join(huge.Close(), exact.Close(), s.Close()); err != nil {
 			t.Error(err)

@@ -21,6 +21,9 @@ import (
 	"unicode"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
@@ -142,15 +145,15 @@ func newFuzz(t *testing.T, seed uint64, durable bool) *fuzz {
 func (f *fuzz) give(p *fuzzPerson) {
 	ctx := f.t.Context()
 	for i, note := range []string{"User keeps a " + canaryMemory + " under the desk", "User's favourite " + canaryMemory + " is the green one"} {
-		if _, _, err := f.engine.Remember(ctx, p.owner, engine.Note{Content: note, Pinned: i == 0}, memory.Author{Kind: memory.ByPerson, Name: p.owner.Name()}); err != nil {
+		if _, _, err := f.engine.Curate.Remember(ctx, p.owner, curate.Note{Content: note, Pinned: i == 0}, memory.Author{Kind: memory.ByPerson, Name: p.owner.Name()}); err != nil {
 			f.t.Fatal(err)
 		}
 	}
-	told := engine.Talk{Conversation: "before"}
+	told := exchange.Talk{Conversation: "before"}
 	for _, thing := range fuzzThings {
-		told.Messages = append(told.Messages, engine.Said{Role: memory.RoleUser, Content: fmt.Sprintf("I have a %s %s in the cellar, and I like %s.", canaryMemory, thing, thing)})
+		told.Messages = append(told.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("I have a %s %s in the cellar, and I like %s.", canaryMemory, thing, thing)})
 	}
-	if _, err := f.engine.Ingest(ctx, p.owner, told); err != nil {
+	if _, err := f.engine.Exchange.Ingest(ctx, p.owner, told); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -159,12 +162,12 @@ func (f *fuzz) give(p *fuzzPerson) {
 func (f *fuzz) start() {
 	embedder := embed.Lexical{}
 	ix := index.New(f.store, index.Options{Model: embedder.Fingerprint()})
-	e := engine.New(engine.Parts{
+	e := engine.New(core.Parts{
 		Store: f.store, Searcher: ix, Embedder: embedder, LLM: f.client, Prompts: prompt.Default(),
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: f.clock.Now, Wake: func() {},
-	}, engine.Options{
+	}, core.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: engine.AfterExchange, Rules: true, MaxText: 1 << 20,
+		LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20,
 	})
 	f.engine = e
 	f.close = func() {
@@ -212,7 +215,7 @@ func (f *fuzz) exchange(p *fuzzPerson) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	x := f.engine.Open(ctx, engine.Incoming{Owner: p.owner, Chat: chat})
+	x := f.engine.Exchange.Open(ctx, exchange.Incoming{Owner: p.owner, Chat: chat})
 	if given := x.Prepare(ctx).Block; given != "" {
 		p.block = given
 	}
@@ -313,7 +316,7 @@ func (f *fuzz) work() {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		end, err := f.engine.Learn(ctx, job)
+		end, err := f.engine.Lessons.Learn(ctx, job)
 		outcome := memory.Outcome{Done: true}
 		switch {
 		case err != nil:

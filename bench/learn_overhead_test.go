@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/prompt"
@@ -36,10 +38,10 @@ func newLearnerRig(b *testing.B, model memory.LLM) *learnerRig {
 	}
 	embedder := embed.Lexical{}
 	ix := index.New(store, index.Options{Model: embedder.Fingerprint()})
-	e := engine.New(engine.Parts{
+	e := engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embedder, LLM: model, Prompts: prompt.Default(),
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now, Wake: func() {},
-	}, engine.Options{LearnAfter: engine.AfterExchange, Rules: true, MaxText: 1 << 20})
+	}, core.Options{LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20})
 	b.Cleanup(func() {
 		e.Close()
 		if err := ix.Close(); err != nil {
@@ -59,11 +61,11 @@ func (r *learnerRig) fill(b *testing.B, memories int) {
 	talk := newTalk(1)
 	const batch = 500
 	for done := 0; done < memories; done += batch {
-		turns := engine.Talk{Conversation: fmt.Sprint("old-", done)}
+		turns := exchange.Talk{Conversation: fmt.Sprint("old-", done)}
 		for range min(batch, memories-done) * 2 / 3 {
-			turns.Messages = append(turns.Messages, engine.Said{Role: memory.RoleUser, Content: talk.sentence()})
+			turns.Messages = append(turns.Messages, exchange.Said{Role: memory.RoleUser, Content: talk.sentence()})
 		}
-		if _, err := r.Ingest(ctx, r.owner, turns); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, r.owner, turns); err != nil {
 			b.Fatal(err)
 		}
 		run := memory.Run{ID: fmt.Sprint("fill-", done), Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "bench"}}
@@ -144,7 +146,7 @@ func benchmarkLearn(b *testing.B, byModel bool, memories int) {
 	one := func(i int) {
 		said := fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.word(), talk.word(), talk.word())
 		began := time.Now()
-		if _, err := r.Ingest(ctx, r.owner, engine.Talk{Conversation: fmt.Sprint("c", i/8), Infer: true, Messages: []engine.Said{
+		if _, err := r.Exchange.Ingest(ctx, r.owner, exchange.Talk{Conversation: fmt.Sprint("c", i/8), Infer: true, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: said}, {Role: memory.RoleAssistant, Content: "That sounds good."},
 		}}); err != nil {
 			b.Fatal(err)
@@ -155,7 +157,7 @@ func benchmarkLearn(b *testing.B, byModel bool, memories int) {
 			b.Fatal(err)
 		}
 		claimed := time.Now()
-		if _, err := r.Learn(ctx, job); err != nil {
+		if _, err := r.Lessons.Learn(ctx, job); err != nil {
 			b.Fatal(err)
 		}
 		record, claim, learn = append(record, recorded.Sub(began)), append(claim, claimed.Sub(recorded)), append(learn, time.Since(claimed))

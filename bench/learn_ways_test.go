@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/obs"
@@ -30,7 +31,7 @@ func TestLearningTakesFewWays(t *testing.T) {
 	model := embed.Lexical{}
 	x := index.New(s, index.Options{Model: model.Fingerprint()})
 	searcher := struct{ memory.Searcher }{x} // which reads nothing ahead, at a time of its own
-	e := engine.New(engine.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, engine.Options{TopK: 10, Rules: true})
+	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Rules: true})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
 	talk, owner := newTalk(6), memory.User("default", "ana")
 	claim, learn := int64(math.MaxInt64), int64(math.MaxInt64)
@@ -46,7 +47,7 @@ func TestLearningTakesFewWays(t *testing.T) {
 			t.Fatal(err)
 		}
 		claimed := w.n.Load()
-		if _, err := e.Learn(memory.ForWrite(t.Context()), job); err != nil {
+		if _, err := e.Lessons.Learn(memory.ForWrite(t.Context()), job); err != nil {
 			t.Fatal(err)
 		}
 		claim, learn = min(claim, claimed-before), min(learn, w.n.Load()-claimed)

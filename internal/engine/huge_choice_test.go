@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -112,7 +113,7 @@ func TestHugeChoosesWhoSearches(t *testing.T) {
 	resident := &fakeResident{dropped: make(chan memory.Owner, 9), has: map[memory.Owner]int{memtest.Ana: 1025, memtest.Ben: 1024}}
 	server := &fakeServer{built: make(chan struct{}, 9), finish: make(chan struct{})}
 	lacking := make(chan int, 9)
-	h := NewHuge(resident, server, HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler), Lacking: func(_ memory.Owner, n int) { lacking <- n }})
+	h := retrieve.NewHuge(resident, server, retrieve.HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler), Lacking: func(_ memory.Owner, n int) { lacking <- n }})
 	search := func(at memory.At, owners ...memory.Owner) []memory.Candidate {
 		t.Helper()
 		s := memory.Search{Text: "the boat", At: at, Limit: 10}
@@ -169,7 +170,7 @@ func TestHugeChoosesWhoSearches(t *testing.T) {
 // hugeScene is a database in which Ana has very much, and an index, in a bubble of time.
 type hugeScene struct {
 	*testing.T
-	*Huge
+	*retrieve.Huge
 	resident *fakeResident
 	server   *fakeServer
 }
@@ -178,7 +179,7 @@ func inHugeScene(t *testing.T, server *fakeServer, do func(*hugeScene)) {
 	synctest.Test(t, func(t *testing.T) {
 		server.ready, server.huge = true, []memory.Owner{memtest.Ana}
 		s := &hugeScene{T: t, resident: &fakeResident{dropped: make(chan memory.Owner, 9)}, server: server}
-		s.Huge = NewHuge(s.resident, s.server, HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+		s.Huge = retrieve.NewHuge(s.resident, s.server, retrieve.HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
 		do(s)
 		if err := s.Close(); err != nil {
 			t.Error(err)

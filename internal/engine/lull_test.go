@@ -6,30 +6,32 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
 // waited returns how long wait takes.
-func waited(ctx context.Context, l *lull) time.Duration {
+func waited(ctx context.Context, l *core.Lull) time.Duration {
 	started := time.Now()
-	l.wait(ctx)
+	l.Wait(ctx)
 	return time.Since(started)
 }
 
 func TestLearningWaitsForALullButNotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l lull
+		var l core.Lull
 		if took := waited(t.Context(), &l); took != 0 {
 			t.Errorf("without questions it waits %v, want not at all", took)
 		}
-		end := l.begin()
+		end := l.Begin()
 		time.AfterFunc(30*time.Millisecond, end)
-		if took, want := waited(t.Context(), &l), 30*time.Millisecond+lullTime; took < want || took > want+lullTime {
+		if took, want := waited(t.Context(), &l), 30*time.Millisecond+core.LullTime; took < want || took > want+core.LullTime {
 			t.Errorf("beside a question of 30 ms it waits %v, want %v and little more", took, want)
 		}
-		end = l.begin()
-		if took := waited(t.Context(), &l); took != lullPatience {
-			t.Errorf("beside a question without end it waits %v, want %v", took, lullPatience)
+		end = l.Begin()
+		if took := waited(t.Context(), &l); took != core.LullPatience {
+			t.Errorf("beside a question without end it waits %v, want %v", took, core.LullPatience)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -37,7 +39,7 @@ func TestLearningWaitsForALullButNotForEver(t *testing.T) {
 			t.Errorf("told to stop it waits %v, want not at all", took)
 		}
 		end()
-		time.Sleep(lullTime)
+		time.Sleep(core.LullTime)
 		if took := waited(t.Context(), &l); took != 0 {
 			t.Errorf("after a lull it waits %v, want not at all", took)
 		}
@@ -54,17 +56,17 @@ func (w *warming) Warm(owner memory.Owner) { w.owners = append(w.owners, owner) 
 
 func TestASearcherIsWarmedUnlessQuestionsAreUnderWay(t *testing.T) {
 	w := &warming{}
-	e := New(Parts{Searcher: w}, Options{})
+	e := New(core.Parts{Searcher: w}, core.Options{})
 	ana := memory.User(memory.DefaultNamespace, "ana")
-	e.warm(ana)
-	end := e.lull.begin()
-	e.warm(ana)
+	e.Warm(ana)
+	end := e.Lull.Begin()
+	e.Warm(ana)
 	end()
-	e.warm(ana)
+	e.Warm(ana)
 	if len(w.owners) != 2 {
 		t.Errorf("warmed for %v, want twice: not while a question is under way", w.owners)
 	}
-	New(Parts{}, Options{}).warm(ana) // a searcher that cannot is left alone
+	New(core.Parts{}, core.Options{}).Warm(ana) // a searcher that cannot is left alone
 }
 
 // TestALullBeginsWhenTheAnswerIsStored: the client's next question comes after that,
@@ -72,16 +74,16 @@ func TestASearcherIsWarmedUnlessQuestionsAreUnderWay(t *testing.T) {
 func TestALullBeginsWhenTheAnswerIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, stores["inmem"])
-		x := r.Open(t.Context(), Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I have a dog called Rex."}]`)})
+		x := r.Exchange.Open(t.Context(), exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I have a dog called Rex."}]`)})
 		x.Prepare(t.Context())
 		x.RecordQuestion(t.Context())
 		time.Sleep(time.Minute)
-		if left := r.lull.left(); left > 0 {
+		if left := r.Lull.Left(); left > 0 {
 			t.Errorf("while the model thinks the lull is %v away, want it to be there", left)
 		}
 		x.RecordAnswer(t.Context(), answered("Nice!"))
-		if left := r.lull.left(); left != lullTime {
-			t.Errorf("once the answer is stored the lull is %v away, want %v", left, lullTime)
+		if left := r.Lull.Left(); left != core.LullTime {
+			t.Errorf("once the answer is stored the lull is %v away, want %v", left, core.LullTime)
 		}
 	})
 }
@@ -90,23 +92,23 @@ func TestALullBeginsWhenTheAnswerIsStored(t *testing.T) {
 func TestTheRunnerIsWokenInALull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		woken := 0
-		e := New(Parts{Wake: func() { woken++ }}, Options{})
-		end := e.lull.begin()
-		e.wakeInLull()
-		e.wakeInLull()
+		e := New(core.Parts{Wake: func() { woken++ }}, core.Options{})
+		end := e.Lull.Begin()
+		e.WakeInLull()
+		e.WakeInLull()
 		synctest.Wait()
 		if woken != 0 {
 			t.Errorf("beside a question it is woken %d times, want not at all", woken)
 		}
 		end()
-		time.Sleep(lullTime)
+		time.Sleep(core.LullTime)
 		synctest.Wait()
 		if woken != 1 {
 			t.Errorf("in the lull it was woken %d times, want once", woken)
 		}
-		e.lull.begin()
-		e.wakeInLull()
-		time.Sleep(lullPatience)
+		e.Lull.Begin()
+		e.WakeInLull()
+		time.Sleep(core.LullPatience)
 		synctest.Wait()
 		if woken != 2 {
 			t.Errorf("beside a question without end it was woken %d times in all, want twice", woken)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -52,10 +53,10 @@ func TestASearchBeginsToPlaceTheRequest(t *testing.T) {
 					begin()
 				}
 			}}
-			x := r.Open(t.Context(), Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Where did I put the lantern?"}]`)})
+			x := r.Exchange.Open(t.Context(), exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Where did I put the lantern?"}]`)})
 			x.Prepare(t.Context())
-			if before != 0 || store.asked.Load() != 1 || !x.placed {
-				t.Errorf("asked %d times before the search and %d in all, placed %v; want 0, 1, true", before, store.asked.Load(), x.placed)
+			if before != 0 || store.asked.Load() != 1 || !x.Placed {
+				t.Errorf("asked %d times before the search and %d in all, placed %v; want 0, 1, true", before, store.asked.Load(), x.Placed)
 			}
 		})
 	}
@@ -67,16 +68,16 @@ func TestWhatNoSearchBeginsIsPlacedAtOnce(t *testing.T) {
 		"nothing is retrieved":       func(_ *rig, e *wire.Extras) { e.TopK = new(int) },
 		"an embedder that may think": func(r *rig, _ *wire.Extras) { r.Embedder = struct{ memory.Embedder }{r.Embedder} },
 		"a searcher that cannot":     func(r *rig, _ *wire.Extras) { r.Searcher = struct{ memory.Searcher }{r.Searcher} },
-		"few facts are all told":     func(r *rig, _ *wire.Extras) { r.opts.Recall.SmallSet = 3 },
+		"few facts are all told":     func(r *rig, _ *wire.Extras) { r.Opts.Recall.SmallSet = 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, stores["inmem"])
-			in := Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Where did I put the lantern?"}]`)}
+			in := exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Where did I put the lantern?"}]`)}
 			change(r, &in.Extras)
 			store := &placingStore{Store: r.Store}
 			r.Store = store
-			r.Open(t.Context(), in)
-			r.background.Wait()
+			r.Exchange.Open(t.Context(), in)
+			r.Background.Wait()
 			if asked := store.asked.Load(); asked != 1 {
 				t.Errorf("asked %d times, want 1", asked)
 			}

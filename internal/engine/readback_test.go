@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -37,7 +39,7 @@ func TestMemoriesOfWhoIsLoadedAreReadAhead(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	store := &talkStore{Store: r.Store}
 	r.Store = store
-	ids := make([]string, 3*readAtOnce)
+	ids := make([]string, 3*core.ReadAtOnce)
 	for i := range ids {
 		ids[i] = fmt.Sprint("m", i)
 	}
@@ -48,12 +50,12 @@ func TestMemoriesOfWhoIsLoadedAreReadAhead(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r.Loaded(ctx, ana, ids)
-	if n := int(store.read.Load()); n > len(ids)+readAtOnce {
+	if n := int(store.read.Load()); n > len(ids)+core.ReadAtOnce {
 		t.Errorf("%d memories were read after the end", n-len(ids))
 	}
-	r.loading.Lock() // another owner's are read
+	r.Loading.Lock() // another owner's are read
 	r.Loaded(t.Context(), ana, ids)
-	r.loading.Unlock()
+	r.Loading.Unlock()
 }
 
 // BenchmarkPlace lays the next request of a chat on what is stored of it.
@@ -76,19 +78,19 @@ func BenchmarkPlace(b *testing.B) {
 			add("assistant")
 		}
 		add("user")
-		x := r.Open(b.Context(), Incoming{Owner: ana, Chat: chat(`{"role":"user","content":"And then?"}`)})
+		x := r.Exchange.Open(b.Context(), exchange.Incoming{Owner: ana, Chat: chat(`{"role":"user","content":"And then?"}`)})
 		x.Prepare(b.Context())
 		x.RecordQuestion(b.Context())
 		x.RecordAnswer(b.Context(), answered("Then it was over."))
-		r.background.Wait()
-		next := Incoming{Owner: ana, Chat: chat(`{"role":"user","content":"And then?"},{"role":"assistant","content":"Then it was over."},{"role":"user","content":"Who says so?"}`)}
+		r.Background.Wait()
+		next := exchange.Incoming{Owner: ana, Chat: chat(`{"role":"user","content":"And then?"},{"role":"assistant","content":"Then it was over."},{"role":"user","content":"Who says so?"}`)}
 		b.Run(fmt.Sprint(turns), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				x := r.Open(b.Context(), next)
-				x.settle()
-				if !x.placed || len(x.at.New) != 1 {
-					b.Fatalf("placed %v: %d new messages", x.placed, len(x.at.New))
+				x := r.Exchange.Open(b.Context(), next)
+				x.Settle()
+				if !x.Placed || len(x.At.New) != 1 {
+					b.Fatalf("placed %v: %d new messages", x.Placed, len(x.At.New))
 				}
 			}
 		})
@@ -114,12 +116,12 @@ func (s *askedStore) Get(ctx context.Context, owner memory.Owner, ids ...string)
 func TestWhatWasLearnedIsReadBack(t *testing.T) {
 	for _, atHand := range []bool{true, false} {
 		r := newRig(t, stores["sqlite"])
-		r.opts.AtHand = atHand
+		r.Opts.AtHand = atHand
 		store := &askedStore{Store: r.Store}
 		r.Store = store
-		r.exchange(t, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon, as you know."}]`)}, "A lovely town.")
+		r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon, as you know."}]`)}, "A lovely town.")
 		r.learned(t)
-		r.background.Wait()
+		r.Background.Wait()
 		page, err := r.Store.List(t.Context(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})
 		if err != nil || len(page.Memories) == 0 {
 			t.Fatalf("nothing was learned: %v", err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -28,7 +28,7 @@ type lateAnswers struct {
 
 // lateAnswer is what is remembered of an answer, or of an item of one.
 type lateAnswer struct {
-	engine.Place
+	exchange.Place
 	digest string
 }
 
@@ -39,7 +39,7 @@ type answerKey struct {
 	id    string
 }
 
-func (l *lateAnswers) place(owner memory.Owner, id string) engine.Place {
+func (l *lateAnswers) place(owner memory.Owner, id string) exchange.Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.of[answerKey{owner, id}].Place
@@ -65,7 +65,7 @@ func (l *lateAnswers) resolve(owner memory.Owner, msgs []wire.Message) []wire.Me
 }
 
 // add remembers an answer and its items.
-func (l *lateAnswers) add(owner memory.Owner, a wire.Answer, place engine.Place) {
+func (l *lateAnswers) add(owner memory.Owner, a wire.Answer, place exchange.Place) {
 	if place.Conversation == "" {
 		return
 	}
@@ -101,15 +101,15 @@ const maxAnswerID = 256
 
 // goesOn returns where a request goes on, by what it says of the server's keeping; the
 // zero place where it says nothing that is known.
-func (d *Door) goesOn(ctx context.Context, owner memory.Owner, chat *wire.Chat) engine.Place {
+func (d *Door) goesOn(ctx context.Context, owner memory.Owner, chat *wire.Chat) exchange.Place {
 	switch {
 	case chat.Conversation != "":
-		return engine.Place{Conversation: chat.Conversation}
+		return exchange.Place{Conversation: chat.Conversation}
 	case chat.Previous == "" || owner == "" || len(chat.Previous) > maxAnswerID:
-		return engine.Place{}
+		return exchange.Place{}
 	}
 	if place := d.answers.place(owner, chat.Previous); place.Conversation != "" {
 		return place
 	}
-	return d.engine.PlaceOf(ctx, owner, chat.Previous)
+	return d.engine.Exchange.PlaceOf(ctx, owner, chat.Previous)
 }

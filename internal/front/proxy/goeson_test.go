@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -103,10 +103,10 @@ func TestLateAnswersAreBounded(t *testing.T) {
 	d := &Door{}
 	for i := range maxAnswers + 3 {
 		for range 2 {
-			d.answers.add(nobody, wire.Answer{ID: fmt.Sprint("resp_", i)}, engine.Place{Conversation: fmt.Sprint("conversation ", i)})
+			d.answers.add(nobody, wire.Answer{ID: fmt.Sprint("resp_", i)}, exchange.Place{Conversation: fmt.Sprint("conversation ", i)})
 		}
 	}
-	d.answers.add(nobody, wire.Answer{ID: strings.Repeat("x", maxAnswerID+1)}, engine.Place{Conversation: "c"})
+	d.answers.add(nobody, wire.Answer{ID: strings.Repeat("x", maxAnswerID+1)}, exchange.Place{Conversation: "c"})
 	if n := len(d.answers.of); n != maxAnswers || len(d.answers.order) != maxAnswers {
 		t.Errorf("%d are kept, %d in order; want %d", n, len(d.answers.order), maxAnswers)
 	}

@@ -1,0 +1,41 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// mostDisputes is how many waiting facts a recall looks at.
+const mostDisputes = 100
+
+// disputes returns how many facts wait for a person, and those that would replace an active
+// fact, by its id.
+func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending int, disputed map[string]memory.Fact, err error) {
+	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: mostDisputes})
+	if err != nil {
+		return 0, nil, fmt.Errorf("list what waits: %w", err)
+	}
+	for _, m := range page.Memories {
+		if m.Link != nil || m.Fact == nil {
+			continue
+		}
+		old, known := e.instead.Load(m.ID())
+		if !known {
+			why, err := e.Proposed(ctx, owner, m)
+			if err != nil {
+				return 0, nil, err
+			}
+			old = why.OldID
+			e.instead.Store(m.ID(), old)
+		}
+		if id, _ := old.(string); id != "" {
+			if disputed == nil {
+				disputed = map[string]memory.Fact{}
+			}
+			disputed[id] = *m.Fact
+		}
+	}
+	return len(page.Memories), disputed, nil
+}

@@ -1,0 +1,18 @@
+package compare
+
+import (
+	"sync"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+)
+
+// Comparer finds the facts that contradict others, and admits one such write at a time.
+type Comparer struct {
+	*core.Core
+
+	Deciders *deciders
+	instead  sync.Map // id of a pending fact to that of the one it would replace, "" for none
+}
+
+// New returns a comparer.
+func New(c *core.Core) *Comparer { return &Comparer{Core: c, Deciders: NewDeciders()} }

@@ -1,0 +1,31 @@
+package core
+
+import (
+	"sync"
+)
+
+// bell wakes whoever waits for something to have happened. The zero bell is ready.
+type Bell struct {
+	mu    sync.Mutex // guards rings
+	rings chan struct{}
+}
+
+// next returns a channel that is closed when the bell rings next.
+func (b *Bell) Next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rings == nil {
+		b.rings = make(chan struct{})
+	}
+	return b.rings
+}
+
+// ring wakes all who wait.
+func (b *Bell) Ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rings != nil {
+		close(b.rings)
+		b.rings = nil
+	}
+}

@@ -1,0 +1,104 @@
+package core
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// blocksKept bounds the cache: at some 6 kB a block, 12 MB.
+const blocksKept = 2048
+
+// pinnedBlock is what one user turn was given.
+type PinnedBlock struct {
+	Owner memory.Owner
+	Chain string // of the user turn
+	Text  string
+	Hits  []memory.Hit
+	Core  recall.Core
+	Trace string
+}
+
+// blockCache remembers the block each user turn was given, so that every step of
+// a tool loop carries the same bytes even if memory has changed, and so that what
+// was injected is known again when it comes back. What is forgotten or hidden meanwhile
+// stays in it until the loop ends; what is erased does not.
+type blockCache struct {
+	mu        sync.Mutex // guards what follows
+	order     *list.List // of pinnedBlock, newest first
+	at        map[[2]string]*list.Element
+	forgotten uint64 // how often something was
+}
+
+func NewBlockCache() *blockCache {
+	return &blockCache{order: list.New(), at: map[[2]string]*list.Element{}}
+}
+
+func (c *blockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.at[[2]string{string(owner), chain}]
+	if !ok {
+		return PinnedBlock{}, false
+	}
+	c.order.MoveToFront(el)
+	return el.Value.(PinnedBlock), true
+}
+
+// now is what [blockCache.put] wants to hear of the time before a block was recalled.
+func (c *blockCache) Now() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.forgotten
+}
+
+// put keeps a block, unless something was erased since it was begun: it may be in it.
+func (c *blockCache) Put(b PinnedBlock, since uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if since != c.forgotten {
+		return
+	}
+	key := [2]string{string(b.Owner), b.Chain}
+	if el, ok := c.at[key]; ok {
+		el.Value = b
+		c.order.MoveToFront(el)
+		return
+	}
+	c.at[key] = c.order.PushFront(b)
+	for c.order.Len() > blocksKept {
+		c.remove(c.order.Back())
+	}
+}
+
+// forget removes the blocks that match: the next step of their loop recalls anew.
+func (c *blockCache) Forget(gone func(PinnedBlock) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgotten++
+	for el := c.order.Front(); el != nil; {
+		next := el.Next()
+		if gone(el.Value.(PinnedBlock)) {
+			c.remove(el)
+		}
+		el = next
+	}
+}
+
+func (c *blockCache) remove(el *list.Element) {
+	b := c.order.Remove(el).(PinnedBlock)
+	delete(c.at, [2]string{string(b.Owner), b.Chain})
+}
+
+// givenTo matches the blocks that an owner was given.
+func GivenTo(owner memory.Owner) func(PinnedBlock) bool {
+	return func(b PinnedBlock) bool { return b.Owner == owner }
+}
+
+// hasHit reports whether one of a block's memories is such.
+func (b PinnedBlock) HasHit(is func(memory.Memory) bool) bool {
+	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) })
+}

@@ -1,0 +1,133 @@
+package core
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Parts are what an engine is made of. All but LLM and Reranker are required.
+type Parts struct {
+	Store    memory.Store
+	Searcher memory.Searcher
+	Embedder memory.Embedder
+	LLM      memory.LLM      // learns; nil: the rules do
+	Reranker memory.Reranker // reads the best candidates again; nil: none does
+	Prompts  *prompt.Set
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Now      func() time.Time
+	Wake     func() // tells the job runner that work was queued
+}
+
+// Options are an engine's settings. The zero value of each field is not a
+// default: package loci fills them from its Config.
+type Options struct {
+	TopK          int
+	Budget        int           // tokens
+	Threshold     float64       // below 0: the fitted one
+	RecencyWeight float64       // 0 to 1
+	Deadline      time.Duration // of recall in a chat
+	Recall        Rules
+	LearnAfter    Trigger
+	LearnModel    string // "": the one that the user's last chat asked
+	ClientKeys    bool   // the learning model is asked with the key of the user's last chat
+	Rules         bool   // learn by rule when there is no model or it keeps failing
+	Assistant     bool   // learn from the assistant's turns too
+	MaxText       int    // bytes of one memory or message
+	Tools         bool   // what tools return in chats is kept in words
+	History       History
+	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
+	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
+	Intents       string // how the intent of a query is found; "": by keywords
+	LogContent    bool   // log texts of memories and of models, not only ids
+	Accept        Acceptance
+	Channels      Channels // what a channel of Open WebUI may do; "": ChannelsOff
+	Learn         Learning
+}
+
+// Learning is what is learned from, and what becomes of it.
+type Learning struct {
+	Every     int           // user messages that are learned from together; 0 counts as 1
+	Exchanges int           // the exchange of a conversation after which learning begins; 0 counts as 1
+	Scope     Belonging     // of what is learned; "": OfUser
+	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
+	Context   int           // messages that the model reads before those that are learned from; 0: none
+	Window    int           // tokens that the model reads at once; 0: DefaultWindow
+
+	Personal bool // blank personal identifiers before anything is learned or stored
+	Spending Spending
+	Review   Review
+	Summary  Summarizing
+	Upkeep   Upkeep
+}
+
+// DefaultWindow is what nearly every model reads.
+const DefaultWindow = 32000
+
+// History is what becomes of messages that a client brings along and Loci did not see said.
+type History string
+
+// What becomes of history.
+const (
+	AlignHistory  History = "align"  // it is kept, so that the chat is known again; also ""
+	RecallHistory History = "recall" // and recalled
+	LearnHistory  History = "learn"  // and the user's words are learned from
+)
+
+// mark marks a turn of history. heard reports whether it follows what Loci saw said: it is
+// the user's chat then, and may be recalled.
+func (h History) Mark(t *memory.Turn, heard bool) {
+	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
+	t.History = !heard && h != RecallHistory && h != LearnHistory
+}
+
+// Review is what waits for a person.
+type Review struct {
+	Confidence float64  // facts below it, 0 to 1
+	Categories []string // facts of these
+	Conflicts  bool     // facts that would take another's place
+}
+
+// Trigger is when learning starts.
+type Trigger string
+
+// The triggers.
+const (
+	AfterExchange Trigger = "exchange"
+	AfterUser     Trigger = "user"
+	Never         Trigger = "never"
+)
+
+// now returns the time as Loci keeps it.
+func (e *Core) Time() time.Time { return memory.Time(e.Now()) }
+
+// newID returns a UUIDv7, so that ids sort by when they were made.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// idFor returns the id that belongs to key for this owner: the same for the same
+// key, so that a request sent twice writes once. Without a key it is a new one.
+func IdFor(owner memory.Owner, key string) string {
+	if key == "" {
+		return NewID()
+	}
+	sum := sha256.Sum256([]byte(string(owner) + "\x00" + key))
+	return "key-" + hex.EncodeToString(sum[:16])
+}
+
+// derivedID returns the id that belongs to parts: the same for the same ones.
+func DerivedID(owner memory.Owner, parts ...string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(string(owner)+"\x00"+strings.Join(parts, "\x00"))).String()
+}
+
+// clip is [text.Clip].
+func Clip(s string, n int) string { return text.Clip(s, n) }

@@ -1,0 +1,70 @@
+package lessons
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Relearning says which turns are to be learned from again: the user's of a
+// conversation, or of all, said since a time. It is how facts that rules learned
+// while a model was away are learned by the model.
+type Relearning struct {
+	Conversation string
+	Since        time.Time
+	Idempotency  string // the same key again queues nothing new
+}
+
+// relearnAtOnce is how many turns one job learns from.
+const relearnAtOnce = 200
+
+// Relearn queues the learning and returns how many turns it is about. What is known
+// already is said again by it; what was forgotten, undone or rejected stays so.
+func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r Relearning) (int, error) {
+	if !e.Learns() {
+		return 0, memory.Errorf(memory.Invalid, "nothing learns: learn.model is empty and learn.rules is off")
+	}
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: r.Conversation})
+	if err != nil {
+		return 0, fmt.Errorf("read turns: %w", err)
+	}
+	run := memory.Run{ID: core.IdFor(owner, r.Idempotency), Kind: "relearn"}
+	count := 0
+	for _, t := range turns {
+		if t.Role != memory.RoleUser || t.NoLearn || t.CreatedAt.Before(r.Since) {
+			continue
+		}
+		count++
+		last := len(run.Jobs) - 1
+		if last < 0 || run.Jobs[last].Conversation != t.Conversation || len(run.Jobs[last].Turns) == relearnAtOnce {
+			run.Jobs = append(run.Jobs, memory.Job{
+				ID: run.ID + "-" + t.ID, Owner: owner, Kind: memory.JobRelearn, Conversation: t.Conversation,
+			})
+			last++
+		}
+		run.Jobs[last].Turns = append(run.Jobs[last].Turns, t.ID)
+	}
+	if count == 0 {
+		return 0, nil
+	}
+	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
+		return 0, fmt.Errorf("queue the learning: %w", err)
+	}
+	e.Wake()
+	return count, nil
+}
+
+// LearnAgain is the handler of relearn jobs.
+func (e *Learner) LearnAgain(ctx context.Context, job memory.Job) (jobs.End, error) {
+	defer e.Taught.Ring()
+	e.Lull.Wait(ctx)
+	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
+	if err != nil {
+		return "", fmt.Errorf("read turns: %w", err)
+	}
+	return e.learnAll(ctx, job, turns)
+}

@@ -1,0 +1,246 @@
+package retrieve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// The reaches.
+const (
+	ReachUser         core.Reach = "user"         // everything of the user's
+	ReachConversation core.Reach = "conversation" // the chat's own conversation; while that is short, recent ones too
+)
+
+// The fallbacks.
+const (
+	FallbackNone  core.Fallback = "none"
+	FallbackError core.Fallback = "error" // when search fails
+	FallbackEmpty core.Fallback = "empty" // also when it finds nothing
+)
+
+const (
+	// recents is how many of the newest facts stand in for a search (design 1).
+	Recents = 10
+
+	// searchShare and embedShare are how much of the time that a chat has left a
+	// search and its embedder may take: after a search that hangs there is time to
+	// read recent facts, after an embedder that hangs time to search by words.
+	searchShare = 0.8
+	EmbedShare  = 0.5
+)
+
+// question is what a chat asks memory.
+func (e *Retriever) Question(c *wire.Chat) string { return c.Question(max(1, e.Opts.Recall.Messages)) }
+
+// ruled reports whether the rules hold for the question: it is about the present,
+// facts may answer it, and it asks for what helps rather than for all there is.
+func (r *Recalling) ruled() bool { return r.lists() && !r.Q.Whole }
+
+// unsearched reports whether facts may be shown that no search found: where the question sets
+// no threshold of its own.
+func (r *Recalling) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
+
+// few returns the facts of a scope that a query selects, newest first. all is false
+// where there are more than most of them, or so many others that it would take long
+// to tell.
+func (r *Recalling) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
+	q.Limit = most + 1
+	for looked := 0; ; {
+		page, err := r.E.Store.List(ctx, scope.Owner, q)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, m := range page.Memories {
+			if m.Visible(r.Now) && scope.Sees(m.Scope()) {
+				facts = append(facts, m)
+			}
+		}
+		if len(facts) > most {
+			return facts[:most], false, nil
+		}
+		looked += len(page.Memories)
+		if q.Cursor = page.Next; q.Cursor == "" || looked > Listed {
+			return facts, q.Cursor == "", nil
+		}
+		q.Limit = Listed
+	}
+}
+
+// query reads the question.
+func (r *Recalling) Query() recall.Query {
+	rules := &r.E.Opts.Recall
+	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, AsSaid: rules.Measure != recall.Fitted})
+}
+
+// filters are what the question narrows facts by.
+func (r *Recalling) filters() memory.Query {
+	return memory.Query{Category: r.Q.Category, Tag: r.Q.Tag, Conversation: r.Q.Conversation}
+}
+
+// smallSet returns all facts as hits, if the rule holds.
+func (r *Recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
+	most := r.E.Opts.Recall.SmallSet
+	if most == 0 || !r.chat || !r.unsearched() {
+		return nil, false
+	}
+	facts, all, err := r.few(ctx, r.Q.Scope, r.filters(), most)
+	if err != nil {
+		r.Skip("small_set", err)
+	}
+	if err != nil || !all || len(facts) == 0 { // without facts there may be talk
+		return nil, false
+	}
+	for _, h := range recall.ByImportance(facts, r.Now) {
+		if !r.Q.Exclude[h.Memory.ID()] {
+			hits = append(hits, memory.Hit{Memory: h.Memory, Why: memory.Why{{Name: "small_set", Value: 1}}})
+		}
+	}
+	return hits, true
+}
+
+// pool returns the scope of the global pool, if the user has so little that it
+// joins in (design 3, 4.5).
+func (r *Recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
+	below, owner := r.E.Opts.Recall.Bootstrap, r.Q.Scope.Owner
+	if below == 0 || !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
+		return memory.Scope{}, false
+	}
+	scope = r.Q.Scope
+	scope.Owner = memory.Global(owner.Namespace())
+	version, err := r.E.Version(ctx, scope.Owner)
+	if err == nil && version == 0 {
+		return memory.Scope{}, false
+	}
+	var few bool
+	if err == nil {
+		_, few, err = r.few(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
+	}
+	if err != nil {
+		r.Skip("bootstrap", err)
+	}
+	return scope, few && err == nil
+}
+
+// pools returns the scopes of the shared pools that a user's question reaches.
+func (r *Recalling) pools() []memory.Scope {
+	owner := r.Q.Scope.Owner
+	if !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
+		return nil
+	}
+	var out []memory.Scope
+	for _, name := range r.E.Opts.Recall.Pools {
+		if pool := memory.Pool(owner.Namespace(), name); pool.Valid() {
+			scope := r.Q.Scope
+			scope.Owner = pool
+			out = append(out, scope)
+		}
+	}
+	return out
+}
+
+// read hydrates candidates of the user's and of the pools', and marks the pools'.
+// A pool that cannot be read is left out.
+func (r *Recalling) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+	owner := r.Q.Scope.Owner
+	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != owner }) {
+		return r.hydrate(ctx, cands)
+	}
+	var own []memory.Candidate
+	pools := map[memory.Owner][]memory.Candidate{}
+	place := make(map[string]int, len(cands))
+	for i, c := range cands {
+		place[c.ID] = i
+		if c.Owner == owner {
+			own = append(own, c)
+		} else {
+			pools[c.Owner] = append(pools[c.Owner], c)
+		}
+	}
+	hits, err := r.hydrate(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	for _, pool := range slices.Sorted(maps.Keys(pools)) {
+		from := Recalling{E: r.E, Q: Question{Scope: memory.Scope{Owner: pool}}, Now: r.Now}
+		others, err := from.hydrate(ctx, pools[pool])
+		mark := "bootstrap"
+		if pool.Kind() == memory.PoolKind {
+			mark = "pool"
+		}
+		if err != nil {
+			r.Skip(mark, err)
+		}
+		for _, h := range others {
+			h.Why = append(memory.Why{{Name: mark, Value: 1}}, h.Why...)
+			hits = append(hits, h)
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(place[a.Memory.ID()], place[b.Memory.ID()]) })
+	return hits, nil
+}
+
+// standsIn reports whether recent facts take the place of what search came to.
+func (r *Recalling) standsIn(ctx context.Context, err error) bool {
+	switch r.E.Opts.Recall.Fallback {
+	case FallbackError:
+		return r.unsearched() && failed(ctx, err)
+	case FallbackEmpty:
+		return r.unsearched() && (failed(ctx, err) || r.chat && err == nil && len(r.Hits)+len(r.Dropped) == 0)
+	}
+	return false
+}
+
+// recent answers with the newest facts, since search failed or found nothing.
+func (r *Recalling) recent(ctx context.Context, topK int) error {
+	r.placed()
+	facts, _, err := r.few(ctx, r.Q.Scope, r.filters(), Recents)
+	if err != nil {
+		return fmt.Errorf("read recent facts: %w", err)
+	}
+	var hits []memory.Hit
+	for _, m := range facts {
+		if r.Q.Exclude[m.ID()] {
+			continue
+		}
+		hits = append(hits, memory.Hit{Memory: m, Why: memory.Why{{Name: "recent", Value: 1}}})
+	}
+	r.Found += len(hits)
+	r.fit(ctx, hits, r.atLeast(topK, Recents))
+	return nil
+}
+
+// atLeast is how many hits a rule may show: its own number, unless the request
+// asked for another.
+func (r *Recalling) atLeast(topK, n int) int {
+	if r.Q.TopK != nil {
+		return topK
+	}
+	return max(topK, n)
+}
+
+// summary returns that of the conversation which asks, by setting; nil without one.
+func (r *Recalling) summary(ctx context.Context) *memory.Summary {
+	if !r.E.Opts.Recall.Summary {
+		return nil
+	}
+	r.placed()
+	if r.Q.In == "" {
+		return nil
+	}
+	all, err := r.E.Summaries(ctx, r.Q.Scope.Owner, r.Q.In)
+	if err != nil {
+		r.Skip("summary", err)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &all[0]
+}

@@ -1,0 +1,91 @@
+package retrieve
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/traces"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Bounds of what a trace keeps: bytes of the question, and how much of what was
+// left out.
+const (
+	TracedQuestion = 2 << 10
+	cutsTraced     = 20
+)
+
+// trace writes down what happened, to be found by id from now on. block is what a
+// chat was given. Of what is asked in confidence there are no words.
+func (r *Recalling) Trace(id, block string, took time.Duration) {
+	p := tracePackers.Get().(*traces.TracePacker)
+	defer tracePackers.Put(p)
+	p.B, p.Names = p.B[:0], p.Names[:0]
+	cut := r.Cut[:min(len(r.Cut), cutsTraced)]
+	question := traced(r.Q.Text, r.E.Opts.Learn.Personal)
+	untold := r.Untold()
+	if untold {
+		question, block = "", ""
+	}
+	p.Count(coreSize(r.Opening) + len(r.Hits))
+	p.TraceCore(r.Opening, r.Q.Scope.Owner, !untold, "")
+	for _, h := range r.Hits {
+		content := ""
+		if !untold {
+			content = h.Memory.Content()
+		}
+		owner := h.Memory.Scope().Owner
+		if owner == r.Q.Scope.Owner {
+			owner = ""
+		}
+		p.Memory(h.Memory.ID(), h.Memory.Kind(), content, owner, "", h.Score, h.Why)
+	}
+	p.Count(coreSize(r.crowded) + len(r.Dropped) + len(r.spare) + len(cut))
+	p.TraceCore(r.crowded, r.Q.Scope.Owner, false, "core")
+	for _, d := range r.Dropped {
+		p.Memory(d.Hit.Memory.ID(), d.Hit.Memory.Kind(), "", "", d.Stage, d.Hit.Score, d.Hit.Why)
+	}
+	for i := range r.spare {
+		c := &r.spare[i]
+		p.Memory(c.ID, c.Kind, "", "", "top_k", c.Score, c.Why)
+	}
+	for _, c := range cut {
+		p.Memory(c.ID, c.Kind, "", "", c.Stage, c.Score, c.Why)
+	}
+	var misspelt []memory.Misspelt
+	if !untold && r.Misspelt != nil {
+		asked := text.Fold(question) // less what it does not tell
+		misspelt = slices.DeleteFunc(recall.Spelt(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(asked, m.Word) })
+	}
+	r.E.Traces.Ring.Add(memory.Trace{
+		ID: id, Owner: r.Q.Scope.Owner, Conversation: r.Q.In, Door: r.Q.Door, Question: question, At: r.Now,
+		Found: r.Found, Block: block, Misspelt: misspelt, Degraded: r.Degraded, Took: took,
+		Remembered: r.vector, Reranked: r.reranked[0], RerankOf: r.reranked[1],
+	}, p.B)
+}
+
+// untold reports whether the trace has no words.
+func (r *Recalling) Untold() bool { return r.Q.Untold || learn.Unsaid(r.Q.Text) }
+
+// traceSafely is trace where no door stands behind it that takes a panic.
+func (r *Recalling) TraceSafely(id, block string, took time.Duration) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.E.Log.Error("panic in a trace", "trace", id, "panic", v)
+		}
+	}()
+	r.Trace(id, block, took)
+}
+
+// traced is a question as a trace keeps it: no secrets, not all of a long one.
+func traced(question string, personal bool) string {
+	return learn.Redact(core.Clip(question, TracedQuestion), personal)
+}
+
+var tracePackers = sync.Pool{New: func() any { return new(traces.TracePacker) }}

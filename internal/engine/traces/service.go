@@ -1,0 +1,18 @@
+package traces
+
+import (
+	"sync"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+)
+
+// Keeper keeps the traces of recalls and answers until they are written, and erases them.
+type Keeper struct {
+	*core.Core
+
+	Ring    *TraceRing
+	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
+}
+
+// New returns a keeper without traces.
+func New(c *core.Core) *Keeper { return &Keeper{Core: c, Ring: NewTraceRing()} }
