@@ -24,7 +24,7 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens demo build bench fmt cover generate clean
+.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens demo build openapi bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -139,6 +139,9 @@ demo: ## show a person being remembered, on a real server
 
 build: ## build the binary ./loci
 	@CGO_ENABLED=0 $(GO) build -trimpath -o loci ./cmd/loci
+
+openapi: ## write the description of the REST API to dist/openapi.json, for a release
+	@mkdir -p dist && $(GO) run ./cmd/loci openapi > dist/openapi.json
 
 bench: ## run the micro-benchmarks
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
