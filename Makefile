@@ -13,7 +13,7 @@ UNWATCHED  = modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory
 # slower, could find nothing there.
 SERIAL     = internal/learn internal/recall
 # What measures does so at length, on paths that are tried under the race detector elsewhere.
-MEASURING  = bench
+MEASURING  = internal/bench
 # What one goroutine plays at length is played in part under the race detector, and whole without it.
 PARTLY     = internal/store/markdown internal/model/transformer
 TEST_FLAGS ?= -timeout 30m

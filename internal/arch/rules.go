@@ -51,7 +51,7 @@ var house = rules{
 		{"internal/engine"},
 		{"internal/front/*"},
 		{"."},
-		{"bench", "bench/*"},
+		{"internal/bench"},
 		{"internal/cli"},
 		{"cmd/*", "examples/*", "internal/arch"},
 	},
@@ -63,12 +63,12 @@ var house = rules{
 		"github.com/fsnotify/fsnotify":           {"internal/store/markdown"},
 		"github.com/goccy/go-yaml":               {".", "internal/store/markdown"},
 		"github.com/google/jsonschema-go":        {"internal/learn", "internal/prompt"},
-		"github.com/google/uuid":                 {"memory/memtest", "internal/engine", "internal/front/*", "internal/cli", "bench", "."},
+		"github.com/google/uuid":                 {"memory/memtest", "internal/engine", "internal/front/*", "internal/cli", "internal/bench", "."},
 		"github.com/jackc/pgx/v5":                {"internal/store/sqlstore", "internal/store/sqlstore/pgtest"},
 		"github.com/knadh/koanf":                 {"."},
 		"github.com/go-viper/mapstructure/v2":    {"."},
 		"github.com/modelcontextprotocol/go-sdk": {"internal/front/mcp"},
-		"github.com/philippgille/chromem-go":     {"bench"}, // to be measured beside it
+		"github.com/philippgille/chromem-go":     {"internal/bench"}, // to be measured beside it
 		"github.com/pressly/goose/v3":            {"internal/store/sqlstore"},
 		"github.com/prometheus/client_golang":    {"internal/obs"},
 		"github.com/schollz/progressbar/v3":      {"internal/cli"},
