@@ -218,6 +218,11 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	return l, nil
 }
 
+// OpenAPI returns the OpenAPI description that a server of this version answers at /openapi.json.
+func OpenAPI() ([]byte, error) {
+	return rest.Describe(rest.Options{Version: Version(), Elsewhere: describedElsewhere()})
+}
+
 // describedElsewhere is what the API's description tells of that another door answers.
 func describedElsewhere() []rest.Elsewhere {
 	in, out := query.Bodies()

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,7 +29,7 @@ Beside Loci, over the same turns and facts and with the same top_k: BM25 of a me
 a threshold by the embedder of your settings or, for words alone, by all-MiniLM-L6-v2 where it is in models_dir or tmp/models.
 
 The models and the settings of recall are your own. Unless recall.deadline is set, recall may take 10 seconds. Nothing of your
-own memory is touched. The format of the sets is described in bench/testdata/chat-recall/README.md.`
+own memory is touched. The format of the sets is described in internal/bench/testdata/chat-recall/README.md.`
 
 // chatTrials is what one run of the command is asked for.
 type chatTrials struct {
@@ -59,7 +59,7 @@ func benchChat(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	setOr(g, cmd, &r.dir, "bench/testdata/chat-recall", "folder of the trial sets")
+	setOr(g, cmd, &r.dir, "internal/bench/testdata/chat-recall", "folder of the trial sets")
 	f.BoolVar(&r.heldBack, "held-back", false, "the half that nothing is tuned on")
 	f.StringVar(&r.facts, "facts", "rules", "where facts come from: rules (Loci learns them) or given (the set's own are added)")
 	f.BoolVar(&r.json, "json", false, "print a JSON row for every measure")

@@ -100,14 +100,14 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		}
 		models := []string{"never heard of", was}
 		for _, dry := range []bool{true, false} {
-			if got, err := after.Vectors.Prune(ctx, ana, models, dry); err != nil || !slices.Equal(got, []vectors.Pruned{{was, 1, 5}}) {
+			if got, err := after.Vectors.Prune(ctx, ana, models, dry); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 1, Count: 5}}) {
 				t.Errorf("dry %v: %+v, %v; want 5 by the old one", dry, got, err)
 			}
 		}
 		if got, err := after.Vectors.Prune(ctx, ana, models, false); err != nil || len(got) != 0 {
 			t.Errorf("again: %+v, %v; want nothing left", got, err)
 		}
-		if got, err := after.Vectors.PruneAll(ctx, models, false); err != nil || !slices.Equal(got, []vectors.Pruned{{was, 2, 10}}) {
+		if got, err := after.Vectors.PruneAll(ctx, models, false); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 2, Count: 10}}) {
 			t.Errorf("of all: %+v, %v; want the other two's 10", got, err)
 		}
 		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 5 {

@@ -114,6 +114,12 @@ type chatHit struct {
 	Core    bool        `json:"core"`
 }
 
+// chatMessage is one message of a request.
+type chatMessage struct {
+	Role    memory.Role `json:"role"`
+	Content string      `json:"content"`
+}
+
 // send sends a chat through the proxy, and returns what memory added to its prompt.
 func (t *chatTrial) send(ctx context.Context, user, mode, id string, messages []chatMessage, answer string) (block string, hits []chatHit, err error) {
 	t.upstream.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // simple search, here by that of the program.
 func TestUpdatesEndWhatTheyChange(t *testing.T) {
 	t.Parallel()
-	table, err := os.ReadFile("../internal/learn/testdata/updates.txt")
+	table, err := os.ReadFile("../learn/testdata/updates.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -170,7 +170,7 @@ func TestSessionsAreGoldByName(t *testing.T) {
 	set.Conversations = set.Conversations[:1]
 	c := &set.Conversations[0]
 	c.Questions = []Question{{ID: "named", Text: "boat", Sessions: []string{"s1"}}, {ID: "both", Text: "boat", Gold: []string{"1"}, Sessions: []string{"s1", "s1"}}}
-	r, err := Retrieval(t.Context(), &parrot{}, set)
+	r, err := Measured(t.Context(), &parrot{}, set, RetrievalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
@@ -86,7 +87,7 @@ func firstQuestionTakesFewWays(t *testing.T, pgvector bool) {
 	}
 	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.Rules{Bootstrap: 5}})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
-	said := newTalk(1).sentences(100)
+	said := talk.New(1).Sentences(100)
 	v, err := model.Embed(t.Context(), memory.AsDocument, said...)
 	if err != nil {
 		t.Fatal(err)

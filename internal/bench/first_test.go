@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
@@ -65,8 +66,8 @@ func TestAnIndexNeedsNoMoreThanItIsGiven(t *testing.T) {
 // returns questions.
 func fillAll(t *testing.T, s *sqlstore.Store, turns int) (questions []memory.Search) {
 	t.Helper()
-	model, talk := embed.Lexical{}, newTalk(1)
-	said := talk.sentences(turns)
+	model, talk := embed.Lexical{}, talk.New(1)
+	said := talk.Sentences(turns)
 	said[0] += " It was on 3 March 2024 in Lisbon, \"at last\"?"
 	vector := func(as memory.EmbedAs, text string) []float32 {
 		v, err := model.Embed(t.Context(), as, text)
@@ -92,7 +93,7 @@ func fillAll(t *testing.T, s *sqlstore.Store, turns int) (questions []memory.Sea
 	}
 	run := memtest.Run("learn")
 	var changes []memory.Change
-	for i, text := range talk.sentences(6) {
+	for i, text := range talk.Sentences(6) {
 		f := memtest.Fact(memtest.Ana, text+" My sister lives in Porto since May 2019.")
 		f.Scope.Project, f.Category, f.Tags, f.Subject, f.Confidence = "boat", "place", []string{"harbour", "x"}, []string{"user", "sister"}[i%2], 0.3+float64(i)/10
 		f.Provenance.Conversation, f.ObservedAt, f.UpdatedAt = "talk", memtest.Epoch.Add(-time.Duration(i)*24*time.Hour), memtest.Epoch.Add(time.Duration(i)*time.Minute)
@@ -108,7 +109,7 @@ func fillAll(t *testing.T, s *sqlstore.Store, turns int) (questions []memory.Sea
 		t.Fatal(err)
 	}
 	for i := range 40 {
-		text := talk.question(said) + " Lisbon March Porto sister"
+		text := talk.Question(said) + " Lisbon March Porto sister"
 		q := memory.Search{Scopes: []memory.Scope{{Owner: memtest.Ana, Project: "boat", Agent: "mate", Conversation: "talk"}}, Text: text, Vector: vector(memory.AsQuestion, text)}
 		switch i % 5 {
 		case 1:
@@ -148,8 +149,8 @@ func benchmarkFirst(b *testing.B, s *sqlstore.Store, users, each int) {
 	owners, questions := make([]memory.Owner, users), make([]memory.Search, users)
 	for i := range users {
 		owners[i] = memory.User("default", fmt.Sprint(each, "-", i))
-		talk := newTalk(uint64(i))
-		said := talk.sentences(each)
+		talk := talk.New(uint64(i))
+		said := talk.Sentences(each)
 		batch := memtest.Batch(owners[i], "talk", 0, said...)
 		v, err := model.Embed(b.Context(), memory.AsDocument, said...)
 		if err != nil {
@@ -161,7 +162,7 @@ func benchmarkFirst(b *testing.B, s *sqlstore.Store, users, each int) {
 		if _, err := s.Append(b.Context(), owners[i], batch); err != nil {
 			b.Fatal(err)
 		}
-		q := talk.question(said)
+		q := talk.Question(said)
 		if v, err = model.Embed(b.Context(), memory.AsQuestion, q); err != nil {
 			b.Fatal(err)
 		}

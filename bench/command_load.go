@@ -1,45 +1,48 @@
-package cli
+package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/bench"
 )
 
-func benchLoad(g *global) *cobra.Command {
-	var o bench.LoadOptions
+func loadCommand() *cobra.Command {
+	var o LoadOptions
 	var jsonFile, svgFile string
 	cmd := &cobra.Command{
 		Use:   "load",
 		Short: "Measure latency, throughput, start and size, beside others in the same run",
-		Long: "Start this program as a server on a data folder of its own, put made-up talk into it and measure it over HTTP: " + strings.Join(bench.Parts, ", ") + ".\n" +
+		Long: "Start loci as a server on a data folder of its own, put made-up talk into it and measure it over HTTP: " + strings.Join(Parts, ", ") + ".\n" +
 			"Clients ask again when they were answered (a closed loop); what is compared takes turns. Settings given by --set go to that server;\n" +
 			"LOCI_ variables do not. Nothing of your own memory is touched.",
-		Example: "  loci bench load\n  loci bench load --memories 100000 --only start,memory,disk,recall\n" +
-			"  loci bench load --only rivals --svg recall.svg --json load.jsonl\n  loci bench load --only zipf --owners 10000 --each 100\n" +
-			"  loci bench load --only recall,add,learn --store postgres://loci@localhost/empty",
+		Example: "  locibench load\n  locibench load --memories 100000 --only start,memory,disk,recall\n" +
+			"  locibench load --only rivals --svg recall.svg --json load.jsonl\n  locibench load --only zipf --owners 10000 --each 100\n" +
+			"  locibench load --only recall,add,learn --store postgres://loci@localhost/empty",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := g.noServer(cmd); err != nil {
-				return err
-			}
-			if o.Program.Path, err = os.Executable(); err != nil {
-				return fmt.Errorf("find this program: %w", err)
-			}
-			if o.Program.Settings, err = cmd.Flags().GetStringArray("set"); err != nil {
-				return err
+			if o.Program.Path == "" {
+				dir, err := os.MkdirTemp("", "locibench-")
+				if err != nil {
+					return err
+				}
+				defer os.RemoveAll(dir) //nolint:errcheck // it is in the folder for temporary files
+				if o.Program.Path, err = buildLoci(cmd.Context(), dir); err != nil {
+					return err
+				}
 			}
 			out := cmd.OutOrStdout()
 			heading(out)
-			var rows []bench.Row
-			err = bench.Load(cmd.Context(), o, func(r bench.Row) {
+			var rows []Row
+			err = Load(cmd.Context(), o, func(r Row) {
 				if len(rows) == 0 || rows[len(rows)-1].Subject != r.Subject {
 					fmt.Fprintf(out, "\n%s\n", r.Subject)
 				}
@@ -47,11 +50,13 @@ func benchLoad(g *global) *cobra.Command {
 				rows = append(rows, r)
 			})
 			return errors.Join(err,
-				toFile(jsonFile, func(w io.Writer) error { return bench.WriteLoadJSON(w, rows, o, loci.Version()) }),
-				toFile(svgFile, func(w io.Writer) error { return bench.WriteHistograms(w, "Recall of the 10 best", rows) }))
+				toFile(jsonFile, func(w io.Writer) error { return WriteLoadJSON(w, rows, o, loci.Version()) }),
+				toFile(svgFile, func(w io.Writer) error { return WriteHistograms(w, "Recall of the 10 best", rows) }))
 		},
 	}
 	f := cmd.Flags()
+	f.StringVar(&o.Program.Path, "loci", "", "the `program` to measure (built from the source unless given)")
+	f.StringArrayVar(&o.Program.Settings, "set", nil, "a setting of the server, as key=value; may be repeated")
 	f.IntVar(&o.Memories, "memories", 0, "turns of one user (10000 unless given)")
 	f.IntVar(&o.Requests, "requests", 0, "requests of each measure (1000 unless given)")
 	f.IntVar(&o.Clients, "clients", 0, "clients at once, where several are meant (8 unless given)")
@@ -65,10 +70,21 @@ func benchLoad(g *global) *cobra.Command {
 	return cmd
 }
 
+// buildLoci builds the loci command of the source that this program is run in.
+func buildLoci(ctx context.Context, dir string) (program string, err error) {
+	program = filepath.Join(dir, "loci")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "github.com/loci-memory/loci/cmd/loci")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build loci: %w: %s; run locibench in its source folder, or name a program with --loci", err, strings.TrimSpace(string(said)))
+	}
+	return program, nil
+}
+
 // heading says what measures and where, and what the columns are.
 func heading(w io.Writer) {
-	m := bench.ThisMachine()
-	fmt.Fprintf(w, "loci %s, %s/%s, %s, GOMAXPROCS %d\n%s\n", loci.Version(), m.OS, m.Arch, m.CPU, m.Procs, bench.LoadHead)
+	m := ThisMachine()
+	fmt.Fprintf(w, "loci %s, %s/%s, %s, GOMAXPROCS %d\n%s\n", loci.Version(), m.OS, m.Arch, m.CPU, m.Procs, LoadHead)
 }
 
 // toFile writes a file, none where path is "".

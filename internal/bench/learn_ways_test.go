@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/index"
@@ -33,10 +34,10 @@ func TestLearningTakesFewWays(t *testing.T) {
 	searcher := struct{ memory.Searcher }{x} // which reads nothing ahead, at a time of its own
 	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Rules: true})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
-	talk, owner := newTalk(6), memory.User("default", "ana")
+	talk, owner := talk.New(6), memory.User("default", "ana")
 	claim, learn := int64(math.MaxInt64), int64(math.MaxInt64)
 	for i := range 12 { // the first have statements prepared
-		b := memtest.Batch(owner, "talk", 2*i, fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.word(), talk.word(), talk.word()), "I see.")
+		b := memtest.Batch(owner, "talk", 2*i, fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.Word(), talk.Word(), talk.Word()), "I see.")
 		b.Jobs = []memory.Job{{ID: fmt.Sprint("job ", i), Owner: owner, Kind: memory.JobLearn, Conversation: "talk"}}
 		if _, err := s.Append(t.Context(), owner, b); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"fmt"
@@ -7,12 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/bench"
 	"github.com/loci-memory/loci/memory"
 )
 
-func benchSize(g *global) *cobra.Command {
-	var o bench.SizeOptions
+func sizeCommand() *cobra.Command {
+	var o SizeOptions
 	var budgets []string
 	cmd := &cobra.Command{
 		Use:   "size",
@@ -20,12 +19,9 @@ func benchSize(g *global) *cobra.Command {
 		Long: "Draw users by Zipf's law, keep the indexes of those last asked for within a budget, and say how often a user's was there.\n" +
 			"What a memory takes in the index and in the database is what was measured with short turns and the default embedder\n" +
 			"(see deploy/README.md); give yours by --resident and --stored. Nothing is read or written.",
-		Example: "  loci bench size\n  loci bench size --users 50000 --each 4000 --budget 1GiB,4GiB",
+		Example: "  locibench size\n  locibench size --users 50000 --each 4000 --budget 1GiB,4GiB",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := g.noServer(cmd); err != nil {
-				return err
-			}
 			for _, text := range budgets {
 				var b loci.Bytes
 				if err := b.UnmarshalText([]byte(text)); err != nil {
@@ -35,14 +31,14 @@ func benchSize(g *global) *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			var lines []string
-			asked, err := bench.Size(o, func(s bench.Sized) { lines = append(lines, s.String()) })
+			asked, err := Size(o, func(s Sized) { lines = append(lines, s.String()) })
 			if err != nil {
 				return err
 			}
 			all := int64(asked.Users) * int64(asked.Each)
 			fmt.Fprintf(out, "%d users of %d memories: %.1f GiB in the database (%d bytes each), %.1f GiB if all were resident (%d bytes each)\n%s\n%s\n",
 				asked.Users, asked.Each, float64(all*asked.Stored)/(1<<30), asked.Stored, float64(all*asked.Resident)/(1<<30), asked.Resident,
-				bench.SizeHead, strings.Join(lines, "\n"))
+				SizeHead, strings.Join(lines, "\n"))
 			return nil
 		},
 	}

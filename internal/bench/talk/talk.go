@@ -1,4 +1,6 @@
-package bench
+// Package talk makes up everyday talk to measure with. Nothing is random in it: the same seed
+// makes the same talk.
+package talk
 
 import (
 	"math/rand/v2"
@@ -8,11 +10,11 @@ import (
 	"unicode"
 )
 
-// talk makes everyday sentences, the same for the same seed. Their words are drawn
+// Talk makes everyday sentences, the same for the same seed. Their words are drawn
 // by Zipf's law, as people draw them; the commonest are everyday ones, which recall
 // knows other words for, the rest is made up. Between them stand the small words of
 // English, as many as there are in speech.
-type talk struct {
+type Talk struct {
 	words []string
 	zipf  *rand.Zipf
 	r     *rand.Rand
@@ -38,9 +40,10 @@ var everydayWords = strings.Fields(`work home friend week car dog family trip sc
 	medicine swim paint office mountain lake album dance wine cook park buy learn start visit study live move help
 	enjoy plant apartment breakfast meal drink summer winter January Monday`)
 
-func newTalk(seed uint64) *talk {
+// New returns the talk of a seed.
+func New(seed uint64) *Talk {
 	r := rand.New(rand.NewPCG(seed, 7))
-	return &talk{words: vocabulary(), zipf: rand.NewZipf(r, zipfExponent, zipfOffset, vocabularySize-1), r: r}
+	return &Talk{words: vocabulary(), zipf: rand.NewZipf(r, zipfExponent, zipfOffset, vocabularySize-1), r: r}
 }
 
 // vocabulary is words that can be spoken, the commonest first.
@@ -60,14 +63,14 @@ var vocabulary = sync.OnceValue(func() []string {
 	return words
 })
 
-// word draws a word.
-func (t *talk) word() string { return t.words[t.zipf.Uint64()] }
+// Word draws a word.
+func (t *Talk) Word() string { return t.words[t.zipf.Uint64()] }
 
-// sentence says something of 8 to 24 words.
-func (t *talk) sentence() string {
+// Sentence says something of 8 to 24 words.
+func (t *Talk) Sentence() string {
 	words := []string{"I"}
 	for i := range 7 + t.r.IntN(17) {
-		w := t.word()
+		w := t.Word()
 		switch x := t.r.Float64(); {
 		case i < 2: // so that it can be asked about
 		case x < 0.45:
@@ -80,11 +83,11 @@ func (t *talk) sentence() string {
 	return strings.Join(words, " ") + "."
 }
 
-// sentences says n things.
-func (t *talk) sentences(n int) []string {
+// Sentences says n things.
+func (t *Talk) Sentences(n int) []string {
 	out := make([]string, n)
 	for i := range out {
-		out[i] = t.sentence()
+		out[i] = t.Sentence()
 	}
 	return out
 }
@@ -92,9 +95,9 @@ func (t *talk) sentences(n int) []string {
 // frames are how questions are put.
 var frames = []string{"What did I say about @?", "Do you remember @?", "When was that with @?", "Who told me about @?", "@?"}
 
-// question asks for 2 to 8 words of something that was said, as far as that has
+// Question asks for 2 to 8 words of something that was said, as far as that has
 // so many. Something must have been said.
-func (t *talk) question(said []string) string {
+func (t *Talk) Question(said []string) string {
 	words := contentWords(said[t.r.IntN(len(said))])
 	n := min(2+t.r.IntN(7), len(words))
 	asked := make([]string, n)
@@ -110,11 +113,11 @@ func contentWords(s string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return w == "I" || slices.Contains(smallWords, w) })
 }
 
-// questions asks n times.
-func (t *talk) questions(n int, said []string) []string {
+// Questions asks n times.
+func (t *Talk) Questions(n int, said []string) []string {
 	out := make([]string, n)
 	for i := range out {
-		out[i] = t.question(said)
+		out[i] = t.Question(said)
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
@@ -58,12 +59,12 @@ func newLearnerRig(b *testing.B, model memory.LLM) *learnerRig {
 func (r *learnerRig) fill(b *testing.B, memories int) {
 	b.Helper()
 	ctx := context.Background()
-	talk := newTalk(1)
+	talk := talk.New(1)
 	const batch = 500
 	for done := 0; done < memories; done += batch {
 		turns := exchange.Talk{Conversation: fmt.Sprint("old-", done)}
 		for range min(batch, memories-done) * 2 / 3 {
-			turns.Messages = append(turns.Messages, exchange.Said{Role: memory.RoleUser, Content: talk.sentence()})
+			turns.Messages = append(turns.Messages, exchange.Said{Role: memory.RoleUser, Content: talk.Sentence()})
 		}
 		if _, err := r.Exchange.Ingest(ctx, r.owner, turns); err != nil {
 			b.Fatal(err)
@@ -72,7 +73,7 @@ func (r *learnerRig) fill(b *testing.B, memories int) {
 		var changes []memory.Change
 		for i := range min(batch, memories-done) / 3 {
 			f := memory.Fact{
-				ID: fmt.Sprint("f", done, "-", i), Scope: memory.Scope{Owner: r.owner}, Content: fmt.Sprintf("User likes %s %s", talk.word(), strings.TrimPrefix(talk.sentence(), "I ")),
+				ID: fmt.Sprint("f", done, "-", i), Scope: memory.Scope{Owner: r.owner}, Content: fmt.Sprintf("User likes %s %s", talk.Word(), strings.TrimPrefix(talk.Sentence(), "I ")),
 				Subject: "user", Confidence: 1, Status: memory.Active, Source: memory.Extracted, Trust: memory.TrustUser, ObservedAt: time.Now(), CreatedAt: time.Now(), UpdatedAt: time.Now(),
 			}
 			f.Hash = text.Hash(f.Content)
@@ -141,10 +142,10 @@ func benchmarkLearn(b *testing.B, byModel bool, memories int) {
 	r := newLearnerRig(b, model)
 	r.fill(b, memories)
 	ctx := context.Background()
-	talk := newTalk(6)
+	talk := talk.New(6)
 	var record, claim, learn []time.Duration
 	one := func(i int) {
-		said := fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.word(), talk.word(), talk.word())
+		said := fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.Word(), talk.Word(), talk.Word())
 		began := time.Now()
 		if _, err := r.Exchange.Ingest(ctx, r.owner, exchange.Talk{Conversation: fmt.Sprint("c", i/8), Infer: true, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: said}, {Role: memory.RoleAssistant, Content: "That sounds good."},

@@ -20,7 +20,7 @@ import (
 )
 
 // ChatPerson is one trial set of `loci bench chat`: what somebody said, and messages that need
-// some of it or none. bench/testdata/chat-recall/README.md describes the format.
+// some of it or none. internal/bench/testdata/chat-recall/README.md describes the format.
 type ChatPerson struct {
 	ID    string `json:"id"`
 	Chats []struct {

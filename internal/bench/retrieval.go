@@ -82,11 +82,6 @@ type RetrievalOptions struct {
 	Workers int  // at once; 0: two for each processor. Figures do not depend on it
 }
 
-// Retrieval is [Measured] with every conversation an owner of its own.
-func Retrieval(ctx context.Context, target Target, set Dataset) (Report, error) {
-	return Measured(ctx, target, set, RetrievalOptions{})
-}
-
 // Measured ingests a data set into a target, asks every question once and scores
 // what is found. Conversations apart are also asked each other's questions. The
 // target should be empty.

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bytes"
@@ -11,31 +11,31 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/cli"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 )
 
 // TestMain lets this binary be the program that a load run starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		os.Exit(Main())
+		os.Exit(cli.Main())
 	}
 	os.Exit(pgtest.Main(m))
 }
 
-// benchLoadRun runs the command on very little, and returns its table and its rows.
-func benchLoadRun(t *testing.T, args ...string) (table string, rows []map[string]any, svg []byte) {
+// loadRun runs the command on very little, and returns its table and its rows.
+func loadRun(t *testing.T, args ...string) (table string, rows []map[string]any, svg []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	jsonFile, svgFile := filepath.Join(dir, "rows.jsonl"), filepath.Join(dir, "recall.svg")
 	var out bytes.Buffer
-	cmd := root()
+	cmd := command()
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SetArgs(append([]string{"bench", "load", "--memories", "60", "--requests", "4", "--clients", "2", "--owners", "3", "--each", "5",
+	cmd.SetArgs(append([]string{"load", "--loci", os.Args[0], "--memories", "60", "--requests", "4", "--clients", "2", "--owners", "3", "--each", "5",
 		"--json", jsonFile, "--svg", svgFile}, args...))
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatalf("bench load %v: %v\n%s", args, err, &out)
+		t.Fatalf("load %v: %v\n%s", args, err, &out)
 	}
 	svg, err := os.ReadFile(svgFile)
 	if err != nil {
@@ -55,9 +55,9 @@ func benchLoadRun(t *testing.T, args ...string) (table string, rows []map[string
 	return out.String(), rows, svg
 }
 
-func TestBenchLoadMeasuresEveryPart(t *testing.T) {
+func TestLoadMeasuresEveryPart(t *testing.T) {
 	t.Setenv("LOCI_NO_SUCH_SETTING", "would stop the server")
-	table, rows, svg := benchLoadRun(t)
+	table, rows, svg := loadRun(t)
 	measured := map[string]int{}
 	for _, r := range rows {
 		subject, _, _ := strings.Cut(r["subject"].(string), ",")
@@ -73,7 +73,7 @@ func TestBenchLoadMeasuresEveryPart(t *testing.T) {
 			t.Errorf("row %v measures nothing", r)
 		}
 	}
-	for _, part := range bench.Parts {
+	for _, part := range Parts {
 		if measured[part] == 0 && part != "servers" { // which one has no use for
 			t.Errorf("%s was not measured:\n%s", part, table)
 		}
@@ -87,10 +87,10 @@ func TestBenchLoadMeasuresEveryPart(t *testing.T) {
 	}
 }
 
-// TestBenchLoadMeasuresAServerBesideSQLite asks for parts that a database server has, one
+// TestLoadMeasuresAServerBesideSQLite asks for parts that a database server has, one
 // of them it alone, and for one that it has not.
-func TestBenchLoadMeasuresAServerBesideSQLite(t *testing.T) {
-	_, rows, _ := benchLoadRun(t, "--store", pgtest.Schema(t), "--only", "start,bulk,disk,recall,add,servers,zipf")
+func TestLoadMeasuresAServerBesideSQLite(t *testing.T) {
+	_, rows, _ := loadRun(t, "--store", pgtest.Schema(t), "--only", "start,bulk,disk,recall,add,servers,zipf")
 	beside := map[string]int{}
 	for _, r := range rows {
 		subject := r["subject"].(string)
@@ -113,8 +113,8 @@ func TestBenchLoadMeasuresAServerBesideSQLite(t *testing.T) {
 	}
 }
 
-func TestBenchLoadMeasuresOnlyWhatIsAsked(t *testing.T) {
-	_, rows, _ := benchLoadRun(t, "--only", "recall,add")
+func TestLoadMeasuresOnlyWhatIsAsked(t *testing.T) {
+	_, rows, _ := loadRun(t, "--only", "recall,add")
 	if len(rows) == 0 {
 		t.Fatal("no rows")
 	}
@@ -125,9 +125,9 @@ func TestBenchLoadMeasuresOnlyWhatIsAsked(t *testing.T) {
 	}
 }
 
-func TestBenchLoadHandsSettingsToTheServer(t *testing.T) {
-	cmd := root()
-	cmd.SetArgs([]string{"bench", "load", "--memories", "1", "--only", "bulk", "--set", "no.such.setting=1"})
+func TestLoadHandsSettingsToTheServer(t *testing.T) {
+	cmd := command()
+	cmd.SetArgs([]string{"load", "--loci", os.Args[0], "--memories", "1", "--only", "bulk", "--set", "no.such.setting=1"})
 	err := cmd.ExecuteContext(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "no.such.setting") {
 		t.Errorf("%v, want what the server said about the setting", err)

@@ -232,7 +232,7 @@ func (o *chance) bin(n int) (said, was float64, questions int) {
 // retrieved measures what a target finds of a set, and closes it.
 func retrieved(t *testing.T, d *Direct, set Dataset) Report {
 	t.Helper()
-	report, err := Retrieval(context.Background(), d, set)
+	report, err := Measured(context.Background(), d, set, RetrievalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

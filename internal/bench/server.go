@@ -11,6 +11,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// Serving is a server that another part of the program runs.
+type Serving struct {
+	URL    string
+	Settle func(context.Context) error // waits until everything due is done
+}
+
 // Server is a [Target] over HTTP: a running Loci, with every stage on.
 type Server struct {
 	URL  string
