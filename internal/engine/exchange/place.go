@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"slices"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
@@ -12,6 +13,7 @@ import (
 type Place struct {
 	Conversation string
 	Turn         string // its id
+	Chain        string // of that turn where it is an answer, for [wire.Message]
 }
 
 // PlaceOf returns the place behind the answer to which an upstream gave that id, of an
@@ -27,7 +29,32 @@ func (e *Exchanges) PlaceOf(ctx context.Context, owner memory.Owner, answer stri
 	if len(turns) == 0 {
 		return Place{}
 	}
-	return Place{Conversation: turns[0].Conversation, Turn: turns[0].ID}
+	return placeBehind(turns[0])
+}
+
+func placeBehind(t memory.Turn) Place {
+	return Place{Conversation: t.Conversation, Turn: t.ID, Chain: t.Chain}
+}
+
+// PlacesOfItems returns the places behind the answers of which these are items, by item;
+// those that are not stored, or that the store could not name in time, are missing.
+func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items []string) map[string]Place {
+	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	defer cancel()
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
+		Refs: items, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
+	})
+	if err != nil {
+		e.Log.Warn("the answers that a chat refers to were not looked up", "user", owner.Name(), "err", err)
+	}
+	slices.SortStableFunc(turns, func(a, b memory.Turn) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	places := map[string]Place{}
+	for _, t := range turns {
+		if t.Role == memory.RoleAssistant {
+			places[t.Ref] = placeBehind(t) // of an id that an upstream gave twice, the later one
+		}
+	}
+	return places
 }
 
 // answers returns the turn of the answer to which an upstream gave that id, if there is one.

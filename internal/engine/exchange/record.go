@@ -259,7 +259,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 			x.failed(ctx, err)
 			return
 		}
-		x.kept = Place{Conversation: x.conversation.ID, Turn: x.last}
+		x.kept = Place{Conversation: x.conversation.ID, Turn: x.last, Chain: x.ended}
 	case <-wait.C:
 		x.failed(ctx, fmt.Errorf("storing the exchange took longer than %v", RecordTime))
 	}
@@ -370,6 +370,9 @@ func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a wire.An
 			return 0, false, err
 		}
 		t := x.turn(id, memory.RoleAssistant, name, a.Text, x.answerMark, reply.Index, reply.Chain, now)
+		if len(a.Items) > 0 {
+			t.Ref = a.Items[0]
+		}
 		if got := cmp.Or(x.amended, x.given); t.Status == memory.Active && got != asked.Given { // that was stored before, or got something else
 			t.Given = got
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -223,6 +224,33 @@ func TestAnswersThatAreReferredToAreKnown(t *testing.T) {
 		if n := r.conversations(); n != 1 {
 			t.Errorf("%q: %d conversations, want one", name, n)
 		}
+	}
+}
+
+// TestAnotherServerKnowsReferredAnswers: the answers that a request refers to are in the
+// store, so that any server finds them, whatever of the history the client leaves out.
+func TestAnotherServerKnowsReferredAnswers(t *testing.T) {
+	const hello, ask = `{"role":"user","content":"Hi, I am Ana and live in Lisbon."}`, `{"role":"user","content":"How is the weather there?"}`
+	const first, second = `{"type":"item_reference","id":"msg_resp_1"}`, `{"type":"item_reference","id":"fc_2"},{"type":"function_call_output","call_id":"t1","output":"sunny"}`
+	here := newRig(t)
+	here.respond("resp_1", "Hello Ana.", `{"input":[`+hello+`]}`)
+	there := newRig(t, func(x *setup) { x.store = here.store.Store })
+	there.upstream.answers(sends(http.StatusOK, `{"id":"resp_2","status":"completed","output":[{"type":"reasoning","id":"rs_2"},{"type":"function_call","id":"fc_2","call_id":"t1","name":"look","arguments":"{}"}]}`, "Content-Type", "application/json"))
+	there.read(there.send(http.MethodPost, "/v1/responses", `{"input":[`+hello+`,`+first+`,`+ask+`]}`))
+	there.upstream.one(t)
+	here.respond("resp_3", "Sunny.", `{"input":[`+hello+`,`+first+`,`+ask+`,`+second+`]}`)
+	there.respond("resp_4", "Yes.", `{"input":[`+ask+`,`+second+`,{"type":"item_reference","id":"msg_resp_3"},{"role":"user","content":"Really?"}]}`)
+	here.wantTurns("user: Hi, I am Ana and live in Lisbon.", "assistant: Hello Ana.", "user: How is the weather there?", "assistant: ", "tool: ", "assistant: Sunny.", "user: Really?", "assistant: Yes.")
+	there.respond("resp_5", "Hello Ben.", `{"input":[`+first+`,{"role":"user","content":"Say that again."}]}`)
+	here.wantTurns("user: Hi, I am Ana and live in Lisbon.", "assistant: Hello Ana.", "user: Say that again.", "assistant: Hello Ben.")
+	if n := here.conversations(); n != 1 {
+		t.Errorf("%d conversations, want one", n)
+	}
+	resp := there.send(http.MethodPost, "/v1/responses", `{"input":[`+hello+`,`+first+`,{"role":"user","content":"And me?"}]}`, httpx.HeaderUser, "ben")
+	there.read(resp)
+	turns, err := here.store.Turns(t.Context(), memory.User(memory.DefaultNamespace, "ben"), memory.TurnQuery{})
+	if err != nil || slices.ContainsFunc(turns, func(x memory.Turn) bool { return x.Role == memory.RoleUser && x.Conversation != turns[0].Conversation }) {
+		t.Errorf("ben has %+v, %v; want one conversation of ben's own", turns, err)
 	}
 }
 

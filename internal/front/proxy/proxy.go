@@ -217,7 +217,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	}
 	c.off, c.hits, c.nobody = extras.Mode == wire.ModeOff, extras.Hits, who.Owner == ""
 	if dialect.Named {
-		chat.Messages = d.answers.resolve(who.Owner, chat.Messages)
+		chat.Messages = d.resolve(r.Context(), who.Owner, chat.Messages)
 	}
 	if c.from = d.goesOn(r.Context(), who.Owner, chat); extras.ID == "" {
 		extras.ID = c.from.Conversation
