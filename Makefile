@@ -15,7 +15,7 @@ SERIAL     = internal/learn internal/recall
 # What measures does so at length, on paths that are tried under the race detector elsewhere.
 MEASURING  = internal/bench
 # What one goroutine plays at length is played in part under the race detector, and whole without it.
-PARTLY     = internal/store/markdown internal/model/transformer
+PARTLY     = internal/store/vault internal/model/transformer
 TEST_FLAGS ?= -timeout 30m
 # Stores wait for the disk at each commit. No test looks for what a machine that fails loses: where there is memory to
 # spare, and programs may be run from there, their files are there.

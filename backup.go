@@ -18,8 +18,8 @@ import (
 
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/filelock"
-	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -174,7 +174,7 @@ func (b *backups) write(ctx context.Context, dir, folder string, began time.Time
 // addMemory adds the vault and the database, as they are at one moment.
 func (b *backups) addMemory(ctx context.Context, w *backup.Writer, m *Manifest, folder string) (err error) {
 	store := b.store
-	files, inVault := store.(*markdown.Store)
+	files, inVault := store.(*vaultstore.Store)
 	if inVault {
 		store = files.Store
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/model/llm"
-	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -157,7 +157,7 @@ func (l *Loci) countJobs(ctx context.Context) (unfinished int, parked map[memory
 
 // databaseIn is the database of a store or of the vault around it; nil where there is none.
 func databaseIn(store memory.Store) *sqlstore.Store {
-	if files, ok := store.(*markdown.Store); ok {
+	if files, ok := store.(*vaultstore.Store); ok {
 		store = files.Store
 	}
 	database, _ := store.(*sqlstore.Store)

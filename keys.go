@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -35,7 +35,7 @@ func openKeys(ctx context.Context, c Config, store memory.Store, now func() time
 
 // database returns the store that keeps what is not in a vault's files.
 func database(store memory.Store) memory.Store {
-	if files, ok := store.(*markdown.Store); ok {
+	if files, ok := store.(*vaultstore.Store); ok {
 		return files.Store
 	}
 	return store

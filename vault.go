@@ -15,14 +15,14 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/model/embed"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
 // vault lets what a person does to files of a vault become changes. It is nil, and
 // then does nothing, where memory is in no vault.
 type vault struct {
-	store  *markdown.Store
+	store  *vaultstore.Store
 	engine *engine.Engine
 	log    *slog.Logger
 	git    *vaultGit // nil: none
@@ -35,7 +35,7 @@ type vault struct {
 }
 
 // openVault opens the vault around the store that within opens.
-func openVault(ctx context.Context, config Config, opts Options, within markdown.Within) (memory.Store, error) {
+func openVault(ctx context.Context, config Config, opts Options, within vaultstore.Within) (memory.Store, error) {
 	dir, err := config.VaultDir()
 	if err != nil {
 		return nil, err
@@ -47,14 +47,14 @@ func openVault(ctx context.Context, config Config, opts Options, within markdown
 	if err := dropStale(config); err != nil {
 		return nil, err
 	}
-	o := markdown.Options{
+	o := vaultstore.Options{
 		Now: opts.Now, Home: memory.User(memory.DefaultNamespace, defaultUser), Log: log, Progress: progress(log),
 		Owners: []memory.Owner{memory.Global(memory.DefaultNamespace)},
 	}
 	if config.Embedder == lexicalEmbedder { // what other models embed gets its vectors in the background
 		o.Embedder = embed.Lexical{}
 	}
-	store, err := markdown.Open(ctx, dir, within, o)
+	store, err := vaultstore.Open(ctx, dir, within, o)
 	if err != nil {
 		return nil, err // as an interface, a nil store would be one
 	}
@@ -93,7 +93,7 @@ func progress(log *slog.Logger) func(what string, done, total int) {
 
 // newVault returns the vault that a store is, or nil.
 func newVault(store memory.Store, e *engine.Engine, config Config, log *slog.Logger) *vault {
-	files, ok := store.(*markdown.Store)
+	files, ok := store.(*vaultstore.Store)
 	if !ok {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (v *vault) catchUp(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
-	if _, err := v.look(ctx, markdown.ScanOptions{}); err != nil {
+	if _, err := v.look(ctx, vaultstore.ScanOptions{}); err != nil {
 		return fmt.Errorf("read the vault: %w", err)
 	}
 	if v.git != nil {
@@ -146,7 +146,7 @@ func (v *vault) run(ctx context.Context) error {
 	if v.git != nil {
 		committing.Go(func() { v.git.run(ctx) })
 	}
-	err := v.store.Watch(ctx, func(r markdown.Report) error {
+	err := v.store.Watch(ctx, func(r vaultstore.Report) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		return v.take(ctx, r)
@@ -159,7 +159,7 @@ func (v *vault) run(ctx context.Context) error {
 
 // look compares the folder with memory once and takes over what a person did. With
 // Confirm that includes deletions which are held back for being so many.
-func (v *vault) look(ctx context.Context, o markdown.ScanOptions) (markdown.Report, error) {
+func (v *vault) look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	r, err := v.store.Scan(ctx, o)
@@ -170,11 +170,11 @@ func (v *vault) look(ctx context.Context, o markdown.ScanOptions) (markdown.Repo
 }
 
 // examine is look, with why files were refused, by the paths that they have since.
-func (v *vault) examine(ctx context.Context, confirm bool) (markdown.Report, map[string]string, error) {
-	if _, err := v.look(ctx, markdown.ScanOptions{Confirm: confirm, Settle: markdown.Settle}); err != nil {
-		return markdown.Report{}, nil, err
+func (v *vault) examine(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
+	if _, err := v.look(ctx, vaultstore.ScanOptions{Confirm: confirm, Settle: vaultstore.Settle}); err != nil {
+		return vaultstore.Report{}, nil, err
 	}
-	r, err := v.look(ctx, markdown.ScanOptions{Settle: markdown.Settle}) // what was just taken over or refused is told of as it is now
+	r, err := v.look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // what was just taken over or refused is told of as it is now
 	why := map[string]string{}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -187,11 +187,11 @@ func (v *vault) examine(ctx context.Context, confirm bool) (markdown.Report, map
 
 // take makes changes of a report's edits; v.mu is held. What cannot be taken over is
 // refused, which keeps the person's words beside; what cannot be now comes again.
-func (v *vault) take(ctx context.Context, r markdown.Report) error {
+func (v *vault) take(ctx context.Context, r vaultstore.Report) error {
 	v.warned = map[string]bool{}
 	defer func() { v.told = v.warned }()
 	for _, p := range r.Problems {
-		v.warn("a file of the vault is left alone", "file", markdown.LogPath(p.Path), "why", p.Why)
+		v.warn("a file of the vault is left alone", "file", vaultstore.LogPath(p.Path), "why", p.Why)
 	}
 	if n := len(r.Held); n > 0 {
 		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
@@ -209,7 +209,7 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 	}
 	v.coming = coming(edits)
 	for _, e := range edits {
-		if together[e.Owner] && e.Kind == markdown.Deleted {
+		if together[e.Owner] && e.Kind == vaultstore.Deleted {
 			err = v.answer(ctx, e, e.Target, nil)
 		} else {
 			err = v.takeOne(ctx, e)
@@ -222,10 +222,10 @@ func (v *vault) take(ctx context.Context, r markdown.Report) error {
 }
 
 // coming are the facts that edits add, by their owners.
-func coming(edits []markdown.Edit) map[memory.Owner]map[string]bool {
+func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
 	all := map[memory.Owner]map[string]bool{}
 	for _, e := range edits {
-		if f := e.Says.Fact; e.Kind == markdown.Added && f != nil && f.ID != "" {
+		if f := e.Says.Fact; e.Kind == vaultstore.Added && f != nil && f.ID != "" {
 			if all[e.Owner] == nil {
 				all[e.Owner] = map[string]bool{}
 			}
@@ -243,39 +243,39 @@ func (v *vault) warn(msg string, args ...any) {
 	}
 }
 
-func (v *vault) takeOne(ctx context.Context, e markdown.Edit) error {
+func (v *vault) takeOne(ctx context.Context, e vaultstore.Edit) error {
 	target, e, err := v.change(ctx, e)
 	return v.answer(ctx, e, target, err)
 }
 
 // answer tells the store what became of an edit: changes of the memory target, or why none.
-func (v *vault) answer(ctx context.Context, e markdown.Edit, target string, err error) error {
+func (v *vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
 	switch {
 	case err == nil:
 		delete(v.refused, e.Path)
-		v.log.Info("a file of the vault was taken over", "file", markdown.LogPath(e.Path), "edit", e.Kind)
+		v.log.Info("a file of the vault was taken over", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
 		err = v.store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, memory.Gone) && e.Kind == markdown.Deleted: // what is left of who was erased, such as that they were
-		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", markdown.LogPath(e.Path), "why", err)
+	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // what is left of who was erased, such as that they were
+		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.store.Refuse(ctx, e)
 	case final(err):
 		v.refused[e.Path] = err.Error()
-		v.log.Warn("a file of the vault is not taken over; it is kept beside", "file", markdown.LogPath(e.Path), "why", err)
+		v.log.Warn("a file of the vault is not taken over; it is kept beside", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.store.Refuse(ctx, e)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && !errors.Is(err, memory.Conflict): // a conflict is that it was changed again: the next look tells how
-		v.warn("a file of the vault waits", "file", markdown.LogPath(e.Path), "why", err)
+		v.warn("a file of the vault waits", "file", vaultstore.LogPath(e.Path), "why", err)
 	}
 	return nil
 }
 
 // shown is what a file shows of a memory itself.
-func shown(c markdown.Content) files.FileContent {
+func shown(c vaultstore.Content) files.FileContent {
 	return files.FileContent{
 		Fact: c.Fact, Relations: c.Relations, Turn: c.Turn, Summary: c.Summary, Profile: c.Profile, Conversation: c.Conversation, Context: c.Context,
 	}

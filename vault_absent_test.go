@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -44,7 +44,7 @@ func taught(t *testing.T) (l *Loci, facts map[string]memory.Fact, turns map[stri
 	return l, facts, turns
 }
 
-func (l *Loci) look(t *testing.T, o markdown.ScanOptions) markdown.Report {
+func (l *Loci) look(t *testing.T, o vaultstore.ScanOptions) vaultstore.Report {
 	t.Helper()
 	r, err := l.vault.look(context.Background(), o)
 	if err != nil {
@@ -74,11 +74,11 @@ func TestAFileThatIsBackBeforeItIsForgotten(t *testing.T) {
 	ctx := context.Background()
 	l, f, path, text := among(t, "User owns a red bicycle")
 	removed(t, path)
-	l.look(t, markdown.ScanOptions{Settle: time.Hour})
+	l.look(t, vaultstore.ScanOptions{Settle: time.Hour})
 	if got := l.fact(t, f.ID); got.Status != memory.Active {
 		t.Errorf("gone for one look it is %s", got.Status)
 	}
-	r, err := l.vault.store.Scan(ctx, markdown.ScanOptions{})
+	r, err := l.vault.store.Scan(ctx, vaultstore.ScanOptions{})
 	if err != nil || len(r.Edits) != 1 {
 		t.Fatalf("the report is %+v, %v", r, err)
 	}
@@ -91,7 +91,7 @@ func TestAFileThatIsBackBeforeItIsForgotten(t *testing.T) {
 	}
 	removed(t, path)
 	for range 2 {
-		l.look(t, markdown.ScanOptions{Settle: time.Nanosecond})
+		l.look(t, vaultstore.ScanOptions{Settle: time.Nanosecond})
 	}
 	if got := l.fact(t, f.ID); got.Status != memory.Retired {
 		t.Errorf("gone in two looks it is %s", got.Status)
@@ -120,7 +120,7 @@ func TestWhatADeletedFileTookComesBackWithIt(t *testing.T) {
 			for _, words := range c.deleted {
 				removed(t, paths[words])
 			}
-			l.look(t, markdown.ScanOptions{Confirm: true})
+			l.look(t, vaultstore.ScanOptions{Confirm: true})
 			for words := range c.turns {
 				l.turnIs(t, turns[words], memory.Retired)
 			}
@@ -134,7 +134,7 @@ func TestWhatADeletedFileTookComesBackWithIt(t *testing.T) {
 			for _, words := range c.back {
 				put(t, paths[words], texts[words])
 			}
-			l.look(t, markdown.ScanOptions{})
+			l.look(t, vaultstore.ScanOptions{})
 			for words, want := range c.turns {
 				l.turnIs(t, turns[words], want)
 			}
@@ -164,11 +164,11 @@ func TestTheRestComesBackLater(t *testing.T) {
 	for _, words := range said {
 		removed(t, paths[words])
 	}
-	l.look(t, markdown.ScanOptions{Confirm: true})
+	l.look(t, vaultstore.ScanOptions{Confirm: true})
 	for _, words := range said {
 		l.settledFile(t, words)
 		put(t, paths[words], texts[words])
-		l.look(t, markdown.ScanOptions{})
+		l.look(t, vaultstore.ScanOptions{})
 		if got := l.fact(t, facts[words].ID); got.Status != memory.Active {
 			t.Errorf("%q is %s", words, got.Status)
 		}
@@ -182,11 +182,11 @@ func TestWhatWasLearnedSinceStandsAgainstAFileThatIsBack(t *testing.T) {
 	l, facts, turns := taught(t)
 	path, text := l.settledFile(t, "User lives in Lisbon")
 	removed(t, path)
-	l.look(t, markdown.ScanOptions{Confirm: true})
+	l.look(t, vaultstore.ScanOptions{Confirm: true})
 	l.settledFile(t, "User lives in Lisbon")
 	porto := l.remember(t, "User lives in Porto")
 	put(t, path, text)
-	l.look(t, markdown.ScanOptions{})
+	l.look(t, vaultstore.ScanOptions{})
 	if was, is := l.fact(t, porto.ID), l.fact(t, facts["User lives in Lisbon"].ID); is.Status != memory.Active || was.Status != memory.Superseded {
 		t.Errorf("it is %s, and what was learned since %s", is.Status, was.Status)
 	}
@@ -230,7 +230,7 @@ func TestWhatWasForgottenSinceStaysSaidByNobody(t *testing.T) {
 			l, facts, turns := taught(t)
 			path, text := l.settledFile(t, lives)
 			removed(t, path)
-			l.look(t, markdown.ScanOptions{Confirm: true})
+			l.look(t, vaultstore.ScanOptions{Confirm: true})
 			l.turnIs(t, turns[said], memory.Retired)
 			if err := forget(l, facts[plays].ID); err != nil {
 				t.Fatal(err)
@@ -253,13 +253,13 @@ func TestFilesDeletedOneAfterTheOtherComeBackTogether(t *testing.T) {
 	for _, words := range said {
 		paths[words], texts[words] = l.settledFile(t, words)
 		removed(t, paths[words])
-		l.look(t, markdown.ScanOptions{Confirm: true})
+		l.look(t, vaultstore.ScanOptions{Confirm: true})
 		l.settledFile(t, words)
 	}
 	for words, path := range paths {
 		put(t, path, texts[words])
 	}
-	l.look(t, markdown.ScanOptions{})
+	l.look(t, vaultstore.ScanOptions{})
 	for _, words := range said {
 		if got := l.fact(t, facts[words].ID); got.Status != memory.Active {
 			t.Errorf("%q is %s", words, got.Status)
@@ -275,7 +275,7 @@ func TestComingBackCanBeUndone(t *testing.T) {
 	id := facts["User likes marzipan"].ID
 	path, text := l.settledFile(t, "User likes marzipan")
 	removed(t, path)
-	l.look(t, markdown.ScanOptions{Confirm: true})
+	l.look(t, vaultstore.ScanOptions{Confirm: true})
 	l.settledFile(t, "User likes marzipan")
 	l.edited(t, path, text)
 	page, err := l.engine.Store.Changes(ctx, owner, memory.ChangeQuery{Target: "fact:" + id, Limit: 1})
@@ -318,7 +318,7 @@ func TestAFileThatAPersonNamedComesBackToWhereItLay(t *testing.T) {
 	for how, forget := range map[string]func(t *testing.T, l *Loci, id, path string){
 		"its file deleted": func(t *testing.T, l *Loci, _, path string) {
 			removed(t, path)
-			l.look(t, markdown.ScanOptions{})
+			l.look(t, vaultstore.ScanOptions{})
 		},
 		"forgotten": func(t *testing.T, l *Loci, id, _ string) {
 			if _, err := l.engine.Curate.Forget(context.Background(), userOf("default"), []string{id}, "asked", byProgram); err != nil {
@@ -332,7 +332,7 @@ func TestAFileThatAPersonNamedComesBackToWhereItLay(t *testing.T) {
 			if err := os.Rename(path, named); err != nil {
 				t.Fatal(err)
 			}
-			l.look(t, markdown.ScanOptions{})
+			l.look(t, vaultstore.ScanOptions{})
 			path, text := l.settledFile(t, f.Content)
 			if path != named {
 				t.Fatalf("it is in %s", path)
@@ -343,7 +343,7 @@ func TestAFileThatAPersonNamedComesBackToWhereItLay(t *testing.T) {
 				t.Fatalf("it is %s", got.Status)
 			}
 			put(t, named, text)
-			l.look(t, markdown.ScanOptions{})
+			l.look(t, vaultstore.ScanOptions{})
 			if at, _ := l.settledFile(t, f.Content); at != named || l.fact(t, f.ID).Status != memory.Active {
 				t.Errorf("it is %s, in %s", l.fact(t, f.ID).Status, at)
 			}

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/files"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
 // change makes the changes of an edit and returns the target of the memory, and the edit
 // with what could not be shared.
-func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.Edit, error) {
+func (v *vault) change(ctx context.Context, e vaultstore.Edit) (string, vaultstore.Edit, error) {
 	if err := v.unshare(ctx, e); err != nil {
 		return "", e, err
 	}
@@ -37,18 +37,18 @@ func (v *vault) change(ctx context.Context, e markdown.Edit) (string, markdown.E
 	return target, e, err
 }
 
-func (v *vault) fileEdit(e markdown.Edit) files.FileEdit {
+func (v *vault) fileEdit(e vaultstore.Edit) files.FileEdit {
 	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
 }
 
 // stillGone leaves out the deletions of files that are there by now, so that nothing is
 // forgotten whose file was away for a moment.
-func (v *vault) stillGone(ctx context.Context, edits []markdown.Edit) ([]markdown.Edit, error) {
-	isDeleted := func(e markdown.Edit) bool { return e.Kind == markdown.Deleted }
+func (v *vault) stillGone(ctx context.Context, edits []vaultstore.Edit) ([]vaultstore.Edit, error) {
+	isDeleted := func(e vaultstore.Edit) bool { return e.Kind == vaultstore.Deleted }
 	if !slices.ContainsFunc(edits, isDeleted) {
 		return edits, nil
 	}
-	var deleted, rest []markdown.Edit
+	var deleted, rest []vaultstore.Edit
 	for _, e := range edits {
 		if isDeleted(e) {
 			deleted = append(deleted, e)
@@ -61,14 +61,14 @@ func (v *vault) stillGone(ctx context.Context, edits []markdown.Edit) ([]markdow
 }
 
 // returns reports whether an edit is of a forgotten fact whose file is back with the same words.
-func returns(e markdown.Edit) bool {
+func returns(e vaultstore.Edit) bool {
 	was, says := e.Was.Fact, e.Says.Fact
 	return e.Clash == "" && was != nil && says != nil && !was.Status.Live() && says.Status.Live() && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content)
 }
 
 // bringBack takes back, for each owner of whom files are back, what their deletion forgot: the
 // facts and what was said. Where that cannot be, each fact is restored by itself.
-func (v *vault) bringBack(ctx context.Context, edits []markdown.Edit) error {
+func (v *vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	files, key := map[memory.Owner][]files.FileEdit{}, map[memory.Owner]string{}
 	for _, e := range edits {
 		if returns(e) {
@@ -100,10 +100,10 @@ func (v *vault) bringBack(ctx context.Context, edits []markdown.Edit) error {
 // turns and summaries in one run, entries of the profile and contexts in another, so that
 // each is one undo. It returns of whom it did; the others' files are taken one by one, which
 // tells what is wrong with which.
-func (v *vault) forget(ctx context.Context, edits []markdown.Edit) (map[memory.Owner]bool, error) {
-	gone := map[memory.Owner][]markdown.Edit{}
+func (v *vault) forget(ctx context.Context, edits []vaultstore.Edit) (map[memory.Owner]bool, error) {
+	gone := map[memory.Owner][]vaultstore.Edit{}
 	for _, e := range edits {
-		if e.Kind == markdown.Deleted {
+		if e.Kind == vaultstore.Deleted {
 			gone[e.Owner] = append(gone[e.Owner], e)
 		}
 	}
@@ -124,7 +124,7 @@ func (v *vault) forget(ctx context.Context, edits []markdown.Edit) (map[memory.O
 // deletedTogether is why, in the journal.
 const deletedTogether = "its file was deleted, with others"
 
-func (v *vault) forgetAll(ctx context.Context, owner memory.Owner, edits []markdown.Edit) error {
+func (v *vault) forgetAll(ctx context.Context, owner memory.Owner, edits []vaultstore.Edit) error {
 	var ids []string
 	var entries []memory.Change
 	now := v.engine.Now()

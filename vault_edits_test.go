@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -419,7 +419,7 @@ func TestDeletedTogetherIsOneRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.vault.look(ctx, markdown.ScanOptions{}); err != nil {
+	if _, err := l.vault.look(ctx, vaultstore.ScanOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	page, err := l.engine.Store.Changes(ctx, userOf("default"), memory.ChangeQuery{Limit: 2})

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -72,7 +72,7 @@ func (m *machine) written() {
 		if err := m.vault.store.Settle(context.Background()); err != nil {
 			m.t.Fatal(err)
 		}
-		m.look(m.t, markdown.ScanOptions{})
+		m.look(m.t, vaultstore.ScanOptions{})
 	}
 	if err := m.vault.store.Settle(context.Background()); err != nil {
 		m.t.Fatal(err)

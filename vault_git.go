@@ -15,7 +15,7 @@ import (
 	"unicode"
 
 	"github.com/loci-memory/loci/internal/engine/share"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,13 +29,13 @@ const (
 // vaultGit commits the files of a vault to git. Whatever goes wrong with git is
 // logged, and memory goes on.
 type vaultGit struct {
-	store *markdown.Store
+	store *vaultstore.Store
 	log   *slog.Logger
 	begun bool      // the vault has its first commit
 	since time.Time // up to when the journal is told of in commits
 }
 
-func newVaultGit(store *markdown.Store, log *slog.Logger) *vaultGit {
+func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
 	return &vaultGit{store: store, log: log}
 }
 

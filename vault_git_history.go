@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -35,7 +35,7 @@ type GitFile struct {
 func GitHistory(ctx context.Context, dir, id string, limit int) ([]GitCommit, error) {
 	which := "."
 	if id != "" {
-		which = markdown.FilesOf(id)
+		which = vaultstore.FilesOf(id)
 	}
 	out, err := gitIn(ctx, dir, "log", "-z", "--max-count="+strconv.Itoa(limit), "--no-renames", "--relative",
 		"--name-status", "--format=%H%x00%aI%x00%an%x00%B", "--", which)
@@ -55,7 +55,7 @@ func GitHistory(ctx context.Context, dir, id string, limit int) ([]GitCommit, er
 			if err != nil {
 				return nil, err
 			}
-			c.Files[i].Words = markdown.WordsOf(said)
+			c.Files[i].Words = vaultstore.WordsOf(said)
 		}
 	}
 	return commits, nil
@@ -64,13 +64,13 @@ func GitHistory(ctx context.Context, dir, id string, limit int) ([]GitCommit, er
 // GitIDs returns the ids that begin so of memories whose files git knows, in order. Errors are
 // as of [GitHistory].
 func GitIDs(ctx context.Context, dir, start string) ([]string, error) {
-	out, err := gitIn(ctx, dir, "log", "-z", "--no-renames", "--relative", "--name-only", "--format=", "--", markdown.FilesBeginning(start))
+	out, err := gitIn(ctx, dir, "log", "-z", "--no-renames", "--relative", "--name-only", "--format=", "--", vaultstore.FilesBeginning(start))
 	if err != nil {
 		return nil, noHistory(dir, err)
 	}
 	var ids []string
 	for file := range strings.SplitSeq(out, "\x00") {
-		if id := markdown.IDOf(strings.TrimSpace(file)); strings.HasPrefix(id, start) {
+		if id := vaultstore.IDOf(strings.TrimSpace(file)); strings.HasPrefix(id, start) {
 			ids = append(ids, id)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -65,7 +65,7 @@ func TestASaveIsOneRun(t *testing.T) {
 				removed(t, path)
 			}
 			put(t, to, text)
-			l.look(t, markdown.ScanOptions{})
+			l.look(t, vaultstore.ScanOptions{})
 			got := l.fact(t, f.ID)
 			last := l.lately(t, f.ID)
 			if got.Content != "User has a cat named Tom" || len(got.Tags) != 1 || last.Action != c.action || last.Author != byFile || last.Reason != c.why {
@@ -133,7 +133,7 @@ func TestHistorySaysWhatFilesEndedAndRestored(t *testing.T) {
 	}
 	look := func() {
 		t.Helper()
-		l.look(t, markdown.ScanOptions{})
+		l.look(t, vaultstore.ScanOptions{})
 		if err := l.vault.store.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}

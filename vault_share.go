@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/share"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -18,7 +18,7 @@ var byFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 // unshare ends what a fact's file shares no longer. It comes before the edit's other changes,
 // so that nobody is shown new words by a file that does not name them. A file that is gone
 // ends nothing: its fact is forgotten, and shared again if it comes back.
-func (v *vault) unshare(ctx context.Context, e markdown.Edit) error {
+func (v *vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	if e.Says.Fact == nil || e.Was.Fact == nil {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (v *vault) unshare(ctx context.Context, e markdown.Edit) error {
 
 // share shares a fact with those whom its file names now. It returns the edit with why it
 // could not be shared with some.
-func (v *vault) share(ctx context.Context, e markdown.Edit, target string) (markdown.Edit, error) {
+func (v *vault) share(ctx context.Context, e vaultstore.Edit, target string) (vaultstore.Edit, error) {
 	id, ok := strings.CutPrefix(target, "fact:")
 	if !ok || e.Says.Fact == nil {
 		return e, nil

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -188,7 +188,7 @@ func TestThereAndBack(t *testing.T) {
 			settled := func() {
 				t.Helper()
 				for range 2 {
-					if _, err := l.vault.look(ctx, markdown.ScanOptions{}); err != nil { // as at a start
+					if _, err := l.vault.look(ctx, vaultstore.ScanOptions{}); err != nil { // as at a start
 						t.Fatal(err)
 					}
 					if err := l.vault.store.Settle(ctx); err != nil {
@@ -328,7 +328,7 @@ func TestRestoredWithOtherKeysAtOnce(t *testing.T) {
 					if err := os.Remove(path); err != nil {
 						t.Fatal(err)
 					}
-					l.look(t, markdown.ScanOptions{})
+					l.look(t, vaultstore.ScanOptions{})
 				} else if _, err := l.engine.Curate.Forget(t.Context(), userOf("default"), []string{f.ID}, "asked", byProgram); err != nil {
 					t.Fatal(err)
 				}
@@ -338,7 +338,7 @@ func TestRestoredWithOtherKeysAtOnce(t *testing.T) {
 				}
 				before := l.runs(t)
 				bring(t, gone, text)
-				l.look(t, markdown.ScanOptions{})
+				l.look(t, vaultstore.ScanOptions{})
 				if got := l.fact(t, f.ID); !got.Status.Live() || len(got.Tags) != 1 {
 					t.Errorf("after one look it is %s with %q", got.Status, got.Tags)
 				}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -307,7 +307,7 @@ func (l *Loci) edited(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.vault.look(context.Background(), markdown.ScanOptions{}); err != nil {
+	if _, err := l.vault.look(context.Background(), vaultstore.ScanOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -439,7 +439,7 @@ func TestLinksAsObsidianWritesThem(t *testing.T) {
 	}
 	l.edited(t, filepath.Join(folder, "sail.md"), "---\nrefines: [\"[[boat]]\"]\nfollows: \"[[lost, at sea]]\"\n---\nUser learned to sail\n")
 	for range 2 {
-		if _, err := l.vault.look(ctx, markdown.ScanOptions{}); err != nil {
+		if _, err := l.vault.look(ctx, vaultstore.ScanOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		l.settledFile(t, "User owns a boat")
@@ -579,7 +579,7 @@ func TestUndoOfWhatFilesMadeReachesTheFiles(t *testing.T) {
 	if err := os.Remove(home); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.vault.look(ctx, markdown.ScanOptions{Confirm: true}); err != nil {
+	if _, err := l.vault.look(ctx, vaultstore.ScanOptions{Confirm: true}); err != nil {
 		t.Fatal(err)
 	}
 	undo()
@@ -735,7 +735,7 @@ func TestFilesOfWhoIsClosedComeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := l.vault.look(ctx, markdown.ScanOptions{Confirm: confirm}); err != nil {
+		if _, err := l.vault.look(ctx, vaultstore.ScanOptions{Confirm: confirm}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -769,7 +769,7 @@ func TestWhatWaitsIsLoggedOnce(t *testing.T) {
 	waits := func() int {
 		t.Helper()
 		for range 3 {
-			if _, err := l.vault.look(ctx, markdown.ScanOptions{}); err != nil {
+			if _, err := l.vault.look(ctx, vaultstore.ScanOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -22,9 +22,9 @@ import (
 	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/store/inmem"
-	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -39,7 +39,7 @@ type inspected struct {
 
 // inspectedStores are all stores. Each call makes new ones.
 func inspectedStores(t *testing.T) map[string]inspected {
-	file, vault := t.TempDir(), t.TempDir()
+	file, folder := t.TempDir(), t.TempDir()
 	files := func(dir string) func(*testing.T, *rig, string) []string {
 		return func(t *testing.T, _ *rig, word string) []string { return filesWith(t, dir, word) }
 	}
@@ -49,14 +49,14 @@ func inspectedStores(t *testing.T) map[string]inspected {
 			return newSQLite(t, filepath.Join(file, "loci.db"), now)
 		}, files(file)},
 		"vault": {func(t testing.TB, now func() time.Time) memory.Store {
-			s, err := markdown.Open(context.Background(), filepath.Join(vault, "vault"), func(now func() time.Time) (memory.Store, error) {
-				return newSQLite(t, filepath.Join(vault, "loci.db"), now), nil
-			}, markdown.Options{Now: now})
+			s, err := vault.Open(context.Background(), filepath.Join(folder, "vault"), func(now func() time.Time) (memory.Store, error) {
+				return newSQLite(t, filepath.Join(folder, "loci.db"), now), nil
+			}, vault.Options{Now: now})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return s
-		}, files(vault)},
+		}, files(folder)},
 		"inmem": {func(_ testing.TB, now func() time.Time) memory.Store { return inmem.Open(inmem.Options{Now: now}) }, keptWith},
 		"postgres": {func(t testing.TB, now func() time.Time) memory.Store {
 			address = pgtest.Schema(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/share"
-	"github.com/loci-memory/loci/internal/store/markdown"
+	"github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -30,9 +30,9 @@ var keeping = map[string]func(t testing.TB, dir string, now func() time.Time) me
 		return newSQLite(t, filepath.Join(dir, "loci.db"), now)
 	},
 	"vault": func(t testing.TB, dir string, now func() time.Time) memory.Store {
-		s, err := markdown.Open(context.Background(), filepath.Join(dir, "vault"), func(now func() time.Time) (memory.Store, error) {
+		s, err := vault.Open(context.Background(), filepath.Join(dir, "vault"), func(now func() time.Time) (memory.Store, error) {
 			return newSQLite(t, filepath.Join(dir, "loci.db"), now), nil
-		}, markdown.Options{Now: now})
+		}, vault.Options{Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}

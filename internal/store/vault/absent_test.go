@@ -1,0 +1,366 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// several returns a vault with some facts besides tea, so that a few files that are gone are
+// not held back.
+func several(t *testing.T) *vault {
+	t.Helper()
+	v := newVault(t)
+	changes := []memory.Change{memtest.Add(tea())}
+	for _, what := range []string{"bread", "maps", "rain", "snow", "wind", "salt", "sand", "silk", "wool", "wine"} {
+		changes = append(changes, memtest.Add(memtest.Fact(memtest.Ana, "Ana likes "+what)))
+	}
+	v.apply(changes...)
+	v.settled()
+	return v
+}
+
+// fileOf is the file that says words.
+func (v *vault) fileOf(words string) string {
+	v.Helper()
+	for name, text := range tree(v.T, v.dir) {
+		if strings.HasSuffix(text, "\n"+words+"\n") {
+			return name
+		}
+	}
+	v.Fatalf("no file says %q", words)
+	return ""
+}
+
+// TestFileThatIsAwayForAMomentIsNotDeleted takes a file away for one look, and then for good.
+func TestFileThatIsAwayForAMomentIsNotDeleted(t *testing.T) {
+	v := several(t)
+	text := v.read(teaFile)
+	long := ScanOptions{Settle: time.Hour}
+	for range 2 {
+		v.remove(teaFile)
+		if r := v.scan(long); len(r.Edits)+len(r.Held)+len(r.Problems) > 0 || r.settles == 0 {
+			t.Errorf("away for one look: %+v", r)
+		}
+		v.write(teaFile, text)
+		if r := v.scan(ScanOptions{Settle: time.Nanosecond}); len(r.Edits) > 0 || r.settles != 0 {
+			t.Errorf("it is back: %+v", r)
+		}
+	}
+	v.remove(teaFile)
+	v.scan(long)
+	if r := v.scan(ScanOptions{Settle: time.Nanosecond}); len(r.Edits) != 1 || r.Edits[0].Kind != Deleted {
+		t.Errorf("gone in two looks: %+v", r)
+	}
+	v.files.missed = nil
+	if r := v.scan(ScanOptions{Settle: time.Hour, Confirm: true}); len(r.Edits) != 1 {
+		t.Errorf("confirmed: %+v", r)
+	}
+	if r := v.scan(); len(r.Edits) != 1 {
+		t.Errorf("at a start: %+v", r)
+	}
+}
+
+// TestAFolderThatComesBackTakesNothingAway lets files come back one by one.
+func TestAFolderThatComesBackTakesNothingAway(t *testing.T) {
+	v := several(t)
+	files := tree(t, v.dir)
+	names := keysOf(files)
+	for _, held := range []bool{false, true} {
+		gone := names[:2]
+		if held {
+			gone = names
+		}
+		for _, name := range gone {
+			v.remove(name)
+		}
+		v.scan(ScanOptions{Settle: time.Hour})
+		for _, name := range gone {
+			v.write(name, files[name])
+			if r := v.scan(ScanOptions{Settle: time.Nanosecond}); len(r.Edits) > 0 {
+				t.Fatalf("while the others come back: %+v", r.Edits)
+			}
+		}
+	}
+}
+
+// TestNothingIsWrittenWhereAFileMayComeBack changes a memory whose file is away.
+func TestNothingIsWrittenWhereAFileMayComeBack(t *testing.T) {
+	v := several(t)
+	text := strings.Replace(v.read(teaFile), "kind: fact\n", "kind: fact\nmine: 1\n", 1)
+	v.write(teaFile, text)
+	v.quiet()
+	v.remove(teaFile)
+	v.scan(ScanOptions{Settle: time.Hour})
+	f := v.fact("tea")
+	f.Pinned = true
+	v.apply(memtest.Change(memory.ActionUpdate, f))
+	v.settled()
+	if _, err := os.Stat(v.path(teaFile)); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("the file that somebody took away is written again: %v", err)
+	}
+	v.write(teaFile, text)
+	v.scan(ScanOptions{Settle: time.Hour})
+	v.settled()
+	if got := v.read(teaFile); !strings.Contains(got, "mine: 1\n") || !strings.Contains(got, "pinned: true\n") {
+		t.Errorf("back, it says\n%s", got)
+	}
+}
+
+// TestGoneLooksOnceMore puts files back between a look and its deletions.
+func TestGoneLooksOnceMore(t *testing.T) {
+	v := several(t)
+	silk, wine := v.fileOf("Ana likes silk"), v.fileOf("Ana likes wine")
+	files := tree(t, v.dir)
+	for _, name := range []string{teaFile, silk, wine} {
+		v.remove(name)
+	}
+	r := v.scan(ScanOptions{Confirm: true})
+	if len(r.Edits) != 3 {
+		t.Fatalf("three files are gone: %+v", r)
+	}
+	v.write(teaFile, files[teaFile])
+	v.write("entries/trip/facts/silk.md", files[silk])
+	still, err := v.Gone(t.Context(), r.Edits)
+	if err != nil || len(still) != 1 || still[0].Path != wine {
+		t.Errorf("gone are %+v, %v; want %s alone", still, err, wine)
+	}
+	if len(v.files.open) != 1 {
+		t.Errorf("edits that wait: %d", len(v.files.open))
+	}
+}
+
+// TestAFileThatIsBackBeforeItsDeletionIsAccepted is read as one that was put back.
+func TestAFileThatIsBackBeforeItsDeletionIsAccepted(t *testing.T) {
+	v := several(t)
+	text := v.read(teaFile)
+	v.remove(teaFile)
+	e := v.edit()
+	f := v.fact("tea")
+	f.Status = memory.Retired
+	v.apply(memtest.Change(memory.ActionRetire, f))
+	v.write(teaFile, text)
+	if err := v.Accept(t.Context(), e, ""); !errors.Is(err, memory.Conflict) {
+		t.Errorf("accepted: %v", err)
+	}
+	v.settled()
+	if e := v.edit(); e.Path != teaFile || e.Was.Fact.Status != memory.Retired || e.Says.Fact.Status != memory.Active {
+		t.Errorf("the edit is %+v", e)
+	}
+}
+
+// TestWatchLetsDeletionsSettle takes a file away, by the clock of the test.
+func TestWatchLetsDeletionsSettle(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		events := make(chan fsnotify.Event)
+		notify := func() (*notices, error) {
+			return &notices{events: events, add: func(string) error { return nil }, close: func() error { return nil }}, nil
+		}
+		s, err := Open(t.Context(), dir, inMemory, Options{Home: memtest.Ana, notify: notify})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close() //nolint:errcheck // it is not what is tested
+		if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("1"), memtest.Add(tea())); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		found, ended := errors.New("found"), make(chan error, 1)
+		go func() {
+			ended <- s.Watch(context.Background(), func(r Report) error {
+				if len(r.Edits) == 1 && r.Edits[0].Kind == Deleted {
+					return found
+				}
+				return nil
+			})
+		}()
+		synctest.Wait()
+		begun := time.Now()
+		if err := os.Remove(filepath.Join(dir, teaFile)); err != nil {
+			t.Fatal(err)
+		}
+		events <- fsnotify.Event{Name: filepath.Join(dir, teaFile), Op: fsnotify.Remove}
+		if err := <-ended; !errors.Is(err, found) {
+			t.Errorf("the watch ended: %v", err)
+		}
+		if took := time.Since(begun); took < Settle || took > Settle+patience {
+			t.Errorf("a deletion counted after %v; want about %v", took, Settle)
+		}
+	})
+}
+
+// TestFilesInTheCloudAreNotDeleted leaves a sync tool's placeholders where files were.
+func TestFilesInTheCloudAreNotDeleted(t *testing.T) {
+	for _, name := range []string{".NAME.icloud", "NAME.nextcloud", "NAME.owncloud"} {
+		t.Run(name, func(t *testing.T) {
+			v := several(t)
+			files := tree(t, v.dir)
+			stub := func(of string) string {
+				return filepath.Join(filepath.Dir(of), strings.Replace(name, "NAME", filepath.Base(of), 1))
+			}
+			for of := range files {
+				v.remove(of)
+				v.write(stub(of), "x")
+			}
+			for range 2 {
+				r := v.scan()
+				if len(r.Edits)+len(r.Held) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, "with 10 more") || r.Problems[0].Do == "" {
+					t.Fatalf("all are in the cloud: %+v", r)
+				}
+			}
+			f := v.fact("tea")
+			f.Pinned = true
+			v.apply(memtest.Change(memory.ActionUpdate, f))
+			for _, when := range []string{"at once", "after a start"} {
+				v.settled()
+				if _, err := os.Stat(v.path(teaFile)); !errors.Is(err, os.ErrNotExist) {
+					t.Fatalf("a file in the cloud is written %s: %v", when, err)
+				}
+				v.reopen()
+			}
+			for of, text := range files {
+				v.remove(stub(of))
+				v.write(of, text)
+			}
+			v.quiet()
+			v.settled()
+			if got := v.read(teaFile); !strings.Contains(got, "pinned: true\n") {
+				t.Errorf("back, it says\n%s", got)
+			}
+		})
+	}
+}
+
+// TestMemoryIsNotMadeOfHalfAFolder opens a folder without a journal, of which a part is in the cloud.
+func TestMemoryIsNotMadeOfHalfAFolder(t *testing.T) {
+	v := several(t)
+	text := v.read(teaFile)
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+		t.Fatal(err)
+	}
+	v.remove(teaFile)
+	stub := filepath.Join(filepath.Dir(teaFile), "."+filepath.Base(teaFile)+".icloud")
+	v.write(stub, "x")
+	if _, err := Open(t.Context(), v.dir, inMemory, Options{Home: memtest.Ana}); !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "cloud") {
+		t.Errorf("opened: %v", err)
+	}
+	v.remove(stub)
+	v.write(teaFile, text)
+	v.reopen()
+	if f := v.fact("tea"); f.Content != tea().Content {
+		t.Errorf("it says %q", f.Content)
+	}
+}
+
+// TestFrontMatterWithoutWordsIsLeftAlone writes files piece by piece.
+func TestFrontMatterWithoutWordsIsLeftAlone(t *testing.T) {
+	v := several(t)
+	text := v.read(teaFile)
+	front := text[:strings.LastIndex(text, "---\n")+4]
+	for what, name := range map[string]string{"in place": teaFile, "moved": "entries/trip/facts/tea.md"} {
+		v.remove(teaFile)
+		v.write(name, front)
+		for range 2 {
+			if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Do, "delete the file") {
+				t.Errorf("%s: %+v", what, r)
+			}
+		}
+		v.remove(name)
+		v.write(teaFile, text)
+		v.quiet()
+	}
+	v.write(teaFile, front+"Ana drinks green tea\n")
+	if e := v.edit(); e.Says.Fact.Content != "Ana drinks green tea" {
+		t.Errorf("with words: %+v", e)
+	}
+	v.write(teaFile, text)
+	v.write("entries/global/facts/new.md", "---\ntags: [x]\n---\n")
+	if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 {
+		t.Errorf("a new file: %+v", r)
+	}
+}
+
+// TestWhatHasNoWordsIsEdited: an answer that only called tools says nothing.
+func TestWhatHasNoWordsIsEdited(t *testing.T) {
+	v := newVault(t)
+	b := memtest.Batch(memtest.Ana, "c", 0, "which trains?", "")
+	if _, err := v.Append(t.Context(), memtest.Ana, b); err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	names := keysOf(tree(t, v.dir))
+	at := names[slices.IndexFunc(names, func(n string) bool { return strings.Contains(n, "/turns/assistant/") })]
+	v.move(at, "deleted/"+at)
+	if e := v.edit(); e.Kind != Moved || e.Says.Turn.Status != memory.Retired {
+		t.Errorf("the edit is %+v", e)
+	}
+}
+
+// TestFoldersOfAnotherCase gives a folder another case where the disk finds it under both.
+func TestFoldersOfAnotherCase(t *testing.T) {
+	v := several(t)
+	v.files.sameFolder = strings.EqualFold // as of a disk that folds case
+	if err := os.Rename(v.path("entries"), v.path("Entries")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(v.path("Entries/global/facts"), v.path("Entries/global/Facts")); err != nil {
+		t.Fatal(err)
+	}
+	if r := v.scan(); r.Files != 11 {
+		t.Errorf("%d files were looked at", r.Files)
+	}
+	v.quiet()
+}
+
+// TestDiskThatFoldsCase renames a folder on such a disk, as many systems have it, and edits a
+// file in it.
+func TestDiskThatFoldsCase(t *testing.T) {
+	v := several(t)
+	if _, err := os.Stat(v.path("ENTRIES")); err != nil {
+		t.Skip("the disk of this system does not fold case")
+	}
+	v.move("entries", "Entries")
+	v.quiet()
+	v.write("Entries/"+strings.TrimPrefix(teaFile, "entries/"), strings.Replace(v.read(teaFile), "drinks tea", "drinks green tea", 1))
+	v.take(v.edit())
+	if found, err := filepath.Glob(v.path("*ntries")); err != nil || len(found) != 1 {
+		t.Errorf("folders: %q, %v", found, err)
+	}
+	v.move(teaFile, strings.ToUpper(strings.TrimSuffix(teaFile, ".md"))+".md")
+	v.quiet()
+}
+
+// TestAFileThatComesBackDuringALookIsNotGone: the walk had passed its folder.
+func TestAFileThatComesBackDuringALookIsNotGone(t *testing.T) {
+	v := several(t)
+	text := v.read(teaFile)
+	v.remove(teaFile)
+	sc := &scan{f: v.files, seen: map[string]bool{}}
+	if err := sc.walk(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if gone := sc.gone(); gone[teaFile] == nil {
+		t.Errorf("gone are %v", gone)
+	}
+	v.write(teaFile, text)
+	if gone := sc.gone(); len(gone) > 0 {
+		t.Errorf("it is back, but gone are %v", gone)
+	}
+}

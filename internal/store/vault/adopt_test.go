@@ -1,0 +1,156 @@
+package vault
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestFolderAloneIsEnough takes everything away but the files after random
+// histories. What can be seen now comes back; what was seen before does not.
+func TestFolderAloneIsEnough(t *testing.T) {
+	t.Parallel()
+	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
+		for _, dir := range []string{ownFolder, "db"} {
+			if err := os.RemoveAll(filepath.Join(e.dir, dir)); err != nil {
+				e.t.Fatal(err)
+			}
+		}
+		before := tree(e.t, e.dir)
+		s, err := Open(context.Background(), e.dir, inMemory, Options{Now: e.now})
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		defer s.Close()
+		for o, want := range was {
+			got := export(e.t, s, o, memory.At{})
+			if diff := differ(present(o, got), present(o, want[0])); diff != "" {
+				e.t.Fatalf("what %s has (-got +want):\n%s", o, diff)
+			}
+		}
+		if err := s.Settle(context.Background()); err != nil {
+			e.t.Fatal(err)
+		}
+		after := tree(e.t, e.dir)
+		if diff := differ(keysOf(after), keysOf(before)); diff != "" {
+			e.t.Errorf("files (-got +want):\n%s", diff)
+		}
+	})
+}
+
+// present is what files alone can say: no copies of what others share, no history, and
+// neither when turns were recorded or learned from nor when facts were related.
+func present(owner memory.Owner, k known) known {
+	forgetVersions(&k)
+	out := known{Profile: presentShares(owner, k), Contexts: k.Contexts}
+	for _, m := range k.Memories {
+		if m.Link != nil {
+			continue
+		}
+		if m.Turn != nil {
+			m.Turn.RecordedAt, m.Turn.LearnedAt = time.Time{}, time.Time{}
+		}
+		if m.Fact != nil {
+			m.Fact.Hash = ""
+		}
+		out.Memories = append(out.Memories, m)
+	}
+	for _, c := range k.Conversations {
+		c.Version = 0
+		out.Conversations = append(out.Conversations, c)
+	}
+	seen := map[string]bool{}
+	for _, r := range k.Relations {
+		own := slices.ContainsFunc(out.Memories, func(m memory.Memory) bool { return m.ID() == r.From })
+		if target := (memory.Image{Relation: &r}).Target(); own && !seen[target] {
+			seen[target] = true
+			r.CreatedAt = time.Time{}
+			out.Relations = append(out.Relations, r)
+		}
+	}
+	slices.SortFunc(out.Relations, func(a, b memory.Relation) int { return strings.Compare(a.From+a.To, b.From+b.To) })
+	return out
+}
+
+func TestTurnsFromFilesAreQueuedToLearn(t *testing.T) {
+	v := newVault(t)
+	b := memtest.Batch(memtest.Ana, "c", 0, "I drink tea", "noted", "and milk")
+	b.Turns[0].LearnedAt = memtest.Epoch
+	if _, err := v.Append(t.Context(), memtest.Ana, b); err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+		t.Fatal(err)
+	}
+	v.reopen()
+	jobs, err := v.Jobs(t.Context(), memtest.Ana)
+	if err != nil || len(jobs) != 1 || jobs[0].Turns[0] != b.Turns[2].ID || jobs[0].Kind != memory.JobLearn {
+		t.Errorf("jobs: %+v, %v", jobs, err)
+	}
+}
+
+// TestOfSeveralFilesTheMemorysOwnIsTakenOver lays copies of a sync tool's beside a file, and
+// takes everything else away.
+func TestOfSeveralFilesTheMemorysOwnIsTakenOver(t *testing.T) {
+	later := func(text string) string {
+		return strings.Replace(text, "updated_at: 2026-", "updated_at: 2027-", 1)
+	}
+	other := func(text string) string { return strings.Replace(text, "Ana drinks tea", "Ana drinks milk", 1) }
+	same := func(text string) string { return text }
+	folder := filepath.ToSlash(filepath.Dir(teaFile))
+	loci := strings.TrimSuffix(filepath.Base(teaFile), ".md")
+	for what, c := range map[string]struct {
+		own, copied         string // names
+		change, changesCopy func(string) string
+	}{
+		"called as Loci calls it": {loci, loci + " (conflicted copy 2026-11-21)", same, func(s string) string { return later(other(s)) }},
+		"before it in order":      {loci, "1" + loci + ".sync-conflict-20261121", same, other},
+		"written later":           {"my tea 2", "my tea", later, other},
+		"the plainer name":        {"my tea", "my tea (1)", same, other},
+		"the plainer name, last":  {"tea", "tea 2", same, other},
+	} {
+		t.Run(what, func(t *testing.T) {
+			v := newVault(t)
+			v.apply(memtest.Add(tea()))
+			v.settled()
+			text := v.read(teaFile)
+			if !strings.Contains(text, "updated_at: 2026-") {
+				t.Fatalf("the file is\n%s", text)
+			}
+			if err := v.Store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+				t.Fatal(err)
+			}
+			v.remove(teaFile)
+			copied := folder + "/" + c.copied + ".md"
+			v.write(folder+"/"+c.own+".md", c.change(text))
+			v.write(copied, c.changesCopy(text))
+			v.reopen()
+			if got := v.fact("tea"); got.Content != tea().Content {
+				t.Errorf("the fact says %q", got.Content)
+			}
+			for range 2 {
+				if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != copied {
+					t.Errorf("the copy is left alone and told of: %+v", r)
+				}
+				v.settled()
+			}
+			if got := v.fact("tea"); got.Content != tea().Content {
+				t.Errorf("then it says %q", got.Content)
+			}
+		})
+	}
+}

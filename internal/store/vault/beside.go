@@ -1,0 +1,88 @@
+package vault
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// removeBeside removes what was kept of a person's words about a memory that is erased: conflict
+// files beside its own file, and others that say, or whose names say, that they are of it. Its
+// own lay elsewhere when they were kept.
+func (l *loader) removeBeside(target string, paths ...string) error {
+	if l.beside == nil {
+		if err := l.readBeside(); err != nil {
+			return fmt.Errorf("look for conflict files: %w", err)
+		}
+	}
+	for at, of := range l.beside {
+		if of != target && !slices.Contains(paths, besideOf(at)) {
+			continue
+		}
+		if err := l.f.root.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		delete(l.beside, at)
+	}
+	return nil
+}
+
+// removeOpen removes the file of an edit that waits for its answer, which a person moved from where
+// Loci wrote it. Those of these paths are written over.
+func (f *files) removeOpen(k key, paths ...string) error {
+	e, waits := f.open[k]
+	if !waits || e.Kind == Deleted || slices.Contains(paths, e.Path) {
+		return nil
+	}
+	if text, err := f.read(e.Path); err != nil || hashOf(text) != e.SHA {
+		return nil // it went, or is another one by now: the next scan tells
+	}
+	return f.root.Remove(e.Path)
+}
+
+// readBeside finds the conflict files of an owner, and which memory each is of.
+func (l *loader) readBeside() error {
+	l.beside = map[string]string{}
+	for _, folder := range []string{amongKept, path.Join(amongDeleted, amongKept)} {
+		err := fs.WalkDir(l.f.root.FS(), path.Join(l.f.s.ownerFolder(l.owner), folder), func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case strings.Contains(d.Name(), conflictMark) && !d.IsDir():
+				l.beside[name] = l.targetOf(name)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// targetOf is the memory that a conflict file is of, by the id that it says or that its name
+// ends in.
+func (l *loader) targetOf(name string) string {
+	p, ok := l.f.s.placeOf(besideOf(name))
+	if !ok {
+		return ""
+	}
+	id, _ := idOfName(p.name)
+	if text, err := l.f.read(name); err == nil {
+		if values, err := readFront(split(text).front); err == nil && values["id"].text != "" {
+			id = values["id"].text
+		}
+	}
+	return p.target(id)
+}
+
+// besideOf is the path of the file that a conflict file was.
+func besideOf(name string) string {
+	base, _, _ := strings.Cut(path.Base(name), conflictMark)
+	return path.Join(path.Dir(name), base+".md")
+}

@@ -1,0 +1,193 @@
+package vault
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// compareOne makes an edit of a file that is not as Loci wrote it, if it says something.
+func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {
+	k, base, err := s.whose(ctx, c, gone)
+	if err != nil || k.owner == "" {
+		return err
+	}
+	r := s.f.index.targets[k]
+	c.p.owner, c.p.was = k.owner, s.f.before(k)
+	stays := func() { // it is there, under whatever name: nothing is deleted
+		if r == nil { // or was of another kind, or another owner's
+			delete(gone, s.fileThatStrayed(c.path, gone))
+		} else if r.Path != c.path {
+			delete(gone, r.Path)
+		}
+	}
+	if id, ok := sharedFact(k.target); ok {
+		s.problem(c.path, fmt.Sprintf("whom %s is shared with stands in its own file, as %s; this one counts for nothing", id, sharedKey))
+		return nil
+	}
+	l, err := s.loader(ctx, k)
+	if err != nil {
+		return err
+	}
+	got, err := l.readFile(ctx, c.p, c.text, base, r)
+	if isUnfit(err) {
+		stays()
+		s.problem(c.path, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	same := r
+	if r != nil && !r.own(c.sha) {
+		same = nil
+	}
+	for _, why := range l.whyLost(got.lost, same) {
+		s.problem(c.path, why)
+	}
+	e := Edit{
+		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: got.says.content(),
+		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash, imprint: got.imprint, lost: got.lost,
+	}
+	if base == (thing{}) {
+		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.fact != nil {
+			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
+			return nil
+		}
+		if got.says.ofChat() {
+			stays()
+			s.unheard = append(s.unheard, c.path)
+			return nil
+		}
+		e.Kind, e.Target = Added, ""
+		s.report.Edits = append(s.report.Edits, e)
+		return nil
+	}
+	if r != nil && r.Path != c.path {
+		moved := gone[r.Path] != nil
+		switch {
+		case moved:
+			delete(gone, r.Path)
+			e.Kind, e.From = Moved, r.Path
+		case !s.putBack(c, r):
+			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
+			return nil
+		case got.earlier && !got.putBack: // saved by who had it open when it went
+			e.Clash = cmp.Or(got.clash, ended(base))
+		default:
+			e.Kind, e.From = Moved, r.Path
+		}
+		e.Across = e.Kind == Moved && c.p.across()
+	}
+	switch {
+	case e.Clash != "" || adds(got.says, base, l.link):
+		s.report.Edits = append(s.report.Edits, e)
+	case e.Kind == Edited && r != nil && r.SHA == c.sha: // read again for its lost links alone
+	default:
+		s.adopt(c, k, base, r, got, e, l)
+	}
+	return nil
+}
+
+// ofChat reports whether a thing comes of a chat alone: no file begins it.
+func (t thing) ofChat() bool { return t.turn != nil || t.summary != nil || t.conversation != nil }
+
+// tellUnheard tells of files of chats that Loci does not know, in one line: where another
+// machine's files come by git or a sync tool, they are many. That machine knows them, so that
+// they stay as they are.
+func (s *scan) tellUnheard() {
+	if len(s.unheard) == 0 {
+		return
+	}
+	why := "it is of a chat, and Loci knows nothing of what it says"
+	if n := len(s.unheard); n > 1 {
+		why += fmt.Sprintf("; so are %d more", n-1)
+	}
+	s.tell(Problem{s.unheard[0], why, "a note of your own goes into a facts folder; another machine's files are left as they are, and count when memory is made anew from the files"})
+}
+
+// adopt notes a file that says nothing new as what Loci has there. What it lacks it gets.
+func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit, l *loader) {
+	if e.Kind == Moved {
+		s.adopted = append(s.adopted, &record{Path: e.From})
+	}
+	folder, name := s.f.s.place(k.owner, known)
+	at := path.Join(folder, name+".md")
+	if folder == path.Dir(c.path) && known.summary == nil {
+		at = c.path
+	}
+	next := &record{
+		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, State: stateOf(at, known.fields(l.link), known.words()),
+		Imprint: got.imprint.String(), Past: r.pastOf(c.sha), Lay: r.before(c.path), Version: known.version(),
+		Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: got.lost,
+	}
+	if r != nil && r.own(c.sha) {
+		next.Refused = r.refusedOf(got.lost)
+	}
+	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
+	behind := got.text != c.text || got.kept || at != c.path && known.summary == nil
+	if behind || s.lacks(c.text, got, known, l.link) { // and now it gets them, and its place
+		next.State = ""
+		s.f.parked = append(s.f.parked, item{k, s.f.now()})
+	}
+	s.adopted = append(s.adopted, next)
+}
+
+// putBack reports whether a file is of a memory that was forgotten, and whose own file
+// is still among what is deleted: a person took theirs out of a bin, or out of git, under
+// its name or to where it lay. A copy of another name may have lain there all along.
+func (s *scan) putBack(c found, r *record) bool {
+	p, ok := s.f.s.placeOf(r.Path)
+	if !ok || !p.deleted || c.p.deleted || path.Base(c.path) != path.Base(r.Path) && c.path != r.Lay {
+		return false
+	}
+	text, err := s.f.read(r.Path)
+	return err == nil && r.own(hashOf(text))
+}
+
+// adds reports whether a file says what Loci does not know. What Loci alone keeps
+// count of does not matter.
+func adds(says, known thing, link names) bool {
+	if !sameWords(says.words(), known.words()) || says.target() != known.target() {
+		return true
+	}
+	ours := known.fields(link)
+	for i, f := range says.fields(link) {
+		if f != ours[i] && !kept[f.key] {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks reports whether a file that says nothing else lacks a key that Loci writes, or has
+// another value where Loci keeps count.
+func (s *scan) lacks(text string, got reading, known thing, link names) bool {
+	values, err := readFront(split(text).front)
+	if err != nil {
+		return false
+	}
+	theirs := got.says.fields(link)
+	for i, f := range known.fields(link) {
+		if kept[f.key] && (got.later || f.key == sourceKey && learnedElsewhere(theirs[i], f)) {
+			continue
+		}
+		if _, has := values[f.key]; f.value != "" && !has || theirs[i] != f {
+			return true
+		}
+	}
+	return false
+}
+
+// kept are keys that Loci keeps count of.
+var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true}
+
+// learnedElsewhere reports whether a file tells of the source of a fact which another machine
+// learned from turns: here they are known from its file alone, and there they are not.
+func learnedElsewhere(says, known field) bool {
+	return says.value == string(memory.Extracted) && known.value == string(memory.FromFile)
+}

@@ -1,0 +1,268 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// EditKind is what a person did to a file.
+type EditKind string
+
+// The kinds of edit.
+const (
+	Added   EditKind = "added"   // a file that Loci did not write
+	Edited  EditKind = "edited"  // other words or front matter
+	Moved   EditKind = "moved"   // to another folder or name; its words may be others too
+	Deleted EditKind = "deleted" // it is gone
+)
+
+// Edit is what a person did to a file, as a value: nothing is changed yet. Whoever
+// makes changes of it answers with [Store.Accept] after they are applied, or with
+// [Store.Refuse]; until then Loci leaves the file alone. Unanswered, it comes again
+// with the next scan after a start.
+type Edit struct {
+	Kind   EditKind
+	Owner  memory.Owner // whose folder it is in
+	Target string       // the memory's, as [memory.Image.Target] writes it; of an added file without an id ""
+	Path   string       // from the vault's top, with slashes; of a deleted file where it was
+	From   string       // where a moved file was
+	Across bool         // it was moved from what holds to what is deleted, or back
+	SHA    string       // sha256 of the file, in hex; of a deleted file as Loci wrote it
+	Was    Content      // what Loci knows of the memory now; zero for an added one
+	Says   Content      // what the file says; zero for a deleted one
+
+	// Unshared says why the caller could not share it with some whom it names. Their names
+	// stay, and a scan tells of them, until the file or the fact is another one.
+	Unshared map[memory.Owner]string
+
+	// PutBack: the file is what Loci wrote there earlier, byte for byte, and counts as that state:
+	// a person took it out of a bin, or out of git.
+	PutBack bool
+
+	// Elsewhere: another machine's Loci wrote the file, and git or a sync tool brought it. What Loci
+	// keeps count of is as it says, too: so both write the same.
+	Elsewhere bool
+
+	// Clash says why the edit is to be refused: Loci changed the same meanwhile. "" if it did not.
+	Clash string
+
+	imprint imprint
+	lost    []string // links of it that lead nowhere, and whom it cannot be shared with
+}
+
+// Content is what a file shows. One field is set at most, but for what a fact has
+// beside. A fact has the Hash of its words, and the folder has the last word on its
+// conversation and on whether it is forgotten.
+type Content struct {
+	Fact         *memory.Fact
+	Relations    *[]memory.Relation // of the fact to others, in order; nil for none
+	Shared       *[]memory.Owner    // whom the fact is shared with, in order; nil for nobody
+	Turn         *memory.Turn
+	Summary      *memory.Summary
+	Profile      *memory.ProfileEntry
+	Conversation *memory.Conversation
+	Context      *memory.Context
+}
+
+func (t thing) content() Content {
+	return Content{t.fact, t.relations, t.shared, t.turn, t.summary, t.profile, t.conversation, t.context}
+}
+
+// Run is an id for the run that makes the edit's changes: the same edit of the same
+// state has the same, so that a crash before Accept makes nothing twice.
+func (e Edit) Run() string {
+	state := e.Was.version()
+	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.From + "\x00" + e.SHA + "\x00" + number64(state))[:24]
+}
+
+func (c Content) version() int64 {
+	return thing{fact: c.Fact, turn: c.Turn, summary: c.Summary, profile: c.Profile, conversation: c.Conversation, context: c.Context}.version()
+}
+
+// Accept says that an edit's changes are applied: from now on the file counts as
+// what Loci knows, and is written anew with what Loci adds. target is the memory's,
+// of use for an added file, whose name becomes Loci's. [memory.Conflict]: the file
+// was changed again since; the next scan says how.
+func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f := s.files
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	if e.Target != "" {
+		target = e.Target
+	}
+	k := key{e.Owner, target}
+	if e.Kind == Deleted {
+		return f.acceptDeleted(e, k)
+	}
+	f.answered(e)
+	defer f.release()
+	text, err := f.read(e.Path)
+	if err != nil || hashOf(text) != e.SHA {
+		return changedAgain(e)
+	}
+	old := f.index.targets[k]
+	next := &record{
+		Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Imprint: e.imprint.String(), Past: old.pastOf(e.SHA), Lay: old.before(e.Path),
+		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost),
+	}
+	next.refuse(e)
+	notes := []*record{next}
+	if old != nil && old.Path != e.Path {
+		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, for want of this answer
+			if err := f.root.Remove(old.Path); err != nil {
+				return err
+			}
+		}
+		f.index.drop(old.Path)
+		notes = []*record{{Path: old.Path}, next}
+	}
+	if err := f.index.note(notes...); err != nil {
+		return err
+	}
+	f.index.put(next)
+	f.parked = append(f.parked, item{k, f.now()})
+	return nil
+}
+
+// acceptDeleted is Accept of a deleted file; f.disk is held. One that is there again waits
+// for the next scan, which reads it as a file that was put back.
+func (f *files) acceptDeleted(e Edit, k key) error {
+	r := f.index.targets[k]
+	own := r != nil && r.Path == e.Path
+	if _, err := f.root.Lstat(e.Path); !errors.Is(err, fs.ErrNotExist) {
+		if own {
+			f.index.put(&record{Path: e.Path, Owner: k.owner, Target: k.target, Past: r.pastOf("")})
+		}
+		return changedAgain(e)
+	}
+	f.answered(e)
+	defer f.release()
+	if own {
+		f.left[k] = r
+		f.index.drop(e.Path)
+		return f.index.note(&record{Path: e.Path})
+	}
+	return nil
+}
+
+// Refuse says that an edit is not taken over: the person's file is kept beside
+// under a name that says so, and Loci writes its own again, also one that was deleted.
+func (s *Store) Refuse(ctx context.Context, e Edit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f := s.files
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	f.answered(e)
+	defer f.release()
+	if e.Kind != Deleted {
+		text, err := f.read(e.Path)
+		if err != nil || hashOf(text) != e.SHA {
+			return changedAgain(e)
+		}
+		gone, err := f.wasErased(ctx, key{e.Owner, e.Target})
+		if err != nil {
+			return err
+		}
+		if gone { // maybe since the edit was given out: its words are to be nowhere
+			err = f.root.Remove(e.Path)
+		} else {
+			err = f.aside(e.Path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	k := key{e.Owner, e.Target}
+	if r := f.index.targets[k]; r != nil {
+		r.State = ""
+		if e.Kind == Deleted && r.Path == e.Path || e.Kind == Moved && r.Path == e.From { // until it is written it is not deleted
+			r.Aside = true
+			if err := f.index.note(r); err != nil {
+				return err
+			}
+		}
+		f.parked = append(f.parked, item{k, f.now()})
+	}
+	return nil
+}
+
+// wasErased reports whether nothing is left of a thing by now but its id and its times.
+func (f *files) wasErased(ctx context.Context, k key) (bool, error) {
+	if k.target == "" {
+		return false, nil
+	}
+	l := f.loader(k.owner)
+	if _, err := l.load(ctx, []item{{key: k}}); err != nil {
+		return false, fmt.Errorf("read whether %s was erased: %w", k.target, err)
+	}
+	return l.things[k.target].erased(), nil
+}
+
+func changedAgain(e Edit) error {
+	return memory.Errorf(memory.Conflict, "%s was changed again", e.Path)
+}
+
+// answered ends the wait for an edit; f.disk is held.
+func (f *files) answered(e Edit) {
+	delete(f.open, openKey(e))
+	if e.Kind == Deleted {
+		delete(f.missed, e.Path)
+	}
+}
+
+// openKey is under which an edit waits: its memory or, where it has none yet, its
+// path.
+func openKey(e Edit) key {
+	if e.Target == "" {
+		return key{e.Owner, "\x00" + path.Clean(e.Path)}
+	}
+	return key{e.Owner, e.Target}
+}
+
+// release makes due again what waited for answers; f.disk is held.
+func (f *files) release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range f.parked {
+		f.enqueue(i)
+	}
+	f.parked = nil
+}
+
+// waits reports whether a thing's file waits for the answer to an edit: its own or,
+// where it has no file yet, that of an added file which says the same. So does one that
+// may come back.
+func (f *files) waits(k key, t thing) bool {
+	if _, own := f.open[k]; own {
+		return true
+	}
+	if r := f.index.targets[k]; r != nil {
+		_, missed := f.missed[r.Path]
+		return missed || f.inCloud(r.Path)
+	}
+	kind, _, _ := strings.Cut(k.target, ":")
+	for _, e := range f.open {
+		says := thing{fact: e.Says.Fact, turn: e.Says.Turn, summary: e.Says.Summary, profile: e.Says.Profile, conversation: e.Says.Conversation, context: e.Says.Context}
+		if e.Kind == Added && e.Owner == k.owner && strings.HasPrefix(says.target(), kind+":") && sameWords(says.words(), t.words()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *files) now() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.size
+}

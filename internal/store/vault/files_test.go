@@ -1,0 +1,398 @@
+package vault
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// tree returns the vault's files but for Loci's own folder.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name == ownFolder || name == "db" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		files[name] = string(readFile(t, filepath.Join(dir, name)))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestFilesSayEverything reads the files alone after random histories: each memory
+// has one, where it belongs, and it says all that is known of it.
+func TestFilesSayEverything(t *testing.T) {
+	t.Parallel()
+	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
+		files := tree(e.t, e.dir)
+		for o, k := range was {
+			checkFiles(e.t, e.Store, o, k[0], files)
+		}
+		for name := range files {
+			e.t.Errorf("%s shows nothing that is known", name)
+		}
+	})
+}
+
+// checkFiles takes from files those of an owner and compares what they say.
+func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[string]string) {
+	t.Helper()
+	current := map[string]string{}
+	for _, m := range k.Memories {
+		if u := m.Summary; u != nil && u.Status == memory.Active && current[u.Scope.Conversation] == "" {
+			current[u.Scope.Conversation] = u.ID
+		}
+	}
+	check := func(want thing) {
+		t.Helper()
+		folder, name := s.place(owner, want)
+		file := path.Join(folder, name+".md")
+		text, ok := files[file]
+		if !ok {
+			t.Fatalf("no file %s; there are %q", file, keysOf(files))
+		}
+		delete(files, file)
+		p, ok := s.placeOf(file)
+		if !ok || p.owner != owner {
+			t.Fatalf("%s is read as of %q", file, p.owner)
+		}
+		got, err := p.parse(text, thing{})
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", file, err, text)
+		}
+		if diff := differ(plainThing(got), plainThing(want)); diff != "" {
+			t.Fatalf("%s says (-got +want):\n%s\n%s", file, diff, text)
+		}
+	}
+	for _, m := range k.Memories {
+		if m.Link == nil {
+			check(thing{fact: m.Fact, shared: sharedIn(owner, m.Fact, k.Profile), turn: m.Turn, summary: m.Summary, current: m.Summary != nil && current[m.Summary.Scope.Conversation] == m.ID()})
+		}
+	}
+	for _, c := range k.Conversations {
+		check(thing{conversation: &c})
+	}
+	for _, entry := range latestProfile(k.Journal) {
+		check(thing{profile: &entry})
+	}
+	seen := map[string]bool{}
+	for _, change := range k.Journal { // newest first
+		if c := change.After.Context; c != nil && !seen[c.ID] {
+			seen[c.ID] = true
+			check(thing{context: c})
+		}
+	}
+}
+
+// latestProfile is how profile entries stand, retired ones too.
+func latestProfile(journal []memory.Change) []memory.ProfileEntry {
+	var all []memory.ProfileEntry
+	seen := map[string]bool{}
+	for _, c := range journal {
+		if p := c.After.Profile; p != nil && !seen[p.Key] && !strings.HasPrefix(p.Key, sharedEntry) {
+			seen[p.Key] = true
+			all = append(all, *p)
+		}
+	}
+	return all
+}
+
+// plainThing leaves out what files do not say.
+func plainThing(t thing) []any {
+	var out []any
+	switch {
+	case t.fact != nil:
+		f := *t.fact
+		f.Version, f.Hash = 0, "" // sample data hash in their own way
+		out = append(out, f, t.sharers())
+	case t.turn != nil:
+		u := *t.turn
+		u.Version, u.RecordedAt = 0, time.Time{}
+		out = append(out, u)
+	case t.summary != nil:
+		m := *t.summary
+		m.Version = 0
+		out = append(out, m)
+	case t.profile != nil:
+		p := *t.profile
+		p.Version = 0
+		out = append(out, p)
+	case t.context != nil:
+		c := *t.context
+		c.Version = 0
+		out = append(out, c)
+	case t.conversation != nil:
+		c := *t.conversation
+		c.MessageCount, c.Version = 0, 0
+		out = append(out, c)
+	}
+	return out
+}
+
+func keysOf(files map[string]string) []string {
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// vault is a store to play with, settled after each write.
+type vault struct {
+	*testing.T
+	*Store
+	dir  string
+	now  *memtest.Clock
+	runs int
+}
+
+func newVault(t *testing.T) *vault {
+	t.Helper()
+	clock := new(memtest.Clock)
+	v := &vault{T: t, dir: t.TempDir(), now: clock}
+	v.reopen()
+	t.Cleanup(func() { _ = v.Store.Close() })
+	return v
+}
+
+func (v *vault) reopen() {
+	v.Helper()
+	if v.Store != nil {
+		if err := v.Store.Close(); err != nil {
+			v.Fatal(err)
+		}
+	}
+	s, err := Open(context.Background(), v.dir, inMemory, Options{Now: v.now.Now, Home: memtest.Ana})
+	if err != nil {
+		v.Fatal(err)
+	}
+	v.Store = s
+}
+
+func (v *vault) apply(changes ...memory.Change) {
+	v.Helper()
+	v.runs++
+	run := memtest.Run(strings.Repeat("r", v.runs))
+	if _, err := v.Apply(v.T.Context(), memtest.Ana, run, changes...); err != nil {
+		v.Fatal(err)
+	}
+	v.settled()
+}
+
+func (v *vault) settled() {
+	v.Helper()
+	if err := v.Settle(v.T.Context()); err != nil {
+		v.Fatal(err)
+	}
+}
+
+func (v *vault) read(name string) string {
+	v.Helper()
+	return string(readFile(v.T, filepath.Join(v.dir, name)))
+}
+
+func (v *vault) write(name, text string) {
+	v.Helper()
+	full := filepath.Join(v.dir, name)
+	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+		v.Fatal(err)
+	}
+	writeFile(v.T, full, []byte(text))
+}
+
+func (v *vault) fact(id string) memory.Fact {
+	v.Helper()
+	got, err := v.Get(v.T.Context(), memtest.Ana, id)
+	if err != nil || len(got) != 1 {
+		v.Fatalf("get %s: %v, %v", id, got, err)
+	}
+	return *got[0].Fact
+}
+
+const teaFile = "entries/global/facts/2026-01-05T10-00-00Z__tea.md"
+
+func tea() memory.Fact {
+	f := memtest.Fact(memtest.Ana, "Ana drinks tea")
+	f.ID = "tea"
+	f.Tags = []string{"drinks", "at home"}
+	return f
+}
+
+func TestFileOfAFact(t *testing.T) {
+	v := newVault(t)
+	f := tea()
+	f.Provenance = memory.Provenance{Conversation: "c", Turns: []string{"t-1"}, Quote: &memory.Span{Turn: "t-1", Start: 2, End: 9}}
+	b := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
+	b.Turns[0].ID = "t-1"
+	if _, err := v.Append(t.Context(), memtest.Ana, b); err != nil {
+		t.Fatal(err)
+	}
+	v.apply(memtest.Add(f))
+	want := `---
+id: tea
+conversation_id: global
+role: memory
+kind: fact
+created_at: 2026-01-05T10:00:00Z
+updated_at: 2026-01-05T10:00:00Z
+status: active
+tags: [drinks, "at home"]
+confidence: 1
+observed_at: 2026-01-05T10:00:00Z
+source: manual
+trust: person
+from_conversation: c
+from_turns: ["[[2026-01-05T10-00-00Z__t-1]]"]
+quote: "2-9 [[2026-01-05T10-00-00Z__t-1]]"
+---
+Ana drinks tea
+`
+	if got := v.read(teaFile); got != want {
+		t.Errorf("the file says:\n%s\nwant:\n%s", got, want)
+	}
+	if got := v.read("entries/c/turns/user/2026-01-05T10-00-00Z__t-1.md"); !strings.HasSuffix(got, "---\nI drink tea\n") {
+		t.Errorf("the turn's file says:\n%s", got)
+	}
+}
+
+func TestForgottenFactMovesAndComesBack(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	v.apply(memtest.Retire(v.fact("tea")))
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{"deleted/" + teaFile}) {
+		t.Errorf("after forgetting: %q", got)
+	}
+	v.apply(memtest.Change(memory.ActionRestore, tea()))
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
+		t.Errorf("after it came back: %q", got)
+	}
+}
+
+func TestCurrentSummaryHasItsName(t *testing.T) {
+	v := newVault(t)
+	first, second := memtest.Summary(memtest.Ana, "c", "first"), memtest.Summary(memtest.Ana, "c", "second")
+	first.ID, second.ID = "s1", "s2"
+	second.CreatedAt = second.CreatedAt.Add(time.Hour)
+	const current, old, newer = "entries/c/summaries/summary.md", "entries/c/summaries/2026-01-05T10-00-00Z__s1.md", "deleted/entries/c/summaries/2026-01-05T11-00-00Z__s2.md"
+	v.apply(memtest.Change(memory.ActionAdd, first))
+	v.apply(memtest.Change(memory.ActionAdd, second))
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{old, current}) || !strings.HasSuffix(v.read(current), "second\n") {
+		t.Errorf("two summaries: %q", got)
+	}
+	second.Status = memory.Retired
+	v.apply(memtest.Change(memory.ActionRetire, second))
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{newer, current}) || !strings.HasSuffix(v.read(current), "first\n") {
+		t.Errorf("after the newer one is retired: %q", got)
+	}
+}
+
+func TestWhatIsNotLocisSurvives(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	text := strings.Replace(v.read(teaFile), "---\n", "---\n# my own notes\naliases:\n  - \"Tea: the drink\" # by hand\n\nrating: 5\n", 1)
+	text = strings.Replace(text, "confidence: 1\n", "confidence: 1 # quite\n", 1)
+	v.write(teaFile, text)
+	f := v.fact("tea")
+	f.Confidence, f.Tags, f.Pinned = 0.5, nil, true
+	v.apply(memtest.Change(memory.ActionUpdate, f))
+	want := strings.Replace(text, "confidence: 1 #", "confidence: 0.5 #", 1)
+	want = strings.Replace(want, "tags: [drinks, \"at home\"]\n", "", 1)
+	want = strings.Replace(want, "---\nAna", "pinned: true\n---\nAna", 1)
+	if got := v.read(teaFile); got != want {
+		t.Errorf("the file says:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestEditWhileLociChangedItKeepsBoth(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	mine := strings.Replace(v.read(teaFile), "Ana drinks tea", "Ana drinks green tea", 1)
+	v.write(teaFile, mine)
+	f := v.fact("tea")
+	f.Confidence = 0.5
+	v.apply(memtest.Change(memory.ActionUpdate, f))
+	files := tree(t, v.dir)
+	names := keysOf(files)
+	if len(names) != 2 || !strings.Contains(names[0], "__tea.conflict-2026-01-05T") || files[names[0]] != mine {
+		t.Fatalf("files: %q", names)
+	}
+	if got := files[teaFile]; !strings.Contains(got, "confidence: 0.5\n") || !strings.HasSuffix(got, "---\nAna drinks tea\n") {
+		t.Errorf("Loci's file says:\n%s", got)
+	}
+}
+
+func TestEditInTheLastMomentIsKept(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	for _, change := range []func() memory.Change{
+		func() memory.Change {
+			f := v.fact("tea")
+			f.Confidence = 0.5
+			return memtest.Change(memory.ActionUpdate, f)
+		},
+		func() memory.Change { return memtest.Retire(v.fact("tea")) },
+	} {
+		mine := ""
+		v.files.disk.Lock()
+		v.opts.failpoint = func(point string) {
+			if point == beforeFiles {
+				mine = strings.Replace(v.read(teaFile), "Ana drinks tea", "Ana drinks green tea", 1)
+				v.write(teaFile, mine)
+			}
+		}
+		v.files.disk.Unlock()
+		v.apply(change())
+		v.files.disk.Lock()
+		v.opts.failpoint = func(string) {}
+		v.files.disk.Unlock()
+		r := v.scan()
+		if len(r.Conflicts) != 1 || len(r.Edits) > 0 || v.read(r.Conflicts[0]) != mine || mine == "" {
+			t.Fatalf("report %+v", r)
+		}
+		v.remove(r.Conflicts[0])
+	}
+}
+
+func TestFileOfAnotherUserLiesApart(t *testing.T) {
+	v := newVault(t)
+	f := memtest.Fact(memory.User(memory.DefaultNamespace, "../Ben"), "Ben drinks milk")
+	f.ID = "milk"
+	if _, err := v.Apply(t.Context(), f.Scope.Owner, memtest.Run("milk"), memtest.Add(f)); err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{"users/%2e.%2f%42en/entries/global/facts/2026-01-05T10-00-00Z__milk.md"}) {
+		t.Errorf("files: %q", got)
+	}
+}
+
+func TestOneProcessHasTheVault(t *testing.T) {
+	v := newVault(t)
+	_, err := Open(t.Context(), v.dir, inMemory, Options{})
+	if err == nil || !strings.Contains(err.Error(), "has the vault open") {
+		t.Errorf("a second time: got %v, want that it is open", err)
+	}
+}

@@ -1,0 +1,174 @@
+package vault
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+func TestNamesNeverMeetNorLeave(t *testing.T) {
+	nasty := []string{
+		"", ".", "..", "../x", "a/b", "a\\b", "A", "a", "CON", "con", "con.txt", "nul", "global", "Global", "a.", ".a", "a b", "é", "e\u0301", "a\x00b", "%", "%41",
+		"x.md", "X.conflict-1", "x.conflict-1", strings.Repeat("é", 300), strings.Repeat("é", 299), strings.Repeat("a", 121), "\xff", "a:b", "a?b", "com1", "COM1",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom(nasty), rapid.StringMatching(`[aA.%~/]{0,8}`))
+		a, b := text.Draw(t, "a"), text.Draw(t, "b")
+		name := escape(a)
+		if a != b && strings.EqualFold(name, escape(b)) {
+			t.Errorf("%q and %q are both %q", a, b, name)
+		}
+		if name == "" || len(name) > maxName || strings.ContainsAny(name, "/\\:*?\"<>|\x00 ") || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || name != strings.ToLower(name) {
+			t.Errorf("%q is %q", a, name)
+		}
+		if back, ok := unescape(name); ok && back != a || !ok && !strings.Contains(name, "~") {
+			t.Errorf("%q is %q and back %q, %v", a, name, back, ok)
+		}
+		if got := idOfLink(linkTo(fileName(memtest.Epoch, a), a)); a != "" && got != a && !strings.HasPrefix(a, "[[") {
+			t.Errorf("the link to %q is to %q", a, got)
+		}
+	})
+}
+
+// TestLinkToAnIDThatEndsAsAFileDoes, of which one ".md" is the id's own.
+func TestLinkToAnIDThatEndsAsAFileDoes(t *testing.T) {
+	for _, id := range []string{"x.md", "a.md.md", "notes.md"} {
+		if link := linkTo(fileName(memtest.Epoch, id), id); idOfLink(link) != id {
+			t.Errorf("the link %s to %q is to %q", link, id, idOfLink(link))
+		}
+	}
+}
+
+func TestPlacesAreReadBack(t *testing.T) {
+	s := &Store{opts: Options{Home: memtest.Ana}, orders: orders{of: map[memory.Owner]*order{}}}
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.StringN(1, 20, -1)
+		namespace := rapid.SampledFrom([]string{memory.DefaultNamespace, "other", "../up"}).Draw(t, "namespace")
+		owner := rapid.SampledFrom([]memory.Owner{memtest.Ana, memory.User(namespace, id.Draw(t, "user")), memory.Pool(namespace, id.Draw(t, "pool")), memory.Global(namespace)}).Draw(t, "owner")
+		s.orders.get(owner)
+		f := memtest.Fact(owner, "x")
+		f.ID, f.Scope.Conversation = id.Draw(t, "id"), rapid.SampledFrom([]string{"", "global", "c", "a/../b"}).Draw(t, "conversation")
+		f.Status = rapid.SampledFrom([]memory.Status{memory.Active, memory.Retired}).Draw(t, "status")
+		folder, name := s.place(owner, thing{fact: &f})
+		at := path.Join(folder, name+".md")
+		if path.Clean("/"+at) != "/"+at {
+			t.Fatalf("%q leaves the vault", at)
+		}
+		p, ok := s.placeOf(at)
+		if !ok || p.owner != owner || p.deleted != (f.Status == memory.Retired) || p.folder != "facts" {
+			t.Fatalf("%s of %s is read as %+v, %v", at, owner, p, ok)
+		}
+	})
+}
+
+// FuzzFile reads any text as a file and writes it anew: a memory's words come back
+// byte for byte, and lines that are not Loci's stay.
+func FuzzFile(f *testing.F) {
+	for _, seed := range []string{
+		"", "words", "words\n", "---\n", "---\n---\n", "---\nid: x\n---\nwords\r\n", "\ufeff---\r\nid: x # y\r\nmine:\r\n  - a\r\n---\r\nwords",
+		"---\n# only a comment\n---\n---\nnot front matter\n---\n", "---\ntags:\n- a\n- b\nx: |\n  id: y\n\n  z\nid: 'a'\n---\n\n\n", "---\n\"id\": x\nid: y\n? a\n: b\n---\n",
+		"---\nid: \"x\ny\"\n---\n", "---\nid: [a,\nb]\nx: {id: y}\n---\n", "---\na: &a [*a]\n---\n", "---\nid:\n---\n", "---\nid: x\nid: y\n---\nw",
+	} {
+		f.Add(seed, "words\n")
+	}
+	f.Add("---\nid: x\n---\n", "---\nid: y\n---\r\n\x00\r\n")
+	f.Fuzz(func(t *testing.T, file, words string) {
+		if !utf8.ValidString(words) || !utf8.ValidString(file) {
+			return
+		}
+		fact := memtest.Fact(memtest.Ana, words)
+		fact.Tags, fact.Subject = []string{words, "b"}, words
+		ours := thing{fact: &fact}
+		fields := ours.fields(func(id string) string { return id })
+		before := split(file)
+		out, ok := before.rewritten(fields, words)
+		if !ok {
+			return // such a file is never written over: it is kept beside
+		}
+		text := out.String()
+		p := place{owner: memtest.Ana, conversation: globalFolder, folder: "facts"}
+		after := split(text)
+		got, err := p.parse(text, thing{})
+		if err != nil {
+			t.Fatalf("%v\n%q", err, text)
+		}
+		if got.fact.Content != words || got.fact.Subject != words || !slices.Equal(got.fact.Tags, fact.Tags) || got.fact.ID != fact.ID {
+			t.Fatalf("written %q, read %q, %q, %q, %q from %q", words, got.fact.Content, got.fact.Subject, got.fact.Tags, got.fact.ID, text)
+		}
+		own := func(key string) bool { return slices.ContainsFunc(fields, func(f field) bool { return f.key == key }) }
+		lines := func(front string) (out []string) {
+			for _, p := range pieces(front) {
+				if !own(p.key) {
+					out = append(out, p.text)
+				}
+			}
+			return out
+		}
+		if before.has && strings.Join(lines(before.front), "") != strings.Join(lines(after.front), "") {
+			t.Fatalf("lines of others were %q and are %q", lines(before.front), lines(after.front))
+		}
+		if again, ok := after.rewritten(fields, words); !ok || again.String() != text {
+			t.Fatalf("written twice: %q, then %v %q", text, ok, again)
+		}
+	})
+}
+
+// FuzzLine reads any text as a line of the journal.
+func FuzzLine(f *testing.F) {
+	fact := memtest.Fact(memtest.Ana, "tea")
+	link := memtest.Link(memtest.Ana, memtest.Fact(memtest.Team, "milk"))
+	run := memtest.Run("r")
+	run.Vectors = []memory.Vector{memtest.Vector("x", "y")}
+	for _, b := range []body{
+		{}, bodyOfRun(run, []memory.Change{memtest.Add(fact), memtest.Change(memory.ActionLink, link)}),
+		bodyOfBatch(memtest.Batch(memtest.Ana, "c", 0, "hello")), {Done: "job"},
+	} {
+		text, err := b.encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		l, err := line(memtest.Ana, 3, memtest.Epoch, text)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(l))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := readEntry([]byte(text))
+		if err != nil {
+			return
+		}
+		b, err := e.encode()
+		if err != nil {
+			return // a time that JSON can say and Go cannot
+		}
+		l, err := line(e.Owner, e.Version, e.At, b)
+		if err != nil {
+			return
+		}
+		again, err := readEntry(l)
+		if err != nil {
+			t.Fatalf("written %q: %v", l, err)
+		}
+		want, _ := json.Marshal(e)
+		if got, _ := json.Marshal(again); string(got) != string(want) {
+			t.Fatalf("read %s, want %s", got, want)
+		}
+	})
+}
+
+func TestTimesAreReadBack(t *testing.T) {
+	r := reader{values: frontMatter{"a": {text: at(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.FixedZone("", 3600)))}}}
+	if got := r.time("a", time.Time{}); r.err != nil || !got.Equal(time.Date(2026, 1, 2, 2, 4, 5, 6000, time.UTC)) {
+		t.Errorf("got %v, %v", got, r.err)
+	}
+}

@@ -1,0 +1,241 @@
+package vault
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// loader reads what an owner's files are to show.
+type loader struct {
+	f      *files
+	owner  memory.Owner
+	things map[string]thing        // by target
+	called map[string]string       // names of files, by id of a memory
+	homes  map[string]memory.Owner // of what others share, by id
+
+	byName map[string]string         // ids of facts by what files are called that nobody has noted yet
+	paths  map[string][]*record      // of facts, by what their files are called; nil: not read yet
+	shares map[string][]memory.Owner // whom facts are shared with, by id; nil: not read yet
+	beside map[string]string         // of what conflict files are, by path; nil: not read yet
+}
+
+func (f *files) loader(owner memory.Owner) *loader {
+	return &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}, homes: map[string]memory.Owner{}}
+}
+
+// load reads the things and returns the items in the order in which their files
+// are to be written, with those that must follow.
+func (l *loader) load(ctx context.Context, items []item) ([]item, error) {
+	if err := l.read(ctx, items); err != nil {
+		return nil, err
+	}
+	items, err := l.summaries(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	return items, l.name(ctx)
+}
+
+func (l *loader) read(ctx context.Context, items []item) error {
+	var ids, conversations []string
+	for _, i := range items {
+		kind, id, _ := strings.Cut(i.target, ":")
+		switch kind + ":" {
+		case factTarget, turnTarget, summaryTarget:
+			ids = append(ids, id)
+		case conversationTarget:
+			conversations = append(conversations, id)
+		case profileTarget:
+			if _, ok := sharedFact(i.target); ok { // it stands in the fact's file
+				continue
+			}
+			page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: i.target, Limit: 1})
+			if err != nil {
+				return err
+			}
+			for _, c := range page.Changes {
+				l.things[i.target] = thing{profile: c.After.Profile}
+			}
+		case contextTarget:
+			page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: i.target, Limit: 1})
+			if err != nil {
+				return err
+			}
+			for _, c := range page.Changes {
+				l.things[i.target] = thing{context: c.After.Context}
+			}
+		}
+	}
+	if err := l.memories(ctx, ids); err != nil {
+		return err
+	}
+	for len(conversations) > 0 {
+		n := min(len(conversations), 500)
+		page, err := l.f.s.Conversations(ctx, l.owner, memory.ConversationQuery{IDs: conversations[:n], Limit: n})
+		if err != nil {
+			return err
+		}
+		for _, c := range page.Conversations {
+			l.things[conversationTarget+c.ID] = thing{conversation: &c}
+		}
+		conversations = conversations[n:]
+	}
+	return nil
+}
+
+func (l *loader) memories(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := l.f.s.Get(ctx, l.owner, ids...)
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		if m.Link != nil { // its fact has its file at home
+			l.homes[m.ID()] = m.Fact.Scope.Owner
+		} else {
+			t := thing{fact: m.Fact, turn: m.Turn, summary: m.Summary}
+			if m.Fact != nil {
+				if t.relations, err = l.relate(ctx, m.ID()); err != nil {
+					return err
+				}
+				if t.shared, err = l.sharing(ctx, m.Fact); err != nil {
+					return err
+				}
+			}
+			l.things[t.target()] = t
+		}
+	}
+	return nil
+}
+
+// summaries finds which summary of each conversation is the current one, and adds
+// the one that was and the one that is: their files change names. Those that
+// leave a name come first.
+func (l *loader) summaries(ctx context.Context, items []item) ([]item, error) {
+	var rest, leaving, coming []item
+	seen := map[string]bool{}
+	for _, i := range items {
+		m := l.things[i.target].summary
+		if m == nil {
+			rest = append(rest, i)
+			continue
+		}
+		if seen[m.Scope.Conversation] {
+			continue
+		}
+		seen[m.Scope.Conversation] = true
+		family, current, err := l.family(ctx, m.Scope.Conversation, items)
+		if err != nil {
+			return nil, err
+		}
+		for _, target := range family {
+			t, ok := l.things[target]
+			next := item{key{l.owner, target}, i.from}
+			if ok && target == current {
+				t.current = true
+				l.things[target] = t
+				coming = append(coming, next)
+			} else {
+				leaving = append(leaving, next)
+			}
+		}
+	}
+	return append(append(rest, leaving...), coming...), nil
+}
+
+// family are the targets of a conversation's summaries whose files may change, and
+// the current one.
+func (l *loader) family(ctx context.Context, conversation string, items []item) (family []string, current string, err error) {
+	add := func(target string) {
+		for _, f := range family {
+			if f == target {
+				return
+			}
+		}
+		family = append(family, target)
+	}
+	for _, i := range items {
+		if m := l.things[i.target].summary; m != nil && m.Scope.Conversation == conversation {
+			add(i.target)
+		}
+	}
+	if r := l.f.index.paths[path.Join(l.f.s.folderOf(l.owner, conversation, false, "summaries"), summaryName+".md")]; r != nil {
+		add(r.Target)
+	}
+	q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Limit: 50}
+	for current == "" {
+		page, err := l.f.s.List(ctx, l.owner, q)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, m := range page.Memories {
+			if m.Summary.Scope.Conversation == conversation {
+				current = summaryTarget + m.ID()
+				add(current)
+				break
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	var missing []string
+	for _, target := range family {
+		if _, ok := l.things[target]; !ok {
+			missing = append(missing, strings.TrimPrefix(target, summaryTarget))
+		}
+	}
+	return family, current, l.memories(ctx, missing)
+}
+
+// name finds what the files are called that the things refer to.
+func (l *loader) name(ctx context.Context) error {
+	var missing []string
+	refer := func(id string) {
+		if _, ok := l.called[id]; !ok && id != "" {
+			l.called[id] = ""
+			missing = append(missing, id)
+		}
+	}
+	for _, t := range l.things {
+		switch {
+		case t.fact != nil:
+			refer(t.fact.SupersededBy)
+			for _, r := range t.ties() {
+				refer(r.To)
+			}
+			for _, id := range t.fact.Provenance.Turns {
+				refer(id)
+			}
+			if q := t.fact.Provenance.Quote; q != nil {
+				refer(q.Turn)
+			}
+		case t.turn != nil:
+			refer(t.turn.Parent)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	found, err := l.f.s.Get(ctx, l.owner, missing...)
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		l.called[m.ID()] = fileName(m.CreatedAt(), m.ID())
+	}
+	return nil
+}
+
+// link is a link to a memory's file, or its id where there is none.
+func (l *loader) link(id string) string {
+	if name := l.called[id]; name != "" {
+		return linkTo(name, id)
+	}
+	return id
+}

@@ -1,0 +1,281 @@
+package vault
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// maxName bounds an escaped name. With a time before it and ".md" and a mark of a
+// conflict behind, a file's name stays under 255 bytes.
+const maxName = 120
+
+// globalFolder holds what belongs to no conversation.
+const globalFolder = "global"
+
+// conflictMark stands in the name of a file that a person's words were moved to.
+const conflictMark = ".conflict-"
+
+// escape makes a file name of any text. No two texts have the same name, on a disk
+// that folds case neither; none is a name that some system keeps for itself,
+// begins or ends in a dot, or leaves its folder. Lower-case letters, digits, "-",
+// "_" and dots within stay; other bytes become "%" and two digits. A long text is
+// cut and ends in "~" and its hash: such a name cannot be read back.
+func escape(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_',
+			c == '.' && i > 0 && i < len(text)-1 && !strings.HasPrefix(text[i:], conflictMark):
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02x", c)
+		}
+	}
+	name := b.String()
+	switch base, _, _ := strings.Cut(name, "."); {
+	case name == "":
+		return "%"
+	case reserved(base) || name == globalFolder || strings.HasSuffix(name, ".md"):
+		name = fmt.Sprintf("%%%02x", name[0]) + name[1:]
+	}
+	if len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(text))
+	return strings.TrimRight(name[:maxName/2], "%.") + "~" + hex.EncodeToString(sum[:16])
+}
+
+// reserved reports whether a name is a device to Windows.
+func reserved(name string) bool {
+	switch name {
+	case "con", "prn", "aux", "nul":
+		return true
+	}
+	return len(name) == 4 && (strings.HasPrefix(name, "com") || strings.HasPrefix(name, "lpt")) && name[3] >= '0' && name[3] <= '9'
+}
+
+// unescape reads a name back, if escape made it and did not cut it.
+func unescape(name string) (text string, ok bool) {
+	if name == "%" {
+		return "", true
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if name[i] != '%' {
+			b.WriteByte(name[i])
+			continue
+		}
+		if i+2 >= len(name) {
+			return "", false
+		}
+		c, err := strconv.ParseUint(name[i+1:i+3], 16, 8)
+		if err != nil {
+			return "", false
+		}
+		b.WriteByte(byte(c))
+		i += 2
+	}
+	text = b.String()
+	return text, escape(text) == name
+}
+
+// ownerFolder is where an owner's entries lie, "" for the top.
+func (s *Store) ownerFolder(owner memory.Owner) string {
+	if owner == s.opts.Home {
+		return ""
+	}
+	folder := "everyone"
+	switch owner.Kind() {
+	case memory.UserKind:
+		folder = path.Join("users", escape(owner.Name()))
+	case memory.PoolKind:
+		folder = path.Join("pools", escape(owner.Name()))
+	}
+	if n := owner.Namespace(); n != memory.DefaultNamespace {
+		folder = path.Join("namespaces", escape(n), folder)
+	}
+	return folder
+}
+
+// place is what a path says of the file that lies there.
+type place struct {
+	owner        memory.Owner
+	deleted      bool
+	conversation string // as escape wrote it, or globalFolder
+	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
+	name         string // of the file, without ".md"
+	was          string // where Loci last wrote the memory's file, as [files.before] has it
+	plain        bool   // what the file says is read as it is written, and not judged yet
+}
+
+// placeOf reads a path. It is not ok if nothing of Loci's belongs there.
+func (s *Store) placeOf(name string) (p place, ok bool) {
+	base, isFile := strings.CutSuffix(name, ".md")
+	parts := strings.Split(base, "/")
+	if !isFile || strings.HasPrefix(path.Base(name), ".") {
+		return place{}, false
+	}
+	p.owner, parts = s.ownerOf(parts)
+	if len(parts) > 0 && parts[0] == "deleted" {
+		p.deleted, parts = true, parts[1:]
+	}
+	if len(parts) < 3 || parts[0] != "entries" {
+		return place{}, false
+	}
+	last := len(parts) - 1
+	p.conversation, p.folder, p.name = parts[1], strings.Join(parts[2:last], "/"), parts[last]
+	switch {
+	case p.folder == "facts", p.folder == "summaries", p.folder == "profile", p.folder == contextsFolder, strings.HasPrefix(p.folder, "turns/") && strings.Count(p.folder, "/") == 1:
+		return p, true
+	}
+	return p, p.folder == "" && p.name == conversationName
+}
+
+// ownerOf reads whose folder a path is in, and returns the rest of it. A name that
+// was cut is that of an owner whom the journal knows, or "".
+func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
+	namespace, rest, whole := memory.DefaultNamespace, parts, true
+	if len(rest) > 2 && rest[0] == "namespaces" {
+		namespace, whole = unescape(rest[1])
+		rest = rest[2:]
+	}
+	var owner memory.Owner
+	switch {
+	case len(rest) > 2 && (rest[0] == "users" || rest[0] == "pools"):
+		name, ok := unescape(rest[1])
+		whole = whole && ok
+		owner = memory.User(namespace, name)
+		if rest[0] == "pools" {
+			owner = memory.Pool(namespace, name)
+		}
+		rest = rest[2:]
+	case len(rest) > 1 && rest[0] == "everyone":
+		owner, rest = memory.Global(namespace), rest[1:]
+	default:
+		return s.opts.Home, parts
+	}
+	if whole {
+		return owner, rest
+	}
+	folder := strings.Join(parts[:len(parts)-len(rest)], "/")
+	for _, known := range s.orders.owners() {
+		if s.ownerFolder(known) == folder {
+			return known, rest
+		}
+	}
+	return "", rest
+}
+
+// folderOf is where a conversation's things lie.
+func (s *Store) folderOf(owner memory.Owner, conversation string, deleted bool, kind string) string {
+	name := globalFolder
+	if conversation != "" {
+		name = escape(conversation)
+	}
+	if deleted {
+		return path.Join(s.ownerFolder(owner), "deleted", "entries", name, kind)
+	}
+	return path.Join(s.ownerFolder(owner), "entries", name, kind)
+}
+
+// fileName is the name of a memory's file, without ".md": it follows from what
+// never changes, so that links by it hold wherever the file lies.
+func fileName(created time.Time, id string) string {
+	return created.UTC().Format("2006-01-02T15-04-05Z") + "__" + escape(id)
+}
+
+// LogPath returns a path as it may stand in a log: without the names of files that people
+// named, and those of profile entries, which have their keys.
+func LogPath(file string) string {
+	dir, name := path.Split(file)
+	if _, ok := idOfName(strings.TrimSuffix(name, ".md")); ok && path.Base(dir) != "profile" || name == conversationName+".md" {
+		return file
+	}
+	return dir + "*" + path.Ext(name)
+}
+
+// FilesOf matches, for git, the names that Loci gives the file of a memory: where it lies
+// changes, what it is called does not.
+func FilesOf(id string) string { return ":(glob)**/*__" + escape(id) + ".md" }
+
+// FilesBeginning is FilesOf for all memories whose ids begin so.
+func FilesBeginning(start string) string { return ":(glob)**/*__" + escape(start) + "*.md" }
+
+// IDOf returns the id in the name that Loci gave a memory's file, "" where it gave none.
+func IDOf(file string) string {
+	id, _ := idOfName(strings.TrimSuffix(path.Base(file), ".md"))
+	return id
+}
+
+// WordsOf returns what a file says below its front matter.
+func WordsOf(text string) string { return split(text).words() }
+
+// linkTo is a link as Obsidian reads it, to a file by its name. An id that is too
+// long to be read back stands as it is.
+func linkTo(name, id string) string {
+	if got, ok := idOfName(name); !ok || got != id {
+		return id
+	}
+	if strings.HasSuffix(name, ".md") { // one is taken for the file's own
+		name += ".md"
+	}
+	return "[[" + name + "]]"
+}
+
+// cutLink takes [[FOLDER/NAME#HEADING|ALIAS]] apart, as Obsidian writes it. It is not ok if
+// the text is no link.
+func cutLink(text string) (name, alias string, ok bool) {
+	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "[[")
+	inner, closed := strings.CutSuffix(inner, "]]")
+	if !ok || !closed {
+		return "", "", false
+	}
+	name, alias, _ = strings.Cut(inner, "|")
+	if i := strings.IndexAny(name, "#^"); i >= 0 {
+		name = name[:i]
+	}
+	return strings.TrimSuffix(strings.TrimSpace(name), ".md"), strings.TrimSpace(alias), true
+}
+
+// idsOfLink are the ids that a link may be to by what it says alone, likeliest first: that
+// in the name of the file; what it is shown as; the name itself. A text that is no link is an id.
+func idsOfLink(text string) []string {
+	name, alias, ok := cutLink(text)
+	if !ok {
+		return []string{text}
+	}
+	var ids []string
+	if id, ok := idOfName(path.Base(name)); ok {
+		ids = append(ids, id)
+	}
+	for _, inner := range []string{alias, name} {
+		if inner == "" {
+			continue
+		}
+		if id, ok := unescape(inner); ok {
+			ids = append(ids, id)
+		} else {
+			ids = append(ids, inner)
+		}
+	}
+	return append(ids, "")
+}
+
+// idOfLink reads the id that a link is to, or a plain id.
+func idOfLink(text string) string { return idsOfLink(text)[0] }
+
+func idOfName(name string) (string, bool) {
+	_, id, ok := strings.Cut(name, "__")
+	if !ok {
+		return "", false
+	}
+	return unescape(id)
+}

@@ -1,0 +1,363 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Report is how the folder differs from what Loci last wrote.
+type Report struct {
+	Edits     []Edit    // deleted ones first, then in order of path
+	Problems  []Problem // what was not read, and is left as it is
+	Conflicts []string  // files that hold a person's words where Loci changed a memory meanwhile
+	Held      []Edit    // so much was deleted at once that it waits to be confirmed
+	Files     int       // that were looked at
+
+	settles time.Duration // until the first of the files that are gone counts as deleted; 0: none waits
+}
+
+// Problem is a file or folder that is not read, for people.
+type Problem struct {
+	Path string
+	Why  string
+	Do   string // what to do about it; "" for nothing but to mend it
+}
+
+// ScanOptions say how a scan goes. The zero value is the default.
+type ScanOptions struct {
+	Confirm bool // take over deletions even if they are many, or have not settled
+
+	// Settle is how long ago an earlier scan must have missed a file, until it counts as
+	// deleted; 0: at once.
+	Settle time.Duration
+
+	// quiet leaves out files that were written so shortly ago that they may be half
+	// written. Watch sets it.
+	quiet time.Duration
+}
+
+// Scan compares the folder with what Loci last wrote to it. It changes nothing but
+// its notes of files that say the same as before.
+func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
+	f := s.files
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	sc := &scan{f: f, o: o, seen: map[string]bool{}, loaders: map[memory.Owner]*loader{}}
+	if err := sc.walk(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := sc.compare(ctx); err != nil {
+		return Report{}, err
+	}
+	slices.SortStableFunc(sc.report.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	return sc.report, nil
+}
+
+// scan is one comparison under way.
+type scan struct {
+	f       *files
+	o       ScanOptions
+	report  Report
+	seen    map[string]bool   // paths of records whose file is there, or cannot be judged
+	strays  []string          // Markdown where nothing of Loci's lies
+	unread  []string          // files that could not be read
+	unheard []string          // files of what was said or summed up in chats that Loci does not know
+	cloud   []string          // files that are in the cloud and not on this disk
+	folded  map[string]string // paths as Loci knows them, by those of folders that the disk finds under both
+	blind   []string          // folders that could not be read
+	changed []found
+	loaders map[memory.Owner]*loader
+	adopted []*record
+}
+
+// found is a file that is not as Loci wrote it.
+type found struct {
+	path string
+	p    place
+	text string
+	sha  string
+	info fs.FileInfo
+	old  *record // of the memory that was at the path
+}
+
+func (s *scan) problem(name string, why any) { s.tell(Problem{Path: name, Why: fmt.Sprint(why)}) }
+
+func (s *scan) tell(p Problem) {
+	s.report.Problems = append(s.report.Problems, p)
+	s.seen[p.Path] = true
+}
+
+func (s *scan) walk(ctx context.Context) error {
+	s.folded = map[string]string{}
+	return fs.WalkDir(s.f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if d != nil {
+			name = s.folds(name, d)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && errors.Is(err, fs.ErrNotExist):
+			return nil // it went while we were looking
+		case err != nil:
+			s.problem(name, err)
+			s.blind = append(s.blind, name+"/")
+			return fs.SkipDir
+		case name == ".":
+			return nil
+		case strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			if at, ok := s.inCloud(name); ok {
+				s.cloud = append(s.cloud, at)
+			}
+			if isTemp(d.Name()) { // left by a crash: nobody writes while we look
+				return s.f.root.Remove(name)
+			}
+			return nil
+		case d.IsDir():
+			if s.f.index.paths[name] != nil {
+				s.problem(name, errNotFile)
+			}
+			return nil
+		}
+		if _, ok := s.f.s.placeOf(name); !ok {
+			if at, ok := s.inCloud(name); ok {
+				s.cloud = append(s.cloud, at)
+				return nil
+			}
+			if d.Type()&fs.ModeSymlink != 0 && s.leadsToRecords(name) {
+				s.problem(name, "it is a link: what lies behind it is not read")
+				s.blind = append(s.blind, name+"/")
+			}
+			s.misplaced(name, d)
+			return nil
+		}
+		s.look(name, d)
+		return nil
+	})
+}
+
+// leadsToRecords reports whether files of Loci's were under a path.
+func (s *scan) leadsToRecords(name string) bool {
+	if name == "entries" || name == "deleted" {
+		return true
+	}
+	for p := range s.f.index.paths {
+		if strings.HasPrefix(p, name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scan) look(name string, d fs.DirEntry) {
+	if strings.Contains(path.Base(name), conflictMark) {
+		s.report.Conflicts = append(s.report.Conflicts, name)
+		return
+	}
+	s.report.Files++
+	info, err := d.Info()
+	if err != nil {
+		return // it went
+	}
+	old := s.f.index.paths[name]
+	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() && len(old.Lost) == 0 {
+		s.seen[name] = true
+		return
+	}
+	if s.o.quiet > 0 && time.Since(info.ModTime()) < s.o.quiet {
+		s.seen[name] = true
+		s.unread = append(s.unread, name) // it may be a memory's whose own file is gone
+		return
+	}
+	text, err := s.f.read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		s.problem(name, err)
+		s.unread = append(s.unread, name)
+		return
+	case strings.TrimSpace(text) == "":
+		s.problem(name, "it is empty; it may be half written")
+		s.unread = append(s.unread, name)
+		return
+	}
+	sha := hashOf(text)
+	s.seen[name] = true
+	if old != nil && old.own(sha) {
+		if old.SHA == sha {
+			old.Size, old.Mtime = info.Size(), info.ModTime().UnixNano()
+		}
+		if old.SHA != sha || len(old.Lost) == 0 {
+			return
+		}
+	}
+	p, _ := s.f.s.placeOf(name)
+	s.changed = append(s.changed, found{name, p, text, sha, info, old})
+}
+
+// compare makes edits of what was found.
+func (s *scan) compare(ctx context.Context) error {
+	s.tellCloud()
+	gone := s.gone()
+	s.tellStrays(gone)
+	for _, c := range s.changed {
+		if left, err := s.wordless(ctx, c, gone); err != nil {
+			return err
+		} else if left {
+			continue
+		}
+		if err := s.compareOne(ctx, c, gone); err != nil {
+			return err
+		}
+	}
+	s.tellUnheard()
+	if err := s.f.index.note(s.adopted...); err != nil {
+		return err
+	}
+	for _, r := range s.adopted {
+		s.f.index.put(r)
+	}
+	var deleted []Edit
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		r := gone[name]
+		e := Edit{Kind: Deleted, Owner: r.Owner, Target: r.Target, Path: r.Path, SHA: r.SHA}
+		t, err := s.known(ctx, key{r.Owner, r.Target})
+		if err != nil {
+			return err
+		}
+		if t == (thing{}) || t.conversation != nil {
+			continue // nothing to forget: it is written again when it is due
+		}
+		e.Was = t.content()
+		deleted = append(deleted, e)
+	}
+	s.report.Edits = append(s.sift(deleted), s.report.Edits...)
+	clear(s.f.open)
+	for _, e := range s.report.Edits {
+		s.f.open[openKey(e)] = e
+	}
+	s.f.release()
+	return nil
+}
+
+// whose finds the memory that a file is of: that which was at the path, or which
+// has the id that it names. A file whose owner cannot be told is a problem.
+func (s *scan) whose(ctx context.Context, c found, gone map[string]*record) (key, thing, error) {
+	if c.p.owner == "" && c.old == nil {
+		s.problem(c.path, "whose folder this is cannot be read from its name")
+		return key{}, thing{}, nil
+	}
+	id := ""
+	if values, err := readFront(split(c.text).front); err == nil {
+		id = values["id"].text
+	}
+	if c.old != nil {
+		if _, was, _ := strings.Cut(c.old.Target, ":"); id != "" && id != was {
+			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", was, id))
+			if other := s.f.index.targets[key{c.old.Owner, c.p.target(id)}]; other != nil { // its file took another's name
+				delete(gone, other.Path)
+			}
+			return key{}, thing{}, nil
+		}
+		k := key{c.old.Owner, c.old.Target}
+		t, err := s.known(ctx, k)
+		return k, t, err
+	}
+	k := key{c.p.owner, c.p.target(id)}
+	if id == "" {
+		return k, thing{}, nil
+	}
+	t, err := s.known(ctx, k)
+	return k, t, err
+}
+
+// target is that of a memory with an id whose file lies in the folder.
+func (p place) target(id string) string {
+	switch p.folder {
+	case "facts":
+		return factTarget + id
+	case "summaries":
+		return summaryTarget + id
+	case "profile":
+		return profileTarget + id
+	case contextsFolder:
+		return contextTarget + id
+	case "":
+		return conversationTarget + id
+	}
+	return turnTarget + id
+}
+
+// known is what Loci has of a memory, zero for nothing.
+func (s *scan) known(ctx context.Context, k key) (thing, error) {
+	l, err := s.loader(ctx, k)
+	if err != nil {
+		return thing{}, err
+	}
+	return l.things[k.target], nil
+}
+
+// loader has read a thing and what it refers to.
+func (s *scan) loader(ctx context.Context, k key) (*loader, error) {
+	l := s.loaders[k.owner]
+	if l == nil {
+		l = s.f.loader(k.owner)
+		l.byName = s.factsByName(k.owner)
+		s.loaders[k.owner] = l
+		if err := s.readAhead(ctx, l, k.owner); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := l.things[k.target]; ok {
+		return l, nil
+	}
+	_, err := l.load(ctx, []item{{key: k}})
+	return l, err
+}
+
+// factsByName are the ids of an owner's facts by what the files are called that changed: a
+// file and the links to it are given another name together.
+func (s *scan) factsByName(owner memory.Owner) map[string]string {
+	ids := map[string]string{}
+	for _, c := range s.changed {
+		if c.p.owner != owner || c.p.folder != "facts" {
+			continue
+		}
+		if values, err := readFront(split(c.text).front); err == nil && values["id"].text != "" {
+			ids[c.p.name] = values["id"].text
+		}
+	}
+	return ids
+}
+
+// readAhead reads at once the memories of an owner whose files changed.
+func (s *scan) readAhead(ctx context.Context, l *loader, owner memory.Owner) error {
+	var items []item
+	for _, c := range s.changed {
+		if c.old != nil && c.old.Owner == owner {
+			items = append(items, item{key: key{owner, c.old.Target}})
+		} else if c.old == nil && c.p.owner == owner {
+			if values, err := readFront(split(c.text).front); err == nil && values["id"].text != "" {
+				items = append(items, item{key: key{owner, c.p.target(values["id"].text)}})
+			}
+		}
+	}
+	for batch := range slices.Chunk(items, maxBatch) {
+		if _, err := l.load(ctx, batch); err != nil {
+			return fmt.Errorf("read what the files of %s show: %w", owner, err)
+		}
+	}
+	return nil
+}

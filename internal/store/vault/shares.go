@@ -1,0 +1,267 @@
+package vault
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Whom a fact is shared with is known within by a profile entry of Loci's own: its key is
+// sharedEntry and the fact's id, its value a JSON list of owners. In files it stands with
+// the fact: sharedKey is a list of "user/NAME", "pool/NAME" and "global". The entry has no
+// file. The copies that others are given follow from both, and have none either.
+const (
+	sharedEntry = "loci.share."
+	sharedKey   = "shared_with"
+)
+
+// sharedFact is the fact that a profile's target tells the sharing of.
+func sharedFact(target string) (id string, ok bool) {
+	return strings.CutPrefix(target, profileTarget+sharedEntry)
+}
+
+// sharers are whom a fact is shared with.
+func (t thing) sharers() []memory.Owner {
+	if t.shared == nil {
+		return nil
+	}
+	return *t.shared
+}
+
+// shared returns owners as a thing has them: in order, each once, nil for none.
+func shared(with []memory.Owner) *[]memory.Owner {
+	slices.Sort(with)
+	if with = slices.Compact(with); len(with) == 0 {
+		return nil
+	}
+	return &with
+}
+
+func (t thing) sharedField() field {
+	var called []string
+	for _, o := range t.sharers() {
+		called = append(called, o.Called())
+	}
+	return field{sharedKey, listed(called)}
+}
+
+// ownerCalled reads whom a file of an owner names, "" for nobody.
+func ownerCalled(by memory.Owner, text string) memory.Owner {
+	var o memory.Owner
+	kind, name, _ := strings.Cut(text, "/")
+	switch {
+	case text == string(memory.GlobalKind):
+		o = memory.Global(by.Namespace())
+	case kind == string(memory.UserKind):
+		o = memory.User(by.Namespace(), name)
+	case kind == string(memory.PoolKind):
+		o = memory.Pool(by.Namespace(), name)
+	}
+	if !o.Valid() || o == by {
+		return ""
+	}
+	return o
+}
+
+// ownersIn reads the value of an entry; what is no other owner of the namespace is left out.
+func ownersIn(home memory.Owner, value string) []memory.Owner {
+	var with []memory.Owner
+	if json.Unmarshal([]byte(value), &with) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(with, func(o memory.Owner) bool {
+		return !o.Valid() || o == home || o.Namespace() != home.Namespace()
+	})
+}
+
+// sharing reads whom an owner's fact is shared with. All entries are read at once.
+func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, error) {
+	if l.shares == nil {
+		entries, err := l.f.s.Profile(ctx, l.owner, memory.At{})
+		if err != nil {
+			return nil, err
+		}
+		l.shares = map[string][]memory.Owner{}
+		for _, e := range entries {
+			if id, ok := strings.CutPrefix(e.Key, sharedEntry); ok {
+				l.shares[id] = ownersIn(l.owner, e.Value)
+			}
+		}
+	}
+	if (thing{fact: f}).erased() {
+		return nil, nil
+	}
+	return shared(slices.Clone(l.shares[f.ID])), nil
+}
+
+// shares reads whom the file of an owner's fact names.
+func (r *reader) shares(owner memory.Owner) *[]memory.Owner {
+	var with []memory.Owner
+	for _, text := range r.list(sharedKey) {
+		if o := ownerCalled(owner, text); o != "" {
+			with = append(with, o)
+		}
+	}
+	return shared(with)
+}
+
+// resolveShares finds whom a fact's file shares it with: those that Loci knows, and users.
+// Whom it may not share with by a file alone is lost. With keep, a file without the key says
+// what Loci knows. old is what was written to the file, nil for nothing: what was refused
+// then is refused until the file or the fact is another one. A file that brings an id from
+// elsewhere shares with nobody, whoever decided that there.
+func (l *loader) resolveShares(values frontMatter, says *thing, known thing, old *record, keep bool) (lost []string, kept bool) {
+	if _, has := values[sharedKey]; !has && keep && known.shared != nil {
+		says.shared = known.shared
+		return nil, true
+	}
+	if known.fact == nil && values["id"].text != "" { // of somebody else's fact, or of another vault's
+		says.shared = nil
+		return nil, false
+	}
+	var with []memory.Owner
+	r := reader{values: values}
+	for _, text := range r.list(sharedKey) {
+		o := ownerCalled(l.owner, text)
+		one := lostLink(sharedKey, text)
+		switch {
+		case o != "" && slices.Contains(known.sharers(), o):
+			with = append(with, o)
+		case o == "" || o.Kind() != memory.UserKind:
+			lost = append(lost, one)
+		case old.of(known.version()) && old.Refused[one] != "":
+			lost = append(lost, one)
+		default:
+			with = append(with, o)
+		}
+	}
+	says.shared = shared(with)
+	return lost, false
+}
+
+// whyLost says what is wrong with the links of a file that are lost, and with the names in
+// its sharedKey: a text for each reason, in the order in which the reasons are met.
+func (l *loader) whyLost(lost []string, old *record) []string {
+	var reasons []reason
+	of := map[reason][]string{}
+	for _, one := range lost {
+		name, why := l.whyOne(one, old)
+		if of[why] == nil {
+			reasons = append(reasons, why)
+		}
+		of[why] = append(of[why], name)
+	}
+	var out []string
+	for _, why := range reasons {
+		out = append(out, why.before+some(of[why])+why.after)
+	}
+	return out
+}
+
+// reason is what stands around the names that it is of.
+type reason struct{ before, after string }
+
+func (l *loader) whyOne(lost string, old *record) (name string, why reason) {
+	name, ok := strings.CutPrefix(lost, sharedKey+" ")
+	if !ok {
+		return clip(lost), reason{before: "its link leads to no fact: "}
+	}
+	o, clipped := ownerCalled(l.owner, name), clip(name)
+	switch {
+	case old != nil && old.Refused[lost] != "":
+		return clipped, reason{"it is not shared with ", ": " + old.Refused[lost]}
+	case o == "":
+		return strconv.Quote(clipped), reason{sharedKey + ": ", " is none of user/NAME, pool/NAME and global, or whose folder it is"}
+	}
+	return clipped, reason{"it is not shared with ", ": whoever runs the server shares with pools and with everybody, by loci share"}
+}
+
+// some names the first few of many, and says how many more there are.
+func some(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// clip cuts a name that a person has to read.
+func clip(name string) string {
+	const most = 200
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
+}
+
+// sharesAsWritten returns the value of sharedKey with the names as a person wrote them.
+func (l *loader) sharesAsWritten(r *reader, t thing, lost []string) (value string, still []string) {
+	left := slices.Clone(t.sharers())
+	var texts []string
+	for _, text := range r.list(sharedKey) {
+		if one := lostLink(sharedKey, text); slices.Contains(lost, one) {
+			texts, still = append(texts, text), append(still, one)
+		} else if i := slices.Index(left, ownerCalled(l.owner, text)); i >= 0 {
+			texts, left = append(texts, text), slices.Delete(left, i, i+1)
+		}
+	}
+	for _, o := range left {
+		texts = append(texts, o.Called())
+	}
+	return listed(texts), still
+}
+
+// withShares returns changes with those that share facts as their files say, where there is
+// nothing but files. When they were shared is not known any more. An entry that has a file of
+// its own, as of before, counts where the fact's says nothing.
+func withShares(changes []memory.Change, things []thing) ([]memory.Change, error) {
+	var shares []memory.Change
+	says := map[string]bool{}
+	for _, t := range things {
+		if t.shared == nil {
+			continue
+		}
+		value, err := json.Marshal(t.sharers())
+		if err != nil {
+			return nil, err
+		}
+		entry := memory.ProfileEntry{
+			Owner: t.fact.Scope.Owner, Key: sharedEntry + t.fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.fact.UpdatedAt,
+		}
+		says[profileTarget+entry.Key] = true
+		shares = append(shares, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.fact.ID, Reason: "was in the vault"})
+	}
+	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { return says[c.After.Target()] })
+	return append(changes, shares...), nil
+}
+
+// shareJobs are the jobs that give others their copies of the facts that changes share.
+func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory.Job {
+	var facts []string
+	for _, c := range changes {
+		if id, ok := sharedFact(c.After.Target()); ok {
+			facts = append(facts, id)
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	return []memory.Job{{ID: "share-" + run, Owner: owner, Kind: memory.JobShare, Turns: facts}}
+}
+
+// refuse notes whom the caller could not share the fact with.
+func (r *record) refuse(e Edit) {
+	for o, why := range e.Unshared {
+		one := lostLink(sharedKey, o.Called())
+		if r.Refused == nil {
+			r.Refused = map[string]string{}
+		}
+		r.Lost, r.Refused[one] = append(r.Lost, one), why
+	}
+	slices.Sort(r.Lost)
+}

@@ -1,0 +1,450 @@
+package vault
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// sharer lets every other profile entry of a random history say whom a fact is shared with.
+type sharer struct{ memory.Store }
+
+func (s sharer) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
+	return s.Store.Apply(ctx, owner, run, asShares(changes)...)
+}
+
+func asShares(changes []memory.Change) []memory.Change {
+	changes = slices.Clone(changes)
+	for i, c := range changes {
+		var n int
+		if c.After.Profile == nil {
+			continue
+		}
+		if _, err := fmt.Sscanf(c.After.Profile.Key, "key %d", &n); err != nil || n%2 != 0 {
+			continue
+		}
+		with := [][]memory.Owner{
+			{memtest.Ana, memtest.Team}, {memory.Global("acme"), memory.User("default", "x/y")}, {}, {memtest.Ben, memory.Global("default")},
+		}[len(c.After.Profile.Value)%4]
+		value, _ := json.Marshal(with)
+		p := *c.After.Profile
+		p.Key, p.Value = sharedEntry+memtest.ID(fmt.Sprint("fact ", n)), string(value)
+		changes[i].After = memory.Image{Profile: &p}
+	}
+	return changes
+}
+
+// presentShares is what files say of profile entries that say whom facts are shared with:
+// whom those share that there are, and not when that was said.
+func presentShares(owner memory.Owner, k known) (entries []memory.ProfileEntry) {
+	for _, p := range k.Profile {
+		id, ok := strings.CutPrefix(p.Key, sharedEntry)
+		if !ok {
+			entries = append(entries, p)
+			continue
+		}
+		own := slices.ContainsFunc(k.Memories, func(m memory.Memory) bool {
+			return m.ID() == id && m.Link == nil && m.Fact != nil && !(thing{fact: m.Fact}).erased()
+		})
+		if with := shared(ownersIn(owner, p.Value)); own && with != nil {
+			entries = append(entries, memory.ProfileEntry{Owner: owner, Key: p.Key, Value: fmt.Sprint(*with), Status: p.Status})
+		}
+	}
+	return entries
+}
+
+func share(with ...memory.Owner) memory.ProfileEntry {
+	value, _ := json.Marshal(with)
+	return memtest.Profile(memtest.Ana, sharedEntry+"tea", string(value))
+}
+
+// shares is whom the fact is shared with, as its file says and as is known.
+func (v *vault) shares() (file string, known []memory.Owner) {
+	v.Helper()
+	for l := range strings.Lines(v.read(teaFile)) {
+		if strings.HasPrefix(l, sharedKey+":") {
+			file = l
+		}
+	}
+	entries, err := v.Profile(v.T.Context(), memtest.Ana, memory.At{})
+	if err != nil {
+		v.Fatal(err)
+	}
+	for _, p := range entries {
+		known = append(known, ownersIn(memtest.Ana, p.Value)...)
+	}
+	return file, known
+}
+
+func TestWhomAFactIsSharedWithStandsInItsFile(t *testing.T) {
+	v := newVault(t)
+	n := memtest.Ana.Namespace()
+	all := []memory.Owner{memory.User(n, "ben"), memory.Pool(n, "team"), memory.Global(n)}
+	slices.Sort(all)
+	v.apply(memtest.Add(tea()))
+	v.apply(memtest.Change(memory.ActionAdd, share(all...)))
+	if file, known := v.shares(); strings.Count(file, "/") != 2 || !strings.Contains(file, "global") || !slices.Equal(known, all) {
+		t.Errorf("the file says %q, known is %q", file, known)
+	}
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
+		t.Errorf("files: %q, want the fact's alone", got)
+	}
+	v.quiet()
+
+	// The folder alone brings it back, with a job that gives the others their copies.
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+		t.Fatal(err)
+	}
+	v.reopen()
+	v.settled()
+	if _, known := v.shares(); !slices.Equal(known, all) {
+		t.Errorf("from the folder alone it is shared with %q", known)
+	}
+	jobs, err := v.Jobs(t.Context(), memtest.Ana)
+	if err != nil || len(jobs) != 1 || jobs[0].Kind != memory.JobShare || !slices.Equal(jobs[0].Turns, []string{"tea"}) {
+		t.Errorf("jobs: %+v, %v", jobs, err)
+	}
+	v.quiet()
+
+	v.apply(memtest.Change(memory.ActionUpdate, share()))
+	if file, _ := v.shares(); file != "" {
+		t.Errorf("it is shared with nobody, but its file says %q", file)
+	}
+}
+
+func TestEditedSharesAreToldOf(t *testing.T) {
+	v := newVault(t)
+	n := memtest.Ana.Namespace()
+	ben, cy, team := memory.User(n, "ben"), memory.User(n, "cy"), memory.Pool(n, "team")
+	v.apply(memtest.Add(tea()), memtest.Change(memory.ActionAdd, share(ben, team)))
+	was := v.read(teaFile)
+	line, _ := v.shares()
+	for name, c := range map[string]struct {
+		line     string
+		says     []memory.Owner
+		problems int
+	}{
+		"taken out":            {"", nil, 0},
+		"one taken out":        {"shared_with: pool/team\n", []memory.Owner{team}, 0},
+		"a user more":          {"shared_with: [user/cy, pool/team, user/ben]\n", []memory.Owner{team, ben, cy}, 0},
+		"everybody":            {"shared_with: [user/ben, pool/team, global]\n", []memory.Owner{team, ben}, 1},
+		"another pool":         {"shared_with: [user/ben, pool/team, pool/other]\n", []memory.Owner{team, ben}, 1},
+		"nobody's name":        {"shared_with: [user/ben, pool/team, ben]\n", []memory.Owner{team, ben}, 1},
+		"whose it is":          {"shared_with: [user/ben, pool/team, user/ana]\n", []memory.Owner{team, ben}, 1},
+		"in the order it was":  {line, []memory.Owner{team, ben}, 0},
+		"in another order, so": {"shared_with:\n  - user/ben\n  - pool/team\n", []memory.Owner{team, ben}, 0},
+	} {
+		v.write(teaFile, strings.Replace(was, line, c.line, 1))
+		r := v.scan()
+		slices.Sort(c.says)
+		same := slices.Equal(c.says, []memory.Owner{team, ben})
+		if len(r.Problems) != c.problems || same != (len(r.Edits) == 0) {
+			t.Errorf("%s: report %+v", name, r)
+		}
+		if len(r.Edits) == 1 && !slices.Equal((thing{shared: r.Edits[0].Says.Shared}).sharers(), c.says) {
+			t.Errorf("%s: the file says %v, want %v", name, r.Edits[0].Says.Shared, c.says)
+		}
+		v.write(teaFile, was)
+		v.quiet()
+	}
+}
+
+// TestValueThatIsNotUnderstoodTakesNothingAway writes what is neither a text nor a list of
+// texts where Loci knows something: the file is a problem, and no edit that takes it away.
+func TestValueThatIsNotUnderstoodTakesNothingAway(t *testing.T) {
+	v := newVault(t)
+	f := tea()
+	f.Tags, f.Category, f.Metadata, f.ValidTo = []string{"drinks"}, "food", json.RawMessage(`{"a":1}`), memtest.Epoch.AddDate(9, 0, 0)
+	f.Pinned = true
+	ben := memory.User(memtest.Ana.Namespace(), "ben")
+	v.apply(memtest.Add(f), memtest.Add(memtest.Fact(memtest.Ana, "cake")), memtest.Change(memory.ActionAdd, share(ben)))
+	v.apply(memtest.Change(memory.ActionAdd, memory.Relation{Owner: memtest.Ana, From: "tea", To: "cake", Kind: memory.Refines, Status: memory.Active, CreatedAt: memtest.Epoch}))
+	was := v.read(teaFile)
+	all := []string{"[[x]]", "{user: x}", "[{user: x}]", "\n  user: x", "&a [x]", "!!str x", "[x, [y]]", "\n  - - x", "*a"}
+	for key, wrong := range map[string][]string{
+		"shared_with": all, "tags": all, "refines": all,
+		"category": {"[food]", "{a: b}"}, "metadata": {"{a: 2}", "[a]"}, "status": {"[active]", "{is: active}"}, "valid_to": {"[2030-01-01]", "{a: b}"},
+		"pinned": {"[true]", "{a: b}"}, "confidence": {"[1]", "{a: b}"}, "observed_at": {"[2030-01-01]"}, "id": {"[tea]", "{a: b}"},
+	} {
+		var line string
+		for l := range strings.Lines(was) {
+			if strings.HasPrefix(l, key+":") {
+				line = l
+			}
+		}
+		if line == "" {
+			t.Fatalf("the file has no %s:\n%s", key, was)
+		}
+		for _, odd := range wrong {
+			now := strings.Replace(was, line, key+": "+odd+"\n", 1)
+			v.write(teaFile, now)
+			r := v.scan()
+			if len(r.Edits) > 0 || len(r.Problems) != 1 || odd != "*a" && !strings.HasPrefix(r.Problems[0].Why, key+" is ") {
+				t.Errorf("%s: %s: report %+v", key, odd, r)
+			}
+			if v.read(teaFile) != now {
+				t.Errorf("%s: %s: the file did not stay as written", key, odd)
+			}
+		}
+		v.write(teaFile, was)
+		v.quiet()
+	}
+	for _, none := range []string{"", "[]", "null", "~", `""`} {
+		v.write(teaFile, strings.Replace(was, "shared_with: [user/ben]\n", "shared_with: "+none+"\n", 1))
+		if e := v.edit(); e.Says.Shared != nil {
+			t.Errorf("shared_with: %s: it is shared with nobody, but %+v", none, e.Says.Shared)
+		}
+	}
+
+	// Where Loci writes the file meanwhile, what it knows stays, and the person's is kept beside.
+	v.write(teaFile, strings.Replace(was, "shared_with: [user/ben]\n", "shared_with: {user: ben}\n", 1))
+	v.scan()
+	f.Pinned, f.UpdatedAt = false, v.now.Now()
+	v.apply(memtest.Change(memory.ActionUpdate, f))
+	if file, known := v.shares(); file != "shared_with: [user/ben]\n" || !slices.Equal(known, []memory.Owner{ben}) {
+		t.Errorf("the file says %q, known is %q", file, known)
+	}
+	if r := v.scan(); len(r.Edits) > 0 || len(r.Conflicts) != 1 {
+		t.Errorf("report: %+v", r)
+	}
+}
+
+// TestWhoIsRefusedStaysAsWritten refuses to share with one whom a file names: the name stays,
+// every look tells of it, and it is tried again once the fact is another one.
+func TestWhoIsRefusedStaysAsWritten(t *testing.T) {
+	v := newVault(t)
+	cy := memory.User(memtest.Ana.Namespace(), "cy")
+	v.apply(memtest.Add(tea()))
+	const line = "shared_with: [user/cy, global]\n"
+	v.write(teaFile, strings.Replace(v.read(teaFile), "kind: fact\n", "kind: fact\n"+line, 1))
+	e := v.scan().Edits[0]
+	e.Unshared = map[memory.Owner]string{cy: "they are away"}
+	if err := v.Accept(t.Context(), e, e.Target); err != nil {
+		t.Fatal(err)
+	}
+	refused := func() {
+		t.Helper()
+		v.settled()
+		for range 2 {
+			r := v.scan()
+			if len(r.Edits) > 0 || len(r.Problems) != 2 || !strings.Contains(fmt.Sprint(r.Problems), "they are away") {
+				t.Errorf("report: %+v", r)
+			}
+		}
+		if file, _ := v.shares(); file != line {
+			t.Errorf("the file says %q", file)
+		}
+	}
+	refused()
+	v.reopen()
+	refused()
+	f := v.fact("tea")
+	f.Pinned, f.UpdatedAt = !f.Pinned, v.now.Now()
+	v.apply(memtest.Change(memory.ActionUpdate, f))
+	if r := v.scan(); len(r.Edits) != 1 || r.Edits[0].Says.Shared == nil {
+		t.Errorf("the fact changed: it may be shared now, but %+v", r)
+	}
+}
+
+// TestManyWhoAreRefusedAreOneProblem names more than anybody reads.
+func TestManyWhoAreRefusedAreOneProblem(t *testing.T) {
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	var users, nobodies []string
+	refused := map[memory.Owner]string{}
+	for n := range 500 {
+		users, nobodies = append(users, fmt.Sprintf("user/u%03d", n)), append(nobodies, fmt.Sprintf("nobody%03d", n))
+		refused[memory.User(memtest.Ana.Namespace(), fmt.Sprintf("u%03d", n))] = "100% are too many"
+	}
+	names := strings.Join(append(users, nobodies...), ", ")
+	v.write(teaFile, strings.Replace(v.read(teaFile), "kind: fact\n", "kind: fact\nshared_with: ["+names+"]\n", 1))
+	e := v.scan().Edits[0]
+	e.Unshared = refused
+	if err := v.Accept(t.Context(), e, e.Target); err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	r := v.scan()
+	if len(r.Problems) != 2 {
+		t.Fatalf("one reason for the users, one for the others, but %d problems", len(r.Problems))
+	}
+	for i, want := range []string{
+		"it is not shared with user/u000, user/u001, user/u002 and 497 more: 100% are too many",
+		`shared_with: "nobody000", "nobody001", "nobody002" and 497 more is none of`,
+	} {
+		if !strings.HasPrefix(r.Problems[i].Why, want) {
+			t.Errorf("problem %d: %q, want %q", i, r.Problems[i].Why, want)
+		}
+	}
+	if file, _ := v.shares(); strings.Count(file, ",") != 999 {
+		t.Errorf("the names do not stay: %q", file)
+	}
+}
+
+// TestShareFilesOfBeforeGo opens a vault in which whom a fact is shared with stood in a file
+// of the profile.
+func TestShareFilesOfBeforeGo(t *testing.T) {
+	ben := memory.User(memtest.Ana.Namespace(), "ben")
+	before := func(alone bool) *vault {
+		v := newVault(t)
+		v.apply(memtest.Add(tea()), memtest.Change(memory.ActionAdd, share(ben)))
+		const file = "entries/global/profile/loci.share.tea.md"
+		if err := os.MkdirAll(v.path("entries/global/profile"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p := share(ben)
+		text := page{end: "\n"}.with(thing{profile: &p}.fields(nil), p.Value).String()
+		v.write(file, text)
+		plain := strings.Replace(v.read(teaFile), "shared_with: [user/ben]\n", "", 1)
+		v.write(teaFile, plain)
+		x := v.Store.files.index
+		f := v.fact("tea")
+		bare := thing{fact: &f}
+		r := *x.targets[key{memtest.Ana, "fact:tea"}]
+		r.SHA, r.Size, r.Mtime, r.State = hashOf(plain), int64(len(plain)), 0, stateOf(teaFile, bare.fields(func(id string) string { return id }), bare.words())
+		x.put(&r)
+		x.put(&record{Path: file, Owner: memtest.Ana, Target: profileTarget + p.Key, SHA: hashOf(text), State: "old", Size: int64(len(text))})
+		if err := v.Store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if alone {
+			if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v.reopen()
+		v.settled()
+		return v
+	}
+	v := before(false)
+	if file, known := v.shares(); file != "shared_with: [user/ben]\n" || len(known) != 1 {
+		t.Errorf("the fact's file says %q, known is %v", file, known)
+	}
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
+		t.Errorf("files: %q", got)
+	}
+	v.quiet()
+
+	v = before(true)
+	if file, known := v.shares(); file != "shared_with: [user/ben]\n" || len(known) != 1 {
+		t.Errorf("from the folder alone the fact's file says %q, known is %v", file, known)
+	}
+	if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 {
+		t.Errorf("the file of before: %+v", r)
+	}
+}
+
+// sharedIn is whom profile entries say that a fact is shared with.
+func sharedIn(owner memory.Owner, f *memory.Fact, entries []memory.ProfileEntry) *[]memory.Owner {
+	for _, p := range entries {
+		if f != nil && p.Key == sharedEntry+f.ID && !(thing{fact: f}).erased() {
+			return shared(ownersIn(owner, p.Value))
+		}
+	}
+	return nil
+}
+
+// TestCrashWhileAFactIsShared copies the vault at every point while a fact is shared, and
+// opens each copy around what is left of it: the folder and its journal, then the folder.
+func TestCrashWhileAFactIsShared(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.apply(memtest.Add(tea()))
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var copies []string
+	s, err := Open(t.Context(), v.dir, inMemory, Options{Now: v.now.Now, Home: memtest.Ana, failpoint: func(point string) {
+		dir := filepath.Join(t.TempDir(), strings.ReplaceAll(point, " ", "-"))
+		if err := os.CopyFS(dir, os.DirFS(v.dir)); err != nil {
+			t.Error(err)
+		}
+		copies = append(copies, dir)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Store = s
+	v.apply(memtest.Change(memory.ActionAdd, share(memory.User(memtest.Ana.Namespace(), "ben"))))
+	if len(copies) < 6 {
+		t.Fatalf("it passed %d points", len(copies))
+	}
+	acknowledged := false
+	for _, dir := range copies {
+		c := &vault{T: t, dir: dir, now: v.now}
+		c.reopen()
+		c.settled()
+		c.quiet()
+		file, known := c.shares()
+		if (file == "shared_with: [user/ben]\n") != (len(known) == 1) || acknowledged && len(known) == 0 {
+			t.Errorf("%s: the file says %q, known is %q", filepath.Base(dir), file, known)
+		}
+		acknowledged = acknowledged || strings.HasPrefix(filepath.Base(dir), "after-the-journal")
+		if err := c.Store.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, ownFolder)); err != nil {
+			t.Fatal(err)
+		}
+		c.reopen()
+		if _, again := c.shares(); !slices.Equal(again, known) {
+			t.Errorf("%s: from the folder alone it is shared with %q, was with %q", filepath.Base(dir), again, known)
+		}
+		if err := c.Store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCopyOfWhatAnotherSharesHasNoFile puts a copy of a file into the folder of a user who is
+// shown its fact: one id would be of two memories.
+func TestCopyOfWhatAnotherSharesHasNoFile(t *testing.T) {
+	v := newVault(t)
+	ben := memory.User(memtest.Ana.Namespace(), "ben")
+	v.apply(memtest.Add(tea()))
+	if _, err := v.Apply(t.Context(), ben, memtest.Run("shared"), memtest.Change(memory.ActionLink, memtest.Link(ben, v.fact("tea")))); err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
+		t.Errorf("files: %q, want the fact's at home alone", got)
+	}
+	if err := os.MkdirAll(v.path("users/ben/entries/global/facts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	v.write("users/ben/"+teaFile, v.read(teaFile))
+	if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, "user/") {
+		t.Errorf("report: %+v", r)
+	}
+}
+
+// TestFileFromElsewhereSharesWithNobody puts a copy of a file into the folder of a user who
+// is shown nothing of it: who shared it was another.
+func TestFileFromElsewhereSharesWithNobody(t *testing.T) {
+	v := newVault(t)
+	ben, cy := memory.User(memtest.Ana.Namespace(), "ben"), memory.User(memtest.Ana.Namespace(), "cy")
+	v.apply(memtest.Add(tea()), memtest.Change(memory.ActionAdd, share(ben)))
+	if err := os.MkdirAll(v.path("users/cy/entries/global/facts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	v.write("users/cy/"+teaFile, v.read(teaFile))
+	if e := v.edit(); e.Kind != Added || e.Owner != cy || e.Says.Shared != nil {
+		t.Errorf("a copy with an id: %+v", e)
+	}
+	_, words, _ := strings.Cut(v.read(teaFile), "\n---\n")
+	v.write("users/cy/"+teaFile, "---\nshared_with: user/ben\n---\n"+words)
+	if e := v.edit(); e.Says.Shared == nil || !slices.Equal(*e.Says.Shared, []memory.Owner{ben}) {
+		t.Errorf("a file of a person's own: %+v", e)
+	}
+}

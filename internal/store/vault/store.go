@@ -1,0 +1,215 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/internal/filelock"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Options are the tunables of a vault. The zero value is the default.
+type Options struct {
+	Now      func() time.Time                       // nil: time.Now
+	Home     memory.Owner                           // whose entries lie at the top of the vault; "": the user "default"
+	Owners   []memory.Owner                         // who may have something in the store within that the journal does not know
+	Progress func(what string, done, total int)     // told while a long start goes on; nil: nobody
+	Jobs     func(turns []memory.Turn) []memory.Job // what learns from turns that come from files alone; nil: a learn job for each
+	Embedder memory.Embedder                        // gives what a replay or a folder brings its vectors; nil: it has none
+	Log      *slog.Logger                           // nil: none
+
+	// failpoint is called at the named points of a write; tests kill there.
+	failpoint func(point string)
+	lull      time.Duration            // 0: lull; tests make it short
+	notify    func() (*notices, error) // nil: systemNotices; tests take the system's place
+}
+
+// The points that tests kill at.
+const (
+	afterInner     = "after the store within"
+	beforeJournal  = "before the journal"
+	betweenJournal = "journal written, not synced"
+	afterJournal   = "after the journal"
+	beforeFiles    = "before files are renamed"
+	betweenFiles   = "between two files"
+	afterFiles     = "after files, before the snapshot"
+)
+
+// The vault's own folder and what lies in it.
+const (
+	ownFolder   = ".loci"
+	journalFile = "journal.jsonl"
+	lockName    = "lock"
+	openFile    = "open" // there while the vault is open, and after a crash
+)
+
+// Within opens the store that a vault is around, on a clock of the vault's.
+type Within func(now func() time.Time) (memory.Store, error)
+
+// Store is a vault: a [memory.Store] around another, whose truth is a folder.
+type Store struct {
+	memory.Store // the one within, which is read
+
+	dir     string
+	opts    Options
+	clock   clock
+	orders  orders
+	journal *journal
+	files   *files
+	marks   marks
+	unheard atomic.Pointer[string] // why not every folder is watched, nil while each is
+	unlock  func() error
+
+	copying  sync.Mutex   // held while the vault is copied, or erases; before all others
+	mu       sync.RWMutex // guards closed against writes under way
+	closed   bool
+	closing  sync.Once
+	closeErr error
+}
+
+var _ memory.Store = (*Store)(nil)
+
+// clock is the time that the store within sees: now, or that of the line that is
+// being replayed.
+type clock struct {
+	now    func() time.Time
+	replay atomic.Pointer[time.Time]
+}
+
+func (c *clock) read() time.Time {
+	if at := c.replay.Load(); at != nil {
+		return *at
+	}
+	return c.now()
+}
+
+// Open opens the vault in a folder, which is made if it is not there, around the
+// store that within opens. What the journal has and that store has not is
+// replayed into it, under the times of then; what that store has and nobody was
+// told of is put into the journal. A folder of files without a journal is read as
+// it stands. [memory.Conflict]: another process has it open.
+func Open(ctx context.Context, dir string, within Within, o Options) (*Store, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Home == "" {
+		o.Home = memory.User(memory.DefaultNamespace, "default")
+	}
+	if o.notify == nil {
+		o.notify = systemNotices
+	}
+	if o.failpoint == nil {
+		o.failpoint = func(string) {}
+	}
+	if o.lull == 0 {
+		o.lull = lull
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{dir: dir, opts: o, clock: clock{now: o.Now}, orders: orders{of: map[memory.Owner]*order{}}}
+	s.marks.path, s.marks.sync = s.own, disk.SyncFolder
+	if err := s.open(ctx, within); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the vault %s: %w", dir, err), s.release())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, within Within) error {
+	if err := os.MkdirAll(s.own(), 0o700); err != nil {
+		return err
+	}
+	unlock, err := filelock.Take(s.own(lockName), "has the vault open; only one may")
+	if err != nil {
+		return err
+	}
+	s.unlock = unlock
+	if s.files, err = openFiles(s); err != nil {
+		return err
+	}
+	if s.Store, err = within(s.clock.read); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	s.files.start()
+	if s.erasing() { // a crash was in between
+		return s.endErasing(ctx)
+	}
+	return nil
+}
+
+// Dir is the vault's folder.
+func (s *Store) Dir() string { return s.dir }
+
+// Known returns the owners that the vault has met, in order.
+func (s *Store) Known() []memory.Owner { return s.orders.owners() }
+
+// Written holds a token when files were written since it was last taken. It is for
+// one reader.
+func (s *Store) Written() <-chan struct{} { return s.files.wrote }
+
+// own returns a path in the vault's own folder.
+func (s *Store) own(name ...string) string {
+	return filepath.Join(append([]string{s.dir, ownFolder}, name...)...)
+}
+
+// Close waits for what is under way, writes the files that are due and releases
+// everything.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+		s.closeErr = s.release()
+		if s.closeErr == nil && s.journal.failed() == nil {
+			s.closeErr = os.Remove(s.own(openFile))
+		}
+	})
+	return s.closeErr
+}
+
+// release closes what is open, in the order in which each needs the next.
+func (s *Store) release() error {
+	var errs []error
+	if s.journal != nil {
+		errs = append(errs, s.journal.close())
+	}
+	if s.files != nil {
+		errs = append(errs, s.files.close())
+	}
+	if s.Store != nil {
+		errs = append(errs, s.Store.Close())
+	}
+	if s.unlock != nil {
+		errs = append(errs, s.unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// Settle waits until the files have everything that was acknowledged before.
+// Files that cannot be written now are left for later and named in the error.
+func (s *Store) Settle(ctx context.Context) error { return s.files.settle(ctx) }
+
+// Ping reports whether the vault takes writes and the store within answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.journal.failed(); err != nil {
+		return err
+	}
+	if p, ok := s.Store.(interface{ Ping(context.Context) error }); ok {
+		return p.Ping(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// How often the folder is looked at: once it has been quiet for debounce, however
+// busy it is every patience, and in any case, since network folders say nothing,
+// every rescan; every poll where the system cannot tell of changes.
+const (
+	debounce = 200 * time.Millisecond
+	patience = time.Second
+	rescan   = 30 * time.Second
+	poll     = 2 * time.Second
+)
+
+// Watch calls yield with a report, at once and whenever the folder differs from what
+// Loci last wrote, until the context ends, whose error it returns, or yield fails.
+// Of files that are gone it tells once they have been for [Settle].
+// What yield does not answer comes again with the next look. A report that says the
+// same as the last one, and was answered, is not given again.
+func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
+	w := &watcher{s: s}
+	notices, err := s.opts.notify()
+	if err == nil {
+		w.notices = *notices
+		defer notices.close() //nolint:errcheck // nothing is lost with it
+		w.addAll(".")
+	} else {
+		w.lost(err)
+	}
+	last := ""
+	for {
+		report, err := s.Scan(ctx, ScanOptions{quiet: w.quiet(), Settle: Settle})
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			s.opts.Log.Warn("the vault cannot be read", "error", err)
+		}
+		if now := report.signature(); err == nil && now != last {
+			if now != "" {
+				if err := yield(report); err != nil {
+					return err
+				}
+			}
+			if last = now; s.unanswered() {
+				last = ""
+			}
+		}
+		if err := w.wait(ctx, report.settles); err != nil {
+			return err
+		}
+	}
+}
+
+// unanswered reports whether edits wait for an answer.
+func (s *Store) unanswered() bool {
+	s.files.disk.Lock()
+	defer s.files.disk.Unlock()
+	return len(s.files.open) > 0
+}
+
+// signature is the same for reports that say the same, and "" if there is nothing
+// to tell.
+func (r Report) signature() string {
+	var b strings.Builder
+	for _, e := range append(r.Edits, r.Held...) {
+		b.WriteString(e.Run() + "\n")
+	}
+	for _, p := range r.Problems {
+		b.WriteString(p.Path + p.Why + "\n")
+	}
+	return b.String() + strings.Join(r.Conflicts, "\n")
+}
+
+// Unheard says why the system does not tell of changes in every folder, so that all are
+// read every few seconds instead; "" while it does, or nobody watches.
+func (s *Store) Unheard() string {
+	if why := s.unheard.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// notices are what the system tells of folders that were added.
+type notices struct {
+	events chan fsnotify.Event
+	faults chan error
+	add    func(folder string) error
+	close  func() error
+}
+
+func systemNotices() (*notices, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	return &notices{w.Events, w.Errors, w.Add, w.Close}, nil
+}
+
+// watcher hears of changes as far as the system tells.
+type watcher struct {
+	notices
+	s     *Store
+	blind bool // some folders are not watched: the system watches only so many
+}
+
+// lost notes that not every folder is watched.
+func (w *watcher) lost(err error) {
+	why := err.Error()
+	switch { // Linux, which says so by the errors of other things
+	case errors.Is(err, syscall.ENOSPC):
+		why = "the system watches no more folders: raise fs.inotify.max_user_watches"
+	case errors.Is(err, syscall.EMFILE):
+		why = "the system lets no more programs watch: raise fs.inotify.max_user_instances"
+	}
+	w.blind = true
+	w.s.unheard.Store(&why)
+	w.s.opts.Log.Info("not every folder of the vault can be watched; all are read every few seconds instead", "why", why)
+}
+
+// quiet is how long a file must have been left alone to be read: without events
+// there is no other sign that its writer is done.
+func (w *watcher) quiet() time.Duration {
+	if w.blind {
+		return debounce
+	}
+	return 0
+}
+
+// addAll watches a folder and those under it, as far as it can.
+func (w *watcher) addAll(folder string) {
+	err := fs.WalkDir(w.s.files.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !d.IsDir():
+			return nil
+		case name != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		}
+		return w.add(w.s.files.full(name))
+	})
+	if err != nil {
+		w.lost(err)
+	}
+}
+
+// wait returns when it is time to look again, because of a change or because files that
+// are gone settle; 0: none does.
+func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
+	every := rescan
+	if w.blind {
+		every = poll
+	}
+	if settles > 0 {
+		every = min(every, settles)
+	}
+	look := time.NewTimer(every)
+	defer look.Stop()
+	events, faults := w.events, w.faults
+	var until time.Time // it waits no longer than that
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+			return nil
+		case err := <-faults: // such as that events were lost
+			w.s.opts.Log.Debug("the vault is read again", "error", err)
+			look.Reset(debounce)
+		case e, ok := <-events:
+			if !ok {
+				events, faults, w.blind = nil, nil, true
+				continue
+			}
+			if !w.matters(e) {
+				continue
+			}
+			if until.IsZero() {
+				until = time.Now().Add(patience)
+			}
+			look.Reset(min(debounce, max(0, time.Until(until))))
+		}
+	}
+}
+
+// matters reports whether an event may be of an edit, and watches new folders.
+func (w *watcher) matters(e fsnotify.Event) bool {
+	name, err := filepath.Rel(w.s.dir, e.Name)
+	if err != nil {
+		return false
+	}
+	name = filepath.ToSlash(name)
+	if strings.HasPrefix(filepath.Base(name), ".") || e.Op == fsnotify.Chmod {
+		return false
+	}
+	if e.Has(fsnotify.Create) {
+		if info, err := w.s.files.root.Lstat(name); err == nil && info.IsDir() {
+			w.addAll(name)
+		}
+	}
+	return true
+}
