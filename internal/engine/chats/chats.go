@@ -102,7 +102,7 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 	return e.Chat(ctx, owner, id)
 }
 
-// maxAttached is how many contexts a conversation has at most.
+// MaxAttached is how many contexts a conversation has at most.
 const MaxAttached = 50
 
 func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.ConversationMark, edit ChatEdit) (err error) {

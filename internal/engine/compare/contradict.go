@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// conflicts returns the owner's active facts that cannot hold beside f, by the rules
+// Conflicts returns the owner's active facts that cannot hold beside f, by the rules
 // that reconcile what is learned ([learn.Reconcile]): those of the same subject and
 // attribute, if only one value of that can hold, and those that say the opposite. A
 // fact that is seen where f is not is left out: what holds in one project says
@@ -52,7 +52,7 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) (
 	return out, nil
 }
 
-// ownAgainst returns the active facts of the owner's own that a fact which another user
+// OwnAgainst returns the active facts of the owner's own that a fact which another user
 // shares contradicts, whichever of the two says that the other does not hold. What the
 // other says of themselves is about the other.
 func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.Fact, error) {
@@ -88,7 +88,7 @@ func mayContradict(f memory.Fact) bool {
 	return f.Subject != "" || f.Attribute != "" || learn.Denied(f.Content)
 }
 
-// plannedOn returns the base of a run that makes a fact active: of two that contradict
+// PlannedOn returns the base of a run that makes a fact active: of two that contradict
 // each other and are written at once the second one is planned again. What is compared
 // with nothing has none.
 func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) {
@@ -99,7 +99,7 @@ func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) 
 	return memory.PlannedOn(version), err
 }
 
-// contradicted returns the ids of those of the owner's facts that cannot hold beside f.
+// Contradicted returns the ids of those of the owner's facts that cannot hold beside f.
 func Contradicted(f memory.Fact, near []learn.Neighbour) (ids []string) {
 	if len(near) == 0 {
 		return nil
@@ -154,13 +154,13 @@ func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]lear
 	return near, nil
 }
 
-// narrower reports whether all who see what belongs to a see what belongs to b.
+// Narrower reports whether all who see what belongs to a see what belongs to b.
 func Narrower(a, b memory.Scope) bool {
 	return a.Owner == b.Owner && (b.Project == "" || a.Project == b.Project) &&
 		(b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
 }
 
-// prevail returns the changes by which a person's fact takes the place of others, and
+// Prevail returns the changes by which a person's fact takes the place of others, and
 // lets it be the newest: that it holds, and they do not, is said now, whenever each of
 // them was observed. It stays pinned if one of them was.
 func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, author memory.Author) []memory.Change {
@@ -182,7 +182,7 @@ func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, au
 	return ends
 }
 
-// replacing returns change as the second side of a replacement by the changes ends,
+// Replacing returns change as the second side of a replacement by the changes ends,
 // after them: so that words are free, and one undo takes back both sides.
 func Replacing(ends []memory.Change, change memory.Change) []memory.Change {
 	if len(ends) > 0 {

@@ -21,7 +21,7 @@ type deciders struct {
 
 func NewDeciders() *deciders { return &deciders{Of: map[memory.Owner][]*Decision{}} }
 
-// decision is somebody's place among them.
+// Decision is somebody's place among them.
 type Decision struct {
 	among  *deciders
 	owner  memory.Owner
@@ -36,7 +36,7 @@ type Decision struct {
 	beside map[string]bool // the runs of those who were in at the same time; guarded by deciders.mu
 }
 
-// enter waits for a place to write a fact by a run: until nobody who came before is still in
+// Enter waits for a place to write a fact by a run: until nobody who came before is still in
 // who is alone or says something against it. leave must be called.
 func (d *deciders) Enter(ctx context.Context, owner memory.Owner, run string, about memory.Fact) (*Decision, error) {
 	return d.take(ctx, &Decision{
@@ -45,7 +45,7 @@ func (d *deciders) Enter(ctx context.Context, owner memory.Owner, run string, ab
 	})
 }
 
-// enterAlone waits for a place that nobody else is beside. leave must be called.
+// EnterAlone waits for a place that nobody else is beside. leave must be called.
 func (d *deciders) EnterAlone(ctx context.Context, owner memory.Owner, run string) (*Decision, error) {
 	return d.take(ctx, &Decision{among: d, owner: owner, run: run})
 }
@@ -106,7 +106,7 @@ func sharesOne(a, b []string) bool {
 	return slices.ContainsFunc(a, func(term string) bool { return slices.Contains(b, term) })
 }
 
-// share lets others in who were kept out for this one's being alone: it turned out to be
+// Share lets others in who were kept out for this one's being alone: it turned out to be
 // compared with nothing.
 func (p *Decision) Share() {
 	p.among.mu.Lock()
@@ -115,7 +115,7 @@ func (p *Decision) Share() {
 	close(p.let)
 }
 
-// leave gives the place up. It may be called again.
+// Leave gives the place up. It may be called again.
 func (p *Decision) Leave() {
 	p.among.mu.Lock()
 	defer p.among.mu.Unlock()
@@ -133,7 +133,7 @@ func (p *Decision) Leave() {
 	close(p.left)
 }
 
-// wasBeside reports whether a run is of somebody who was in at the same time, and says
+// WasBeside reports whether a run is of somebody who was in at the same time, and says
 // nothing against this one: see [memory.Run.Beside].
 func (p *Decision) WasBeside(run string) bool {
 	p.among.mu.Lock()
@@ -141,7 +141,7 @@ func (p *Decision) WasBeside(run string) bool {
 	return p.beside[run]
 }
 
-// deciding is a decision that is compared with what is known; leave must be called.
+// Deciding is a decision that is compared with what is known; leave must be called.
 func (e *Comparer) Deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
 	place, err := e.Deciders.EnterAlone(ctx, owner, "")
 	if err != nil {

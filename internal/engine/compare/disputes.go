@@ -10,7 +10,7 @@ import (
 // mostDisputes is how many waiting facts a recall looks at.
 const mostDisputes = 100
 
-// disputes returns how many facts wait for a person, and those that would replace an active
+// Disputes returns how many facts wait for a person, and those that would replace an active
 // fact, by its id.
 func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending int, disputed map[string]memory.Fact, err error) {
 	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: mostDisputes})

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// proposed returns the change that made a fact wait, the zero Change if the journal
+// Proposed returns the change that made a fact wait, the zero Change if the journal
 // has none. An undo that brought it back there says nothing of why.
 func (e *Comparer) Proposed(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
 	target := memory.Image{Fact: m.Fact}.Target()

@@ -4,13 +4,13 @@ import (
 	"sync"
 )
 
-// bell wakes whoever waits for something to have happened. The zero bell is ready.
+// Bell wakes whoever waits for something to have happened. The zero bell is ready.
 type Bell struct {
 	mu    sync.Mutex // guards rings
 	rings chan struct{}
 }
 
-// next returns a channel that is closed when the bell rings next.
+// Next returns a channel that is closed when the bell rings next.
 func (b *Bell) Next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -20,7 +20,7 @@ func (b *Bell) Next() <-chan struct{} {
 	return b.rings
 }
 
-// ring wakes all who wait.
+// Ring wakes all who wait.
 func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // blocksKept bounds the cache: at some 6 kB a block, 12 MB.
 const blocksKept = 2048
 
-// pinnedBlock is what one user turn was given.
+// PinnedBlock is what one user turn was given.
 type PinnedBlock struct {
 	Owner memory.Owner
 	Chain string // of the user turn
@@ -48,14 +48,14 @@ func (c *blockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
 	return el.Value.(PinnedBlock), true
 }
 
-// now is what [blockCache.put] wants to hear of the time before a block was recalled.
+// Now is what [blockCache.put] wants to hear of the time before a block was recalled.
 func (c *blockCache) Now() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.forgotten
 }
 
-// put keeps a block, unless something was erased since it was begun: it may be in it.
+// Put keeps a block, unless something was erased since it was begun: it may be in it.
 func (c *blockCache) Put(b PinnedBlock, since uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +74,7 @@ func (c *blockCache) Put(b PinnedBlock, since uint64) {
 	}
 }
 
-// forget removes the blocks that match: the next step of their loop recalls anew.
+// Forget removes the blocks that match: the next step of their loop recalls anew.
 func (c *blockCache) Forget(gone func(PinnedBlock) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,12 +93,12 @@ func (c *blockCache) remove(el *list.Element) {
 	delete(c.at, [2]string{string(b.Owner), b.Chain})
 }
 
-// givenTo matches the blocks that an owner was given.
+// GivenTo matches the blocks that an owner was given.
 func GivenTo(owner memory.Owner) func(PinnedBlock) bool {
 	return func(b PinnedBlock) bool { return b.Owner == owner }
 }
 
-// hasHit reports whether one of a block's memories is such.
+// HasHit reports whether one of a block's memories is such.
 func (b PinnedBlock) HasHit(is func(memory.Memory) bool) bool {
 	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) })
 }

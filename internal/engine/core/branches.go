@@ -4,5 +4,5 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// byDialog is who decides that a turn left the path, or came back to it.
+// ByDialog is who decides that a turn left the path, or came back to it.
 var ByDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}

@@ -27,7 +27,7 @@ func (e *Core) Context(ctx context.Context, owner memory.Owner, id string) (memo
 	return found[0], nil
 }
 
-// contextsOf returns the contexts that are attached to a conversation, in the order in
+// ContextsOf returns the contexts that are attached to a conversation, in the order in
 // which they were.
 func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation string) ([]memory.Context, error) {
 	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{conversation}})
@@ -40,7 +40,7 @@ func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation 
 	return e.ContextsNamed(ctx, owner, page.Conversations[0].Contexts)
 }
 
-// contextsNamed returns contexts in the order of ids. Those that are not there are left
+// ContextsNamed returns contexts in the order of ids. Those that are not there are left
 // out, and one that is named twice comes once.
 func (e *Core) ContextsNamed(ctx context.Context, owner memory.Owner, ids []string) ([]memory.Context, error) {
 	if len(ids) == 0 {

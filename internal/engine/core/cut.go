@@ -13,7 +13,7 @@ import (
 // that is cut in two would not be recognized. It is longer than a private key.
 const secretLength = 8 << 10
 
-// cutMark is what the stored text of a message over limits.text ends with, "" for others.
+// CutMark is what the stored text of a message over limits.text ends with, "" for others.
 func (e *Core) CutMark(words string) string {
 	if e.Opts.MaxText <= 0 || len(words) <= e.Opts.MaxText {
 		return ""
@@ -21,12 +21,12 @@ func (e *Core) CutMark(words string) string {
 	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(words), sha256.Sum256([]byte(words)))
 }
 
-// beginning returns as much of a message as memory looks at, in memory of its own.
+// Beginning returns as much of a message as memory looks at, in memory of its own.
 func (e *Core) Beginning(words string) string {
 	return strings.Clone(Clip(words, e.Opts.MaxText+secretLength))
 }
 
-// cutMessages cuts the messages of a chat that are over limits.text, and returns their marks
+// CutMessages cuts the messages of a chat that are over limits.text, and returns their marks
 // by index. Their digests remain those of the whole messages, by which placing knows them.
 func (e *Core) CutMessages(chat *wire.Chat) map[int]string {
 	marks := map[int]string{}
@@ -39,7 +39,7 @@ func (e *Core) CutMessages(chat *wire.Chat) map[int]string {
 	return marks
 }
 
-// stored returns a message as it is stored: without secrets and, if it has a mark, cut to
+// Stored returns a message as it is stored: without secrets and, if it has a mark, cut to
 // limits.text with the mark at its end.
 func (e *Core) Stored(words, mark string) string {
 	words = learn.Redact(words, e.Opts.Learn.Personal)

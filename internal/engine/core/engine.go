@@ -84,7 +84,7 @@ const (
 	LearnHistory  History = "learn"  // and the user's words are learned from
 )
 
-// mark marks a turn of history. heard reports whether it follows what Loci saw said: it is
+// Mark marks a turn of history. heard reports whether it follows what Loci saw said: it is
 // the user's chat then, and may be recalled.
 func (h History) Mark(t *memory.Turn, heard bool) {
 	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
@@ -111,10 +111,10 @@ const (
 // now returns the time as Loci keeps it.
 func (e *Core) Time() time.Time { return memory.Time(e.Now()) }
 
-// newID returns a UUIDv7, so that ids sort by when they were made.
+// NewID returns a UUIDv7, so that ids sort by when they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// idFor returns the id that belongs to key for this owner: the same for the same
+// IdFor returns the id that belongs to key for this owner: the same for the same
 // key, so that a request sent twice writes once. Without a key it is a new one.
 func IdFor(owner memory.Owner, key string) string {
 	if key == "" {
@@ -124,10 +124,10 @@ func IdFor(owner memory.Owner, key string) string {
 	return "key-" + hex.EncodeToString(sum[:16])
 }
 
-// derivedID returns the id that belongs to parts: the same for the same ones.
+// DerivedID returns the id that belongs to parts: the same for the same ones.
 func DerivedID(owner memory.Owner, parts ...string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(string(owner)+"\x00"+strings.Join(parts, "\x00"))).String()
 }
 
-// clip is [text.Clip].
+// Clip is [text.Clip].
 func Clip(s string, n int) string { return text.Clip(s, n) }

@@ -11,11 +11,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxConflicts is how often a change is planned again when somebody else changed
+// MaxConflicts is how often a change is planned again when somebody else changed
 // the same thing in between.
 const MaxConflicts = 10
 
-// maxReplans is maxConflicts of what no model is asked for. Where another server writes for
+// MaxReplans is maxConflicts of what no model is asked for. Where another server writes for
 // the owner all the time, it is in between more often than not, and ten times in a row happens.
 const MaxReplans = 100
 
@@ -24,7 +24,7 @@ const MaxReplans = 100
 // all the waits together are less than half a second.
 const replanPause = 5 * time.Millisecond
 
-// replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
+// Replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
 // does not, [maxReplans] times at most and as long as somebody waits for it. Conflicts that
 // stay are not tried again.
 func Replan(ctx context.Context, do func() error) error {
@@ -45,7 +45,7 @@ func Replan(ctx context.Context, do func() error) error {
 	}
 }
 
-// checkText returns the text trimmed, or Invalid or TooLarge naming the field.
+// CheckText returns the text trimmed, or Invalid or TooLarge naming the field.
 func (e *Core) CheckText(field, s string) (string, error) {
 	trimmed := strings.TrimSpace(s)
 	switch {

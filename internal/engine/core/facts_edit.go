@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// done returns the changes that a request with this key made when it came first.
+// Done returns the changes that a request with this key made when it came first.
 func (e *Core) Done(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
 	if key == "" {
 		return nil, nil

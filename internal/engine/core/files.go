@@ -4,5 +4,5 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// errMeanwhile is of words that both sides changed.
+// ErrMeanwhile is of words that both sides changed.
 var ErrMeanwhile = memory.Errorf(memory.Conflict, "Loci changed the same words meanwhile")

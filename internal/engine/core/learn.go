@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// runOf is the run that completes a job.
+// RunOf is the run that completes a job.
 func RunOf(job string) string { return "run-" + job }
 
-// version returns the owner's version.
+// Version returns the owner's version.
 func (e *Core) Version(ctx context.Context, owner memory.Owner) (int64, error) {
 	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
@@ -22,7 +22,7 @@ func (e *Core) Version(ctx context.Context, owner memory.Owner) (int64, error) {
 // rewords are the actions after which a fact may have other words than before.
 var rewords = map[memory.Action]bool{memory.ActionAdd: true, memory.ActionUpdate: true, memory.ActionUndo: true}
 
-// factVectors embeds the facts that changes add or reword.
+// FactVectors embeds the facts that changes add or reword.
 func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memory.Vector, error) {
 	var out []memory.Vector
 	for _, c := range changes {

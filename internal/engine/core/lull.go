@@ -20,7 +20,7 @@ const (
 	LullPatience = 100 * time.Millisecond
 )
 
-// lull knows whether questions wait for memory, so that learning takes the
+// Lull knows whether questions wait for memory, so that learning takes the
 // processors between them rather than from them.
 type Lull struct {
 	mu    sync.Mutex // guards what follows
@@ -29,7 +29,7 @@ type Lull struct {
 	woken bool       // somebody waits to wake the runner
 }
 
-// begin says that a question waits until end is called.
+// Begin says that a question waits until end is called.
 func (l *Lull) Begin() (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (l *Lull) busy() bool {
 	return l.asked > 0
 }
 
-// left is how long the lull has to go on before it is one.
+// Left is how long the lull has to go on before it is one.
 func (l *Lull) Left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +59,7 @@ func (l *Lull) Left() time.Duration {
 	return LullTime - time.Since(l.last)
 }
 
-// wait returns when there is a lull, ctx ends, or patience does.
+// Wait returns when there is a lull, ctx ends, or patience does.
 func (l *Lull) Wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, LullPatience)
 	defer cancel()
@@ -76,7 +76,7 @@ func (l *Lull) Wait(ctx context.Context) {
 // does not wait for that.
 type warmer interface{ Warm(memory.Owner) }
 
-// warm has what was just written for an owner read before it is asked for, unless
+// Warm has what was just written for an owner read before it is asked for, unless
 // questions are under way: they read it themselves.
 func (e *Core) Warm(owner memory.Owner) {
 	if e.Lull.busy() {
@@ -87,7 +87,7 @@ func (e *Core) Warm(owner memory.Owner) {
 	}
 }
 
-// wakeInLull makes the runner look into the queue once nobody waits for memory: to
+// WakeInLull makes the runner look into the queue once nobody waits for memory: to
 // claim a job is a commit, and takes the processors from the client's next question.
 func (e *Core) WakeInLull() {
 	e.Lull.mu.Lock()

@@ -10,5 +10,5 @@ import (
 // title is its path.
 const FilesRoot = "/memories"
 
-// isFile reports whether a context is a model's file.
+// IsFile reports whether a context is a model's file.
 func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// nameKey is the profile entry of what a front end calls a user, for people to read.
+// NameKey is the profile entry of what a front end calls a user, for people to read.
 const NameKey = OwnKeys + "name"
 
 // displayNames are the names that this process has written or found written, so that a chat

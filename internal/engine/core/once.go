@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 )
 
-// once returns a function that does what is to be done when it is first called, by whoever
+// Once returns a function that does what is to be done when it is first called, by whoever
 // comes first: a goroutine that was begun for it, or who needs it now and would wait for a
 // processor to be free for that. Others wait until it is done. It is [sync.OnceFunc] for
 // what may itself wait: a clock of a test goes on meanwhile.

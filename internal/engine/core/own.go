@@ -25,7 +25,7 @@ type ownLearning struct {
 	Zone   *time.Location
 }
 
-// learningOf returns what a user set about learning, for a project.
+// LearningOf returns what a user set about learning, for a project.
 func (e *Core) LearningOf(ctx context.Context, scope memory.Scope) (ownLearning, error) {
 	own := ownLearning{Zone: e.Clients.zone(scope.Owner)}
 	entries, err := e.Store.Profile(ctx, scope.Owner, memory.At{})
@@ -71,7 +71,7 @@ type ClientSeen struct {
 	Key   string         // of its own, for the upstream
 }
 
-// see notes what a request says; what it does not say stays.
+// See notes what a request says; what it does not say stays.
 func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
 	if owner == "" || is == (ClientSeen{}) {
 		return

@@ -21,11 +21,11 @@ const (
 	PauseUnknown Pause = "unknown" // the store cannot say: until it can, nothing is read or written
 )
 
-// ownKeys begin the keys of profile entries that are Loci's own: they are settings
+// OwnKeys begin the keys of profile entries that are Loci's own: they are settings
 // of a user, journalled as all else is, and not told to models.
 const OwnKeys = "loci."
 
-// pauseKey is the profile entry that holds a [Pause].
+// PauseKey is the profile entry that holds a [Pause].
 const PauseKey = OwnKeys + "pause"
 
 // Pause puts an owner's memory on hold, or takes it off. The same key again does
@@ -83,10 +83,10 @@ func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error)
 	return PauseNone, nil
 }
 
-// errPauseUnknown answers those who want something kept that may be on hold.
+// ErrPauseUnknown answers those who want something kept that may be on hold.
 var ErrPauseUnknown = memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")
 
-// told returns the profile entries that models are told.
+// Told returns the profile entries that models are told.
 func Told(entries []memory.ProfileEntry) []memory.ProfileEntry {
 	var out []memory.ProfileEntry
 	for _, p := range entries {

@@ -15,7 +15,7 @@ func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string) (memor
 	return e.ReadEntry(ctx, owner, strings.TrimSpace(key))
 }
 
-// notOwn refuses the keys of Loci's own entries, which have verbs of their own.
+// NotOwn refuses the keys of Loci's own entries, which have verbs of their own.
 func NotOwn(key string) error {
 	if strings.HasPrefix(strings.TrimSpace(key), OwnKeys) {
 		return memory.Errorf(memory.Invalid, "key: %q is Loci's own; those begin with %s", key, OwnKeys)

@@ -18,7 +18,7 @@ func (e *Core) Get(ctx context.Context, owner memory.Owner, id string) (memory.M
 	return found[0], nil
 }
 
-// fact returns one of the owner's own facts.
+// Fact returns one of the owner's own facts.
 func (e *Core) Fact(ctx context.Context, owner memory.Owner, id string) (memory.Fact, error) {
 	m, err := e.Get(ctx, owner, id)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// readBack has what a run taught, and the turns that it was learned from, read by a store
+// ReadBack has what a run taught, and the turns that it was learned from, read by a store
 // that remembers them then: what was said and learned last is soon asked for.
 func (e *Core) ReadBack(ctx context.Context, owner memory.Owner, turns []string, changes []memory.Change) {
 	if !e.Opts.AtHand {
@@ -24,7 +24,7 @@ func (e *Core) ReadBack(ctx context.Context, owner memory.Owner, turns []string,
 	}
 }
 
-// readAtOnce is how many memories are read ahead at a time: about a millisecond.
+// ReadAtOnce is how many memories are read ahead at a time: about a millisecond.
 const ReadAtOnce = 128
 
 // Loaded has memories that a search may find now read before one does, while nobody waits

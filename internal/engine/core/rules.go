@@ -44,7 +44,7 @@ type Reach string
 // Fallback is when recent facts stand in for what search finds.
 type Fallback string
 
-// ranking sets what the rules say of ranking.
+// Ranking sets what the rules say of ranking.
 func (r *Rules) Ranking(o *recall.Options) {
 	o.SinceSaid, o.Decay, o.VectorWeight, o.Measure = r.SinceSaid, r.Decay, r.VectorWeight, r.Measure
 	if r.Lambda > 0 {
@@ -52,7 +52,7 @@ func (r *Rules) Ranking(o *recall.Options) {
 	}
 }
 
-// limit is how many candidates one search proposes; usual is how many without the rule.
+// Limit is how many candidates one search proposes; usual is how many without the rule.
 func (r *Rules) Limit(usual, topK int) int {
 	if r.Each == 0 {
 		return usual

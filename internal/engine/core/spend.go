@@ -8,7 +8,7 @@ type Spending struct {
 	DayCost                 float64 // 0: any
 }
 
-// cost of a reply, in the currency of the prices.
+// Cost of a reply, in the currency of the prices.
 func (s Spending) Cost(input, output int64) float64 {
 	return (float64(input)*s.InputPrice + float64(output)*s.OutputPrice) / 1e6
 }

@@ -23,24 +23,24 @@ const (
 	summaryLeast = 4 // turns below which there is nothing to sum up, unless summaries are due sooner
 )
 
-// least is how many turns a summary needs: no more than are there when the first is due.
+// Least is how many turns a summary needs: no more than are there when the first is due.
 func (s Summarizing) Least() int { return min(summaryLeast, 2*s.Every-1) }
 
-// ruleBased is the model that a summary names which no model wrote.
+// RuleBased is the model that a summary names which no model wrote.
 const RuleBased = "rule_based"
 
-// due reports whether a conversation that had so many exchanges before and has so
+// Due reports whether a conversation that had so many exchanges before and has so
 // many after is to be summed up.
 func (s Summarizing) Due(before, after int) bool {
 	return s.Every == 1 || s.Every > 0 && after/s.Every > before/s.Every
 }
 
-// summaryJob is the job that sums a conversation up; after names what it follows.
+// SummaryJob is the job that sums a conversation up; after names what it follows.
 func SummaryJob(owner memory.Owner, conversation, after string) memory.Job {
 	return memory.Job{ID: "summarize-" + conversation + "-" + after, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
 }
 
-// rejected returns the changes by which the summaries of those conversations leave
+// Rejected returns the changes by which the summaries of those conversations leave
 // recall that rejected facts are from, and the jobs that write them anew without.
 func (e *Core) Rejected(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) ([]memory.Change, []memory.Job, error) {
 	var stale []memory.Memory
@@ -66,7 +66,7 @@ func (e *Core) Rejected(ctx context.Context, owner memory.Owner, run string, cha
 	return learn.Forget(stale, e.Time(), "some of what it was made from is rejected", author), after, nil
 }
 
-// summaries returns a conversation's active summaries, newest first.
+// Summaries returns a conversation's active summaries, newest first.
 func (e *Core) Summaries(ctx context.Context, owner memory.Owner, conversation string) ([]memory.Summary, error) {
 	var out []memory.Summary
 	err := e.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation}, func(m memory.Memory) {

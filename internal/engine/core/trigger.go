@@ -1,4 +1,4 @@
 package core
 
-// counts reports whether learning waits for a number of messages or exchanges.
+// Counts reports whether learning waits for a number of messages or exchanges.
 func (l Learning) Counts() bool { return l.Every > 1 || l.Exchanges > 1 }

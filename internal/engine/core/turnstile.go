@@ -27,7 +27,7 @@ func NewTurnstile() *turnstile {
 	return t
 }
 
-// enter waits until the conversation is free; leave must be called.
+// Enter waits until the conversation is free; leave must be called.
 func (t *turnstile) Enter(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
 	gate := t.gate[maphash.String(t.seed, string(owner)+"\x00"+conversation)%stripes]
 	select {

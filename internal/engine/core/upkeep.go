@@ -18,11 +18,11 @@ type Upkeep struct {
 	Floor        float64       // confidence below which a fact leaves
 }
 
-// upkeepAtOnce is how many changes one transaction makes, so that other writes do
+// UpkeepAtOnce is how many changes one transaction makes, so that other writes do
 // not wait for long.
 const UpkeepAtOnce = 200
 
-// upkeepJobs are the owner's job of a day and, where a number may not be passed, of
+// UpkeepJobs are the owner's job of a day and, where a number may not be passed, of
 // a run that added to a conversation.
 func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory.Job {
 	out := []memory.Job{{ID: "upkeep-" + e.Time().Format(time.DateOnly), Owner: owner, Kind: memory.JobUpkeep}}
@@ -32,7 +32,7 @@ func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory
 	return out
 }
 
-// over says why a fact's time is over, "" if it is not.
+// Over says why a fact's time is over, "" if it is not.
 func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
 	switch {
 	case f == nil:
@@ -47,12 +47,12 @@ func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
 	return ""
 }
 
-// kept reports whether a fact stays whatever its age: a person stands behind it.
+// Kept reports whether a fact stays whatever its age: a person stands behind it.
 func Kept(f *memory.Fact) bool {
 	return f.Pinned || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }
 
-// everything calls yield for all memories that match, newest first.
+// Everything calls yield for all memories that match, newest first.
 func (e *Core) Everything(ctx context.Context, owner memory.Owner, q memory.Query, yield func(memory.Memory)) error {
 	q.Limit = 500
 	for {

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// closedKey is the profile entry of an owner that was erased: until it is opened again
+// ClosedKey is the profile entry of an owner that was erased: until it is opened again
 // nothing is written, whoever is still at it. Its value is when that was.
 const ClosedKey = OwnKeys + "closed"
 
-// closings is which owners are closed, as far as this process has looked lately. The
+// Closings is which owners are closed, as far as this process has looked lately. The
 // zero closings knows nothing.
 type Closings struct {
 	mu    sync.RWMutex // guards what follows
@@ -50,7 +50,7 @@ func (c *Closings) is(owner memory.Owner, now time.Time) (l look, known bool) {
 	return l, true
 }
 
-// set keeps what this process makes of an owner.
+// Set keeps what this process makes of an owner.
 func (c *Closings) Set(owner memory.Owner, closed bool, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *Closings) Set(owner memory.Owner, closed bool, now time.Time) {
 	c.keep(owner, look{closed, now, c.sets})
 }
 
-// follow keeps what changes that this process wrote make of an owner, whoever decided
+// Follow keeps what changes that this process wrote make of an owner, whoever decided
 // them: nothing of before is believed any longer.
 func (c *Closings) Follow(owner memory.Owner, changes []memory.Change, now time.Time) {
 	for _, change := range changes {
@@ -68,14 +68,14 @@ func (c *Closings) Follow(owner memory.Owner, changes []memory.Change, now time.
 	}
 }
 
-// begin returns what to tell [closings.learn] of what is read from now on.
+// Begin returns what to tell [closings.learn] of what is read from now on.
 func (c *Closings) Begin() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.sets
 }
 
-// learn keeps what was read, unless something else was set since that began, and
+// Learn keeps what was read, unless something else was set since that began, and
 // returns what is so.
 func (c *Closings) Learn(owner memory.Owner, closed bool, now time.Time, began int) bool {
 	c.mu.Lock()
@@ -94,10 +94,10 @@ func (c *Closings) keep(owner memory.Owner, l look) {
 	c.known[owner] = l
 }
 
-// closing marks the writes that close, empty and open an owner.
+// Closing marks the writes that close, empty and open an owner.
 type Closing struct{}
 
-// mayWrite returns [memory.Gone] for an owner that is closed.
+// MayWrite returns [memory.Gone] for an owner that is closed.
 func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
 	if ctx.Value(Closing{}) != nil || !owner.Valid() {
 		return nil
@@ -109,7 +109,7 @@ func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
 	return err
 }
 
-// isClosed reports whether an owner was erased and not opened since. What another
+// IsClosed reports whether an owner was erased and not opened since. What another
 // server closes is seen here after [looksHold] at the latest, and what it opens at once.
 func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	if l, known := e.Closed.is(owner, e.Time()); known && (!l.closed || l.set > 0) {
@@ -127,7 +127,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	return closed, nil
 }
 
-// seenClosed is isClosed for those who do not wait: as far as that was seen lately.
+// SeenClosed is isClosed for those who do not wait: as far as that was seen lately.
 func (e *Core) SeenClosed(owner memory.Owner) bool {
 	l, _ := e.Closed.is(owner, e.Time())
 	return l.closed

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// remote reports whether no write is to wait for an embedder.
+// Remote reports whether no write is to wait for an embedder.
 func Remote(e memory.Embedder) bool {
 	r, ok := e.(interface{ Remote() bool })
 	return ok && r.Remote()
@@ -39,7 +39,7 @@ func (e *Core) TextVectors(ctx context.Context, id, content string) ([]memory.Ve
 	return e.DocumentVectors(ctx, []string{id}, []string{content})
 }
 
-// turnVectors embeds what turns say, where they say anything: see embedded.
+// TurnVectors embeds what turns say, where they say anything: see embedded.
 func (e *Core) TurnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, t := range turns {

@@ -68,7 +68,7 @@ func (e *Curator) Write(c *memory.Context, edit ContextEdit) (err error) {
 	return err
 }
 
-// checkLine returns the text on one line, which may be empty, or Invalid or TooLarge.
+// CheckLine returns the text on one line, which may be empty, or Invalid or TooLarge.
 func (e *Curator) CheckLine(field, s string) (string, error) {
 	line := strings.Join(strings.Fields(s), " ")
 	switch {
@@ -80,7 +80,7 @@ func (e *Curator) CheckLine(field, s string) (string, error) {
 	return line, nil
 }
 
-// maxTitleBytes is how many bytes a title given by hand has at most.
+// MaxTitleBytes is how many bytes a title given by hand has at most.
 const MaxTitleBytes = 500
 
 func (e *Curator) applyContext(ctx context.Context, next memory.Context, key string, c memory.Change, author memory.Author) (memory.Context, error) {

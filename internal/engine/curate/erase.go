@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// erase removes the words of memories for good, with all that says the same (see
+// Erase removes the words of memories for good, with all that says the same (see
 // [Engine.saidElsewhere]). What is left are ids and times. It cannot be undone.
 func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
 	ids := make([]string, len(gone))
@@ -178,7 +178,7 @@ func (b *bundle) add(m memory.Memory) {
 	}
 }
 
-// restsOn reports whether a fact was learned from these turns and from no others.
+// RestsOn reports whether a fact was learned from these turns and from no others.
 func RestsOn(f memory.Fact, turns map[string]bool) bool {
 	return f.Source == memory.Extracted && len(f.Provenance.Turns) > 0 &&
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })

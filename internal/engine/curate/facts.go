@@ -209,7 +209,7 @@ func CheckFact(f memory.Fact) error {
 	return nil
 }
 
-// tags returns them trimmed, each once, in order.
+// Tags returns them trimmed, each once, in order.
 func Tags(in []string) []string {
 	var out []string
 	for _, t := range in {

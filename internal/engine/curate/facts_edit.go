@@ -136,7 +136,7 @@ func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string
 	}
 }
 
-// revise completes next, the state that a run of an author gives a fact: the run gets the
+// Revise completes next, the state that a run of an author gives a fact: the run gets the
 // vectors of new words and, if the fact comes back or has other words, what it was planned
 // on and who repeats what ends. It returns the changes that end what next contradicts.
 func (e *Curator) Revise(ctx context.Context, run *memory.Run, was memory.Fact, next *memory.Fact, reason string, author memory.Author) ([]memory.Change, error) {

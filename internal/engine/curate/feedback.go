@@ -62,7 +62,7 @@ const (
 	UsesAtOnce = 8
 )
 
-// uses are how often answers took up facts since that was last written. They may be
+// Uses are how often answers took up facts since that was last written. They may be
 // lost.
 type Uses struct {
 	mu    sync.Mutex // guards what follows
@@ -70,7 +70,7 @@ type Uses struct {
 	Facts int
 }
 
-// add counts hits that an answer took up.
+// Add counts hits that an answer took up.
 func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -95,7 +95,7 @@ func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
 	}
 }
 
-// take returns an owner's, if they are of so many facts at least.
+// Take returns an owner's, if they are of so many facts at least.
 func (u *Uses) Take(owner memory.Owner, least int) map[string]int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -108,7 +108,7 @@ func (u *Uses) Take(owner memory.Owner, least int) map[string]int {
 	return of
 }
 
-// credit makes the facts surer that answers took up, in one run, if they are so many at
+// Credit makes the facts surer that answers took up, in one run, if they are so many at
 // least. When they were changed does not change: they are no newer for it. Of what
 // somebody changed meanwhile the use is lost.
 func (e *Curator) Credit(ctx context.Context, owner memory.Owner, least int) {

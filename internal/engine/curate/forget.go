@@ -49,7 +49,7 @@ func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run strin
 	return receipt, err
 }
 
-// forgetting returns the changes by which memories are forgotten, with the turns that
+// Forgetting returns the changes by which memories are forgotten, with the turns that
 // say the same and the summaries of all those, and the jobs that follow.
 func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
 	for _, m := range slices.Clone(found) {
@@ -141,7 +141,7 @@ func wishOf(query string) learn.Command {
 	return learn.Command{What: query} // whoever asks here means memory, by a mere name as well
 }
 
-// meant returns the memories of a scope that a wish to forget is about. Facts are all
+// Meant returns the memories of a scope that a wish to forget is about. Facts are all
 // looked at, since "my job" has no word of "User works as a nurse"; of turns and
 // summaries, those that a search finds.
 func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish learn.Command) ([]memory.Memory, error) {
@@ -302,7 +302,7 @@ func receiptOf(done []memory.Change) memory.Receipt {
 	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
 }
 
-// saidAfter reports whether a memory was said after a turn: a wish that is read
+// SaidAfter reports whether a memory was said after a turn: a wish that is read
 // late, or again, is not about that.
 func SaidAfter(m memory.Memory, t memory.Turn) bool {
 	switch {

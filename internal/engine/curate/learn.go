@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// free reports whether no live fact of the scope has these words, and none with
+// Free reports whether no live fact of the scope has these words, and none with
 // them was refused or forgotten. Where that cannot be known they are taken.
 func (e *Curator) Free(ctx context.Context, scope memory.Scope, words string) bool {
 	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(words), Statuses: core.Compared})

@@ -64,7 +64,7 @@ func (e *Curator) Unrelate(ctx context.Context, owner memory.Owner, from, to str
 	})
 }
 
-// relation returns an active relation, or [memory.NotFound].
+// Relation returns an active relation, or [memory.NotFound].
 func (e *Curator) Relation(ctx context.Context, owner memory.Owner, from, to string, kind memory.RelationKind) (memory.Relation, error) {
 	ties, err := e.Store.Relations(ctx, owner, from, memory.At{})
 	if err != nil {

@@ -66,7 +66,7 @@ func (e *Curator) WhyWaiting(ctx context.Context, owner memory.Owner, f memory.F
 	return c.Reason, err
 }
 
-// source returns the turn that a fact's words are from, nil without one.
+// Source returns the turn that a fact's words are from, nil without one.
 func (e *Curator) Source(ctx context.Context, f memory.Fact) (*memory.Turn, error) {
 	id := ""
 	switch p := f.Provenance; {

@@ -183,7 +183,7 @@ func goingBack(changes []memory.Change, erased map[string]bool) []memory.Change 
 	})
 }
 
-// later returns the changes of a journal, newest first, that came after targets and
+// Later returns the changes of a journal, newest first, that came after targets and
 // are about the same things. Both sides of a replacement are one thing.
 func Later(targets, journal []memory.Change) []memory.Change {
 	if len(targets) == len(journal) {

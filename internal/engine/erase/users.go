@@ -45,7 +45,7 @@ const (
 	eraseRounds = 3
 )
 
-// eraseAgain are when after an erasure what is left is looked for once more: after a
+// EraseAgain are when after an erasure what is left is looked for once more: after a
 // crash, and for what another server was about to write.
 var EraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
 

@@ -281,7 +281,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	return x.Prepared
 }
 
-// pin keeps what the request was given beside its user message: for the steps of a tool
+// Pin keeps what the request was given beside its user message: for the steps of a tool
 // loop, and so that it is known again and not learned when it comes back.
 func (x *Exchange) Pin(given string) {
 	if x.chain != "" {

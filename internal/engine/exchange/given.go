@@ -38,7 +38,7 @@ const (
 	kindDocument = memory.Kind("context")
 )
 
-// retryTime is how long a request that comes again is a retry. Later it is a question that is
+// RetryTime is how long a request that comes again is a retry. Later it is a question that is
 // asked once more, and gets what memory has then.
 const RetryTime = time.Hour
 
@@ -291,7 +291,7 @@ func (x *Exchange) attachTo(block string, told map[string]bool, room int) (strin
 	return WithRules(recall.WithDocuments(block, documents.String()), rules), lines
 }
 
-// withRules puts the rules of a conversation before its block. They stand outside the
+// WithRules puts the rules of a conversation before its block. They stand outside the
 // fence: what is in it is data, and rules are what the user wants followed. Equal rules
 // give equal bytes, whatever memory adds behind them.
 func WithRules(block, rules string) string {

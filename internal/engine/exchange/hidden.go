@@ -26,7 +26,7 @@ func (x *Exchange) stores() bool {
 	return !x.temporary() && !x.In.channel() && !x.e.SeenClosed(x.In.Owner)
 }
 
-// hides reports whether they are without words.
+// Hides reports whether they are without words.
 func (x *Exchange) Hides() bool { return !x.Writes }
 
 // temporary reports whether the client names the chat as one that is not kept.
@@ -90,7 +90,7 @@ func (x *Exchange) asksInConfidence() bool {
 	return last >= 0 && Confidential(x.In.Chat.Messages[last].Text)
 }
 
-// confidential reports whether a user's words are not to be remembered. Where they wish
+// Confidential reports whether a user's words are not to be remembered. Where they wish
 // something to be forgotten that may be known already they are read first, and leave
 // recall then: see [Engine.grant].
 func Confidential(words string) bool {

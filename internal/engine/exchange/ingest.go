@@ -44,7 +44,7 @@ type Kept struct {
 	Learned      []memory.Memory // with Wait
 }
 
-// ingestBatch is how many turns go into one transaction.
+// IngestBatch is how many turns go into one transaction.
 const IngestBatch = 500
 
 // Ingest keeps the messages of a talk as turns, in order after what the

@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/internal/recall"
 )
 
-// setFor returns the documents that are attached to the conversation, fenced, and its
+// SetFor returns the documents that are attached to the conversation, fenced, and its
 // rules: what every chat that goes on with memory is told. They are left out where they
 // could not be read. It is asked before anything is recorded.
 func (x *Exchange) SetFor() (contexts, rules string) {

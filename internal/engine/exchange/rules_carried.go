@@ -33,7 +33,7 @@ func (x *Exchange) replaces() map[string]bool {
 	return out
 }
 
-// said returns what the request says, if a model reads it: the others must be told.
+// Said returns what the request says, if a model reads it: the others must be told.
 func (x *Exchange) Said() []string {
 	if !x.read() {
 		return nil

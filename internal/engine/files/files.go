@@ -48,7 +48,7 @@ type FileContent struct {
 	Context      *memory.Context
 }
 
-// byFile is who edits files.
+// ByFile is who edits files.
 var ByFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
 // Why, in the journal.

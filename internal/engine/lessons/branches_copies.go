@@ -47,7 +47,7 @@ func (e *Learner) sayings(ctx context.Context, owner memory.Owner, conversation 
 	return s, nil
 }
 
-// spoken is what a turn is compared by with others: who speaks, and what; "" if
+// Spoken is what a turn is compared by with others: who speaks, and what; "" if
 // nothing is said.
 func Spoken(t memory.Turn) string {
 	words := text.Normalize(t.Content)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// forgetPrefix begins the ids of jobs that grant what a turn wishes to be forgotten
+// ForgetPrefix begins the ids of jobs that grant what a turn wishes to be forgotten
 // and learn nothing: while learning is paused, forgetting is not.
 const ForgetPrefix = "forget-"
 

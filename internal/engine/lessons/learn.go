@@ -56,7 +56,7 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return e.learnAll(ctx, job, turns)
 }
 
-// learns reports whether anything learns: a model or the rules.
+// Learns reports whether anything learns: a model or the rules.
 func (e *Learner) Learns() bool { return e.LLM != nil || e.Opts.Rules }
 
 // learnAll learns from turns of one conversation, and completes the job.
@@ -81,7 +81,7 @@ func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.T
 	return jobs.Applied, nil
 }
 
-// unlearned returns the turns to learn from: the user's and, where that is set,
+// Unlearned returns the turns to learn from: the user's and, where that is set,
 // the assistant's answers to them.
 func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
@@ -112,7 +112,7 @@ func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn,
 	return all, nil
 }
 
-// inChunks parts turns into pieces that one call of a model reads.
+// InChunks parts turns into pieces that one call of a model reads.
 func InChunks(turns []memory.Turn) [][]memory.Turn {
 	var out [][]memory.Turn
 	size := 0
@@ -137,7 +137,7 @@ func apart(before []memory.Turn, t memory.Turn) bool {
 	return WishesToForget(t)
 }
 
-// learnFrom takes one chunk of turns all the way to the store. What they ask to
+// LearnFrom takes one chunk of turns all the way to the store. What they ask to
 // forget goes in the same run: a wish is granted once, and with what it stands
 // beside.
 func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
@@ -200,7 +200,7 @@ func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run mem
 	return e.Store.Apply(ctx, job.Owner, run, p.Changes...)
 }
 
-// holds makes sure that a job is still this learner's, and that it stays so while
+// Holds makes sure that a job is still this learner's, and that it stays so while
 // one more transaction is made which does not complete it. [memory.LeaseLost] if it
 // is not. What was never claimed cannot be lost.
 func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
@@ -227,7 +227,7 @@ type planned struct {
 	repeats   []string // ids of the answers that repeat what is replaced
 }
 
-// plan compares a lesson with what is known.
+// Plan compares a lesson with what is known.
 func (e *Learner) Plan(ctx context.Context, l lesson, run string) (planned, error) {
 	p := planned{scope: l.scope, cands: slices.Clone(l.cands), gone: map[string]bool{}}
 	for _, s := range l.said {

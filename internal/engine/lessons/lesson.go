@@ -28,7 +28,7 @@ type lesson struct {
 	author  memory.Author   // who read it
 }
 
-// passedOver says of what was dropped that it is ignored, and why.
+// PassedOver says of what was dropped that it is ignored, and why.
 func (l lesson) PassedOver() []learn.Outcome {
 	out := make([]learn.Outcome, 0, len(l.dropped))
 	for _, d := range l.dropped {
@@ -37,7 +37,7 @@ func (l lesson) PassedOver() []learn.Outcome {
 	return out
 }
 
-// lesson reads turns of one project.
+// Lesson reads turns of one project.
 func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (lesson, error) {
 	l := lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.Retrieve.LearnsFor(turns[0].Conversation)}}
 	l.said = learn.Guard(turns, learn.GuardOptions{
@@ -268,7 +268,7 @@ func playing(said []learn.Said, before map[string][]memory.Turn) {
 // suspectsFound is how many memories one suspect sentence is compared with.
 const suspectsFound = 4
 
-// given recognises what came out of memory: what the requests up to a turn were given
+// Given recognises what came out of memory: what the requests up to a turn were given
 // and, where that is not known any more, what memory held before them that is like it. A
 // searcher that fails leaves the second out.
 func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Given {

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// complete asks the learning model on an owner's account. Where the owner has
+// Complete asks the learning model on an owner's account. Where the owner has
 // spent what a day allows, the error is a [*jobs.PutOff].
 func (e *Learner) Complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
 	if err := e.affords(ctx, owner); err != nil {

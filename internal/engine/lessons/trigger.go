@@ -13,10 +13,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// learnPrefix begins the ids of jobs that learn from a turn and those before it.
+// LearnPrefix begins the ids of jobs that learn from a turn and those before it.
 const LearnPrefix = "learn-"
 
-// learnJob is the job that learns from a conversation up to a turn, and lets facts
+// LearnJob is the job that learns from a conversation up to a turn, and lets facts
 // follow the turns that left the path or came back to it.
 func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, moved ...string) memory.Job {
 	return memory.Job{
@@ -25,21 +25,21 @@ func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, mo
 	}
 }
 
-// rulesPrefix begins the ids of jobs that learn by rule at once what the model reads later
+// RulesPrefix begins the ids of jobs that learn by rule at once what the model reads later
 // together with more. They leave the turns to be learned from.
 const RulesPrefix = "rules-"
 
 // isRulesJob reports whether the rules alone are to learn.
 func isRulesJob(job memory.Job) bool { return strings.HasPrefix(job.ID, RulesPrefix) }
 
-// rulesFirst reports whether rules learn before the model does.
+// RulesFirst reports whether rules learn before the model does.
 func (e *Learner) RulesFirst() bool { return e.LLM != nil && e.Opts.Rules && e.Opts.Learn.Counts() }
 
 // restPrefix begins the ids of jobs that learn what a count left over: they wait
 // for the conversation to rest.
 const restPrefix = "rest-"
 
-// restJob is the job that learns from a conversation once it rests; first is the
+// RestJob is the job that learns from a conversation once it rests; first is the
 // first turn that is not learned from, so that there is one such job at a time.
 func (e *Learner) RestJob(owner memory.Owner, conversation, first string, now time.Time) memory.Job {
 	j := LearnJob(owner, conversation, first, now.Add(e.Opts.Learn.Idle))
@@ -93,7 +93,7 @@ func (e *Learner) needless(ctx context.Context, owner memory.Owner, all []memory
 	return needless, nil
 }
 
-// wishesToForget reports whether a turn asks to forget something: what is said after that
+// WishesToForget reports whether a turn asks to forget something: what is said after that
 // is to be learned after it.
 func WishesToForget(t memory.Turn) bool {
 	_, forget := learn.Commands([]learn.Said{{Turn: t, Text: t.Content}})

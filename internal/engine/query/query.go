@@ -193,7 +193,7 @@ const (
 	nearEntries   = 8
 )
 
-// around reads what memory holds around a query, within the deadline of a chat's
+// Around reads what memory holds around a query, within the deadline of a chat's
 // recall. Its parts do not wait for each other; those that fail are skipped and named in
 // the trace.
 func (e *Querier) Around(ctx context.Context, q Querying, session string) Around {

@@ -38,7 +38,7 @@ var intents = []struct {
 
 var greeting = late.Compile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?|thank you very much|how are you|bye|goodbye)(?: there| all| so much)?\W*$`)
 
-// intent says what a query is after, by its words and, where that is switched on, by
+// Intent says what a query is after, by its words and, where that is switched on, by
 // what it is like.
 func (e *Querier) Intent(ctx context.Context, q Querying) Intent {
 	if len(q.Images) > 0 {

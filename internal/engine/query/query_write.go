@@ -20,7 +20,7 @@ const (
 	writtenRecent, recentLetters     = 6, 180
 )
 
-// assemble returns what the writer is shown of it, in design 2's order.
+// Assemble returns what the writer is shown of it, in design 2's order.
 func (a Around) Assemble() prompt.Write {
 	var w prompt.Write
 	for _, t := range lastTurns(a.Recent, writtenHistory) {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// besideSearcher is a searcher that begins something else once it has what it needs: see
+// BesideSearcher is a searcher that begins something else once it has what it needs: see
 // [index.Index.Beside].
 type BesideSearcher interface {
 	Beside(ctx context.Context, begin func()) context.Context

@@ -12,7 +12,7 @@ import (
 // saying is how many turns are looked at for whether they say a fact.
 const saying = 30
 
-// sayingSo returns the turns that say a fact, whether it was learned from them or
+// SayingSo returns the turns that say a fact, whether it was learned from them or
 // not: what was said while learning was paused, before Loci was there, or by the
 // assistant. So do summaries, even those of turns that have left recall since.
 func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
@@ -38,7 +38,7 @@ func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memor
 	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !Says(m, f) }), nil
 }
 
-// says reports whether a turn or a summary says a fact, or wishes it forgotten.
+// Says reports whether a turn or a summary says a fact, or wishes it forgotten.
 func Says(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
 		said := []learn.Said{{Turn: *t, Text: t.Content}}

@@ -178,7 +178,7 @@ func (r *Recalling) before(ctx context.Context) {
 	}
 }
 
-// successors returns the facts that took the place of what turns taught, and of
+// Successors returns the facts that took the place of what turns taught, and of
 // those in turn, by turn. Of one that may not be seen any more there is only when it
 // began: what it replaced is no longer so for all that.
 func (r *Recalling) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {

@@ -14,13 +14,13 @@ import (
 // needs no vector is read meanwhile.
 const queryEmbedShare = 0.8
 
-// similarityPart is the part of a hit's why that the threshold of a query is on.
+// SimilarityPart is the part of a hit's why that the threshold of a query is on.
 const SimilarityPart = "similarity"
 
 // Similarity is how near a hit is to the query, 0 to 1.
 func Similarity(h memory.Hit) float64 { return h.Why.Get(SimilarityPart) }
 
-// similar finds turns by the rule of reach, the most similar first, of at least the
+// Similar finds turns by the rule of reach, the most similar first, of at least the
 // threshold. It returns the dimensions of the query's embedding.
 func (r *Recalling) Similar(ctx context.Context, topK int) (dims int, err error) {
 	query := r.Query()
@@ -54,7 +54,7 @@ func (r *Recalling) Similar(ctx context.Context, topK int) (dims int, err error)
 	return len(s.Vector), nil
 }
 
-// similarities returns how near each hit is to the query, 0 to 1. It is the cosine,
+// Similarities returns how near each hit is to the query, 0 to 1. It is the cosine,
 // which design 2's threshold is on. Where vectors are of words alone it is the chance that
 // the best hit answers, times the share of the best one's words that a hit has itself:
 // what only stands beside an answer is not like the query.

@@ -80,7 +80,7 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	return found, err
 }
 
-// prepare recalls for a chat: within the deadline, and with what is always in the
+// Prepare recalls for a chat: within the deadline, and with what is always in the
 // prompt. Recall that comes too late is neither used nor counted. What comes of it is
 // still to be traced.
 func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Recalling, took time.Duration) {
@@ -156,7 +156,7 @@ func (r *Recalling) block(ctx context.Context) (text string) {
 	return block.Text
 }
 
-// recalling is one question on its way through the stages.
+// Recalling is one question on its way through the stages.
 type Recalling struct {
 	E   *Retriever
 	Q   Question
@@ -562,7 +562,7 @@ func (r *Recalling) kinds() []memory.Kind {
 	return r.Q.Kinds
 }
 
-// wanted is what the searcher is asked for. An embedder that fails, or takes more than its
+// Wanted is what the searcher is asked for. An embedder that fails, or takes more than its
 // share of the time that is left, leaves the words.
 func (r *Recalling) Wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
 	s := memory.Search{
@@ -595,7 +595,7 @@ func (r *Recalling) Wanted(ctx context.Context, query recall.Query, share float6
 	return s
 }
 
-// search asks the resident index or, for another time than the present, one that
+// Search asks the resident index or, for another time than the present, one that
 // is built of what there was then.
 func (r *Recalling) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	switch {

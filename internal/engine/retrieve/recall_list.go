@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// listed is how many facts a question for whatever is known looks at.
+// Listed is how many facts a question for whatever is known looks at.
 const Listed = 500
 
 // lists reports whether a question for whatever is known is answered by a list.

@@ -11,7 +11,7 @@ import (
 // included.
 const repeated = 16
 
-// repeats lets facts that changes replace name the answers that repeat them: recall
+// Repeats lets facts that changes replace name the answers that repeat them: recall
 // shows such an answer, as it does what the user said, only with what took the fact's
 // place. It returns the ids of those answers, which count as learned from, since recall
 // asks only of such turns what became of their facts; where answers teach by themselves

@@ -133,7 +133,7 @@ func (e *Retriever) readAgain(ctx context.Context, question string, hits []memor
 // sameAs is the cosine from which two texts say the same, by an embedder that was fitted.
 const sameAs = 0.90
 
-// sayingSame is the cosine that stands for sameAs by the embedder in use.
+// SayingSame is the cosine that stands for sameAs by the embedder in use.
 func (e *Retriever) SayingSame() float64 { return recall.Place(sameAs, background(e.Embedder)) }
 
 // background returns the cosine of unrelated texts by an embedder that knows, else 0.

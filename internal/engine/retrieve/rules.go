@@ -37,7 +37,7 @@ const (
 	EmbedShare  = 0.5
 )
 
-// question is what a chat asks memory.
+// Question is what a chat asks memory.
 func (e *Retriever) Question(c *wire.Chat) string { return c.Question(max(1, e.Opts.Recall.Messages)) }
 
 // ruled reports whether the rules hold for the question: it is about the present,
@@ -74,7 +74,7 @@ func (r *Recalling) few(ctx context.Context, scope memory.Scope, q memory.Query,
 	}
 }
 
-// query reads the question.
+// Query reads the question.
 func (r *Recalling) Query() recall.Query {
 	rules := &r.E.Opts.Recall
 	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, AsSaid: rules.Measure != recall.Fitted})

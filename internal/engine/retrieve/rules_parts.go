@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// part runs one part of recall; a panic in it is an error.
+// Part runs one part of recall; a panic in it is an error.
 func (r *Recalling) Part(do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

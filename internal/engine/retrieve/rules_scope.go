@@ -20,10 +20,10 @@ const (
 	UnnamedConversation = "default"
 )
 
-// apart reports whether conversations keep what they teach to themselves.
+// Apart reports whether conversations keep what they teach to themselves.
 func (e *Retriever) Apart() bool { return e.Opts.Learn.Scope == core.OfConversation }
 
-// learnsFor returns what facts learned in a conversation belong to, as the conversation
+// LearnsFor returns what facts learned in a conversation belong to, as the conversation
 // of their scope: "" for the user.
 func (e *Retriever) LearnsFor(conversation string) string {
 	if !e.Apart() || conversation == userConversation {
@@ -32,7 +32,7 @@ func (e *Retriever) LearnsFor(conversation string) string {
 	return conversation
 }
 
-// compares returns the scope to search for what is compared with a statement of scope:
+// Compares returns the scope to search for what is compared with a statement of scope:
 // while conversations are apart, that of the user does not reach into them.
 func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	if e.Apart() && scope.Conversation == "" {
@@ -41,7 +41,7 @@ func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	return scope
 }
 
-// comparable reports whether a statement of scope is compared with a memory, which scope
+// Comparable reports whether a statement of scope is compared with a memory, which scope
 // sees: while conversations are apart, none changes what others are shown; and what
 // another user shares says nothing of this one while it waits, was hidden, or is about
 // themselves.

@@ -21,7 +21,7 @@ const (
 	cutsTraced     = 20
 )
 
-// trace writes down what happened, to be found by id from now on. block is what a
+// Trace writes down what happened, to be found by id from now on. block is what a
 // chat was given. Of what is asked in confidence there are no words.
 func (r *Recalling) Trace(id, block string, took time.Duration) {
 	p := tracePackers.Get().(*traces.TracePacker)
@@ -70,10 +70,10 @@ func (r *Recalling) Trace(id, block string, took time.Duration) {
 	}, p.B)
 }
 
-// untold reports whether the trace has no words.
+// Untold reports whether the trace has no words.
 func (r *Recalling) Untold() bool { return r.Q.Untold || learn.Unsaid(r.Q.Text) }
 
-// traceSafely is trace where no door stands behind it that takes a panic.
+// TraceSafely is trace where no door stands behind it that takes a panic.
 func (r *Recalling) TraceSafely(id, block string, took time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -21,10 +21,10 @@ import (
 // [Engine.Spread], however often it runs. So a crash between the two owners' writes
 // leaves a job, and no link that nothing looks after.
 
-// bySharing is who makes, renews and ends links. What somebody else ended stays ended.
+// BySharing is who makes, renews and ends links. What somebody else ended stays ended.
 var BySharing = memory.Author{Kind: memory.ByRule, Name: "share"}
 
-// sharedKeys begin the keys of the profile entries that say whom a fact is shared
+// SharedKeys begin the keys of the profile entries that say whom a fact is shared
 // with; its id follows. The value is a JSON list of owners.
 const SharedKeys = core.OwnKeys + "share."
 
@@ -205,7 +205,7 @@ func (e *Sharer) sharingRun(owner memory.Owner, id string, author memory.Author,
 	return memory.Run{ID: id, Kind: "share", Author: author, Jobs: []memory.Job{again}}
 }
 
-// unshareAll ends that facts of an owner's are shared with another, in one run. It returns a
+// UnshareAll ends that facts of an owner's are shared with another, in one run. It returns a
 // Conflict where somebody else wrote whom one is shared with meanwhile.
 func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, facts []string, with memory.Owner, author memory.Author) error {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})

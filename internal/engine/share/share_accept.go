@@ -18,10 +18,10 @@ const (
 	AcceptOff    core.Acceptance = "off"    // nobody shares with users
 )
 
-// mostWaiting is how many facts of one sender may wait for one receiver.
+// MostWaiting is how many facts of one sender may wait for one receiver.
 const MostWaiting = 20
 
-// betweenUsers reports whether a share is from one user to another.
+// BetweenUsers reports whether a share is from one user to another.
 func BetweenUsers(home, to memory.Owner) bool {
 	return home.Kind() == memory.UserKind && to.Kind() == memory.UserKind
 }

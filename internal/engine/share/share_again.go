@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// meanwhile queues the job that shows an owner who was opened what was shared with them
+// Meanwhile queues the job that shows an owner who was opened what was shared with them
 // while they were closed.
 func (e *Sharer) Meanwhile(ctx context.Context, owner memory.Owner) error {
 	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}

@@ -29,7 +29,7 @@ type buryingGate struct {
 	memory.Tombstones
 }
 
-// gated returns the store behind the gate.
+// Gated returns the store behind the gate.
 func (e *Sharer) Gated(store memory.Store) memory.Store {
 	g := gate{store, e}
 	if t, ok := store.(memory.Tombstones); ok {
@@ -183,11 +183,11 @@ func (g gate) Predecessors(ctx context.Context, owner memory.Owner, facts []stri
 	return memory.Predecessors(ctx, g.Store, owner, facts)
 }
 
-// spreadAgain is how long after a fact was shared its links are looked at once more, and
+// SpreadAgain is how long after a fact was shared its links are looked at once more, and
 // after one was erased the traces of those who were shown it.
 const SpreadAgain = time.Minute
 
-// spreadJob brings the links to facts up to date after a run.
+// SpreadJob brings the links to facts up to date after a run.
 func SpreadJob(home memory.Owner, run string, facts ...string) memory.Job {
 	return memory.Job{ID: "share-" + run, Owner: home, Kind: memory.JobShare, Turns: facts}
 }
@@ -208,7 +208,7 @@ func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []
 	return append(out, shared...), err
 }
 
-// sharedOf returns those of the facts that are shared, or were and are looked after.
+// SharedOf returns those of the facts that are shared, or were and are looked after.
 func (e *Sharer) SharedOf(ctx context.Context, owner memory.Owner, facts []string) ([]string, error) {
 	if len(facts) == 0 {
 		return nil, nil
@@ -264,7 +264,7 @@ func comesByLink(c memory.Change) bool {
 	return c.After.Link != nil && c.After.Link.Status.Live()
 }
 
-// asShared returns a fact as it is at home, and whether an owner is shown it.
+// AsShared returns a fact as it is at home, and whether an owner is shown it.
 func (e *Sharer) AsShared(ctx context.Context, to memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
 	home := f.Scope.Owner
 	with, _, err := e.EverShared(ctx, home, f.ID)

@@ -66,7 +66,7 @@ func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error
 	return errors.Join(errs...)
 }
 
-// everShared returns whom a fact is shared with, and whom it ever was.
+// EverShared returns whom a fact is shared with, and whom it ever was.
 func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (with, ever []memory.Owner, err error) {
 	entry, err := e.ReadEntry(ctx, home, SharedKeys+id)
 	if err != nil && !errors.Is(err, memory.NotFound) {
@@ -201,7 +201,7 @@ func (e *Sharer) erasedSince(ctx context.Context, owner memory.Owner, at time.Ti
 	return last.After.Status() == memory.Active || !last.At.Before(at), nil
 }
 
-// eraseLink removes the words of a copy of a home's fact, and reports whether there was
+// EraseLink removes the words of a copy of a home's fact, and reports whether there was
 // one that had any. Where another home's fact of that id came after it, which the journal
 // keeps with it, that one is given again by a job.
 func (e *Sharer) EraseLink(ctx context.Context, to, home memory.Owner, id string) (had bool, err error) {
@@ -232,7 +232,7 @@ func wordsOf(i memory.Image, home memory.Owner) bool {
 	return i.Link != nil && i.Link.Fact.Scope.Owner == home && i.Link.Fact.Content != ""
 }
 
-// copyOf is what others are shown of a fact: what it says and since when, nothing of
+// CopyOf is what others are shown of a fact: what it says and since when, nothing of
 // where it was said, of what belongs to the owner's own order, or of others. What it
 // says of the user it says of whose it is.
 func CopyOf(f memory.Fact) memory.Fact {
@@ -248,7 +248,7 @@ func CopyOf(f memory.Fact) memory.Fact {
 	return out
 }
 
-// tellsOfHome reports whether a memory is another user's fact about themselves: it says
+// TellsOfHome reports whether a memory is another user's fact about themselves: it says
 // nothing of whoever sees it, in whatever words.
 func TellsOfHome(m memory.Memory) bool {
 	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// eraseIDs erases what ids name, in the store and in the index.
+// EraseIDs erases what ids name, in the store and in the index.
 func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	receipt, err := e.eraser().Erase(ctx, owner, run, ids...)
 	if receipt.Changes > 0 || err != nil { // which may be half done

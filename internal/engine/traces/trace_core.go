@@ -9,7 +9,7 @@ import (
 // one of ranking.
 var inCore = memory.Why{{Name: "core", Value: 1}}
 
-// traceCore writes down the facts and entries of a core, without words where content is
+// TraceCore writes down the facts and entries of a core, without words where content is
 // false. cut is the stage that left them out.
 func (p *TracePacker) TraceCore(core recall.Core, owner memory.Owner, content bool, cut string) {
 	told := func(s string) string {

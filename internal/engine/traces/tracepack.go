@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tracePacker writes the memories of a trace as bytes, a tenth of what they take as
+// TracePacker writes the memories of a trace as bytes, a tenth of what they take as
 // values: every recall leaves a trace, and few are looked at. What it writes is read
 // by [unpackTrace] of the same process, and nowhere kept.
 //
@@ -65,7 +65,7 @@ func (p *TracePacker) name(s string) {
 	p.next = len(p.Names)
 }
 
-// packTrace returns the memories of a trace.
+// PackTrace returns the memories of a trace.
 func PackTrace(t memory.Trace) []byte {
 	var p TracePacker
 	for _, hits := range [][]memory.TraceHit{t.Hits, t.Cut} {
@@ -77,7 +77,7 @@ func PackTrace(t memory.Trace) []byte {
 	return p.B
 }
 
-// perUnit is how exactly a trace keeps numbers, and mostUnits where it stops.
+// PerUnit is how exactly a trace keeps numbers, and mostUnits where it stops.
 const PerUnit, MostUnits = 1e4, 1 << 53
 
 func (p *TracePacker) number(x float64) {
@@ -87,7 +87,7 @@ func (p *TracePacker) number(x float64) {
 	p.B = binary.AppendVarint(p.B, int64(max(-MostUnits, min(MostUnits, x))))
 }
 
-// unpackTrace puts the memories that were packed into a trace.
+// UnpackTrace puts the memories that were packed into a trace.
 func UnpackTrace(t memory.Trace, b []byte) memory.Trace {
 	u := traceUnpacker{b: b}
 	t.Hits = u.memories()

@@ -16,7 +16,7 @@ const (
 	tracesAtOnce  = 64          // in a write, so that others do not wait for long
 )
 
-// traceRing holds traces, by the order they came in, until they are written: off
+// TraceRing holds traces, by the order they came in, until they are written: off
 // the path of requests, a few every now and then. It is bounded. Under a flood the
 // oldest are lost unwritten, never a request delayed; what an answer names can be
 // found for as long as some hundred others take to come.
@@ -42,7 +42,7 @@ func (t *packedTrace) size() int {
 
 func NewTraceRing() *TraceRing { return &TraceRing{Packing: map[string]chan struct{}{}} }
 
-// later returns what adds a trace beside what goes on, to be called once: who looks
+// Later returns what adds a trace beside what goes on, to be called once: who looks
 // for the trace from now on waits until it did.
 func (r *TraceRing) Later(id string, add func()) func() {
 	done := make(chan struct{})
@@ -60,7 +60,7 @@ func (r *TraceRing) Later(id string, add func()) func() {
 	}
 }
 
-// add keeps a trace. memories is copied.
+// Add keeps a trace. memories is copied.
 func (r *TraceRing) Add(t memory.Trace, memories []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,7 @@ func (r *TraceRing) Find(owner memory.Owner, id string) (memory.Trace, bool) {
 	return memory.Trace{}, false
 }
 
-// oldest returns the oldest n, which stay, but for those that were emptied, and what to
+// Oldest returns the oldest n, which stay, but for those that were emptied, and what to
 // tell [traceRing.written].
 func (r *TraceRing) Oldest(n int) (traces []memory.Trace, upTo int) {
 	r.mu.Lock()
@@ -161,7 +161,7 @@ func (r *TraceRing) Oldest(n int) (traces []memory.Trace, upTo int) {
 	return traces, upTo
 }
 
-// written lets go of traces that are in the store now, and reports whether there were
+// Written lets go of traces that are in the store now, and reports whether there were
 // any.
 func (r *TraceRing) Written(upTo int) (were bool) {
 	r.mu.Lock()
@@ -172,12 +172,12 @@ func (r *TraceRing) Written(upTo int) (were bool) {
 	return were
 }
 
-// degrade adds to a trace what went wrong after it was made.
+// Degrade adds to a trace what went wrong after it was made.
 func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, what string) {
 	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), what) })
 }
 
-// amend changes a trace that was made.
+// Amend changes a trace that was made.
 func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, change func(*memory.Trace)) {
 	if id == "" {
 		return
@@ -228,7 +228,7 @@ func (e *Keeper) ofTheOpen(ctx context.Context, traces []memory.Trace) []memory.
 	return slices.DeleteFunc(traces, func(t memory.Trace) bool { return e.MayWrite(ctx, t.Owner) != nil })
 }
 
-// writeTraces writes some of the oldest traces and reports whether there were any.
+// WriteTraces writes some of the oldest traces and reports whether there were any.
 func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
 	e.tracing.Lock() // nothing is erased between reading them and writing them
 	defer e.tracing.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// eraseTraces removes all traces of an owner, those that wait as well, and returns how
+// EraseTraces removes all traces of an owner, those that wait as well, and returns how
 // many there were.
 func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
 	e.tracing.Lock()
@@ -46,7 +46,7 @@ func (e *Keeper) ErasedElsewhere(owner memory.Owner) {
 	})
 }
 
-// eraseReaders removes what those keep who were shown facts of a home by a pool or with
+// EraseReaders removes what those keep who were shown facts of a home by a pool or with
 // everybody: nothing says who they are but what they were given, and their traces. It
 // returns how many traces there were. What another server is about to write is looked for
 // once more by a job.
@@ -75,7 +75,7 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []st
 	return n, nil
 }
 
-// seenByMany reports whether one of those whom a fact is or was shared with is read by
+// SeenByMany reports whether one of those whom a fact is or was shared with is read by
 // others.
 func SeenByMany(ever []memory.Owner) bool {
 	return slices.ContainsFunc(ever, func(o memory.Owner) bool { return o.Kind() != memory.UserKind })

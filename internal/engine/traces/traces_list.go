@@ -32,7 +32,7 @@ func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQ
 	return out, nil
 }
 
-// packed waits for what is about to be added.
+// Packed waits for what is about to be added.
 func (r *TraceRing) Packed(ctx context.Context) {
 	r.mu.Lock()
 	var packing []chan struct{}

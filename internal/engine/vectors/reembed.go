@@ -39,7 +39,7 @@ type vectoring struct {
 // everything.
 const mostKnown = 10_000
 
-// queue reports whether a job is to be queued: none was that has not begun.
+// Queue reports whether a job is to be queued: none was that has not begun.
 func (v *vectoring) Queue(owner memory.Owner) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -60,7 +60,7 @@ func (v *vectoring) waits(owner memory.Owner) bool {
 	return v.queued[owner]
 }
 
-// begin says that a job has begun, and returns from where on it has to look.
+// Begin says that a job has begun, and returns from where on it has to look.
 func (v *vectoring) Begin(owner memory.Owner) (after int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -100,7 +100,7 @@ func (v *vectoring) underWay(owner memory.Owner) (Vectors, bool) {
 	return is, ok
 }
 
-// embedJob is the job that gives vectors to what a run or batch writes.
+// EmbedJob is the job that gives vectors to what a run or batch writes.
 func EmbedJob(owner memory.Owner, of string) memory.Job {
 	return memory.Job{ID: "embed-" + of, Owner: owner, Kind: memory.JobEmbed}
 }
@@ -184,10 +184,10 @@ func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key 
 	return is, e.queueVectors(ctx, owner, core.IdFor(owner, key))
 }
 
-// embedAtOnce is how many memories get vectors in one transaction: what a kill costs.
+// EmbedAtOnce is how many memories get vectors in one transaction: what a kill costs.
 const EmbedAtOnce = 128
 
-// embedderRests is how long a job waits for an embedder that cannot be had.
+// EmbedderRests is how long a job waits for an embedder that cannot be had.
 const EmbedderRests = time.Minute
 
 // GiveVectors is the handler of embed jobs: what has no vector of the embedder gets
@@ -350,7 +350,7 @@ func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, vectors [
 	return nil
 }
 
-// missingVector returns the id of the first turn of a batch that is to have a vector and is
+// MissingVector returns the id of the first turn of a batch that is to have a vector and is
 // written without one, "" if there is none.
 func (e *Filler) MissingVector(b memory.Batch) string {
 	if core.OfWords(e.Embedder) {
@@ -365,7 +365,7 @@ func (e *Filler) MissingVector(b memory.Batch) string {
 	return ""
 }
 
-// addsContent reports whether changes write something that is to have a vector.
+// AddsContent reports whether changes write something that is to have a vector.
 func AddsContent(changes []memory.Change) bool {
 	return slices.ContainsFunc(changes, func(c memory.Change) bool {
 		return c.After.Status() == memory.Active && (c.After.Fact != nil || c.After.Link != nil || c.After.Summary != nil || c.After.Turn != nil)
