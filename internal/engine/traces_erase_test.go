@@ -201,7 +201,7 @@ func TestWhatIsAddedToATraceDoesNotBringItBack(t *testing.T) {
 	}
 }
 
-// TestATraceThatIsPackedWhenTheServerStopsIsWritten packs while [Engine.Run] ends.
+// TestATraceThatIsPackedWhenTheServerStopsIsWritten packs while [traces.Keeper.Run] ends.
 func TestATraceThatIsPackedWhenTheServerStopsIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, stores["inmem"])

@@ -1,3 +1,4 @@
+// Package chats keeps conversations whose history Loci knows itself, and says messages in them.
 package chats
 
 import (
@@ -9,6 +10,8 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
@@ -223,4 +226,14 @@ func dedupeTargets(changes []memory.Change) []memory.Change {
 		seen[target] = true
 		return again
 	})
+}
+
+// Chats keeps conversations of its own and says messages in them.
+type Chats struct {
+	*core.Core
+	Traces   *traces.Keeper
+	Exchange *exchange.Exchanges
+	Curate   *curate.Curator
+
+	Talks talks
 }

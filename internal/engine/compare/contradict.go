@@ -83,7 +83,7 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 	return out, nil
 }
 
-// mayContradict reports whether [Engine.conflicts] compares a fact with any.
+// mayContradict reports whether [Comparer.Conflicts] compares a fact with any.
 func mayContradict(f memory.Fact) bool {
 	return f.Subject != "" || f.Attribute != "" || learn.Denied(f.Content)
 }

@@ -24,7 +24,7 @@ const (
 // hand: a person's word counts as much as being told again (learn's reinforcement),
 // being used far less, and a fact that is called wrong twice falls behind others. It is
 // not forgotten by that. A pending fact that a person approves has no doubt left: see
-// [Engine.Judge].
+// [Curator.Judge].
 const (
 	usefulGains = 0.25 // share of the doubt that is left
 	wrongLeaves = 0.5  // share of the confidence

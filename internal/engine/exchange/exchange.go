@@ -51,7 +51,7 @@ type Exchange struct {
 	e  *Exchanges
 	In Incoming
 
-	marks      map[int]string // of the messages that are stored cut, by index: see [Engine.cutMessages]
+	marks      map[int]string // of the messages that are stored cut, by index: see [core.Core.CutMessages]
 	answerMark string         // of an answer that is stored cut
 
 	beside       func()          // begins to place the request once a search for it goes on; nil: that was begun

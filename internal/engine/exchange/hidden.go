@@ -92,7 +92,7 @@ func (x *Exchange) asksInConfidence() bool {
 
 // Confidential reports whether a user's words are not to be remembered. Where they wish
 // something to be forgotten that may be known already they are read first, and leave
-// recall then: see [Engine.grant].
+// recall then: see [lessons.Learner.grant].
 func Confidential(words string) bool {
 	if !learn.Unsaid(words) {
 		return false

@@ -1,3 +1,5 @@
+// Package files takes edits of a vault's files back into memory, and serves the files that
+// models keep by Anthropic's memory tool.
 package files
 
 import (
@@ -5,9 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/compare"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -64,7 +68,7 @@ var errSaid = memory.Errorf(memory.Invalid, "what was said is not edited: delete
 // file and the memory it is of differ in is taken over but for what Loci keeps count
 // of: a fact's source, provenance and times of writing. New words come from a person,
 // are embedded anew, and end what they contradict. A deleted file is forgotten with the
-// turns that say the same, as [Engine.Forget] does; one that is back is restored.
+// turns that say the same, as [curate.Curator.Forget] does; one that is back is restored.
 //
 // [memory.Invalid]: nothing can be made of it; [memory.Conflict]: Loci changed the
 // same words meanwhile; [memory.Duplicate]: another live fact says it.
@@ -100,7 +104,7 @@ func (f FileEdit) why(action memory.Action) string {
 		return "written in a file"
 	case memory.ActionUpdate:
 		return inFile
-	case memory.ActionApprove, memory.ActionReject: // as in [Engine.Judge]
+	case memory.ActionApprove, memory.ActionReject: // as in [curate.Curator.Judge]
 		return string(action) + " by a person"
 	}
 	switch {
@@ -275,7 +279,7 @@ func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 }
 
 // tryFile makes a fact and its relations what its file says, in one run. What it says now
-// supersedes what it contradicts, as [Engine.change] has it; words of a fact that ends by the
+// supersedes what it contradicts, as [curate.Curator.change] has it; words of a fact that ends by the
 // same edit end nothing.
 func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	run := edit.run()
@@ -399,4 +403,13 @@ func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) 
 		needed, next.Tokens, next.UpdatedAt = true, says.Tokens, memory.Time(says.UpdatedAt)
 	}
 	return e.applyFile(ctx, edit, action, memory.Image{Profile: &next}, needed)
+}
+
+// Files takes edits of a vault's files back into memory and serves the files of models.
+type Files struct {
+	*core.Core
+	Chats    *chats.Chats
+	Curate   *curate.Curator
+	Compare  *compare.Comparer
+	Retrieve *retrieve.Retriever
 }

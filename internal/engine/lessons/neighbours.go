@@ -15,7 +15,7 @@ import (
 // those about the same thing, those of the same words that were refused before, and
 // those that its turn taught and that are out of recall. What is about to be forgotten
 // counts as forgotten. Of what was written after the owner's version some may be left
-// out: whoever decides by it makes sure that nothing was ([Engine.unmoved]).
+// out: whoever decides by it makes sure that nothing was ([Learner.unmoved]).
 func (e *Learner) near(ctx context.Context, scope memory.Scope, version int64, cands []learn.Candidate, gone map[string]bool) ([][]learn.Neighbour, error) {
 	if len(cands) == 0 {
 		return nil, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Reads of another time, one thing or kind of thing after the other; [Engine.Export] and
-// [Engine.List] read all of it. Profile entries and contexts have no times at which they
+// Reads of another time, one thing or kind of thing after the other; [transfer.Transfer.Export] and
+// [core.Core.List] read all of it. Profile entries and contexts have no times at which they
 // are true: only when they were recorded tells.
 
 // GetAt returns one memory as it was, or [memory.NotFound] if it was not there or, a
@@ -65,7 +65,7 @@ func (e *Retriever) then(ctx context.Context, owner memory.Owner, m memory.Memor
 	}
 }
 
-// EntriesAt returns the profile as [Engine.Entries] would have.
+// EntriesAt returns the profile as [query.Querier.Entries] would have.
 func (e *Retriever) EntriesAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, at)
 	return core.Told(all), err

@@ -3,11 +3,15 @@ package retrieve
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -243,4 +247,186 @@ func (r *Recalling) summary(ctx context.Context) *memory.Summary {
 		return nil
 	}
 	return &all[0]
+}
+
+// Part runs one part of recall; a panic in it is an error.
+func (r *Recalling) Part(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.E.Log.Error("panic in recall", "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return do()
+}
+
+// within gives a part of recall its share of the time that is left, if there is an
+// end to it.
+func within(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(end))))
+}
+
+// failed reports whether an error means that search failed, rather than that
+// nobody waits for the answer or that the question cannot be.
+func failed(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && !errors.Is(err, memory.Invalid)
+}
+
+const (
+	// fewInConversation is how many memories of its own make a conversation stand
+	// alone. mostNear is how many of its newest are searched, and how many of the user's
+	// newest join where there are fewer (design 2).
+	FewInConversation = 50
+	MostNear          = 200
+)
+
+// searchConversation searches the newest of what the asking conversation said and taught,
+// with the user's newest memories while that is little. The global pool, where it joins
+// in, is searched as ever.
+func (r *Recalling) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	var found []memory.Candidate
+	pool := s
+	pool.Scopes = nil
+	for _, scope := range s.Scopes {
+		if scope.Owner != r.Q.Scope.Owner {
+			pool.Scopes = append(pool.Scopes, scope)
+			continue
+		}
+		own := s
+		own.Scopes = []memory.Scope{scope}
+		cands, err := r.searchNear(ctx, own)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, cands...)
+	}
+	if len(pool.Scopes) == 0 {
+		return found, nil
+	}
+	more, err := r.E.Searcher.Search(ctx, pool)
+	return append(found, more...), err
+}
+
+// searchNear searches the newest of the conversation, and of everything while those are few.
+func (r *Recalling) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	s.Only = map[string]bool{}
+	own, err := r.newest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Q.In}, s.Only)
+	if err == nil && own < FewInConversation {
+		_, err = r.newest(ctx, memory.Query{Kinds: s.Kinds}, s.Only)
+	}
+	if err != nil || len(s.Only) == 0 {
+		return nil, err
+	}
+	return r.E.Searcher.Search(ctx, s)
+}
+
+// newest adds the ids of the newest memories that a query selects, of any kind where it names
+// none, and returns how many they are.
+func (r *Recalling) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
+	q.Limit = MostNear
+	if len(q.Kinds) == 0 {
+		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+	}
+	page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
+	if err != nil {
+		return 0, fmt.Errorf("list what is near: %w", err)
+	}
+	for _, m := range page.Memories {
+		if m.Visible(r.Now) {
+			n, ids[m.ID()] = n+1, true
+		}
+	}
+	return n, nil
+}
+
+const (
+	// userConversation is the conversation whose facts are the user's own: each other
+	// one is shown what was said and learned there, too.
+	userConversation = "global"
+
+	// unnamedConversation is where a chat belongs that names none, while conversations
+	// are apart.
+	UnnamedConversation = "default"
+)
+
+// Apart reports whether conversations keep what they teach to themselves.
+func (e *Retriever) Apart() bool { return e.Opts.Learn.Scope == core.OfConversation }
+
+// LearnsFor returns what facts learned in a conversation belong to, as the conversation
+// of their scope: "" for the user.
+func (e *Retriever) LearnsFor(conversation string) string {
+	if !e.Apart() || conversation == userConversation {
+		return ""
+	}
+	return conversation
+}
+
+// Compares returns the scope to search for what is compared with a statement of scope:
+// while conversations are apart, that of the user does not reach into them.
+func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
+	if e.Apart() && scope.Conversation == "" {
+		scope.Conversation = userConversation
+	}
+	return scope
+}
+
+// Comparable reports whether a statement of scope is compared with a memory, which scope
+// sees: while conversations are apart, none changes what others are shown; and what
+// another user shares says nothing of this one while it waits, was hidden, or is about
+// themselves.
+func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
+	if m.Link != nil && m.Link.Status != memory.Active {
+		return false
+	}
+	return !share.TellsOfHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
+}
+
+// searchApart searches what the question's conversation said and taught, and as much of what
+// is the user's own and what their own conversation said.
+func (r *Recalling) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	own, facts, turns := s, s, s
+	own.Conversation = r.Q.Scope.Conversation
+	facts.Kinds = among(s.Kinds, memory.KindFact, memory.KindSummary)
+	facts.Scopes = slices.Clone(s.Scopes)
+	for i := range facts.Scopes {
+		facts.Scopes[i].Conversation = userConversation
+	}
+	turns.Kinds, turns.Conversation = among(s.Kinds, memory.KindTurn), userConversation
+	var found, users []memory.Candidate
+	for _, one := range []struct {
+		memory.Search
+		into *[]memory.Candidate
+	}{{own, &found}, {facts, &users}, {turns, &users}} {
+		if len(s.Kinds) > 0 && len(one.Kinds) == 0 {
+			continue
+		}
+		more, err := r.E.Searcher.Search(ctx, one.Search)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range more {
+			if !slices.ContainsFunc(found, func(k memory.Candidate) bool { return k.ID == c.ID }) {
+				*one.into = append(*one.into, c)
+			}
+		}
+	}
+	slices.SortStableFunc(users, func(a, b memory.Candidate) int { return cmp.Compare(nearness(b, s), nearness(a, s)) })
+	return append(found, users[:min(s.Limit, len(users))]...), nil
+}
+
+// nearness is what a search found a candidate for.
+func nearness(c memory.Candidate, s memory.Search) float64 {
+	if s.ByVector {
+		return float64(c.Found.Vector)
+	}
+	return c.Score
+}
+
+// among returns those of these kinds that are wanted; all are wanted where none is named.
+func among(wanted []memory.Kind, kinds ...memory.Kind) []memory.Kind {
+	return slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(wanted) > 0 && !slices.Contains(wanted, k) })
 }

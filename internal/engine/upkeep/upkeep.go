@@ -1,3 +1,4 @@
+// Package upkeep removes what expired, what faded, and what is too much.
 package upkeep
 
 import (
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/memory"
 )
@@ -209,4 +212,11 @@ func (c *crowd) thin(gone map[string]bool) {
 			left--
 		}
 	}
+}
+
+// Keeper removes what expired, faded or is too much.
+type Keeper struct {
+	*core.Core
+	Curate  *curate.Curator
+	Lessons *lessons.Learner
 }
