@@ -43,7 +43,7 @@ type Loci struct {
 	config   Config
 	engine   *engine.Engine
 	index    *index.Index
-	huge     *retrieve.Huge // nil: the index alone searches
+	huge     *retrieve.DatabaseSearch // nil: the index alone searches
 	runner   *jobs.Runner
 	vault    *vault
 	database *sqlstore.Store // nil: memory is in none

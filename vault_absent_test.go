@@ -282,7 +282,7 @@ func TestComingBackCanBeUndone(t *testing.T) {
 	if err != nil || len(page.Changes) != 1 {
 		t.Fatal(err)
 	}
-	if _, err := l.engine.Curate.Undo(ctx, owner, curate.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
+	if _, err := l.engine.Curate.Undo(ctx, owner, curate.UndoRequest{Run: page.Changes[0].Run}, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	if at, _ := l.settledFile(t, "User likes marzipan"); l.fact(t, id).Status != memory.Retired || !strings.Contains(at, "deleted") {

@@ -200,7 +200,7 @@ func TestForgottenByItsStatusComesBack(t *testing.T) {
 	if err != nil || len(page.Changes) != 2 || page.Changes[0].Action != memory.ActionRetire || page.Changes[0].Author != byFile {
 		t.Fatalf("forgotten and reworded in one: %+v, %v", page.Changes, err)
 	}
-	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
+	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.UndoRequest{Run: page.Changes[0].Run}, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.fact(t, home.ID); got.Content != home.Content {
@@ -311,7 +311,7 @@ func TestConfirmedDeletionsAreOneUndo(t *testing.T) {
 	if err != nil || page.Changes[0].Author != byFile {
 		t.Fatalf("the last change is %+v, %v", page.Changes, err)
 	}
-	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
+	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.UndoRequest{Run: page.Changes[0].Run}, byProgram); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range facts {

@@ -93,7 +93,7 @@ func TestASaveIsOneRun(t *testing.T) {
 			if forgets := c.action == memory.ActionRetire; forgets != (turns > 0) {
 				t.Errorf("%d turns left recall with it", turns)
 			}
-			if _, err := l.engine.Curate.Undo(ctx, owner, curate.Undoing{Run: last.Run}, byProgram); err != nil {
+			if _, err := l.engine.Curate.Undo(ctx, owner, curate.UndoRequest{Run: last.Run}, byProgram); err != nil {
 				t.Fatal(err)
 			}
 			is := l.everything(t)

@@ -551,7 +551,7 @@ func TestUndoOfWhatFilesMadeReachesTheFiles(t *testing.T) {
 		if err != nil || len(page.Changes) != 1 || page.Changes[0].Author.Name != "file" {
 			t.Fatalf("the last change is not of a file: %+v, %v", page.Changes, err)
 		}
-		if _, err := l.engine.Curate.Undo(ctx, owner, curate.Undoing{Run: page.Changes[0].Run}, byProgram); err != nil {
+		if _, err := l.engine.Curate.Undo(ctx, owner, curate.UndoRequest{Run: page.Changes[0].Run}, byProgram); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -136,7 +136,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
 	if indexed.Far = config.Store.postgres(); !indexed.Far {
-		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.Loaded(ctx, owner, ids) }
+		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
 	}
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
@@ -145,7 +145,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config, learner))
-	l.engine.Vectors.Knows(earlier)
+	l.engine.Vectors.SetEmbedderHistory(earlier)
 	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, models.Close}
 	if config.Learn.Model != "" {
 		client, err := llm.New(learnerOptions(config))
@@ -163,7 +163,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	}
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
 		memory.JobLearn: l.engine.Lessons.Learn, memory.JobRelearn: l.engine.Lessons.LearnAgain, memory.JobUpkeep: l.engine.Upkeep.Tidy, memory.JobSummarize: l.engine.Lessons.Summarize,
-		memory.JobEmbed: l.engine.Vectors.GiveVectors, memory.JobShare: l.engine.Share.Spread, memory.JobErase: l.engine.Erase.EraseLeft,
+		memory.JobEmbed: l.engine.Vectors.EmbedMissing, memory.JobShare: l.engine.Share.PropagateShares, memory.JobErase: l.engine.Erase.ResumeErasure,
 	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
 		s.OnErase(l.engine.Traces.ErasedElsewhere)
@@ -368,7 +368,7 @@ func engineOptions(c Config, learner learnerChoice) core.Options {
 // learning is when, from what and how facts are learned.
 func learning(c Config) core.Learning {
 	l := core.Learning{
-		Scope: core.Belonging(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
+		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
 		Spending: core.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
@@ -380,7 +380,7 @@ func learning(c Config) core.Learning {
 		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
-		l.Summary = core.Summarizing{Every: c.Summary.Every, Keep: c.Summary.Keep}
+		l.Summary = core.Summaries{Every: c.Summary.Every, Keep: c.Summary.Keep}
 	}
 	return l
 }

@@ -17,7 +17,7 @@ func TestInAChatTheBuiltInModelKnowsWhatWasSaidInIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, content := range []string{"I live in Turin.", "Where do I live?"} {
-			if _, err := r.Chats.Say(t.Context(), chats.Talking{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, chats.Listener{
+			if _, err := r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, chats.Listener{
 				Recalled: func(retrieve.Prepared) { said = "" }, Heard: func(piece string) { said += piece },
 			}); err != nil {
 				t.Fatal(err)

@@ -112,7 +112,7 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 		m := replies("Take the rice.", "You are welcome.")
 		var heard strings.Builder
 		var told retrieve.Prepared
-		got, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "/menu What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "/menu What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
 			Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(piece string) { heard.WriteString(piece) },
 		})
 		if err != nil || heard.String() != "Take the rice." || len(told.Hits) == 0 || got.Question == nil || got.Answer == nil || got.Answer.Content != "Take the rice." {
@@ -134,7 +134,7 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 		if trace.Question != "What may I eat, with what I am allergic to?" || trace.Conversation != chat || !strings.Contains(trace.Block, "Satay") || !strings.Contains(trace.Block, "allergic") {
 			t.Errorf("memory was asked %q in %q and gave %q", trace.Question, trace.Conversation, trace.Block)
 		}
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "Thanks, my sister is called Eva.", Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Thanks, my sister is called Eva.", Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		if asked := m.last(t); len(asked) != 4 || asked[1].Content != "/menu What may I eat, with what I am allergic to?" || asked[2].Content != "Take the rice." {
@@ -155,7 +155,7 @@ func TestARegeneratedReplyTakesThePlaceOfTheLast(t *testing.T) {
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := replies("Hello.", "Hi there.", "Good day.", "Welcome to Lisbon.", "Ah, Lisbon!")
 		again := func() error {
-			_, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf)
+			_, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf)
 			return err
 		}
 		if err := again(); !errors.Is(err, memory.Conflict) {
@@ -163,7 +163,7 @@ func TestARegeneratedReplyTakesThePlaceOfTheLast(t *testing.T) {
 		}
 		say := func(words string) {
 			t.Helper()
-			if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: words, Model: "m"}, m.talk, deaf); err != nil {
+			if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: "m"}, m.talk, deaf); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -191,8 +191,8 @@ func TestAModelThatFailsLeavesTheQuestion(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
-		say := func(m *model, words string) (chats.Talked, error) {
-			return s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: words, Model: "m"}, m.talk, deaf)
+		say := func(m *model, words string) (chats.Said, error) {
+			return s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: "m"}, m.talk, deaf)
 		}
 		got, err := say(replies("!unavailable"), "Where is the ferry?")
 		if !errors.Is(err, memory.Unavailable) || got.Question == nil || got.Answer != nil {
@@ -230,22 +230,22 @@ func TestAChatHasOneReplyAtATime(t *testing.T) {
 		second := replies("Two.")
 		var both sync.WaitGroup
 		both.Go(func() {
-			if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "First?", Model: "m"}, first.talk, deaf); err != nil {
+			if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "First?", Model: "m"}, first.talk, deaf); err != nil {
 				t.Error(err)
 			}
 		})
 		<-begun
 		both.Go(func() {
-			if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "Second?", Model: "m"}, second.talk, deaf); err != nil {
+			if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Second?", Model: "m"}, second.talk, deaf); err != nil {
 				t.Error(err)
 			}
 		})
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: other, Content: "Elsewhere?", Model: "m"}, replies("Yes.").talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: other, Content: "Elsewhere?", Model: "m"}, replies("Yes.").talk, deaf); err != nil {
 			t.Errorf("another chat: %v", err) // does not wait
 		}
 		impatient, leave := context.WithCancel(ctx)
 		leave()
-		if _, err := s.Chats.Say(impatient, chats.Talking{Owner: ana, Chat: chat, Content: "Third?", Model: "m"}, second.talk, deaf); !errors.Is(err, context.Canceled) {
+		if _, err := s.Chats.Say(impatient, chats.SayRequest{Owner: ana, Chat: chat, Content: "Third?", Model: "m"}, second.talk, deaf); !errors.Is(err, context.Canceled) {
 			t.Errorf("who does not wait: %v", err)
 		}
 		close(go_)
@@ -266,7 +266,7 @@ func TestWhoHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		ctx, hangUp := context.WithCancel(context.Background())
 		m := replies("Once upon a time")
-		got, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "Tell me a story.", Model: "m"}, m.talk, chats.Listener{
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Tell me a story.", Model: "m"}, m.talk, chats.Listener{
 			Recalled: func(retrieve.Prepared) {}, Heard: func(piece string) {
 				if piece == "a " {
 					hangUp()
@@ -294,7 +294,7 @@ func TestADeletedChatIsNotAnsweredAnyMore(t *testing.T) {
 		}
 		ended := make(chan error, 2)
 		go func() {
-			_, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "Where is the spare key?", Model: "m"}, talk, deaf)
+			_, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Where is the spare key?", Model: "m"}, talk, deaf)
 			ended <- err
 		}()
 		<-begun
@@ -305,7 +305,7 @@ func TestADeletedChatIsNotAnsweredAnyMore(t *testing.T) {
 		if n := must[memory.Counts](t)(s.Stats(ctx, ana)).Turns; n != 0 {
 			t.Errorf("%d turns are in recall", n)
 		}
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "Hello?", Model: "m"}, talk, deaf); !errors.Is(err, memory.NotFound) {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Hello?", Model: "m"}, talk, deaf); !errors.Is(err, memory.NotFound) {
 			t.Errorf("a message into a deleted chat: %v", err)
 		}
 	})
@@ -326,7 +326,7 @@ func TestAnAnswerToWhatWasErasedIsNotKept(t *testing.T) {
 			}
 			return "Marzipan is in the drawer.", nil
 		}}
-		got, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "My marzipan is in the drawer.", Model: "m"}, m.talk, deaf)
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "My marzipan is in the drawer.", Model: "m"}, m.talk, deaf)
 		if err != nil || got.Answer != nil || got.Question != nil {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -348,16 +348,16 @@ func TestWhatIsSecretDoesNotReachTheDiskByAChat(t *testing.T) {
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := replies("I cannot use it.", "Still not.")
 		const secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "My key is " + secret, Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "My key is " + secret, Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		if got := transcript(t, s.Engine, ana, chat); strings.Contains(got, secret) {
 			t.Errorf("it is kept: %s", got)
 		}
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); !errors.Is(err, memory.Conflict) {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); !errors.Is(err, memory.Conflict) {
 			t.Errorf("regenerate of what was not kept as it was said: %v, want a conflict", err)
 		}
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "And now?", Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "And now?", Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		if got := transcript(t, s.Engine, ana, chat); strings.Count(got, "\n") != 4 || !strings.HasSuffix(got, "user: And now?\nassistant: Still not.\n") {
@@ -373,7 +373,7 @@ func TestTheBuiltInModelAnswersAChat(t *testing.T) {
 	say := func(words string) string {
 		t.Helper()
 		var heard strings.Builder
-		got, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: words, Model: responder.Name}, nil, chats.Listener{
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: responder.Name}, nil, chats.Listener{
 			Recalled: func(retrieve.Prepared) {}, Heard: func(piece string) { heard.WriteString(piece) },
 		})
 		if err != nil || got.Model != responder.Name {
@@ -410,7 +410,7 @@ func TestALongChatGoesAlongByItsEnd(t *testing.T) {
 	chat := newChat(t, s.Engine, chats.ChatEdit{})
 	m := &model{answer: func(n int) (string, error) { return fmt.Sprintf("Answer %d.", n), nil }}
 	for i := range chats.SentTurns/2 + 5 {
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: fmt.Sprintf("Question %d?", i), Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: fmt.Sprintf("Question %d?", i), Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -421,16 +421,16 @@ func TestALongChatGoesAlongByItsEnd(t *testing.T) {
 	if c := must[memory.Conversation](t)(s.Chats.Chat(ctx, ana, chat)); c.MessageCount != chats.SentTurns+10 {
 		t.Errorf("%d messages are kept, want %d", c.MessageCount, chats.SentTurns+10)
 	}
-	if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); err != nil {
+	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); err != nil {
 		t.Fatal(err)
 	}
 	if c := must[memory.Conversation](t)(s.Chats.Chat(ctx, ana, chat)); c.MessageCount != chats.SentTurns+10 {
 		t.Errorf("%d messages are kept after a regenerate, want %d", c.MessageCount, chats.SentTurns+10)
 	}
-	if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: strings.Repeat("x", s.Opts.MaxText+1), Model: "m"}, m.talk, deaf); !errors.Is(err, memory.TooLarge) {
+	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: strings.Repeat("x", s.Opts.MaxText+1), Model: "m"}, m.talk, deaf); !errors.Is(err, memory.TooLarge) {
 		t.Errorf("a message past limits.text: %v", err)
 	}
-	if _, err := s.Chats.Say(ctx, chats.Talking{Owner: memtest.Ben, Chat: chat, Content: "Hello?", Model: "m"}, m.talk, deaf); !errors.Is(err, memory.NotFound) {
+	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: memtest.Ben, Chat: chat, Content: "Hello?", Model: "m"}, m.talk, deaf); !errors.Is(err, memory.NotFound) {
 		t.Errorf("another's chat: %v", err)
 	}
 }
@@ -441,12 +441,12 @@ func TestEventsTellWhatHappenedInAChat(t *testing.T) {
 		ctx, ana := context.Background(), memtest.Ana
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := replies("Nice.", "Lovely.")
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "I live in Lisbon.", Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "I live in Lisbon.", Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		wantLearned(t, s, "User lives in Lisbon")
 		s.clock.Advance(time.Hour)
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		must[memory.Conversation](t)(s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Title: ptr("Lisbon")}, her))
@@ -490,7 +490,7 @@ func TestASessionOfQueriesHasEvents(t *testing.T) {
 	s := newScene(t, stores["inmem"])
 	ctx, ana := context.Background(), memtest.Ana
 	for _, words := range []string{"I keep bees.", "What do I keep?"} {
-		if _, err := s.Query.Query(ctx, query.Querying{Owner: ana, Session: "hive", Text: words, UseMemory: true}, nil); err != nil {
+		if _, err := s.Query.Query(ctx, query.Request{Owner: ana, Session: "hive", Text: words, UseMemory: true}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -41,7 +41,7 @@ func TestTwoServersLeaveNothingInADeletedChat(t *testing.T) {
 				t.Fatalf("deleted with %v; the other was let in: %v", err, *let)
 			}
 			r.onePath(t, "c")
-			if _, err := r.Curate.Undo(t.Context(), ana, curate.Undoing{Run: receipt.Run}, her); err != nil {
+			if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: receipt.Run}, her); err != nil {
 				t.Fatal(err)
 			}
 			path := r.path(t, "c")
@@ -68,7 +68,7 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 		},
 		"in a chat that Loci keeps": func(t *testing.T, r *rig, chat string) {
 			m := replies(answer)
-			if _, err := r.Chats.Say(t.Context(), chats.Talking{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf); err != nil {
+			if _, err := r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -129,7 +129,7 @@ func TestDeletedChatsLeaveRecallAndComeBack(t *testing.T) {
 		if _, err := s.Chats.Chat(ctx, owner, "trip"); !errors.Is(err, memory.NotFound) {
 			t.Errorf("the deleted chat: %v", err)
 		}
-		must[curate.Undone](t)(s.Curate.Undo(ctx, owner, curate.Undoing{Run: gone.Run}, her))
+		must[curate.Undone](t)(s.Curate.Undo(ctx, owner, curate.UndoRequest{Run: gone.Run}, her))
 		if chat := must[memory.Conversation](t)(s.Chats.Chat(ctx, owner, "trip")); chat.MessageCount != 4 {
 			t.Errorf("it is back with %d messages, want 4", chat.MessageCount)
 		}
@@ -161,7 +161,7 @@ func TestChatsAreEditedAndUndone(t *testing.T) {
 			t.Errorf("edited: %+v", edited)
 		}
 		last := must[memory.ChangePage](t)(s.Store.Changes(ctx, owner, memory.ChangeQuery{Limit: 1})).Changes[0]
-		must[curate.Undone](t)(s.Curate.Undo(ctx, owner, curate.Undoing{Run: last.Run}, her))
+		must[curate.Undone](t)(s.Curate.Undo(ctx, owner, curate.UndoRequest{Run: last.Run}, her))
 		if back := must[memory.Conversation](t)(s.Chats.Chat(ctx, owner, chat.ID)); back.Title != "A title" || back.Rules != "" {
 			t.Errorf("undone: %+v", back)
 		}

@@ -122,7 +122,7 @@ func TestWhatSaysNothingAgainstEachOtherGoesSideBySide(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range []memory.Fact{home, tower} {
-			place, err := r.Compare.Deciders.Enter(ctx, ana, core.NewID(), f)
+			place, err := r.Compare.Admission.Enter(ctx, ana, core.NewID(), f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,18 +138,18 @@ func TestWhatSaysNothingAgainstEachOtherGoesSideBySide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.waits(t, words, func(ctx context.Context) (*compare.Decision, error) {
-				return r.Compare.Deciders.Enter(ctx, ana, core.NewID(), f)
+			r.waits(t, words, func(ctx context.Context) (*compare.Admitted, error) {
+				return r.Compare.Admission.Enter(ctx, ana, core.NewID(), f)
 			})
 		}
-		r.waits(t, "alone", func(ctx context.Context) (*compare.Decision, error) {
-			return r.Compare.Deciders.EnterAlone(ctx, ana, core.NewID())
+		r.waits(t, "alone", func(ctx context.Context) (*compare.Admitted, error) {
+			return r.Compare.Admission.EnterAlone(ctx, ana, core.NewID())
 		})
 	})
 }
 
 // waits fails the test if a place is had at once.
-func (r *rig) waits(t *testing.T, what string, enter func(context.Context) (*compare.Decision, error)) {
+func (r *rig) waits(t *testing.T, what string, enter func(context.Context) (*compare.Admitted, error)) {
 	t.Helper()
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -197,15 +197,15 @@ func TestWhatIsWrittenBesideIsNotPlannedAgain(t *testing.T) {
 func TestWhoIsAloneLetsOthersInOnceItShares(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := t.Context()
-		enter := func(ctx context.Context) (*compare.Decision, error) {
-			return r.Compare.Deciders.Enter(ctx, ana, "beside", memory.Fact{Content: "The harbour has two cranes"})
+		enter := func(ctx context.Context) (*compare.Admitted, error) {
+			return r.Compare.Admission.Enter(ctx, ana, "beside", memory.Fact{Content: "The harbour has two cranes"})
 		}
-		alone, err := r.Compare.Deciders.EnterAlone(ctx, ana, "alone")
+		alone, err := r.Compare.Admission.EnterAlone(ctx, ana, "alone")
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.waits(t, "beside one that is alone", enter)
-		in := make(chan *compare.Decision)
+		in := make(chan *compare.Admitted)
 		go func() {
 			place, err := enter(ctx)
 			if err != nil {
@@ -218,19 +218,19 @@ func TestWhoIsAloneLetsOthersInOnceItShares(t *testing.T) {
 		if !place.WasBeside("alone") || !alone.WasBeside("beside") {
 			t.Error("they do not know that they are side by side")
 		}
-		r.waits(t, "alone, beside one that shares", func(ctx context.Context) (*compare.Decision, error) {
-			return r.Compare.Deciders.EnterAlone(ctx, ana, "later")
+		r.waits(t, "alone, beside one that shares", func(ctx context.Context) (*compare.Admitted, error) {
+			return r.Compare.Admission.EnterAlone(ctx, ana, "later")
 		})
 		alone.Leave()
 		alone.Leave() // as often as one likes
 		place.Leave()
-		last, err := r.Compare.Deciders.EnterAlone(ctx, ana, "last")
+		last, err := r.Compare.Admission.EnterAlone(ctx, ana, "last")
 		if err != nil || last.WasBeside("beside") {
 			t.Errorf("after all have left: %v", err)
 		}
 		last.Leave()
-		if len(r.Compare.Deciders.Of) > 0 {
-			t.Errorf("%d owners have somebody left", len(r.Compare.Deciders.Of))
+		if len(r.Compare.Admission.Of) > 0 {
+			t.Errorf("%d owners have somebody left", len(r.Compare.Admission.Of))
 		}
 	})
 }

@@ -105,17 +105,20 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 			}
 			other := "User lives in Lima"
 			for what, try := range map[string]func() error{
-				"undo the erasure": func() error { _, err := s.Curate.Undo(ctx, ana, curate.Undoing{Run: erased.Run}, author); return err },
+				"undo the erasure": func() error {
+					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: erased.Run}, author)
+					return err
+				},
 				"undo what wrote it": func() error {
-					_, err := s.Curate.Undo(ctx, ana, curate.Undoing{Run: written.Changes[0].Run}, author)
+					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run}, author)
 					return err
 				},
 				"undo what wrote it, cascade": func() error {
-					_, err := s.Curate.Undo(ctx, ana, curate.Undoing{Run: written.Changes[0].Run, Cascade: true}, author)
+					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, Cascade: true}, author)
 					return err
 				},
 				"see what that would be": func() error {
-					_, err := s.Curate.Undo(ctx, ana, curate.Undoing{Run: written.Changes[0].Run, DryRun: true}, author)
+					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, DryRun: true}, author)
 					return err
 				},
 				"restore it": func() error { _, err := s.Curate.Restore(ctx, ana, oslo, "", author); return err },
@@ -128,7 +131,7 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 					t.Errorf("%s: %v, want a conflict", what, err)
 				}
 			}
-			if _, err := s.Curate.Undo(ctx, ana, curate.Undoing{ToTime: start}, author); err != nil {
+			if _, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, author); err != nil {
 				t.Errorf("undo all since: %v", err)
 			}
 			play(t, s, `expect facts ana: User lives in Rome`)

@@ -90,7 +90,7 @@ func TestRulesAreNeverLearned(t *testing.T) {
 			play(t, s, "reply "+repeated+"\nnamed chat ana: "+chat+"\nuser ana: "+asked)
 		},
 		"chats": func(t *testing.T, s *scene, chat string) {
-			if _, err := s.Chats.Say(context.Background(), chats.Talking{Owner: memtest.Ana, Chat: chat, Content: asked, Model: "m"}, replies(repeated).talk, deaf); err != nil {
+			if _, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: memtest.Ana, Chat: chat, Content: asked, Model: "m"}, replies(repeated).talk, deaf); err != nil {
 				t.Fatal(err)
 			}
 			wantLearned(t, s)
@@ -128,7 +128,7 @@ func TestAChatOfItsOwnHasItsRulesOnce(t *testing.T) {
 		play(t, s, "remember ana: User is allergic to peanuts")
 		m := replies("Rice.")
 		var told retrieve.Prepared
-		if _, err := s.Chats.Say(ctx, chats.Talking{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
 			Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(string) {},
 		}); err != nil {
 			t.Fatal(err)

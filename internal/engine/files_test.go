@@ -184,7 +184,7 @@ func TestDeletedFileIsForgottenAndComesBack(t *testing.T) {
 		if c := f.last(fact.ID); f.is(fact.ID).Status != memory.Active || c.Action != memory.ActionRestore {
 			f.t.Errorf("it is %s by %s", f.is(fact.ID).Status, c.Action)
 		}
-		if _, err := f.Curate.Undo(ctx, ana, curate.Undoing{Run: f.last(fact.ID).Run}, files.ByFile); err != nil {
+		if _, err := f.Curate.Undo(ctx, ana, curate.UndoRequest{Run: f.last(fact.ID).Run}, files.ByFile); err != nil {
 			f.t.Errorf("undo: %v", err)
 		}
 		f.must(f.rewords(f.is(fact.ID), func(n *memory.Fact) { n.Tags = []string{"game"} })) // among what is deleted

@@ -170,7 +170,7 @@ func TestHugeChoosesWhoSearches(t *testing.T) {
 // hugeScene is a database in which Ana has very much, and an index, in a bubble of time.
 type hugeScene struct {
 	*testing.T
-	*retrieve.Huge
+	*retrieve.DatabaseSearch
 	resident *fakeResident
 	server   *fakeServer
 }
@@ -179,7 +179,7 @@ func inHugeScene(t *testing.T, server *fakeServer, do func(*hugeScene)) {
 	synctest.Test(t, func(t *testing.T) {
 		server.ready, server.huge = true, []memory.Owner{memtest.Ana}
 		s := &hugeScene{T: t, resident: &fakeResident{dropped: make(chan memory.Owner, 9)}, server: server}
-		s.Huge = retrieve.NewHuge(s.resident, s.server, retrieve.HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+		s.DatabaseSearch = retrieve.NewHuge(s.resident, s.server, retrieve.HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
 		do(s)
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -27,7 +27,7 @@ const hugeModel = "vectors of the test"
 type hugeRig struct {
 	*sqlstore.Store
 	exact *index.Index
-	huge  *retrieve.Huge
+	huge  *retrieve.DatabaseSearch
 	topic [][]float32
 	words []string
 	r     *rand.Rand

@@ -209,7 +209,7 @@ func TestTwoServersOfWhichOneImportsLeaveOnePath(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		other := r.second(t)
 		r.interruptBatch(1, func() { other.keeps(t, talkOf("trip", "one")) })
-		if out := r.bring(t, ana, transfer.Bringing{Learn: true}, lines); out.Added != (transfer.Tally{Turns: 2}) || out.Conflicting > 0 || out.Jobs != 1 {
+		if out := r.bring(t, ana, transfer.ImportOptions{Learn: true}, lines); out.Added != (transfer.Tally{Turns: 2}) || out.Conflicting > 0 || out.Jobs != 1 {
 			t.Errorf("what came of it: %+v, want two turns", out)
 		}
 		r.onePath(t, "trip", "user: one", "assistant: one?", "user: I moved to Porto", "assistant: Lovely")
@@ -218,21 +218,21 @@ func TestTwoServersOfWhichOneImportsLeaveOnePath(t *testing.T) {
 		other := r.second(t)
 		r.keeps(t, talkOf("trip", "one"))
 		r.interruptBatch(1, func() {
-			other.bring(t, ana, transfer.Bringing{}, lines+`{"conversation":"trip","role":"user","content":"Yes"}`)
+			other.bring(t, ana, transfer.ImportOptions{}, lines+`{"conversation":"trip","role":"user","content":"Yes"}`)
 		})
 		longer := lines + `{"conversation":"trip","role":"user","content":"No"}`
-		if out := r.bring(t, ana, transfer.Bringing{}, longer); out.Added != (transfer.Tally{}) || out.There.Turns != 2 || out.Conflicting != 1 {
+		if out := r.bring(t, ana, transfer.ImportOptions{}, longer); out.Added != (transfer.Tally{}) || out.There.Turns != 2 || out.Conflicting != 1 {
 			t.Errorf("what came of the same lines and another one: %+v, want two there and the other named, as if one came after the other", out)
 		}
 		r.onePath(t, "trip", "user: one", "assistant: one?", "user: I moved to Porto", "assistant: Lovely", "user: Yes")
 	})
 	onEach(t, func(t *testing.T, r *rig) { // turns that have their places
 		r.keeps(t, talkOf("c", "one", "two"))
-		file := r.whole(t, ana, transfer.Taking{})
+		file := r.whole(t, ana, transfer.ExportOptions{})
 		to := newRig(t, stores["inmem"])
 		other := to.second(t)
 		to.interruptBatch(1, func() { other.keeps(t, talkOf("c", "three")) })
-		if out := to.bring(t, ana, transfer.Bringing{}, file); out.Conflicting != 2 || out.Added.Turns != 2 {
+		if out := to.bring(t, ana, transfer.ImportOptions{}, file); out.Conflicting != 2 || out.Added.Turns != 2 {
 			t.Errorf("what came of it: %+v, want the two turns named whose places are taken", out)
 		}
 		if got := to.path(t, "c"); !slices.Equal(got, []string{"user: three", "assistant: three?", "user: two", "assistant: two?"}) {

@@ -63,7 +63,7 @@ func TestAChatOfClaudeComesAsItWasSaid(t *testing.T) {
 	for _, format := range []portable.Format{portable.Claude, portable.ChatGPT} { // files of both have the same name
 		t.Run(string(format), func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
-				out := r.bring(t, ana, transfer.Bringing{Format: format, Project: "p"}, "\ufeff"+claudeExport)
+				out := r.bring(t, ana, transfer.ImportOptions{Format: format, Project: "p"}, "\ufeff"+claudeExport)
 				if out.Added != (transfer.Tally{Conversations: 2, Turns: 6}) || out.Broken != 2 || out.Problems[0].Line != 4 || out.Problems[1].Line != 5 || !strings.Contains(out.Problems[1].Reason, "uuid") {
 					t.Fatalf("%+v", out)
 				}
@@ -86,7 +86,7 @@ func TestAChatOfClaudeComesAsItWasSaid(t *testing.T) {
 				}; !slices.Equal(tree, want) {
 					t.Errorf("a tree: %q, want %q", tree, want)
 				}
-				again := r.bring(t, ana, transfer.Bringing{Format: format, Project: "p"}, claudeExport)
+				again := r.bring(t, ana, transfer.ImportOptions{Format: format, Project: "p"}, claudeExport)
 				if again.Added != (transfer.Tally{}) || again.There.Turns != 6 || again.Conflicting > 0 {
 					t.Errorf("again: %+v", again)
 				}
@@ -98,11 +98,11 @@ func TestAChatOfClaudeComesAsItWasSaid(t *testing.T) {
 func TestAnExportThatWasCutOffIsReadUpToThere(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	cutOff := claudeExport[:strings.Index(claudeExport, `{"uuid":"n3"`)]
-	out := r.bring(t, ana, transfer.Bringing{Format: portable.Claude}, cutOff)
+	out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude}, cutOff)
 	if out.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || out.Broken != 1 || out.Problems[0].Line != 2 || !strings.Contains(out.Problems[0].Reason, "all that follows is left out") {
 		t.Fatalf("%+v", out)
 	}
-	whole := r.bring(t, ana, transfer.Bringing{Format: portable.Claude}, claudeExport)
+	whole := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude}, claudeExport)
 	if whole.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || whole.There.Turns != 3 {
 		t.Errorf("the whole of it afterwards: %+v", whole)
 	}
@@ -110,7 +110,7 @@ func TestAnExportThatWasCutOffIsReadUpToThere(t *testing.T) {
 
 func TestADryRunOfChatsWritesNothing(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	out := r.bring(t, ana, transfer.Bringing{Format: portable.Claude, DryRun: true, Learn: true}, claudeExport)
+	out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude, DryRun: true, Learn: true}, claudeExport)
 	page, err := r.Store.Conversations(context.Background(), ana, memory.ConversationQuery{})
 	if err != nil || len(page.Conversations) > 0 || out.Added != (transfer.Tally{Conversations: 2, Turns: 6}) || out.Jobs > 0 {
 		t.Errorf("%+v; there are %+v, %v", out, page.Conversations, err)
@@ -130,7 +130,7 @@ const chatLines = `{"type":"conversation","id":"trip","title":"Trip","created_at
 
 func TestAChatAsJSONLinesKeepsItsTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		out := r.bring(t, ana, transfer.Bringing{}, chatLines)
+		out := r.bring(t, ana, transfer.ImportOptions{}, chatLines)
 		if out.Added != (transfer.Tally{Conversations: 1, Turns: 4}) || out.Broken != 3 || out.Problems[0].Line != 6 || out.Problems[2].Line != 8 {
 			t.Fatalf("%+v", out)
 		}
@@ -146,7 +146,7 @@ func TestAChatAsJSONLinesKeepsItsTime(t *testing.T) {
 		}; !slices.Equal(said, want) {
 			t.Errorf("%q, want %q", said, want)
 		}
-		again := r.bring(t, ana, transfer.Bringing{}, chatLines)
+		again := r.bring(t, ana, transfer.ImportOptions{}, chatLines)
 		if again.Added != (transfer.Tally{}) || again.There.Turns != 4 || again.Conflicting > 0 {
 			t.Errorf("again: %+v", again)
 		}
@@ -162,7 +162,7 @@ func TestWhatIsLearnedFromABroughtChatIsAsOldAsItsWords(t *testing.T) {
 		t.Run(string(format), func(t *testing.T) {
 			ctx := context.Background()
 			r := newRig(t, stores["inmem"])
-			r.bring(t, ana, transfer.Bringing{Format: format, Learn: true}, file)
+			r.bring(t, ana, transfer.ImportOptions{Format: format, Learn: true}, file)
 			if err := r.work(ctx); err != nil {
 				t.Fatal(err)
 			}

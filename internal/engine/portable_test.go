@@ -22,7 +22,7 @@ import (
 )
 
 // taken returns what an owner takes away, without the first line, which says when.
-func (r *rig) taken(t testing.TB, owner memory.Owner, what transfer.Taking) string {
+func (r *rig) taken(t testing.TB, owner memory.Owner, what transfer.ExportOptions) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := r.Transfer.Export(context.Background(), owner, what, &b); err != nil {
@@ -32,7 +32,7 @@ func (r *rig) taken(t testing.TB, owner memory.Owner, what transfer.Taking) stri
 	return rest
 }
 
-func (r *rig) whole(t testing.TB, owner memory.Owner, what transfer.Taking) string {
+func (r *rig) whole(t testing.TB, owner memory.Owner, what transfer.ExportOptions) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := r.Transfer.Export(context.Background(), owner, what, &b); err != nil {
@@ -64,7 +64,7 @@ func (r *rig) attached(t testing.TB, owner memory.Owner) string {
 }
 
 // bring imports a text.
-func (r *rig) bring(t testing.TB, owner memory.Owner, b transfer.Bringing, text string) transfer.Brought {
+func (r *rig) bring(t testing.TB, owner memory.Owner, b transfer.ImportOptions, text string) transfer.ImportReport {
 	t.Helper()
 	out, err := r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))
 	if err != nil {
@@ -203,22 +203,22 @@ func TestTakenAwayAndBroughtBackItIsTheSame(t *testing.T) {
 					t.Parallel()
 					from := lived(t, seed+7, 40)
 					to := newRig(t, stores[into])
-					file := from.whole(t, ana, transfer.Taking{Format: format})
-					out := to.bring(t, ana, transfer.Bringing{Format: format, Learn: true}, file)
+					file := from.whole(t, ana, transfer.ExportOptions{Format: format})
+					out := to.bring(t, ana, transfer.ImportOptions{Format: format, Learn: true}, file)
 					if out.Broken+out.Conflicting+out.Duplicates > 0 {
 						t.Fatalf("import: %+v", out)
 					}
-					want := from.taken(t, ana, transfer.Taking{})
-					if got := to.taken(t, ana, transfer.Taking{}); got != want {
+					want := from.taken(t, ana, transfer.ExportOptions{})
+					if got := to.taken(t, ana, transfer.ExportOptions{}); got != want {
 						t.Errorf("what was brought back differs:\n%s", lineDiff(want, got))
 					}
-					if file := from.taken(t, ana, transfer.Taking{Format: format}); file != to.taken(t, ana, transfer.Taking{Format: format}) {
-						t.Errorf("%s differs:\n%s", format, lineDiff(file, to.taken(t, ana, transfer.Taking{Format: format})))
+					if file := from.taken(t, ana, transfer.ExportOptions{Format: format}); file != to.taken(t, ana, transfer.ExportOptions{Format: format}) {
+						t.Errorf("%s differs:\n%s", format, lineDiff(file, to.taken(t, ana, transfer.ExportOptions{Format: format})))
 					}
 					if want, got := from.attached(t, ana), to.attached(t, ana); got != want || !strings.Contains(want, string(memory.Retired)) {
 						t.Errorf("contexts and chats differ:\n%s", lineDiff(want, got))
 					}
-					if got := to.taken(t, ben, transfer.Taking{}); got != "" {
+					if got := to.taken(t, ben, transfer.ExportOptions{}); got != "" {
 						t.Errorf("ben has %s", got)
 					}
 				})
@@ -230,10 +230,10 @@ func TestTakenAwayAndBroughtBackItIsTheSame(t *testing.T) {
 func TestTwiceEqualsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		from := lived(t, 3, 30)
-		file := from.whole(t, ana, transfer.Taking{})
-		first := r.bring(t, ana, transfer.Bringing{}, file)
+		file := from.whole(t, ana, transfer.ExportOptions{})
+		first := r.bring(t, ana, transfer.ImportOptions{}, file)
 		before := portrait(t, r.Store, ana)
-		again := r.bring(t, ana, transfer.Bringing{}, file)
+		again := r.bring(t, ana, transfer.ImportOptions{}, file)
 		if after := portrait(t, r.Store, ana); after != before {
 			t.Errorf("the second import changed memory:\n%s", lineDiff(before, after))
 		}
@@ -246,13 +246,13 @@ func TestTwiceEqualsOnce(t *testing.T) {
 func TestADryRunWritesNothingAndCountsTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.note(t, ana, "User plays chess")
-		file := lived(t, 5, 30).whole(t, ana, transfer.Taking{}) + brokenLines
+		file := lived(t, 5, 30).whole(t, ana, transfer.ExportOptions{}) + brokenLines
 		before := portrait(t, r.Store, ana)
-		dry := r.bring(t, ana, transfer.Bringing{DryRun: true}, file)
+		dry := r.bring(t, ana, transfer.ImportOptions{DryRun: true}, file)
 		if after := portrait(t, r.Store, ana); after != before {
 			t.Errorf("the dry run changed memory:\n%s", lineDiff(before, after))
 		}
-		wet := r.bring(t, ana, transfer.Bringing{}, file)
+		wet := r.bring(t, ana, transfer.ImportOptions{}, file)
 		if dry.Added != wet.Added || dry.Added.Contexts < 10 || dry.Duplicates != wet.Duplicates || dry.Broken != wet.Broken || len(dry.Sample) == 0 {
 			t.Errorf("dry: %+v\nwet: %+v", dry, wet)
 		}
@@ -270,9 +270,9 @@ const brokenLines = "{\"type\":\"fact\"\n" +
 
 func TestABrokenLineIsNamedAndTheRestGoesOn(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		good := lived(t, 5, 20).whole(t, ana, transfer.Taking{})
+		good := lived(t, 5, 20).whole(t, ana, transfer.ExportOptions{})
 		n := strings.Count(good, "\n")
-		out := r.bring(t, ana, transfer.Bringing{}, good+brokenLines+"\n"+strings.Repeat("[", 20_000)+"\n"+
+		out := r.bring(t, ana, transfer.ImportOptions{}, good+brokenLines+"\n"+strings.Repeat("[", 20_000)+"\n"+
 			`{"type":"profile","key":"last","value":"there","status":"active","updated_at":"2026-01-01T00:00:00Z"}`+"\n")
 		bad := strings.Count(brokenLines, "\n") + 1
 		if out.Broken != bad || len(out.Problems) != bad {
@@ -298,7 +298,7 @@ func TestABrokenLineIsNamedAndTheRestGoesOn(t *testing.T) {
 
 func TestStrictEndsAtTheFirstProblem(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	out, err := r.Transfer.Import(context.Background(), ana, transfer.Bringing{Strict: true, Format: portable.List}, her, strings.NewReader("- User likes tea\n- \xff\n- User likes rain\n"))
+	out, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Strict: true, Format: portable.List}, her, strings.NewReader("- User likes tea\n- \xff\n- User likes rain\n"))
 	if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "line 2") || out.Added.Facts != 1 {
 		t.Errorf("%+v, %v; want the first fact, and line 2 to be invalid", out, err)
 	}
@@ -308,7 +308,7 @@ func TestALongLineIsLeftOutWithoutBeingHeld(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	long := strings.NewReader(`{"type":"fact","content":"` + strings.Repeat("x", portable.MaxLine) + "\"}\n" +
 		`{"type":"profile","key":"k","value":"v","status":"active","updated_at":"2026-01-01T00:00:00Z"}`)
-	out, err := r.Transfer.Import(context.Background(), ana, transfer.Bringing{}, her, long)
+	out, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{}, her, long)
 	if err != nil || out.Broken != 1 || out.Problems[0].Line != 1 || out.Added.Profile != 1 {
 		t.Errorf("%+v, %v; want line 1 broken and the entry added", out, err)
 	}
@@ -318,7 +318,7 @@ func TestWhatStandsUnderAnIDIsKeptAndNamed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f, g := r.note(t, ana, "User plays chess"), r.note(t, ana, "User has a cat")
-		file := r.whole(t, ana, transfer.Taking{})
+		file := r.whole(t, ana, transfer.ExportOptions{})
 		words := "User plays go"
 		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
 			t.Fatal(err)
@@ -326,9 +326,9 @@ func TestWhatStandsUnderAnIDIsKeptAndNamed(t *testing.T) {
 		if _, err := r.Curate.Forget(ctx, ana, []string{g.ID}, "asked", her); err != nil {
 			t.Fatal(err)
 		}
-		before := r.taken(t, ana, transfer.Taking{})
-		out := r.bring(t, ana, transfer.Bringing{}, file)
-		if got := r.taken(t, ana, transfer.Taking{}); got != before {
+		before := r.taken(t, ana, transfer.ExportOptions{})
+		out := r.bring(t, ana, transfer.ImportOptions{}, file)
+		if got := r.taken(t, ana, transfer.ExportOptions{}); got != before {
 			t.Errorf("the import changed memory:\n%s", lineDiff(before, got))
 		}
 		if text := fmt.Sprint(out.Conflicts); out.Conflicting != 2 || !strings.Contains(text, words) || !strings.Contains(text, "retired here") {
@@ -360,7 +360,7 @@ func TestContextsAndChatsThatAreOtherHereAreKeptAndNamed(t *testing.T) {
 		}
 		_, err := r.Store.Append(ctx, ana, memtest.Batch(ana, chatIDs[0], 0, "hello"))
 		must(err)
-		file := r.whole(t, ana, transfer.Taking{})
+		file := r.whole(t, ana, transfer.ExportOptions{})
 		longer, fewer, rules := "The menu of today.", docs[:1], "Answer in French."
 		_, err = r.Curate.EditContext(ctx, ana, docs[1], curate.ContextEdit{Content: &longer}, her)
 		must(err)
@@ -375,7 +375,7 @@ func TestContextsAndChatsThatAreOtherHereAreKeptAndNamed(t *testing.T) {
 		before := portrait(t, r.Store, ana) + r.attached(t, ana)
 		file += `{"type":"turn","id":"more","conversation":"` + chatIDs[0] + `","index":1,"role":"user","content":"Are you there?","status":"active","created_at":"2026-01-01T00:00:00Z"}` + "\n"
 		for _, dry := range []bool{true, false} {
-			out := r.bring(t, ana, transfer.Bringing{DryRun: dry}, file)
+			out := r.bring(t, ana, transfer.ImportOptions{DryRun: dry}, file)
 			if after := portrait(t, r.Store, ana) + r.attached(t, ana); after != before {
 				t.Errorf("the import changed memory:\n%s", lineDiff(before, after))
 			}
@@ -405,7 +405,7 @@ func TestAContextIsTakenWithTheProjectThatHasItAttached(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := r.taken(t, ana, transfer.Taking{Project: "boat"})
+		got := r.taken(t, ana, transfer.ExportOptions{Project: "boat"})
 		if !strings.Contains(got, "about the boat") || strings.Contains(got, "garden") {
 			t.Errorf("of the boat: %s", got)
 		}
@@ -415,14 +415,14 @@ func TestAContextIsTakenWithTheProjectThatHasItAttached(t *testing.T) {
 func TestAnImportReachesNobodyElse(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		f := r.note(t, ana, "User plays chess")
-		file := r.whole(t, ana, transfer.Taking{})
+		file := r.whole(t, ana, transfer.ExportOptions{})
 		if strings.Contains(file, "ana") {
 			t.Errorf("an export names its owner: %s", file)
 		}
 		file = strings.ReplaceAll(file, `"type":"fact"`, `"type":"fact","owner":"default/user/ana"`)
 		file = strings.ReplaceAll(file, `"content":`, `"scope":{"owner":"default/user/ana"},"content":`)
 		before := portrait(t, r.Store, ana)
-		if out := r.bring(t, ben, transfer.Bringing{}, file); out.Added.Facts != 1 {
+		if out := r.bring(t, ben, transfer.ImportOptions{}, file); out.Added.Facts != 1 {
 			t.Fatalf("%+v", out)
 		}
 		if after := portrait(t, r.Store, ana); after != before {
@@ -476,17 +476,17 @@ func TestCutOffMidwayItGoesOnWhereItEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		file := source.whole(t, ana, transfer.Taking{})
+		file := source.whole(t, ana, transfer.ExportOptions{})
 		for _, tenths := range []int{2, 5, 9} {
-			if _, err := r.Transfer.Import(ctx, ana, transfer.Bringing{Learn: true}, her, &cutOff{file, len(file) * tenths / 10}); err == nil {
+			if _, err := r.Transfer.Import(ctx, ana, transfer.ImportOptions{Learn: true}, her, &cutOff{file, len(file) * tenths / 10}); err == nil {
 				t.Fatal("no error of a file that was cut off")
 			}
 		}
-		out := r.bring(t, ana, transfer.Bringing{Learn: true}, file)
+		out := r.bring(t, ana, transfer.ImportOptions{Learn: true}, file)
 		if out.Conflicting+out.Broken+out.Duplicates > 0 || out.There.Facts == 0 || out.Added.Facts == 0 {
 			t.Errorf("%+v; want some there, some added and nothing else", out)
 		}
-		if got, want := r.taken(t, ana, transfer.Taking{}), source.taken(t, ana, transfer.Taking{}); got != want {
+		if got, want := r.taken(t, ana, transfer.ExportOptions{}), source.taken(t, ana, transfer.ExportOptions{}); got != want {
 			t.Errorf("after all parts:\n%s", lineDiff(want, got))
 		}
 	})
@@ -496,8 +496,8 @@ func TestImportedTurnsAreLearnedFromOnlyWhenAsked(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		file := `{"type":"turn","id":"t1","conversation":"c","index":0,"role":"user","content":"I live in Lisbon.","status":"active","created_at":"2026-01-01T00:00:00Z"}`
-		r.bring(t, ana, transfer.Bringing{}, file)
-		r.bring(t, ben, transfer.Bringing{Learn: true}, file)
+		r.bring(t, ana, transfer.ImportOptions{}, file)
+		r.bring(t, ben, transfer.ImportOptions{Learn: true}, file)
 		if err := r.work(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -516,19 +516,19 @@ func TestImportedTurnsAreLearnedFromOnlyWhenAsked(t *testing.T) {
 func TestSecretsAreBlankedButNotWhatAPersonWrote(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	const secret = "User's key is sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
-	r.bring(t, ana, transfer.Bringing{Format: portable.List}, "- "+secret+"\n")
-	if got := r.taken(t, ana, transfer.Taking{}); strings.Contains(got, "sk-abcdef") || got == "" {
+	r.bring(t, ana, transfer.ImportOptions{Format: portable.List}, "- "+secret+"\n")
+	if got := r.taken(t, ana, transfer.ExportOptions{}); strings.Contains(got, "sk-abcdef") || got == "" {
 		t.Errorf("a list: %s", got)
 	}
 	r.note(t, ben, secret)
-	file := r.whole(t, ben, transfer.Taking{})
+	file := r.whole(t, ben, transfer.ExportOptions{})
 	to := newRig(t, stores["inmem"])
-	to.bring(t, ben, transfer.Bringing{}, file)
-	if got := to.taken(t, ben, transfer.Taking{}); !strings.Contains(got, "sk-abcdef") {
+	to.bring(t, ben, transfer.ImportOptions{}, file)
+	if got := to.taken(t, ben, transfer.ExportOptions{}); !strings.Contains(got, "sk-abcdef") {
 		t.Errorf("what ben wrote came back as %s", got)
 	}
-	to.bring(t, ana, transfer.Bringing{}, strings.ReplaceAll(file, `"trust":"person"`, `"trust":"user"`))
-	if got := to.taken(t, ana, transfer.Taking{}); strings.Contains(got, "sk-abcdef") || got == "" {
+	to.bring(t, ana, transfer.ImportOptions{}, strings.ReplaceAll(file, `"trust":"person"`, `"trust":"user"`))
+	if got := to.taken(t, ana, transfer.ExportOptions{}); strings.Contains(got, "sk-abcdef") || got == "" {
 		t.Errorf("what was learned came back as %s", got)
 	}
 }
@@ -541,21 +541,21 @@ func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
 		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
 			t.Fatal(err)
 		}
-		then, at := r.taken(t, ana, transfer.Taking{}), r.Time()
+		then, at := r.taken(t, ana, transfer.ExportOptions{}), r.Time()
 		r.clock.Advance(time.Hour)
 		r.note(t, ana, "User lives in Lisbon")
 		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "d", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Good bye"}}}); err != nil {
 			t.Fatal(err)
 		}
-		got := r.taken(t, ana, transfer.Taking{At: memory.At{AsOf: at}})
+		got := r.taken(t, ana, transfer.ExportOptions{At: memory.At{AsOf: at}})
 		if want := undated.ReplaceAllString(then, "}\n"); got != want {
 			t.Errorf("as of then:\n%s", lineDiff(want, got))
 		}
-		page := r.whole(t, ana, transfer.Taking{Format: portable.Markdown, At: memory.At{AsOf: at}})
+		page := r.whole(t, ana, transfer.ExportOptions{Format: portable.Markdown, At: memory.At{AsOf: at}})
 		if !strings.Contains(page, `"id":"c"`) || !strings.Contains(page, "Hello there") || strings.Contains(page, `"id":"d"`) {
 			t.Errorf("as of then, as a page: %s", page)
 		}
-		valid := r.taken(t, ana, transfer.Taking{At: memory.At{ValidAt: at}, Parts: []transfer.Part{transfer.FactPart}})
+		valid := r.taken(t, ana, transfer.ExportOptions{At: memory.At{ValidAt: at}, Parts: []transfer.Part{transfer.FactPart}})
 		if !strings.Contains(valid, f.Content) || strings.Contains(valid, "Lisbon") || strings.Count(valid, "\n") != 1 {
 			t.Errorf("valid then: %s", valid)
 		}
@@ -565,7 +565,7 @@ func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
 func TestAnExportHoldsWhatIsAskedFor(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		s := lived(t, 4, 30)
-		types := func(what transfer.Taking) string {
+		types := func(what transfer.ExportOptions) string {
 			var out []string
 			for _, kind := range []string{"conversation", "turn", "fact", "summary", "profile", "relation", "context"} {
 				if strings.Contains(s.taken(t, ana, what), `{"type":"`+kind+`"`) {
@@ -575,22 +575,22 @@ func TestAnExportHoldsWhatIsAskedFor(t *testing.T) {
 			return strings.Join(out, " ")
 		}
 		for _, c := range []struct {
-			what transfer.Taking
+			what transfer.ExportOptions
 			want string
 		}{
-			{transfer.Taking{}, "conversation turn fact summary profile relation context"},
-			{transfer.Taking{Parts: []transfer.Part{transfer.FactPart}}, "fact"},
-			{transfer.Taking{Parts: []transfer.Part{transfer.FactPart, transfer.RelationPart}}, "fact relation"},
-			{transfer.Taking{Parts: []transfer.Part{transfer.TurnPart}}, "conversation turn"},
-			{transfer.Taking{Parts: []transfer.Part{transfer.ProfilePart, transfer.SummaryPart}}, "summary profile context"},
-			{transfer.Taking{Project: "no such project"}, ""},
-			{transfer.Taking{Statuses: []memory.Status{memory.Rejected}, Parts: []transfer.Part{transfer.FactPart}}, ""},
+			{transfer.ExportOptions{}, "conversation turn fact summary profile relation context"},
+			{transfer.ExportOptions{Parts: []transfer.Part{transfer.FactPart}}, "fact"},
+			{transfer.ExportOptions{Parts: []transfer.Part{transfer.FactPart, transfer.RelationPart}}, "fact relation"},
+			{transfer.ExportOptions{Parts: []transfer.Part{transfer.TurnPart}}, "conversation turn"},
+			{transfer.ExportOptions{Parts: []transfer.Part{transfer.ProfilePart, transfer.SummaryPart}}, "summary profile context"},
+			{transfer.ExportOptions{Project: "no such project"}, ""},
+			{transfer.ExportOptions{Statuses: []memory.Status{memory.Rejected}, Parts: []transfer.Part{transfer.FactPart}}, ""},
 		} {
 			if got := types(c.what); got != c.want {
 				t.Errorf("%+v: %q, want %q", c.what, got, c.want)
 			}
 		}
-		if err := s.Transfer.Export(context.Background(), ana, transfer.Taking{Parts: []transfer.Part{"wishes"}}, &bytes.Buffer{}); !errors.Is(err, memory.Invalid) {
+		if err := s.Transfer.Export(context.Background(), ana, transfer.ExportOptions{Parts: []transfer.Part{"wishes"}}, &bytes.Buffer{}); !errors.Is(err, memory.Invalid) {
 			t.Errorf("an unknown part: %v", err)
 		}
 	})

@@ -71,15 +71,15 @@ func TestSimilarIsWhatIsLikeTheQueryItself(t *testing.T) {
 	r.Opts.Threshold, r.Opts.Recall.Reach = 0.45, retrieve.ReachConversation
 	ana := memory.User(memory.DefaultNamespace, "ana")
 	for _, said := range []string{"Hello", "I live in Lisbon.", "Nice weather.", "My cat is called Pip."} {
-		if _, err := r.Query.Query(ctx, query.Querying{Owner: ana, Session: "a", Text: said}, nil); err != nil {
+		if _, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: said}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := r.Query.Query(ctx, query.Querying{Owner: ana, Session: "b", Text: "Where do I live?", UseMemory: true}, nil)
+	got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "b", Text: "Where do I live?", UseMemory: true}, nil)
 	if err != nil || len(got.Around.Similar) != 1 || got.Around.Similar[0].Memory.Content() != "I live in Lisbon." || retrieve.Similarity(got.Around.Similar[0]) < 0.45 {
 		t.Errorf("like the query is %+v, %v; want where she lives alone", got.Around.Similar, err)
 	}
-	got, err = r.Query.Query(ctx, query.Querying{Owner: ana, Session: "b", Text: "Which paint suits the fence?", UseMemory: true}, nil)
+	got, err = r.Query.Query(ctx, query.Request{Owner: ana, Session: "b", Text: "Which paint suits the fence?", UseMemory: true}, nil)
 	if err != nil || len(got.Around.Similar) != 0 {
 		t.Errorf("like a question about nothing known is %+v, %v", got.Around.Similar, err)
 	}
@@ -97,15 +97,15 @@ func TestIntentsAreFoundByWords(t *testing.T) {
 		"What have I told you earlier?": query.IntentMemory, "Please summarize our talk": query.IntentSummary, "Why does this Python function fail?": query.IntentCode,
 		"Is there a bakery near me?": query.IntentLocation, "Which paint suits the fence?": query.IntentGeneral,
 	} {
-		if got := r.Query.Intent(context.Background(), query.Querying{Text: text}); got != want {
+		if got := r.Query.Intent(context.Background(), query.Request{Text: text}); got != want {
 			t.Errorf("%q is taken for %s, want %s", text, got, want)
 		}
 	}
-	if got := r.Query.Intent(context.Background(), query.Querying{Text: "Hello", Images: []string{"data:image/png;base64,AA"}}); got != query.IntentImage {
+	if got := r.Query.Intent(context.Background(), query.Request{Text: "Hello", Images: []string{"data:image/png;base64,AA"}}); got != query.IntentImage {
 		t.Errorf("a query with an image is taken for %s", got)
 	}
 	r.Opts.Intents = query.IntentsByEmbedding
-	if got := r.Query.Intent(context.Background(), query.Querying{Text: "Which places are in the neighbourhood?"}); got != query.IntentLocation {
+	if got := r.Query.Intent(context.Background(), query.Request{Text: "Which places are in the neighbourhood?"}); got != query.IntentLocation {
 		t.Errorf("by embedding: %s, want %s", got, query.IntentLocation)
 	}
 }
@@ -124,14 +124,14 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 		}
 		return memory.Reply{Text: "A guess.", Model: "m"}, nil
 	}
-	got, err := r.Query.Query(ctx, query.Querying{Owner: ana, Session: "s", Text: "What is this?", UseMemory: true, Images: []string{"https://x.test/a.png"}}, blind)
+	got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "What is this?", UseMemory: true, Images: []string{"https://x.test/a.png"}}, blind)
 	if err != nil || got.Response != "A guess." || strings.Contains(strings.Join(got.Agents, " "), query.AgentVision) {
 		t.Errorf("with images that cannot be described: %+v, %v", got, err)
 	}
 	mute := func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "down")
 	}
-	if _, err := r.Query.Query(ctx, query.Querying{Owner: ana, Session: "s", Text: "I live in Lisbon, and what now?"}, mute); !errors.Is(err, memory.Unavailable) {
+	if _, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "I live in Lisbon, and what now?"}, mute); !errors.Is(err, memory.Unavailable) {
 		t.Errorf("without a writer that works: %v, want unavailable", err)
 	}
 	r.clock.Advance(time.Hour)
@@ -144,7 +144,7 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 	}
 
 	// Nobody in particular: answered, and nothing is kept.
-	got, err = r.Query.Query(ctx, query.Querying{Text: "Where do I live?", UseMemory: true}, nil)
+	got, err = r.Query.Query(ctx, query.Request{Text: "Where do I live?", UseMemory: true}, nil)
 	if err != nil || got.NeedMemory || got.Response == "" {
 		t.Errorf("for nobody: %+v, %v", got, err)
 	}
@@ -155,7 +155,7 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 	if err := r.Pause(ctx, ana, core.PauseMemory, "", memory.Author{}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = r.Query.Query(ctx, query.Querying{Owner: ana, Session: "s", Text: "Where do I live?", UseMemory: true}, nil)
+	got, err = r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "Where do I live?", UseMemory: true}, nil)
 	if err != nil || got.NeedMemory || len(got.Around.Recent) > 0 || got.Reason != "memory is paused" {
 		t.Errorf("paused: %+v, %v", got, err)
 	}
@@ -168,7 +168,7 @@ func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	said := func() string {
 		t.Helper()
-		got, err := r.Query.Query(ctx, query.Querying{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)
+		got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,16 +206,16 @@ func TestAQueryIsToldWhatItsSessionIsSetFor(t *testing.T) {
 			return memory.Reply{Text: "Leek."}, nil
 		}
 		for name, q := range map[string]struct {
-			query.Querying
+			query.Request
 			told bool
 		}{
-			"its own session":       {query.Querying{Session: set, UseMemory: true}, true},
-			"another one":           {query.Querying{Session: bare, UseMemory: true}, false},
-			"without memory":        {query.Querying{Session: set}, false},
-			"one that is not there": {query.Querying{Session: "new", UseMemory: true}, false},
+			"its own session":       {query.Request{Session: set, UseMemory: true}, true},
+			"another one":           {query.Request{Session: bare, UseMemory: true}, false},
+			"without memory":        {query.Request{Session: set}, false},
+			"one that is not there": {query.Request{Session: "new", UseMemory: true}, false},
 		} {
 			q.Owner, q.Text = ana, "What is the soup?"
-			if _, err := r.Query.Query(ctx, q.Querying, write); err != nil {
+			if _, err := r.Query.Query(ctx, q.Request, write); err != nil {
 				t.Fatal(err)
 			}
 			rules, documents := strings.Index(system, briefly), strings.Index(system, "Soup of the day: leek.")
@@ -234,7 +234,7 @@ func TestRulesThatAQueryIsToldAreNeverLearned(t *testing.T) {
 	for rules, shown := range map[string]bool{"User is allergic to kiwis.": false, "": true} {
 		eachStore(t, func(t *testing.T, s *scene) {
 			play(t, s, "set learn.assistant: true\nllm extract: []")
-			q := query.Querying{Owner: ana, Session: newChat(t, s.Engine, chats.ChatEdit{Rules: &rules}), Text: "What do you know of my sister?", UseMemory: true}
+			q := query.Request{Owner: ana, Session: newChat(t, s.Engine, chats.ChatEdit{Rules: &rules}), Text: "What do you know of my sister?", UseMemory: true}
 			if _, err := s.Query.Query(context.Background(), q, func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
 				return memory.Reply{Text: "You are allergic to kiwis.", Model: "m"}, nil
 			}); err != nil {
@@ -274,7 +274,7 @@ func TestQueryEmbedsItsTextAlone(t *testing.T) {
 	r := again(t, plain.Store, plain.clock, slow)
 	r.Opts.Recall.Reach, r.Opts.Deadline = retrieve.ReachConversation, 300*time.Millisecond
 	for _, said := range []string{"Hello", "I live in Lisbon.", "Nice weather.", "My cat is called Pip."} {
-		if _, err := r.Query.Query(ctx, query.Querying{Owner: ana, Session: "a", Text: said}, nil); err != nil {
+		if _, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: said}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -285,7 +285,7 @@ func TestQueryEmbedsItsTextAlone(t *testing.T) {
 	if err := r.give(ctx); err != nil {
 		t.Fatal(err)
 	}
-	q := query.Querying{Owner: ana, Session: "a", Text: "Where do I live, in Lisbon?"}
+	q := query.Request{Owner: ana, Session: "a", Text: "Where do I live, in Lisbon?"}
 	slow.texts.Store(0)
 	if a := r.Query.Around(ctx, q, "a"); len(a.Similar) == 0 || slow.texts.Load() != 1 {
 		t.Errorf("%d texts were embedded to find %q, want the query alone", slow.texts.Load(), contents(a.Similar))

@@ -43,18 +43,18 @@ func TestMemoriesOfWhoIsLoadedAreReadAhead(t *testing.T) {
 	for i := range ids {
 		ids[i] = fmt.Sprint("m", i)
 	}
-	r.Loaded(t.Context(), ana, ids)
+	r.OnOwnerLoaded(t.Context(), ana, ids)
 	if n := int(store.read.Load()); n != len(ids) {
 		t.Errorf("%d memories were read, want %d", n, len(ids))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.Loaded(ctx, ana, ids)
+	r.OnOwnerLoaded(ctx, ana, ids)
 	if n := int(store.read.Load()); n > len(ids)+core.ReadAtOnce {
 		t.Errorf("%d memories were read after the end", n-len(ids))
 	}
 	r.Loading.Lock() // another owner's are read
-	r.Loaded(t.Context(), ana, ids)
+	r.OnOwnerLoaded(t.Context(), ana, ids)
 	r.Loading.Unlock()
 }
 

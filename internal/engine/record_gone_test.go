@@ -278,7 +278,7 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 		again := r.second(t)
 		chat := newChat(t, r.Engine, chats.ChatEdit{})
 		to := chats.Listener{Recalled: func(retrieve.Prepared) {}, Heard: func(string) {}}
-		says := chats.Talking{Owner: ana, Chat: chat, Content: "I live in Lisbon."}
+		says := chats.SayRequest{Owner: ana, Chat: chat, Content: "I live in Lisbon."}
 		client, hangUp := context.WithCancel(t.Context())
 		late := func(ctx context.Context, _ string, _ []chats.Message, heard func(string)) (wire.Answer, error) {
 			heard("A lovely")

@@ -269,7 +269,7 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{Run: page.Changes[0].Run}, her); err != nil {
+		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.Item) error {

@@ -93,7 +93,7 @@ func (r *rig) give(ctx context.Context) error {
 			return err
 		}
 		outcome := memory.Outcome{Done: true}
-		_, err = r.Vectors.GiveVectors(ctx, job)
+		_, err = r.Vectors.EmbedMissing(ctx, job)
 		if off := (*jobs.PutOff)(nil); errors.As(err, &off) {
 			outcome, err = memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, nil
 		} else if err != nil {
@@ -267,7 +267,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		if _, err := far.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}); err != nil {
 			t.Fatal(err)
 		}
-		if out := far.bring(t, ana, transfer.Bringing{Format: portable.List}, "- Ana's cup for tea is blue\n"); out.Added.Facts != 1 {
+		if out := far.bring(t, ana, transfer.ImportOptions{Format: portable.List}, "- Ana's cup for tea is blue\n"); out.Added.Facts != 1 {
 			t.Fatalf("imported: %+v, want the fact", out)
 		}
 		if queued, err := far.Store.Jobs(ctx, ana); err != nil || len(queued) != 3 || queued[0].Kind != memory.JobEmbed {
@@ -338,7 +338,7 @@ func TestWhatWasRewordedMeanwhileKeepsNoVectorOfItsOldWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := after.Vectors.GiveVectors(ctx, job); err != nil {
+		if _, err := after.Vectors.EmbedMissing(ctx, job); err != nil {
 			t.Fatal(err)
 		}
 		if v, err := after.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 {

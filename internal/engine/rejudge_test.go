@@ -62,7 +62,7 @@ func TestRejudgeFreesWhatNothingSpeaksAgainst(t *testing.T) {
 				t.Errorf("%q is %s, want %s", f.Content, got, want)
 			}
 		}
-		if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{Run: receipt.Run}, her); err != nil {
+		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her); err != nil {
 			t.Fatal(err)
 		}
 		for f, want := range map[*memory.Fact]memory.Status{&old: memory.Active, &quit: memory.Pending, &veggie: memory.Pending} {

@@ -68,13 +68,13 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			if _, ties, _ := walk(1, 9); ties != 1 {
 				t.Errorf("after one ended there are %d", ties)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{Run: ended.Run}, author); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: ended.Run}, author); err != nil {
 				t.Fatal(err)
 			}
 			if _, ties, _ := walk(1, 9); ties != 2 {
 				t.Errorf("after the undo there are %d", ties)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{Run: made.Run, Cascade: true}, author); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: made.Run, Cascade: true}, author); err != nil {
 				t.Fatal(err)
 			}
 			if back, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author); err != nil || back.Run == "" {
@@ -134,7 +134,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			if same := set("Europe/Lisbon"); same.Run != "" {
 				t.Errorf("the same value is written again: %+v", same)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{Run: moved.Run}, author); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: moved.Run}, author); err != nil {
 				t.Fatal(err)
 			}
 			is("timezone=Europe/Berlin;")
@@ -146,7 +146,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			if _, err := r.DropProfile(ctx, ana, "timezone", author); !errors.Is(err, memory.NotFound) {
 				t.Errorf("dropped twice: %v", err)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{Run: dropped.Run}, author); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: dropped.Run}, author); err != nil {
 				t.Fatal(err)
 			}
 			is("timezone=Europe/Berlin;")

@@ -22,7 +22,7 @@ func TestAnApprovedFactIsSure(t *testing.T) {
 		eachStore(t, func(t *testing.T, s *scene) {
 			ctx, ana := context.Background(), memtest.Ana
 			play(t, s, "set review.confidence: 1.0\nuser ana: I play the cello.\nexpect pending ana: User plays the cello")
-			doubted := must[curate.WaitingPage](t)(s.Curate.Waiting(ctx, ana, 0, "")).Waiting[0].Memory.Fact
+			doubted := must[curate.PendingPage](t)(s.Curate.Waiting(ctx, ana, 0, "")).Waiting[0].Memory.Fact
 			if doubted.Confidence >= 1 {
 				t.Fatalf("it is %v sure before anybody approved it", doubted.Confidence)
 			}
@@ -33,7 +33,7 @@ func TestAnApprovedFactIsSure(t *testing.T) {
 			if f := must[memory.Fact](t)(s.Fact(ctx, ana, doubted.ID)); f.Confidence != 1 || f.Status != memory.Active {
 				t.Errorf("approved as %q it is %s and %v sure, want active and 1", better, f.Status, f.Confidence)
 			}
-			must[curate.Undone](t)(s.Curate.Undo(ctx, ana, curate.Undoing{Run: receipt.Run}, her))
+			must[curate.Undone](t)(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
 			if f := must[memory.Fact](t)(s.Fact(ctx, ana, doubted.ID)); f.Confidence != doubted.Confidence || f.Status != memory.Pending || f.Content != doubted.Content {
 				t.Errorf("undone it is %s, %v sure and says %q, want it as it was: %+v", f.Status, f.Confidence, f.Content, doubted)
 			}

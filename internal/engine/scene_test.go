@@ -179,7 +179,7 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 
 // work does what is due, as the job runner would.
 func (r *rig) work(ctx context.Context) error {
-	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Lessons.Learn, memory.JobUpkeep: r.Upkeep.Tidy, memory.JobRelearn: r.Lessons.LearnAgain, memory.JobSummarize: r.Lessons.Summarize, memory.JobShare: r.Share.Spread, memory.JobErase: r.Erase.EraseLeft}
+	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Lessons.Learn, memory.JobUpkeep: r.Upkeep.Tidy, memory.JobRelearn: r.Lessons.LearnAgain, memory.JobSummarize: r.Lessons.Summarize, memory.JobShare: r.Share.PropagateShares, memory.JobErase: r.Erase.ResumeErasure}
 	kinds := slices.Sorted(maps.Keys(handlers))
 	for {
 		job, err := r.Store.Claim(ctx, kinds, time.Minute)
@@ -302,7 +302,7 @@ func (s *scene) step(line string) error {
 	case "approve", "reject":
 		return s.decide(ctx, owner, memory.Action(verb), rest, author)
 	case "relearn":
-		if _, err := s.Lessons.Relearn(ctx, owner, lessons.Relearning{}); err != nil {
+		if _, err := s.Lessons.Relearn(ctx, owner, lessons.RelearnOptions{}); err != nil {
 			return err
 		}
 		return s.work(ctx)
@@ -354,7 +354,7 @@ func (s *scene) step(line string) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.Curate.Undo(ctx, owner, curate.Undoing{Run: page.Changes[0].Run}, author)
+		_, err = s.Curate.Undo(ctx, owner, curate.UndoRequest{Run: page.Changes[0].Run}, author)
 		return err
 	case "expect":
 		return s.expect(ctx, name, rest)

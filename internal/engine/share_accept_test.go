@@ -90,7 +90,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		if got := r.block(t, ben, "What does the backend run on?"); strings.Contains(got, "Bun") {
 			t.Errorf("before consent Ben's prompt has %q", got)
 		}
-		w := must[curate.WaitingPage](t)(r.Curate.Waiting(ctx, ben, 0, "")).Waiting[0]
+		w := must[curate.PendingPage](t)(r.Curate.Waiting(ctx, ben, 0, "")).Waiting[0]
 		if w.Memory.Link == nil || w.Memory.Fact.Scope.Owner != ana || w.Reason != "shared by user/ana" {
 			t.Errorf("the review shows %+v because %q, want a link to Ana's fact, shared by user/ana", w.Memory, w.Reason)
 		}
@@ -101,7 +101,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		if got := r.block(t, ben, "What does the backend run on?"); !strings.Contains(got, "shared by ana: The backend runs on Bun") {
 			t.Errorf("Ben's prompt has %q, want the fact and who shared it", got)
 		}
-		must[curate.Undone](t)(r.Curate.Undo(ctx, ben, curate.Undoing{Run: approved.Run}, him))
+		must[curate.Undone](t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: approved.Run}, him))
 		r.wantSeen(t, ben)
 		r.wantWaiting(t, ben, f.Content)
 
@@ -113,7 +113,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 			t.Errorf("sharing again what Ben rejected: %v, want a conflict", err)
 		}
 		r.wantWaiting(t, ben)
-		must[curate.Undone](t)(r.Curate.Undo(ctx, ben, curate.Undoing{Run: rejected.Run}, him))
+		must[curate.Undone](t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: rejected.Run}, him))
 		r.wantWaiting(t, ben, f.Content)
 	})
 }
@@ -177,7 +177,7 @@ func TestEditedSharedFactWaitsAgain(t *testing.T) {
 		receipt := must[memory.Receipt](t)(r.Curate.Forget(ctx, ana, []string{f.ID}, "no longer", her))
 		r.jobs(t)
 		r.wantSeen(t, ben)
-		must[curate.Undone](t)(r.Curate.Undo(ctx, ana, curate.Undoing{Run: receipt.Run}, her))
+		must[curate.Undone](t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
 		r.jobs(t)
 		r.wantSeen(t, ben, node)
 		r.wantWaiting(t, ben)
@@ -281,11 +281,11 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 		} else if _, err := r.Share.Share(ctx, eve, f.ID, share.Sharing{To: "user/ben"}, her); err != nil {
 			t.Errorf("shared by another: %v", err)
 		}
-		page := must[curate.WaitingPage](t)(r.Curate.Waiting(ctx, ben, 0, ""))
+		page := must[curate.PendingPage](t)(r.Curate.Waiting(ctx, ben, 0, ""))
 		if len(page.Waiting) != share.MostWaiting+1 {
 			t.Fatalf("%d wait for Ben, want %d", len(page.Waiting), share.MostWaiting+1)
 		}
-		ofAna := slices.DeleteFunc(page.Waiting, func(w curate.Waiting) bool { return w.Memory.Fact.Scope.Owner != ana })
+		ofAna := slices.DeleteFunc(page.Waiting, func(w curate.PendingFact) bool { return w.Memory.Fact.Scope.Owner != ana })
 		r.decide(t, memory.ActionReject, ofAna[0].Memory.ID())
 		if err := shareFact(102, "user/ben"); err != nil {
 			t.Errorf("after one was rejected: %v", err)
@@ -356,7 +356,7 @@ func TestOwnFactOverrulesASharedOne(t *testing.T) {
 		own := must[memory.Fact](t)(r.noteBy(ben, "The backend of the shop does not run on Bun"))
 		f := r.note(t, ana, "The backend of the shop runs on Bun")
 		r.offer(t, f.ID)
-		w := must[curate.WaitingPage](t)(r.Curate.Waiting(ctx, ben, 0, "")).Waiting[0]
+		w := must[curate.PendingPage](t)(r.Curate.Waiting(ctx, ben, 0, "")).Waiting[0]
 		if len(w.Conflicts) != 1 || w.Conflicts[0].ID != own.ID {
 			t.Errorf("the review shows it against %+v, want Ben's own fact", w.Conflicts)
 		}

@@ -38,7 +38,7 @@ func TestWhatIsEditedToSteerIsShownNoLonger(t *testing.T) {
 		if got := r.ask(t, ben, "When does the shop open?", memory.At{}); len(got) > 0 {
 			t.Errorf("Ben's search finds %q", got)
 		}
-		if _, err := r.Curate.Undo(ctx, ben, curate.Undoing{ToTime: before}, him); err != nil {
+		if _, err := r.Curate.Undo(ctx, ben, curate.UndoRequest{ToTime: before}, him); err != nil {
 			t.Fatal(err)
 		}
 		r.settle(t)
@@ -81,7 +81,7 @@ func TestTheAnswerSaysThatTheOtherHidIt(t *testing.T) {
 		if with, err := r.Share.SharedWith(ctx, ana, f.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
 			t.Errorf("shared with %v, %v; want Ben, who may bring it back", with, err)
 		}
-		if _, err := r.Curate.Undo(ctx, ben, curate.Undoing{Run: hidden.Run, Cascade: true}, him); err != nil {
+		if _, err := r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: hidden.Run, Cascade: true}, him); err != nil {
 			t.Fatal(err)
 		}
 		r.wantSeen(t, ben, f.Content)
@@ -175,7 +175,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		}
 		// What was ended of the one in its place stays ended.
 		r.share(t, next.ID, "user/ben", true)
-		if _, err := r.Share.Spread(ctx, share.SpreadJob(ana, "again", old.ID)); err != nil {
+		if _, err := r.Share.PropagateShares(ctx, share.SpreadJob(ana, "again", old.ID)); err != nil {
 			t.Fatal(err)
 		}
 		r.wantSeen(t, ben)
@@ -188,7 +188,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		if err != nil || changes[0].Action != memory.ActionReplace {
 			t.Fatalf("the last change is %+v, %v", changes[0], err)
 		}
-		if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{Run: changes[0].Run}, her); err != nil {
+		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: changes[0].Run}, her); err != nil {
 			t.Fatal(err)
 		}
 		r.settle(t)

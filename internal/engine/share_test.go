@@ -153,7 +153,7 @@ func TestWhatIsSharedIsSeenAndFollowsItsHome(t *testing.T) {
 		}
 		r.settle(t)
 		r.wantSeen(t, ben)
-		if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{Run: receipt.Run}, her); err != nil {
+		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her); err != nil {
 			t.Fatal(err)
 		}
 		r.settle(t)
@@ -199,7 +199,7 @@ func TestUndoDoesNotBringBackWhatIsNoLongerShared(t *testing.T) {
 		before := r.Time()
 		r.clock.Advance(time.Minute)
 		r.share(t, f.ID, "user/ben", true)
-		if _, err := r.Curate.Undo(ctx, ben, curate.Undoing{ToTime: before}, him); err != nil {
+		if _, err := r.Curate.Undo(ctx, ben, curate.UndoRequest{ToTime: before}, him); err != nil {
 			t.Fatal(err)
 		}
 		r.wantSeen(t, ben)
@@ -217,7 +217,7 @@ func TestUndoDoesNotBringBackWhatIsNoLongerShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.settle(t)
-		if _, err := r.Curate.Undo(ctx, ben, curate.Undoing{Run: hidden.Run}, him); err != nil {
+		if _, err := r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: hidden.Run}, him); err != nil {
 			t.Fatal(err)
 		}
 		r.wantSeen(t, ben) // he never saw these words

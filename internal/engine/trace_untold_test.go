@@ -150,7 +150,7 @@ func TestWhatIsSaidInConfidenceInAChatLeavesNoWords(t *testing.T) {
 		play(t, s, "remember ana: User drinks oolong tea")
 		chat := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr("Answer in one sentence.")})
 		var told retrieve.Prepared
-		_, err := s.Chats.Say(context.Background(), chats.Talking{Owner: ana, Chat: chat, Content: "/tea Do not remember this: I take Prozac. May I drink oolong tea?", Model: "m"},
+		_, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "/tea Do not remember this: I take Prozac. May I drink oolong tea?", Model: "m"},
 			replies("Yes.").talk, chats.Listener{Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(string) {}})
 		trace := must[memory.Trace](t)(s.Traces.Trace(context.Background(), ana, told.Trace))
 		if got := saysAll(trace); err != nil || got != "" || !strings.Contains(told.Block, "oolong") {
@@ -164,7 +164,7 @@ func TestAChatThatIsKeptGoesOnByWhateverName(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		const chat = "local:kept"
 		s.asks(t, exchange.Incoming{Extras: wire.Extras{ID: chat, Mode: wire.ModeReadWrite}}, "I keep bees.")
-		if _, err := s.Chats.Say(context.Background(), chats.Talking{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf); err != nil {
+		if _, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		wantTranscript(t, s.Engine, ana, chat, "user: I keep bees.", "assistant: Hm.", "user: And hens.", "assistant: I see.")

@@ -27,7 +27,7 @@ func TestUndoToATimeLeavesThePath(t *testing.T) {
 			play(t, s, `edit ana: I play chess.
 				forget ana: Spanish
 				expect facts ana: User plays chess`)
-			if _, err := s.Curate.Undo(ctx, ana, curate.Undoing{ToTime: start}, author); err != nil {
+			if _, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, author); err != nil {
 				t.Fatal(err)
 			}
 			play(t, s, `expect facts ana: User speaks Spanish`)
@@ -71,7 +71,7 @@ func TestUndoBringsNoFactWithoutWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Store = lightened{r.Store}
-	if _, err := r.Curate.Undo(t.Context(), ana, curate.Undoing{Run: page.Changes[0].Run}, her); !errors.Is(err, memory.Conflict) {
+	if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: page.Changes[0].Run}, her); !errors.Is(err, memory.Conflict) {
 		t.Errorf("got %v, want %v", err, memory.Conflict)
 	}
 	if found, err := r.Store.Get(t.Context(), ana, f.ID); err != nil || len(found) != 1 || found[0].Content() != words {

@@ -104,7 +104,7 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 				}
 			}
 		}
-		would, err := r.Upkeep.Leaving(ctx, ana)
+		would, err := r.Upkeep.PreviewEviction(ctx, ana)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 		if len(would) != 6 { // one of each conversation, then two facts and two turns
 			t.Errorf("the dry run names %d that leave, want 6", len(would))
 		}
-		if again, err := r.Upkeep.Leaving(ctx, ana); err != nil || len(again) > 0 {
+		if again, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(again) > 0 {
 			t.Errorf("afterwards: %d leave and %v, want none", len(again), err)
 		}
 	})
@@ -136,7 +136,7 @@ func TestTurnsThatWereNotLearnedFromStay(t *testing.T) {
 		if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
 			t.Fatal(err)
 		}
-		if would, err := r.Upkeep.Leaving(ctx, ana); err != nil || len(would) > 0 {
+		if would, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(would) > 0 {
 			t.Errorf("before learning: %d leave and %v, want none", len(would), err)
 		}
 		if err := r.work(ctx); err != nil { // learns, then tidies

@@ -75,7 +75,7 @@ func TestWhatAnotherServerOpensIsOpenHere(t *testing.T) {
 	if _, err := a.Erase.EraseOwner(ctx, ana, her); err != nil {
 		t.Fatal(err)
 	}
-	b.Closed = core.Closings{}
+	b.Closed = core.ClosedOwners{}
 	if err := b.says(ctx, "Ana likes jam"); !errors.Is(err, memory.Gone) {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestWhatAnotherServerOpensIsOpenHere(t *testing.T) {
 // TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem lets somebody read before the mark
 // is there and tell after.
 func TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem(t *testing.T) {
-	var c core.Closings
+	var c core.ClosedOwners
 	now := time.Unix(0, 0)
 	before := c.Begin()
 	c.Set(ana, true, now)
@@ -123,12 +123,12 @@ func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
 			if err != nil || len(marks) != 2 {
 				t.Fatalf("%d changes of the mark, %v; want two", len(marks), err)
 			}
-			for _, u := range []curate.Undoing{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
+			for _, u := range []curate.UndoRequest{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
 				if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
 					t.Errorf("undo %+v: %v, want a conflict", u, err)
 				}
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{ToTime: closed}, her); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: closed}, her); err != nil {
 				t.Fatal(err)
 			}
 			r.wantSeen(t, ana)
@@ -139,7 +139,7 @@ func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
 			r.clock.Advance(time.Hour)
 			r.settle(t)
 			r.wantSeen(t, ana, "Ana flies a kite")
-			r.Closed = core.Closings{} // another program
+			r.Closed = core.ClosedOwners{} // another program
 			if err := r.says(ctx, "Ana likes jam"); err != nil {
 				t.Errorf("she was opened: %v", err)
 			}
@@ -170,7 +170,7 @@ func TestAnErasureSeesToItsOwnEndAlone(t *testing.T) {
 	if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.Image{Profile: &mark}, Author: her}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Erase.EraseLeft(ctx, old); err != nil {
+	if _, err := r.Erase.ResumeErasure(ctx, old); err != nil {
 		t.Fatal(err)
 	}
 	r.wantSeen(t, ana, "Ana knows Wanda")
@@ -192,13 +192,13 @@ func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
 			if err != nil || len(shares) != 2 {
 				t.Fatalf("%d changes, %v; want two", len(shares), err)
 			}
-			for _, u := range []curate.Undoing{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
+			for _, u := range []curate.UndoRequest{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
 				if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
 					t.Errorf("undo %+v: %v, want a conflict", u, err)
 				}
 			}
 			r.share(t, f.ID, "user/ben", false)
-			if _, err := r.Curate.Undo(ctx, ana, curate.Undoing{ToTime: start}, her); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, her); err != nil {
 				t.Fatal(err)
 			}
 			r.wantSeen(t, ana, "Ana's tea is oolong")

@@ -279,7 +279,7 @@ func TestAnErasureThatStoppedGoesOn(t *testing.T) {
 			}
 		}
 		r.Store = whole
-		r.Closed = core.Closings{} // another program has not looked yet
+		r.Closed = core.ClosedOwners{} // another program has not looked yet
 		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her); !errors.Is(err, memory.Gone) {
 			t.Errorf("a note after it stopped: %v, want it gone", err)
 		}

@@ -233,7 +233,7 @@ func (w *world) act(person string) (string, error) {
 	case 15, 16:
 		if page, err := w.Changes(ctx, owner, memory.ChangeQuery{Limit: 30}); err == nil && len(page.Changes) > 0 {
 			c := page.Changes[w.random.IntN(len(page.Changes))]
-			u := curate.Undoing{Run: c.Run, Cascade: w.random.IntN(2) == 0}
+			u := curate.UndoRequest{Run: c.Run, Cascade: w.random.IntN(2) == 0}
 			if w.random.IntN(3) == 0 {
 				u.Run, u.Change = "", c.ID
 			}
@@ -243,7 +243,7 @@ func (w *world) act(person string) (string, error) {
 		}
 	case 17:
 		if page, err := w.Changes(ctx, owner, memory.ChangeQuery{Limit: 8}); err == nil && len(page.Changes) > 0 {
-			undone, err := w.Curate.Undo(ctx, owner, curate.Undoing{ToTime: page.Changes[len(page.Changes)-1].At}, author)
+			undone, err := w.Curate.Undo(ctx, owner, curate.UndoRequest{ToTime: page.Changes[len(page.Changes)-1].At}, author)
 			w.back(person, undone.Changes)
 			return fmt.Sprintf("goes back to before the last %d changes", len(page.Changes)-1), err
 		}
@@ -255,7 +255,7 @@ func (w *world) act(person string) (string, error) {
 		changes, _, err := w.Upkeep.TidyNow(ctx, owner, false, "", author)
 		return fmt.Sprintf("tidies to %d: %d leave", w.Opts.Learn.Upkeep.User, len(changes)), err
 	case 20:
-		n, err := w.Lessons.Relearn(ctx, owner, lessons.Relearning{})
+		n, err := w.Lessons.Relearn(ctx, owner, lessons.RelearnOptions{})
 		return fmt.Sprintf("relearns %d turns", n), err
 	case 21:
 		w.Close()

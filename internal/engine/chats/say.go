@@ -22,8 +22,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Talking is what a user says in a chat that Loci keeps.
-type Talking struct {
+// SayRequest is what a user says in a chat that Loci keeps.
+type SayRequest struct {
 	Owner   memory.Owner
 	Chat    string
 	Content string
@@ -71,8 +71,8 @@ func (l Listener) hurry(ctx context.Context) (let func()) {
 	}
 }
 
-// Talked is what became of a [Talking].
-type Talked struct {
+// Said is what became of a [SayRequest].
+type Said struct {
 	Question *memory.Turn // as it is kept; nil where it is not
 	Answer   *memory.Turn // so too, with what was said of it
 	Model    string
@@ -94,31 +94,31 @@ const (
 // chat, [memory.Conflict] where there is nothing to say again. After it what was said
 // so far is kept, the user's message in any case. Where the client hangs up or the chat
 // is deleted the error is the context's cause.
-func (e *Chats) Say(ctx context.Context, s Talking, ask Talker, to Listener) (Talked, error) {
+func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) (Said, error) {
 	var err error
 	if s.Rules != "" {
 		if s.Rules, err = e.CheckText("rules", s.Rules); err != nil {
-			return Talked{}, err
+			return Said{}, err
 		}
 	}
 	if !s.Again {
 		if s.Content, err = e.CheckText("content", s.Content); err != nil {
-			return Talked{}, err
+			return Said{}, err
 		}
 	}
 	ctx, leave, err := e.Talks.enter(ctx, s.Owner, s.Chat)
 	if err != nil {
-		return Talked{}, err
+		return Said{}, err
 	}
 	defer leave()
 	defer to.hurry(ctx)()
 	c, err := e.openTalking(ctx, s)
 	if err != nil {
-		return Talked{}, err
+		return Said{}, err
 	}
 	messages, err := c.prepare(ctx)
 	if err != nil {
-		return Talked{}, err
+		return Said{}, err
 	}
 	outlook := responder.Outlook{}
 	if s.Model == responder.Name {
@@ -140,9 +140,9 @@ func (e *Chats) Say(ctx context.Context, s Talking, ask Talker, to Listener) (Ta
 	return said, err
 }
 
-// talking is a [Talking] on its way.
-type talking struct {
-	Talking
+// saying is a [SayRequest] on its way.
+type saying struct {
+	SayRequest
 	e    *Chats
 	conv memory.Conversation
 	path []memory.Turn // what was said before, and what is to be answered as the last
@@ -150,7 +150,7 @@ type talking struct {
 }
 
 // openTalking reads the chat, and lays what is said on it.
-func (e *Chats) openTalking(ctx context.Context, s Talking) (*talking, error) {
+func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) {
 	conv, err := e.Chat(ctx, s.Owner, s.Chat)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (e *Chats) openTalking(ctx context.Context, s Talking) (*talking, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what was said: %w", err)
 	}
-	c := &talking{Talking: s, e: e, conv: conv, path: path}
+	c := &saying{SayRequest: s, e: e, conv: conv, path: path}
 	if err := c.lay(); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (e *Chats) openTalking(ctx context.Context, s Talking) (*talking, error) {
 
 // lay puts what is to be answered at the end of the path. The last message that got no
 // answer, said again in the same words, is the same message.
-func (c *talking) lay() error {
+func (c *saying) lay() error {
 	last := len(c.path) - 1
 	if !c.Again {
 		if last >= 0 && c.path[last].Role == memory.RoleUser && strings.TrimSpace(c.path[last].Content) == c.Content && c.says(last) {
@@ -203,7 +203,7 @@ func (c *talking) lay() error {
 
 // says reports whether a turn of the path is as it was said: of others, such as those in
 // which something secret was blanked, the exchange would not know that they are the same.
-func (c *talking) says(i int) bool {
+func (c *saying) says(i int) bool {
 	t, parent := c.path[i], ""
 	switch {
 	case i > 0 && t.Parent == c.path[i-1].ID:
@@ -216,7 +216,7 @@ func (c *talking) says(i int) bool {
 }
 
 // known returns from where on the path is as it was said.
-func (c *talking) known() int {
+func (c *saying) known() int {
 	from := len(c.path) - 1 // to be answered; of a new message nothing is stored
 	for from > 0 && c.path[from].Parent == c.path[from-1].ID && c.says(from-1) {
 		from--
@@ -225,7 +225,7 @@ func (c *talking) known() int {
 }
 
 // request returns turns as a chat request that a client could have made.
-func (c *talking) request(path []memory.Turn) *wire.Chat {
+func (c *saying) request(path []memory.Turn) *wire.Chat {
 	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(path)})
 	if err != nil {
 		panic(err) // strings always encode
@@ -246,7 +246,7 @@ func messagesOf(path []memory.Turn) []Message {
 }
 
 // placed says what keeps the message from being answered: nothing is written yet.
-func (c *talking) placed() error {
+func (c *saying) placed() error {
 	switch {
 	case c.x.Deleted != nil:
 		return memory.Errorf(memory.NotFound, "there is no chat %q", core.Clip(c.Chat, 60))
@@ -267,7 +267,7 @@ func (c *talking) placed() error {
 var command = late.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
 // prepare recalls, and returns what the model is asked.
-func (c *talking) prepare(ctx context.Context) ([]Message, error) {
+func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	contexts, err := c.e.ContextsNamed(ctx, c.Owner, c.conv.Contexts)
 	if err != nil {
 		return nil, err
@@ -315,7 +315,7 @@ func joined(messages []Message) []Message {
 
 // before returns what was said before and goes along: the end of it, from a message of
 // the user's on.
-func (c *talking) before() []Message {
+func (c *saying) before() []Message {
 	path := c.path[:len(c.path)-1]
 	from, size := len(path), 0
 	for i, t := range slices.Backward(path) {
@@ -336,7 +336,7 @@ func (c *talking) before() []Message {
 
 // ask lets the model answer. One that cannot take the request as it is gets what was
 // said alone, without instructions and memory, as at the other doors.
-func (c *talking) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (wire.Answer, error) {
+func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (wire.Answer, error) {
 	begun := false
 	hear := func(piece string) {
 		if piece == "" {
@@ -359,7 +359,7 @@ func (c *talking) ask(ctx context.Context, ask Talker, messages []Message, heard
 }
 
 // answerLocally lets the built-in model answer, word by word.
-func (c *talking) answerLocally(o responder.Outlook, heard func(string)) wire.Answer {
+func (c *saying) answerLocally(o responder.Outlook, heard func(string)) wire.Answer {
 	a := wire.Answer{
 		Role: memory.RoleAssistant, Model: responder.Name, Finish: "stop",
 		Text: responder.Respond(c.path[len(c.path)-1].Content, c.x.Prepared.Hits, o),
@@ -375,7 +375,7 @@ func (c *talking) answerLocally(o responder.Outlook, heard func(string)) wire.An
 // keep records the answer, and returns both sides as they are kept. An answer to what
 // was forgotten or erased meanwhile, which may repeat it, is not. The context is the
 // client's.
-func (c *talking) keep(client context.Context, a wire.Answer) Talked {
+func (c *saying) keep(client context.Context, a wire.Answer) Said {
 	ctx := context.WithoutCancel(client)
 	id := c.question()
 	if c.gone(ctx, id) {
@@ -386,7 +386,7 @@ func (c *talking) keep(client context.Context, a wire.Answer) Talked {
 	if err != nil {
 		c.e.Log.Warn("what was kept of a chat cannot be read", "conversation", c.Chat, "err", err)
 	}
-	var t Talked
+	var t Said
 	for i := range turns {
 		switch {
 		case turns[i].ID == id:
@@ -400,7 +400,7 @@ func (c *talking) keep(client context.Context, a wire.Answer) Talked {
 
 // question returns the id of the turn that is answered once it is stored, "" if it is
 // not by then.
-func (c *talking) question() string {
+func (c *saying) question() string {
 	wait := time.NewTimer(exchange.RecordTime)
 	defer wait.Stop()
 	select {
@@ -417,7 +417,7 @@ func (c *talking) question() string {
 
 // gone reports whether the turn that is answered was taken out of memory meanwhile. One
 // that was stored without its words never was in it.
-func (c *talking) gone(ctx context.Context, id string) bool {
+func (c *saying) gone(ctx context.Context, id string) bool {
 	if id == "" || c.x.Hides() || exchange.Confidential(c.path[len(c.path)-1].Content) {
 		return false
 	}

@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// deciders keeps apart what people decide about an owner's facts at the same time, so that
+// Admission keeps apart what people decide about an owner's facts at the same time, so that
 // of two that contradict each other the second is compared with the first. What says
 // nothing against each other goes side by side: the store puts such writes into one commit.
 // A learner, or another process, may still come in between: see [Comparer.PlannedOn].
-type deciders struct {
+type Admission struct {
 	mu sync.Mutex
-	Of map[memory.Owner][]*Decision // who is in or waits, in the order of coming; guarded by mu
+	Of map[memory.Owner][]*Admitted // who is in or waits, in the order of coming; guarded by mu
 }
 
-func NewDeciders() *deciders { return &deciders{Of: map[memory.Owner][]*Decision{}} }
+func NewAdmission() *Admission { return &Admission{Of: map[memory.Owner][]*Admitted{}} }
 
-// Decision is somebody's place among them.
-type Decision struct {
-	among  *deciders
+// Admitted is somebody's place among them.
+type Admitted struct {
+	among  *Admission
 	owner  memory.Owner
 	run    string          // the id of what it writes
 	about  *memory.Fact    // the fact that it makes active; nil: it is alone, until it shares
@@ -38,20 +38,20 @@ type Decision struct {
 
 // Enter waits for a place to write a fact by a run: until nobody who came before is still in
 // who is alone or says something against it. leave must be called.
-func (d *deciders) Enter(ctx context.Context, owner memory.Owner, run string, about memory.Fact) (*Decision, error) {
-	return d.take(ctx, &Decision{
+func (d *Admission) Enter(ctx context.Context, owner memory.Owner, run string, about memory.Fact) (*Admitted, error) {
+	return d.take(ctx, &Admitted{
 		among: d, owner: owner, run: run, about: &about, denies: learn.Denied(about.Content),
 		terms: sync.OnceValue(func() []string { return text.Terms(about.Content) }),
 	})
 }
 
 // EnterAlone waits for a place that nobody else is beside. leave must be called.
-func (d *deciders) EnterAlone(ctx context.Context, owner memory.Owner, run string) (*Decision, error) {
-	return d.take(ctx, &Decision{among: d, owner: owner, run: run})
+func (d *Admission) EnterAlone(ctx context.Context, owner memory.Owner, run string) (*Admitted, error) {
+	return d.take(ctx, &Admitted{among: d, owner: owner, run: run})
 }
 
 // take has a place wait for all who came before that it may not be beside.
-func (d *deciders) take(ctx context.Context, place *Decision) (*Decision, error) {
+func (d *Admission) take(ctx context.Context, place *Admitted) (*Admitted, error) {
 	place.let, place.left, place.beside = make(chan struct{}), make(chan struct{}), map[string]bool{}
 	d.mu.Lock()
 	before := slices.Clone(d.Of[place.owner])
@@ -70,7 +70,7 @@ func (d *deciders) take(ctx context.Context, place *Decision) (*Decision, error)
 }
 
 // waitFor waits until the place may be beside one who came before.
-func (p *Decision) waitFor(ctx context.Context, other *Decision) error {
+func (p *Admitted) waitFor(ctx context.Context, other *Admitted) error {
 	over := other.left
 	switch {
 	case p.about == nil:
@@ -94,7 +94,7 @@ func (p *Decision) waitFor(ctx context.Context, other *Decision) error {
 
 // against reports whether what a place writes may contradict what one before it does, as
 // [Comparer.Conflicts] would find once that is written.
-func (p *Decision) against(other *Decision) bool {
+func (p *Admitted) against(other *Admitted) bool {
 	if f := p.about; f.Attribute != "" && f.Attribute == other.about.Attribute && f.Subject == other.about.Subject {
 		return true
 	}
@@ -108,7 +108,7 @@ func sharesOne(a, b []string) bool {
 
 // Share lets others in who were kept out for this one's being alone: it turned out to be
 // compared with nothing.
-func (p *Decision) Share() {
+func (p *Admitted) Share() {
 	p.among.mu.Lock()
 	defer p.among.mu.Unlock()
 	p.shares = true
@@ -116,7 +116,7 @@ func (p *Decision) Share() {
 }
 
 // Leave gives the place up. It may be called again.
-func (p *Decision) Leave() {
+func (p *Admitted) Leave() {
 	p.among.mu.Lock()
 	defer p.among.mu.Unlock()
 	in := p.among.Of[p.owner]
@@ -135,7 +135,7 @@ func (p *Decision) Leave() {
 
 // WasBeside reports whether a run is of somebody who was in at the same time, and says
 // nothing against this one: see [memory.Run.Beside].
-func (p *Decision) WasBeside(run string) bool {
+func (p *Admitted) WasBeside(run string) bool {
 	p.among.mu.Lock()
 	defer p.among.mu.Unlock()
 	return p.beside[run]
@@ -143,7 +143,7 @@ func (p *Decision) WasBeside(run string) bool {
 
 // Deciding is a decision that is compared with what is known; leave must be called.
 func (e *Comparer) Deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
-	place, err := e.Deciders.EnterAlone(ctx, owner, "")
+	place, err := e.Admission.EnterAlone(ctx, owner, "")
 	if err != nil {
 		return nil, err
 	}

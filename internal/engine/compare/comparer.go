@@ -12,9 +12,9 @@ import (
 type Comparer struct {
 	*core.Core
 
-	Deciders *deciders
-	instead  sync.Map // id of a pending fact to that of the one it would replace, "" for none
+	Admission *Admission
+	instead   sync.Map // id of a pending fact to that of the one it would replace, "" for none
 }
 
 // New returns a comparer.
-func New(c *core.Core) *Comparer { return &Comparer{Core: c, Deciders: NewDeciders()} }
+func New(c *core.Core) *Comparer { return &Comparer{Core: c, Admission: NewAdmission()} }

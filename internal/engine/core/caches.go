@@ -24,22 +24,22 @@ type PinnedBlock struct {
 	Trace string
 }
 
-// blockCache remembers the block each user turn was given, so that every step of
+// BlockCache remembers the block each user turn was given, so that every step of
 // a tool loop carries the same bytes even if memory has changed, and so that what
 // was injected is known again when it comes back. What is forgotten or hidden meanwhile
 // stays in it until the loop ends; what is erased does not.
-type blockCache struct {
+type BlockCache struct {
 	mu        sync.Mutex // guards what follows
 	order     *list.List // of pinnedBlock, newest first
 	at        map[[2]string]*list.Element
 	forgotten uint64 // how often something was
 }
 
-func NewBlockCache() *blockCache {
-	return &blockCache{order: list.New(), at: map[[2]string]*list.Element{}}
+func NewBlockCache() *BlockCache {
+	return &BlockCache{order: list.New(), at: map[[2]string]*list.Element{}}
 }
 
-func (c *blockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
+func (c *BlockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	el, ok := c.at[[2]string{string(owner), chain}]
@@ -51,14 +51,14 @@ func (c *blockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
 }
 
 // Now is what [blockCache.put] wants to hear of the time before a block was recalled.
-func (c *blockCache) Now() uint64 {
+func (c *BlockCache) Now() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.forgotten
 }
 
 // Put keeps a block, unless something was erased since it was begun: it may be in it.
-func (c *blockCache) Put(b PinnedBlock, since uint64) {
+func (c *BlockCache) Put(b PinnedBlock, since uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if since != c.forgotten {
@@ -77,7 +77,7 @@ func (c *blockCache) Put(b PinnedBlock, since uint64) {
 }
 
 // Forget removes the blocks that match: the next step of their loop recalls anew.
-func (c *blockCache) Forget(gone func(PinnedBlock) bool) {
+func (c *BlockCache) Forget(gone func(PinnedBlock) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forgotten++
@@ -90,7 +90,7 @@ func (c *blockCache) Forget(gone func(PinnedBlock) bool) {
 	}
 }
 
-func (c *blockCache) remove(el *list.Element) {
+func (c *BlockCache) remove(el *list.Element) {
 	b := c.order.Remove(el).(PinnedBlock)
 	delete(c.at, [2]string{string(b.Owner), b.Chain})
 }
@@ -105,14 +105,14 @@ func (b PinnedBlock) HasHit(is func(memory.Memory) bool) bool {
 	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) })
 }
 
-// Bell wakes whoever waits for something to have happened. The zero bell is ready.
-type Bell struct {
+// Broadcast wakes whoever waits for something to have happened. The zero bell is ready.
+type Broadcast struct {
 	mu    sync.Mutex // guards rings
 	rings chan struct{}
 }
 
 // Next returns a channel that is closed when the bell rings next.
-func (b *Bell) Next() <-chan struct{} {
+func (b *Broadcast) Next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.rings == nil {
@@ -122,7 +122,7 @@ func (b *Bell) Next() <-chan struct{} {
 }
 
 // Ring wakes all who wait.
-func (b *Bell) Ring() {
+func (b *Broadcast) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.rings != nil {
@@ -135,16 +135,16 @@ func (b *Bell) Ring() {
 // share one wait for each other needlessly, and rarely.
 const stripes = 256
 
-// turnstile lets one writer at a time into a conversation, so that where its path
+// KeyedMutex lets one writer at a time into a conversation, so that where its path
 // ends is still true when the next turn is put there. Writers of other servers are
 // found by the store: see [memory.Path].
-type turnstile struct {
+type KeyedMutex struct {
 	seed maphash.Seed
 	gate [stripes]chan struct{}
 }
 
-func NewTurnstile() *turnstile {
-	t := &turnstile{seed: maphash.MakeSeed()}
+func NewKeyedMutex() *KeyedMutex {
+	t := &KeyedMutex{seed: maphash.MakeSeed()}
 	for i := range t.gate {
 		t.gate[i] = make(chan struct{}, 1)
 	}
@@ -152,7 +152,7 @@ func NewTurnstile() *turnstile {
 }
 
 // Enter waits until the conversation is free; leave must be called.
-func (t *turnstile) Enter(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
+func (t *KeyedMutex) Enter(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
 	gate := t.gate[maphash.String(t.seed, string(owner)+"\x00"+conversation)%stripes]
 	select {
 	case gate <- struct{}{}:

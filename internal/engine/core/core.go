@@ -22,10 +22,10 @@ type Core struct {
 	Parts
 
 	Opts       Options
-	Blocks     *blockCache
-	Writes     *turnstile
-	Lull       Lull
-	Closed     Closings
+	Blocks     *BlockCache
+	Writes     *KeyedMutex
+	Idle       IdleGate
+	Closed     ClosedOwners
 	names      displayNames
 	Clients    clientsSeen
 	Loading    sync.Mutex     // held while memories are read ahead: see Loaded
@@ -35,7 +35,7 @@ type Core struct {
 // New returns a core made of parts.
 func New(parts Parts, opts Options) *Core {
 	opts.Messages = cmp.Or(opts.Messages, 2000)
-	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewTurnstile()}
+	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
 }
 
 // Once returns a function that does what is to be done when it is first called, by whoever

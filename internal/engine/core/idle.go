@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// lullTime is how long nobody has waited for memory before what can wait goes on:
+	// IdleTime is how long nobody has waited for memory before what can wait goes on:
 	// longer than a client needs from one answer to its next question, far
 	// shorter than a person does.
-	LullTime = 5 * time.Millisecond
+	IdleTime = 5 * time.Millisecond
 
-	// lullPatience is how long it waits at most. Under questions without a pause ten
+	// IdlePatience is how long it waits at most. Under questions without a pause ten
 	// jobs a second and worker still go on; most of the others then find their turns
 	// learned from already.
-	LullPatience = 100 * time.Millisecond
+	IdlePatience = 100 * time.Millisecond
 )
 
-// Lull knows whether questions wait for memory, so that learning takes the
+// IdleGate knows whether questions wait for memory, so that learning takes the
 // processors between them rather than from them.
-type Lull struct {
+type IdleGate struct {
 	mu    sync.Mutex // guards what follows
 	asked int        // how many questions wait
 	last  time.Time  // when one last did
@@ -30,7 +30,7 @@ type Lull struct {
 }
 
 // Begin says that a question waits until end is called.
-func (l *Lull) Begin() (end func()) {
+func (l *IdleGate) Begin() (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
@@ -43,25 +43,25 @@ func (l *Lull) Begin() (end func()) {
 }
 
 // busy reports whether a question waits.
-func (l *Lull) busy() bool {
+func (l *IdleGate) busy() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asked > 0
 }
 
-// Left is how long the lull has to go on before it is one.
-func (l *Lull) Left() time.Duration {
+// Left is how long the idle moment has to go on before it is one.
+func (l *IdleGate) Left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.asked > 0 {
-		return LullTime
+		return IdleTime
 	}
-	return LullTime - time.Since(l.last)
+	return IdleTime - time.Since(l.last)
 }
 
-// Wait returns when there is a lull, ctx ends, or patience does.
-func (l *Lull) Wait(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, LullPatience)
+// Wait returns when there is an idle moment, ctx ends, or patience does.
+func (l *IdleGate) Wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, IdlePatience)
 	defer cancel()
 	for left := l.Left(); left > 0; left = l.Left() {
 		select {
@@ -79,7 +79,7 @@ type warmer interface{ Warm(memory.Owner) }
 // Warm has what was just written for an owner read before it is asked for, unless
 // questions are under way: they read it themselves.
 func (e *Core) Warm(owner memory.Owner) {
-	if e.Lull.busy() {
+	if e.Idle.busy() {
 		return
 	}
 	if w, ok := e.Searcher.(warmer); ok {
@@ -87,21 +87,21 @@ func (e *Core) Warm(owner memory.Owner) {
 	}
 }
 
-// WakeInLull makes the runner look into the queue once nobody waits for memory: to
+// WakeWhenIdle makes the runner look into the queue once nobody waits for memory: to
 // claim a job is a commit, and takes the processors from the client's next question.
-func (e *Core) WakeInLull() {
-	e.Lull.mu.Lock()
-	woken := e.Lull.woken
-	e.Lull.woken = true
-	e.Lull.mu.Unlock()
+func (e *Core) WakeWhenIdle() {
+	e.Idle.mu.Lock()
+	woken := e.Idle.woken
+	e.Idle.woken = true
+	e.Idle.mu.Unlock()
 	if woken {
 		return
 	}
 	e.Background.Go(func() {
-		e.Lull.Wait(context.Background())
-		e.Lull.mu.Lock()
-		e.Lull.woken = false
-		e.Lull.mu.Unlock()
+		e.Idle.Wait(context.Background())
+		e.Idle.mu.Lock()
+		e.Idle.woken = false
+		e.Idle.mu.Unlock()
 		e.Wake()
 	})
 }

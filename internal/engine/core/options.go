@@ -62,7 +62,7 @@ type Options struct {
 type Learning struct {
 	Every     int           // user messages that are learned from together; 0 counts as 1
 	Exchanges int           // the exchange of a conversation after which learning begins; 0 counts as 1
-	Scope     Belonging     // of what is learned; "": OfUser
+	Scope     FactScope     // of what is learned; "": OfUser
 	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
 	Context   int           // messages that the model reads before those that are learned from; 0: none
 	Window    int           // tokens that the model reads at once; 0: DefaultWindow
@@ -70,7 +70,7 @@ type Learning struct {
 	Personal bool // blank personal identifiers before anything is learned or stored
 	Spending Spending
 	Review   Review
-	Summary  Summarizing
+	Summary  Summaries
 	Upkeep   Upkeep
 }
 
@@ -135,14 +135,14 @@ func DerivedID(owner memory.Owner, parts ...string) string {
 // Clip is [text.Clip].
 func Clip(s string, n int) string { return text.Clip(s, n) }
 
-// Belonging is what a learned fact belongs to, and so who is shown it.
-type Belonging string
+// FactScope is what a learned fact belongs to, and so who is shown it.
+type FactScope string
 
 // What facts belong to.
 const (
-	OfUser         Belonging = "user"         // to the user, or to the chat's project where they are about that
-	OfProject      Belonging = "project"      // to the chat's project, to the user where it has none
-	OfConversation Belonging = "conversation" // to the conversation that taught it (design 4)
+	OfUser         FactScope = "user"         // to the user, or to the chat's project where they are about that
+	OfProject      FactScope = "project"      // to the chat's project, to the user where it has none
+	OfConversation FactScope = "conversation" // to the conversation that taught it (design 4)
 )
 
 // Channels is what a channel may do with the memory of the user who asks in it.
@@ -170,8 +170,8 @@ func (s Spending) Cost(input, output int64) float64 {
 // Counts reports whether learning waits for a number of messages or exchanges.
 func (l Learning) Counts() bool { return l.Every > 1 || l.Exchanges > 1 }
 
-// Summarizing is how often conversations are summed up.
-type Summarizing struct {
+// Summaries is how often conversations are summed up.
+type Summaries struct {
 	Every int  // exchanges; 0: never
 	Keep  bool // earlier summaries stay, and a new one is of the last turns alone (design 2)
 }
@@ -186,14 +186,14 @@ const (
 )
 
 // Least is how many turns a summary needs: no more than are there when the first is due.
-func (s Summarizing) Least() int { return min(summaryLeast, 2*s.Every-1) }
+func (s Summaries) Least() int { return min(summaryLeast, 2*s.Every-1) }
 
 // RuleBased is the model that a summary names which no model wrote.
 const RuleBased = "rule_based"
 
 // Due reports whether a conversation that had so many exchanges before and has so
 // many after is to be summed up.
-func (s Summarizing) Due(before, after int) bool {
+func (s Summaries) Due(before, after int) bool {
 	return s.Every == 1 || s.Every > 0 && after/s.Every > before/s.Every
 }
 

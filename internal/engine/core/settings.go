@@ -19,15 +19,15 @@ const (
 	entryCategories   = "learn.categories"   // the only kinds of facts that are wanted, with commas
 )
 
-// ownLearning is what a user set about learning.
-type ownLearning struct {
+// LearningSettings is what a user set about learning.
+type LearningSettings struct {
 	Wishes string
 	Zone   *time.Location
 }
 
 // LearningOf returns what a user set about learning, for a project.
-func (e *Core) LearningOf(ctx context.Context, scope memory.Scope) (ownLearning, error) {
-	own := ownLearning{Zone: e.Clients.zone(scope.Owner)}
+func (e *Core) LearningOf(ctx context.Context, scope memory.Scope) (LearningSettings, error) {
+	own := LearningSettings{Zone: e.Clients.zone(scope.Owner)}
 	entries, err := e.Store.Profile(ctx, scope.Owner, memory.At{})
 	if err != nil {
 		return own, fmt.Errorf("read the profile: %w", err)

@@ -16,9 +16,9 @@ import (
 // nothing is written, whoever is still at it. Its value is when that was.
 const ClosedKey = OwnKeys + "closed"
 
-// Closings is which owners are closed, as far as this process has looked lately. The
+// ClosedOwners is which owners are closed, as far as this process has looked lately. The
 // zero closings knows nothing.
-type Closings struct {
+type ClosedOwners struct {
 	mu    sync.RWMutex // guards what follows
 	known map[memory.Owner]look
 	sets  int // how often something was set: by it what was read before is told apart
@@ -42,7 +42,7 @@ const (
 )
 
 // is returns what is still believed of an owner.
-func (c *Closings) is(owner memory.Owner, now time.Time) (l look, known bool) {
+func (c *ClosedOwners) is(owner memory.Owner, now time.Time) (l look, known bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	l, known = c.known[owner]
@@ -53,7 +53,7 @@ func (c *Closings) is(owner memory.Owner, now time.Time) (l look, known bool) {
 }
 
 // Set keeps what this process makes of an owner.
-func (c *Closings) Set(owner memory.Owner, closed bool, now time.Time) {
+func (c *ClosedOwners) Set(owner memory.Owner, closed bool, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sets++
@@ -62,7 +62,7 @@ func (c *Closings) Set(owner memory.Owner, closed bool, now time.Time) {
 
 // Follow keeps what changes that this process wrote make of an owner, whoever decided
 // them: nothing of before is believed any longer.
-func (c *Closings) Follow(owner memory.Owner, changes []memory.Change, now time.Time) {
+func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now time.Time) {
 	for _, change := range changes {
 		if p := change.After.Profile; p != nil && p.Key == ClosedKey {
 			c.Set(owner, p.Status == memory.Active, now)
@@ -71,7 +71,7 @@ func (c *Closings) Follow(owner memory.Owner, changes []memory.Change, now time.
 }
 
 // Begin returns what to tell [closings.learn] of what is read from now on.
-func (c *Closings) Begin() int {
+func (c *ClosedOwners) Begin() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.sets
@@ -79,7 +79,7 @@ func (c *Closings) Begin() int {
 
 // Learn keeps what was read, unless something else was set since that began, and
 // returns what is so.
-func (c *Closings) Learn(owner memory.Owner, closed bool, now time.Time, began int) bool {
+func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time, began int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l, known := c.known[owner]; known && l.set > began {
@@ -89,7 +89,7 @@ func (c *Closings) Learn(owner memory.Owner, closed bool, now time.Time, began i
 	return closed
 }
 
-func (c *Closings) keep(owner memory.Owner, l look) {
+func (c *ClosedOwners) keep(owner memory.Owner, l look) {
 	if c.known == nil || len(c.known) >= MostLooked {
 		c.known = map[memory.Owner]look{}
 	}

@@ -91,7 +91,7 @@ func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string
 	case len(done) > 0:
 		return e.sameFact(ctx, owner, id, done[0])
 	}
-	place, err := e.Compare.Deciders.EnterAlone(ctx, owner, run.ID)
+	place, err := e.Compare.Admission.EnterAlone(ctx, owner, run.ID)
 	if err != nil {
 		return memory.Fact{}, err
 	}
@@ -127,7 +127,7 @@ func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string
 		}
 		if alone { // and in again, to be alone
 			place.Leave()
-			again, err := e.Compare.Deciders.EnterAlone(ctx, owner, run.ID)
+			again, err := e.Compare.Admission.EnterAlone(ctx, owner, run.ID)
 			if err != nil {
 				return memory.Fact{}, err
 			}

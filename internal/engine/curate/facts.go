@@ -75,7 +75,7 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
 	run := memory.Run{ID: core.IdFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
-	place, err := e.Compare.Deciders.Enter(ctx, owner, run.ID, next)
+	place, err := e.Compare.Admission.Enter(ctx, owner, run.ID, next)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}

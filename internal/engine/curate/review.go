@@ -13,9 +13,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Waiting is a pending fact, of the owner's own or shared by another user, with what a
+// PendingFact is a pending fact, of the owner's own or shared by another user, with what a
 // person needs to decide on it.
-type Waiting struct {
+type PendingFact struct {
 	Memory memory.Memory
 	Turn   *memory.Turn // that its words are from; nil if there is none
 	Reason string       // why it waits
@@ -26,25 +26,25 @@ type Waiting struct {
 	Conflicts []memory.Fact
 }
 
-// WaitingPage is a piece of the list of what waits. Next is "" at its end.
-type WaitingPage struct {
-	Waiting []Waiting
+// PendingPage is a piece of the list of what waits. Next is "" at its end.
+type PendingPage struct {
+	Waiting []PendingFact
 	Next    string
 }
 
 // Waiting returns the pending facts, newest first, each with its reason, the turn it
 // is from and what it contradicts. limit 0 means 50; at most 500.
-func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cursor string) (WaitingPage, error) {
+func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cursor string) (PendingPage, error) {
 	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: limit, Cursor: cursor})
 	if err != nil {
-		return WaitingPage{}, err
+		return PendingPage{}, err
 	}
-	out := WaitingPage{Next: page.Next}
+	out := PendingPage{Next: page.Next}
 	for _, m := range page.Memories {
-		w := Waiting{Memory: m}
+		w := PendingFact{Memory: m}
 		why, err := e.Compare.Proposed(ctx, owner, m)
 		if err != nil {
-			return WaitingPage{}, err
+			return PendingPage{}, err
 		}
 		w.Reason, w.Author = why.Reason, why.Author
 		if m.Link != nil {
@@ -53,7 +53,7 @@ func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cu
 			w.Turn, err = e.Source(ctx, *m.Fact)
 		}
 		if err != nil {
-			return WaitingPage{}, err
+			return PendingPage{}, err
 		}
 		out.Waiting = append(out.Waiting, w)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Undoing names what to take back: exactly one of its first three fields.
-type Undoing struct {
+// UndoRequest names what to take back: exactly one of its first three fields.
+type UndoRequest struct {
 	Change      string
 	Run         string
 	ToTime      time.Time // everything recorded after
@@ -39,7 +39,7 @@ type Undone struct {
 // not come back: it is a Conflict or, where everything since a time is undone, left
 // as it is; so is whom facts are shared with, and whether the owner is closed; and so is
 // then what only followed the path of its chat.
-func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u Undoing, author memory.Author) (Undone, error) {
+func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
 	ctx = memory.ForWrite(ctx)
 	named := 0
 	for _, given := range []bool{u.Change != "", u.Run != "", !u.ToTime.IsZero()} {
@@ -80,7 +80,7 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u Undoing, autho
 	}
 }
 
-func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u Undoing, author memory.Author) (Undone, error) {
+func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
 	targets, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: u.Change, Run: u.Run, After: u.ToTime})
 	if err != nil {
 		return Undone{}, err

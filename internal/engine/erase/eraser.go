@@ -86,9 +86,9 @@ func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	return out, nil
 }
 
-// EraseKnown is [Eraser.EraseOwner] of an owner of whom there is or was anything:
+// EraseExisting is [Eraser.EraseOwner] of an owner of whom there is or was anything:
 // [memory.NotFound] says that there never was, and nothing is done.
-func (e *Eraser) EraseKnown(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
+func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
 	known, err := e.wasThere(memory.ForWrite(ctx), owner)
 	if err != nil {
 		return Erased{}, fmt.Errorf("look for %s: %w", owner.Called(), err)
@@ -337,9 +337,9 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 	return ids, shared, nil
 }
 
-// EraseLeft is the handler of erase jobs: of an owner that is still closed by the
+// ResumeErasure is the handler of erase jobs: of an owner that is still closed by the
 // erasure that the job is of, it removes what is left.
-func (e *Eraser) EraseLeft(ctx context.Context, job memory.Job) (jobs.End, error) {
+func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, error) {
 	ctx = memory.ForWrite(context.WithValue(ctx, core.Closing{}, true))
 	began := e.Closed.Begin()
 	mark, err := e.ReadEntry(ctx, job.Owner, core.ClosedKey)

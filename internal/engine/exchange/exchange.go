@@ -252,7 +252,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 			lines = append(lines, attached...)
 		}
 		if block = p.Block; x.In.Keep && x.In.Part != wire.Unplaced && x.Placed && !x.back.failed && (len(r.Parts) == 0 || len(lines) > 0) {
-			x.given = givenBlock{Anew: x.back.anew, Part: x.In.Part, Lines: lines}.write(x.In.Owner)
+			x.given = GivenBlock{Anew: x.back.anew, Part: x.In.Part, Lines: lines}.write(x.In.Owner)
 		}
 	}
 	if x.unkept != nil {
@@ -315,7 +315,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 		p.Block, p.Kept = "", []wire.Block{{Text: text, Message: own.Message, Part: part}}
 	}
 	x.Prepared = p
-	x.amend(givenBlock{Anew: true, Part: part, Lines: lines})
+	x.amend(GivenBlock{Anew: true, Part: part, Lines: lines})
 	x.e.Traces.Amend(ctx, x.In.Owner, p.Trace, func(t *memory.Trace) {
 		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+why)
 		if !x.Untold {
@@ -327,7 +327,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 }
 
 // amend notes what the last user turn got in the end, for later requests.
-func (x *Exchange) amend(g givenBlock) {
+func (x *Exchange) amend(g GivenBlock) {
 	if x.In.Keep && g.Part != wire.Unplaced {
 		x.amended = g.write(x.In.Owner)
 	}
@@ -337,7 +337,7 @@ func (x *Exchange) amend(g givenBlock) {
 // it without. The steps of its tool loop, should there be one, go without as well.
 func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
 	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
-	x.amend(givenBlock{Anew: true})
+	x.amend(GivenBlock{Anew: true})
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, "prompt: "+why)
 	x.Pin("")
 	return x.Prepared

@@ -21,8 +21,8 @@ import (
 // to write it again: ids, dates and checksums, no words. So what is erased leaves nothing there,
 // and a memory that is forgotten, hidden or edited leaves the old blocks with it.
 
-// givenBlock is what a user turn got.
-type givenBlock struct {
+// GivenBlock is what a user turn got.
+type GivenBlock struct {
 	Anew  bool          `json:"anew,omitempty"` // earlier blocks of the conversation are not put back
 	Part  int           `json:"part,omitempty"` // as in [wire.Block]
 	Lines []recall.Line `json:"lines,omitempty"`
@@ -43,7 +43,7 @@ const (
 const RetryTime = time.Hour
 
 // write returns what the store keeps; "" of what is too long for it.
-func (g givenBlock) write(owner memory.Owner) string {
+func (g GivenBlock) write(owner memory.Owner) string {
 	for i := range g.Lines {
 		if l := &g.Lines[i]; l.Owner == owner {
 			l.Owner = ""
@@ -56,13 +56,13 @@ func (g givenBlock) write(owner memory.Owner) string {
 	return string(b)
 }
 
-func ReadGiven(s string) (g givenBlock, ok bool) {
+func ReadGiven(s string) (g GivenBlock, ok bool) {
 	return g, s != "" && json.Unmarshal([]byte(s), &g) == nil
 }
 
 // earlier is a block that a turn got before.
 type earlier struct {
-	givenBlock
+	GivenBlock
 	message int // of the request, -1 for one that it does not hold and the server keeps
 }
 

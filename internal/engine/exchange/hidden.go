@@ -53,9 +53,9 @@ func IsUnsaved(chat string) bool {
 	return in.temporary() || in.channel()
 }
 
-// withhold takes out of a batch what turns without words leave as it was: the path, and
+// redact takes out of a batch what turns without words leave as it was: the path, and
 // what the conversation is called.
-func (x *Exchange) withhold(batch *memory.Batch) {
+func (x *Exchange) redact(batch *memory.Batch) {
 	if x.Hides() {
 		batch.Marks, batch.Path = nil, nil
 	}
@@ -64,16 +64,16 @@ func (x *Exchange) withhold(batch *memory.Batch) {
 	}
 }
 
-// hidden returns a turn as it is left by an exchange that hides it.
-func hidden(t memory.Turn) memory.Turn {
+// redacted returns a turn as it is left by an exchange that hides it.
+func redacted(t memory.Turn) memory.Turn {
 	t = t.Erased()
 	t.Name, t.Status = "", memory.Retired
 	return t
 }
 
-// inConfidence reports whether a message is hidden since the user wishes that it is not
+// offTheRecord reports whether a message is hidden since the user wishes that it is not
 // remembered, or answers one that is: the answer may repeat it.
-func (x *Exchange) inConfidence(role memory.Role, words string) bool {
+func (x *Exchange) offTheRecord(role memory.Role, words string) bool {
 	if role == memory.RoleUser {
 		x.private = Confidential(words)
 	}
@@ -101,8 +101,8 @@ func Confidential(words string) bool {
 	return len(forget) == 0
 }
 
-// bury lets the words of turns that are stored without them be known again.
-func (x *Exchange) bury(ctx context.Context) error {
+// tombstone lets the words of turns that are stored without them be known again.
+func (x *Exchange) tombstone(ctx context.Context) error {
 	marked, err := x.e.bury(ctx, x.In.Owner, x.unsaid)
 	if marked {
 		x.unsaid = nil
@@ -122,10 +122,10 @@ func (e *Exchanges) bury(ctx context.Context, owner memory.Owner, turns []memory
 	return true, nil
 }
 
-// hideForgotten hides those of the new turns that are history, which are to be stored anew,
+// redactForgotten hides those of the new turns that are history, which are to be stored anew,
 // whose words the owner has forgotten, erased or hidden: a client that names no
 // conversation, or another one, or edits what stood before, does not bring them back.
-func (x *Exchange) hideForgotten(ctx context.Context, turns []memory.Turn) error {
+func (x *Exchange) redactForgotten(ctx context.Context, turns []memory.Turn) error {
 	var history []memory.Turn
 	var at []int
 	for i, t := range turns {
@@ -142,7 +142,7 @@ func (x *Exchange) hideForgotten(ctx context.Context, turns []memory.Turn) error
 	}
 	for i, known := range gone {
 		if known {
-			turns[at[i]] = hidden(turns[at[i]])
+			turns[at[i]] = redacted(turns[at[i]])
 		}
 	}
 	return nil

@@ -194,7 +194,7 @@ func (e *Exchanges) hideUnsaid(ctx context.Context, owner memory.Owner, turns []
 		}
 		if private {
 			unsaid = append(unsaid, t)
-			turns[i] = hidden(t)
+			turns[i] = redacted(t)
 		}
 	}
 	_, err := e.bury(ctx, owner, unsaid)

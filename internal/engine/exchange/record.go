@@ -138,13 +138,13 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 			x.Asked = t.ID
 		}
 	}
-	x.withhold(&batch)
+	x.redact(&batch)
 	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
 		return nil
 	}
 	batch.Marks = append(batch.Marks, x.comesBack()...)
 	x.moved = slices.Concat(x.At.Leave, x.At.Rejoin)
-	if err := x.hideForgotten(ctx, batch.Turns); err != nil {
+	if err := x.redactForgotten(ctx, batch.Turns); err != nil {
 		return err
 	}
 	var err error
@@ -167,9 +167,9 @@ func (x *Exchange) turn(id string, role memory.Role, name, words, mark string, i
 		t.Content = x.e.Stored(words, mark)
 	}
 	x.parent = t.ID
-	if x.Hides() || x.inConfidence(role, words) {
+	if x.Hides() || x.offTheRecord(role, words) {
 		x.unsaid = append(x.unsaid, t)
-		return hidden(t)
+		return redacted(t)
 	}
 	return t
 }
@@ -191,7 +191,7 @@ const batchTurns = 250
 // append stores a batch, the history of a request that brings much of it along ahead of the
 // rest: what is said now comes last, with its job.
 func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
-	err := x.bury(ctx)
+	err := x.tombstone(ctx)
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 	if batch.Jobs, err = x.endToLearn(ctx, exchanges, now); err != nil {
 		return err
 	}
-	x.withhold(&batch)
+	x.redact(&batch)
 	if x.learns && x.Writes && len(batch.Turns) > 0 && onPath && x.e.Opts.Learn.Summary.Due(exchanges-1, exchanges) {
 		batch.Jobs = append(batch.Jobs, core.SummaryJob(x.In.Owner, x.conversation.ID, batch.Turns[0].ID))
 	}
@@ -338,8 +338,8 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 		return err
 	}
 	if len(batch.Jobs) > 0 {
-		x.e.Lull.Begin()() // the client's next question may come at once
-		x.e.WakeInLull()
+		x.e.Idle.Begin()() // the client's next question may come at once
+		x.e.WakeWhenIdle()
 	}
 	return nil
 }

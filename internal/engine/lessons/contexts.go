@@ -15,7 +15,7 @@ import (
 // dropKnownContexts parts a lesson's candidates from those that a context of the
 // owner's says, attached to this conversation or not: what stands in a document is
 // never learned again.
-func (e *Learner) dropKnownContexts(ctx context.Context, l *lesson) error {
+func (e *Learner) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	if len(l.cands) == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (e *Learner) dropKnownContexts(ctx context.Context, l *lesson) error {
 }
 
 // quote returns the words that a candidate was learned from, "" where that is not known.
-func (l lesson) quote(c learn.Candidate) string {
+func (l Lesson) quote(c learn.Candidate) string {
 	if c.Span == nil {
 		return ""
 	}
@@ -69,7 +69,7 @@ func (e *Learner) nearContext(ctx context.Context, c learn.Candidate, contexts [
 			return "", fmt.Errorf("embed context %s: %w", known.ID, err)
 		}
 		for i, p := range passages {
-			if name := learn.NearContext(c, known, p, cosine(vectors[0], of[i]), e.Retrieve.SayingSame()); name != "" {
+			if name := learn.NearContext(c, known, p, cosine(vectors[0], of[i]), e.Retrieve.DuplicateScore()); name != "" {
 				return name, nil
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 // grant plans what a lesson asks to forget in plain words. The turns
 // that ask leave recall as well, since they repeat what is to be forgotten.
-func (e *Learner) grant(ctx context.Context, l lesson, run string, p *planned) error {
+func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) error {
 	var found []memory.Memory
 	for _, wish := range l.forget {
 		meant, err := e.wished(ctx, l, wish)
@@ -41,7 +41,7 @@ func (e *Learner) grant(ctx context.Context, l lesson, run string, p *planned) e
 }
 
 // wished returns the memories that a wish to forget means: what was said before it.
-func (e *Learner) wished(ctx context.Context, l lesson, wish learn.Command) ([]memory.Memory, error) {
+func (e *Learner) wished(ctx context.Context, l Lesson, wish learn.Command) ([]memory.Memory, error) {
 	found, err := e.Curate.Meant(ctx, l.scope, wish)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, err
 	for i := range turns {
 		turns[i].NoLearn = false // or the guard leaves it out; only what it wishes is read
 	}
-	l := lesson{
+	l := Lesson{
 		scope:  memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},
 		said:   learn.Guard(turns, learn.GuardOptions{Personal: e.Opts.Learn.Personal, Begin: recall.FenceOpen, End: recall.FenceClose}),
 		author: memory.Author{Kind: memory.ByRule, Name: "rules"},

@@ -35,7 +35,7 @@ const (
 // conversation that were not learned from yet. Doing it again finds none left.
 func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	defer e.Taught.Ring()
-	e.Lull.Wait(ctx)
+	e.Idle.Wait(ctx)
 	if err := e.rests(ctx, job); err != nil {
 		return "", err
 	}
@@ -156,7 +156,7 @@ func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.
 
 // apply compares what a lesson says with what is known and applies what follows.
 // When another run was quicker it compares again.
-func (e *Learner) apply(ctx context.Context, job memory.Job, l lesson, run memory.Run) error {
+func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
 	for try := 1; ; try++ {
 		p, err := e.Plan(ctx, l, run.ID)
 		if err != nil {
@@ -228,7 +228,7 @@ type planned struct {
 }
 
 // Plan compares a lesson with what is known.
-func (e *Learner) Plan(ctx context.Context, l lesson, run string) (planned, error) {
+func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, error) {
 	p := planned{scope: l.scope, cands: slices.Clone(l.cands), gone: map[string]bool{}}
 	for _, s := range l.said {
 		p.turns = append(p.turns, s.Turn.ID)
@@ -240,14 +240,14 @@ func (e *Learner) Plan(ctx context.Context, l lesson, run string) (planned, erro
 	if err := e.grant(ctx, l, run, &p); err != nil {
 		return planned{}, err
 	}
-	near, err := e.near(ctx, l.scope, p.version, p.cands, p.gone)
+	near, err := e.neighbors(ctx, l.scope, p.version, p.cands, p.gone)
 	if err != nil {
 		return planned{}, err
 	}
 	for i := range p.cands {
 		p.cands[i].Near = near[i]
 	}
-	fresh, again, dropped := learn.Dedupe(p.cands, learn.DedupeOptions{Scope: l.scope, Near: e.Retrieve.SayingSame()})
+	fresh, again, dropped := learn.Dedupe(p.cands, learn.DedupeOptions{Scope: l.scope, Near: e.Retrieve.DuplicateScore()})
 	decisions := e.decisions(ctx, l, fresh)
 	changes, outcomes := learn.Plan(fresh, decisions, again, learn.PlanOptions{
 		Now: e.Time(), NewID: core.NewID, Scope: l.scope, Author: l.author,
@@ -281,7 +281,7 @@ func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, tu
 	if now.Version == p.version {
 		return now.Version, nil
 	}
-	near, err := e.near(ctx, p.scope, now.Version, p.cands, p.gone)
+	near, err := e.neighbors(ctx, p.scope, now.Version, p.cands, p.gone)
 	if err != nil {
 		return 0, err
 	}
@@ -310,7 +310,7 @@ func sameNear(a, b []learn.Neighbour) bool {
 // decisions says what the candidates do to what is near them: what the model replied
 // with them or, where its prompt asks for facts alone, what it says when it is asked. The
 // rules decide where there is no model, nothing near, or no readable reply.
-func (e *Learner) decisions(ctx context.Context, l lesson, cands []learn.Candidate) []learn.Decision {
+func (e *Learner) decisions(ctx context.Context, l Lesson, cands []learn.Candidate) []learn.Decision {
 	asked := slices.ContainsFunc(cands, func(c learn.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
 	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
 		return learn.Reconcile(cands)
@@ -360,7 +360,7 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []l
 // decided logs and counts what a run decided (design 3's memory_decision). Without
 // [Options.LogContent] a decision has the id of the stored fact in place of its text, and no
 // reason in a model's words.
-func (e *Learner) decided(ctx context.Context, l lesson, outcomes []learn.Outcome) {
+func (e *Learner) decided(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
 	outcomes = append(outcomes, l.PassedOver()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
 	for _, s := range l.said {

@@ -17,6 +17,6 @@ type Learner struct {
 	Curate   *curate.Curator
 	Retrieve *retrieve.Retriever
 
-	Taught  core.Bell    // after each job of learning
-	limited atomic.Int32 // how often in a row the learning model's server said that it is asked too often
+	Taught  core.Broadcast // after each job of learning
+	limited atomic.Int32   // how often in a row the learning model's server said that it is asked too often
 }

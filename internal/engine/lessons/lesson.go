@@ -17,9 +17,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// lesson is what some turns say that is worth knowing, before it is compared with
+// Lesson is what some turns say that is worth knowing, before it is compared with
 // what is known.
-type lesson struct {
+type Lesson struct {
 	scope   memory.Scope // where new facts belong
 	said    []learn.Said
 	cands   []learn.Candidate
@@ -29,7 +29,7 @@ type lesson struct {
 }
 
 // PassedOver says of what was dropped that it is ignored, and why.
-func (l lesson) PassedOver() []learn.Outcome {
+func (l Lesson) PassedOver() []learn.Outcome {
 	out := make([]learn.Outcome, 0, len(l.dropped))
 	for _, d := range l.dropped {
 		out = append(out, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
@@ -38,8 +38,8 @@ func (l lesson) PassedOver() []learn.Outcome {
 }
 
 // Lesson reads turns of one project.
-func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (lesson, error) {
-	l := lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.Retrieve.LearnsFor(turns[0].Conversation)}}
+func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
+	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.Retrieve.LearnsFor(turns[0].Conversation)}}
 	l.said = learn.Guard(turns, learn.GuardOptions{
 		Assistant: e.Opts.Assistant,
 		Personal:  e.Opts.Learn.Personal,
@@ -50,19 +50,19 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	})
 	before, err := e.talkBefore(ctx, job.Owner, l.said)
 	if err != nil {
-		return lesson{}, err
+		return Lesson{}, err
 	}
 	if err := e.answering(ctx, job.Owner, l.said, before); err != nil {
-		return lesson{}, err
+		return Lesson{}, err
 	}
 	playing(l.said, before)
 	cands, author, err := e.extract(ctx, job, l, before)
 	if err != nil {
-		return lesson{}, err
+		return Lesson{}, err
 	}
 	if author.Kind == memory.ByModel {
 		if err := e.ground(ctx, l.scope, l.said, before); err != nil {
-			return lesson{}, err
+			return Lesson{}, err
 		}
 	}
 	remember, forget := learn.Commands(l.said)
@@ -71,13 +71,13 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	e.givePlace(&l)
 	l.leaveOut()
 	if err := e.dropKnownContexts(ctx, &l); err != nil {
-		return lesson{}, err
+		return Lesson{}, err
 	}
 	return l, nil
 }
 
 // leaveOut drops what only a wish to forget says.
-func (l *lesson) leaveOut() {
+func (l *Lesson) leaveOut() {
 	l.cands = slices.DeleteFunc(l.cands, func(c learn.Candidate) bool {
 		wish := slices.ContainsFunc(l.forget, func(w learn.Command) bool {
 			return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
@@ -90,7 +90,7 @@ func (l *lesson) leaveOut() {
 }
 
 // turn returns one of the turns that are read.
-func (l lesson) turn(id string) memory.Turn {
+func (l Lesson) turn(id string) memory.Turn {
 	for _, s := range l.said {
 		if s.Turn.ID == id {
 			return s.Turn
@@ -342,7 +342,7 @@ func (e *Learner) like(ctx context.Context, scope memory.Scope, sentence string)
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
 // extract asks the model for candidates or, without one, the rules.
-func (e *Learner) extract(ctx context.Context, job memory.Job, l lesson, before map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
+func (e *Learner) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
 	if len(l.said) == 0 {
 		return nil, byRule, nil
 	}
@@ -363,7 +363,7 @@ func (e *Learner) extract(ctx context.Context, job memory.Job, l lesson, before 
 
 // extractByModel asks a model, for long talk several times. Turns that cannot teach
 // anything are not shown as new.
-func (e *Learner) extractByModel(ctx context.Context, l lesson, before map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
+func (e *Learner) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
 	said := l.said
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
 		said = slices.DeleteFunc(slices.Clone(l.said), func(s learn.Said) bool { return !learn.MayTeach(s) })

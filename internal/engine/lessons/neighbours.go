@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// near returns of each candidate the facts that it is compared with: the most similar,
+// neighbors returns of each candidate the facts that it is compared with: the most similar,
 // those about the same thing, those of the same words that were refused before, and
 // those that its turn taught and that are out of recall. What is about to be forgotten
 // counts as forgotten. Of what was written after the owner's version some may be left
 // out: whoever decides by it makes sure that nothing was ([Learner.unmoved]).
-func (e *Learner) near(ctx context.Context, scope memory.Scope, version int64, cands []learn.Candidate, gone map[string]bool) ([][]learn.Neighbour, error) {
+func (e *Learner) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []learn.Candidate, gone map[string]bool) ([][]learn.Neighbour, error) {
 	if len(cands) == 0 {
 		return nil, nil
 	}
@@ -25,7 +25,7 @@ func (e *Learner) near(ctx context.Context, scope memory.Scope, version int64, c
 	var l memory.Look
 	for i, c := range cands {
 		var err error
-		if alike[i], err = e.alike(known, scope, c.Text, nearest); err != nil {
+		if alike[i], err = e.similarFacts(known, scope, c.Text, nearest); err != nil {
 			return nil, err
 		}
 		l.IDs, l.Queries = slices.Concat(l.IDs, idsOf(alike[i]), c.Targets), append(l.Queries, comparing(c)...)
@@ -77,7 +77,7 @@ func (e *Learner) nearOne(scope memory.Scope, near []learn.Neighbour, pages []me
 
 // neighbours returns the most similar facts, best first.
 func (e *Learner) neighbours(ctx context.Context, scope memory.Scope, words string, n int) ([]learn.Neighbour, error) {
-	alike, err := e.alike(ctx, scope, words, n)
+	alike, err := e.similarFacts(ctx, scope, words, n)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func (e *Learner) neighbours(ctx context.Context, scope memory.Scope, words stri
 	return e.neighboursAmong(scope, alike, memories), nil
 }
 
-// alike finds the most similar facts, best first.
-func (e *Learner) alike(ctx context.Context, scope memory.Scope, words string, n int) ([]memory.Candidate, error) {
+// similarFacts finds the most similar facts, best first.
+func (e *Learner) similarFacts(ctx context.Context, scope memory.Scope, words string, n int) ([]memory.Candidate, error) {
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, words)
 	if err != nil {
 		return nil, fmt.Errorf("embed to compare: %w", err)

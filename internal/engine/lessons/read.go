@@ -25,7 +25,7 @@ func (e *Learner) Jobs(ctx context.Context, owner memory.Owner) ([]memory.Job, e
 }
 
 // givePlace says of each candidate of a lesson in a project whether it belongs to that project.
-func (e *Learner) givePlace(l *lesson) {
+func (e *Learner) givePlace(l *Lesson) {
 	if l.scope.Project == "" || l.scope.Conversation != "" || e.Opts.Learn.Scope == core.OfProject {
 		return
 	}

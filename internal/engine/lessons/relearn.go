@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Relearning says which turns are to be learned from again: the user's of a
+// RelearnOptions says which turns are to be learned from again: the user's of a
 // conversation, or of all, said since a time. It is how facts that rules learned
 // while a model was away are learned by the model.
-type Relearning struct {
+type RelearnOptions struct {
 	Conversation string
 	Since        time.Time
 	Idempotency  string // the same key again queues nothing new
@@ -28,7 +28,7 @@ const relearnAtOnce = 200
 
 // Relearn queues the learning and returns how many turns it is about. What is known
 // already is said again by it; what was forgotten, undone or rejected stays so.
-func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r Relearning) (int, error) {
+func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOptions) (int, error) {
 	if !e.Learns() {
 		return 0, memory.Errorf(memory.Invalid, "nothing learns: learn.model is empty and learn.rules is off")
 	}
@@ -65,7 +65,7 @@ func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r Relearning)
 // LearnAgain is the handler of relearn jobs.
 func (e *Learner) LearnAgain(ctx context.Context, job memory.Job) (jobs.End, error) {
 	defer e.Taught.Ring()
-	e.Lull.Wait(ctx)
+	e.Idle.Wait(ctx)
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
 	if err != nil {
 		return "", fmt.Errorf("read turns: %w", err)

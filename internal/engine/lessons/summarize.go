@@ -15,7 +15,7 @@ import (
 // Summarize is the handler of summarize jobs: the conversation's summary is written
 // anew, by the model or else by rule, and takes the place of the one before unless that is kept.
 func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, error) {
-	e.Lull.Wait(ctx)
+	e.Idle.Wait(ctx)
 	version, err := e.Version(ctx, job.Owner)
 	if err != nil {
 		return "", err

@@ -40,7 +40,7 @@ var greeting = late.Compile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|e
 
 // Intent says what a query is after, by its words and, where that is switched on, by
 // what it is like.
-func (e *Querier) Intent(ctx context.Context, q Querying) Intent {
+func (e *Querier) Intent(ctx context.Context, q Request) Intent {
 	if len(q.Images) > 0 {
 		return IntentImage
 	}

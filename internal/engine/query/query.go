@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Querying is a query to a session, to be answered whole (design 2's POST /query).
-type Querying struct {
+// Request is a query to a session, to be answered whole (design 2's POST /query).
+type Request struct {
 	Owner     memory.Owner // "": nobody in particular, and no memory
 	Session   string       // the conversation; "": a new one
 	Text      string
@@ -29,8 +29,8 @@ type Querying struct {
 	Model     string // that the [Writer] asks
 }
 
-// Queried is the answer to a query, and how it came about.
-type Queried struct {
+// Answer is the answer to a query, and how it came about.
+type Answer struct {
 	Session    string
 	Response   string
 	Model      string
@@ -61,8 +61,8 @@ const (
 // Query answers a query of a session: it reads memory, lets a model describe images
 // and write, and records both sides as a chat does. Memory may fail, the answer may
 // not: only a writer that fails is an error.
-func (e *Querier) Query(ctx context.Context, q Querying, write Writer) (Queried, error) {
-	out := Queried{Session: cmp.Or(q.Session, core.NewID()), Intent: e.Intent(ctx, q)}
+func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, error) {
+	out := Answer{Session: cmp.Or(q.Session, core.NewID()), Intent: e.Intent(ctx, q)}
 	out.NeedMemory, out.Reason = e.needs(ctx, q, out.Intent)
 	if out.NeedMemory {
 		out.Around = e.Around(ctx, q, out.Session)
@@ -94,7 +94,7 @@ func (e *Querier) Query(ctx context.Context, q Querying, write Writer) (Queried,
 }
 
 // needs decides whether memory is read for a query, and says why.
-func (e *Querier) needs(ctx context.Context, q Querying, intent Intent) (need bool, why string) {
+func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need bool, why string) {
 	switch {
 	case !q.UseMemory:
 		return false, "use_memory is false"
@@ -115,7 +115,7 @@ func (e *Querier) needs(ctx context.Context, q Querying, intent Intent) (need bo
 }
 
 // openQuery begins to record a query as a chat of one message, nil for nobody.
-func (e *Querier) openQuery(ctx context.Context, q Querying, session string) (*exchange.Exchange, error) {
+func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*exchange.Exchange, error) {
 	if q.Owner == "" {
 		return nil, nil
 	}
@@ -128,7 +128,7 @@ func (e *Querier) openQuery(ctx context.Context, q Querying, session string) (*e
 
 // answerQuery describes the images, assembles the prompt and writes. Without a writer
 // the built-in model answers, which knows what will become of the query.
-func (e *Querier) answerQuery(ctx context.Context, q Querying, out *Queried, write Writer, outlook responder.Outlook) (memory.Reply, error) {
+func (e *Querier) answerQuery(ctx context.Context, q Request, out *Answer, write Writer, outlook responder.Outlook) (memory.Reply, error) {
 	if write == nil {
 		out.Agents = append(out.Agents, agentRecall)
 		out.Cited = out.Around.Similar
@@ -163,7 +163,7 @@ func (e *Querier) answerQuery(ctx context.Context, q Querying, out *Queried, wri
 	return reply, nil
 }
 
-func (e *Querier) describe(ctx context.Context, q Querying, write Writer) (string, error) {
+func (e *Querier) describe(ctx context.Context, q Request, write Writer) (string, error) {
 	ask, err := e.Prompts.For(q.Model).Fill(prompt.Describe{Query: q.Text})
 	if err != nil {
 		return "", fmt.Errorf("fill the prompt: %w", err)
@@ -196,13 +196,13 @@ const (
 // Around reads what memory holds around a query, within the deadline of a chat's
 // recall. Its parts do not wait for each other; those that fail are skipped and named in
 // the trace.
-func (e *Querier) Around(ctx context.Context, q Querying, session string) Around {
+func (e *Querier) Around(ctx context.Context, q Request, session string) Around {
 	started := e.Now()
-	defer e.Lull.Begin()()
+	defer e.Idle.Begin()()
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
 	a := Around{trace: core.NewID()}
-	r := &retrieve.Recalling{E: e.Retrieve, Now: memory.Time(started), Q: retrieve.Question{
+	r := &retrieve.Pipeline{E: e.Retrieve, Now: memory.Time(started), Q: retrieve.Question{
 		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, In: session, Door: "query",
 	}}
 	parts := []struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // uncarried parts hits in those to tell and those that the request holds already.
-func (r *Recalling) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
+func (r *Pipeline) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
 	if len(r.Q.Said)+len(r.Q.Replaced) == 0 {
 		return hits, nil
 	}
@@ -28,7 +28,7 @@ func (r *Recalling) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
 
 // carries reports whether the request holds a memory already: a fact learned from
 // nothing but its turns, or what stands in it word for word.
-func (r *Recalling) carries(m memory.Memory) bool {
+func (r *Pipeline) carries(m memory.Memory) bool {
 	carries, known := r.carried[m.ID()]
 	if known {
 		return carries
@@ -90,8 +90,8 @@ var askedAgain = recall.DefaultAnswered / 2
 
 // unrepeated returns candidates without the answers by which the built-in model said
 // what memory holds.
-func (r *Recalling) unrepeated(cands []memory.Candidate) []memory.Candidate {
-	if r.Q.Whole || r.then != nil {
+func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
+	if r.Q.Whole || r.history != nil {
 		return cands
 	}
 	r.echoes = recall.NewEchoes(r.asked)
@@ -108,7 +108,7 @@ func (r *Recalling) unrepeated(cands []memory.Candidate) []memory.Candidate {
 
 // telling returns candidates without the echoes among the best: a reranker has no time
 // for them. Ranked without them, other echoes may come up.
-func (r *Recalling) telling(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) ([]memory.Candidate, error) {
+func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) ([]memory.Candidate, error) {
 	for opts.Limit = Reranked; ; opts.Limit *= 4 {
 		best, _ := recall.Rank(query, cands, opts, r.Now)
 		hits, err := r.read(ctx, best)
@@ -125,7 +125,7 @@ func (r *Recalling) telling(ctx context.Context, query recall.Query, cands []mem
 // echoesIn finds the echoes of the question among hits, and reports whether there are
 // any. They take part in nothing: what only asks is the likest of all, and would set the
 // bar for what answers. What the assistant answered to them is kept at hand.
-func (r *Recalling) echoesIn(hits []memory.Hit) (found bool) {
+func (r *Pipeline) echoesIn(hits []memory.Hit) (found bool) {
 	if r.echoes == nil {
 		return false
 	}
@@ -141,13 +141,13 @@ func (r *Recalling) echoesIn(hits []memory.Hit) (found bool) {
 	return found
 }
 
-func (r *Recalling) echo(h memory.Hit) {
+func (r *Pipeline) echo(h memory.Hit) {
 	if len(r.echoed) < echoesTraced {
 		r.echoed = append(r.echoed, recall.Dropped{Hit: h, Stage: "echo"})
 	}
 }
 
 // unechoed returns candidates without the echoes found so far.
-func (r *Recalling) unechoed(cands []memory.Candidate) []memory.Candidate {
+func (r *Pipeline) unechoed(cands []memory.Candidate) []memory.Candidate {
 	return slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.echoing[c.ID] })
 }

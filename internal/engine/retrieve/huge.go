@@ -57,7 +57,7 @@ type Server interface {
 	Nearest(ctx context.Context, owner memory.Owner, model string, s memory.Search) (memory.Excerpt, error)
 }
 
-// HugeOptions are the settings of [Huge].
+// HugeOptions are the settings of [DatabaseSearch].
 type HugeOptions struct {
 	Model   string // whose vectors are searched
 	Most    int64  // bytes that an owner's resident index may take
@@ -65,12 +65,12 @@ type HugeOptions struct {
 	Lacking func(owner memory.Owner, memories int) // as [index.Options] has it; nil: nobody is told
 }
 
-// Huge is a [memory.Searcher] in front of the resident index: owners who have very much
+// DatabaseSearch is a [memory.Searcher] in front of the resident index: owners who have very much
 // are searched by the database, everybody else by the index. What the database finds is
 // measured as the index does, by the statistics of all that the owner has, so that ranking
 // need not know. Until the database is ready for an owner and has what was written last,
 // and when it fails, the index is asked.
-type Huge struct {
+type DatabaseSearch struct {
 	Resident
 	server Server
 	opts   HugeOptions
@@ -96,16 +96,16 @@ type side struct {
 }
 
 // NewHuge returns a searcher. Close releases it, not the index.
-func NewHuge(resident Resident, server Server, opts HugeOptions) *Huge {
+func NewHuge(resident Resident, server Server, opts HugeOptions) *DatabaseSearch {
 	ctx, stop := context.WithCancel(context.Background())
-	h := &Huge{Resident: resident, server: server, opts: opts, ctx: ctx, stop: stop, listed: make(chan struct{}), owners: map[memory.Owner]*side{}}
+	h := &DatabaseSearch{Resident: resident, server: server, opts: opts, ctx: ctx, stop: stop, listed: make(chan struct{}), owners: map[memory.Owner]*side{}}
 	h.work.Go(h.list)
 	return h
 }
 
 // list asks whom the database is ready for. Of anybody else the index tells how much there
 // is, once it has read that: no question asks for it.
-func (h *Huge) list() {
+func (h *DatabaseSearch) list() {
 	defer close(h.listed)
 	owners, err := h.server.ReadyNear(h.ctx, h.opts.Model, h.most())
 	if err != nil {
@@ -122,18 +122,18 @@ func (h *Huge) list() {
 }
 
 // isHuge notes that an owner has very much. h.mu is held.
-func (h *Huge) isHuge(owner memory.Owner) {
+func (h *DatabaseSearch) isHuge(owner memory.Owner) {
 	if h.owners[owner] == nil {
 		h.owners[owner] = &side{}
 	}
 }
 
 // most is how many memories an owner may have in the index.
-func (h *Huge) most() int { return int(h.opts.Most / perMemory) }
+func (h *DatabaseSearch) most() int { return int(h.opts.Most / perMemory) }
 
 // Close breaks off what is built, which goes on at the next start. Closing twice, or nil,
 // is a no-op.
-func (h *Huge) Close() error {
+func (h *DatabaseSearch) Close() error {
 	if h == nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (h *Huge) Close() error {
 }
 
 // Search finds candidates: see [memory.Searcher].
-func (h *Huge) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (h *DatabaseSearch) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	if s.At != (memory.At{}) {
 		return h.Resident.Search(ctx, s)
 	}
@@ -195,7 +195,7 @@ func (h *Huge) Search(ctx context.Context, s memory.Search) ([]memory.Candidate,
 }
 
 // Standing returns nothing of those whom the database searches for: it does not know which facts stand.
-func (h *Huge) Standing(ctx context.Context, owner memory.Owner, topics english.Topics, most int) ([]string, error) {
+func (h *DatabaseSearch) Standing(ctx context.Context, owner memory.Owner, topics english.Topics, most int) ([]string, error) {
 	if h.huge(ctx, owner) {
 		return nil, nil
 	}
@@ -203,7 +203,7 @@ func (h *Huge) Standing(ctx context.Context, owner memory.Owner, topics english.
 }
 
 // Warm lets the index or the database read what was written.
-func (h *Huge) Warm(owner memory.Owner) {
+func (h *DatabaseSearch) Warm(owner memory.Owner) {
 	h.mu.Lock()
 	z := h.owners[owner]
 	ready := z != nil && z.ready
@@ -217,7 +217,7 @@ func (h *Huge) Warm(owner memory.Owner) {
 
 // Drop forgets an owner, as the index does, and removes what the database has of those who
 // have nothing any more.
-func (h *Huge) Drop(owner memory.Owner) error {
+func (h *DatabaseSearch) Drop(owner memory.Owner) error {
 	h.mu.Lock()
 	if h.owners[owner] != nil && h.ctx.Err() == nil {
 		h.work.Go(func() { h.tidy(owner) })
@@ -226,14 +226,14 @@ func (h *Huge) Drop(owner memory.Owner) error {
 	return h.Resident.Drop(owner)
 }
 
-func (h *Huge) tidy(owner memory.Owner) {
+func (h *DatabaseSearch) tidy(owner memory.Owner) {
 	if err := h.server.TidyNear(h.ctx, owner, h.opts.Model); err != nil && h.ctx.Err() == nil {
 		h.opts.Log.Warn("what the database has for searches was not tidied; the next start tries again", "owner", owner, "err", err)
 	}
 }
 
 // huge reports whether the database is to search for an owner.
-func (h *Huge) huge(ctx context.Context, owner memory.Owner) bool {
+func (h *DatabaseSearch) huge(ctx context.Context, owner memory.Owner) bool {
 	select {
 	case <-h.listed:
 	default:
@@ -245,7 +245,7 @@ func (h *Huge) huge(ctx context.Context, owner memory.Owner) bool {
 }
 
 // byIndex has the index search, and looks who has too much for it.
-func (h *Huge) byIndex(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (h *DatabaseSearch) byIndex(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	found, err := h.Resident.Search(ctx, s)
 	for _, scope := range s.Scopes {
 		if h.Memories(scope.Owner) > h.most() {
@@ -259,7 +259,7 @@ func (h *Huge) byIndex(ctx context.Context, s memory.Search) ([]memory.Candidate
 
 // Ahead begins to read of an owner before a search, where the index is to search: see
 // [index.Index.Ahead].
-func (h *Huge) Ahead(ctx context.Context, owner memory.Owner) context.Context {
+func (h *DatabaseSearch) Ahead(ctx context.Context, owner memory.Owner) context.Context {
 	if h.huge(ctx, owner) {
 		return ctx
 	}
@@ -279,7 +279,7 @@ func await(ctx context.Context, done <-chan struct{}, up <-chan time.Time) bool 
 
 // caughtUp asks the database, which may have to be brought up to what was written first,
 // for a while.
-func (h *Huge) caughtUp(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Candidate, error) {
+func (h *DatabaseSearch) caughtUp(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Candidate, error) {
 	var up <-chan time.Time
 	for {
 		found, err := h.ask(ctx, owner, s)
@@ -297,7 +297,7 @@ func (h *Huge) caughtUp(ctx context.Context, owner memory.Owner, s memory.Search
 
 // follow brings the database up to what was written, beside searches. What it returns is
 // closed then.
-func (h *Huge) follow(owner memory.Owner) <-chan struct{} {
+func (h *DatabaseSearch) follow(owner memory.Owner) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	z := h.owners[owner]
@@ -322,7 +322,7 @@ func (h *Huge) follow(owner memory.Owner) <-chan struct{} {
 }
 
 // failed notes that the database did not answer, and has it made ready if it is not.
-func (h *Huge) failed(owner memory.Owner, err error) {
+func (h *DatabaseSearch) failed(owner memory.Owner, err error) {
 	h.mu.Lock()
 	if z := h.owners[owner]; z != nil && !errors.Is(err, memory.Conflict) {
 		z.ready = false
@@ -337,7 +337,7 @@ func (h *Huge) failed(owner memory.Owner, err error) {
 }
 
 // ask has the database find candidates, and measures them.
-func (h *Huge) ask(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Candidate, error) {
+func (h *DatabaseSearch) ask(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Candidate, error) {
 	found, err := h.server.Nearest(ctx, owner, h.opts.Model, s)
 	if err != nil {
 		return nil, err
@@ -347,7 +347,7 @@ func (h *Huge) ask(ctx context.Context, owner memory.Owner, s memory.Search) ([]
 }
 
 // answered notes that the database did, and drops what the index has.
-func (h *Huge) answered(owner memory.Owner, bare int) {
+func (h *DatabaseSearch) answered(owner memory.Owner, bare int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	z := h.owners[owner]
@@ -373,7 +373,7 @@ func (h *Huge) answered(owner memory.Owner, bare int) {
 }
 
 // build makes the database ready for an owner, beside searches.
-func (h *Huge) build(owner memory.Owner) {
+func (h *DatabaseSearch) build(owner memory.Owner) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	z := h.owners[owner]

@@ -18,11 +18,11 @@ const maxSuccessors = 8
 
 // hydrate reads candidates from the store as they are now; what may not be shown
 // any more ends here. In the past, what was found is what there was.
-func (r *Recalling) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+func (r *Pipeline) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	hits := make([]memory.Hit, 0, len(cands))
-	if r.then != nil {
+	if r.history != nil {
 		for _, c := range cands {
-			if m, ok := r.then[c.ID]; ok {
+			if m, ok := r.history[c.ID]; ok {
 				hits = append(hits, memory.Hit{Memory: m, Score: c.Score, Why: c.Why})
 			}
 		}
@@ -50,7 +50,7 @@ func (r *Recalling) hydrate(ctx context.Context, cands []memory.Candidate) ([]me
 }
 
 // core reads what is in the prompt without a search: pinned facts, profile entries and standing facts.
-func (r *Recalling) core(ctx context.Context) recall.Core {
+func (r *Pipeline) core(ctx context.Context) recall.Core {
 	var standing recall.Core
 	owner := r.Q.Scope.Owner
 	page, err := r.E.Store.List(ctx, owner, memory.Query{Pinned: true})
@@ -84,13 +84,13 @@ type standingSearcher interface {
 const mostStanding = 64
 
 // standing reads the facts that matter to the message whatever is searched for.
-func (r *Recalling) standing(ctx context.Context) ([]memory.Fact, error) {
+func (r *Pipeline) standing(ctx context.Context) ([]memory.Fact, error) {
 	facts, err := r.factsOn(ctx, english.TopicsOf(r.Q.Text)&^english.Theirs)
 	return recall.Standing(facts, r.Q.Text), err
 }
 
 // namesKin reports whether the message has the name of somebody who is close to the user.
-func (r *Recalling) namesKin(ctx context.Context) bool {
+func (r *Pipeline) namesKin(ctx context.Context) bool {
 	facts, err := r.factsOn(ctx, english.Named)
 	if err != nil {
 		r.Skip("names", err)
@@ -107,7 +107,7 @@ func (r *Recalling) namesKin(ctx context.Context) bool {
 }
 
 // factsOn reads facts that stand in one of the topics.
-func (r *Recalling) factsOn(ctx context.Context, topics english.Topics) ([]memory.Fact, error) {
+func (r *Pipeline) factsOn(ctx context.Context, topics english.Topics) ([]memory.Fact, error) {
 	ix, ok := r.E.Searcher.(standingSearcher)
 	if !ok {
 		return nil, nil
@@ -132,7 +132,7 @@ func (r *Recalling) factsOn(ctx context.Context, topics english.Topics) ([]memor
 
 // overtaken sets beside turns what took the place of the facts that they taught,
 // and the fact that did in front of the turn, where it is a hit too.
-func (r *Recalling) overtaken(ctx context.Context) {
+func (r *Pipeline) overtaken(ctx context.Context) {
 	var turns []string
 	for _, h := range r.Hits {
 		if t := h.Memory.Turn; t != nil && !t.LearnedAt.IsZero() {
@@ -156,7 +156,7 @@ func (r *Recalling) overtaken(ctx context.Context) {
 
 // before sets beside facts what they took the place of, so that whoever reads one knows
 // what was so until then.
-func (r *Recalling) before(ctx context.Context) {
+func (r *Pipeline) before(ctx context.Context) {
 	var facts []string
 	for _, h := range r.Hits {
 		if m := h.Memory; m.Fact != nil && m.Link == nil {
@@ -181,7 +181,7 @@ func (r *Recalling) before(ctx context.Context) {
 // Successors returns the facts that took the place of what turns taught, and of
 // those in turn, by turn. Of one that may not be seen any more there is only when it
 // began: what it replaced is no longer so for all that.
-func (r *Recalling) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
+func (r *Pipeline) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
 	next, err := memory.SupersededBy(ctx, r.E.Store, r.Q.Scope.Owner, turns)
 	if err != nil || len(next) == 0 {
 		return nil, err

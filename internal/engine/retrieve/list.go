@@ -16,12 +16,12 @@ import (
 const Listed = 500
 
 // lists reports whether a question for whatever is known is answered by a list.
-func (r *Recalling) lists() bool {
+func (r *Pipeline) lists() bool {
 	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
 }
 
 // list answers a question for whatever is known: facts by importance.
-func (r *Recalling) list(ctx context.Context, topK int) error {
+func (r *Pipeline) list(ctx context.Context, topK int) error {
 	r.placed()
 	q := r.filters()
 	q.Limit = Listed
@@ -54,7 +54,7 @@ func (r *Recalling) list(ctx context.Context, topK int) error {
 }
 
 // identity lists the facts that say who the user is, however old.
-func (r *Recalling) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
+func (r *Pipeline) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
 	var facts []memory.Memory
 	q.Subject = "user"
 	for _, q.Attribute = range recall.Identity {
@@ -68,14 +68,14 @@ func (r *Recalling) identity(ctx context.Context, q memory.Query) ([]memory.Memo
 }
 
 // searchPast searches what there was at another time: all of it, as it was.
-func (r *Recalling) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Pipeline) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	items, err := r.E.itemsAt(ctx, r.Q.Scope.Owner, r.Q.At)
 	if err != nil {
 		return nil, fmt.Errorf("read memory as it was: %w", err)
 	}
-	r.then = make(map[string]memory.Memory, len(items))
+	r.history = make(map[string]memory.Memory, len(items))
 	for _, item := range items {
-		r.then[item.ID] = item.Memory
+		r.history[item.ID] = item.Memory
 	}
 	return index.Build(items).Search(ctx, s)
 }

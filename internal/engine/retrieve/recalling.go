@@ -71,8 +71,8 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	if e.Apart() && q.Conversation != "" && q.At == (memory.At{}) { // and what the user's own conversation said
 		q.Scope.Conversation, q.Conversation = q.Conversation, ""
 	}
-	defer e.Lull.Begin()()
-	r := Recalling{E: e, Q: q, Now: memory.Time(started)}
+	defer e.Idle.Begin()()
+	r := Pipeline{E: e, Q: q, Now: memory.Time(started)}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.Parts...)
 	found := Found{Hits: r.Hits, Trace: core.NewID(), Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
@@ -83,25 +83,25 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 // Prepare recalls for a chat: within the deadline, and with what is always in the
 // prompt. Recall that comes too late is neither used nor counted. What comes of it is
 // still to be traced.
-func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Recalling, took time.Duration) {
+func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
 	started := e.Now()
-	defer e.Lull.Begin()()
+	defer e.Idle.Begin()()
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
 	type outcome struct {
-		r     *Recalling
+		r     *Pipeline
 		block string
 	}
 	done := make(chan outcome, 1)
 	e.Background.Go(func() {
-		r := &Recalling{E: e, Q: q, chat: true, Now: memory.Time(started)}
+		r := &Pipeline{E: e, Q: q, chat: true, Now: memory.Time(started)}
 		done <- outcome{r, r.block(ctx)}
 	})
 	var o outcome
 	select {
 	case o = <-done:
 	case <-ctx.Done():
-		o.r = &Recalling{E: e, Q: q, Now: memory.Time(started)}
+		o.r = &Pipeline{E: e, Q: q, Now: memory.Time(started)}
 		o.r.Skip("deadline", fmt.Errorf("recall took longer than %v", e.Opts.Deadline))
 	}
 	o.r.placed()
@@ -111,7 +111,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Rec
 }
 
 // block recalls and renders; what goes wrong is skipped, a panic included.
-func (r *Recalling) block(ctx context.Context) (text string) {
+func (r *Pipeline) block(ctx context.Context) (text string) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.E.Log.Error("panic in recall", "panic", v)
@@ -121,7 +121,7 @@ func (r *Recalling) block(ctx context.Context) (text string) {
 	}()
 	var standing recall.Core
 	var disputed map[string]memory.Fact
-	beside := Recalling{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
+	beside := Pipeline{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
 	read := core.Once(func() {
 		if err := beside.Part(func() error { standing = beside.core(ctx); standing.Summary = beside.summary(ctx); return nil }); err != nil {
 			beside.Skip("core", err)
@@ -151,13 +151,13 @@ func (r *Recalling) block(ctx context.Context) (text string) {
 	}
 	block := recall.Render(standing, r.Hits, opts)
 	r.Lines = block.Lines
-	r.Opening, r.crowded = r.besides(block.Core), r.besides(block.Left)
+	r.Opening, r.overflow = r.besides(block.Core), r.besides(block.Left)
 	r.tellOnce()
 	return block.Text
 }
 
-// Recalling is one question on its way through the stages.
-type Recalling struct {
+// Pipeline is one question on its way through the stages.
+type Pipeline struct {
 	E   *Retriever
 	Q   Question
 	Now time.Time
@@ -165,19 +165,19 @@ type Recalling struct {
 	asked    string // what of the question is asked, without what stands beside it
 	chat     bool   // the question is a message of a chat, which may ask nothing of memory
 	Found    int
-	then     map[string]memory.Memory // what there was, of a question to the past
+	history     map[string]memory.Memory // what there was, of a question to the past
 	Cut      []recall.Cut
 	echoes   *recall.Echoes     // of the question; nil where what repeats it is wanted, too
 	echoing  map[string]bool    // what is left out as such, of one search
 	answers  []memory.Hit       // of the assistant to what is left out: for want of what tells
 	others   *recall.Others     // of the question; nil where it is not about the user alone
-	theirs   map[string]bool    // by id: whether it is left out as somebody else's; false of what stands beside
+	excluded   map[string]bool    // by id: whether it is left out as somebody else's; false of what stands beside
 	echoed   []recall.Dropped   // some of both, for the trace
-	spare    []memory.Candidate // that were not read, since there was enough without
+	reserve    []memory.Candidate // that were not read, since there was enough without
 	Dropped  []recall.Dropped
 	Hits     []memory.Hit
 	Opening  recall.Core   // what the block begins with, less what is among hits
-	crowded  recall.Core   // what of that it had no room for
+	overflow  recall.Core   // what of that it had no room for
 	Lines    []recall.Line // of the block
 	pending  int           // how many facts wait for a person
 	Degraded []string
@@ -190,14 +190,14 @@ type Recalling struct {
 	overruled map[string]bool // by id of a shared fact that was looked at: whether an own fact contradicts it
 }
 
-func (r *Recalling) Skip(part string, err error) {
+func (r *Pipeline) Skip(part string, err error) {
 	r.Degraded = append(r.Degraded, part+": "+err.Error())
 	r.Parts = append(r.Parts, part)
 }
 
 // placed waits until it is known where the question was asked and what the request
 // holds already.
-func (r *Recalling) placed() {
+func (r *Pipeline) placed() {
 	if r.Q.Placed != nil {
 		r.Q.In, r.Q.Exclude, r.Q.Replaced = r.Q.Placed()
 		r.Q.Placed = nil
@@ -205,7 +205,7 @@ func (r *Recalling) placed() {
 }
 
 // run takes the question through query, search, rank, hydration and fit.
-func (r *Recalling) run(ctx context.Context) error {
+func (r *Pipeline) run(ctx context.Context) error {
 	if !r.Q.Scope.Owner.Valid() {
 		return memory.Errorf(memory.Invalid, "a question needs an owner")
 	}
@@ -242,7 +242,7 @@ func (r *Recalling) run(ctx context.Context) error {
 
 // find takes the query through search, rank, hydration and fit; few facts are all
 // shown.
-func (r *Recalling) find(ctx context.Context, query recall.Query, topK int) error {
+func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
 	ctx, cancel := within(ctx, searchShare)
 	defer cancel()
 	if s, ok := r.E.Searcher.(aheadSearcher); ok && r.Q.At == (memory.At{}) && r.E.Opts.Recall.SmallSet == 0 {
@@ -284,15 +284,15 @@ func (r *Recalling) find(ctx context.Context, query recall.Query, topK int) erro
 		topK = r.atLeast(topK, len(hits))
 	}
 	r.fit(ctx, hits, topK)
-	if len(r.Hits) < topK && len(r.spare) > 0 {
-		more, err := r.read(ctx, r.spare)
+	if len(r.Hits) < topK && len(r.reserve) > 0 {
+		more, err := r.read(ctx, r.reserve)
 		if err != nil {
 			return err
 		}
-		r.spare = nil
+		r.reserve = nil
 		r.fit(ctx, slices.Concat(hits, more), topK)
 	}
-	if r.then == nil {
+	if r.history == nil {
 		if err := r.Part(func() error { r.overtaken(ctx); return nil }); err != nil {
 			r.Skip("successors", err)
 		}
@@ -312,7 +312,7 @@ type aheadSearcher interface {
 // ranked returns what is found, best first: at least topK memories that the
 // request does not carry itself, if there are so many. What it left to be read, should
 // some of them be folded into others, is spare.
-func (r *Recalling) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
+func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
 		r.echoing, r.answers = map[string]bool{}, nil
@@ -332,7 +332,7 @@ func (r *Recalling) ranked(ctx context.Context, query recall.Query, s memory.Sea
 }
 
 // searched is ranked by one search.
-func (r *Recalling) searched(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
+func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	var cands []memory.Candidate
 	err := r.Part(func() (err error) { cands, err = r.Search(ctx, s); return err })
 	if err != nil {
@@ -365,7 +365,7 @@ func (r *Recalling) searched(ctx context.Context, query recall.Query, s memory.S
 		opts.Answered, opts.Chat = &askedAgain, false
 	}
 	if !r.Q.Whole {
-		r.others, r.theirs = recall.NewOthers(query), map[string]bool{}
+		r.others, r.excluded = recall.NewOthers(query), map[string]bool{}
 	}
 	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts, cands)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
 		r.measure(&opts, recall.Fitted)
@@ -395,7 +395,7 @@ func (r *Recalling) searched(ctx context.Context, query recall.Query, s memory.S
 		}
 		if first < len(kept) {
 			if _, held := r.uncarried(hits); len(hits) == first && len(held) == 0 {
-				r.spare = kept[first:]
+				r.reserve = kept[first:]
 				return hits, nil
 			}
 			more, err := r.read(ctx, kept[first:])
@@ -420,7 +420,7 @@ func (r *Recalling) searched(ctx context.Context, query recall.Query, s memory.S
 
 // measure sets what candidates are ranked by. Where that is not the measure of the setting,
 // neither is the threshold of the settings on it.
-func (r *Recalling) measure(opts *recall.Options, m recall.Measure) {
+func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	if opts.Measure != m && r.Q.ScoreThreshold == nil {
 		opts.Threshold = nil
 	}
@@ -438,15 +438,15 @@ func unreranked(opts recall.Options, cands []memory.Candidate) recall.Options {
 
 // without returns candidates that the request does not carry, at most as many as
 // are asked for without one.
-func (r *Recalling) without(cands []memory.Candidate) []memory.Candidate {
+func (r *Pipeline) without(cands []memory.Candidate) []memory.Candidate {
 	cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.Q.Exclude[c.ID] })
 	return cands[:min(len(cands), Candidates)]
 }
 
 // enough is how many candidates are read at first: as many as are asked for, unless a
 // fact behind them may stand in for a turn among them.
-func (r *Recalling) enough(kept []memory.Candidate, topK int) int {
-	if r.Q.Whole || r.then != nil || len(kept) <= topK ||
+func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
+	if r.Q.Whole || r.history != nil || len(kept) <= topK ||
 		slices.ContainsFunc(kept[topK:], func(c memory.Candidate) bool { return c.Kind == memory.KindFact }) {
 		return len(kept)
 	}
@@ -454,7 +454,7 @@ func (r *Recalling) enough(kept []memory.Candidate, topK int) int {
 }
 
 // fit keeps the hits that there is room for.
-func (r *Recalling) fit(ctx context.Context, hits []memory.Hit, topK int) {
+func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	if r.Q.Whole {
 		r.Hits = hits
 		return
@@ -487,8 +487,8 @@ const reasonsOf = 3
 
 // withReasons puts behind the first facts the turns that they were learned from, where the question is
 // for a reason: ranking prefers facts, which seldom have it. Fit leaves out what says no more.
-func (r *Recalling) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
-	if r.then != nil || !recall.AsksWhy(r.asked) {
+func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
+	if r.history != nil || !recall.AsksWhy(r.asked) {
 		return hits
 	}
 	out, left := make([]memory.Hit, 0, len(hits)+reasonsOf), reasonsOf
@@ -524,8 +524,8 @@ func (r *Recalling) withReasons(ctx context.Context, hits []memory.Hit) []memory
 // againstOwn returns the hits that another user shares and an own fact of the user's
 // contradicts, whether that is a hit or not. It looks at the present only: facts of another
 // time are not searched for contradictions.
-func (r *Recalling) againstOwn(ctx context.Context, hits []memory.Hit) []memory.Hit {
-	if r.then != nil {
+func (r *Pipeline) againstOwn(ctx context.Context, hits []memory.Hit) []memory.Hit {
+	if r.history != nil {
 		return nil
 	}
 	var out []memory.Hit
@@ -555,7 +555,7 @@ func (r *Recalling) againstOwn(ctx context.Context, hits []memory.Hit) []memory.
 }
 
 // kinds are those that are searched; none: all.
-func (r *Recalling) kinds() []memory.Kind {
+func (r *Pipeline) kinds() []memory.Kind {
 	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.ruled() {
 		return []memory.Kind{memory.KindFact, memory.KindSummary}
 	}
@@ -564,7 +564,7 @@ func (r *Recalling) kinds() []memory.Kind {
 
 // Wanted is what the searcher is asked for. An embedder that fails, or takes more than its
 // share of the time that is left, leaves the words.
-func (r *Recalling) Wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
+func (r *Pipeline) Wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
 		Weights:      query.Weights,
@@ -597,7 +597,7 @@ func (r *Recalling) Wanted(ctx context.Context, query recall.Query, share float6
 
 // Search asks the resident index or, for another time than the present, one that
 // is built of what there was then.
-func (r *Recalling) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Pipeline) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	switch {
 	case r.Q.At != (memory.At{}):
 		return r.searchPast(ctx, s)

@@ -33,7 +33,7 @@ const (
 // rerank asks the reranker about the best candidates and returns what it said, by id;
 // nil without one. One that fails, or has no time, is skipped; of one whose time runs
 // out midway, what it said by then counts. It is not waited for beyond its time.
-func (r *Recalling) rerank(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) map[string]float32 {
+func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) map[string]float32 {
 	if r.E.Reranker == nil || len(cands) == 0 {
 		return nil
 	}
@@ -133,8 +133,8 @@ func (e *Retriever) readAgain(ctx context.Context, question string, hits []memor
 // sameAs is the cosine from which two texts say the same, by an embedder that was fitted.
 const sameAs = 0.90
 
-// SayingSame is the cosine that stands for sameAs by the embedder in use.
-func (e *Retriever) SayingSame() float64 { return recall.Place(sameAs, background(e.Embedder)) }
+// DuplicateScore is the cosine that stands for sameAs by the embedder in use.
+func (e *Retriever) DuplicateScore() float64 { return recall.Place(sameAs, background(e.Embedder)) }
 
 // background returns the cosine of unrelated texts by an embedder that knows, else 0.
 func background(e memory.Embedder) float64 {

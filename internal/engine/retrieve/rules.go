@@ -46,16 +46,16 @@ func (e *Retriever) Question(c *wire.Chat) string { return c.Question(max(1, e.O
 
 // ruled reports whether the rules hold for the question: it is about the present,
 // facts may answer it, and it asks for what helps rather than for all there is.
-func (r *Recalling) ruled() bool { return r.lists() && !r.Q.Whole }
+func (r *Pipeline) ruled() bool { return r.lists() && !r.Q.Whole }
 
 // unsearched reports whether facts may be shown that no search found: where the question sets
 // no threshold of its own.
-func (r *Recalling) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
+func (r *Pipeline) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
 
 // few returns the facts of a scope that a query selects, newest first. all is false
 // where there are more than most of them, or so many others that it would take long
 // to tell.
-func (r *Recalling) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
+func (r *Pipeline) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
 	q.Limit = most + 1
 	for looked := 0; ; {
 		page, err := r.E.Store.List(ctx, scope.Owner, q)
@@ -79,18 +79,18 @@ func (r *Recalling) few(ctx context.Context, scope memory.Scope, q memory.Query,
 }
 
 // Query reads the question.
-func (r *Recalling) Query() recall.Query {
+func (r *Pipeline) Query() recall.Query {
 	rules := &r.E.Opts.Recall
 	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, AsSaid: rules.Measure != recall.Fitted})
 }
 
 // filters are what the question narrows facts by.
-func (r *Recalling) filters() memory.Query {
+func (r *Pipeline) filters() memory.Query {
 	return memory.Query{Category: r.Q.Category, Tag: r.Q.Tag, Conversation: r.Q.Conversation}
 }
 
 // smallSet returns all facts as hits, if the rule holds.
-func (r *Recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
+func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
 	most := r.E.Opts.Recall.SmallSet
 	if most == 0 || !r.chat || !r.unsearched() {
 		return nil, false
@@ -112,7 +112,7 @@ func (r *Recalling) smallSet(ctx context.Context) (hits []memory.Hit, holds bool
 
 // pool returns the scope of the global pool, if the user has so little that it
 // joins in (design 3, 4.5).
-func (r *Recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
+func (r *Pipeline) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 	below, owner := r.E.Opts.Recall.Bootstrap, r.Q.Scope.Owner
 	if below == 0 || !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
 		return memory.Scope{}, false
@@ -134,7 +134,7 @@ func (r *Recalling) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 }
 
 // pools returns the scopes of the shared pools that a user's question reaches.
-func (r *Recalling) pools() []memory.Scope {
+func (r *Pipeline) pools() []memory.Scope {
 	owner := r.Q.Scope.Owner
 	if !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
 		return nil
@@ -152,7 +152,7 @@ func (r *Recalling) pools() []memory.Scope {
 
 // read hydrates candidates of the user's and of the pools', and marks the pools'.
 // A pool that cannot be read is left out.
-func (r *Recalling) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+func (r *Pipeline) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	owner := r.Q.Scope.Owner
 	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != owner }) {
 		return r.hydrate(ctx, cands)
@@ -173,7 +173,7 @@ func (r *Recalling) read(ctx context.Context, cands []memory.Candidate) ([]memor
 		return nil, err
 	}
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
-		from := Recalling{E: r.E, Q: Question{Scope: memory.Scope{Owner: pool}}, Now: r.Now}
+		from := Pipeline{E: r.E, Q: Question{Scope: memory.Scope{Owner: pool}}, Now: r.Now}
 		others, err := from.hydrate(ctx, pools[pool])
 		mark := "bootstrap"
 		if pool.Kind() == memory.PoolKind {
@@ -192,7 +192,7 @@ func (r *Recalling) read(ctx context.Context, cands []memory.Candidate) ([]memor
 }
 
 // standsIn reports whether recent facts take the place of what search came to.
-func (r *Recalling) standsIn(ctx context.Context, err error) bool {
+func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 	switch r.E.Opts.Recall.Fallback {
 	case FallbackError:
 		return r.unsearched() && failed(ctx, err)
@@ -203,7 +203,7 @@ func (r *Recalling) standsIn(ctx context.Context, err error) bool {
 }
 
 // recent answers with the newest facts, since search failed or found nothing.
-func (r *Recalling) recent(ctx context.Context, topK int) error {
+func (r *Pipeline) recent(ctx context.Context, topK int) error {
 	r.placed()
 	facts, _, err := r.few(ctx, r.Q.Scope, r.filters(), Recents)
 	if err != nil {
@@ -223,7 +223,7 @@ func (r *Recalling) recent(ctx context.Context, topK int) error {
 
 // atLeast is how many hits a rule may show: its own number, unless the request
 // asked for another.
-func (r *Recalling) atLeast(topK, n int) int {
+func (r *Pipeline) atLeast(topK, n int) int {
 	if r.Q.TopK != nil {
 		return topK
 	}
@@ -231,7 +231,7 @@ func (r *Recalling) atLeast(topK, n int) int {
 }
 
 // summary returns that of the conversation which asks, by setting; nil without one.
-func (r *Recalling) summary(ctx context.Context) *memory.Summary {
+func (r *Pipeline) summary(ctx context.Context) *memory.Summary {
 	if !r.E.Opts.Recall.Summary {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (r *Recalling) summary(ctx context.Context) *memory.Summary {
 }
 
 // Part runs one part of recall; a panic in it is an error.
-func (r *Recalling) Part(do func() error) (err error) {
+func (r *Pipeline) Part(do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.E.Log.Error("panic in recall", "panic", v, "stack", string(debug.Stack()))
@@ -287,7 +287,7 @@ const (
 // searchConversation searches the newest of what the asking conversation said and taught,
 // with the user's newest memories while that is little. The global pool, where it joins
 // in, is searched as ever.
-func (r *Recalling) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Pipeline) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var found []memory.Candidate
 	pool := s
 	pool.Scopes = nil
@@ -312,7 +312,7 @@ func (r *Recalling) searchConversation(ctx context.Context, s memory.Search) ([]
 }
 
 // searchNear searches the newest of the conversation, and of everything while those are few.
-func (r *Recalling) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Pipeline) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	s.Only = map[string]bool{}
 	own, err := r.newest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Q.In}, s.Only)
 	if err == nil && own < FewInConversation {
@@ -326,7 +326,7 @@ func (r *Recalling) searchNear(ctx context.Context, s memory.Search) ([]memory.C
 
 // newest adds the ids of the newest memories that a query selects, of any kind where it names
 // none, and returns how many they are.
-func (r *Recalling) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
+func (r *Pipeline) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
 	q.Limit = MostNear
 	if len(q.Kinds) == 0 {
 		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
@@ -387,7 +387,7 @@ func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 
 // searchApart searches what the question's conversation said and taught, and as much of what
 // is the user's own and what their own conversation said.
-func (r *Recalling) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Pipeline) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	own, facts, turns := s, s, s
 	own.Conversation = r.Q.Scope.Conversation
 	facts.Kinds = among(s.Kinds, memory.KindFact, memory.KindSummary)

@@ -22,7 +22,7 @@ func Similarity(h memory.Hit) float64 { return h.Why.Get(SimilarityPart) }
 
 // Similar finds turns by the rule of reach, the most similar first, of at least the
 // threshold. It returns the dimensions of the query's embedding.
-func (r *Recalling) Similar(ctx context.Context, topK int) (dims int, err error) {
+func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) {
 	query := r.Query()
 	if s, ok := r.E.Searcher.(aheadSearcher); ok {
 		ctx = s.Ahead(ctx, r.Q.Scope.Owner)

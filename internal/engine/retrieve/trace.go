@@ -23,7 +23,7 @@ const (
 
 // Trace writes down what happened, to be found by id from now on. block is what a
 // chat was given. Of what is asked in confidence there are no words.
-func (r *Recalling) Trace(id, block string, took time.Duration) {
+func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	p := tracePackers.Get().(*traces.TracePacker)
 	defer tracePackers.Put(p)
 	p.B, p.Names = p.B[:0], p.Names[:0]
@@ -46,13 +46,13 @@ func (r *Recalling) Trace(id, block string, took time.Duration) {
 		}
 		p.Memory(h.Memory.ID(), h.Memory.Kind(), content, owner, "", h.Score, h.Why)
 	}
-	p.Count(coreSize(r.crowded) + len(r.Dropped) + len(r.spare) + len(cut))
-	p.TraceCore(r.crowded, r.Q.Scope.Owner, false, "core")
+	p.Count(coreSize(r.overflow) + len(r.Dropped) + len(r.reserve) + len(cut))
+	p.TraceCore(r.overflow, r.Q.Scope.Owner, false, "core")
 	for _, d := range r.Dropped {
 		p.Memory(d.Hit.Memory.ID(), d.Hit.Memory.Kind(), "", "", d.Stage, d.Hit.Score, d.Hit.Why)
 	}
-	for i := range r.spare {
-		c := &r.spare[i]
+	for i := range r.reserve {
+		c := &r.reserve[i]
 		p.Memory(c.ID, c.Kind, "", "", "top_k", c.Score, c.Why)
 	}
 	for _, c := range cut {
@@ -71,10 +71,10 @@ func (r *Recalling) Trace(id, block string, took time.Duration) {
 }
 
 // Untold reports whether the trace has no words.
-func (r *Recalling) Untold() bool { return r.Q.Untold || learn.Unsaid(r.Q.Text) }
+func (r *Pipeline) Untold() bool { return r.Q.Untold || learn.Unsaid(r.Q.Text) }
 
 // TraceSafely is trace where no door stands behind it that takes a panic.
-func (r *Recalling) TraceSafely(id, block string, took time.Duration) {
+func (r *Pipeline) TraceSafely(id, block string, took time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.E.Log.Error("panic in a trace", "trace", id, "panic", v)
@@ -92,7 +92,7 @@ var tracePackers = sync.Pool{New: func() any { return new(traces.TracePacker) }}
 
 // besides returns of the core what search did not find as well: that is a hit. The
 // summary, which is of the chat itself, is told in the block alone.
-func (r *Recalling) besides(core recall.Core) recall.Core {
+func (r *Pipeline) besides(core recall.Core) recall.Core {
 	core.Summary = nil
 	isHit := func(f memory.Fact) bool {
 		return slices.ContainsFunc(r.Hits, func(h memory.Hit) bool { return h.Memory.ID() == f.ID })
@@ -103,16 +103,16 @@ func (r *Recalling) besides(core recall.Core) recall.Core {
 
 // tellOnce takes the facts of the core out of what search left out: the trace tells of them as such,
 // whatever search made of them.
-func (r *Recalling) tellOnce() {
+func (r *Pipeline) tellOnce() {
 	core := map[string]bool{}
-	for _, f := range slices.Concat(r.Opening.Facts(), r.crowded.Facts()) {
+	for _, f := range slices.Concat(r.Opening.Facts(), r.overflow.Facts()) {
 		core[f.ID] = true
 	}
 	if len(core) == 0 {
 		return
 	}
 	r.Dropped = slices.DeleteFunc(r.Dropped, func(d recall.Dropped) bool { return core[d.Hit.Memory.ID()] })
-	r.spare = slices.DeleteFunc(r.spare, func(c memory.Candidate) bool { return core[c.ID] })
+	r.reserve = slices.DeleteFunc(r.reserve, func(c memory.Candidate) bool { return core[c.ID] })
 	r.Cut = slices.DeleteFunc(r.Cut, func(c recall.Cut) bool { return core[c.ID] })
 }
 

@@ -44,15 +44,15 @@ func (e *Sharer) spreadTo(ctx context.Context, to memory.Owner) error {
 		}
 		for _, entry := range entries {
 			if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok && slices.Contains(sharedIn(entry.Value), to) {
-				errs = append(errs, e.giveAgain(ctx, to, memory.Fact{ID: id, Scope: memory.Scope{Owner: home}}))
+				errs = append(errs, e.backfillShares(ctx, to, memory.Fact{ID: id, Scope: memory.Scope{Owner: home}}))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// giveAgain makes an owner's link to a fact of another's, where that is shared with them.
-func (e *Sharer) giveAgain(ctx context.Context, to memory.Owner, f memory.Fact) error {
+// backfillShares makes an owner's link to a fact of another's, where that is shared with them.
+func (e *Sharer) backfillShares(ctx context.Context, to memory.Owner, f memory.Fact) error {
 	now, given, err := e.AsShared(ctx, to, f)
 	if err != nil || !given {
 		return err
@@ -60,12 +60,12 @@ func (e *Sharer) giveAgain(ctx context.Context, to memory.Owner, f memory.Fact) 
 	return e.keepLink(ctx, to, now, true)
 }
 
-// shareNext shares what took a fact's place with those whom that was shared with, but
+// shareReplacement shares what took a fact's place with those whom that was shared with, but
 // for who hid it: they were shown what holds, and it holds no longer. It is done once:
 // whoever is no longer shared with after that stays so.
 //
 // It is a run of its own, so that undoing the replacement undoes no sharing.
-func (e *Sharer) shareNext(ctx context.Context, old memory.Fact, with []memory.Owner) error {
+func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, with []memory.Owner) error {
 	home, id := old.Scope.Owner, old.SupersededBy
 	_, ever, err := e.EverShared(ctx, home, id)
 	if err != nil || len(ever) > 0 {

@@ -95,7 +95,7 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	}
 	g.e.shares.follow(owner, receipt, b.Marks)
 	if first != "" {
-		g.e.WakeInLull()
+		g.e.WakeWhenIdle()
 	}
 	return receipt, nil
 }

@@ -33,7 +33,7 @@ type Sharer struct {
 // A fact lives in one home. To be shared with another owner is to have a [memory.Link]
 // there, with a copy of it. Whom a fact is shared with stands at home, in a profile
 // entry of Loci's own; what stands elsewhere follows from that and from the fact, by
-// [Sharer.Spread], however often it runs. So a crash between the two owners' writes
+// [Sharer.PropagateShares], however often it runs. So a crash between the two owners' writes
 // leaves a job, and no link that nothing looks after.
 
 // BySharing is who makes, renews and ends links. What somebody else ended stays ended.

@@ -14,9 +14,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Spread is the handler of share jobs: links to the facts that a job names become what
+// PropagateShares is the handler of share jobs: links to the facts that a job names become what
 // they are to be. A job that names none is of who was opened.
-func (e *Sharer) Spread(ctx context.Context, job memory.Job) (jobs.End, error) {
+func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End, error) {
 	leave, err := e.Compare.Deciding(ctx, job.Owner)
 	if err != nil {
 		return "", err
@@ -48,7 +48,7 @@ func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error
 	case len(found) == 0 || found[0].Fact == nil:
 		return nil
 	case found[0].Link != nil: // lost to another home's erasure, see [Sharer.EraseLink]
-		return e.giveAgain(ctx, home, *found[0].Fact)
+		return e.backfillShares(ctx, home, *found[0].Fact)
 	}
 	var errs []error
 	for _, to := range ever {
@@ -61,7 +61,7 @@ func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error
 		errs = append(errs, err)
 	}
 	if f := *found[0].Fact; f.Status == memory.Superseded && f.SupersededBy != "" && len(with) > 0 {
-		errs = append(errs, e.shareNext(ctx, f, with))
+		errs = append(errs, e.shareReplacement(ctx, f, with))
 	}
 	return errors.Join(errs...)
 }

@@ -31,8 +31,8 @@ const (
 // allParts are all of them.
 var allParts = []Part{TurnPart, FactPart, SummaryPart, ProfilePart, RelationPart}
 
-// Taking is what an export holds. The zero Taking is everything.
-type Taking struct {
+// ExportOptions is what an export holds. The zero Taking is everything.
+type ExportOptions struct {
 	Format   portable.Format // "": JSONL
 	Parts    []Part          // none: all
 	Statuses []memory.Status
@@ -44,12 +44,12 @@ type Taking struct {
 // of memories, at a time. What is written meanwhile may be in it or not; as of a time it
 // is whole. Left out are facts seen by link, which belong to others, what was erased, and
 // Loci's own settings. An error after the first byte leaves an export that is not whole.
-func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t Taking, w io.Writer) error {
+func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t ExportOptions, w io.Writer) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
-	walk := walker{e: e, owner: owner, Taking: t}
+	walk := walker{e: e, owner: owner, ExportOptions: t}
 	var to portable.Writer
 	sections := walk.pages()
 	switch t.Format {
@@ -67,7 +67,7 @@ func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t Taking, w i
 }
 
 // Check reports as [memory.Invalid] what no export can hold, before anything is written.
-func (t Taking) Check() error {
+func (t ExportOptions) Check() error {
 	if f := []portable.Format{"", portable.JSONL, portable.Markdown, portable.Zip}; !slices.Contains(f, t.Format) {
 		return memory.Errorf(memory.Invalid, "format: %q is none of %v", t.Format, f[1:])
 	}
@@ -79,10 +79,10 @@ func (t Taking) Check() error {
 	return nil
 }
 
-func (t Taking) has(p Part) bool { return len(t.Parts) == 0 || slices.Contains(t.Parts, p) }
+func (t ExportOptions) has(p Part) bool { return len(t.Parts) == 0 || slices.Contains(t.Parts, p) }
 
 // statuses are those of what was true at a time, if that is asked, else every one.
-func (t Taking) statuses() []memory.Status {
+func (t ExportOptions) statuses() []memory.Status {
 	if len(t.Statuses) == 0 && t.At.ValidAt.IsZero() {
 		return core.EveryStatus
 	}
@@ -91,7 +91,7 @@ func (t Taking) statuses() []memory.Status {
 
 // walker goes through an owner's memory.
 type walker struct {
-	Taking
+	ExportOptions
 	e     *Transfer
 	owner memory.Owner
 }

@@ -18,8 +18,8 @@ const (
 	importReason = "imported"
 )
 
-// Bringing is how an import is to be read.
-type Bringing struct {
+// ImportOptions is how an import is to be read.
+type ImportOptions struct {
 	Format      portable.Format // "": JSONL
 	Project     string          // of what says none itself; others' formats alone
 	DryRun      bool
@@ -29,16 +29,16 @@ type Bringing struct {
 	Idempotency string
 }
 
-// Brought says what an import did, or would do.
-type Brought struct {
+// ImportReport says what an import did, or would do.
+type ImportReport struct {
 	Read       int // records
 	Added      Tally
 	There      Tally // was there already
 	Duplicates int   // facts that another live one says already
 	Waiting    int   // of the added facts: those that wait for a person
 	Redacted   int   // records that had secrets blanked
-	Conflicts  []Trouble
-	Problems   []Trouble
+	Conflicts  []ImportProblem
+	Problems   []ImportProblem
 	// Conflicting and Broken count all of them; the lists are bounded.
 	Conflicting, Broken int
 	Sample              []memory.Image // of what was added, the first few
@@ -51,8 +51,8 @@ type Tally struct {
 	Conversations, Turns, Facts, Summaries, Profile, Relations, Contexts int
 }
 
-// Trouble is a record that was not taken, or not as it is.
-type Trouble struct {
+// ImportProblem is a record that was not taken, or not as it is.
+type ImportProblem struct {
 	Line   int    // as [portable.Record.Line] has it
 	Target string // as [portable.Record.Target] writes it; "" if it could not be read
 	Reason string
@@ -84,17 +84,17 @@ const (
 //
 // A record that cannot be read is named by its line and left out, or, if b.Strict,
 // ends the import with [memory.Invalid].
-func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b Bringing, author memory.Author, in io.Reader) (Brought, error) {
+func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptions, author memory.Author, in io.Reader) (ImportReport, error) {
 	ctx = memory.ForWrite(ctx)
 	switch e.Paused(ctx, owner) {
 	case core.PauseMemory:
-		return Brought{}, memory.Errorf(memory.Conflict, "memory is paused; loci pause none, or PUT /api/pause, takes it off")
+		return ImportReport{}, memory.Errorf(memory.Conflict, "memory is paused; loci pause none, or PUT /api/pause, takes it off")
 	case core.PauseLearning:
 		b.Learn = false
 	case core.PauseUnknown:
-		return Brought{}, core.ErrPauseUnknown
+		return ImportReport{}, core.ErrPauseUnknown
 	}
-	i := &importer{Bringing: b, e: e, owner: owner, author: author, talks: map[string]*talkIn{}, seen: map[hashIn]bool{}}
+	i := &importer{ImportOptions: b, e: e, owner: owner, author: author, talks: map[string]*talkIn{}, seen: map[hashIn]bool{}}
 	err := portable.Reader{
 		Owner: owner, Project: b.Project,
 		ID:   func(parts ...string) string { return core.DerivedID(owner, parts...) },
@@ -130,11 +130,11 @@ func (w whileWanted) Read(p []byte) (int, error) {
 
 // importer gathers records into batches.
 type importer struct {
-	Bringing
+	ImportOptions
 	e      *Transfer
 	owner  memory.Owner
 	author memory.Author
-	out    Brought
+	out    ImportReport
 
 	batch   []portable.Record
 	bytes   int
@@ -157,7 +157,7 @@ func (i *importer) bad(line int, err error) error {
 		return err
 	}
 	if len(i.out.Problems) < maxTroubles {
-		i.out.Problems = append(i.out.Problems, Trouble{Line: line, Reason: err.Error()})
+		i.out.Problems = append(i.out.Problems, ImportProblem{Line: line, Reason: err.Error()})
 	}
 	if i.Strict {
 		return memory.Errorf(memory.Invalid, "%s %d: %w", i.Format.Unit(), line, err)
@@ -184,7 +184,7 @@ func (i *importer) place(line int) int {
 func (i *importer) conflict(r portable.Record, format string, args ...any) {
 	i.out.Conflicting++
 	if len(i.out.Conflicts) < maxTroubles {
-		i.out.Conflicts = append(i.out.Conflicts, Trouble{Line: i.place(r.Line), Target: r.Target(), Reason: fmt.Sprintf(format, args...)})
+		i.out.Conflicts = append(i.out.Conflicts, ImportProblem{Line: i.place(r.Line), Target: r.Target(), Reason: fmt.Sprintf(format, args...)})
 	}
 }
 

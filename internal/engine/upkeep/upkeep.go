@@ -23,7 +23,7 @@ var byUpkeep = memory.Author{Kind: memory.ByRule, Name: "upkeep"}
 // memories where there are too many. The job of a run, which names a conversation,
 // reads no more than it must: all there is only where that is too much.
 func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
-	e.Lull.Wait(ctx)
+	e.Idle.Wait(ctx)
 	e.Curate.Credit(ctx, job.Owner, 1)
 	within := memory.Query{}
 	if job.Conversation != "" {
@@ -68,7 +68,7 @@ func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key 
 		slices.Reverse(done)
 		return done, done[0].Run, nil
 	}
-	changes, err := e.Leaving(ctx, owner)
+	changes, err := e.PreviewEviction(ctx, owner)
 	if err != nil || dry || len(changes) == 0 {
 		return changes, "", err
 	}
@@ -92,8 +92,8 @@ func (e *Keeper) full(ctx context.Context, owner memory.Owner) (bool, error) {
 	return n.Facts+n.Turns > most, nil
 }
 
-// Leaving returns the changes that upkeep would make now.
-func (e *Keeper) Leaving(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
+// PreviewEviction returns the changes that upkeep would make now.
+func (e *Keeper) PreviewEviction(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
 	return e.leavingFrom(ctx, owner, memory.Query{})
 }
 

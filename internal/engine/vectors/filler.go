@@ -20,7 +20,7 @@ import (
 type Filler struct {
 	*core.Core
 
-	Giving vectoring
+	Giving Progress
 }
 
 // Earlier is what is known of the embedders that memory had before the one in use.
@@ -40,9 +40,9 @@ type Return struct {
 	Model    string // the fingerprint of the one gone back to
 }
 
-// Knows tells the engine of the embedders that there were. It is called before anything
+// SetEmbedderHistory tells the engine of the embedders that there were. It is called before anything
 // else.
-func (e *Filler) Knows(of Earlier) { e.Giving.earlier = of }
+func (e *Filler) SetEmbedderHistory(of Earlier) { e.Giving.earlier = of }
 
 // Back goes back to the embedder before the one in use, from the next start on, and
 // says how far the owner's memories still have its vectors: what lacks one gets one in
@@ -77,8 +77,8 @@ type Vectors struct {
 	Error    string // of that job, while it waits to be tried again
 }
 
-// vectoring is what is known of giving vectors. The zero vectoring knows nothing.
-type vectoring struct {
+// Progress is what is known of giving vectors. The zero vectoring knows nothing.
+type Progress struct {
 	mu     sync.Mutex               // guards what follows
 	queued map[memory.Owner]bool    // a job was queued and has not begun
 	upTo   map[memory.Owner]int64   // everything written until that version has a vector
@@ -94,7 +94,7 @@ type vectoring struct {
 const mostKnown = 10_000
 
 // Queue reports whether a job is to be queued: none was that has not begun.
-func (v *vectoring) Queue(owner memory.Owner) bool {
+func (v *Progress) Queue(owner memory.Owner) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.queued[owner] {
@@ -108,14 +108,14 @@ func (v *vectoring) Queue(owner memory.Owner) bool {
 }
 
 // waits reports whether a job was queued and has not begun.
-func (v *vectoring) waits(owner memory.Owner) bool {
+func (v *Progress) waits(owner memory.Owner) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.queued[owner]
 }
 
 // Begin says that a job has begun, and returns from where on it has to look.
-func (v *vectoring) Begin(owner memory.Owner) (after int64) {
+func (v *Progress) Begin(owner memory.Owner) (after int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.queued, owner)
@@ -123,7 +123,7 @@ func (v *vectoring) Begin(owner memory.Owner) (after int64) {
 }
 
 // goesOn says how far a job is.
-func (v *vectoring) goesOn(owner memory.Owner, is Vectors) {
+func (v *Progress) goesOn(owner memory.Owner, is Vectors) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.now == nil {
@@ -134,7 +134,7 @@ func (v *vectoring) goesOn(owner memory.Owner, is Vectors) {
 
 // end says that a job has ended, and until which version everything has a vector; 0 if
 // it did not get there.
-func (v *vectoring) end(owner memory.Owner, upTo int64) {
+func (v *Progress) end(owner memory.Owner, upTo int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.now, owner)
@@ -147,7 +147,7 @@ func (v *vectoring) end(owner memory.Owner, upTo int64) {
 	v.upTo[owner] = upTo
 }
 
-func (v *vectoring) underWay(owner memory.Owner) (Vectors, bool) {
+func (v *Progress) underWay(owner memory.Owner) (Vectors, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	is, ok := v.now[owner]
@@ -207,7 +207,7 @@ func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 	if is, ok := e.Giving.underWay(owner); ok {
 		return is, nil
 	}
-	is, _, _, err := e.lacking(ctx, owner, 0)
+	is, _, _, err := e.missingVectors(ctx, owner, 0)
 	if err != nil {
 		return is, err
 	}
@@ -244,11 +244,11 @@ const EmbedAtOnce = 128
 // EmbedderRests is how long a job waits for an embedder that cannot be had.
 const EmbedderRests = time.Minute
 
-// GiveVectors is the handler of embed jobs: what has no vector of the embedder gets
+// EmbedMissing is the handler of embed jobs: what has no vector of the embedder gets
 // one. Killed midway, the next attempt goes on where it was.
-func (e *Filler) GiveVectors(ctx context.Context, job memory.Job) (jobs.End, error) {
+func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, error) {
 	owner := job.Owner
-	is, ids, upTo, err := e.lacking(ctx, owner, e.Giving.Begin(owner))
+	is, ids, upTo, err := e.missingVectors(ctx, owner, e.Giving.Begin(owner))
 	if err != nil {
 		return "", err
 	}
@@ -262,7 +262,7 @@ func (e *Filler) GiveVectors(ctx context.Context, job memory.Job) (jobs.End, err
 	}
 	for batch := range slices.Chunk(ids, EmbedAtOnce) {
 		e.Giving.goesOn(owner, is)
-		e.Lull.Wait(ctx)
+		e.Idle.Wait(ctx)
 		err := e.giveVectors(ctx, owner, batch)
 		switch {
 		case ctx.Err() != nil: // told to stop: that is no failure
@@ -281,9 +281,9 @@ func (e *Filler) GiveVectors(ctx context.Context, job memory.Job) (jobs.End, err
 	return jobs.Nothing, nil
 }
 
-// lacking returns the ids of memories written after a version that have no vector of
+// missingVectors returns the ids of memories written after a version that have no vector of
 // the embedder, the count of what it saw, and the version that this is the state of.
-func (e *Filler) lacking(ctx context.Context, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
+func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
 	return e.lackingOf(ctx, e.Embedder.Fingerprint(), owner, after)
 }
 

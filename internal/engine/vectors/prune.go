@@ -34,7 +34,7 @@ func (e *Filler) Prune(ctx context.Context, owner memory.Owner, models []string,
 	if slices.Contains(models, e.Embedder.Fingerprint()) {
 		return nil, memory.Errorf(memory.Invalid, "%s is in use: its vectors stay", e.Embedder.Fingerprint())
 	}
-	is, _, _, err := e.lacking(ctx, owner, 0)
+	is, _, _, err := e.missingVectors(ctx, owner, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func newIdleRig(t *testing.T, multi bool) (r *rig, run func()) {
 		LearnAfter: core.AfterExchange, Rules: true, MaxText: maxText, Messages: 100,
 	})
 	runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
-		memory.JobLearn: r.engine.Lessons.Learn, memory.JobUpkeep: r.engine.Upkeep.Tidy, memory.JobSummarize: r.engine.Lessons.Summarize, memory.JobEmbed: r.engine.Vectors.GiveVectors,
+		memory.JobLearn: r.engine.Lessons.Learn, memory.JobUpkeep: r.engine.Upkeep.Tidy, memory.JobSummarize: r.engine.Lessons.Summarize, memory.JobEmbed: r.engine.Vectors.EmbedMissing,
 	}, jobs.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

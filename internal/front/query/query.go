@@ -86,17 +86,17 @@ const (
 )
 
 // read decodes a request. [memory.Invalid] names the field that is wrong.
-func (d *Door) read(r *http.Request) (query.Querying, error) {
+func (d *Door) read(r *http.Request) (query.Request, error) {
 	body, err := httpx.ReadBody(r)
 	if err != nil {
-		return query.Querying{}, err
+		return query.Request{}, err
 	}
 	if !utf8.Valid(body) {
-		return query.Querying{}, memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
+		return query.Request{}, memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
 	}
 	var in request
 	if err := json.Unmarshal(body, &in); err != nil {
-		return query.Querying{}, unreadable(err)
+		return query.Request{}, unreadable(err)
 	}
 	topK := 0
 	if in.TopK != nil {
@@ -104,23 +104,23 @@ func (d *Door) read(r *http.Request) (query.Querying, error) {
 	}
 	switch {
 	case strings.TrimSpace(in.Query) == "":
-		return query.Querying{}, memory.Errorf(memory.Invalid, "query: is empty")
+		return query.Request{}, memory.Errorf(memory.Invalid, "query: is empty")
 	case len(in.Query) > d.MaxText:
-		return query.Querying{}, memory.Errorf(memory.TooLarge, "query: is longer than %d bytes", d.MaxText)
+		return query.Request{}, memory.Errorf(memory.TooLarge, "query: is longer than %d bytes", d.MaxText)
 	case len(in.SessionID) > maxName:
-		return query.Querying{}, memory.Errorf(memory.Invalid, "session_id: is longer than %d bytes", maxName)
+		return query.Request{}, memory.Errorf(memory.Invalid, "session_id: is longer than %d bytes", maxName)
 	case in.TopK != nil && (topK < 1 || topK > wire.MaxTopK):
-		return query.Querying{}, memory.Errorf(memory.Invalid, "top_k: %d is not 1 to %d", topK, wire.MaxTopK)
+		return query.Request{}, memory.Errorf(memory.Invalid, "top_k: %d is not 1 to %d", topK, wire.MaxTopK)
 	case len(in.Images) > maxImages:
-		return query.Querying{}, memory.Errorf(memory.Invalid, "images: there are %d; at most %d are looked at", len(in.Images), maxImages)
+		return query.Request{}, memory.Errorf(memory.Invalid, "images: there are %d; at most %d are looked at", len(in.Images), maxImages)
 	case len(in.Location) > maxPlace:
-		return query.Querying{}, memory.Errorf(memory.Invalid, "location: is longer than %d bytes", maxPlace)
+		return query.Request{}, memory.Errorf(memory.Invalid, "location: is longer than %d bytes", maxPlace)
 	}
 	owner, err := ownerOf(r.Context(), in.UserID)
 	if err != nil {
-		return query.Querying{}, err
+		return query.Request{}, err
 	}
-	q := query.Querying{
+	q := query.Request{
 		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model,
 	}
 	for _, image := range in.Images {

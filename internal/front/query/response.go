@@ -71,7 +71,7 @@ type entry struct {
 	TokenCount int       `json:"tokenCount"`
 }
 
-func responseOf(a query.Queried) response {
+func responseOf(a query.Answer) response {
 	out := response{
 		Response: a.Response, Citations: []citation{}, Intent: a.Intent, AgentsUsed: a.Agents,
 		NeedMemory: a.NeedMemory, MemoryReason: a.Reason, SessionID: a.Session, Model: a.Model,

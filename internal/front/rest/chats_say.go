@@ -57,7 +57,7 @@ type sayInput struct {
 }
 
 func (d *door) say(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
-	return d.reply(ctx, chats.Talking{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
+	return d.reply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
 }
 
 type regenerateInput struct {
@@ -66,7 +66,7 @@ type regenerateInput struct {
 }
 
 func (d *door) regenerate(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
-	t := chats.Talking{Chat: in.ID, Again: true}
+	t := chats.SayRequest{Chat: in.ID, Again: true}
 	if in.Body != nil {
 		t.Model, t.Rules = in.Body.Model, in.Body.Rules
 	}
@@ -74,7 +74,7 @@ func (d *door) regenerate(ctx context.Context, in *regenerateInput) (*huma.Strea
 }
 
 // reply streams the answer to what is said.
-func (d *door) reply(ctx context.Context, t chats.Talking) (_ *huma.StreamResponse, err error) {
+func (d *door) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
 	if t.Owner, _, err = who(ctx); err != nil {
 		return nil, err
 	}

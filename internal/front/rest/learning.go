@@ -66,7 +66,7 @@ func (d *door) relearn(ctx context.Context, in *relearnInput) (*body[client.Rele
 	if err != nil {
 		return nil, err
 	}
-	n, err := d.engine.Lessons.Relearn(ctx, owner, lessons.Relearning{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since), Idempotency: in.Key})
+	n, err := d.engine.Lessons.Relearn(ctx, owner, lessons.RelearnOptions{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since), Idempotency: in.Key})
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 	if err != nil {
 		return nil, err
 	}
-	what := transfer.Taking{
+	what := transfer.ExportOptions{
 		Format: portable.Format(in.Format), Parts: parts, Statuses: statuses, Project: in.Project,
 		At: memory.At{AsOf: in.AsOf, ValidAt: in.ValidAt},
 	}
@@ -126,7 +126,7 @@ func (d *door) bring(ctx context.Context, in *importInput) (*body[client.Importe
 	if !ok {
 		return nil, memory.Errorf(memory.Invalid, "there is no body")
 	}
-	out, err := d.engine.Transfer.Import(ctx, owner, transfer.Bringing{
+	out, err := d.engine.Transfer.Import(ctx, owner, transfer.ImportOptions{
 		Format: portable.Format(in.Format), Project: in.Project,
 		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, First: in.First, Idempotency: in.Key,
 	}, author, file)
@@ -136,7 +136,7 @@ func (d *door) bring(ctx context.Context, in *importInput) (*body[client.Importe
 	return answer(imported(out, in.DryRun)), nil
 }
 
-func imported(b transfer.Brought, dry bool) client.Imported {
+func imported(b transfer.ImportReport, dry bool) client.Imported {
 	out := client.Imported{
 		DryRun: dry, Read: b.Read, Added: client.Tally(b.Added), There: client.Tally(b.There), Duplicates: b.Duplicates,
 		Waiting: b.Waiting, Redacted: b.Redacted, Conflicting: b.Conflicting, Broken: b.Broken,
@@ -159,7 +159,7 @@ func imported(b transfer.Brought, dry bool) client.Imported {
 	return out
 }
 
-func troubles(in []transfer.Trouble) []client.ImportTrouble {
+func troubles(in []transfer.ImportProblem) []client.ImportTrouble {
 	var out []client.ImportTrouble
 	for _, t := range in {
 		out = append(out, client.ImportTrouble(t))

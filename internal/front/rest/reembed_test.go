@@ -32,7 +32,7 @@ func (b *before) Back(context.Context) (vectors.Return, error) {
 func embeddedBefore(t *testing.T) (*rig, *before) {
 	t.Helper()
 	r, was := newRig(t), &before{model: "old"}
-	r.engine.Vectors.Knows(was)
+	r.engine.Vectors.SetEmbedderHistory(was)
 	for content, user := range map[string]string{"Ana sails": "ana", "Ana rows": "ana", bensSecret: "ben"} {
 		id := r.idAs(user, "POST", "/api/memory", `{"content":"`+content+`"}`)
 		run := memory.Run{ID: "embed-" + id, Kind: "embed", Vectors: []memory.Vector{{Memory: id, Model: "old", Values: []float32{1, 0}}}}

@@ -64,7 +64,7 @@ func (d *door) eraseUser(ctx context.Context, in *ErasedUser) (*body[client.Eras
 	}
 	erase := d.engine.Erase.EraseOwner
 	if in.Known {
-		erase = d.engine.Erase.EraseKnown
+		erase = d.engine.Erase.EraseExisting
 	}
 	e, err := erase(ctx, owner, author)
 	if err != nil {

@@ -31,7 +31,7 @@ func (dataView) title() string { return "Data" }
 
 // brought is what became of a file.
 type brought struct {
-	transfer.Brought
+	transfer.ImportReport
 	File   string
 	Dry    bool
 	Kinds  []kindBrought
@@ -82,7 +82,7 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 	if err == nil && !ok {
 		err = memory.Errorf(memory.Invalid, "there is no format %q", clip(20, string(format)))
 	}
-	what := transfer.Taking{Format: format}
+	what := transfer.ExportOptions{Format: format}
 	for _, part := range r.Form["part"] {
 		if !slices.Contains(portions, transfer.Part(part)) && err == nil {
 			err = memory.Errorf(memory.Invalid, "there is nothing called %q to export", clip(20, part))
@@ -180,14 +180,14 @@ func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipar
 	if format == "" {
 		format = formatOf(part.FileName())
 	}
-	out, err := p.engine.Transfer.Import(r.Context(), v.owner, transfer.Bringing{Format: format, Project: view.Project, Learn: view.Learn, DryRun: b.Dry}, v.author, part)
+	out, err := p.engine.Transfer.Import(r.Context(), v.owner, transfer.ImportOptions{Format: format, Project: view.Project, Learn: view.Learn, DryRun: b.Dry}, v.author, part)
 	if err != nil {
 		if out.Read == 0 {
 			return err
 		}
 		b.Wrong = httpx.Tell(r.Context(), tooLong(err)).Detail
 	}
-	b.Brought = out
+	b.ImportReport = out
 	for _, k := range []kindBrought{
 		{"fact", out.Added.Facts, out.There.Facts}, {"conversation", out.Added.Conversations, out.There.Conversations}, {"turn", out.Added.Turns, out.There.Turns},
 		{"summary", out.Added.Summaries, out.There.Summaries}, {"profile entry", out.Added.Profile, out.There.Profile}, {"relation", out.Added.Relations, out.There.Relations}, {"context", out.Added.Contexts, out.There.Contexts},

@@ -65,8 +65,8 @@ func (p *Page) undo(r *http.Request, v visit) (done, error) {
 	return d, nil
 }
 
-func undoOf(change, run, to string) (curate.Undoing, error) {
-	u := curate.Undoing{Change: change, Run: run}
+func undoOf(change, run, to string) (curate.UndoRequest, error) {
+	u := curate.UndoRequest{Change: change, Run: run}
 	if to != "" {
 		t, err := time.Parse(time.RFC3339Nano, to)
 		if err != nil {

@@ -12,26 +12,26 @@ import (
 )
 
 // waited returns how long wait takes.
-func waited(ctx context.Context, l *core.Lull) time.Duration {
+func waited(ctx context.Context, l *core.IdleGate) time.Duration {
 	started := time.Now()
 	l.Wait(ctx)
 	return time.Since(started)
 }
 
-func TestLearningWaitsForALullButNotForEver(t *testing.T) {
+func TestLearningWaitsForIdleButNotForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l core.Lull
+		var l core.IdleGate
 		if took := waited(t.Context(), &l); took != 0 {
 			t.Errorf("without questions it waits %v, want not at all", took)
 		}
 		end := l.Begin()
 		time.AfterFunc(30*time.Millisecond, end)
-		if took, want := waited(t.Context(), &l), 30*time.Millisecond+core.LullTime; took < want || took > want+core.LullTime {
+		if took, want := waited(t.Context(), &l), 30*time.Millisecond+core.IdleTime; took < want || took > want+core.IdleTime {
 			t.Errorf("beside a question of 30 ms it waits %v, want %v and little more", took, want)
 		}
 		end = l.Begin()
-		if took := waited(t.Context(), &l); took != core.LullPatience {
-			t.Errorf("beside a question without end it waits %v, want %v", took, core.LullPatience)
+		if took := waited(t.Context(), &l); took != core.IdlePatience {
+			t.Errorf("beside a question without end it waits %v, want %v", took, core.IdlePatience)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -39,9 +39,9 @@ func TestLearningWaitsForALullButNotForEver(t *testing.T) {
 			t.Errorf("told to stop it waits %v, want not at all", took)
 		}
 		end()
-		time.Sleep(core.LullTime)
+		time.Sleep(core.IdleTime)
 		if took := waited(t.Context(), &l); took != 0 {
-			t.Errorf("after a lull it waits %v, want not at all", took)
+			t.Errorf("after an idle moment it waits %v, want not at all", took)
 		}
 	})
 }
@@ -59,7 +59,7 @@ func TestASearcherIsWarmedUnlessQuestionsAreUnderWay(t *testing.T) {
 	e := New(core.Parts{Searcher: w}, core.Options{})
 	ana := memory.User(memory.DefaultNamespace, "ana")
 	e.Warm(ana)
-	end := e.Lull.Begin()
+	end := e.Idle.Begin()
 	e.Warm(ana)
 	end()
 	e.Warm(ana)
@@ -69,46 +69,46 @@ func TestASearcherIsWarmedUnlessQuestionsAreUnderWay(t *testing.T) {
 	New(core.Parts{}, core.Options{}).Warm(ana) // a searcher that cannot is left alone
 }
 
-// TestALullBeginsWhenTheAnswerIsStored: the client's next question comes after that,
+// TestIdleBeginsWhenAnswerIsStored: the client's next question comes after that,
 // however long the model took.
-func TestALullBeginsWhenTheAnswerIsStored(t *testing.T) {
+func TestIdleBeginsWhenAnswerIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, stores["inmem"])
 		x := r.Exchange.Open(t.Context(), exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I have a dog called Rex."}]`)})
 		x.Prepare(t.Context())
 		x.RecordQuestion(t.Context())
 		time.Sleep(time.Minute)
-		if left := r.Lull.Left(); left > 0 {
-			t.Errorf("while the model thinks the lull is %v away, want it to be there", left)
+		if left := r.Idle.Left(); left > 0 {
+			t.Errorf("while the model thinks the idle moment is %v away, want it to be there", left)
 		}
 		x.RecordAnswer(t.Context(), answered("Nice!"))
-		if left := r.Lull.Left(); left != core.LullTime {
-			t.Errorf("once the answer is stored the lull is %v away, want %v", left, core.LullTime)
+		if left := r.Idle.Left(); left != core.IdleTime {
+			t.Errorf("once the answer is stored the idle moment is %v away, want %v", left, core.IdleTime)
 		}
 	})
 }
 
-// TestTheRunnerIsWokenInALull: once for all who ask meanwhile, and not for ever put off.
-func TestTheRunnerIsWokenInALull(t *testing.T) {
+// TestRunnerIsWokenWhenIdle: once for all who ask meanwhile, and not for ever put off.
+func TestRunnerIsWokenWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		woken := 0
 		e := New(core.Parts{Wake: func() { woken++ }}, core.Options{})
-		end := e.Lull.Begin()
-		e.WakeInLull()
-		e.WakeInLull()
+		end := e.Idle.Begin()
+		e.WakeWhenIdle()
+		e.WakeWhenIdle()
 		synctest.Wait()
 		if woken != 0 {
 			t.Errorf("beside a question it is woken %d times, want not at all", woken)
 		}
 		end()
-		time.Sleep(core.LullTime)
+		time.Sleep(core.IdleTime)
 		synctest.Wait()
 		if woken != 1 {
-			t.Errorf("in the lull it was woken %d times, want once", woken)
+			t.Errorf("in the idle moment it was woken %d times, want once", woken)
 		}
-		e.Lull.Begin()
-		e.WakeInLull()
-		time.Sleep(core.LullPatience)
+		e.Idle.Begin()
+		e.WakeWhenIdle()
+		time.Sleep(core.IdlePatience)
 		synctest.Wait()
 		if woken != 2 {
 			t.Errorf("beside a question without end it was woken %d times in all, want twice", woken)
