@@ -125,13 +125,13 @@ e2e-agents: ## check eight real coding agents, which it installs (2 GB); takes m
 e2e-mcp: ## check the MCP door with two SDKs and the public suite, which it installs (200 MB); takes minutes
 	@sh e2e/mcp/run.sh
 
-e2e-sdks: ## check the SDKs of OpenAI and Anthropic, which it installs (60 MB), before a chat-only upstream
+e2e-sdks: ## check clients and frameworks for OpenAI and Anthropic, which it installs (1.3 GB), before a chat-only upstream
 	@sh e2e/sdks/run.sh
 
 e2e-mem0: ## check mem0's API with its two clients, which it installs (250 MB); takes a minute
 	@sh e2e/mem0/run.sh
 
-e2e-all: ## run all of these one after the other, and print a table of what passed (10 GB)
+e2e-all: ## run all of these one after the other, and print a table of what passed (11 GB)
 	@MAKE="$(MAKE)" sh e2e/all.sh $(TARGETS)
 
 attack: ## attack a running server; takes minutes and logs what its users notice

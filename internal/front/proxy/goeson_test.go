@@ -254,6 +254,22 @@ func TestAnotherServerKnowsReferredAnswers(t *testing.T) {
 	}
 }
 
+// TestReferredAnswersKeepEarlierBlocks: what an upstream could cache is the same at any server.
+func TestReferredAnswersKeepEarlierBlocks(t *testing.T) {
+	const ask, next = `{"role":"user","content":"What pet have I got?"}`, `{"type":"item_reference","id":"msg_resp_1"},{"role":"user","content":"What does Ünal weigh?"}`
+	here := newRig(t, func(x *setup) { x.keep = true })
+	here.know("User has a cat called Ünal")
+	here.upstream.answers(answered("resp_1", "A cat."))
+	here.read(here.send(http.MethodPost, "/v1/responses", `{"input":[`+ask+`]}`))
+	first := strings.TrimSuffix(here.upstream.one(t).body, `]}`)
+	there := newRig(t, func(x *setup) { x.keep, x.store = true, here.store.Store })
+	there.upstream.answers(answered("resp_2", "Four kilos."))
+	there.read(there.send(http.MethodPost, "/v1/responses", `{"input":[`+ask+`,`+next+`]}`))
+	if got := there.upstream.one(t).body; !strings.Contains(first, "Ünal") || !strings.HasPrefix(got, first) {
+		t.Errorf("sent %s, want it to begin with %s", got, first)
+	}
+}
+
 const callsATool = `{"id":"resp_1","status":"completed","output":[{"type":"function_call","call_id":"t1","name":"find","arguments":"{}"}]}`
 
 // TestResultsAloneKeepTheInstructionsOfTheirQuestion: the server keeps the input, and not
