@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/filelock"
@@ -33,10 +33,10 @@ const notingTakes = 10 * time.Second
 
 // earlier is what is known of embedders: see [engine.Earlier].
 type earlier struct {
-	config Config // with the embedder in use
-	asked  string // the setting, which going back stands before
-	model  string // fingerprint of the one in use
-	path   string // "": nothing is kept
+	config config.Config // with the embedder in use
+	asked  string        // the setting, which going back stands before
+	model  string        // fingerprint of the one in use
+	path   string        // "": nothing is kept
 
 	mu    sync.Mutex // guards what follows
 	noted notedEmbedders
@@ -62,7 +62,7 @@ type usedEmbedder struct {
 
 // readEarlier reads what is known of embedders, and sets the embedder to the earlier one
 // if it was gone back to. A file that cannot be read is as good as none.
-func readEarlier(c *Config) (*earlier, error) {
+func readEarlier(c *config.Config) (*earlier, error) {
 	e := &earlier{asked: c.Embedder}
 	if c.Store != "memory" {
 		dir, err := c.DataDir()
@@ -76,11 +76,7 @@ func readEarlier(c *Config) (*earlier, error) {
 	}
 	if b := e.noted.Back; b != nil {
 		c.Embedder = b.To
-		c.from = maps.Clone(c.from)
-		if c.from == nil {
-			c.from = map[string]string{}
-		}
-		c.from["embedder"] = fromBack
+		c.NoteSource("embedder", fromBack)
 	}
 	e.config = *c
 	return e, nil

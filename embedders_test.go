@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/memory"
 )
@@ -27,7 +28,7 @@ func TestServersThatStartAtOnceNoteAllTheirEmbedders(t *testing.T) {
 	dir := t.TempDir()
 	var all []*earlier
 	for i := range servers {
-		e, err := readEarlier(&Config{Data: dir, Store: "sqlite", Embedder: fmt.Sprint("local:", i)})
+		e, err := readEarlier(&config.Config{Data: dir, Store: "sqlite", Embedder: fmt.Sprint("local:", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +60,7 @@ func TestServersThatStartAtOnceNoteAllTheirEmbedders(t *testing.T) {
 func TestWhatOneServerGoesBackToStaysWhereAnotherStarts(t *testing.T) {
 	dir := t.TempDir()
 	begin := func() *earlier {
-		e, err := readEarlier(&Config{Data: dir, Store: "sqlite", Embedder: "local:a"})
+		e, err := readEarlier(&config.Config{Data: dir, Store: "sqlite", Embedder: "local:a"})
 		if err != nil {
 			t.Fatal(err)
 		}

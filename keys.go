@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/memory"
@@ -27,8 +28,8 @@ type keys struct {
 	loading sync.Mutex // held from when keys are read until they count, so that none comes back
 }
 
-func openKeys(ctx context.Context, c Config, store memory.Store, now func() time.Time, log *slog.Logger) (*keys, error) {
-	k := &keys{others: c.Store.postgres(), now: now, log: log}
+func openKeys(ctx context.Context, c config.Config, store memory.Store, now func() time.Time, log *slog.Logger) (*keys, error) {
+	k := &keys{others: c.Store.Postgres(), now: now, log: log}
 	k.store, _ = database(store).(memory.Keys)
 	return k, k.load(ctx)
 }

@@ -14,18 +14,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/memory"
 )
 
 const (
-	// learnAuto, learnChat and learnNone are the values of learn.model that name no model: the
-	// smallest of the upstream, the one that the chat asks, and the rules alone.
-	learnAuto = "auto"
-	learnChat = "chat"
-	learnNone = "none"
-
 	// smallest is the entry of learn.prefer that stands for a kind of model.
 	smallest = "smallest"
 
@@ -40,65 +35,27 @@ type learnerChoice struct {
 	why   string // for people
 	wrong string // what of the settings cannot be had, for people; "" where nothing is wrong
 
-	provider *provider // of learn.providers that has the model; nil: learn.url or upstream.url
-}
-
-// provider is one entry of learn.providers.
-type provider struct{ name, url, key string }
-
-// providers returns those of learn.providers. [memory.Invalid] for what is none.
-func (c LearnConfig) providers() ([]provider, error) {
-	var out []provider
-	for _, entry := range c.Providers {
-		name, base, _ := strings.Cut(entry, "=")
-		if u, err := url.Parse(base); name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" {
-			return nil, memory.Errorf(memory.Invalid, "learn.providers: invalid provider %q (example: google=https://example.com/v1)", shownProvider(entry))
-		}
-		out = append(out, provider{name: name, url: base})
-	}
-	for _, entry := range c.ProviderKeys {
-		name, key, _ := strings.Cut(entry, "=")
-		i := slices.IndexFunc(out, func(p provider) bool { return p.name == name })
-		if i < 0 || key == "" {
-			return nil, memory.Errorf(memory.Invalid, "learn.provider_keys: each is NAME=KEY, with a name of learn.providers")
-		}
-		out[i].key = key
-	}
-	return out, nil
-}
-
-// shownProvider is an entry of learn.providers as it may be shown.
-func shownProvider(entry string) string {
-	name, base, _ := strings.Cut(entry, "=")
-	return name + "=" + shownURL(base)
-}
-
-// at lets the settings of the model that learns be those of a provider.
-func (p *provider) at(c Config) Config {
-	if p != nil {
-		c.Learn.URL, c.Learn.Key = p.url, p.key
-	}
-	return c
+	provider *config.Provider // of learn.providers that has the model; nil: learn.url or upstream.url
 }
 
 // named returns the model's name, "" where that is not known, or none.
 func (l learnerChoice) named() string {
-	if l.model == learnAuto || l.model == learnChat || l.model == smallest {
+	if l.model == config.LearnAuto || l.model == config.LearnChat || l.model == smallest {
 		return ""
 	}
 	return l.model
 }
 
 // whoLearns says it in words.
-func whoLearns(c Config, learner learnerChoice) string {
+func whoLearns(c config.Config, learner learnerChoice) string {
 	switch {
 	case learner.named() != "":
 		return learner.named()
-	case learner.model == learnAuto:
+	case learner.model == config.LearnAuto:
 		return "the upstream's smallest model"
 	case learner.later:
 		return strings.Join(learnersWanted(c), ", ")
-	case learner.model == learnChat:
+	case learner.model == config.LearnChat:
 		return "the chat's own model"
 	case c.Learn.Rules == "off":
 		return "nobody"
@@ -113,8 +70,8 @@ func (l *Loci) learns() string { return whoLearns(l.config, l.learner) }
 // learn.prefer that it lists. auto is the smallest that the server lists, else the chat's own.
 // Without learn.prefer a model that is named is not looked for. Where the server does not
 // answer, the model is the first one wanted until [laterLearner] knows.
-func chooseLearner(ctx context.Context, c Config) (learnerChoice, error) {
-	auto := c.Learn.Model == learnAuto && len(c.Learn.Prefer) == 0
+func chooseLearner(ctx context.Context, c config.Config) (learnerChoice, error) {
+	auto := c.Learn.Model == config.LearnAuto && len(c.Learn.Prefer) == 0
 	wanted := learnersWanted(c)
 	if choice, ok, err := chooseProvider(ctx, c); ok || err != nil {
 		return choice, err
@@ -122,12 +79,12 @@ func chooseLearner(ctx context.Context, c Config) (learnerChoice, error) {
 	switch {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
 		return learnerChoice{why: "no server of models is set"}, nil
-	case c.Learn.Model == learnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
+	case c.Learn.Model == config.LearnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
 		return learnerChoice{why: "learn.model says so"}, nil
-	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == learnChat) && !nearby(c.Upstream.URL):
+	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !nearby(c.Upstream.URL):
 		return learnerChoice{why: "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"}, nil
-	case c.Learn.Model == learnChat:
-		return learnerChoice{model: learnChat, why: "learn.model says so"}, nil
+	case c.Learn.Model == config.LearnChat:
+		return learnerChoice{model: config.LearnChat, why: "learn.model says so"}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -135,8 +92,8 @@ func chooseLearner(ctx context.Context, c Config) (learnerChoice, error) {
 	switch {
 	case !auto && len(c.Learn.Prefer) == 0:
 		return named(c.Learn.Model, listed, err), nil
-	case err != nil && auto && refused(err) && c.usesClientKeys():
-		return learnerChoice{model: learnChat, why: "the server lists no models without a key; each chat's own learns, with its client's key"}, nil
+	case err != nil && auto && refused(err) && c.UsesClientKeys():
+		return learnerChoice{model: config.LearnChat, why: "the server lists no models without a key; each chat's own learns, with its client's key"}, nil
 	case err != nil && auto && refused(err):
 		return learnerChoice{why: err.Error() + "; name a model as learn.model"}, nil
 	case err != nil:
@@ -150,7 +107,7 @@ func chooseLearner(ctx context.Context, c Config) (learnerChoice, error) {
 	}
 	model, why := chooseAuto(listed)
 	if model == "" && c.Learn.URL == "" {
-		model, why = learnChat, "the server lists no small model: each chat's own learns"
+		model, why = config.LearnChat, "the server lists no small model: each chat's own learns"
 	}
 	return learnerChoice{model: model, why: why}, nil
 }
@@ -167,9 +124,9 @@ func named(model string, listed []string, err error) learnerChoice {
 }
 
 // chooseProvider returns the first model wanted that one of learn.providers has, if any.
-func chooseProvider(ctx context.Context, c Config) (choice learnerChoice, ok bool, err error) {
-	all, err := c.Learn.providers()
-	if err != nil || len(all) == 0 || c.Learn.Model == learnChat || c.Learn.Model == learnNone {
+func chooseProvider(ctx context.Context, c config.Config) (choice learnerChoice, ok bool, err error) {
+	all, err := c.Learn.ProviderList()
+	if err != nil || len(all) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
 		return learnerChoice{}, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
@@ -177,29 +134,29 @@ func chooseProvider(ctx context.Context, c Config) (choice learnerChoice, ok boo
 	lists, errs := make([][]string, len(all)), make([]error, len(all))
 	var listing sync.WaitGroup
 	for i := range all {
-		listing.Go(func() { lists[i], errs[i] = listModels(ctx, all[i].at(c)) })
+		listing.Go(func() { lists[i], errs[i] = listModels(ctx, all[i].At(c)) })
 	}
 	listing.Wait()
 	var listed []string // as PROVIDER/MODEL
 	for i, p := range all {
 		for _, model := range lists[i] {
-			listed = append(listed, p.name+"/"+model)
+			listed = append(listed, p.Name+"/"+model)
 		}
 	}
 	wanted := learnersWanted(c)
-	if wanted[0] == learnAuto {
+	if wanted[0] == config.LearnAuto {
 		wanted = []string{smallest}
 	}
 	for _, name := range wanted {
 		if full := listedAs(name, listed); full != "" {
-			i := slices.IndexFunc(all, func(p provider) bool { return strings.HasPrefix(full, p.name+"/") })
-			return learnerChoice{model: strings.TrimPrefix(full, all[i].name+"/"), why: all[i].name + " lists it", provider: &all[i]}, true, nil
+			i := slices.IndexFunc(all, func(p config.Provider) bool { return strings.HasPrefix(full, p.Name+"/") })
+			return learnerChoice{model: strings.TrimPrefix(full, all[i].Name+"/"), why: all[i].Name + " lists it", provider: &all[i]}, true, nil
 		}
 		for i, p := range all {
-			model, its := strings.CutPrefix(name, p.name+"/")
+			model, its := strings.CutPrefix(name, p.Name+"/")
 			switch {
 			case its && errs[i] != nil:
-				return learnerChoice{model: model, later: true, why: p.name + " did not answer at start; it is asked again once there is something to learn", provider: &all[i]}, true, nil
+				return learnerChoice{model: model, later: true, why: p.Name + " did not answer at start; it is asked again once there is something to learn", provider: &all[i]}, true, nil
 			case its && len(c.Learn.Prefer) == 0:
 				choice = named(model, lists[i], nil)
 				choice.provider = &all[i]
@@ -241,14 +198,9 @@ func nearby(base string) bool {
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".localhost")
 }
 
-// usesClientKeys reports whether what learns is asked with the key of each client.
-func (c Config) usesClientKeys() bool {
-	return c.Learn.ClientKeys && c.Upstream.Key == "" && c.Learn.URL == "" && c.Learn.Key == ""
-}
-
 // learnersWanted are the models that may learn, the best first.
-func learnersWanted(c Config) []string {
-	if (c.Learn.Model == learnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {
+func learnersWanted(c config.Config) []string {
+	if (c.Learn.Model == config.LearnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {
 		return c.Learn.Prefer
 	}
 	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
@@ -307,7 +259,7 @@ func (l *laterLearner) model(ctx context.Context, chats string) (string, error) 
 	if err != nil {
 		return "", memory.Errorf(memory.Unavailable, "which model learns is not known yet: %w", err)
 	}
-	if l.chosen = firstListed(l.wanted, listed); l.chosen == "" && slices.Contains(l.wanted, learnAuto) {
+	if l.chosen = firstListed(l.wanted, listed); l.chosen == "" && slices.Contains(l.wanted, config.LearnAuto) {
 		if l.chosen, _ = chooseAuto(listed); l.chosen == "" {
 			l.chosen = chats // the chat's own
 		}

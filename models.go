@@ -10,63 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/model/transformer"
 	"github.com/loci-memory/loci/memory"
 )
-
-// The kinds of embedder and reranker, as they stand before a model's name.
-const (
-	localModel  = "local:"
-	remoteModel = "remote:"
-)
-
-// modelsFolder is where models are in the data folder.
-const modelsFolder = "models"
-
-// ModelsFolder returns the folder of local models.
-func (c *Config) ModelsFolder() (string, error) {
-	if c.ModelsDir != "" {
-		return c.ModelsDir, nil
-	}
-	dir, err := c.DataDir()
-	return filepath.Join(dir, modelsFolder), err
-}
-
-// ModelsInUse returns the names of the local models that the settings ask for.
-func (c *Config) ModelsInUse() []string {
-	var out []string
-	for _, s := range []string{c.Embedder, c.Reranker} {
-		if name, ok := strings.CutPrefix(s, localModel); ok {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// checkModels refuses embedders and rerankers that cannot be.
-func (c *Config) checkModels() error {
-	for _, m := range []struct{ key, value, plain, example string }{
-		{"embedder", c.Embedder, "lexical", "all-MiniLM-L6-v2"},
-		{"reranker", c.Reranker, "none", "ms-marco-MiniLM-L-6-v2"},
-	} {
-		local, isLocal := strings.CutPrefix(m.value, localModel)
-		remote, isRemote := strings.CutPrefix(m.value, remoteModel)
-		switch {
-		case m.value == m.plain, isLocal && filepath.IsLocal(local):
-		case isRemote && remote != "":
-			if c.Embed.URL == "" && c.Upstream.URL == "" {
-				return memory.Errorf(memory.Invalid, "%s: %q needs embed.url or upstream.url", m.key, m.value)
-			}
-		default:
-			return memory.Errorf(memory.Invalid, "%s: %q is not possible here; valid: %s, local:NAME of a model in models_dir, such as local:%s, or remote:MODEL",
-				m.key, m.value, m.plain, m.example)
-		}
-	}
-	return nil
-}
 
 // models are what the settings ask for beside the model that learns.
 type models struct {
@@ -85,9 +35,9 @@ func (m *models) Close() error {
 
 // openModels reads local models and names remote ones; nothing is asked over the
 // network. What cannot be had is [memory.Invalid], with what to do about it.
-func openModels(c Config) (_ *models, err error) {
+func openModels(c config.Config) (_ *models, err error) {
 	m := &models{embedder: embed.Lexical{}}
-	if name, ok := strings.CutPrefix(c.Embedder, localModel); ok {
+	if name, ok := strings.CutPrefix(c.Embedder, config.LocalModel); ok {
 		model, err := openLocal(c, "embedder", name)
 		if err != nil {
 			return nil, err
@@ -101,14 +51,14 @@ func openModels(c Config) (_ *models, err error) {
 		}
 		m.embedder = cache
 	}
-	if name, ok := strings.CutPrefix(c.Embedder, remoteModel); ok {
+	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
 		remote, err := llm.NewEmbedder(embedOptions(c, name))
 		if err != nil {
 			return nil, fmt.Errorf("embedder: %w", err)
 		}
 		m.embedder, m.closers = embed.NewCache(remote), append(m.closers, remote.Close)
 	}
-	if name, ok := strings.CutPrefix(c.Reranker, localModel); ok {
+	if name, ok := strings.CutPrefix(c.Reranker, config.LocalModel); ok {
 		model, err := openLocal(c, "reranker", name)
 		if err != nil {
 			return nil, err
@@ -118,7 +68,7 @@ func openModels(c Config) (_ *models, err error) {
 		}
 		m.reranker = model
 	}
-	if name, ok := strings.CutPrefix(c.Reranker, remoteModel); ok {
+	if name, ok := strings.CutPrefix(c.Reranker, config.RemoteModel); ok {
 		remote, err := llm.NewReranker(embedOptions(c, name))
 		if err != nil {
 			return nil, fmt.Errorf("reranker: %w", err)
@@ -131,7 +81,7 @@ func openModels(c Config) (_ *models, err error) {
 // OpenEmbedder opens the embedder that the settings name, apart from any memory, and
 // returns with it the cosine that it gives unrelated texts, 0 if it does not say. A remote
 // one is asked for that. end gives back what it holds.
-func OpenEmbedder(ctx context.Context, c Config) (e memory.Embedder, background float64, end func() error, err error) {
+func OpenEmbedder(ctx context.Context, c config.Config) (e memory.Embedder, background float64, end func() error, err error) {
 	m, err := openModels(c)
 	if err != nil {
 		return nil, 0, nil, err
@@ -148,7 +98,7 @@ func OpenEmbedder(ctx context.Context, c Config) (e memory.Embedder, background 
 }
 
 // openLocal reads a model of the models folder.
-func openLocal(c Config, key, name string) (*transformer.Model, error) {
+func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
 		return nil, err
@@ -176,7 +126,7 @@ func (l *Loci) vectorsAtStart(ctx context.Context) error {
 // embedTime bounds one request of documents to a remote embedder.
 const embedTime = 30 * time.Second
 
-func embedOptions(c Config, model string) llm.Options {
+func embedOptions(c config.Config, model string) llm.Options {
 	o := llm.Options{BaseURL: c.Embed.URL, Key: c.Embed.Key, Model: model, Timeout: embedTime}
 	if o.BaseURL == "" {
 		o.BaseURL = c.Upstream.URL
@@ -193,9 +143,9 @@ func embedOptions(c Config, model string) llm.Options {
 const remoteDeadline = 400 * time.Millisecond
 
 // recallDeadline is how long a chat waits for memory.
-func recallDeadline(c Config) time.Duration {
-	remote := strings.HasPrefix(c.Embedder, remoteModel) || c.Store.postgres()
-	if remote && c.from["recall.deadline"] == fromDefault {
+func recallDeadline(c config.Config) time.Duration {
+	remote := strings.HasPrefix(c.Embedder, config.RemoteModel) || c.Store.Postgres()
+	if remote && !c.IsSet("recall.deadline") {
 		return remoteDeadline
 	}
 	return c.Recall.Deadline

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/internal/model/modeltest"
 	"github.com/loci-memory/loci/memory"
@@ -23,7 +24,7 @@ const tinyModels = "internal/model/transformer/testdata"
 // start would.
 func openModelled(t *testing.T, settings map[string]string) (*Loci, error) {
 	t.Helper()
-	config, err := LoadConfig(Sources{Flags: settings})
+	config, err := config.Load(config.Sources{Flags: settings})
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func TestALocalEmbedderGivesVectorsAtOnce(t *testing.T) {
 func TestAnotherEmbedderAfterAStartGivesVectorsInTheBackground(t *testing.T) {
 	ctx := t.Context()
 	settings := map[string]string{"data": t.TempDir(), "models_dir": tinyModels}
-	lexical, err := LoadConfig(Sources{Flags: settings})
+	lexical, err := config.Load(config.Sources{Flags: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestModelsAreInTheDataFolderUnlessSet(t *testing.T) {
 		{map[string]string{"data": "here"}, filepath.Join("here", "models")},
 		{map[string]string{"data": "here", "models_dir": "far"}, "far"},
 	} {
-		config, err := LoadConfig(Sources{Flags: c.settings})
+		config, err := config.Load(config.Sources{Flags: c.settings})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +174,7 @@ func TestWhatIsRemoteHasMoreTime(t *testing.T) {
 		{map[string]string{"store": "postgres://localhost/loci"}, "400ms"},
 		{map[string]string{"embedder": "remote:m", "embed.url": "http://localhost:1/v1", "recall.deadline": "150ms"}, "150ms"},
 	} {
-		config, err := LoadConfig(Sources{Flags: c.settings})
+		config, err := config.Load(config.Sources{Flags: c.settings})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +193,7 @@ func TestModelsOfTheFolderOpen(t *testing.T) {
 	}
 	for _, f := range folders {
 		if f.IsDir() && !strings.HasPrefix(f.Name(), ".") {
-			if _, err := openLocal(Config{ModelsDir: dir}, "embedder", f.Name()); err != nil {
+			if _, err := openLocal(config.Config{ModelsDir: dir}, "embedder", f.Name()); err != nil {
 				t.Error(err)
 			}
 		}
@@ -214,7 +215,7 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 	data := t.TempDir()
 	start := func(embedder string) *Loci {
 		t.Helper()
-		config, err := LoadConfig(Sources{Flags: map[string]string{"data": data, "models_dir": tinyModels, "embedder": embedder, "recall.threshold": "0"}})
+		config, err := config.Load(config.Sources{Flags: map[string]string{"data": data, "models_dir": tinyModels, "embedder": embedder, "recall.threshold": "0"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +309,7 @@ func TestThereIsNoWayBackToAModelThatIsAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := map[string]string{"data": t.TempDir(), "models_dir": folder, "embedder": "local:m"}
-	config, err := LoadConfig(Sources{Flags: settings})
+	config, err := config.Load(config.Sources{Flags: settings})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
@@ -44,7 +45,7 @@ func (p restorePlan) asides() (out []string) {
 
 // finishFolder ends, before anything is opened, what a crash cut short in the data folder: a
 // restore that was decided is brought to its end, anything else is taken back.
-func finishFolder(c Config) (err error) {
+func finishFolder(c config.Config) (err error) {
 	dir, err := c.DataDir()
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/store/markdown"
@@ -34,7 +35,7 @@ type vault struct {
 }
 
 // openVault opens the vault around the store that within opens.
-func openVault(ctx context.Context, config Config, opts Options, within markdown.Within) (memory.Store, error) {
+func openVault(ctx context.Context, config config.Config, opts Options, within markdown.Within) (memory.Store, error) {
 	dir, err := config.VaultDir()
 	if err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ const (
 
 // dropStale removes indexes of a database that is not there or empty: the one that is made of
 // the vault may count its versions otherwise.
-func dropStale(config Config) error {
+func dropStale(config config.Config) error {
 	dir, err := config.DataDir()
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func progress(log *slog.Logger) func(what string, done, total int) {
 }
 
 // newVault returns the vault that a store is, or nil.
-func newVault(store memory.Store, e *engine.Engine, config Config, log *slog.Logger) *vault {
+func newVault(store memory.Store, e *engine.Engine, config config.Config, log *slog.Logger) *vault {
 	files, ok := store.(*markdown.Store)
 	if !ok {
 		return nil

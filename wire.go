@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/front/mcp"
 	"github.com/loci-memory/loci/internal/front/mem0"
@@ -39,8 +40,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// What the data folder holds.
+const (
+	databaseFile = config.DatabaseFile
+	indexFolder  = config.IndexFolder
+)
+
 // wire puts the concrete parts together; it is the only place that names them.
-func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error) {
+func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
 	clock := opts.Now // of the store; nil: its own
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -69,7 +76,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
-	config = learner.provider.at(config)
+	config = learner.provider.At(config)
 	config.Learn.Model = learner.model
 	l.learner, l.config = learner, config
 	l.log.Info("who learns", "model", l.learns(), "why", learner.why)
@@ -115,7 +122,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 			return nil, errors.Join(err, store.Close(), models.Close())
 		}
 	}
-	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
+	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
 		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
 	}
 	if l.keys, err = openKeys(ctx, config, store, opts.Now, l.log); err != nil {
@@ -133,7 +140,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Lacking(owner, some) }
-	if indexed.Far = config.Store.postgres(); !indexed.Far {
+	if indexed.Far = config.Store.Postgres(); !indexed.Far {
 		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.Loaded(ctx, owner, ids) }
 	}
 	l.index = index.New(store, indexed)
@@ -163,7 +170,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		memory.JobLearn: l.engine.Learn, memory.JobRelearn: l.engine.LearnAgain, memory.JobUpkeep: l.engine.Tidy, memory.JobSummarize: l.engine.Summarize,
 		memory.JobEmbed: l.engine.GiveVectors, memory.JobShare: l.engine.Spread, memory.JobErase: l.engine.EraseLeft,
 	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
-	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
+	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
 		s.OnErase(l.engine.ErasedElsewhere)
 		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
 	}
@@ -182,7 +189,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
-		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.usesClientKeys(),
+		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.UsesClientKeys(),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: Version(), Profile: config.MCP.Profile}))
@@ -236,14 +243,14 @@ const replicaLease = 8 * time.Second
 
 // jobLease returns how long workers hold jobs without renewal. The only process of an SQLite
 // file ends all leases at its start, so that they may be long.
-func jobLease(c Config) time.Duration {
-	if c.Store.postgres() {
+func jobLease(c config.Config) time.Duration {
+	if c.Store.Postgres() {
 		return replicaLease
 	}
 	return jobs.DefaultLease
 }
 
-func newLog(c LogConfig, w io.Writer) (*slog.Logger, error) {
+func newLog(c config.LogConfig, w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		return nil, memory.Errorf(memory.Invalid, "log.level: %w", err)
@@ -277,14 +284,8 @@ func prefixes(key string, in []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// What the data folder holds. The index can be deleted while Loci does not run.
-const (
-	databaseFile = "loci.db"
-	indexFolder  = "index"
-)
-
-func openStore(ctx context.Context, config Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
-	if config.Store.postgres() {
+func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
+	if config.Store.Postgres() {
 		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, TraceBytes: int64(config.Traces.User)})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
@@ -298,7 +299,7 @@ func openStore(ctx context.Context, config Config, opts Options, clock func() ti
 	return openVault(ctx, config, opts, within)
 }
 
-func openDatabase(ctx context.Context, config Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
+func openDatabase(ctx context.Context, config config.Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store == "memory" {
 		return inmem.Open(inmem.Options{Now: now}), nil
 	}
@@ -340,7 +341,7 @@ func listen(ctx context.Context, store *sqlstore.Store, runner *jobs.Runner) (st
 }
 
 // indexOptions keeps checkpoints beside what they are made from.
-func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
+func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
 	o := index.Options{
 		Model: model.Fingerprint(), Budget: int64(config.Index.Budget),
 		Report: func(err error) { log.Warn("a checkpoint of an index failed; searches go on without", "err", err) },
@@ -353,18 +354,18 @@ func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index
 	return o, err
 }
 
-func engineOptions(c Config, learner learnerChoice) engine.Options {
+func engineOptions(c config.Config, learner learnerChoice) engine.Options {
 	return engine.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
-		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: learner.named(), ClientKeys: c.usesClientKeys(), Intents: c.Query.Intents,
+		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: learner.named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: engine.History(c.Record.History), Tools: c.Record.Tools,
-		Accept: engine.Acceptance(c.Share.Accept), Channels: engine.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
+		Accept: engine.Acceptance(c.Share.Accept), Channels: engine.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.Postgres(), LogContent: c.Log.Content,
 	}
 }
 
 // learning is when, from what and how facts are learned.
-func learning(c Config) engine.Learning {
+func learning(c config.Config) engine.Learning {
 	l := engine.Learning{
 		Scope: engine.Belonging(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
 		Spending: engine.Spending{
@@ -384,7 +385,7 @@ func learning(c Config) engine.Learning {
 }
 
 // rules of recall. A model upstream reads the chat; loci/recall does not.
-func rules(c Config) engine.Rules {
+func rules(c config.Config) engine.Rules {
 	r := c.Recall
 	heading := r.Heading
 	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
@@ -419,7 +420,7 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	return nil
 }
 
-func learnerOptions(c Config) llm.Options {
+func learnerOptions(c config.Config) llm.Options {
 	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: learnerChoice{model: c.Learn.Model}.named(), Timeout: c.Learn.Timeout}
 	if o.BaseURL == "" {
 		o.BaseURL = c.Upstream.URL
@@ -431,7 +432,7 @@ func learnerOptions(c Config) llm.Options {
 }
 
 // queryModel returns the upstream's model that answers queries, "" for none.
-func queryModel(c Config) string {
+func queryModel(c config.Config) string {
 	if c.Query.Model == "" && c.Learn.URL == "" {
 		return learnerChoice{model: c.Learn.Model}.named()
 	}
@@ -439,10 +440,10 @@ func queryModel(c Config) string {
 }
 
 // chatModel returns the upstream's model that answers chats which name none, "" for none.
-func chatModel(c Config) string { return cmp.Or(c.Chats.Model, queryModel(c)) }
+func chatModel(c config.Config) string { return cmp.Or(c.Chats.Model, queryModel(c)) }
 
 // newUpstream returns nil, as an interface, where none is set.
-func newUpstream(c Config) (proxy.Upstream, error) {
+func newUpstream(c config.Config) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
 	}

@@ -50,6 +50,7 @@ var house = rules{
 		{"internal/recall", "internal/learn", "internal/index", "internal/thread", "internal/portable", "internal/store/*", "internal/model/*", "internal/jobs"},
 		{"internal/engine"},
 		{"internal/front/*"},
+		{"internal/config"},
 		{"."},
 		{"internal/bench"},
 		{"internal/cli"},
@@ -61,12 +62,12 @@ var house = rules{
 		"github.com/clipperhouse/uax29/v2":       {"internal/text"},
 		"github.com/danielgtaylor/huma/v2":       {"internal/front/rest"},
 		"github.com/fsnotify/fsnotify":           {"internal/store/markdown"},
-		"github.com/goccy/go-yaml":               {".", "internal/store/markdown"},
+		"github.com/goccy/go-yaml":               {"internal/config", "internal/store/markdown", "."},
 		"github.com/google/jsonschema-go":        {"internal/learn", "internal/prompt"},
 		"github.com/google/uuid":                 {"memory/memtest", "internal/engine", "internal/front/*", "internal/cli", "."},
 		"github.com/jackc/pgx/v5":                {"internal/store/sqlstore", "internal/store/sqlstore/pgtest"},
-		"github.com/knadh/koanf":                 {"."},
-		"github.com/go-viper/mapstructure/v2":    {"."},
+		"github.com/knadh/koanf":                 {"internal/config"},
+		"github.com/go-viper/mapstructure/v2":    {"internal/config"},
 		"github.com/modelcontextprotocol/go-sdk": {"internal/front/mcp"},
 		"github.com/pressly/goose/v3":            {"internal/store/sqlstore"},
 		"github.com/prometheus/client_golang":    {"internal/obs"},
@@ -92,7 +93,7 @@ var house = rules{
 	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/wire", "internal/translate"},
 	serial: []string{"internal/recall", "internal/learn"},
 	stores: []string{"internal/store/*"},
-	wiring: []string{"."},
+	wiring: []string{".", "internal/config"},
 }
 
 // impure are the standard packages that a pure one does not import, each with all

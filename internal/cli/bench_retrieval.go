@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/bench"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -51,7 +52,7 @@ Formats (a name ending in .gz is unpacked):
 
 // retrievalRun is what one run of the command is asked for.
 type retrievalRun struct {
-	config             loci.Config
+	config             config.Config
 	format             string
 	limit              int
 	options            bench.RetrievalOptions
