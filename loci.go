@@ -27,6 +27,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/front/proxy"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
@@ -60,7 +61,7 @@ type Loci struct {
 	vault    *vault
 	database *sqlstore.Store // nil: memory is in none
 	backups  *backups
-	keys     *keys
+	keys     *httpx.StoredKeys
 	chat     *proxy.Door
 	handler  http.Handler
 	log      *slog.Logger
@@ -114,7 +115,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.engine.Run(ctx) })
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.run(ctx) })
-	group.Go(func() error { return l.keys.run(ctx) })
+	group.Go(func() error { return l.keys.Run(ctx) })
 	group.Go(func() error { return l.checkInBackground(ctx) })
 	return group.Wait()
 }

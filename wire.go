@@ -34,6 +34,7 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/internal/vector"
 	wirefmt "github.com/loci-memory/loci/internal/wire"
@@ -125,7 +126,8 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
 		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
 	}
-	if l.keys, err = openKeys(ctx, config, store, opts.Now, l.log); err != nil {
+	kept, _ := database(store).(memory.Keys)
+	if l.keys, err = httpx.OpenKeys(ctx, kept, config.Store.Postgres(), opts.Now, l.log); err != nil {
 		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), models.Close())
 	}
 	embedder := models.embedder
@@ -215,8 +217,8 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: chatModel(config),
 	})))
 	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
-		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
-		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(bodyBudget()),
+		Key: config.APIKey, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
+		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(httpx.BodyBudget()),
 		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.warn(unverifiedToken),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
 	}, mux)))
@@ -452,4 +454,12 @@ func newUpstream(c config.Config) (proxy.Upstream, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// database returns the store that keeps what is not in a vault's files.
+func database(store memory.Store) memory.Store {
+	if files, ok := store.(*markdown.Store); ok {
+		return files.Store
+	}
+	return store
 }
