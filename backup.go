@@ -146,7 +146,7 @@ func (b *backups) write(ctx context.Context, dir, folder string, began time.Time
 	if err := b.addMemory(ctx, w, &m, folder); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{embeddersFile, notesFile} {
+	for _, name := range []string{config.EmbeddersFile, notesFile} {
 		if err := addFile(w, backup.DataFolder+"/"+name, filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}

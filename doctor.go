@@ -18,6 +18,7 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
@@ -301,13 +302,13 @@ const answerTime = 3 * time.Second
 // order or refuses the key will do.
 func (l *Loci) doctorServers(ctx context.Context, c *checkup) {
 	c.server(ctx, "upstream", llm.Options{BaseURL: l.config.Upstream.URL, Key: l.config.Upstream.Key})
-	c.looked("learning: %s (%s)", l.learns(), l.learner.why)
+	c.looked("learning: %s (%s)", l.learns(), l.learner.Why)
 	if l.config.Learn.Model != "" && l.config.Learn.URL != "" {
-		c.server(ctx, "learn.url", learnerOptions(l.config))
+		c.server(ctx, "learn.url", models.LearnerOptions(l.config))
 	}
 	remote := strings.HasPrefix(l.config.Embedder, config.RemoteModel) || strings.HasPrefix(l.config.Reranker, config.RemoteModel)
 	if remote && l.config.Embed.URL != "" {
-		c.server(ctx, "embed.url", embedOptions(l.config, ""))
+		c.server(ctx, "embed.url", models.EmbedOptions(l.config, ""))
 	}
 }
 

@@ -50,7 +50,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 		h.Threshold = recall.DefaultThreshold
 	}
 	h.Learns = l.learns()
-	if model := l.learner.named(); model != "" {
+	if model := l.learner.Named(); model != "" {
 		h.Models = append(h.Models, model)
 	}
 	for _, w := range l.warnings.list() {

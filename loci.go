@@ -30,6 +30,7 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
@@ -66,7 +67,7 @@ type Loci struct {
 	handler  http.Handler
 	log      *slog.Logger
 	warnings warnings
-	learner  learnerChoice
+	learner  models.Learner
 	closers  []func() error // in the order they are to be called
 }
 

@@ -6,22 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/front/mem0"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/prompt"
-	"github.com/loci-memory/loci/memory"
 )
 
 // pageOptions are what the page shows of the server.
-func (l *Loci) pageOptions(c config.Config, learner learnerChoice, chat http.Handler) web.Options {
-	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.named(), Query: queryModel(c), Chats: chatModel(c)})
+func (l *Loci) pageOptions(c config.Config, learner models.Learner, chat http.Handler) web.Options {
+	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Named(), Query: models.QueryModel(c), Chats: models.ChatModel(c)})
 	o := web.Options{
 		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
 		Models: shownModels(c, learner), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
@@ -31,25 +29,9 @@ func (l *Loci) pageOptions(c config.Config, learner learnerChoice, chat http.Han
 		o.Token = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWT), l.engine.Now()) }
 	}
 	if c.Learn.URL != "" || c.Upstream.URL != "" {
-		o.ListModels = func(ctx context.Context) ([]string, error) { return listModels(ctx, c) }
+		o.ListModels = func(ctx context.Context) ([]string, error) { return models.ListModels(ctx, c) }
 	}
 	return o
-}
-
-// listModels asks the server that learns for its models, once.
-func listModels(ctx context.Context, c config.Config) ([]string, error) {
-	o := learnerOptions(c)
-	o.Patience = time.Millisecond // one attempt
-	server, err := llm.New(o)
-	if err != nil {
-		return nil, err
-	}
-	defer server.Close()
-	names, err := server.Models(ctx)
-	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "%s lists no models: %w", config.UpstreamConfig{URL: o.BaseURL}.Shown(), err)
-	}
-	return names, nil
 }
 
 // ownPrompts returns the files in a user's folder that take the place of built-in
@@ -66,18 +48,18 @@ func ownPrompts(dir string, set *prompt.Set) map[string]string {
 }
 
 // shownModels says which models are in use, and why these.
-func shownModels(c config.Config, learner learnerChoice) []web.Model {
+func shownModels(c config.Config, learner models.Learner) []web.Model {
 	return []web.Model{learnerShown(c, learner), embedderShown(c), rerankerShown(c), answererShown(c)}
 }
 
-func learnerShown(c config.Config, learner learnerChoice) web.Model {
-	why := []rune(learner.why)
-	return web.Model{For: "Learns", Name: whoLearns(c, learner), Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
+func learnerShown(c config.Config, learner models.Learner) web.Model {
+	why := []rune(learner.Why)
+	return web.Model{For: "Learns", Name: models.WhoLearns(c, learner), Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
 }
 
 func embedderShown(c config.Config) web.Model {
 	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
-	if c.From("embedder") == fromBack {
+	if c.From("embedder") == models.FromBack {
 		m.Why += " It was gone back to, and stands before the setting: loci reembed --back takes that back."
 	}
 	return m
@@ -129,3 +111,6 @@ func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 		}
 	}
 }
+
+// learns is who learns here.
+func (l *Loci) learns() string { return models.WhoLearns(l.config, l.learner) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/front/web"
+	"github.com/loci-memory/loci/internal/models"
 )
 
 func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
@@ -175,7 +176,7 @@ func TestThePageSaysWhichModelsAreUsedAndWhy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		learner, err := chooseLearner(t.Context(), config)
+		learner, err := models.ChooseLearner(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/modeltest"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -50,7 +51,7 @@ func newRecordedVectors(t *testing.T) *recordedVectors {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, _, end, err := OpenEmbedder(t.Context(), config)
+	model, _, end, err := models.OpenEmbedder(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // memoryFiles are what a data folder has of memory.
-var memoryFiles = []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", databaseFile + "-journal", embeddersFile, notesFile, backup.Settings, indexFolder}
+var memoryFiles = []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", databaseFile + "-journal", config.EmbeddersFile, notesFile, backup.Settings, indexFolder}
 
 // restorePlan is what is left to do of a restore that is decided. Paths are whole.
 type restorePlan struct {

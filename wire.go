@@ -1,19 +1,16 @@
 package loci
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/loci-memory/loci/client"
@@ -30,6 +27,7 @@ import (
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
@@ -72,17 +70,15 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	if err != nil {
 		return nil, err
 	}
-	wanted := learnersWanted(config)
-	learner, err := chooseLearner(ctx, config)
+	learner, err := models.ChooseLearner(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	config = learner.provider.At(config)
-	config.Learn.Model = learner.model
+	config = learner.Apply(config)
 	l.learner, l.config = learner, config
-	l.log.Info("who learns", "model", l.learns(), "why", learner.why)
-	if learner.wrong != "" {
-		l.warn(client.Finding{Part: "learn.model", What: learner.wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
+	l.log.Info("who learns", "model", l.learns(), "why", learner.Why)
+	if learner.Wrong != "" {
+		l.warn(client.Finding{Part: "learn.model", What: learner.Wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
 	}
 	l.config = config
 	trusted, err := prefixes("trusted", config.Trusted)
@@ -97,22 +93,22 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 		return nil, err
 	}
 	asked := config // before models are chosen
-	earlier, err := readEarlier(&config)
+	earlier, err := models.ReadEarlier(&config)
 	if err != nil {
 		return nil, err
 	}
 	l.config = config
-	earlier.tell(l.log)
-	models, err := openModels(config)
+	earlier.Tell(l.log)
+	opened, err := models.Open(config)
 	if err != nil {
 		return nil, err
 	}
 	store, err := openStore(ctx, config, opts, clock, l.log)
 	if err != nil {
-		return nil, errors.Join(err, models.Close())
+		return nil, errors.Join(err, opened.Close())
 	}
 	if l.backups, err = newBackups(asked, store, opts.Now); err != nil {
-		return nil, errors.Join(err, store.Close(), models.Close())
+		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if err := l.backups.notes.start(); err != nil {
 		l.log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
@@ -120,7 +116,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	l.database = databaseIn(store)
 	if s, ok := store.(*sqlstore.Store); ok {
 		if err := s.Whole(ctx); err != nil {
-			return nil, errors.Join(err, store.Close(), models.Close())
+			return nil, errors.Join(err, store.Close(), opened.Close())
 		}
 	}
 	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
@@ -128,15 +124,15 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	}
 	kept, _ := database(store).(memory.Keys)
 	if l.keys, err = httpx.OpenKeys(ctx, kept, config.Store.Postgres(), opts.Now, l.log); err != nil {
-		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), models.Close())
+		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), opened.Close())
 	}
-	embedder := models.embedder
-	if err := earlier.opened(embedder); err != nil {
+	embedder := opened.Embedder
+	if err := earlier.Opened(embedder); err != nil {
 		l.log.Warn("loci reembed --back will not know of this embedder", "err", err)
 	}
 	indexed, err := indexOptions(config, embedder, l.log)
 	if err != nil {
-		return nil, errors.Join(err, store.Close(), models.Close())
+		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if s, ok := store.(*sqlstore.Store); ok && indexed.Dir != "" {
 		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
@@ -148,22 +144,19 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(engine.Parts{
-		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
+		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config, learner))
 	l.engine.Knows(earlier)
-	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, models.Close}
+	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, opened.Close}
 	if config.Learn.Model != "" {
-		client, err := llm.New(learnerOptions(config))
+		llm, closeLLM, err := learner.Open(config)
 		if err != nil {
 			return nil, err
 		}
-		l.engine.LLM = client
-		if learner.later {
-			l.engine.LLM = &laterLearner{Client: client, wanted: wanted}
-		}
-		l.closers = append(l.closers, func() error { client.Close(); return nil })
+		l.engine.LLM = llm
+		l.closers = append(l.closers, closeLLM)
 	}
 	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
 		return nil, err
@@ -196,7 +189,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: Version(), Profile: config.MCP.Profile}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
-	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
+	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: models.QueryModel(config), MaxText: config.Limits.Text}))
 	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
@@ -214,7 +207,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 		Held: func(since, until time.Time) ([]string, error) {
 			return held(config, l.backups.notes, l.vault.damagedJournals(), since, until), nil
 		},
-		Elsewhere: describedElsewhere(), Upstream: upstream, Model: chatModel(config),
+		Elsewhere: describedElsewhere(), Upstream: upstream, Model: models.ChatModel(config),
 	})))
 	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
@@ -301,34 +294,24 @@ func openStore(ctx context.Context, config config.Config, opts Options, clock fu
 	return openVault(ctx, config, opts, within)
 }
 
-func openDatabase(ctx context.Context, config config.Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
-	if config.Store == "memory" {
+func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
+	if c.Store == "memory" {
 		return inmem.Open(inmem.Options{Now: now}), nil
 	}
-	dir, err := config.DataDir()
+	dir, err := c.DataDir()
 	if err != nil {
 		return nil, err
 	}
 	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{
-		Now: now, Log: log, Rebuilt: config.Vault != "", TraceBytes: int64(config.Traces.User),
+		Now: now, Log: log, Rebuilt: c.Vault != "", TraceBytes: int64(c.Traces.User),
 	})
 	if err != nil {
-		return nil, unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
+		return nil, config.Unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
 	}
 	if err := store.EndLeases(ctx); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
-}
-
-// unusable says of a data folder that may not be used, or is none, that and what to do; of
-// other errors nothing but themselves.
-func unusable(dir string, err error) error {
-	var at *fs.PathError
-	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
-		return err
-	}
-	return fmt.Errorf("the data folder %s cannot be used: %s: %w; --data names another", dir, at.Path, at.Err)
 }
 
 // listen wakes the runner when another server queued a job, until stop is called.
@@ -356,11 +339,11 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 	return o, err
 }
 
-func engineOptions(c config.Config, learner learnerChoice) engine.Options {
+func engineOptions(c config.Config, learner models.Learner) engine.Options {
 	return engine.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
-		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
-		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: learner.named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), Recall: rules(c),
+		LearnAfter: engine.Trigger(c.Learn.After), LearnModel: learner.Named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: engine.History(c.Record.History), Tools: c.Record.Tools,
 		Accept: engine.Acceptance(c.Share.Accept), Channels: engine.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.Postgres(), LogContent: c.Log.Content,
 	}
@@ -422,28 +405,6 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	return nil
 }
 
-func learnerOptions(c config.Config) llm.Options {
-	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: learnerChoice{model: c.Learn.Model}.named(), Timeout: c.Learn.Timeout}
-	if o.BaseURL == "" {
-		o.BaseURL = c.Upstream.URL
-		if o.Key == "" {
-			o.Key = c.Upstream.Key
-		}
-	}
-	return o
-}
-
-// queryModel returns the upstream's model that answers queries, "" for none.
-func queryModel(c config.Config) string {
-	if c.Query.Model == "" && c.Learn.URL == "" {
-		return learnerChoice{model: c.Learn.Model}.named()
-	}
-	return c.Query.Model
-}
-
-// chatModel returns the upstream's model that answers chats which name none, "" for none.
-func chatModel(c config.Config) string { return cmp.Or(c.Chats.Model, queryModel(c)) }
-
 // newUpstream returns nil, as an interface, where none is set.
 func newUpstream(c config.Config) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
@@ -462,4 +423,13 @@ func database(store memory.Store) memory.Store {
 		return files.Store
 	}
 	return store
+}
+
+// vectorsAtStart queues the job that gives one user's memory and what everybody shares
+// the vectors that they lack. Of other users it is seen when they are first searched.
+func (l *Loci) vectorsAtStart(ctx context.Context) error {
+	if l.config.Embedder == "lexical" || l.config.Users == "multi" {
+		return nil // words are enough until the first search, which sees to it
+	}
+	return l.engine.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
 }

@@ -51,6 +51,7 @@ var house = rules{
 		{"internal/engine"},
 		{"internal/front/*"},
 		{"internal/config"},
+		{"internal/models"},
 		{"."},
 		{"internal/bench"},
 		{"internal/cli"},

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -88,7 +89,7 @@ func (r chatTrials) run(cmd *cobra.Command, config config.Config) (err error) {
 		return err
 	}
 	if by != "" {
-		e, _, end, err := loci.OpenEmbedder(cmd.Context(), of)
+		e, _, end, err := models.OpenEmbedder(cmd.Context(), of)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -157,7 +158,7 @@ func (r retrievalRun) openDirect(ctx context.Context) (d *bench.Direct, end func
 	if _, err := r.config.ForBench(nil); err != nil { // it names a server
 		return nil, nil, err
 	}
-	embedder, background, closeEmbedder, err := loci.OpenEmbedder(ctx, r.config)
+	embedder, background, closeEmbedder, err := models.OpenEmbedder(ctx, r.config)
 	if err != nil {
 		return nil, nil, err
 	}

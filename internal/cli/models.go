@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func models(g *global) *cobra.Command {
+func modelsCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "Local models that embed and rerank",

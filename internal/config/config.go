@@ -2,13 +2,16 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -371,6 +374,10 @@ const (
 const (
 	DatabaseFile = "loci.db"
 	IndexFolder  = "index"
+
+	// EmbeddersFile says which embedders memory had, the one in use last, and whether it was gone
+	// back to one of them. Without it nothing is lost but that.
+	EmbeddersFile = "embedders.json"
 )
 
 // DataDir returns the data folder with ~ resolved.
@@ -406,4 +413,14 @@ func atHome(key, path string) (string, error) {
 		return "", fmt.Errorf("find the home folder for %s %q: %w", key, path, err)
 	}
 	return filepath.Join(home, rest), nil
+}
+
+// Unusable says of a data folder that may not be used, or is none, that and what to do; of
+// other errors nothing but themselves.
+func Unusable(dir string, err error) error {
+	var at *fs.PathError
+	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	return fmt.Errorf("the data folder %s cannot be used: %s: %w; --data names another", dir, at.Path, at.Err)
 }

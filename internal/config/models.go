@@ -3,6 +3,7 @@ package config
 import (
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -56,4 +57,18 @@ func (c *Config) checkModels() error {
 		}
 	}
 	return nil
+}
+
+// remoteDeadline is recall's deadline where it asks a remote embedder or a database
+// server, unless it is set: their answer alone may take as long as all of recall does
+// with what is local.
+const remoteDeadline = 400 * time.Millisecond
+
+// RecallDeadline is how long a chat waits for memory.
+func (c *Config) RecallDeadline() time.Duration {
+	remote := strings.HasPrefix(c.Embedder, RemoteModel) || c.Store.Postgres()
+	if remote && !c.IsSet("recall.deadline") {
+		return remoteDeadline
+	}
+	return c.Recall.Deadline
 }

@@ -1,4 +1,4 @@
-package loci
+package models
 
 import (
 	"context"
@@ -22,10 +22,6 @@ import (
 	"github.com/loci-memory/loci/internal/model/transformer"
 	"github.com/loci-memory/loci/memory"
 )
-
-// embeddersFile is in the data folder: which embedders memory had there, the one in use
-// last, and whether it was gone back to one of them. Without it nothing is lost but that.
-const embeddersFile = "embedders.json"
 
 // notingTakes is how long another server may be at writing that file, which takes it a few
 // milliseconds, before something is wrong.
@@ -60,23 +56,23 @@ type usedEmbedder struct {
 	Model   string `json:"model"`
 }
 
-// readEarlier reads what is known of embedders, and sets the embedder to the earlier one
+// ReadEarlier reads what is known of embedders, and sets the embedder to the earlier one
 // if it was gone back to. A file that cannot be read is as good as none.
-func readEarlier(c *config.Config) (*earlier, error) {
+func ReadEarlier(c *config.Config) (*earlier, error) {
 	e := &earlier{asked: c.Embedder}
 	if c.Store != "memory" {
 		dir, err := c.DataDir()
 		if err != nil {
 			return nil, err
 		}
-		e.path = filepath.Join(dir, embeddersFile)
+		e.path = filepath.Join(dir, config.EmbeddersFile)
 		if err := e.read(); err != nil {
 			return nil, err
 		}
 	}
 	if b := e.noted.Back; b != nil {
 		c.Embedder = b.To
-		c.NoteSource("embedder", fromBack)
+		c.NoteSource("embedder", FromBack)
 	}
 	e.config = *c
 	return e, nil
@@ -89,7 +85,7 @@ func (e *earlier) read() error {
 	}
 	file, err := os.ReadFile(e.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return unusable(filepath.Dir(e.path), fmt.Errorf("read which embedders there were: %w", err))
+		return config.Unusable(filepath.Dir(e.path), fmt.Errorf("read which embedders there were: %w", err))
 	}
 	e.noted = notedEmbedders{}
 	if err == nil && json.Unmarshal(file, &e.noted) != nil {
@@ -101,18 +97,18 @@ func (e *earlier) read() error {
 	return nil
 }
 
-// fromBack is where the embedder is from that was gone back to.
-const fromBack = "gone back to"
+// FromBack is where the embedder is from that was gone back to.
+const FromBack = "gone back to"
 
-// tell says at the start that the embedder is not that of the setting.
-func (e *earlier) tell(log *slog.Logger) {
+// Tell says at the start that the embedder is not that of the setting.
+func (e *earlier) Tell(log *slog.Logger) {
 	if e.config.Embedder != e.asked {
 		log.Warn("an earlier embedder is used, for it was gone back to: loci reembed --back takes that back", "embedder", e.config.Embedder, "setting", e.asked)
 	}
 }
 
-// opened notes the embedder that is in use.
-func (e *earlier) opened(in memory.Embedder) error {
+// Opened notes the embedder that is in use.
+func (e *earlier) Opened(in memory.Embedder) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.model = in.Fingerprint()
@@ -212,11 +208,11 @@ func (e *earlier) Back(context.Context) (engine.Return, error) {
 	}
 	there := e.config
 	there.Embedder, there.Reranker = to.Setting, "none"
-	models, err := openModels(there)
+	models, err := Open(there)
 	if err != nil {
 		return back, fmt.Errorf("go back to %s: %w", to.Setting, err)
 	}
-	now := models.embedder.Fingerprint()
+	now := models.Embedder.Fingerprint()
 	if err := models.Close(); err != nil {
 		return back, err
 	}

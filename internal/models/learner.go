@@ -1,4 +1,4 @@
-package loci
+package models
 
 import (
 	"cmp"
@@ -28,29 +28,51 @@ const (
 	listTime = 2 * time.Second
 )
 
-// learnerChoice is who learns.
-type learnerChoice struct {
+// Learner is who learns.
+type Learner struct {
 	model string // learnAuto while the server does not answer, learnChat for the model of each chat; "": the rules
 	later bool   // the server did not answer: [laterLearner] asks it again
-	why   string // for people
-	wrong string // what of the settings cannot be had, for people; "" where nothing is wrong
+	Why   string // for people
+	Wrong string // what of the settings cannot be had, for people; "" where nothing is wrong
 
+	wanted   []string         // models that may learn, the best first
 	provider *config.Provider // of learn.providers that has the model; nil: learn.url or upstream.url
 }
 
-// named returns the model's name, "" where that is not known, or none.
-func (l learnerChoice) named() string {
+// Apply returns the settings with the model that learns and its server.
+func (l Learner) Apply(c config.Config) config.Config {
+	c = l.provider.At(c)
+	c.Learn.Model = l.model
+	return c
+}
+
+// Open returns a client of the model that learns, by the settings that [learnerChoice.apply]
+// returned.
+func (l Learner) Open(c config.Config) (memory.LLM, func() error, error) {
+	client, err := llm.New(LearnerOptions(c))
+	if err != nil {
+		return nil, nil, err
+	}
+	closeClient := func() error { client.Close(); return nil }
+	if l.later {
+		return &laterLearner{Client: client, wanted: l.wanted}, closeClient, nil
+	}
+	return client, closeClient, nil
+}
+
+// Named returns the model's name, "" where that is not known, or none.
+func (l Learner) Named() string {
 	if l.model == config.LearnAuto || l.model == config.LearnChat || l.model == smallest {
 		return ""
 	}
 	return l.model
 }
 
-// whoLearns says it in words.
-func whoLearns(c config.Config, learner learnerChoice) string {
+// WhoLearns says it in words.
+func WhoLearns(c config.Config, learner Learner) string {
 	switch {
-	case learner.named() != "":
-		return learner.named()
+	case learner.Named() != "":
+		return learner.Named()
 	case learner.model == config.LearnAuto:
 		return "the upstream's smallest model"
 	case learner.later:
@@ -63,14 +85,17 @@ func whoLearns(c config.Config, learner learnerChoice) string {
 	return "the built-in rules"
 }
 
-// learns is who learns here.
-func (l *Loci) learns() string { return whoLearns(l.config, l.learner) }
-
-// chooseLearner returns who learns: learn.model if the server lists it, else the first of
+// ChooseLearner returns who learns: learn.model if the server lists it, else the first of
 // learn.prefer that it lists. auto is the smallest that the server lists, else the chat's own.
 // Without learn.prefer a model that is named is not looked for. Where the server does not
 // answer, the model is the first one wanted until [laterLearner] knows.
-func chooseLearner(ctx context.Context, c config.Config) (learnerChoice, error) {
+func ChooseLearner(ctx context.Context, c config.Config) (Learner, error) {
+	choice, err := choose(ctx, c)
+	choice.wanted = learnersWanted(c)
+	return choice, err
+}
+
+func choose(ctx context.Context, c config.Config) (Learner, error) {
 	auto := c.Learn.Model == config.LearnAuto && len(c.Learn.Prefer) == 0
 	wanted := learnersWanted(c)
 	if choice, ok, err := chooseProvider(ctx, c); ok || err != nil {
@@ -78,63 +103,63 @@ func chooseLearner(ctx context.Context, c config.Config) (learnerChoice, error) 
 	}
 	switch {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
-		return learnerChoice{why: "no server of models is set"}, nil
+		return Learner{Why: "no server of models is set"}, nil
 	case c.Learn.Model == config.LearnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
-		return learnerChoice{why: "learn.model says so"}, nil
+		return Learner{Why: "learn.model says so"}, nil
 	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !nearby(c.Upstream.URL):
-		return learnerChoice{why: "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"}, nil
+		return Learner{Why: "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"}, nil
 	case c.Learn.Model == config.LearnChat:
-		return learnerChoice{model: config.LearnChat, why: "learn.model says so"}, nil
+		return Learner{model: config.LearnChat, Why: "learn.model says so"}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	listed, err := listModels(ctx, c)
+	listed, err := ListModels(ctx, c)
 	switch {
 	case !auto && len(c.Learn.Prefer) == 0:
 		return named(c.Learn.Model, listed, err), nil
 	case err != nil && auto && refused(err) && c.UsesClientKeys():
-		return learnerChoice{model: config.LearnChat, why: "the server lists no models without a key; each chat's own learns, with its client's key"}, nil
+		return Learner{model: config.LearnChat, Why: "the server lists no models without a key; each chat's own learns, with its client's key"}, nil
 	case err != nil && auto && refused(err):
-		return learnerChoice{why: err.Error() + "; name a model as learn.model"}, nil
+		return Learner{Why: err.Error() + "; name a model as learn.model"}, nil
 	case err != nil:
-		return learnerChoice{model: wanted[0], later: true, why: "the server did not answer at start; it is asked again once there is something to learn"}, nil
+		return Learner{model: wanted[0], later: true, Why: "the server did not answer at start; it is asked again once there is something to learn"}, nil
 	case !auto:
 		if first := firstListed(wanted, listed); first != "" {
-			return learnerChoice{model: first, why: "the first that the server lists, of: " + strings.Join(wanted, ", ")}, nil
+			return Learner{model: first, Why: "the first that the server lists, of: " + strings.Join(wanted, ", ")}, nil
 		}
 		none := "the server lists none of: " + strings.Join(wanted, ", ")
-		return learnerChoice{why: none, wrong: none}, nil
+		return Learner{Why: none, Wrong: none}, nil
 	}
 	model, why := chooseAuto(listed)
 	if model == "" && c.Learn.URL == "" {
 		model, why = config.LearnChat, "the server lists no small model: each chat's own learns"
 	}
-	return learnerChoice{model: model, why: why}, nil
+	return Learner{model: model, Why: why}, nil
 }
 
 // named is the choice of a model that learn.model names. It is asked even where its server does
 // not list it: some servers list less than they have.
-func named(model string, listed []string, err error) learnerChoice {
-	choice := learnerChoice{model: model, why: "it is named"}
+func named(model string, listed []string, err error) Learner {
+	choice := Learner{model: model, Why: "it is named"}
 	if err == nil && listedAs(model, listed) == "" {
-		choice.wrong = "the server does not list " + model + ", which learn.model names"
-		choice.why += "; the server does not list it"
+		choice.Wrong = "the server does not list " + model + ", which learn.model names"
+		choice.Why += "; the server does not list it"
 	}
 	return choice
 }
 
 // chooseProvider returns the first model wanted that one of learn.providers has, if any.
-func chooseProvider(ctx context.Context, c config.Config) (choice learnerChoice, ok bool, err error) {
+func chooseProvider(ctx context.Context, c config.Config) (choice Learner, ok bool, err error) {
 	all, err := c.Learn.ProviderList()
 	if err != nil || len(all) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
-		return learnerChoice{}, false, err
+		return Learner{}, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	lists, errs := make([][]string, len(all)), make([]error, len(all))
 	var listing sync.WaitGroup
 	for i := range all {
-		listing.Go(func() { lists[i], errs[i] = listModels(ctx, all[i].At(c)) })
+		listing.Go(func() { lists[i], errs[i] = ListModels(ctx, all[i].At(c)) })
 	}
 	listing.Wait()
 	var listed []string // as PROVIDER/MODEL
@@ -150,13 +175,13 @@ func chooseProvider(ctx context.Context, c config.Config) (choice learnerChoice,
 	for _, name := range wanted {
 		if full := listedAs(name, listed); full != "" {
 			i := slices.IndexFunc(all, func(p config.Provider) bool { return strings.HasPrefix(full, p.Name+"/") })
-			return learnerChoice{model: strings.TrimPrefix(full, all[i].Name+"/"), why: all[i].Name + " lists it", provider: &all[i]}, true, nil
+			return Learner{model: strings.TrimPrefix(full, all[i].Name+"/"), Why: all[i].Name + " lists it", provider: &all[i]}, true, nil
 		}
 		for i, p := range all {
 			model, its := strings.CutPrefix(name, p.Name+"/")
 			switch {
 			case its && errs[i] != nil:
-				return learnerChoice{model: model, later: true, why: p.Name + " did not answer at start; it is asked again once there is something to learn", provider: &all[i]}, true, nil
+				return Learner{model: model, later: true, Why: p.Name + " did not answer at start; it is asked again once there is something to learn", provider: &all[i]}, true, nil
 			case its && len(c.Learn.Prefer) == 0:
 				choice = named(model, lists[i], nil)
 				choice.provider = &all[i]
@@ -164,7 +189,7 @@ func chooseProvider(ctx context.Context, c config.Config) (choice learnerChoice,
 			}
 		}
 	}
-	return learnerChoice{}, false, nil
+	return Learner{}, false, nil
 }
 
 // chooseAuto returns the smallest of the models that a server lists, or the only one.
@@ -336,4 +361,42 @@ func smallestOf(listed []string) string {
 		}
 	}
 	return best
+}
+
+func LearnerOptions(c config.Config) llm.Options {
+	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: Learner{model: c.Learn.Model}.Named(), Timeout: c.Learn.Timeout}
+	if o.BaseURL == "" {
+		o.BaseURL = c.Upstream.URL
+		if o.Key == "" {
+			o.Key = c.Upstream.Key
+		}
+	}
+	return o
+}
+
+// QueryModel returns the upstream's model that answers queries, "" for none.
+func QueryModel(c config.Config) string {
+	if c.Query.Model == "" && c.Learn.URL == "" {
+		return Learner{model: c.Learn.Model}.Named()
+	}
+	return c.Query.Model
+}
+
+// ChatModel returns the upstream's model that answers chats which name none, "" for none.
+func ChatModel(c config.Config) string { return cmp.Or(c.Chats.Model, QueryModel(c)) }
+
+// ListModels asks the server that learns for its models, once.
+func ListModels(ctx context.Context, c config.Config) ([]string, error) {
+	o := LearnerOptions(c)
+	o.Patience = time.Millisecond // one attempt
+	server, err := llm.New(o)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	names, err := server.Models(ctx)
+	if err != nil {
+		return nil, memory.Errorf(memory.Unavailable, "%s lists no models: %w", config.UpstreamConfig{URL: o.BaseURL}.Shown(), err)
+	}
+	return names, nil
 }
