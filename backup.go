@@ -9,14 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
@@ -32,7 +30,7 @@ const unfinishedFolder = "unfinished"
 
 // backups makes backups of a memory while it is open.
 type backups struct {
-	config Config
+	config config.Config
 	store  memory.Store
 	notes  *notes
 	now    func() time.Time
@@ -40,7 +38,7 @@ type backups struct {
 	point  func()     // called between the steps; tests kill there
 }
 
-func newBackups(c Config, store memory.Store, now func() time.Time) (*backups, error) {
+func newBackups(c config.Config, store memory.Store, now func() time.Time) (*backups, error) {
 	n, err := notesOf(c)
 	return &backups{config: c, store: store, notes: n, now: now, point: func() {}}, err
 }
@@ -72,9 +70,9 @@ func (l *Loci) Backup(ctx context.Context, to string) (_ io.ReadCloser, size int
 }
 
 // backable refuses what loci backup and loci restore are not for.
-func backable(c Config) error {
+func backable(c config.Config) error {
 	switch {
-	case c.Store.postgres():
+	case c.Store.Postgres():
 		return memory.Errorf(memory.Invalid, "memory is kept by a PostgreSQL server, which has its own means: pg_dump --format=custom --file=loci.dump '%s', "+
 			"and pg_restore --clean --dbname='%s' loci.dump while no server of Loci's runs", c.Store, c.Store)
 	case c.Store == "memory" && c.Vault == "":
@@ -148,12 +146,12 @@ func (b *backups) write(ctx context.Context, dir, folder string, began time.Time
 	if err := b.addMemory(ctx, w, &m, folder); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{embeddersFile, notesFile} {
+	for _, name := range []string{config.EmbeddersFile, notesFile} {
 		if err := addFile(w, backup.DataFolder+"/"+name, filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}
 	}
-	set, err := plainSettings(b.config)
+	set, err := b.config.Portable()
 	if err != nil {
 		return nil, err
 	}
@@ -282,29 +280,4 @@ func addFile(w *backup.Writer, name, path string) error {
 	}
 	defer f.Close() //nolint:errcheck // it is only read
 	return w.Add(name, f)
-}
-
-// plainSettings are the settings that somebody set, as a settings file, without secrets
-// and without what depends on the machine.
-func plainSettings(c Config) ([]byte, error) {
-	flat := map[string]string{}
-	for _, s := range shownSettings(c) {
-		switch s.From {
-		case "file", "environment", "flag":
-			flat[s.Key] = s.Value
-		}
-	}
-	for _, s := range settings() {
-		switch list, ok := flat[s.Key]; {
-		case s.Secret, s.Key == "data", s.Key == "addr":
-			delete(flat, s.Key)
-		case ok && s.kind == reflect.TypeFor[[]string]():
-			flat[s.Key] = strings.ReplaceAll(list, ", ", ",")
-		}
-	}
-	if len(flat) == 0 {
-		return []byte("# Nothing was set.\n"), nil
-	}
-	text, err := yaml.Marshal(nest(flat))
-	return append([]byte("# What was set when the backup was made, without secrets.\n"), text...), err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 )
 
@@ -38,8 +39,8 @@ type noted struct {
 	Backups []note `json:"backups"`
 }
 
-func notesOf(c Config) (*notes, error) {
-	if c.Store.postgres() {
+func notesOf(c config.Config) (*notes, error) {
+	if c.Store.Postgres() {
 		return &notes{}, nil
 	}
 	dir, err := c.DataDir()

@@ -20,25 +20,26 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
 
 // settingsAt are settings of a memory in a folder, with more as key and value in turn.
-func settingsAt(t *testing.T, dir string, settings ...string) Config {
+func settingsAt(t *testing.T, dir string, settings ...string) config.Config {
 	t.Helper()
 	flags := map[string]string{"data": filepath.Join(dir, "data"), "log.level": "error"}
 	for i := 0; i < len(settings); i += 2 {
 		flags[settings[i]] = settings[i+1]
 	}
-	c, err := LoadConfig(Sources{Flags: flags})
+	c, err := config.Load(config.Sources{Flags: flags})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func openAt(t *testing.T, c Config) *Loci {
+func openAt(t *testing.T, c config.Config) *Loci {
 	t.Helper()
 	l, err := Open(context.Background(), c, Options{Log: t.Output()})
 	if err != nil {
@@ -117,7 +118,7 @@ func (l *Loci) fine(t *testing.T) {
 func TestRestoredMemoryIsTheSame(t *testing.T) {
 	for name, set := range map[string][]string{"sqlite": nil, "vault": {"vault", ""}, "vault alone": {"vault", "", "store", "memory"}, "vault in the data folder": {"vault", "in"}} {
 		t.Run(name, func(t *testing.T) {
-			at := func(dir string) Config {
+			at := func(dir string) config.Config {
 				set := slices.Clone(set)
 				if len(set) > 0 { // where the vault is
 					set[1] = filepath.Join(dir, map[string]string{"": "vault", "in": "data/vault"}[set[1]])
@@ -167,7 +168,7 @@ func TestRestoredMemoryIsTheSame(t *testing.T) {
 func TestBackupUnderWrites(t *testing.T) {
 	for _, vault := range []bool{false, true} {
 		t.Run(fmt.Sprint("vault ", vault), func(t *testing.T) {
-			at := func(dir string) Config {
+			at := func(dir string) config.Config {
 				if vault {
 					return settingsAt(t, dir, "vault", filepath.Join(dir, "vault"))
 				}
@@ -308,7 +309,7 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 	if _, err := Restore(t.Context(), settingsAt(t, to), file, RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := LoadConfig(Sources{File: filepath.Join(to, "data", "backup-settings.yaml")})
+	again, err := config.Load(config.Sources{File: filepath.Join(to, "data", "backup-settings.yaml")})
 	if err != nil || again.Recall.TopK != 5 || again.Learn.Idle != 3*time.Minute || !slices.Equal(again.Review.Categories, c.Review.Categories) || again.APIKey != "" {
 		t.Errorf("the settings are %+v, %v", again, err)
 	}
@@ -464,7 +465,7 @@ func killed(t *testing.T, dir string, point int) (lived bool) {
 // TestKilledWhileBackingUpLeavesNothing kills the program at each step of a backup: memory
 // is as it was, and nothing that was copied stays.
 func TestKilledWhileBackingUpLeavesNothing(t *testing.T) {
-	at := func(dir string) Config { return settingsAt(t, dir, "vault", filepath.Join(dir, "vault")) }
+	at := func(dir string) config.Config { return settingsAt(t, dir, "vault", filepath.Join(dir, "vault")) }
 	if dir := os.Getenv(childDir); dir != "" {
 		l := openAt(t, at(dir))
 		l.backups.point = diesAt(t)

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/loci-memory/loci/internal/config"
 )
 
 // deployed returns the files under deploy that say how Loci is run.
@@ -90,7 +92,7 @@ func agree(t *testing.T, all []agreement) {
 
 func TestDeployedFilesNameSettingsThatExist(t *testing.T) {
 	var known []string
-	for _, s := range settings() {
+	for _, s := range (config.Config{}).Shown() {
 		known = append(known, s.Env)
 	}
 	for path, text := range deployed(t) {
@@ -106,7 +108,7 @@ const dockerfile = "deploy/Dockerfile"
 
 // inImage returns the settings of a server in the image, which are those of the Dockerfile
 // and, before them, those it is given.
-func inImage(t *testing.T, given map[string]string) Config {
+func inImage(t *testing.T, given map[string]string) config.Config {
 	t.Helper()
 	set := map[string]string{}
 	for _, line := range regexp.MustCompile(`(?m)^ENV (.+)$`).FindAllStringSubmatch(contents(t, dockerfile), -1) {
@@ -118,12 +120,12 @@ func inImage(t *testing.T, given map[string]string) Config {
 	maps.Copy(set, given)
 	var env []string
 	for name, value := range set {
-		if !slices.ContainsFunc(settings(), func(s Setting) bool { return s.Env == name }) {
+		if !slices.ContainsFunc((config.Config{}).Shown(), func(s config.Shown) bool { return s.Env == name }) {
 			t.Errorf("got %s, which is no setting", name)
 		}
 		env = append(env, name+"="+value)
 	}
-	config, err := LoadConfig(Sources{Env: env})
+	config, err := config.Load(config.Sources{Env: env})
 	if err != nil {
 		t.Fatalf("got %v of %q, want no error", err, env)
 	}
@@ -242,15 +244,15 @@ func TestManifestsFitEachOther(t *testing.T) {
 			env[e.Name] = secret.StringData[e.ValueFrom.SecretKeyRef.Key]
 		}
 	}
-	config := inImage(t, env)
+	c := inImage(t, env)
 	var port int
-	if _, err := fmt.Sscanf(config.Addr, "0.0.0.0:%d", &port); err != nil {
-		t.Fatalf("the server listens on %s, want all addresses", config.Addr)
+	if _, err := fmt.Sscanf(c.Addr, "0.0.0.0:%d", &port); err != nil {
+		t.Fatalf("the server listens on %s, want all addresses", c.Addr)
 	}
 	const name = "http"
 	ofServer := podSelector{pods.Spec.Template.Metadata.Labels}
 	grace := time.Duration(pod.TerminationGracePeriodSeconds-server.Lifecycle.PreStop.Sleep.Seconds) * time.Second
-	var memory Bytes
+	var memory config.Bytes
 	if err := memory.UnmarshalText([]byte(server.Resources.Requests.Memory + "B")); err != nil {
 		t.Fatal(err)
 	}
@@ -279,9 +281,9 @@ func TestManifestsFitEachOther(t *testing.T) {
 		{"arguments", server.Args, serveArgs(t)},
 		{"server's ports", server.Ports, []podPort{{name, port}}},
 		{"service's ports", service.Spec.Ports, []servicePort{{name, port, name}}},
-		{"mounts", server.VolumeMounts, []podMount{{pod.Volumes[0].Name, config.Data}}},
+		{"mounts", server.VolumeMounts, []podMount{{pod.Volumes[0].Name, c.Data}}},
 		{"server has time to stop", grace > toldToStop(t), true},
-		{"server has memory for its indexes", memory > config.Index.Budget*111/100+40<<20, true}, // deploy/README.md says why
+		{"server has memory for its indexes", memory > c.Index.Budget*111/100+40<<20, true}, // deploy/README.md says why
 		{"pod's rights", pod.SecurityContext, podSecurity{RunAsNonRoot: true, RunAsUser: 65532, FSGroup: 65532, SeccompProfile: seccomp{"RuntimeDefault"}}},
 		{"server's rights", server.SecurityContext, podSecurity{ReadOnlyRootFilesystem: true, AllowPrivilegeEscalation: new(bool), Capabilities: capabilities{[]string{"ALL"}}}},
 		// A server lives without its database: to start it anew does not bring that back.
@@ -295,8 +297,8 @@ func TestManifestsFitEachOther(t *testing.T) {
 			"LOCI_UPSTREAM_KEY": {secret.Metadata.Name, "upstream-key", true},
 		}},
 		{"keys of the secret", slices.Sorted(maps.Keys(secret.StringData)), []string{"api-key", "store", "upstream-key"}},
-		{"store", config.Store.postgres(), true},
-		{"users", config.Users, "multi"},
+		{"store", c.Store.Postgres(), true},
+		{"users", c.Users, "multi"},
 		{"monitored", monitor.Spec.PodMetricsEndpoints, []monitorEndpoint{
 			{name, "/metrics", "30s", monitorKey{secretKey{secret.Metadata.Name, "api-key", false}}},
 		}},

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
@@ -174,7 +176,7 @@ const (
 // checkInBackground checks the database once: a query does not see that an index lost rows.
 // What is found is logged, and then the server is not ready and writes nothing.
 func (l *Loci) checkInBackground(ctx context.Context) error {
-	if l.database == nil || l.config.Store.postgres() {
+	if l.database == nil || l.config.Store.Postgres() {
 		return nil
 	}
 	if l.database.Size() > smallDatabase {
@@ -300,13 +302,13 @@ const answerTime = 3 * time.Second
 // order or refuses the key will do.
 func (l *Loci) doctorServers(ctx context.Context, c *checkup) {
 	c.server(ctx, "upstream", llm.Options{BaseURL: l.config.Upstream.URL, Key: l.config.Upstream.Key})
-	c.looked("learning: %s (%s)", l.learns(), l.learner.why)
+	c.looked("learning: %s (%s)", l.learns(), l.learner.Why)
 	if l.config.Learn.Model != "" && l.config.Learn.URL != "" {
-		c.server(ctx, "learn.url", learnerOptions(l.config))
+		c.server(ctx, "learn.url", models.LearnerOptions(l.config))
 	}
-	remote := strings.HasPrefix(l.config.Embedder, remoteModel) || strings.HasPrefix(l.config.Reranker, remoteModel)
+	remote := strings.HasPrefix(l.config.Embedder, config.RemoteModel) || strings.HasPrefix(l.config.Reranker, config.RemoteModel)
 	if remote && l.config.Embed.URL != "" {
-		c.server(ctx, "embed.url", embedOptions(l.config, ""))
+		c.server(ctx, "embed.url", models.EmbedOptions(l.config, ""))
 	}
 }
 
@@ -314,7 +316,7 @@ func (c *checkup) server(ctx context.Context, part string, o llm.Options) {
 	if o.BaseURL == "" {
 		return
 	}
-	shown := shownURL(o.BaseURL)
+	shown := config.ShownURL(o.BaseURL)
 	status, err := askServer(ctx, o)
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
@@ -78,11 +79,11 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 // nobody's way.
 func TestServersThatShareAFolderNoteEmbeddersEachForItself(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, embeddersFile+".tmp"), 0o700); err != nil { // another is at it
+	if err := os.Mkdir(filepath.Join(dir, config.EmbeddersFile+".tmp"), 0o700); err != nil { // another is at it
 		t.Fatal(err)
 	}
 	openWith(t, map[string]string{"store": "sqlite", "data": dir})
-	if file, err := os.ReadFile(filepath.Join(dir, embeddersFile)); err != nil || !strings.Contains(string(file), "lexical") {
+	if file, err := os.ReadFile(filepath.Join(dir, config.EmbeddersFile)); err != nil || !strings.Contains(string(file), "lexical") {
 		t.Errorf("it noted %q, %v", file, err)
 	}
 }

@@ -4,13 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/loci-memory/loci/internal/config"
 )
 
 // held is what may still hold words that were there between two times and then erased,
 // and is not reached.
-func held(c Config, n *notes, damagedJournals []string, since, until time.Time) []string {
+func held(c config.Config, n *notes, damagedJournals []string, since, until time.Time) []string {
 	out := append(n.between(since, until), "what other users said, or were answered, in their own chats", "exports and copies of the data folder that were made before")
-	if c.Store.postgres() {
+	if c.Store.Postgres() {
 		out[len(out)-1] = "backups and exports that were made before"
 		out = append(out, "the PostgreSQL server's own backups, write-ahead log and rows that it has not vacuumed yet")
 	}

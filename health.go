@@ -41,7 +41,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
 	h := client.Health{
-		Status: "ok", Version: Version(), Profile: l.config.Profile, Store: l.config.Store.kind(),
+		Status: "ok", Version: Version(), Profile: l.config.Profile, Store: l.config.Store.Kind(),
 		Embedder: l.config.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
 		Search: l.searchedBy(), Vault: l.vault.dir(),
 		Models: []string{responder.Name}, TopK: l.config.Recall.TopK, Threshold: l.config.Recall.Threshold,
@@ -50,7 +50,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 		h.Threshold = recall.DefaultThreshold
 	}
 	h.Learns = l.learns()
-	if model := l.learner.named(); model != "" {
+	if model := l.learner.Named(); model != "" {
 		h.Models = append(h.Models, model)
 	}
 	for _, w := range l.warnings.list() {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -95,6 +96,15 @@ func TestBrokenStoreIsToldToAdminsAlone(t *testing.T) {
 			if strings.Contains(w.Body.String(), `"ok"`) || strings.Contains(w.Body.String(), "closed") != inner {
 				t.Errorf("%s with key %q: %d %s; want what is wrong inside: %v", path, key, w.Code, w.Body, inner)
 			}
+		}
+	}
+}
+
+func TestEveryProfileStartsWithNothing(t *testing.T) {
+	for _, name := range config.Profiles() {
+		l := openWith(t, map[string]string{"profile": name})
+		if h := l.health(t.Context()); h.Status != "ok" || h.Profile != name || h.Embedder != "lexical" || h.Reranker != "none" {
+			t.Errorf("%s: health %+v", name, h)
 		}
 	}
 }

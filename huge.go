@@ -19,7 +19,7 @@ const lookTime = 5 * time.Second
 func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 	s, ok := store.(*sqlstore.Store)
 	most := int64(l.config.Index.Huge)
-	if !ok || most == 0 || o.Model == "" || !l.config.Store.postgres() {
+	if !ok || most == 0 || o.Model == "" || !l.config.Store.Postgres() {
 		return l.index
 	}
 	ctx, stop := context.WithTimeout(context.Background(), lookTime)

@@ -16,21 +16,38 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/front/proxy"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
+
+// Config is everything that can be set. [LoadConfig] reads it from flags, environment, file,
+// profile and defaults.
+type Config = config.Config
+
+// Sources are the places that settings come from.
+type Sources = config.Sources
+
+// LoadConfig reads the settings. A key that does not exist or a value that cannot be is
+// [memory.Invalid].
+func LoadConfig(s Sources) (Config, error) { return config.Load(s) }
 
 // Options are what a program hands to [Open] that no settings file can hold.
 type Options struct {
@@ -40,7 +57,7 @@ type Options struct {
 
 // Loci is an open memory. It is safe for concurrent use.
 type Loci struct {
-	config   Config
+	config   config.Config
 	engine   *engine.Engine
 	index    *index.Index
 	huge     *retrieve.DatabaseSearch // nil: the index alone searches
@@ -48,17 +65,17 @@ type Loci struct {
 	vault    *vault
 	database *sqlstore.Store // nil: memory is in none
 	backups  *backups
-	keys     *keys
+	keys     *httpx.StoredKeys
 	chat     *proxy.Door
 	handler  http.Handler
 	log      *slog.Logger
 	warnings warnings
-	learner  learnerChoice
+	learner  models.Learner
 	closers  []func() error // in the order they are to be called
 }
 
 // Open opens the memory that config describes, making it where there is none.
-func Open(ctx context.Context, config Config, opts Options) (*Loci, error) {
+func Open(ctx context.Context, config config.Config, opts Options) (*Loci, error) {
 	return wire(ctx, config, opts)
 }
 
@@ -71,6 +88,30 @@ func (l *Loci) Log() *slog.Logger { return l.log }
 // Resident returns how many bytes the index holds in memory, estimated.
 func (l *Loci) Resident() int64 { return l.index.Size() }
 
+// Serving writes into the data folder that this memory is served at a URL, until it is
+// closed, so that others who come to the folder know whom to ask ([Config.ServedAt]). An
+// address of all of this machine's is written as loopback. Memory that is not in the data
+// folder is not spoken of.
+func (l *Loci) Serving(at string) error {
+	lock := l.config.LockFile()
+	u, err := url.Parse(at)
+	if lock == "" || err != nil {
+		return err
+	}
+	if ip := net.ParseIP(u.Hostname()); ip.IsUnspecified() {
+		u.Host = net.JoinHostPort(loopback(ip), u.Port())
+	}
+	return filelock.Answer(lock, u.String())
+}
+
+// loopback is this machine in the family of an address.
+func loopback(ip net.IP) string {
+	if ip.To4() != nil {
+		return "127.0.0.1"
+	}
+	return "::1"
+}
+
 // Run learns and keeps order until ctx ends; then it lets what is under way come
 // to its end. It may be called once.
 func (l *Loci) Run(ctx context.Context) error {
@@ -78,7 +119,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.engine.Traces.Run(ctx) })
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.run(ctx) })
-	group.Go(func() error { return l.keys.run(ctx) })
+	group.Go(func() error { return l.keys.Run(ctx) })
 	group.Go(func() error { return l.checkInBackground(ctx) })
 	return group.Wait()
 }

@@ -3,15 +3,15 @@ package loci
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/front/web"
-	"github.com/loci-memory/loci/internal/model/modeltest"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -23,7 +23,7 @@ const tinyModels = "internal/model/transformer/testdata"
 // start would.
 func openModelled(t *testing.T, settings map[string]string) (*Loci, error) {
 	t.Helper()
-	config, err := LoadConfig(Sources{Flags: settings})
+	config, err := config.Load(config.Sources{Flags: settings})
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func TestALocalEmbedderGivesVectorsAtOnce(t *testing.T) {
 func TestAnotherEmbedderAfterAStartGivesVectorsInTheBackground(t *testing.T) {
 	ctx := t.Context()
 	settings := map[string]string{"data": t.TempDir(), "models_dir": tinyModels}
-	lexical, err := LoadConfig(Sources{Flags: settings})
+	lexical, err := config.Load(config.Sources{Flags: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,60 +145,6 @@ func TestAnotherEmbedderAfterAStartGivesVectorsInTheBackground(t *testing.T) {
 	}
 }
 
-func TestModelsAreInTheDataFolderUnlessSet(t *testing.T) {
-	for _, c := range []struct {
-		settings map[string]string
-		want     string
-	}{
-		{map[string]string{"data": "here"}, filepath.Join("here", "models")},
-		{map[string]string{"data": "here", "models_dir": "far"}, "far"},
-	} {
-		config, err := LoadConfig(Sources{Flags: c.settings})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := config.ModelsFolder(); err != nil || got != c.want {
-			t.Errorf("%v: %s, %v; want %s", c.settings, got, err, c.want)
-		}
-	}
-}
-
-func TestWhatIsRemoteHasMoreTime(t *testing.T) {
-	for _, c := range []struct {
-		settings map[string]string
-		want     string
-	}{
-		{map[string]string{}, "150ms"},
-		{map[string]string{"embedder": "remote:m", "embed.url": "http://localhost:1/v1"}, "400ms"},
-		{map[string]string{"store": "postgres://localhost/loci"}, "400ms"},
-		{map[string]string{"embedder": "remote:m", "embed.url": "http://localhost:1/v1", "recall.deadline": "150ms"}, "150ms"},
-	} {
-		config, err := LoadConfig(Sources{Flags: c.settings})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := recallDeadline(config).String(); got != c.want {
-			t.Errorf("%v: %s, want %s", c.settings, got, c.want)
-		}
-	}
-}
-
-// Where real weights are, every model of the folder opens.
-func TestModelsOfTheFolderOpen(t *testing.T) {
-	dir := modeltest.Dir(t, modeltest.MiniLM)
-	folders, err := fs.ReadDir(os.DirFS(dir), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range folders {
-		if f.IsDir() && !strings.HasPrefix(f.Name(), ".") {
-			if _, err := openLocal(Config{ModelsDir: dir}, "embedder", f.Name()); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-}
-
 // embeddedBy returns the setting of the embedder in use.
 func (l *Loci) embeddedBy() string { return l.config.Embedder }
 
@@ -214,7 +160,7 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 	data := t.TempDir()
 	start := func(embedder string) *Loci {
 		t.Helper()
-		config, err := LoadConfig(Sources{Flags: map[string]string{"data": data, "models_dir": tinyModels, "embedder": embedder, "recall.threshold": "0"}})
+		config, err := config.Load(config.Sources{Flags: map[string]string{"data": data, "models_dir": tinyModels, "embedder": embedder, "recall.threshold": "0"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +209,7 @@ func TestBackToTheEmbedderBefore(t *testing.T) {
 	if l.embeddedBy() != "lexical" || !strings.Contains(log.String(), "local:mean") {
 		t.Errorf("after the next start: %s, want lexical; the log says %s", l.embeddedBy(), &log)
 	}
-	if shown := l.shownEmbedder(); shown.Value != "lexical" || shown.From != fromBack {
+	if shown := l.shownEmbedder(); shown.Value != "lexical" || shown.From != models.FromBack {
 		t.Errorf("the page shows %q, from %q", shown.Value, shown.From)
 	}
 	for _, into := range []string{"local:mean", "lexical"} { // as often as one likes
@@ -308,7 +254,7 @@ func TestThereIsNoWayBackToAModelThatIsAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := map[string]string{"data": t.TempDir(), "models_dir": folder, "embedder": "local:m"}
-	config, err := LoadConfig(Sources{Flags: settings})
+	config, err := config.Load(config.Sources{Flags: settings})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,12 @@
 package loci
 
+//go:generate go test -run TestSettingsPageIsUpToDate -update ./internal/config
 //go:generate go test -run TestOperationsAreListed -update .
 
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,13 +14,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/internal/config"
 )
+
+var update = flag.Bool("update", false, "rewrite generated files")
 
 // get asks a server with these settings and nothing in its memory.
 func get(t *testing.T, path string, settings map[string]string) *httptest.ResponseRecorder {
 	t.Helper()
 	settings["store"] = "memory"
-	config, err := LoadConfig(Sources{Flags: settings})
+	config, err := config.Load(config.Sources{Flags: settings})
 	if err != nil {
 		t.Fatal(err)
 	}

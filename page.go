@@ -6,21 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/front/mem0"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/prompt"
-	"github.com/loci-memory/loci/memory"
 )
 
 // pageOptions are what the page shows of the server.
-func (l *Loci) pageOptions(c Config, learner learnerChoice, chat http.Handler) web.Options {
-	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.named(), Query: queryModel(c), Chats: chatModel(c)})
+func (l *Loci) pageOptions(c config.Config, learner models.Learner, chat http.Handler) web.Options {
+	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Named(), Query: models.QueryModel(c), Chats: models.ChatModel(c)})
 	o := web.Options{
 		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
 		Models: shownModels(c, learner), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
@@ -30,25 +29,9 @@ func (l *Loci) pageOptions(c Config, learner learnerChoice, chat http.Handler) w
 		o.Token = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWT), l.engine.Now()) }
 	}
 	if c.Learn.URL != "" || c.Upstream.URL != "" {
-		o.ListModels = func(ctx context.Context) ([]string, error) { return listModels(ctx, c) }
+		o.ListModels = func(ctx context.Context) ([]string, error) { return models.ListModels(ctx, c) }
 	}
 	return o
-}
-
-// listModels asks the server that learns for its models, once.
-func listModels(ctx context.Context, c Config) ([]string, error) {
-	o := learnerOptions(c)
-	o.Patience = time.Millisecond // one attempt
-	server, err := llm.New(o)
-	if err != nil {
-		return nil, err
-	}
-	defer server.Close()
-	names, err := server.Models(ctx)
-	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "%s lists no models: %w", UpstreamConfig{URL: o.BaseURL}.Shown(), err)
-	}
-	return names, nil
 }
 
 // ownPrompts returns the files in a user's folder that take the place of built-in
@@ -65,39 +48,39 @@ func ownPrompts(dir string, set *prompt.Set) map[string]string {
 }
 
 // shownModels says which models are in use, and why these.
-func shownModels(c Config, learner learnerChoice) []web.Model {
+func shownModels(c config.Config, learner models.Learner) []web.Model {
 	return []web.Model{learnerShown(c, learner), embedderShown(c), rerankerShown(c), answererShown(c)}
 }
 
-func learnerShown(c Config, learner learnerChoice) web.Model {
-	why := []rune(learner.why)
-	return web.Model{For: "Learns", Name: whoLearns(c, learner), Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
+func learnerShown(c config.Config, learner models.Learner) web.Model {
+	why := []rune(learner.Why)
+	return web.Model{For: "Learns", Name: models.WhoLearns(c, learner), Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
 }
 
-func embedderShown(c Config) web.Model {
+func embedderShown(c config.Config) web.Model {
 	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
-	if c.from["embedder"] == fromBack {
+	if c.From("embedder") == models.FromBack {
 		m.Why += " It was gone back to, and stands before the setting: loci reembed --back takes that back."
 	}
 	return m
 }
 
-func rerankerShown(c Config) web.Model {
+func rerankerShown(c config.Config) web.Model {
 	return web.Model{For: "Reads hits again", Name: c.Reranker, Key: "reranker", Why: kindOf(c.Reranker, "Hits stay as they were ranked.")}
 }
 
 // kindOf says where a model runs, or what it means that there is none.
 func kindOf(name, none string) string {
 	switch {
-	case strings.HasPrefix(name, localModel):
+	case strings.HasPrefix(name, config.LocalModel):
 		return "It runs in this process, from the folder of models."
-	case strings.HasPrefix(name, remoteModel):
+	case strings.HasPrefix(name, config.RemoteModel):
 		return "A server is asked for it."
 	}
 	return none
 }
 
-func answererShown(c Config) web.Model {
+func answererShown(c config.Config) web.Model {
 	if c.Upstream.URL == "" {
 		return web.Model{For: "Answers chats", Name: responder.Name, Key: "upstream.url", Why: "No server is named: memory answers by itself."}
 	}
@@ -105,7 +88,7 @@ func answererShown(c Config) web.Model {
 }
 
 // shownSettings are the settings as the page shows them.
-func shownSettings(c Config) []web.Setting {
+func shownSettings(c config.Config) []web.Setting {
 	var out []web.Setting
 	for _, s := range c.Shown() {
 		out = append(out, web.Setting{Key: s.Key, Value: s.Value, From: s.From, Doc: s.Doc})
@@ -128,3 +111,6 @@ func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 		}
 	}
 }
+
+// learns is who learns here.
+func (l *Loci) learns() string { return models.WhoLearns(l.config, l.learner) }

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/front/web"
+	"github.com/loci-memory/loci/internal/models"
 )
 
 func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
@@ -17,7 +19,7 @@ func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
 	if err := os.WriteFile(file, []byte("recall:\n  top_k: 5\n  budget: 900\nreview:\n  categories: [health, family]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config, err := LoadConfig(Sources{
+	config, err := config.Load(config.Sources{
 		File:  file,
 		Env:   []string{"LOCI_RECALL_BUDGET=800", "LOCI_API_KEY=hunter2hunter2", "LOCI_UPSTREAM_URL=http://localhost:1/v1?key=hunter2", "LOCI_EMBED_URL=http://localhost:1/v1?key=hunter2"},
 		Flags: map[string]string{"recall.threshold": "0.5"},
@@ -32,8 +34,8 @@ func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
 			t.Errorf("%s is shown as %q", s.Key, s.Value)
 		}
 	}
-	if len(got) != len(settings()) {
-		t.Errorf("%d settings are shown of %d", len(got), len(settings()))
+	if len(got) != len(config.Shown()) {
+		t.Errorf("%d settings are shown of %d", len(got), len(config.Shown()))
 	}
 	for key, want := range map[string][2]string{
 		"recall.top_k": {"5", "file"}, "recall.budget": {"800", "environment"}, "recall.threshold": {"0.5", "flag"}, "recall.recency_weight": {"0.2", "default"},
@@ -170,11 +172,11 @@ func TestThePageSaysWhichModelsAreUsedAndWhy(t *testing.T) {
 		"none":   {map[string]string{"learn.url": server.URL + "/v1", "learn.prefer": "owl"}, "the built-in rules: The server lists none of: owl."},
 		"away":   {map[string]string{"learn.url": "http://127.0.0.1:1/v1", "learn.prefer": "owl"}, "owl: The server did not answer at start; it is asked again once there is something to learn."},
 	} {
-		config, err := LoadConfig(Sources{Flags: c.set})
+		config, err := config.Load(config.Sources{Flags: c.set})
 		if err != nil {
 			t.Fatal(err)
 		}
-		learner, err := chooseLearner(t.Context(), config)
+		learner, err := models.ChooseLearner(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 )
 
@@ -25,7 +26,7 @@ func startServer(t *testing.T, address, data string, set ...string) *oneServer {
 	for i := 0; i+1 < len(set); i += 2 {
 		flags[set[i]] = set[i+1]
 	}
-	config, err := loci.LoadConfig(loci.Sources{Flags: flags})
+	config, err := config.Load(config.Sources{Flags: flags})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+
+	"github.com/loci-memory/loci/internal/config"
 )
 
 // TestProfileAssistantChoosesAmongProviders follows design 1's models.yaml: several servers, each
@@ -78,7 +80,7 @@ func TestAnInvalidProviderStopsTheStart(t *testing.T) {
 		{"learn.providers": "google"}, {"learn.providers": "=http://localhost/v1"}, {"learn.providers": "a/b=http://localhost/v1"},
 		{"learn.provider_keys": "google=secret-key"}, {"learn.providers": "google=http://localhost/v1", "learn.provider_keys": "secret-key"},
 	} {
-		_, err := LoadConfig(Sources{Flags: flags})
+		_, err := config.Load(config.Sources{Flags: flags})
 		if err == nil {
 			t.Errorf("%v starts", flags)
 			continue

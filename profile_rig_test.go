@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/loci-memory/loci/internal/config"
 )
 
 // stage is a server in a profile, driven over HTTP, before a model that follows a
@@ -42,7 +44,7 @@ func newStage(t *testing.T, profile string, flags map[string]string) *stage {
 	for k, v := range flags {
 		set[k] = v
 	}
-	config, err := LoadConfig(Sources{Flags: set})
+	config, err := config.Load(config.Sources{Flags: set})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/modeltest"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -45,11 +47,11 @@ func newRecordedVectors(t *testing.T) *recordedVectors {
 		}
 		return r
 	}
-	config, err := LoadConfig(Sources{Flags: map[string]string{"embedder": localModel + modeltest.MiniLM, "models_dir": modeltest.Dir(t, modeltest.MiniLM)}})
+	config, err := config.Load(config.Sources{Flags: map[string]string{"embedder": config.LocalModel + modeltest.MiniLM, "models_dir": modeltest.Dir(t, modeltest.MiniLM)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, _, end, err := OpenEmbedder(t.Context(), config)
+	model, _, end, err := models.OpenEmbedder(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
@@ -55,7 +56,7 @@ func CheckBackup(ctx context.Context, file string, report func(what string, done
 // [memory.Conflict]: there is memory already, and Replace is not set, or a server has it
 // open; [memory.Invalid]: the file is no backup, is not whole or was altered, or does not
 // fit the settings; [memory.Unavailable]: a newer program made it.
-func Restore(ctx context.Context, c Config, file string, o RestoreOptions) (out Restored, err error) {
+func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions) (out Restored, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -114,7 +115,7 @@ func openBackup(file string) (*backup.Archive, error) {
 }
 
 // fits refuses a backup that the settings have no place for.
-func fits(c Config, m Manifest) error {
+func fits(c config.Config, m Manifest) error {
 	vault, database := m.Has(backup.VaultFolder), m.Has(backup.DataFolder+"/"+backup.Database)
 	switch {
 	case !vault && !database:

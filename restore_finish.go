@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
@@ -23,7 +24,7 @@ const (
 )
 
 // memoryFiles are what a data folder has of memory.
-var memoryFiles = []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", databaseFile + "-journal", embeddersFile, notesFile, backup.Settings, indexFolder}
+var memoryFiles = []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", databaseFile + "-journal", config.EmbeddersFile, notesFile, backup.Settings, indexFolder}
 
 // restorePlan is what is left to do of a restore that is decided. Paths are whole.
 type restorePlan struct {
@@ -44,7 +45,7 @@ func (p restorePlan) asides() (out []string) {
 
 // finishFolder ends, before anything is opened, what a crash cut short in the data folder: a
 // restore that was decided is brought to its end, anything else is taken back.
-func finishFolder(c Config) (err error) {
+func finishFolder(c config.Config) (err error) {
 	dir, err := c.DataDir()
 	if err != nil {
 		return err

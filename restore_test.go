@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
@@ -43,7 +44,7 @@ func filesIn(t *testing.T, dir string) map[string]string {
 
 // backedUp keeps a backup of a memory with one fact in a file, and returns all that can be
 // taken away of it.
-func backedUp(t *testing.T, c Config, file string) string {
+func backedUp(t *testing.T, c config.Config, file string) string {
 	t.Helper()
 	l := openAt(t, c)
 	defer closed(t, l)
@@ -53,7 +54,7 @@ func backedUp(t *testing.T, c Config, file string) string {
 }
 
 // holds checks that a memory is sound and all that can be taken away of it is as it was.
-func holds(t *testing.T, c Config, want string) {
+func holds(t *testing.T, c config.Config, want string) {
 	t.Helper()
 	l := openAt(t, c)
 	defer closed(t, l)
@@ -67,7 +68,7 @@ func holds(t *testing.T, c Config, want string) {
 // of another memory, with a vault: the next start finds the old memory or the new one, whole;
 // what was there before is there or set aside.
 func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
-	at := func(dir string) Config { return settingsAt(t, dir, "vault", filepath.Join(dir, "vault")) }
+	at := func(dir string) config.Config { return settingsAt(t, dir, "vault", filepath.Join(dir, "vault")) }
 	file := filepath.Join(t.TempDir(), "b.zip")
 	if dir := os.Getenv(childDir); dir != "" {
 		o := RestoreOptions{Replace: true, point: diesAt(t)}
@@ -185,7 +186,7 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 	l := openAt(t, plain)
 	l.remember(t, "User likes marzipan")
 	l.backUp(t, file)
-	refused := func(what string, c Config, file string, o RestoreOptions, code memory.Code, says string) {
+	refused := func(what string, c config.Config, file string, o RestoreOptions, code memory.Code, says string) {
 		t.Helper()
 		before := filesIn(t, dir)
 		_, err := Restore(t.Context(), c, file, o)

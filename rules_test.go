@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/vector"
@@ -21,7 +22,7 @@ func openWith(t *testing.T, flags map[string]string) *Loci {
 	for k, v := range flags {
 		set[k] = v
 	}
-	config, err := LoadConfig(Sources{Flags: set})
+	config, err := config.Load(config.Sources{Flags: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,9 +130,9 @@ func TestLargeIndexesAreKeptInTheDataFolder(t *testing.T) {
 }
 
 func TestWhereThereAreNoCheckpoints(t *testing.T) {
-	for name, c := range map[string]Config{
-		"switched off": {Data: "data", Store: "sqlite", Index: IndexConfig{Checkpoints: "off"}},
-		"no data":      {Data: "data", Store: "memory", Index: IndexConfig{Checkpoints: "on"}},
+	for name, c := range map[string]config.Config{
+		"switched off": {Data: "data", Store: "sqlite", Index: config.IndexConfig{Checkpoints: "off"}},
+		"no data":      {Data: "data", Store: "memory", Index: config.IndexConfig{Checkpoints: "on"}},
 	} {
 		if o, err := indexOptions(c, embed.Lexical{}, nil); err != nil || o.Dir != "" {
 			t.Errorf("%s: the folder is %q, %v; want none", name, o.Dir, err)

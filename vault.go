@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/model/embed"
@@ -35,7 +36,7 @@ type vault struct {
 }
 
 // openVault opens the vault around the store that within opens.
-func openVault(ctx context.Context, config Config, opts Options, within vaultstore.Within) (memory.Store, error) {
+func openVault(ctx context.Context, config config.Config, opts Options, within vaultstore.Within) (memory.Store, error) {
 	dir, err := config.VaultDir()
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ const (
 
 // dropStale removes indexes of a database that is not there or empty: the one that is made of
 // the vault may count its versions otherwise.
-func dropStale(config Config) error {
+func dropStale(config config.Config) error {
 	dir, err := config.DataDir()
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func progress(log *slog.Logger) func(what string, done, total int) {
 }
 
 // newVault returns the vault that a store is, or nil.
-func newVault(store memory.Store, e *engine.Engine, config Config, log *slog.Logger) *vault {
+func newVault(store memory.Store, e *engine.Engine, config config.Config, log *slog.Logger) *vault {
 	files, ok := store.(*vaultstore.Store)
 	if !ok {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
@@ -32,7 +33,7 @@ func tryVault(t *testing.T, dir string, settings ...string) (*Loci, error) {
 	for i := 0; i < len(settings); i += 2 {
 		flags[settings[i]] = settings[i+1]
 	}
-	config, err := LoadConfig(Sources{Flags: flags})
+	config, err := config.Load(config.Sources{Flags: flags})
 	if err != nil {
 		t.Fatal(err)
 	}

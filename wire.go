@@ -1,22 +1,20 @@
 package loci
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/front/mcp"
@@ -30,19 +28,27 @@ import (
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/internal/vector"
 
 	wirefmt "github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
+// What the data folder holds.
+const (
+	databaseFile = config.DatabaseFile
+	indexFolder  = config.IndexFolder
+)
+
 // wire puts the concrete parts together; it is the only place that names them.
-func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error) {
+func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
 	clock := opts.Now // of the store; nil: its own
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -66,17 +72,15 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	if err != nil {
 		return nil, err
 	}
-	wanted := learnersWanted(config)
-	learner, err := chooseLearner(ctx, config)
+	learner, err := models.ChooseLearner(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	config = learner.provider.at(config)
-	config.Learn.Model = learner.model
+	config = learner.Apply(config)
 	l.learner, l.config = learner, config
-	l.log.Info("who learns", "model", l.learns(), "why", learner.why)
-	if learner.wrong != "" {
-		l.warn(client.Finding{Part: "learn.model", What: learner.wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
+	l.log.Info("who learns", "model", l.learns(), "why", learner.Why)
+	if learner.Wrong != "" {
+		l.warn(client.Finding{Part: "learn.model", What: learner.Wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
 	}
 	l.config = config
 	trusted, err := prefixes("trusted", config.Trusted)
@@ -91,22 +95,22 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		return nil, err
 	}
 	asked := config // before models are chosen
-	earlier, err := readEarlier(&config)
+	earlier, err := models.ReadEarlier(&config)
 	if err != nil {
 		return nil, err
 	}
 	l.config = config
-	earlier.tell(l.log)
-	models, err := openModels(config)
+	earlier.Tell(l.log)
+	opened, err := models.Open(config)
 	if err != nil {
 		return nil, err
 	}
 	store, err := openStore(ctx, config, opts, clock, l.log)
 	if err != nil {
-		return nil, errors.Join(err, models.Close())
+		return nil, errors.Join(err, opened.Close())
 	}
 	if l.backups, err = newBackups(asked, store, opts.Now); err != nil {
-		return nil, errors.Join(err, store.Close(), models.Close())
+		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if err := l.backups.notes.start(); err != nil {
 		l.log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
@@ -114,49 +118,47 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.database = databaseIn(store)
 	if s, ok := store.(*sqlstore.Store); ok {
 		if err := s.Whole(ctx); err != nil {
-			return nil, errors.Join(err, store.Close(), models.Close())
+			return nil, errors.Join(err, store.Close(), opened.Close())
 		}
 	}
-	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
+	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
 		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
 	}
-	if l.keys, err = openKeys(ctx, config, store, opts.Now, l.log); err != nil {
-		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), models.Close())
+	kept, _ := database(store).(memory.Keys)
+	if l.keys, err = httpx.OpenKeys(ctx, kept, config.Store.Postgres(), opts.Now, l.log); err != nil {
+		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), opened.Close())
 	}
-	embedder := models.embedder
-	if err := earlier.opened(embedder); err != nil {
+	embedder := opened.Embedder
+	if err := earlier.Opened(embedder); err != nil {
 		l.log.Warn("loci reembed --back will not know of this embedder", "err", err)
 	}
 	indexed, err := indexOptions(config, embedder, l.log)
 	if err != nil {
-		return nil, errors.Join(err, store.Close(), models.Close())
+		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if s, ok := store.(*sqlstore.Store); ok && indexed.Dir != "" {
 		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
-	if indexed.Far = config.Store.postgres(); !indexed.Far {
+	if indexed.Far = config.Store.Postgres(); !indexed.Far {
 		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
 	}
 	l.index = index.New(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(core.Parts{
-		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: models.reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
+		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config, learner))
 	l.engine.Vectors.SetEmbedderHistory(earlier)
-	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, models.Close}
+	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, opened.Close}
 	if config.Learn.Model != "" {
-		client, err := llm.New(learnerOptions(config))
+		llm, closeLLM, err := learner.Open(config)
 		if err != nil {
 			return nil, err
 		}
-		l.engine.LLM = client
-		if learner.later {
-			l.engine.LLM = &laterLearner{Client: client, wanted: wanted}
-		}
-		l.closers = append(l.closers, func() error { client.Close(); return nil })
+		l.engine.LLM = llm
+		l.closers = append(l.closers, closeLLM)
 	}
 	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
 		return nil, err
@@ -165,7 +167,7 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		memory.JobLearn: l.engine.Lessons.Learn, memory.JobRelearn: l.engine.Lessons.LearnAgain, memory.JobUpkeep: l.engine.Upkeep.Tidy, memory.JobSummarize: l.engine.Lessons.Summarize,
 		memory.JobEmbed: l.engine.Vectors.EmbedMissing, memory.JobShare: l.engine.Share.PropagateShares, memory.JobErase: l.engine.Erase.ResumeErasure,
 	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
-	if s, ok := store.(*sqlstore.Store); ok && config.Store.postgres() {
+	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
 		s.OnErase(l.engine.Traces.ErasedElsewhere)
 		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
 	}
@@ -184,12 +186,12 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
-		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.usesClientKeys(),
+		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.UsesClientKeys(),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: Version(), Profile: config.MCP.Profile}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
-	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: queryModel(config), MaxText: config.Limits.Text}))
+	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: models.QueryModel(config), MaxText: config.Limits.Text}))
 	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
@@ -207,11 +209,11 @@ func wire(ctx context.Context, config Config, opts Options) (_ *Loci, err error)
 		Held: func(since, until time.Time) ([]string, error) {
 			return held(config, l.backups.notes, l.vault.damagedJournals(), since, until), nil
 		},
-		Elsewhere: describedElsewhere(), Upstream: upstream, Model: chatModel(config),
+		Elsewhere: describedElsewhere(), Upstream: upstream, Model: models.ChatModel(config),
 	})))
 	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
-		Key: config.APIKey, Keys: &l.keys.ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
-		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(bodyBudget()),
+		Key: config.APIKey, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
+		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(httpx.BodyBudget()),
 		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.warn(unverifiedToken),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
 	}, mux)))
@@ -238,14 +240,14 @@ const replicaLease = 8 * time.Second
 
 // jobLease returns how long workers hold jobs without renewal. The only process of an SQLite
 // file ends all leases at its start, so that they may be long.
-func jobLease(c Config) time.Duration {
-	if c.Store.postgres() {
+func jobLease(c config.Config) time.Duration {
+	if c.Store.Postgres() {
 		return replicaLease
 	}
 	return jobs.DefaultLease
 }
 
-func newLog(c LogConfig, w io.Writer) (*slog.Logger, error) {
+func newLog(c config.LogConfig, w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		return nil, memory.Errorf(memory.Invalid, "log.level: %w", err)
@@ -279,14 +281,8 @@ func prefixes(key string, in []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// What the data folder holds. The index can be deleted while Loci does not run.
-const (
-	databaseFile = "loci.db"
-	indexFolder  = "index"
-)
-
-func openStore(ctx context.Context, config Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
-	if config.Store.postgres() {
+func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
+	if config.Store.Postgres() {
 		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, TraceBytes: int64(config.Traces.User)})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
@@ -300,34 +296,24 @@ func openStore(ctx context.Context, config Config, opts Options, clock func() ti
 	return openVault(ctx, config, opts, within)
 }
 
-func openDatabase(ctx context.Context, config Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
-	if config.Store == "memory" {
+func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
+	if c.Store == "memory" {
 		return inmem.Open(inmem.Options{Now: now}), nil
 	}
-	dir, err := config.DataDir()
+	dir, err := c.DataDir()
 	if err != nil {
 		return nil, err
 	}
 	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{
-		Now: now, Log: log, Rebuilt: config.Vault != "", TraceBytes: int64(config.Traces.User),
+		Now: now, Log: log, Rebuilt: c.Vault != "", TraceBytes: int64(c.Traces.User),
 	})
 	if err != nil {
-		return nil, unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
+		return nil, config.Unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
 	}
 	if err := store.EndLeases(ctx); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
-}
-
-// unusable says of a data folder that may not be used, or is none, that and what to do; of
-// other errors nothing but themselves.
-func unusable(dir string, err error) error {
-	var at *fs.PathError
-	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
-		return err
-	}
-	return fmt.Errorf("the data folder %s cannot be used: %s: %w; --data names another", dir, at.Path, at.Err)
 }
 
 // listen wakes the runner when another server queued a job, until stop is called.
@@ -342,7 +328,7 @@ func listen(ctx context.Context, store *sqlstore.Store, runner *jobs.Runner) (st
 }
 
 // indexOptions keeps checkpoints beside what they are made from.
-func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
+func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
 	o := index.Options{
 		Model: model.Fingerprint(), Budget: int64(config.Index.Budget),
 		Report: func(err error) { log.Warn("a checkpoint of an index failed; searches go on without", "err", err) },
@@ -355,18 +341,18 @@ func indexOptions(config Config, model memory.Embedder, log *slog.Logger) (index
 	return o, err
 }
 
-func engineOptions(c Config, learner learnerChoice) core.Options {
+func engineOptions(c config.Config, learner models.Learner) core.Options {
 	return core.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
-		RecencyWeight: c.Recall.RecencyWeight, Deadline: recallDeadline(c), Recall: rules(c),
-		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.named(), ClientKeys: c.usesClientKeys(), Intents: c.Query.Intents,
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), Recall: rules(c),
+		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
-		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.postgres(), LogContent: c.Log.Content,
+		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.Postgres(), LogContent: c.Log.Content,
 	}
 }
 
 // learning is when, from what and how facts are learned.
-func learning(c Config) core.Learning {
+func learning(c config.Config) core.Learning {
 	l := core.Learning{
 		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
 		Spending: core.Spending{
@@ -386,7 +372,7 @@ func learning(c Config) core.Learning {
 }
 
 // rules of recall. A model upstream reads the chat; loci/recall does not.
-func rules(c Config) core.Rules {
+func rules(c config.Config) core.Rules {
 	r := c.Recall
 	heading := r.Heading
 	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
@@ -421,30 +407,8 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	return nil
 }
 
-func learnerOptions(c Config) llm.Options {
-	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: learnerChoice{model: c.Learn.Model}.named(), Timeout: c.Learn.Timeout}
-	if o.BaseURL == "" {
-		o.BaseURL = c.Upstream.URL
-		if o.Key == "" {
-			o.Key = c.Upstream.Key
-		}
-	}
-	return o
-}
-
-// queryModel returns the upstream's model that answers queries, "" for none.
-func queryModel(c Config) string {
-	if c.Query.Model == "" && c.Learn.URL == "" {
-		return learnerChoice{model: c.Learn.Model}.named()
-	}
-	return c.Query.Model
-}
-
-// chatModel returns the upstream's model that answers chats which name none, "" for none.
-func chatModel(c Config) string { return cmp.Or(c.Chats.Model, queryModel(c)) }
-
 // newUpstream returns nil, as an interface, where none is set.
-func newUpstream(c Config) (proxy.Upstream, error) {
+func newUpstream(c config.Config) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
 	}
@@ -453,4 +417,21 @@ func newUpstream(c Config) (proxy.Upstream, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// database returns the store that keeps what is not in a vault's files.
+func database(store memory.Store) memory.Store {
+	if files, ok := store.(*vaultstore.Store); ok {
+		return files.Store
+	}
+	return store
+}
+
+// vectorsAtStart queues the job that gives one user's memory and what everybody shares
+// the vectors that they lack. Of other users it is seen when they are first searched.
+func (l *Loci) vectorsAtStart(ctx context.Context) error {
+	if l.config.Embedder == "lexical" || l.config.Users == "multi" {
+		return nil // words are enough until the first search, which sees to it
+	}
+	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
 }

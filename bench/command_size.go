@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -23,7 +23,7 @@ func sizeCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, text := range budgets {
-				var b loci.Bytes
+				var b config.Bytes
 				if err := b.UnmarshalText([]byte(text)); err != nil {
 					return memory.Errorf(memory.Invalid, "budget: %v", err)
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,7 +30,7 @@ const (
 
 // ChatOptions say how trial sets are measured.
 type ChatOptions struct {
-	Config loci.Config     // whose models and settings of recall are used
+	Config config.Config   // whose models and settings of recall are used
 	Facts  ChatFacts       // "": by rules
 	Cosine memory.Embedder // of the comparison by plain cosine; nil: there is none
 }

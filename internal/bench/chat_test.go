@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/memory"
 )
@@ -114,7 +114,7 @@ func TestBrokenChatSetsAreNamed(t *testing.T) {
 // chatOf measures ida.
 func chatOf(t *testing.T, facts ChatFacts) ChatReport {
 	t.Helper()
-	config, err := loci.LoadConfig(loci.Sources{})
+	config, err := config.Load(config.Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestChatIsMeasuredAsTheUpstreamSeesIt(t *testing.T) {
 
 // Probes must not teach memory what later probes find.
 func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
-	config, err := loci.LoadConfig(loci.Sources{})
+	config, err := config.Load(config.Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}

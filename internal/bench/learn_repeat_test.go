@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/text"
 )
@@ -93,7 +94,7 @@ var repeatsTeach = map[string]bool{}
 type echoing struct {
 	t      *testing.T
 	r      *rand.Rand
-	config loci.Config
+	config config.Config
 	chat   []map[string]string
 	answer string
 
@@ -120,7 +121,7 @@ func newEchoing(t *testing.T, model, assistant bool) *echoing {
 		flags["learn.url"], flags["learn.model"] = learner.URL+"/v1", "gullible"
 	}
 	var err error
-	if p.config, err = loci.LoadConfig(loci.Sources{Flags: flags}); err != nil {
+	if p.config, err = config.Load(config.Sources{Flags: flags}); err != nil {
 		t.Fatal(err)
 	}
 	p.start()

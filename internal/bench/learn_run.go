@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -23,7 +24,7 @@ type LearnOptions struct {
 	Key      string            // for it
 	Model    string            // there
 	Settings map[string]string // of the program, besides
-	Config   *loci.Config      // whose models are used; nil: the defaults
+	Config   *config.Config    // whose models are used; nil: the defaults
 }
 
 // attempts is how often a job whose model failed is tried.
@@ -100,7 +101,7 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 	for key, value := range o.Settings {
 		flags[key] = value
 	}
-	config, err := loci.LoadConfig(loci.Sources{Flags: flags})
+	config, err := config.Load(config.Sources{Flags: flags})
 	if o.Config != nil {
 		config, err = o.Config.ForBench(flags)
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,7 +29,7 @@ func TestThresholdsThatPassTheSame(t *testing.T) {
 	}
 	pairs := map[string][]answering{}
 	for _, name := range embedders {
-		config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{"embedder": name, "models_dir": os.Getenv("LOCI_MODELS_DIR"), "recall.deadline": "60s"}})
+		config, err := config.Load(config.Sources{Flags: map[string]string{"embedder": name, "models_dir": os.Getenv("LOCI_MODELS_DIR"), "recall.deadline": "60s"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func passing(pairs []answering, n int) float64 {
 	return all[len(all)-n]
 }
 
-func answeringOf(t *testing.T, persons []ChatPerson, config loci.Config) (pairs []answering) {
+func answeringOf(t *testing.T, persons []ChatPerson, config config.Config) (pairs []answering) {
 	t.Helper()
 	ctx := context.Background()
 	trial, err := openChatTrial(ctx, ChatOptions{Config: config, Facts: FactsGiven})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/bench"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -71,13 +72,13 @@ func (s *setFlag) Set(value string) error {
 func (s *setFlag) Type() string { return "string" }
 
 // modelsOf names the models of the settings.
-func modelsOf(c loci.Config) bench.Models {
+func modelsOf(c config.Config) bench.Models {
 	return bench.Models{Embedder: c.Embedder, Reranker: c.Reranker}
 }
 
 // withServer runs a server in this process, on a memory of its own with the models of config, for
 // as long as do takes.
-func withServer(ctx context.Context, config loci.Config, do func(context.Context, bench.Serving) error) (err error) {
+func withServer(ctx context.Context, config config.Config, do func(context.Context, bench.Serving) error) (err error) {
 	dir, err := os.MkdirTemp("", "loci-bench-")
 	if err != nil {
 		return err

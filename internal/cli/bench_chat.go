@@ -13,6 +13,8 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/bench"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -67,7 +69,7 @@ func benchChat(g *global) *cobra.Command {
 	return cmd
 }
 
-func (r chatTrials) run(cmd *cobra.Command, config loci.Config) (err error) {
+func (r chatTrials) run(cmd *cobra.Command, config config.Config) (err error) {
 	facts := bench.ChatFacts(r.facts)
 	switch {
 	case facts != bench.FactsByRules && facts != bench.FactsGiven:
@@ -87,7 +89,7 @@ func (r chatTrials) run(cmd *cobra.Command, config loci.Config) (err error) {
 		return err
 	}
 	if by != "" {
-		e, _, end, err := loci.OpenEmbedder(cmd.Context(), of)
+		e, _, end, err := models.OpenEmbedder(cmd.Context(), of)
 		if err != nil {
 			return err
 		}
@@ -106,7 +108,7 @@ const miniLM = "all-MiniLM-L6-v2"
 
 // cosineModel returns the embedder that plain cosine is measured with, and settings that open it;
 // "" if there is none.
-func cosineModel(config loci.Config) (string, loci.Config, error) {
+func cosineModel(config config.Config) (string, config.Config, error) {
 	if config.Embedder != "lexical" {
 		return config.Embedder, config, nil
 	}

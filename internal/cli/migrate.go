@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -73,7 +74,7 @@ func migrate(g *global) *cobra.Command {
 }
 
 // databaseAddress returns an address with the whole path of a database file.
-func databaseAddress(config loci.Config, address string) (string, error) {
+func databaseAddress(config config.Config, address string) (string, error) {
 	if address == "sqlite" {
 		dir, err := config.DataDir()
 		return "sqlite:" + filepath.Join(dir, databaseFile), err

@@ -1,4 +1,4 @@
-package loci
+package config
 
 import (
 	"slices"
@@ -35,7 +35,7 @@ func TestAnUnknownSettingIsToldInOneShortLine(t *testing.T) {
 	for _, s := range []Sources{
 		{Flags: map[string]string{"recal.top_k": "3"}}, {Env: []string{"LOCI_RECAL_TOP_K=3"}}, {Flags: map[string]string{"zzz": "3"}},
 	} {
-		_, err := LoadConfig(s)
+		_, err := Load(s)
 		if err == nil {
 			t.Fatalf("%+v is taken", s)
 		}
@@ -43,13 +43,13 @@ func TestAnUnknownSettingIsToldInOneShortLine(t *testing.T) {
 			t.Errorf("%+v: %s", s, told)
 		}
 	}
-	if _, err := LoadConfig(Sources{Env: []string{"LOCI_RECAL_TOP_K=3"}}); !strings.Contains(err.Error(), "LOCI_RECALL_TOP_K") {
+	if _, err := Load(Sources{Env: []string{"LOCI_RECAL_TOP_K=3"}}); !strings.Contains(err.Error(), "LOCI_RECALL_TOP_K") {
 		t.Errorf("a variable: %v, want that it names the variable", err)
 	}
 }
 
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {
-	c, err := LoadConfig(Sources{Flags: map[string]string{"store": "postgres://ana:marzipan@localhost/loci", "api_key": "marzipan", "upstream.key": "marzipan",
+	c, err := Load(Sources{Flags: map[string]string{"store": "postgres://ana:marzipan@localhost/loci", "api_key": "marzipan", "upstream.key": "marzipan",
 		"learn.url": "http://ana:marzipan@localhost/v1", "embed.url": "http://localhost/v1?key=marzipan", "models_url": "https://ana:marzipan@localhost/hub?key=marzipan"},
 		Env: []string{"LOCI_UPSTREAM_URL=http://ana:marzipan@localhost/v1?key=marzipan"}})
 	if err != nil {
@@ -68,7 +68,7 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 // TestASecretInAURLIsNotToldWithWhatIsWrongWithIt: it would stand in the log.
 func TestASecretInAURLIsNotToldWithWhatIsWrongWithIt(t *testing.T) {
 	for _, base := range []string{"ftp://ana:marzipan@localhost/v1", "http://ana:marzipan@localhost", "http://localhost?key=marzipan"} {
-		_, err := LoadConfig(Sources{Flags: map[string]string{"upstream.url": base}})
+		_, err := Load(Sources{Flags: map[string]string{"upstream.url": base}})
 		if err == nil || !strings.Contains(err.Error(), "localhost") || strings.Contains(err.Error(), "marzipan") {
 			t.Errorf("%s: %v", base, err)
 		}

@@ -1,4 +1,4 @@
-package loci
+package models
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -39,15 +40,15 @@ func TestTheModelThatLearnsIsOneThatItsServerLists(t *testing.T) {
 			}
 			_, _ = w.Write([]byte(c.answer))
 		}))
-		got, err := chooseLearner(context.Background(), Config{
-			Upstream: UpstreamConfig{URL: s.URL + "/v1"}, Learn: LearnConfig{Model: c.model, Prefer: c.prefer},
+		got, err := ChooseLearner(context.Background(), config.Config{
+			Upstream: config.UpstreamConfig{URL: s.URL + "/v1"}, Learn: config.LearnConfig{Model: c.model, Prefer: c.prefer},
 		})
 		s.Close()
 		if err != nil || got.model != c.want || got.later != (c.answer == "") {
 			t.Errorf("%s: %+v, %v; want %q", name, got, err, c.want)
 		}
 	}
-	if got, err := chooseLearner(context.Background(), Config{Learn: LearnConfig{Prefer: []string{"smallest"}}}); got.model != "" || err != nil {
+	if got, err := ChooseLearner(context.Background(), config.Config{Learn: config.LearnConfig{Prefer: []string{"smallest"}}}); got.model != "" || err != nil {
 		t.Errorf("without a server: %+v, %v", got, err)
 	}
 }
@@ -70,18 +71,18 @@ func TestAutoTakesTheSmallestModelOfTheUpstream(t *testing.T) {
 		"Google":    {200, listOf("models/gemini-2.5-pro", "models/gemini-2.5-flash", "models/gemini-2.0-flash-lite", "models/gemini-2.5-flash-lite", "models/gemini-2.5-flash-image"), "models/gemini-2.5-flash-lite"},
 		"Ollama":    {200, listOf("all-minilm:latest", "llama3.2:3b", "mistral-small:24b"), "llama3.2:3b"},
 		"one model": {200, listOf("my-model"), "my-model"},
-		"large":     {200, listOf("big-one", "big-two"), learnChat},
+		"large":     {200, listOf("big-one", "big-two"), config.LearnChat},
 		"no list":   {404, `{}`, ""},
 		"no key":    {401, `{}`, ""},
-		"away":      {503, `{}`, learnAuto},
+		"away":      {503, `{}`, config.LearnAuto},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.list))
 		}))
-		got, err := chooseLearner(t.Context(), Config{Upstream: UpstreamConfig{URL: s.URL + "/v1"}, Learn: LearnConfig{Model: learnAuto}})
+		got, err := ChooseLearner(t.Context(), config.Config{Upstream: config.UpstreamConfig{URL: s.URL + "/v1"}, Learn: config.LearnConfig{Model: config.LearnAuto}})
 		s.Close()
-		if err != nil || got.model != c.want || got.why == "" {
+		if err != nil || got.model != c.want || got.Why == "" {
 			t.Errorf("%s: %+v, %v; want %q", name, got, err, c.want)
 		}
 	}
@@ -89,17 +90,17 @@ func TestAutoTakesTheSmallestModelOfTheUpstream(t *testing.T) {
 
 // TestAClientsKeyIsSpentOnlyWhereThatIsSet has an upstream elsewhere without a key of the server's.
 func TestAClientsKeyIsSpentOnlyWhereThatIsSet(t *testing.T) {
-	c := Config{Upstream: UpstreamConfig{URL: "https://api.example.com/v1"}, Learn: LearnConfig{Model: learnAuto}}
-	got, err := chooseLearner(t.Context(), c)
-	if err != nil || got.model != "" || !strings.Contains(got.why, "learn.client_keys") {
+	c := config.Config{Upstream: config.UpstreamConfig{URL: "https://api.example.com/v1"}, Learn: config.LearnConfig{Model: config.LearnAuto}}
+	got, err := ChooseLearner(t.Context(), c)
+	if err != nil || got.model != "" || !strings.Contains(got.Why, "learn.client_keys") {
 		t.Errorf("without a key: %+v, %v; want the rules, and why", got, err)
 	}
-	c.Learn.Model, c.Learn.ClientKeys = learnChat, true
-	if got, err = chooseLearner(t.Context(), c); err != nil || got.model != learnChat || !c.usesClientKeys() {
+	c.Learn.Model, c.Learn.ClientKeys = config.LearnChat, true
+	if got, err = ChooseLearner(t.Context(), c); err != nil || got.model != config.LearnChat || !c.UsesClientKeys() {
 		t.Errorf("with learn.client_keys: %+v, %v; want the chat's own model", got, err)
 	}
 	c.Upstream.Key = "k"
-	if c.usesClientKeys() {
+	if c.UsesClientKeys() {
 		t.Error("with upstream.key a client's is used")
 	}
 }
@@ -127,14 +128,23 @@ func TestTheModelThatLearnsIsFoundWhenItsServerComesUp(t *testing.T) {
 		_, _ = w.Write([]byte(`{"model":"` + body.Model + `","choices":[{"message":{"content":"NOTHING"}}]}`))
 	}))
 	defer s.Close()
-	l := openWith(t, map[string]string{"upstream.url": s.URL + "/v1", "learn.prefer": "gpt-4o-mini,smallest"})
+	c := config.Config{Upstream: config.UpstreamConfig{URL: s.URL + "/v1"}, Learn: config.LearnConfig{Model: config.LearnAuto, Prefer: []string{"gpt-4o-mini", "smallest"}}}
+	choice, err := ChooseLearner(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, closeModel, err := choice.Open(choice.Apply(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeModel()
 	ask := func() error {
-		_, err := l.engine.LLM.Complete(t.Context(), memory.Prompt{Model: "gpt-4o-mini", User: "x"})
+		_, err := model.Complete(t.Context(), memory.Prompt{Model: "gpt-4o-mini", User: "x"})
 		return err
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := l.engine.LLM.Complete(ctx, memory.Prompt{User: "x"}); err == nil {
+	if _, err := model.Complete(ctx, memory.Prompt{User: "x"}); err == nil {
 		t.Error("while the server is away: got a reply, want an error")
 	}
 	up.Store(true)

@@ -1,4 +1,4 @@
-package loci
+package config
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ func (c Config) ForBench(settings map[string]string) (Config, error) {
 	}
 	flags := map[string]string{"addr": "127.0.0.1:0", "log.level": "error"}
 	maps.Copy(flags, settings)
-	out, err := LoadConfig(Sources{Flags: flags})
+	out, err := Load(Sources{Flags: flags})
 	if err != nil {
 		return Config{}, err
 	}
@@ -29,7 +29,7 @@ func (c Config) ForBench(settings map[string]string) (Config, error) {
 		return Config{}, err
 	}
 	out.Embedder, out.Reranker, out.SIMD, out.Recall, out.Index = c.Embedder, c.Reranker, c.SIMD, c.Recall, c.Index
-	if cmp.Or(c.from["recall.deadline"], fromDefault) == fromDefault {
+	if !c.IsSet("recall.deadline") {
 		out.Recall.Deadline = benchDeadline
 	}
 	out.from["recall.deadline"] = "bench"

@@ -1,4 +1,4 @@
-package loci
+package httpx
 
 import (
 	"io/fs"
@@ -13,10 +13,10 @@ import (
 // usualMemory is what the process is taken to have where nothing limits it.
 const usualMemory = 1 << 30
 
-// bodyBudget returns how many bytes of request bodies are held in memory at a time: a
+// BodyBudget returns how many bytes of request bodies are held in memory at a time: a
 // quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of usualMemory. A chat
 // takes up to three times its body while it is read.
-func bodyBudget() int64 {
+func BodyBudget() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
 		limit = cgroupMemory(os.DirFS("/"))

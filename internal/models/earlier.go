@@ -1,4 +1,4 @@
-package loci
+package models
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/internal/filelock"
@@ -23,20 +23,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// embeddersFile is in the data folder: which embedders memory had there, the one in use
-// last, and whether it was gone back to one of them. Without it nothing is lost but that.
-const embeddersFile = "embedders.json"
-
 // notingTakes is how long another server may be at writing that file, which takes it a few
 // milliseconds, before something is wrong.
 const notingTakes = 10 * time.Second
 
-// earlier is what is known of embedders: see [engine.Earlier].
+// earlier is what is known of embedders: see [vectors.Earlier].
 type earlier struct {
-	config Config // with the embedder in use
-	asked  string // the setting, which going back stands before
-	model  string // fingerprint of the one in use
-	path   string // "": nothing is kept
+	config config.Config // with the embedder in use
+	asked  string        // the setting, which going back stands before
+	model  string        // fingerprint of the one in use
+	path   string        // "": nothing is kept
 
 	mu    sync.Mutex // guards what follows
 	noted notedEmbedders
@@ -60,27 +56,23 @@ type usedEmbedder struct {
 	Model   string `json:"model"`
 }
 
-// readEarlier reads what is known of embedders, and sets the embedder to the earlier one
+// ReadEarlier reads what is known of embedders, and sets the embedder to the earlier one
 // if it was gone back to. A file that cannot be read is as good as none.
-func readEarlier(c *Config) (*earlier, error) {
+func ReadEarlier(c *config.Config) (*earlier, error) {
 	e := &earlier{asked: c.Embedder}
 	if c.Store != "memory" {
 		dir, err := c.DataDir()
 		if err != nil {
 			return nil, err
 		}
-		e.path = filepath.Join(dir, embeddersFile)
+		e.path = filepath.Join(dir, config.EmbeddersFile)
 		if err := e.read(); err != nil {
 			return nil, err
 		}
 	}
 	if b := e.noted.Back; b != nil {
 		c.Embedder = b.To
-		c.from = maps.Clone(c.from)
-		if c.from == nil {
-			c.from = map[string]string{}
-		}
-		c.from["embedder"] = fromBack
+		c.NoteSource("embedder", FromBack)
 	}
 	e.config = *c
 	return e, nil
@@ -93,7 +85,7 @@ func (e *earlier) read() error {
 	}
 	file, err := os.ReadFile(e.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return unusable(filepath.Dir(e.path), fmt.Errorf("read which embedders there were: %w", err))
+		return config.Unusable(filepath.Dir(e.path), fmt.Errorf("read which embedders there were: %w", err))
 	}
 	e.noted = notedEmbedders{}
 	if err == nil && json.Unmarshal(file, &e.noted) != nil {
@@ -105,18 +97,18 @@ func (e *earlier) read() error {
 	return nil
 }
 
-// fromBack is where the embedder is from that was gone back to.
-const fromBack = "gone back to"
+// FromBack is where the embedder is from that was gone back to.
+const FromBack = "gone back to"
 
-// tell says at the start that the embedder is not that of the setting.
-func (e *earlier) tell(log *slog.Logger) {
+// Tell says at the start that the embedder is not that of the setting.
+func (e *earlier) Tell(log *slog.Logger) {
 	if e.config.Embedder != e.asked {
 		log.Warn("an earlier embedder is used, for it was gone back to: loci reembed --back takes that back", "embedder", e.config.Embedder, "setting", e.asked)
 	}
 }
 
-// opened notes the embedder that is in use.
-func (e *earlier) opened(in memory.Embedder) error {
+// Opened notes the embedder that is in use.
+func (e *earlier) Opened(in memory.Embedder) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.model = in.Fingerprint()
@@ -160,7 +152,7 @@ func (e *earlier) note(change func()) (err error) {
 	return disk.ReplaceAmongOthers(e.path, append(file, '\n'))
 }
 
-// Models implements [engine.Earlier]: those that were used, the lexical one, and those
+// Models implements [vectors.Earlier]: those that were used, the lexical one, and those
 // that are in the models folder.
 func (e *earlier) Models(ctx context.Context) ([]string, error) {
 	all := []string{embed.Lexical{}.Fingerprint()}
@@ -193,7 +185,7 @@ func (e *earlier) Models(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(slices.Compact(all), func(m string) bool { return m == e.model }), nil
 }
 
-// Back implements [engine.Earlier]. Where the next start goes back already, it does so no
+// Back implements [vectors.Earlier]. Where the next start goes back already, it does so no
 // more.
 func (e *earlier) Back(context.Context) (vectors.Return, error) {
 	e.mu.Lock()
@@ -216,11 +208,11 @@ func (e *earlier) Back(context.Context) (vectors.Return, error) {
 	}
 	there := e.config
 	there.Embedder, there.Reranker = to.Setting, "none"
-	models, err := openModels(there)
+	models, err := Open(there)
 	if err != nil {
 		return back, fmt.Errorf("go back to %s: %w", to.Setting, err)
 	}
-	now := models.embedder.Fingerprint()
+	now := models.Embedder.Fingerprint()
 	if err := models.Close(); err != nil {
 		return back, err
 	}

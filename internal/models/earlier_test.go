@@ -1,14 +1,18 @@
-package loci
+package models
 
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/model/modeltest"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -27,7 +31,7 @@ func TestServersThatStartAtOnceNoteAllTheirEmbedders(t *testing.T) {
 	dir := t.TempDir()
 	var all []*earlier
 	for i := range servers {
-		e, err := readEarlier(&Config{Data: dir, Store: "sqlite", Embedder: fmt.Sprint("local:", i)})
+		e, err := ReadEarlier(&config.Config{Data: dir, Store: "sqlite", Embedder: fmt.Sprint("local:", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,13 +40,13 @@ func TestServersThatStartAtOnceNoteAllTheirEmbedders(t *testing.T) {
 	var starting sync.WaitGroup
 	for i, e := range all {
 		starting.Go(func() {
-			if err := e.opened(called{embed.Lexical{}, fmt.Sprint("model ", i)}); err != nil {
+			if err := e.Opened(called{embed.Lexical{}, fmt.Sprint("model ", i)}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	starting.Wait()
-	file, err := os.ReadFile(filepath.Join(dir, embeddersFile))
+	file, err := os.ReadFile(filepath.Join(dir, config.EmbeddersFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,23 +63,39 @@ func TestServersThatStartAtOnceNoteAllTheirEmbedders(t *testing.T) {
 func TestWhatOneServerGoesBackToStaysWhereAnotherStarts(t *testing.T) {
 	dir := t.TempDir()
 	begin := func() *earlier {
-		e, err := readEarlier(&Config{Data: dir, Store: "sqlite", Embedder: "local:a"})
+		e, err := ReadEarlier(&config.Config{Data: dir, Store: "sqlite", Embedder: "local:a"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
 	first, second := begin(), begin() // before anything is noted
-	if err := first.opened(called{name: "of a"}); err != nil {
+	if err := first.Opened(called{name: "of a"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.note(func() { first.begins("lexical") }); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.opened(called{name: "of an a that is another"}); err != nil {
+	if err := second.Opened(called{name: "of an a that is another"}); err != nil {
 		t.Fatal(err)
 	}
 	if again := begin(); again.config.Embedder != "lexical" || len(again.noted.Used) != 2 {
 		t.Errorf("the next start uses %s and knows of %+v; want lexical, and both", again.config.Embedder, again.noted.Used)
+	}
+}
+
+// Where real weights are, every model of the folder opens.
+func TestModelsOfTheFolderOpen(t *testing.T) {
+	dir := modeltest.Dir(t, modeltest.MiniLM)
+	folders, err := fs.ReadDir(os.DirFS(dir), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if f.IsDir() && !strings.HasPrefix(f.Name(), ".") {
+			if _, err := openLocal(config.Config{ModelsDir: dir}, "embedder", f.Name()); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

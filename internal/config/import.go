@@ -1,4 +1,4 @@
-package loci
+package config
 
 import (
 	"bufio"
@@ -25,7 +25,7 @@ type foreign struct {
 
 var foreignSettings = []foreign{
 	{"memory_extractor", "assistant", "learn.prefer", func(s string) (string, error) { return s + ",smallest", nil }},
-	{"rag_embedding_model", "assistant", "embedder", func(s string) (string, error) { return localModel + path.Base(s), nil }},
+	{"rag_embedding_model", "assistant", "embedder", func(s string) (string, error) { return LocalModel + path.Base(s), nil }},
 	{"rag_similarity_threshold", "assistant", "recall.threshold", nil},
 	{"data_dir", "assistant", "data", nil},
 	{"chroma_dir", "assistant", "", nil},
@@ -36,7 +36,7 @@ var foreignSettings = []foreign{
 	{"top_k", "platform", "recall.top_k", nil},
 
 	{"memory_path", "agent-cli", "vault", nil},
-	{"embedding_model", "agent-cli", "embedder", func(s string) (string, error) { return remoteModel + s, nil }},
+	{"embedding_model", "agent-cli", "embedder", func(s string) (string, error) { return RemoteModel + s, nil }},
 	{"default_top_k", "agent-cli", "recall.top_k", nil},
 	{"max_entries", "agent-cli", "upkeep.conversation", nil},
 	{"mmr_lambda", "agent-cli", "recall.lambda", nil},
@@ -57,20 +57,20 @@ func oneOf(no, yes string) func(string) (string, error) {
 	}
 }
 
-// ImportedSettings are settings read from a file of one of the designs that profiles follow.
-type ImportedSettings struct {
+// Imported are settings read from a file of one of the designs that profiles follow.
+type Imported struct {
 	Settings map[string]string `json:"settings"`
 	Passed   []string          `json:"passed,omitempty"` // names in the file that set nothing here
 }
 
-// ImportSettings reads a file of settings that the designs of the profiles assistant, platform
+// Import reads a file of settings that the designs of the profiles assistant, platform
 // and agent-cli have: YAML, JSON or TOML, or lines of NAME=VALUE.
-func ImportSettings(file string, data []byte) (ImportedSettings, error) {
+func Import(file string, data []byte) (Imported, error) {
 	values, providers, err := foreignValues(file, data)
 	if err != nil {
-		return ImportedSettings{}, err
+		return Imported{}, err
 	}
-	out := ImportedSettings{Settings: map[string]string{}}
+	out := Imported{Settings: map[string]string{}}
 	votes := map[string]int{}
 	for _, v := range values {
 		i := slices.IndexFunc(foreignSettings, func(f foreign) bool { return f.name == v.name })
@@ -81,7 +81,7 @@ func ImportSettings(file string, data []byte) (ImportedSettings, error) {
 		f := foreignSettings[i]
 		if f.value != nil {
 			if v.value, err = f.value(v.value); err != nil {
-				return ImportedSettings{}, memory.Errorf(memory.Invalid, "%s: %s: neither true nor false", file, v.name)
+				return Imported{}, memory.Errorf(memory.Invalid, "%s: %s: neither true nor false", file, v.name)
 			}
 		}
 		out.Settings[f.key] = v.value
@@ -92,13 +92,13 @@ func ImportSettings(file string, data []byte) (ImportedSettings, error) {
 	}
 	for _, p := range providers {
 		votes["assistant"]++
-		addTo(out.Settings, "learn.providers", p.name+"="+p.url)
+		addTo(out.Settings, "learn.providers", p.Name+"="+p.url)
 		if p.key != "" {
-			addTo(out.Settings, "learn.provider_keys", p.name+"="+p.key)
+			addTo(out.Settings, "learn.provider_keys", p.Name+"="+p.key)
 		}
 	}
 	if len(out.Settings) == 0 {
-		return ImportedSettings{}, memory.Errorf(memory.Invalid, "%s: none of its names is a setting that docs/profiles.md lists", file)
+		return Imported{}, memory.Errorf(memory.Invalid, "%s: none of its names is a setting that docs/profiles.md lists", file)
 	}
 	for _, profile := range Profiles() {
 		if best := out.Settings["profile"]; votes[profile] > votes[best] {
@@ -110,7 +110,7 @@ func ImportSettings(file string, data []byte) (ImportedSettings, error) {
 	}
 	flags := maps.Clone(out.Settings)
 	flags["upstream.url"] = "http://localhost/v1" // a remote embedder needs a server, which these files do not name
-	_, err = LoadConfig(Sources{Flags: flags})
+	_, err = Load(Sources{Flags: flags})
 	return out, err
 }
 
@@ -122,13 +122,13 @@ func addTo(settings map[string]string, key, entry string) {
 }
 
 // YAML returns the settings as a file for --config.
-func (s ImportedSettings) YAML() ([]byte, error) { return yaml.Marshal(nest(s.Settings)) }
+func (s Imported) YAML() ([]byte, error) { return yaml.Marshal(nest(s.Settings)) }
 
 type foreignValue struct{ name, value string }
 
 // foreignValues returns what a file sets, by the last part of each name, and the providers that
 // it lists.
-func foreignValues(file string, data []byte) (values []foreignValue, providers []provider, err error) {
+func foreignValues(file string, data []byte) (values []foreignValue, providers []Provider, err error) {
 	if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" && ext != ".json" {
 		return foreignLines(data), nil, nil
 	}
@@ -156,10 +156,10 @@ func foreignValues(file string, data []byte) (values []foreignValue, providers [
 }
 
 // foreignProviders reads a server for each name, with its URL and key.
-func foreignProviders(tree yaml.MapSlice) []provider {
-	var out []provider
+func foreignProviders(tree yaml.MapSlice) []Provider {
+	var out []Provider
 	for _, item := range tree {
-		p := provider{name: fmt.Sprint(item.Key)}
+		p := Provider{Name: fmt.Sprint(item.Key)}
 		inner, _ := item.Value.(yaml.MapSlice)
 		for _, field := range inner {
 			switch foreignName(fmt.Sprint(field.Key)) {

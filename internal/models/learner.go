@@ -1,4 +1,4 @@
-package loci
+package models
 
 import (
 	"cmp"
@@ -14,18 +14,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/memory"
 )
 
 const (
-	// learnAuto, learnChat and learnNone are the values of learn.model that name no model: the
-	// smallest of the upstream, the one that the chat asks, and the rules alone.
-	learnAuto = "auto"
-	learnChat = "chat"
-	learnNone = "none"
-
 	// smallest is the entry of learn.prefer that stands for a kind of model.
 	smallest = "smallest"
 
@@ -33,72 +28,56 @@ const (
 	listTime = 2 * time.Second
 )
 
-// learnerChoice is who learns.
-type learnerChoice struct {
+// Learner is who learns.
+type Learner struct {
 	model string // learnAuto while the server does not answer, learnChat for the model of each chat; "": the rules
 	later bool   // the server did not answer: [laterLearner] asks it again
-	why   string // for people
-	wrong string // what of the settings cannot be had, for people; "" where nothing is wrong
+	Why   string // for people
+	Wrong string // what of the settings cannot be had, for people; "" where nothing is wrong
 
-	provider *provider // of learn.providers that has the model; nil: learn.url or upstream.url
+	wanted   []string         // models that may learn, the best first
+	provider *config.Provider // of learn.providers that has the model; nil: learn.url or upstream.url
 }
 
-// provider is one entry of learn.providers.
-type provider struct{ name, url, key string }
-
-// providers returns those of learn.providers. [memory.Invalid] for what is none.
-func (c LearnConfig) providers() ([]provider, error) {
-	var out []provider
-	for _, entry := range c.Providers {
-		name, base, _ := strings.Cut(entry, "=")
-		if u, err := url.Parse(base); name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" {
-			return nil, memory.Errorf(memory.Invalid, "learn.providers: invalid provider %q (example: google=https://example.com/v1)", shownProvider(entry))
-		}
-		out = append(out, provider{name: name, url: base})
-	}
-	for _, entry := range c.ProviderKeys {
-		name, key, _ := strings.Cut(entry, "=")
-		i := slices.IndexFunc(out, func(p provider) bool { return p.name == name })
-		if i < 0 || key == "" {
-			return nil, memory.Errorf(memory.Invalid, "learn.provider_keys: each is NAME=KEY, with a name of learn.providers")
-		}
-		out[i].key = key
-	}
-	return out, nil
-}
-
-// shownProvider is an entry of learn.providers as it may be shown.
-func shownProvider(entry string) string {
-	name, base, _ := strings.Cut(entry, "=")
-	return name + "=" + shownURL(base)
-}
-
-// at lets the settings of the model that learns be those of a provider.
-func (p *provider) at(c Config) Config {
-	if p != nil {
-		c.Learn.URL, c.Learn.Key = p.url, p.key
-	}
+// Apply returns the settings with the model that learns and its server.
+func (l Learner) Apply(c config.Config) config.Config {
+	c = l.provider.At(c)
+	c.Learn.Model = l.model
 	return c
 }
 
-// named returns the model's name, "" where that is not known, or none.
-func (l learnerChoice) named() string {
-	if l.model == learnAuto || l.model == learnChat || l.model == smallest {
+// Open returns a client of the model that learns, by the settings that [learnerChoice.apply]
+// returned.
+func (l Learner) Open(c config.Config) (memory.LLM, func() error, error) {
+	client, err := llm.New(LearnerOptions(c))
+	if err != nil {
+		return nil, nil, err
+	}
+	closeClient := func() error { client.Close(); return nil }
+	if l.later {
+		return &laterLearner{Client: client, wanted: l.wanted}, closeClient, nil
+	}
+	return client, closeClient, nil
+}
+
+// Named returns the model's name, "" where that is not known, or none.
+func (l Learner) Named() string {
+	if l.model == config.LearnAuto || l.model == config.LearnChat || l.model == smallest {
 		return ""
 	}
 	return l.model
 }
 
-// whoLearns says it in words.
-func whoLearns(c Config, learner learnerChoice) string {
+// WhoLearns says it in words.
+func WhoLearns(c config.Config, learner Learner) string {
 	switch {
-	case learner.named() != "":
-		return learner.named()
-	case learner.model == learnAuto:
+	case learner.Named() != "":
+		return learner.Named()
+	case learner.model == config.LearnAuto:
 		return "the upstream's smallest model"
 	case learner.later:
 		return strings.Join(learnersWanted(c), ", ")
-	case learner.model == learnChat:
+	case learner.model == config.LearnChat:
 		return "the chat's own model"
 	case c.Learn.Rules == "off":
 		return "nobody"
@@ -106,100 +85,103 @@ func whoLearns(c Config, learner learnerChoice) string {
 	return "the built-in rules"
 }
 
-// learns is who learns here.
-func (l *Loci) learns() string { return whoLearns(l.config, l.learner) }
-
-// chooseLearner returns who learns: learn.model if the server lists it, else the first of
+// ChooseLearner returns who learns: learn.model if the server lists it, else the first of
 // learn.prefer that it lists. auto is the smallest that the server lists, else the chat's own.
 // Without learn.prefer a model that is named is not looked for. Where the server does not
 // answer, the model is the first one wanted until [laterLearner] knows.
-func chooseLearner(ctx context.Context, c Config) (learnerChoice, error) {
-	auto := c.Learn.Model == learnAuto && len(c.Learn.Prefer) == 0
+func ChooseLearner(ctx context.Context, c config.Config) (Learner, error) {
+	choice, err := choose(ctx, c)
+	choice.wanted = learnersWanted(c)
+	return choice, err
+}
+
+func choose(ctx context.Context, c config.Config) (Learner, error) {
+	auto := c.Learn.Model == config.LearnAuto && len(c.Learn.Prefer) == 0
 	wanted := learnersWanted(c)
 	if choice, ok, err := chooseProvider(ctx, c); ok || err != nil {
 		return choice, err
 	}
 	switch {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
-		return learnerChoice{why: "no server of models is set"}, nil
-	case c.Learn.Model == learnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
-		return learnerChoice{why: "learn.model says so"}, nil
-	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == learnChat) && !nearby(c.Upstream.URL):
-		return learnerChoice{why: "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"}, nil
-	case c.Learn.Model == learnChat:
-		return learnerChoice{model: learnChat, why: "learn.model says so"}, nil
+		return Learner{Why: "no server of models is set"}, nil
+	case c.Learn.Model == config.LearnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
+		return Learner{Why: "learn.model says so"}, nil
+	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !nearby(c.Upstream.URL):
+		return Learner{Why: "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"}, nil
+	case c.Learn.Model == config.LearnChat:
+		return Learner{model: config.LearnChat, Why: "learn.model says so"}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	listed, err := listModels(ctx, c)
+	listed, err := ListModels(ctx, c)
 	switch {
 	case !auto && len(c.Learn.Prefer) == 0:
 		return named(c.Learn.Model, listed, err), nil
-	case err != nil && auto && refused(err) && c.usesClientKeys():
-		return learnerChoice{model: learnChat, why: "the server lists no models without a key; each chat's own learns, with its client's key"}, nil
+	case err != nil && auto && refused(err) && c.UsesClientKeys():
+		return Learner{model: config.LearnChat, Why: "the server lists no models without a key; each chat's own learns, with its client's key"}, nil
 	case err != nil && auto && refused(err):
-		return learnerChoice{why: err.Error() + "; name a model as learn.model"}, nil
+		return Learner{Why: err.Error() + "; name a model as learn.model"}, nil
 	case err != nil:
-		return learnerChoice{model: wanted[0], later: true, why: "the server did not answer at start; it is asked again once there is something to learn"}, nil
+		return Learner{model: wanted[0], later: true, Why: "the server did not answer at start; it is asked again once there is something to learn"}, nil
 	case !auto:
 		if first := firstListed(wanted, listed); first != "" {
-			return learnerChoice{model: first, why: "the first that the server lists, of: " + strings.Join(wanted, ", ")}, nil
+			return Learner{model: first, Why: "the first that the server lists, of: " + strings.Join(wanted, ", ")}, nil
 		}
 		none := "the server lists none of: " + strings.Join(wanted, ", ")
-		return learnerChoice{why: none, wrong: none}, nil
+		return Learner{Why: none, Wrong: none}, nil
 	}
 	model, why := chooseAuto(listed)
 	if model == "" && c.Learn.URL == "" {
-		model, why = learnChat, "the server lists no small model: each chat's own learns"
+		model, why = config.LearnChat, "the server lists no small model: each chat's own learns"
 	}
-	return learnerChoice{model: model, why: why}, nil
+	return Learner{model: model, Why: why}, nil
 }
 
 // named is the choice of a model that learn.model names. It is asked even where its server does
 // not list it: some servers list less than they have.
-func named(model string, listed []string, err error) learnerChoice {
-	choice := learnerChoice{model: model, why: "it is named"}
+func named(model string, listed []string, err error) Learner {
+	choice := Learner{model: model, Why: "it is named"}
 	if err == nil && listedAs(model, listed) == "" {
-		choice.wrong = "the server does not list " + model + ", which learn.model names"
-		choice.why += "; the server does not list it"
+		choice.Wrong = "the server does not list " + model + ", which learn.model names"
+		choice.Why += "; the server does not list it"
 	}
 	return choice
 }
 
 // chooseProvider returns the first model wanted that one of learn.providers has, if any.
-func chooseProvider(ctx context.Context, c Config) (choice learnerChoice, ok bool, err error) {
-	all, err := c.Learn.providers()
-	if err != nil || len(all) == 0 || c.Learn.Model == learnChat || c.Learn.Model == learnNone {
-		return learnerChoice{}, false, err
+func chooseProvider(ctx context.Context, c config.Config) (choice Learner, ok bool, err error) {
+	all, err := c.Learn.ProviderList()
+	if err != nil || len(all) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
+		return Learner{}, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	lists, errs := make([][]string, len(all)), make([]error, len(all))
 	var listing sync.WaitGroup
 	for i := range all {
-		listing.Go(func() { lists[i], errs[i] = listModels(ctx, all[i].at(c)) })
+		listing.Go(func() { lists[i], errs[i] = ListModels(ctx, all[i].At(c)) })
 	}
 	listing.Wait()
 	var listed []string // as PROVIDER/MODEL
 	for i, p := range all {
 		for _, model := range lists[i] {
-			listed = append(listed, p.name+"/"+model)
+			listed = append(listed, p.Name+"/"+model)
 		}
 	}
 	wanted := learnersWanted(c)
-	if wanted[0] == learnAuto {
+	if wanted[0] == config.LearnAuto {
 		wanted = []string{smallest}
 	}
 	for _, name := range wanted {
 		if full := listedAs(name, listed); full != "" {
-			i := slices.IndexFunc(all, func(p provider) bool { return strings.HasPrefix(full, p.name+"/") })
-			return learnerChoice{model: strings.TrimPrefix(full, all[i].name+"/"), why: all[i].name + " lists it", provider: &all[i]}, true, nil
+			i := slices.IndexFunc(all, func(p config.Provider) bool { return strings.HasPrefix(full, p.Name+"/") })
+			return Learner{model: strings.TrimPrefix(full, all[i].Name+"/"), Why: all[i].Name + " lists it", provider: &all[i]}, true, nil
 		}
 		for i, p := range all {
-			model, its := strings.CutPrefix(name, p.name+"/")
+			model, its := strings.CutPrefix(name, p.Name+"/")
 			switch {
 			case its && errs[i] != nil:
-				return learnerChoice{model: model, later: true, why: p.name + " did not answer at start; it is asked again once there is something to learn", provider: &all[i]}, true, nil
+				return Learner{model: model, later: true, Why: p.Name + " did not answer at start; it is asked again once there is something to learn", provider: &all[i]}, true, nil
 			case its && len(c.Learn.Prefer) == 0:
 				choice = named(model, lists[i], nil)
 				choice.provider = &all[i]
@@ -207,7 +189,7 @@ func chooseProvider(ctx context.Context, c Config) (choice learnerChoice, ok boo
 			}
 		}
 	}
-	return learnerChoice{}, false, nil
+	return Learner{}, false, nil
 }
 
 // chooseAuto returns the smallest of the models that a server lists, or the only one.
@@ -241,14 +223,9 @@ func nearby(base string) bool {
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".localhost")
 }
 
-// usesClientKeys reports whether what learns is asked with the key of each client.
-func (c Config) usesClientKeys() bool {
-	return c.Learn.ClientKeys && c.Upstream.Key == "" && c.Learn.URL == "" && c.Learn.Key == ""
-}
-
 // learnersWanted are the models that may learn, the best first.
-func learnersWanted(c Config) []string {
-	if (c.Learn.Model == learnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {
+func learnersWanted(c config.Config) []string {
+	if (c.Learn.Model == config.LearnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {
 		return c.Learn.Prefer
 	}
 	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
@@ -307,7 +284,7 @@ func (l *laterLearner) model(ctx context.Context, chats string) (string, error) 
 	if err != nil {
 		return "", memory.Errorf(memory.Unavailable, "which model learns is not known yet: %w", err)
 	}
-	if l.chosen = firstListed(l.wanted, listed); l.chosen == "" && slices.Contains(l.wanted, learnAuto) {
+	if l.chosen = firstListed(l.wanted, listed); l.chosen == "" && slices.Contains(l.wanted, config.LearnAuto) {
 		if l.chosen, _ = chooseAuto(listed); l.chosen == "" {
 			l.chosen = chats // the chat's own
 		}
@@ -384,4 +361,42 @@ func smallestOf(listed []string) string {
 		}
 	}
 	return best
+}
+
+func LearnerOptions(c config.Config) llm.Options {
+	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: Learner{model: c.Learn.Model}.Named(), Timeout: c.Learn.Timeout}
+	if o.BaseURL == "" {
+		o.BaseURL = c.Upstream.URL
+		if o.Key == "" {
+			o.Key = c.Upstream.Key
+		}
+	}
+	return o
+}
+
+// QueryModel returns the upstream's model that answers queries, "" for none.
+func QueryModel(c config.Config) string {
+	if c.Query.Model == "" && c.Learn.URL == "" {
+		return Learner{model: c.Learn.Model}.Named()
+	}
+	return c.Query.Model
+}
+
+// ChatModel returns the upstream's model that answers chats which name none, "" for none.
+func ChatModel(c config.Config) string { return cmp.Or(c.Chats.Model, QueryModel(c)) }
+
+// ListModels asks the server that learns for its models, once.
+func ListModels(ctx context.Context, c config.Config) ([]string, error) {
+	o := LearnerOptions(c)
+	o.Patience = time.Millisecond // one attempt
+	server, err := llm.New(o)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	names, err := server.Models(ctx)
+	if err != nil {
+		return nil, memory.Errorf(memory.Unavailable, "%s lists no models: %w", config.UpstreamConfig{URL: o.BaseURL}.Shown(), err)
+	}
+	return names, nil
 }

@@ -1,4 +1,4 @@
-package loci
+package config
 
 import (
 	"net/url"
@@ -13,28 +13,28 @@ type StoreAddress string
 
 // String returns the address without what signs in.
 func (a StoreAddress) String() string {
-	if !a.postgres() {
+	if !a.Postgres() {
 		return string(a)
 	}
 	u, err := url.Parse(string(a))
 	if err != nil {
-		return a.kind()
+		return a.Kind()
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// kind is the address as anybody may see it: the kind of store alone.
-func (a StoreAddress) kind() string {
-	if a.postgres() {
+// Kind is the address as anybody may see it: the kind of store alone.
+func (a StoreAddress) Kind() string {
+	if a.Postgres() {
 		return "postgres"
 	}
 	return string(a)
 }
 
-func (a StoreAddress) postgres() bool { return sqlstore.IsPostgres(string(a)) }
+func (a StoreAddress) Postgres() bool { return sqlstore.IsPostgres(string(a)) }
 
 func (a StoreAddress) check() error {
-	if a == "sqlite" || a == "memory" || a.postgres() {
+	if a == "sqlite" || a == "memory" || a.Postgres() {
 		return nil
 	}
 	// Its words may be a misspelt address, password and all.

@@ -1,8 +1,6 @@
-package loci
+package config
 
 import (
-	"cmp"
-	"net"
 	"net/url"
 	"path/filepath"
 
@@ -10,35 +8,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Serving writes into the data folder that this memory is served at a URL, until it is
-// closed, so that others who come to the folder know whom to ask ([Config.ServedAt]). An
-// address of all of this machine's is written as loopback. Memory that is not in the data
-// folder is not spoken of.
-func (l *Loci) Serving(at string) error {
-	lock := l.config.lockFile()
-	u, err := url.Parse(at)
-	if lock == "" || err != nil {
-		return err
-	}
-	if ip := net.ParseIP(u.Hostname()); ip.IsUnspecified() {
-		u.Host = net.JoinHostPort(loopback(ip), u.Port())
-	}
-	return filelock.Answer(lock, u.String())
-}
-
-// loopback is this machine in the family of an address.
-func loopback(ip net.IP) string {
-	if ip.To4() != nil {
-		return "127.0.0.1"
-	}
-	return "::1"
-}
-
 // ServedAt returns where the process that has the data folder open serves its memory, ""
 // where it does not or is on another machine. It holds once [Open] has returned
 // [memory.Conflict]; else it may be of a server that is gone.
 func (c *Config) ServedAt() string {
-	lock := c.lockFile()
+	lock := c.LockFile()
 	if lock == "" {
 		return ""
 	}
@@ -49,7 +23,7 @@ func (c *Config) ServedAt() string {
 // address (flag, environment, file, default), and so says whose memory is meant. On
 // PostgreSQL no folder does.
 func (c *Config) FolderDecides() bool {
-	return c.lockFile() != "" && c.rank("data") > c.rank("addr")
+	return c.LockFile() != "" && c.rank("data") > c.rank("addr")
 }
 
 // AddressDecides reports whether a flag names the address, or a URL stands there, and no flag
@@ -85,15 +59,15 @@ const flagged = 3
 
 // rank orders the places that a setting may be from.
 func (c *Config) rank(key string) int {
-	return map[string]int{"file": 1, "environment": 2, "flag": flagged}[cmp.Or(c.from[key], fromDefault)]
+	return map[string]int{"file": 1, "environment": 2, "flag": flagged}[c.From(key)]
 }
 
-// lockFile is what keeps a second process off the database in the data folder, "" where
+// LockFile is what keeps a second process off the database in the data folder, "" where
 // memory is elsewhere.
-func (c *Config) lockFile() string {
+func (c *Config) LockFile() string {
 	dir, err := c.DataDir()
 	if err != nil || c.Store != "sqlite" {
 		return ""
 	}
-	return filepath.Join(dir, databaseFile+".lock")
+	return filepath.Join(dir, DatabaseFile+".lock")
 }

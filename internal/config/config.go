@@ -1,12 +1,17 @@
-package loci
+package config
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -78,11 +83,11 @@ type UpstreamConfig struct {
 }
 
 // Shown returns the base URL as it may be shown.
-func (u UpstreamConfig) Shown() string { return shownURL(u.URL) }
+func (u UpstreamConfig) Shown() string { return ShownURL(u.URL) }
 
-// shownURL is a base URL without what may be secret: its query may hold a key, and what stands
+// ShownURL is a base URL without what may be secret: its query may hold a key, and what stands
 // before its host a password.
-func shownURL(base string) string {
+func ShownURL(base string) string {
 	shown, _, _ := strings.Cut(base, "?")
 	if whole, err := url.Parse(shown); err == nil && whole.User != nil {
 		whole.User = nil
@@ -276,23 +281,23 @@ func (c *Config) check() error {
 		}
 		u, err := url.Parse(base)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, shownURL(base))
+			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, ShownURL(base))
 		}
 		if key == "upstream.url" && strings.Trim(u.Path, "/") == "" { // where no such server has its API
 			u.Path = "/v1"
-			return memory.Errorf(memory.Invalid, "%s: %q has no path; with that of most servers it is %s", key, shownURL(base), shownURL(u.String()))
+			return memory.Errorf(memory.Invalid, "%s: %q has no path; with that of most servers it is %s", key, ShownURL(base), ShownURL(u.String()))
 		}
 	}
 	if err := c.Store.check(); err != nil {
 		return err
 	}
-	if c.Store.postgres() && c.Vault != "" {
+	if c.Store.Postgres() && c.Vault != "" {
 		return memory.Errorf(memory.Invalid, "vault: it is kept in files of this machine, for which store is sqlite or memory")
 	}
 	if err := c.checkModels(); err != nil {
 		return err
 	}
-	if _, err := c.Learn.providers(); err != nil {
+	if _, err := c.Learn.ProviderList(); err != nil {
 		return err
 	}
 	if c.Recall.Score == "reranker" && c.Reranker == "none" {
@@ -301,7 +306,7 @@ func (c *Config) check() error {
 	if c.VaultGit && c.Vault == "" {
 		return memory.Errorf(memory.Invalid, "vault_git: needs vault")
 	}
-	if c.Learn.Model != "" && c.Learn.Model != learnAuto && c.Learn.Model != learnChat && c.Learn.Model != learnNone && c.Learn.URL == "" && c.Upstream.URL == "" && len(c.Learn.Providers) == 0 {
+	if c.Learn.Model != "" && c.Learn.Model != LearnAuto && c.Learn.Model != LearnChat && c.Learn.Model != LearnNone && c.Learn.URL == "" && c.Upstream.URL == "" && len(c.Learn.Providers) == 0 {
 		return memory.Errorf(memory.Invalid, "learn.model: %q needs learn.url or upstream.url", c.Learn.Model)
 	}
 	for _, r := range []struct {
@@ -365,11 +370,37 @@ const (
 	maxBudget Bytes = 1 << 40
 )
 
+// What the data folder holds. The index can be deleted while Loci does not run.
+const (
+	DatabaseFile = "loci.db"
+	IndexFolder  = "index"
+
+	// EmbeddersFile says which embedders memory had, the one in use last, and whether it was gone
+	// back to one of them. Without it nothing is lost but that.
+	EmbeddersFile = "embedders.json"
+)
+
 // DataDir returns the data folder with ~ resolved.
 func (c *Config) DataDir() (string, error) { return atHome("data", c.Data) }
 
 // VaultDir returns the vault with ~ resolved, "" without one.
 func (c *Config) VaultDir() (string, error) { return atHome("vault", c.Vault) }
+
+// From returns the source of a setting's value: default, profile NAME, file, environment, flag or
+// what [Config.NoteSource] was told.
+func (c *Config) From(key string) string { return cmp.Or(c.from[key], fromDefault) }
+
+// IsSet reports whether a source set a setting.
+func (c *Config) IsSet(key string) bool { return c.From(key) != fromDefault }
+
+// NoteSource says where a setting's value is from, where it is from none of the sources.
+func (c *Config) NoteSource(key, source string) {
+	c.from = maps.Clone(c.from)
+	if c.from == nil {
+		c.from = map[string]string{}
+	}
+	c.from[key] = source
+}
 
 // atHome resolves the ~ of a setting.
 func atHome(key, path string) (string, error) {
@@ -382,4 +413,14 @@ func atHome(key, path string) (string, error) {
 		return "", fmt.Errorf("find the home folder for %s %q: %w", key, path, err)
 	}
 	return filepath.Join(home, rest), nil
+}
+
+// Unusable says of a data folder that may not be used, or is none, that and what to do; of
+// other errors nothing but themselves.
+func Unusable(dir string, err error) error {
+	var at *fs.PathError
+	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	return fmt.Errorf("the data folder %s cannot be used: %s: %w; --data names another", dir, at.Path, at.Err)
 }

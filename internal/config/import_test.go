@@ -1,4 +1,4 @@
-package loci
+package config
 
 import (
 	"maps"
@@ -42,7 +42,7 @@ func TestSettingsOfOtherDesignsAreImported(t *testing.T) {
 			map[string]string{"profile": "platform", "query.intents": "embedding", "summaries.every": "5", "upstream.url": "https://api.openai.com/v1", "upstream.key": "k", "embed.url": "https://api.openai.com/v1", "embed.key": "k"}, nil,
 		},
 	} {
-		got, err := ImportSettings(c.file, []byte(c.text))
+		got, err := Import(c.file, []byte(c.text))
 		if err != nil || !maps.Equal(got.Settings, c.want) || !slices.Equal(got.Passed, c.passed) {
 			t.Errorf("%s: %v, passed %v, %v; want %v and %v", c.file, got.Settings, got.Passed, err, c.want, c.passed)
 			continue
@@ -52,14 +52,16 @@ func TestSettingsOfOtherDesignsAreImported(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "loci.yaml")
-		writeFile(t, file, string(out))
-		config, err := LoadConfig(Sources{File: file})
+		if err := os.WriteFile(file, out, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		config, err := Load(Sources{File: file})
 		if err != nil || config.Profile != c.want["profile"] || config.Profile == "platform" && config.Embedder != "remote:text-embedding-3-small" {
 			t.Errorf("%s: its settings do not load: %v\n%s", c.file, err, out)
 		}
 	}
 	for file, text := range map[string]string{"a.env": "EDITOR=vi", "b.env": "RAG_SIMILARITY_THRESHOLD=much", "c.env": "MAX_ENTRIES=-5", "d.yaml": "a: [", "e.env": "ENABLE_SUMMARIZATION=perhaps"} {
-		if got, err := ImportSettings(file, []byte(text)); err == nil {
+		if got, err := Import(file, []byte(text)); err == nil {
 			t.Errorf("%s: %q is imported as %v", file, text, got.Settings)
 		}
 	}
@@ -67,7 +69,7 @@ func TestSettingsOfOtherDesignsAreImported(t *testing.T) {
 
 // TestDocNamesEveryForeignSetting keeps docs/profiles.md whole.
 func TestDocNamesEveryForeignSetting(t *testing.T) {
-	page, err := os.ReadFile("docs/profiles.md")
+	page, err := os.ReadFile("../../docs/profiles.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package loci
+package httpx
 
 import (
 	"context"
@@ -7,42 +7,32 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loci-memory/loci/internal/httpx"
-	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
 // keysAgain is how often keys are read that another server may have added or removed.
 const keysAgain = 3 * time.Second
 
-// keys are the stored API keys: who is added or removed here is so at once, and at another
+// StoredKeys are the stored API keys: who is added or removed here is so at once, and at another
 // server on the same database within keysAgain.
-type keys struct {
+type StoredKeys struct {
 	store  memory.Keys // nil: none are kept
-	others bool        // other servers share the database
-	ring   httpx.Keyring
+	shared bool        // other servers use the database
+	Ring   Keyring
 	now    func() time.Time
 	log    *slog.Logger
 
 	loading sync.Mutex // held from when keys are read until they count, so that none comes back
 }
 
-func openKeys(ctx context.Context, c Config, store memory.Store, now func() time.Time, log *slog.Logger) (*keys, error) {
-	k := &keys{others: c.Store.postgres(), now: now, log: log}
-	k.store, _ = database(store).(memory.Keys)
+// OpenKeys reads the keys of a store, nil for none. Other servers may share it.
+func OpenKeys(ctx context.Context, store memory.Keys, shared bool, now func() time.Time, log *slog.Logger) (*StoredKeys, error) {
+	k := &StoredKeys{store: store, shared: shared, now: now, log: log}
 	return k, k.load(ctx)
 }
 
-// database returns the store that keeps what is not in a vault's files.
-func database(store memory.Store) memory.Store {
-	if files, ok := store.(*vaultstore.Store); ok {
-		return files.Store
-	}
-	return store
-}
-
 // load takes the keys as they are stored.
-func (k *keys) load(ctx context.Context) error {
+func (k *StoredKeys) load(ctx context.Context) error {
 	if k.store == nil {
 		return nil
 	}
@@ -50,14 +40,14 @@ func (k *keys) load(ctx context.Context) error {
 	defer k.loading.Unlock()
 	all, err := k.store.Keys(ctx, memory.DefaultNamespace)
 	if err == nil {
-		k.ring.Set(all)
+		k.Ring.Set(all)
 	}
 	return err
 }
 
-// run follows what other servers do, until the context ends.
-func (k *keys) run(ctx context.Context) error {
-	if k.store == nil || !k.others {
+// Run follows what other servers do, until the context ends.
+func (k *StoredKeys) Run(ctx context.Context) error {
+	if k.store == nil || !k.shared {
 		return nil
 	}
 	tick := time.NewTicker(keysAgain)
@@ -78,7 +68,7 @@ func (k *keys) run(ctx context.Context) error {
 }
 
 // kept returns the store, or why there is none.
-func (k *keys) kept() (memory.Keys, error) {
+func (k *StoredKeys) kept() (memory.Keys, error) {
 	if k.store == nil {
 		return nil, memory.Errorf(memory.Invalid, "keys are kept in the database, and with store=memory there is none")
 	}
@@ -86,7 +76,7 @@ func (k *keys) kept() (memory.Keys, error) {
 }
 
 // List returns the keys, oldest first.
-func (k *keys) List(ctx context.Context) ([]memory.Key, error) {
+func (k *StoredKeys) List(ctx context.Context) ([]memory.Key, error) {
 	store, err := k.kept()
 	if err != nil {
 		return nil, err
@@ -95,12 +85,12 @@ func (k *keys) List(ctx context.Context) ([]memory.Key, error) {
 }
 
 // Add makes a key. Its text is returned this once.
-func (k *keys) Add(ctx context.Context, name string, role memory.KeyRole, user string) (text string, key memory.Key, err error) {
+func (k *StoredKeys) Add(ctx context.Context, name string, role memory.KeyRole, user string) (text string, key memory.Key, err error) {
 	store, err := k.kept()
 	if err != nil {
 		return "", key, err
 	}
-	if text, key, err = httpx.NewKey(name, role, user, k.now()); err != nil {
+	if text, key, err = NewKey(name, role, user, k.now()); err != nil {
 		return "", key, err
 	}
 	if err := store.AddKey(ctx, memory.DefaultNamespace, key); err != nil {
@@ -110,7 +100,7 @@ func (k *keys) Add(ctx context.Context, name string, role memory.KeyRole, user s
 }
 
 // Remove removes a key.
-func (k *keys) Remove(ctx context.Context, id string) error {
+func (k *StoredKeys) Remove(ctx context.Context, id string) error {
 	store, err := k.kept()
 	if err != nil {
 		return err
@@ -122,7 +112,7 @@ func (k *keys) Remove(ctx context.Context, id string) error {
 }
 
 // again reads what a change that is done has left.
-func (k *keys) again(ctx context.Context) error {
+func (k *StoredKeys) again(ctx context.Context) error {
 	if err := k.load(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("it is done, but this server still goes by the keys of before: %w", err)
 	}

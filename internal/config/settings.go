@@ -1,6 +1,4 @@
-package loci
-
-//go:generate go test -run TestSettingsPageIsUpToDate -update .
+package config
 
 import (
 	"errors"
@@ -30,9 +28,9 @@ type Sources struct {
 // tests find development data.
 var envNotSettings = []string{"LOCI_SHARED"}
 
-// LoadConfig reads the settings. A key that does not exist or a value that
+// Load reads the settings. A key that does not exist or a value that
 // cannot be stops it with [memory.Invalid], naming the key and what is valid.
-func LoadConfig(s Sources) (Config, error) {
+func Load(s Sources) (Config, error) {
 	file, err := fromFile(s.File)
 	if err != nil {
 		return Config{}, err
@@ -287,8 +285,8 @@ func nest(flat map[string]string) map[string]any {
 	return out
 }
 
-// WriteSettings writes the reference page of all settings as Markdown.
-func WriteSettings(w io.Writer) error {
+// WriteReference writes the reference page of all settings as Markdown.
+func WriteReference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Settings\n\n" +
 		"Made by `make generate` from the fields of `Config`. A flag (`--set key=value`, and the named ones of `loci serve`) wins over the\n" +

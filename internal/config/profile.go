@@ -1,4 +1,4 @@
-package loci
+package config
 
 import (
 	"embed"
@@ -89,7 +89,7 @@ func (c *Config) ProfileSets() []string {
 		return nil
 	}
 	var out []string
-	for _, s := range shownSettings(*c) {
+	for _, s := range c.Shown() {
 		if s.From == profileSource(c.Profile) {
 			out = append(out, s.Key+"="+strings.ReplaceAll(s.Value, ", ", ",")) // one word, as after --set
 		}
@@ -173,7 +173,7 @@ func (c *Config) scores(profile map[string]any) bool {
 
 // missing says what there would have to be for a model to be had, "" if it is there.
 func (c *Config) missing(model string) (string, error) {
-	if name, ok := strings.CutPrefix(model, localModel); ok {
+	if name, ok := strings.CutPrefix(model, LocalModel); ok {
 		dir, err := c.ModelsFolder()
 		if err != nil {
 			return "", err
@@ -183,7 +183,7 @@ func (c *Config) missing(model string) (string, error) {
 		}
 		return "", nil
 	}
-	if strings.HasPrefix(model, remoteModel) && c.Embed.URL == "" {
+	if strings.HasPrefix(model, RemoteModel) && c.Embed.URL == "" {
 		return "name its server in embed.url", nil
 	}
 	return "", nil

@@ -1,4 +1,4 @@
-package loci
+package httpx
 
 import (
 	"runtime/debug"
@@ -33,7 +33,7 @@ func TestCgroupMemory(t *testing.T) {
 
 func TestBodyBudgetIsAQuarterOfGOMEMLIMIT(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
-	if got := bodyBudget(); got != 256<<20 {
+	if got := BodyBudget(); got != 256<<20 {
 		t.Errorf("got %d, want %d", got, 256<<20)
 	}
 }

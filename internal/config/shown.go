@@ -1,10 +1,12 @@
-package loci
+package config
 
 import (
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
 
 // Shown is a setting as people are shown it.
@@ -41,17 +43,13 @@ func (c Config) Shown() []Shown {
 		case s.Secret && shown != "":
 			shown = "set"
 		case s.Key == "upstream.url", s.Key == "learn.url", s.Key == "models_url":
-			shown = shownURL(shown)
-		}
-		from := c.from[s.Key]
-		if from == "" {
-			from = fromDefault
+			shown = ShownURL(shown)
 		}
 		doc := s.Doc
 		if len(s.Valid) > 0 {
 			doc += " Valid: " + strings.Join(s.Valid, ", ") + "."
 		}
-		out = append(out, Shown{Key: s.Key, Env: s.Env, Value: shown, From: from, Doc: doc})
+		out = append(out, Shown{Key: s.Key, Env: s.Env, Value: shown, From: c.From(s.Key), Doc: doc})
 	}
 	return out
 }
@@ -65,4 +63,29 @@ func valuesOf(v reflect.Value, prefix string, into map[string]reflect.Value) {
 			into[key] = field
 		}
 	}
+}
+
+// Portable returns the settings that somebody set, as a settings file, without secrets
+// and without what depends on the machine.
+func (c Config) Portable() ([]byte, error) {
+	flat := map[string]string{}
+	for _, s := range c.Shown() {
+		switch s.From {
+		case "file", "environment", "flag":
+			flat[s.Key] = s.Value
+		}
+	}
+	for _, s := range settings() {
+		switch list, ok := flat[s.Key]; {
+		case s.Secret, s.Key == "data", s.Key == "addr":
+			delete(flat, s.Key)
+		case ok && s.kind == reflect.TypeFor[[]string]():
+			flat[s.Key] = strings.ReplaceAll(list, ", ", ",")
+		}
+	}
+	if len(flat) == 0 {
+		return []byte("# Nothing was set.\n"), nil
+	}
+	text, err := yaml.Marshal(nest(flat))
+	return append([]byte("# What was set when the backup was made, without secrets.\n"), text...), err
 }

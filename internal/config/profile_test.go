@@ -1,7 +1,6 @@
-package loci
+package config
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -72,14 +71,14 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c, err := LoadConfig(Sources{Flags: map[string]string{"profile": name, "models_dir": models, "embed.url": "http://localhost:1/v1"}})
+		c, err := Load(Sources{Flags: map[string]string{"profile": name, "models_dir": models, "embed.url": "http://localhost:1/v1"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if lacks := c.ProfileLacks(); len(lacks) > 0 {
 			t.Errorf("%s lacks %v although everything is there", name, lacks)
 		}
-		for _, s := range shownSettings(c) {
+		for _, s := range c.Shown() {
 			if row, ok := rows[s.Key]; ok && s.Value != row[i] {
 				t.Errorf("%s sets %s to %q, want %q", name, s.Key, s.Value, row[i])
 			} else if !ok && s.From == profileSource(name) {
@@ -89,26 +88,17 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 	}
 }
 
-func TestEveryProfileStartsWithNothing(t *testing.T) {
-	for _, name := range Profiles() {
-		l := openWith(t, map[string]string{"profile": name})
-		if h := l.health(context.Background()); h.Status != "ok" || h.Profile != name || h.Embedder != "lexical" || h.Reranker != "none" {
-			t.Errorf("%s: health %+v", name, h)
-		}
-	}
-}
-
 func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "loci.yaml")
 	if err := os.WriteFile(file, []byte("profile: assistant\nrecall:\n  top_k: 3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := LoadConfig(Sources{File: file, Env: []string{"LOCI_PROFILE=openwebui", "LOCI_RECALL_THRESHOLD=0.3"}, Flags: map[string]string{"recall.placement": "tail"}})
+	c, err := Load(Sources{File: file, Env: []string{"LOCI_PROFILE=openwebui", "LOCI_RECALL_THRESHOLD=0.3"}, Flags: map[string]string{"recall.placement": "tail"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	from := map[string]string{}
-	for _, s := range shownSettings(c) {
+	for _, s := range c.Shown() {
 		from[s.Key] = s.Value + " from " + s.From
 	}
 	for key, want := range map[string]string{
@@ -133,7 +123,7 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 
 func TestAnUnknownProfileStopsTheStart(t *testing.T) {
 	for _, name := range []string{"nobody", "", "Assistant", "../assistant"} {
-		_, err := LoadConfig(Sources{Flags: map[string]string{"profile": name}})
+		_, err := Load(Sources{Flags: map[string]string{"profile": name}})
 		if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "agent-cli, assistant, coding, desktop, openwebui, platform") {
 			t.Errorf("profile %q: %v, want an error that names the valid ones", name, err)
 		}
@@ -142,7 +132,7 @@ func TestAnUnknownProfileStopsTheStart(t *testing.T) {
 
 // A model that a person names has to be there; one that only the profile names not.
 func TestAModelThatIsAskedForByNameIsNotReplaced(t *testing.T) {
-	c, err := LoadConfig(Sources{Flags: map[string]string{"profile": "assistant", "embedder": "local:bge-small-en-v1.5", "data": t.TempDir()}})
+	c, err := Load(Sources{Flags: map[string]string{"profile": "assistant", "embedder": "local:bge-small-en-v1.5", "data": t.TempDir()}})
 	if err != nil || c.Embedder != "local:bge-small-en-v1.5" || len(c.ProfileLacks()) != 0 {
 		t.Errorf("embedder %s, lacks %v, %v", c.Embedder, c.ProfileLacks(), err)
 	}
@@ -168,12 +158,12 @@ func TestProfileScoresByItsOwnModelAlone(t *testing.T) {
 				flags[key], flags["embed.url"] = value, "http://localhost:1/v1"
 			}
 		}
-		got, err := LoadConfig(Sources{Flags: flags})
+		got, err := Load(Sources{Flags: flags})
 		if err != nil || got.Recall.Score != c.score || got.Recall.Threshold != c.threshold {
 			t.Errorf("%+v: score %s from %v, %v", c, got.Recall.Score, got.Recall.Threshold, err)
 		}
 	}
-	if _, err := LoadConfig(Sources{Flags: map[string]string{"recall.score": "reranker"}}); !errors.Is(err, memory.Invalid) {
+	if _, err := Load(Sources{Flags: map[string]string{"recall.score": "reranker"}}); !errors.Is(err, memory.Invalid) {
 		t.Errorf("the score of a reranker that there is not: %v, want it refused", err)
 	}
 }

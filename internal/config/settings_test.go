@@ -1,4 +1,4 @@
-package loci
+package config
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func TestSettingsComeFromTheStrongestSource(t *testing.T) {
 	if err := os.WriteFile(file, []byte("addr: 127.0.0.1:1\nrecall:\n  top_k: 3\n  budget: 100\n  deadline: 2s\nhosts: [a.example, b.example]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := LoadConfig(Sources{
+	c, err := Load(Sources{
 		File:  file,
 		Env:   []string{"LOCI_RECALL_TOP_K=4", "LOCI_RECALL_BUDGET=200", "LOCI_LEARN_RULES=off", "LOCI_API_KEY=k", "HOME=/nowhere", "LOCI_SHARED=x"},
 		Flags: map[string]string{"recall.top_k": "5"},
@@ -90,7 +90,7 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"every origin":                 {Sources{Env: []string{"LOCI_CORS_ORIGINS=*"}}, []string{"cors.origins"}},
 		"a section given as one value": {Sources{File: write("recall: 5\n")}, []string{"recall"}},
 	} {
-		_, err := LoadConfig(c.sources)
+		_, err := Load(c.sources)
 		if !errors.Is(err, memory.Invalid) {
 			t.Errorf("%s: got %v, want an error of code invalid", name, err)
 			continue
@@ -105,10 +105,10 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 
 func TestSettingsPageIsUpToDate(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteSettings(&b); err != nil {
+	if err := WriteReference(&b); err != nil {
 		t.Fatal(err)
 	}
-	const page = "docs/settings.md"
+	const page = "../../docs/settings.md"
 	if *update {
 		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
@@ -139,7 +139,7 @@ func TestSizesAreReadWithUnits(t *testing.T) {
 	if err := os.WriteFile(file, []byte("index:\n  budget: 8388608\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := LoadConfig(Sources{File: file}); err != nil || c.Index.Budget != 8<<20 {
+	if c, err := Load(Sources{File: file}); err != nil || c.Index.Budget != 8<<20 {
 		t.Errorf("a plain number of a file: %d, %v; want 8 MiB", c.Index.Budget, err)
 	}
 }
