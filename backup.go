@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -231,7 +232,11 @@ func (b *backups) addDatabase(ctx context.Context, w *backup.Writer, m *Manifest
 		return err
 	}
 	b.point()
-	if err := addFile(w, backup.DataFolder+"/"+backup.Database, copied); err != nil {
+	name := backup.DataFolder + "/" + backup.Database
+	if b.config.Store == "memory" {
+		name = path.Join(backup.VaultFolder, vaultstore.OwnFolder, databaseFile)
+	}
+	if err := addFile(w, name, copied); err != nil {
 		return err
 	}
 	b.point()

@@ -66,8 +66,11 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 	if why := l.vault.store.Unheard(); why != "" {
 		c.looked("the vault's folders every few seconds, for not all can be watched: %s", why)
 	}
-	for _, path := range l.vault.store.DamagedJournals() {
-		c.found("vault", path, "this journal could not be read: memory was made of the files and the database, and its history before is not known any more; erasures do not reach it", "delete it")
+	if at := l.vault.store.RebuiltAt(); !at.IsZero() {
+		c.looked("the vault's history: it begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
+	}
+	for _, path := range l.vault.store.OldJournals() {
+		c.looked("%s: the journal of an earlier version; nothing reads it, and you may delete it", path)
 	}
 	for _, p := range r.Problems {
 		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "mend it or take it out of the vault; it is left as it is"))
@@ -99,7 +102,7 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 			"bring them back; or, if you mean it, forget them: loci doctor --confirm")
 	}
 	if err := l.vault.store.Ping(ctx); err != nil {
-		c.found("vault", ".loci/journal.jsonl", err.Error(), "")
+		c.found("vault", "", err.Error(), "")
 	}
 	if err := l.vault.store.Settle(ctx); err != nil {
 		c.found("vault", "", "files cannot be written: "+err.Error(), "see to it that Loci may write there, and that there is room")

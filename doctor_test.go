@@ -178,7 +178,7 @@ func TestUnreadableBackupNotesDoNotStopTheStart(t *testing.T) {
 	if _, found := doctorSays(t, l); !strings.Contains(found, notesFile) {
 		t.Errorf("doctor found %q, want the file", found)
 	}
-	if said := held(l.config, l.backups.notes, nil, time.Time{}, time.Now()); !strings.Contains(strings.Join(said, "\n"), notesFile) {
+	if said := held(l.config, l.backups.notes, time.Time{}, time.Now()); !strings.Contains(strings.Join(said, "\n"), notesFile) {
 		t.Errorf("an erasure's receipt says %q, want that the list of backups cannot be read", said)
 	}
 	if _, _, err := l.Backup(t.Context(), "x.zip"); err == nil {

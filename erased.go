@@ -10,7 +10,7 @@ import (
 
 // held is what may still hold words that were there between two times and then erased,
 // and is not reached.
-func held(c config.Config, n *notes, damagedJournals []string, since, until time.Time) []string {
+func held(c config.Config, n *notes, since, until time.Time) []string {
 	out := append(n.between(since, until), "what other users said, or were answered, in their own chats", "exports and copies of the data folder that were made before")
 	if c.Store.Postgres() {
 		out[len(out)-1] = "backups and exports that were made before"
@@ -19,9 +19,6 @@ func held(c config.Config, n *notes, damagedJournals []string, since, until time
 	if dir, err := c.VaultDir(); err == nil && dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
 			out = append(out, "commits in the vault's git repository")
-		}
-		for _, path := range damagedJournals {
-			out = append(out, "the vault's damaged journal "+path)
 		}
 	}
 	return out

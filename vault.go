@@ -50,7 +50,6 @@ func openVault(ctx context.Context, config config.Config, opts Options, within v
 	}
 	o := vaultstore.Options{
 		Now: opts.Now, Home: memory.User(memory.DefaultNamespace, defaultUser), Log: log, Progress: progress(log),
-		Owners: []memory.Owner{memory.Global(memory.DefaultNamespace)},
 	}
 	if config.Embedder == lexicalEmbedder { // what other models embed gets its vectors in the background
 		o.Embedder = embed.Lexical{}
@@ -111,14 +110,6 @@ func (v *vault) dir() string {
 		return ""
 	}
 	return v.store.Dir()
-}
-
-// damagedJournals are those that could not be read, which erasures do not reach.
-func (v *vault) damagedJournals() []string {
-	if v == nil {
-		return nil
-	}
-	return v.store.DamagedJournals()
 }
 
 // catchUp takes over what was done to the files while Loci did not run.

@@ -1,11 +1,9 @@
 package loci
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,36 +91,13 @@ func TestUnreadableFileDoesNotStopForgettingOthers(t *testing.T) {
 	}
 }
 
-// damages are what may happen to a vault's journal.
-var damages = map[string]func(text []byte) []byte{
-	"cut in half":        func(text []byte) []byte { return text[:len(text)/2] },
-	"cut near its end":   func(text []byte) []byte { return text[:len(text)-30] },
-	"garbage":            func(text []byte) []byte { return bytes.Repeat([]byte{0xa5}, len(text)) },
-	"zeros":              func(text []byte) []byte { return make([]byte, len(text)) },
-	"empty":              func([]byte) []byte { return nil },
-	"gone":               nil,
-	"a line torn":        func(text []byte) []byte { text[len(text)/3] = '\n'; return text },
-	"a line missing":     func(text []byte) []byte { return slices.Delete(text, lineEnd(text, 4), lineEnd(text, 6)) },
-	"its begin missing":  func(text []byte) []byte { return text[lineEnd(text, 5):] },
-	"a line broken":      func(text []byte) []byte { copy(text[lineEnd(text, 7):], `{"own`+"\x00"); return text },
-	"the last line gone": func(text []byte) []byte { return text[:lineEnd(text, bytes.Count(text, []byte("\n"))-1)] },
-}
-
-// lineEnd is the offset behind the first n lines.
-func lineEnd(text []byte, n int) int {
-	at := 0
-	for range n {
-		at += bytes.IndexByte(text[at:], '\n') + 1
-	}
-	return at
-}
-
-// TestDamagedJournalServesEveryReadableFile takes the database away and damages the journal:
-// what the files have is served, and the doctor names the files that it cannot read.
-func TestDamagedJournalServesEveryReadableFile(t *testing.T) {
-	for name, damage := range damages {
+// TestLostDatabaseIsRebuiltFromEveryReadableFile takes the database away, and Loci's own folder:
+// what the files have is served, and the doctor says where history begins and names the files
+// that it cannot read.
+func TestLostDatabaseIsRebuiltFromEveryReadableFile(t *testing.T) {
+	for _, own := range []bool{true, false} {
 		for _, crashed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, crashed %v", name, crashed), func(t *testing.T) {
+			t.Run(fmt.Sprintf("its own folder is there %v, crashed %v", own, crashed), func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
 				l := vaultAt(t, dir)
@@ -142,7 +117,11 @@ func TestDamagedJournalServesEveryReadableFile(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				damageJournal(t, dir, damage)
+				if !own {
+					if err := os.RemoveAll(filepath.Join(dir, "vault", ".loci")); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if err := os.Remove(filepath.Join(dir, "data", databaseFile)); err != nil {
 					t.Fatal(err)
 				}
@@ -155,56 +134,16 @@ func TestDamagedJournalServesEveryReadableFile(t *testing.T) {
 					if err != nil || len(turns) != 2 {
 						t.Errorf("%s start: %d turns are served, %v; want 2", start, len(turns), err)
 					}
-					_, found := doctorSays(t, l)
+					looked, found := doctorSays(t, l)
+					if !strings.Contains(looked, "history: it begins on") {
+						t.Errorf("%s start: doctor does not say where history begins: %q", start, looked)
+					}
 					if got := l.facts(t); got == 29 && !strings.Contains(found, filepath.Base(broken)) {
 						t.Errorf("doctor found %q, want %s", found, broken)
-					}
-					if aside := l.vault.damagedJournals(); len(aside) > 0 && !strings.Contains(found, aside[0]) {
-						t.Errorf("doctor found %q, want %s", found, aside)
 					}
 					closed(t, l)
 				}
 			})
 		}
-	}
-}
-
-func damageJournal(t *testing.T, dir string, damage func([]byte) []byte) {
-	t.Helper()
-	journal := filepath.Join(dir, "vault", ".loci", "journal.jsonl")
-	text, err := os.ReadFile(journal)
-	if err == nil && damage != nil {
-		err = os.WriteFile(journal, damage(text), 0o600)
-	} else if err == nil {
-		err = os.Remove(journal)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestDamagedJournalBesideTheDatabase keeps the database: nothing is lost, history neither.
-func TestDamagedJournalBesideTheDatabase(t *testing.T) {
-	for name, damage := range damages {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			l := vaultAt(t, dir)
-			for i := range 30 {
-				l.remember(t, fmt.Sprintf("User owns gadget %d", i))
-			}
-			closed(t, l)
-			damageJournal(t, dir, damage)
-			l = vaultAt(t, dir)
-			defer closed(t, l)
-			l.remember(t, "User owns a kite")
-			if got := l.facts(t); got != 31 {
-				t.Errorf("%d facts are served, want 31", got)
-			}
-			changes, err := l.engine.Store.Changes(t.Context(), userOf(defaultUser), memory.ChangeQuery{Limit: 500})
-			if err != nil || len(changes.Changes) != 31 {
-				t.Errorf("%d changes are known, %v; want 31", len(changes.Changes), err)
-			}
-		})
 	}
 }

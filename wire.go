@@ -207,7 +207,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
 		Held: func(since, until time.Time) ([]string, error) {
-			return held(config, l.backups.notes, l.vault.damagedJournals(), since, until), nil
+			return held(config, l.backups.notes, since, until), nil
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: models.ChatModel(config),
 	})))
@@ -296,11 +296,21 @@ func openStore(ctx context.Context, config config.Config, opts Options, clock fu
 	return openVault(ctx, config, opts, within)
 }
 
+// databaseDir is the folder of the database: the data folder or, where memory is in a vault
+// alone, the vault's own.
+func databaseDir(c config.Config) (string, error) {
+	if c.Store != "memory" {
+		return c.DataDir()
+	}
+	dir, err := c.VaultDir()
+	return filepath.Join(dir, vaultstore.OwnFolder), err
+}
+
 func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
-	if c.Store == "memory" {
+	if c.Store == "memory" && c.Vault == "" {
 		return inmem.Open(inmem.Options{Now: now}), nil
 	}
-	dir, err := c.DataDir()
+	dir, err := databaseDir(c)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (s *scan) gone() map[string]*record {
 	gone := map[string]*record{}
 	for name, r := range s.f.index.paths {
 		blind := slices.ContainsFunc(s.blind, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
-		if !s.seen[name] && !blind && !r.Aside && !s.thereAfterAll(name) {
+		if !s.seen[name] && !blind && !r.Due && !s.thereAfterAll(name) {
 			gone[name] = r
 		}
 	}
@@ -131,9 +131,7 @@ func (s *Store) Gone(ctx context.Context, deleted []Edit) ([]Edit, error) {
 	sc.tellStrays(gone)
 	there := map[string]bool{} // ids that other files say
 	for _, c := range sc.changed {
-		if values, err := readFront(split(c.text).front); err == nil {
-			there[values["id"].text] = true
-		}
+		there[c.id] = true
 	}
 	var still []Edit
 	for _, e := range deleted {

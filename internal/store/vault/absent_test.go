@@ -252,7 +252,7 @@ func TestMemoryIsNotMadeOfHalfAFolder(t *testing.T) {
 	if err := v.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+	if err := os.RemoveAll(v.path(OwnFolder)); err != nil {
 		t.Fatal(err)
 	}
 	v.remove(teaFile)

@@ -156,7 +156,7 @@ func TestMany(t *testing.T) {
 	shut()
 	took("start without the database", open("b.db"))
 	shut()
-	if err := os.RemoveAll(filepath.Join(dir, "vault", ownFolder)); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, "vault", OwnFolder)); err != nil {
 		t.Fatal(err)
 	}
 	took("start from files alone", open("c.db"))

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,9 +75,7 @@ func (l *loader) targetOf(name string) string {
 	}
 	id, _ := idOfName(p.name)
 	if text, err := l.f.read(name); err == nil {
-		if values, err := readFront(split(text).front); err == nil && values["id"].text != "" {
-			id = values["id"].text
-		}
+		id = cmp.Or(valueIn(text, "id"), id)
 	}
 	return p.target(id)
 }

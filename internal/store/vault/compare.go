@@ -43,7 +43,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		return err
 	}
 	same := r
-	if r != nil && !r.own(c.sha) {
+	if !r.own(c.sha) {
 		same = nil
 	}
 	for _, why := range l.whyLost(got.lost, same) {
@@ -51,7 +51,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	}
 	e := Edit{
 		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: got.says.content(),
-		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash, imprint: got.imprint, lost: got.lost,
+		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash, lost: got.lost,
 	}
 	if base == (thing{}) {
 		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.fact != nil {
@@ -121,28 +121,27 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 		at = c.path
 	}
 	next := &record{
-		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, State: stateOf(at, known.fields(l.link), known.words()),
-		Imprint: got.imprint.String(), Past: r.pastOf(c.sha), Lay: r.before(c.path), Version: known.version(),
-		Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: got.lost,
+		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, Past: r.pastOf(c.sha), Version: known.version(), Ties: known.written(),
+		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: got.lost,
 	}
-	if r != nil && r.own(c.sha) {
+	if r.own(c.sha) {
 		next.Refused = r.refusedOf(got.lost)
 	}
 	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
 	behind := got.text != c.text || got.kept || at != c.path && known.summary == nil
-	if behind || s.lacks(c.text, got, known, l.link) { // and now it gets them, and its place
-		next.State = ""
-		s.f.parked = append(s.f.parked, item{k, s.f.now()})
+	if behind || s.lacks(c.text, got, known, l.link) { // the next writing adds them, and moves it
+		next.Due = true
+		s.f.park(k)
 	}
 	s.adopted = append(s.adopted, next)
 }
 
 // putBack reports whether a file is of a memory that was forgotten, and whose own file
 // is still among what is deleted: a person took theirs out of a bin, or out of git, under
-// its name or to where it lay. A copy of another name may have lain there all along.
+// its name. A copy of another name may have lain there all along.
 func (s *scan) putBack(c found, r *record) bool {
 	p, ok := s.f.s.placeOf(r.Path)
-	if !ok || !p.deleted || c.p.deleted || path.Base(c.path) != path.Base(r.Path) && c.path != r.Lay {
+	if !ok || !p.deleted || c.p.deleted || path.Base(c.path) != path.Base(r.Path) {
 		return false
 	}
 	text, err := s.f.read(r.Path)

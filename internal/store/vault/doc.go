@@ -1,27 +1,28 @@
-// Package vault is the vault: a [memory.Store] around another store, whose truth
-// is a folder of Markdown files that people read, edit and keep in git. The store
-// within is its index: it answers every read, judges every write, and can be thrown
-// away.
+// Package vault is a [memory.Store] around another store whose memories are also a folder of
+// Markdown files, which people read, edit and keep in git. The store within answers every read,
+// judges every write and keeps the history. The files show the present.
 //
-// # How it writes
+// # From the store to files
 //
-// A write is committed in the store within, which finds conflicts and duplicates and
-// gives version and time; then one line of what happened is synced to the journal,
-// many callers' lines by one sync; only then the caller is told. Lines of an owner
-// are in the order of their versions. The files follow in the background: what a
-// line was about is written as it now stands, beside its place, synced, and renamed.
+// A write is acknowledged once the store within has committed it. What it was about is then
+// due: one goroutine writes each due file as its memory is by then, beside its place, synced,
+// and renamed. The index notes for each owner up to which version all files were written. After
+// a crash the next start asks the store what changed since ([Store.changedSince]), and writes
+// that.
 //
-// A crash between commit and line leaves the store within ahead by what nobody was
-// told of: at the next start the journal is brought up from it. A store within that
-// was deleted, or is older, has the journal replayed into it under the times of then,
-// so that versions, times, ids and journal come out the same. Vectors are not in the
-// journal: whoever opens the vault embeds what has none. Nor are traces and what
-// models cost, and a job that a replay brings back begins anew. That a database is
-// older shows in its version, or in turns that the journal knows as learned from.
+// # From files to the store
 //
-// Erasing takes words out of the store within, then out of every line of the journal,
-// then out of the files; a crash in between is made good at the next start. The lines
-// stay, with ids, times and a mark where words were, so that a replay counts as before.
+// [Store.Scan] compares the folder with the hashes of what Loci last wrote and returns what
+// people did as values of [Edit]. An edit counts key by key: the file is compared with what the
+// memory was at the version that was written ([loader.since]), so that what a person left as it
+// was does not undo what Loci changed meanwhile. The caller makes changes of edits, and answers
+// with [Store.Accept] or [Store.Refuse].
+//
+// A store within that is empty, or older than the index says, gets what it lacks from the files
+// ([Store.rebuild]); its history begins anew. Vectors are computed again.
+//
+// Erasing takes words out of the store within, then out of the files; a crash in between is made
+// good at the next start.
 //
 // # Folder
 //
@@ -36,23 +37,22 @@
 //	users/NAME/… pools/NAME/… everyone/…            the same, of other owners than [Options].Home
 //	namespaces/NAME/users/NAME/…                    and of other namespaces
 //	….conflict-TIME.md                              a person's words where Loci changed the file meanwhile
-//	.loci/journal.jsonl                             what happened: a line for each commit
-//	.loci/memory_index.json, .loci/memory_index.log what Loci last wrote to each file
+//	.loci/memory_index.json, .loci/memory_index.log the records: what Loci last wrote to each file
 //	.loci/lock                                      held while a process has the vault open
-//	.loci/buried.jsonl, .loci/key                   keyed hashes of what was said and is to stay forgotten
+//	.loci/open                                      there while the vault is open, and after a crash
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
+//	.loci/journal.old-TIME.jsonl                    the journal of an earlier version, which nothing reads
 //
 // Names are escaped so that no two meet on a disk that folds case, none leaves its
 // folder, and none is too long. A relation is a link in the file of the fact that it
-// begins at. Whom a fact is shared with stands in its file, too; the links that others have
-// by that are in the journal, and are made anew where there is none.
+// begins at. Whom a fact is shared with is in its file, too; the links that others have
+// by that have no files, and a rebuild makes them anew.
 //
 // # Files
 //
 // A file is front matter between two lines of "---", then a memory's words byte for
 // byte and one line end. Keys that are not Loci's, comments and the order of keys
-// survive when Loci writes a file anew. What a person changed counts, key by key: what says
-// what Loci last wrote there does not, if Loci changed the memory meanwhile. The status in a file
-// counts, but of one that was moved between entries and deleted the folder does. A text that Loci
-// wrote over earlier, byte for byte, was put back, and counts as it stands.
+// survive when Loci writes a file again. The status in a file counts, but of one that was
+// moved between entries and deleted the folder does. A text that Loci wrote over earlier, byte
+// for byte, was put back, and counts as it is.
 package vault

@@ -52,8 +52,7 @@ type Edit struct {
 	// Clash says why the edit is to be refused: Loci changed the same meanwhile. "" if it did not.
 	Clash string
 
-	imprint imprint
-	lost    []string // links of it that lead nowhere, and whom it cannot be shared with
+	lost []string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
 // Content is what a file shows. One field is set at most, but for what a fact has
@@ -109,10 +108,14 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err != nil || hashOf(text) != e.SHA {
 		return changedAgain(e)
 	}
-	old := f.index.targets[k]
+	l := f.loader(k.owner)
+	if _, err := l.load(ctx, []key{k}); err != nil {
+		return fmt.Errorf("read what the files of %s show: %w", k.owner, err)
+	}
+	t, old := l.things[target], f.index.targets[k]
 	next := &record{
-		Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Imprint: e.imprint.String(), Past: old.pastOf(e.SHA), Lay: old.before(e.Path),
-		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost),
+		Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Past: old.pastOf(e.SHA), Version: t.version(), Ties: t.written(),
+		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost), Due: true,
 	}
 	next.refuse(e)
 	notes := []*record{next}
@@ -129,7 +132,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 		return err
 	}
 	f.index.put(next)
-	f.parked = append(f.parked, item{k, f.now()})
+	f.park(k)
 	return nil
 }
 
@@ -185,14 +188,11 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	}
 	k := key{e.Owner, e.Target}
 	if r := f.index.targets[k]; r != nil {
-		r.State = ""
-		if e.Kind == Deleted && r.Path == e.Path || e.Kind == Moved && r.Path == e.From { // until it is written it is not deleted
-			r.Aside = true
-			if err := f.index.note(r); err != nil {
-				return err
-			}
+		r.Due = true // until it is written it is not deleted
+		if err := f.index.note(r); err != nil {
+			return err
 		}
-		f.parked = append(f.parked, item{k, f.now()})
+		f.park(k)
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (f *files) wasErased(ctx context.Context, k key) (bool, error) {
 		return false, nil
 	}
 	l := f.loader(k.owner)
-	if _, err := l.load(ctx, []item{{key: k}}); err != nil {
+	if _, err := l.load(ctx, []key{k}); err != nil {
 		return false, fmt.Errorf("read whether %s was erased: %w", k.target, err)
 	}
 	return l.things[k.target].erased(), nil
@@ -230,16 +230,6 @@ func openKey(e Edit) key {
 	return key{e.Owner, e.Target}
 }
 
-// release makes due again what waited for answers; f.disk is held.
-func (f *files) release() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, i := range f.parked {
-		f.enqueue(i)
-	}
-	f.parked = nil
-}
-
 // waits reports whether a thing's file waits for the answer to an edit: its own or,
 // where it has no file yet, that of an added file which says the same. So does one that
 // may come back.
@@ -259,10 +249,4 @@ func (f *files) waits(k key, t thing) bool {
 		}
 	}
 	return false
-}
-
-func (f *files) now() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.size
 }

@@ -9,17 +9,6 @@ import (
 // said is what a memory says.
 type said struct{ id, words string }
 
-// words is what an entry says that was not said before, in the order it was said.
-func (b body) words() []said {
-	var turns []memory.Turn
-	if b.Batch != nil {
-		for _, t := range b.Batch.Turns {
-			turns = append(turns, t.turn())
-		}
-	}
-	return wordsOf(b.changes(), turns)
-}
-
 // wordsOf is what changes and turns say. What leaves recall keeps the vector that it
 // has.
 func wordsOf(changes []memory.Change, turns []memory.Turn) []said {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,30 +26,31 @@ const (
 	minLog = 2000
 )
 
-// files follow the journal: what a line was about is due, and one goroutine writes
-// what is due as it now stands.
+// files follow the store within: what a write was about is due, and one goroutine writes
+// what is due as it is by then.
 type files struct {
 	s     *Store
 	root  *os.Root
 	index *index // guarded by disk
 
-	disk   sync.Mutex      // held while files are read or written
-	open   map[key]Edit    // edits that were given out and not answered; guarded by disk
-	left   map[key]*record // of what files were that a person deleted, until Loci writes them elsewhere; guarded by disk
-	parked []item          // due, but waiting for the answer to an edit; guarded by disk
+	disk    sync.Mutex           // held while files are read or written
+	open    map[key]Edit         // edits that were given out and not answered; guarded by disk
+	left    map[key]*record      // of files that a person deleted, until Loci writes them elsewhere; guarded by disk
+	parked  map[key]int64        // due, but waiting for the answer to an edit, as queued has it; guarded by disk
+	missed  map[string]time.Time // since when the last scan misses files, by path: nothing is written there; guarded by disk
+	scanned bool                 // the folder was scanned since the start; guarded by disk
 
-	missed map[string]time.Time // since when the last scan knows that files are gone, by path: nothing is written there; guarded by disk
+	sameFolder func(a, b string) bool // whether the disk finds one folder under both paths; tests replace it
 
-	sameFolder func(a, b string) bool // whether the disk finds one folder under both paths; tests take its place
-
-	mu     sync.Mutex // guards what follows
-	queue  []item     // in the order in which they became due
-	queued map[key]bool
-	busy   int   // items taken from the queue and not yet written
-	size   int64 // of the journal that has been looked at
-	failed error // why files could not be written the last time
-	heads  map[memory.Owner]head
-	idle   *sync.Cond // nothing is due any more, or it cannot be written
+	mu      sync.Mutex             // guards what follows
+	queue   []key                  // in the order in which they became due
+	queued  map[key]int64          // a version that the files had whole before they became due
+	busy    map[key]int64          // taken from the queue and not yet written
+	heads   map[memory.Owner]int64 // newest versions that are known
+	flights map[*flight]bool
+	commits int
+	failed  error      // why files could not be written the last time
+	idle    *sync.Cond // nothing is due any more, or it cannot be written
 
 	wake, hurry chan struct{}
 	wrote       chan struct{} // holds a token when something was
@@ -57,10 +59,11 @@ type files struct {
 	started     bool
 }
 
-// item is a thing whose file is due, and where the first line about it begins.
-type item struct {
-	key
-	from int64
+// flight is a call that may be committing in the store within: what it writes is newer than
+// the floor.
+type flight struct {
+	owner memory.Owner
+	floor int64
 }
 
 func openFiles(s *Store) (*files, error) {
@@ -73,48 +76,13 @@ func openFiles(s *Store) (*files, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	f := &files{
-		s: s, root: root, index: x, open: map[key]Edit{}, left: map[key]*record{}, queued: map[key]bool{}, heads: map[memory.Owner]head{},
+		s: s, root: root, index: x, open: map[key]Edit{}, left: map[key]*record{}, parked: map[key]int64{},
+		queued: map[key]int64{}, busy: map[key]int64{}, heads: map[memory.Owner]int64{}, flights: map[*flight]bool{},
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), wrote: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	f.idle = sync.NewCond(&f.mu)
 	f.sameFolder = f.oneFolder
-	for _, old := range x.leaving {
-		if err := f.leave(old); err != nil {
-			return nil, errors.Join(wrapPath(old.Path, err), x.log.Close(), root.Close())
-		}
-	}
-	x.leaving = nil
-	for k, r := range x.targets {
-		if r.Unsure || r.State == "" { // a file that was noted or accepted, and then the process ended
-			f.enqueue(item{k, x.Journal})
-		}
-		if id, ok := sharedFact(k.target); ok { // a file of before, which goes; the fact's says it
-			f.enqueue(item{k, x.Journal})
-			f.enqueue(item{key{k.owner, factTarget + id}, x.Journal})
-		}
-	}
 	return f, nil
-}
-
-// leave ends what a crash cut short: the file that was to go goes, if the one that
-// took its place is there; if not, it is still the memory's.
-func (f *files) leave(old *record) error {
-	text, err := f.read(old.Path)
-	if err != nil || !old.own(hashOf(text)) || f.index.paths[old.Path] != nil {
-		return nil // it went, or is somebody else's by now
-	}
-	k := key{old.Owner, old.Target}
-	next := f.index.targets[k]
-	if next != nil {
-		text, err := f.read(next.Path)
-		if err != nil || hashOf(text) != next.SHA {
-			f.index.drop(next.Path)
-			f.index.put(old)
-			f.enqueue(item{k, f.index.Journal})
-			return nil
-		}
-	}
-	return f.root.Remove(old.Path)
 }
 
 func (f *files) start() {
@@ -122,20 +90,82 @@ func (f *files) start() {
 	go f.run()
 }
 
-// due says that the files of these things are to be written.
-func (f *files) due(owner memory.Owner, targets []string, from int64) {
+// follow notes the version that an owner has in the store within, and up to which the files
+// have it.
+func (f *files) follow(owner memory.Owner, version, written int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, t := range targets {
-		f.enqueue(item{key{owner, t}, from})
+	f.heads[owner] = version
+	if written < version {
+		f.enqueue(key{owner, ""}, written)
 	}
 }
 
-func (f *files) enqueue(i item) {
-	if !f.queued[i.key] {
-		f.queued[i.key] = true
-		f.queue = append(f.queue, i)
+// resume makes due what was when the last process ended: after an erasure that was cut short
+// every file.
+func (f *files) resume(crashed, erasing bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for owner := range f.heads {
+		if erasing {
+			f.enqueue(key{owner, ""}, 0)
+		}
 	}
+	for k, r := range f.index.targets {
+		if r.Due || erasing || r.Open && crashed {
+			f.enqueue(k, f.heads[k.owner])
+		}
+	}
+}
+
+// begin is called before a call commits in the store within, end afterwards.
+func (f *files) begin(owner memory.Owner) *flight {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := &flight{owner, f.heads[owner]}
+	f.flights[w] = true
+	return w
+}
+
+// end makes due what a call was about. Where nobody knows whether it committed, the store
+// within is asked.
+func (f *files) end(w *flight, receipt memory.Receipt, targets []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.flights, w)
+	switch {
+	case refused(err) || !w.owner.Valid() || receipt.Again:
+	case err != nil:
+		f.enqueue(key{w.owner, ""}, w.floor)
+	default:
+		f.commits++
+		if receipt.Version > 0 {
+			f.heads[w.owner] = max(f.heads[w.owner], receipt.Version)
+		}
+		for _, t := range targets {
+			f.enqueue(key{w.owner, t}, w.floor)
+		}
+	}
+}
+
+// due says that the files of these things are to be written.
+func (f *files) due(owner memory.Owner, targets []string, written int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range targets {
+		f.enqueue(key{owner, t}, written)
+	}
+}
+
+// enqueue makes a thing's file due. A target "" is all that was written for the owner since
+// the version. f.mu is held.
+func (f *files) enqueue(k key, written int64) {
+	if was, ok := f.queued[k]; ok {
+		written = min(written, was)
+	} else {
+		f.queue = append(f.queue, k)
+	}
+	f.queued[k] = written
 	poke(f.wake)
 }
 
@@ -146,35 +176,39 @@ func poke(c chan struct{}) {
 	}
 }
 
-// journalled takes what lines are about that are on the disk now.
-func (f *files) journalled(group []*ticket, size int64) {
-	from := size
-	for _, t := range group {
-		from -= int64(len(t.text))
-	}
+// park leaves a due thing until an edit is answered; f.disk is held.
+func (f *files) park(k key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, t := range group {
-		for _, target := range t.targets {
-			f.enqueue(item{key{t.owner, target}, from})
-		}
-		f.heads[t.owner] = f.heads[t.owner].next(t.version, t.at, t.commits, t.raises, from)
-		from += int64(len(t.text))
+	written, ok := f.busy[k]
+	if !ok {
+		written = f.heads[k.owner]
 	}
-	f.size = size
+	if was, ok := f.parked[k]; ok {
+		written = min(written, was)
+	}
+	f.parked[k] = written
 }
 
-func (f *files) noteHead(owner memory.Owner, h head) {
+// release makes due again what waited for answers; f.disk is held.
+func (f *files) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.heads[owner] = h
+	for k, written := range f.parked {
+		f.enqueue(k, written)
+	}
+	clear(f.parked)
 }
 
-func (f *files) journalledTo(size int64) {
+// owners are those who have something in the store within, in order.
+func (f *files) owners() []memory.Owner {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.size = size
+	return slices.Sorted(maps.Keys(f.heads))
 }
+
+// has reports whether a thing has a file.
+func (f *files) has(k key) bool { return f.index.targets[k] != nil }
 
 func (f *files) run() {
 	defer close(f.done)
@@ -204,46 +238,46 @@ func (f *files) run() {
 
 // drain writes everything that is due. What cannot be written is due again.
 func (f *files) drain() error {
-	var errs []error
-	var left []item
-	for {
-		batch := f.take()
+	var err error
+	for err == nil {
+		batch, commits := f.take()
 		if len(batch) == 0 {
 			break
 		}
-		began, size := time.Now(), f.now()
-		failed, err := f.write(context.Background(), batch)
-		left = append(left, failed...)
-		if err != nil {
-			errs = append(errs, err)
-		}
+		began := time.Now()
+		err = f.write(context.Background(), batch)
 		f.mu.Lock()
-		f.busy = 0
+		for _, k := range batch {
+			if err != nil {
+				f.enqueue(k, f.busy[k])
+			}
+			delete(f.busy, k)
+		}
 		f.mu.Unlock()
 		poke(f.wrote)
-		if len(errs) > 0 {
-			break
+		if err == nil {
+			f.rest(commits, time.Since(began))
 		}
-		f.rest(size, time.Since(began))
 	}
 	f.mu.Lock()
-	for _, i := range left {
-		if !f.queued[i.key] {
-			f.queued[i.key] = true
-			f.queue = append(f.queue, i)
+	defer f.mu.Unlock()
+	if f.failed = err; err != nil {
+		select { // the retry comes later
+		case <-f.wake:
+		default:
 		}
 	}
-	f.failed = errors.Join(errs...)
-	err := f.failed
 	f.idle.Broadcast()
-	f.mu.Unlock()
 	return err
 }
 
 // rest leaves the disk and the processor to those who write memories, as long as
 // they do: files take a tenth of the time, and lag behind.
-func (f *files) rest(size int64, took time.Duration) {
-	if f.now() == size {
+func (f *files) rest(commits int, took time.Duration) {
+	f.mu.Lock()
+	busy := f.commits != commits
+	f.mu.Unlock()
+	if !busy {
 		return
 	}
 	pause := time.NewTimer(min(9*took, 2*time.Second))
@@ -256,17 +290,17 @@ func (f *files) rest(size int64, took time.Duration) {
 	}
 }
 
-func (f *files) take() []item {
+func (f *files) take() (batch []key, commits int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := min(len(f.queue), maxBatch)
-	batch := slices.Clone(f.queue[:n])
+	batch = slices.Clone(f.queue[:n])
 	f.queue = slices.Delete(f.queue, 0, n)
-	for _, i := range batch {
-		delete(f.queued, i.key)
+	for _, k := range batch {
+		f.busy[k] = f.queued[k]
+		delete(f.queued, k)
 	}
-	f.busy = len(batch)
-	return batch
+	return batch, f.commits
 }
 
 func (f *files) settle(ctx context.Context) error {
@@ -279,27 +313,32 @@ func (f *files) settle(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failed = nil
-	for ctx.Err() == nil && f.failed == nil && len(f.queue)+f.busy > 0 {
+	for ctx.Err() == nil && f.failed == nil && len(f.queue)+len(f.busy) > 0 {
 		poke(f.hurry)
 		f.idle.Wait()
 	}
 	return errors.Join(ctx.Err(), f.failed)
 }
 
-// snapshot saves the index, up to the first line that is not yet in the files.
+// snapshot saves the index and how far the files were written; f.disk is held.
 func (f *files) snapshot() error {
 	f.mu.Lock()
-	f.index.Journal = f.size
-	for _, i := range f.queue {
-		f.index.Journal = min(f.index.Journal, i.from)
+	written := maps.Clone(f.heads)
+	lower := func(owner memory.Owner, to int64) {
+		if v, ok := written[owner]; ok {
+			written[owner] = min(v, to)
+		}
 	}
-	for owner, h := range f.heads {
-		f.index.Heads[owner] = h
+	for w := range f.flights {
+		lower(w.owner, w.floor)
+	}
+	for _, waiting := range []map[key]int64{f.queued, f.busy, f.parked} {
+		for k, to := range waiting {
+			lower(k.owner, to)
+		}
 	}
 	f.mu.Unlock()
-	for _, i := range f.parked {
-		f.index.Journal = min(f.index.Journal, i.from)
-	}
+	f.index.Written = written
 	return f.index.save(f.s.own(indexFile))
 }
 
@@ -314,6 +353,28 @@ func (f *files) close() error {
 		errs = append(errs, f.snapshot())
 	}
 	return errors.Join(append(errs, f.index.log.Close(), f.root.Close())...)
+}
+
+// forgetRecords forgets what was written to the files of some owners, so that each is read as
+// a person's. Nothing was written yet.
+func (f *files) forgetRecords(of func(memory.Owner) bool) error {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	f.index.Rebuilding = true
+	for _, r := range slices.Collect(maps.Values(f.index.paths)) {
+		if of(r.Owner) {
+			f.index.drop(r.Path)
+		}
+	}
+	return f.snapshot()
+}
+
+// noteAnew notes when history began anew.
+func (f *files) noteAnew(at time.Time) error {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	f.index.Rebuilt = at
+	return f.snapshot()
 }
 
 // oneFolder reports whether two paths are of one folder.

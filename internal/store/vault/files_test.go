@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -24,7 +26,7 @@ func tree(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		if d.IsDir() {
-			if name == ownFolder || name == "db" {
+			if name == OwnFolder || name == "db" {
 				return fs.SkipDir
 			}
 			return nil
@@ -164,17 +166,45 @@ func keysOf(files map[string]string) []string {
 type vault struct {
 	*testing.T
 	*Store
-	dir  string
-	now  *memtest.Clock
-	runs int
+	dir    string
+	now    *memtest.Clock
+	runs   int
+	inner  *inmem.Store
+	onDisk bool // the store within is in the vault's folder "db"
+}
+
+// lasting is a store that outlives the vaults around it.
+type lasting struct{ *inmem.Store }
+
+func (lasting) Close() error { return nil }
+
+// within opens the store within, which lasts as long as Loci's own folder.
+func (v *vault) within(now func() time.Time) (memory.Store, error) {
+	if v.onDisk {
+		return inSQLite(filepath.Join(v.dir, "db", "loci.db"))(now)
+	}
+	if _, err := os.Stat(filepath.Join(v.dir, OwnFolder, indexFile)); v.inner == nil || err != nil {
+		v.inner = inmem.Open(inmem.Options{Now: now})
+	}
+	return lasting{v.inner}, nil
 }
 
 func newVault(t *testing.T) *vault {
 	t.Helper()
-	clock := new(memtest.Clock)
-	v := &vault{T: t, dir: t.TempDir(), now: clock}
+	return begun(&vault{T: t, dir: t.TempDir(), now: new(memtest.Clock)})
+}
+
+// newVaultOnDisk is a vault whose folder holds its database, so that it can be copied.
+func newVaultOnDisk(t *testing.T) *vault {
+	t.Helper()
+	return begun(&vault{T: t, dir: t.TempDir(), now: new(memtest.Clock), onDisk: true})
+}
+
+func begun(v *vault) *vault {
+	v.Helper()
 	v.reopen()
-	t.Cleanup(func() { _ = v.Store.Close() })
+	v.quiet()
+	v.T.Cleanup(func() { _ = v.Store.Close() })
 	return v
 }
 
@@ -185,11 +215,39 @@ func (v *vault) reopen() {
 			v.Fatal(err)
 		}
 	}
-	s, err := Open(context.Background(), v.dir, inMemory, Options{Now: v.now.Now, Home: memtest.Ana})
+	v.openWith(nil)
+}
+
+// openWith opens the vault with a failpoint.
+func (v *vault) openWith(failpoint func(string)) {
+	v.Helper()
+	s, err := Open(context.Background(), v.dir, v.within, Options{Now: v.now.Now, Home: memtest.Ana, failpoint: failpoint})
 	if err != nil {
 		v.Fatal(err)
 	}
 	v.Store = s
+}
+
+// copies closes the vault, opens it again and returns copies of its folder that are made at
+// every point of what is done.
+func (v *vault) copies(do func()) []string {
+	v.Helper()
+	if err := v.Store.Close(); err != nil {
+		v.Fatal(err)
+	}
+	var copies []string
+	v.openWith(func(point string) {
+		dir := filepath.Join(v.T.TempDir(), strings.ReplaceAll(point, " ", "-"))
+		if err := os.CopyFS(dir, os.DirFS(v.dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			v.Error(err)
+		}
+		copies = append(copies, dir)
+	})
+	do()
+	if len(copies) < 4 {
+		v.Fatalf("it passed %d points", len(copies))
+	}
+	return copies
 }
 
 func (v *vault) apply(changes ...memory.Change) {

@@ -304,6 +304,15 @@ func readFront(front string) (values frontMatter, err error) {
 	return values, nil
 }
 
+// valueIn returns what a file says under a key, "" for nothing.
+func valueIn(text, key string) string {
+	values, err := readFront(split(text).front)
+	if err != nil {
+		return ""
+	}
+	return values[key].text
+}
+
 // frontMatter is what front matter says, by key.
 type frontMatter map[string]value
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -29,50 +28,37 @@ type record struct {
 	Owner   memory.Owner `json:"owner,omitempty"`
 	Target  string       `json:"id,omitempty"` // as [memory.Image.Target] writes it; "" in the log: the file was taken away
 	SHA     string       `json:"sha256,omitempty"`
-	State   string       `json:"state,omitempty"`   // hash of all that Loci has to say in it
-	Imprint string       `json:"imprint,omitempty"` // what it says, as imprint writes it
-	Past    []string     `json:"past,omitempty"`    // of what texts stood there earlier, as pastOf has it
-	Lay     string       `json:"lay,omitempty"`     // the path before, if a person had given the file another name
-	Version int64        `json:"version,omitempty"` // 0 from when an edit was accepted until it is written
+	Past    []string     `json:"past,omitempty"`    // of what texts were there earlier, as pastOf has it
+	Version int64        `json:"version,omitempty"` // of the memory that it shows
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Lost are links of a fact's file that lead nowhere, and those whom it names and is not
-	// shared with, with what they say, as lostLink writes them. They stay, and are looked
-	// at again with each scan.
+	// Ties are a fact's keys for relations and sharing as they were written: its version says
+	// nothing of them.
+	Ties map[string]string `json:"ties,omitempty"`
+
+	// Lost are links in a fact's file that lead nowhere, and owners whom it names and is not
+	// shared with, as lostLink writes them. They stay, and each scan looks at them again.
 	Lost []string `json:"lost,omitempty"`
 
 	// Refused says of some that are lost why they were refused.
 	Refused map[string]string `json:"refused,omitempty"`
 
-	// Aside: a person's file was moved from the path, and Loci's is not there yet. That
-	// nothing is there is no deletion.
-	Aside bool `json:"aside,omitempty"`
+	// Due: the file is to be written again. That nothing is there is no deletion.
+	Due bool `json:"due,omitempty"`
 
-	// Unsure: it was noted, and then there was a crash, so that the file may not have
-	// been written, and may still be what has an earlier hash.
-	Unsure  bool     `json:"unsure,omitempty"`
-	Earlier []string `json:"earlier,omitempty"`
+	// Open: it is a turn that was not learned from yet. No version tells when it is.
+	Open bool `json:"open,omitempty"`
 }
 
 // own reports whether Loci wrote what has this hash.
-func (r *record) own(sha string) bool { return r.SHA == sha || slices.Contains(r.Earlier, sha) }
+func (r *record) own(sha string) bool { return r != nil && r.SHA == sha }
 
-// of reports whether it was written, or accepted, of this version of a memory.
-func (r *record) of(version int64) bool { return r != nil && (r.Version == 0 || r.Version == version) }
+// none reports whether nothing is known of what was written.
+func (r *record) none() bool { return r == nil || r.SHA == "" }
 
-// before is where a memory's file lay before it is written to a path, if it was called otherwise there.
-func (r *record) before(at string) string {
-	switch {
-	case r == nil:
-		return ""
-	case r.Path == at:
-		return r.Lay
-	case path.Base(r.Path) != path.Base(at):
-		return r.Path
-	}
-	return ""
-}
+// of reports whether it was written of this version of a memory.
+func (r *record) of(version int64) bool { return r != nil && r.Version == version }
 
 // refusedOf are those that were refused among what is still lost.
 func (r *record) refusedOf(lost []string) map[string]string {
@@ -88,53 +74,70 @@ func (r *record) refusedOf(lost []string) map[string]string {
 	return out
 }
 
+// maxPast is how many texts of a file's past a record knows.
+const maxPast = 16
+
+// pastOf are the short hashes of what Loci wrote of a memory before a text with this hash,
+// oldest first.
+func (r *record) pastOf(sha string) []string {
+	if r == nil {
+		return nil
+	}
+	if r.SHA == "" || r.SHA == sha {
+		return r.Past
+	}
+	now := inPast(r.SHA)
+	past := append(slices.DeleteFunc(slices.Clone(r.Past), func(one string) bool { return one == now }), now)
+	return past[max(0, len(past)-maxPast):]
+}
+
+// inPast is how a record keeps the hash of a text that was written over.
+func inPast(sha string) string { return sha[:min(len(sha), 16)] }
+
+// wrote reports whether a text is one that Loci wrote over since, whatever its line ends: git
+// may change them.
+func (r *record) wrote(text string) bool {
+	for _, one := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
+		switch sha := hashOf(one); {
+		case r == nil || r.own(sha):
+			return false
+		case slices.Contains(r.Past, inPast(sha)):
+			return true
+		}
+	}
+	return false
+}
+
 // key names a thing in the vault.
 type key struct {
 	owner  memory.Owner
 	target string
 }
 
-// head is where an owner stands in the journal.
-type head struct {
-	Version int64     `json:"version"`
-	At      time.Time `json:"at"`
-
-	// Tail is one more than the byte at which the first run begins that was written since
-	// the version rose, 0 for none: by the version alone nobody sees that a store lacks it.
-	Tail int64 `json:"tail,omitempty"`
-}
-
-// next is where an owner stands after a line.
-func (h head) next(version int64, at time.Time, commits, raises bool, begin int64) head {
-	h.Version = max(h.Version, version)
-	if commits && at.After(h.At) {
-		h.At = at
-	}
-	switch {
-	case raises:
-		h.Tail = 0
-	case commits && h.Tail == 0:
-		h.Tail = begin + 1
-	}
-	return h
-}
-
-// index is the snapshot of the files: what Loci last wrote, and up to where in the
-// journal. Between two snapshots a log says what is about to be written.
+// index is a snapshot of the records and of how far files were written. Between two
+// snapshots a log has the records that changed.
 type index struct {
-	Journal int64                 `json:"journal"` // everything before this byte is in the files
-	Heads   map[memory.Owner]head `json:"heads"`
-	Files   []*record             `json:"files"`
+	Written map[memory.Owner]int64 `json:"written"` // versions that the files have whole
+	Rebuilt time.Time              `json:"rebuilt,omitzero"`
+
+	// Rebuilding: the store within is being rebuilt from the files, or was when there was a crash.
+	Rebuilding bool `json:"rebuilding,omitempty"`
+
+	Files []*record `json:"files"`
+
+	// Heads are versions that an old journal knew.
+	Heads map[memory.Owner]struct {
+		Version int64 `json:"version"`
+	} `json:"heads,omitempty"`
 
 	paths   map[string]*record
 	targets map[key]*record
 	log     *os.File
-	logged  int       // lines of the log
-	leaving []*record // of files that were about to be taken away when there was a crash
+	logged  int // lines of the log
 }
 
-// openIndex reads the snapshot and its log. One that cannot be read is as none:
-// the journal and the files are read instead.
+// openIndex reads the snapshot and its log. One that cannot be read counts as none: then
+// everything is compared with the store within.
 func openIndex(snapshot, log string) (*index, error) {
 	x := &index{}
 	data, err := os.ReadFile(snapshot)
@@ -146,8 +149,11 @@ func openIndex(snapshot, log string) (*index, error) {
 	}
 	files := x.Files
 	x.Files, x.paths, x.targets = nil, map[string]*record{}, map[key]*record{}
-	if x.Heads == nil {
-		x.Heads = map[memory.Owner]head{}
+	if x.Written == nil {
+		x.Written = map[memory.Owner]int64{}
+	}
+	for owner, h := range x.Heads {
+		x.Written[owner] = h.Version
 	}
 	for _, r := range files {
 		x.put(r)
@@ -159,25 +165,17 @@ func openIndex(snapshot, log string) (*index, error) {
 	for {
 		text, err := lines.ReadBytes('\n')
 		if err != nil {
-			return x, nil // the half of a line is of a file that was not touched
+			return x, nil // half a line is of a file that is compared again
 		}
 		var r record
-		if json.Unmarshal(bytes.TrimSpace(text), &r) != nil {
-			continue
+		switch {
+		case json.Unmarshal(bytes.TrimSpace(text), &r) != nil:
+		case r.Target == "":
+			x.drop(r.Path)
+		default:
+			x.put(&r)
 		}
 		x.logged++
-		if old := x.paths[r.Path]; old != nil {
-			r.Earlier = append(old.Earlier, old.SHA)
-			if r.Target == "" {
-				x.leaving = append(x.leaving, old)
-			}
-		}
-		if r.Target == "" {
-			x.drop(r.Path)
-			continue
-		}
-		r.Unsure = true
-		x.put(&r)
 	}
 }
 
@@ -200,7 +198,7 @@ func (x *index) drop(path string) {
 	}
 }
 
-// note writes records to the log, so that they are there before the files change.
+// note writes records to the log; one without a target was dropped.
 func (x *index) note(records ...*record) error {
 	var b bytes.Buffer
 	for _, r := range records {
@@ -214,16 +212,14 @@ func (x *index) note(records ...*record) error {
 		return err
 	}
 	x.logged += len(records)
-	return x.log.Sync()
+	return nil
 }
 
 // save writes the snapshot anew and empties the log.
 func (x *index) save(snapshot string) error {
 	out := *x
+	out.Heads = nil
 	for _, r := range x.paths {
-		if !r.Unsure {
-			r.Earlier = nil
-		}
 		out.Files = append(out.Files, r)
 	}
 	slices.SortFunc(out.Files, func(a, b *record) int { return strings.Compare(a.Path, b.Path) })

@@ -28,7 +28,7 @@ func (f *files) loader(owner memory.Owner) *loader {
 
 // load reads the things and returns the items in the order in which their files
 // are to be written, with those that must follow.
-func (l *loader) load(ctx context.Context, items []item) ([]item, error) {
+func (l *loader) load(ctx context.Context, items []key) ([]key, error) {
 	if err := l.read(ctx, items); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (l *loader) load(ctx context.Context, items []item) ([]item, error) {
 	return items, l.name(ctx)
 }
 
-func (l *loader) read(ctx context.Context, items []item) error {
+func (l *loader) read(ctx context.Context, items []key) error {
 	var ids, conversations []string
 	for _, i := range items {
 		kind, id, _ := strings.Cut(i.target, ":")
@@ -116,8 +116,8 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 // summaries finds which summary of each conversation is the current one, and adds
 // the one that was and the one that is: their files change names. Those that
 // leave a name come first.
-func (l *loader) summaries(ctx context.Context, items []item) ([]item, error) {
-	var rest, leaving, coming []item
+func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
+	var rest, leaving, coming []key
 	seen := map[string]bool{}
 	for _, i := range items {
 		m := l.things[i.target].summary
@@ -135,7 +135,7 @@ func (l *loader) summaries(ctx context.Context, items []item) ([]item, error) {
 		}
 		for _, target := range family {
 			t, ok := l.things[target]
-			next := item{key{l.owner, target}, i.from}
+			next := key{l.owner, target}
 			if ok && target == current {
 				t.current = true
 				l.things[target] = t
@@ -150,7 +150,7 @@ func (l *loader) summaries(ctx context.Context, items []item) ([]item, error) {
 
 // family are the targets of a conversation's summaries whose files may change, and
 // the current one.
-func (l *loader) family(ctx context.Context, conversation string, items []item) (family []string, current string, err error) {
+func (l *loader) family(ctx context.Context, conversation string, items []key) (family []string, current string, err error) {
 	add := func(target string) {
 		for _, f := range family {
 			if f == target {

@@ -42,7 +42,8 @@ func (p place) parse(file string, base thing) (thing, error) {
 	switch {
 	case p.folder == "facts":
 		f := r.fact(p, base.fact, words)
-		t.fact, t.relations, t.shared = &f, r.relations(f), r.shares(p.owner)
+		t.fact = &f
+		t.tie(r.ties(p.owner))
 	case p.folder == "summaries":
 		m := r.summary(p, base.summary, words)
 		t.summary = &m

@@ -166,7 +166,7 @@ func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 		return owner, rest
 	}
 	folder := strings.Join(parts[:len(parts)-len(rest)], "/")
-	for _, known := range s.orders.owners() {
+	for _, known := range s.Known() {
 		if s.ownerFolder(known) == folder {
 			return known, rest
 		}

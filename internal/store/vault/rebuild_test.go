@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -135,18 +133,12 @@ func (e *ending) Apply(ctx context.Context, owner memory.Owner, run memory.Run, 
 
 func (e *ending) Close() error {
 	was := map[memory.Owner][]known{}
-	for _, o := range e.orders.owners() {
+	for _, o := range e.Known() {
 		was[o] = exports(e.t, e.Store, o)
 	}
 	if err := e.Store.Close(); err != nil {
 		e.t.Error(err)
 	}
-	journal, err := os.ReadFile(filepath.Join(e.dir, ownFolder, journalFile))
-	defer func() {
-		if e.t.Failed() { // no history is played twice: this one can be made a test of its own
-			e.t.Logf("what happened (%v):\n%s", err, journal)
-		}
-	}()
 	e.check(e, was)
 	return nil
 }
@@ -194,103 +186,113 @@ func histories(t *testing.T, onDisk bool, check func(e *ending, was map[memory.O
 	})
 }
 
-// TestRebuildFromJournal deletes the database after random histories.
-func TestRebuildFromJournal(t *testing.T) {
+// TestOlderDatabaseTakesTheFilesOver puts a copy of the database back that is older than the
+// files. What it lacks comes from them, and what they say otherwise is edits.
+func TestOlderDatabaseTakesTheFilesOver(t *testing.T) {
 	t.Parallel()
-	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
-		if err := os.RemoveAll(filepath.Join(e.dir, "db")); err != nil {
-			e.t.Fatal(err)
-		}
-		e.reopen("the database is deleted", inSQLite(filepath.Join(e.dir, "db", "loci.db")), was)
-		e.reopen("another kind of store", inMemory, was)
-	})
+	v := newVaultOnDisk(t)
+	chess := memtest.Fact(memtest.Ana, "Ana plays chess")
+	v.apply(memtest.Add(tea()), memtest.Add(chess))
+	db := filepath.Join(v.dir, "db")
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(db+" of then", os.DirFS(db)); err != nil {
+		t.Fatal(err)
+	}
+	v.Store = nil
+	v.reopen()
+	batch := memtest.Batch(memtest.Ana, "c", 0, "I play go", "Noted.")
+	if _, err := v.Append(t.Context(), memtest.Ana, batch); err != nil {
+		t.Fatal(err)
+	}
+	green := v.fact("tea")
+	green.Content, green.Hash, green.UpdatedAt = "Ana drinks green tea", memtest.Hash("Ana drinks green tea"), v.now.Now()
+	v.apply(memtest.Change(memory.ActionUpdate, green))
+	v.apply(memtest.Retire(v.fact(chess.ID)))
+	v.apply(memtest.Add(memtest.Fact(memtest.Ana, "Ana plays go")))
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.RemoveAll(db), os.Rename(db+" of then", db)); err != nil {
+		t.Fatal(err)
+	}
+	before := keysOf(tree(t, v.dir))
+	v.Store = nil
+	v.reopen()
+	v.settled()
+	if got := export(t, v.Store, memtest.Ana, memory.At{}); len(got.Memories) != 5 || len(got.Turns) != 2 || len(got.Conversations) != 1 {
+		t.Errorf("%d memories, %d turns, %d conversations; want all that the files have", len(got.Memories), len(got.Turns), len(got.Conversations))
+	}
+	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, before) {
+		t.Errorf("files %q, want %q", got, before)
+	}
+	says := map[string]memory.Fact{}
+	for _, e := range v.scan().Edits {
+		says[e.Was.Fact.ID] = *e.Says.Fact
+	}
+	if len(says) != 2 || says["tea"].Content != green.Content || says[chess.ID].Status != memory.Retired {
+		t.Errorf("edits: %+v", says)
+	}
 }
 
-// TestOlderDatabaseCatchesUp replays only what a database lacks.
-func TestOlderDatabaseCatchesUp(t *testing.T) {
+// TestRebuildGoesOnAfterACrash rebuilds a folder around a database that a crash left with a part
+// of it.
+func TestRebuildGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
-	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
-		older := &ending{t: e.t, dir: e.t.TempDir(), now: e.now}
-		whole := readFile(e.t, filepath.Join(e.dir, ownFolder, journalFile))
-		if err := os.Mkdir(filepath.Join(older.dir, ownFolder), 0o700); err != nil {
-			e.t.Fatal(err)
+	v := newVaultOnDisk(t)
+	batch := memtest.Batch(memtest.Ana, "c", 0, "I play go", "Noted.")
+	if _, err := v.Append(t.Context(), memtest.Ana, batch); err != nil {
+		t.Fatal(err)
+	}
+	v.apply(memtest.Add(tea()))
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{OwnFolder, "db"} {
+		if err := os.RemoveAll(filepath.Join(v.dir, folder)); err != nil {
+			t.Fatal(err)
 		}
-		writeFile(e.t, filepath.Join(older.dir, ownFolder, journalFile), cutLines(whole, rand.IntN(1+bytes.Count(whole, []byte("\n")))))
-		within := inSQLite(filepath.Join(e.dir, "older", "loci.db"))
-		older.reopen("the beginning of the journal", within, nil)
-		for o := range was {
-			for i := range was[o] {
-				forgetJobs(&was[o][i])
+	}
+	var copies []string
+	v.openWith(func(point string) {
+		if dir := t.TempDir(); len(copies) < 2 && point == afterCommit {
+			if err := os.CopyFS(dir, os.DirFS(v.dir)); err != nil {
+				t.Error(err)
 			}
+			copies = append(copies, dir)
 		}
-		e.forget = forgetJobs // one that was done since may be done again
-		e.reopen("an older database", within, was)
 	})
+	for _, dir := range copies {
+		c := &vault{T: t, dir: dir, now: v.now, onDisk: true}
+		c.reopen()
+		c.settled()
+		c.quiet()
+		if k := export(t, c.Store, memtest.Ana, memory.At{}); len(k.Memories) != 3 || len(k.Turns) != 2 || c.RebuiltAt().IsZero() {
+			t.Errorf("%d memories, %d turns, rebuilt at %v", len(k.Memories), len(k.Turns), c.RebuiltAt())
+		}
+		if err := c.Store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(copies) != 2 {
+		t.Errorf("%d commits, want those of turns and of facts", len(copies))
+	}
 }
 
-// TestJournalIsBroughtUp loses the last lines of a journal, as a crash would after
-// the commit within.
-func TestJournalIsBroughtUp(t *testing.T) {
+// TestDatabaseOfBeforeGetsFiles begins with a database that has a history.
+func TestDatabaseOfBeforeGetsFiles(t *testing.T) {
 	t.Parallel()
 	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
-		journal := filepath.Join(e.dir, ownFolder, journalFile)
-		whole := readFile(e.t, journal)
-		lines := bytes.Count(whole, []byte("\n"))
-		short := cutLines(whole, lines-1-rand.IntN(2))
-		half := append(slices.Clone(short), whole[len(short):len(short)+(len(whole)-len(short))/2]...)
-		writeFile(e.t, journal, bytes.TrimSuffix(half, []byte("\n")))
-		for o := range was { // an owner is named before the first write
-			if !bytes.Contains(short, []byte(`"`+string(o)+`"`)) {
-				writeFile(e.t, journal, whole)
+		for _, dir := range []string{OwnFolder, "entries", "deleted", "users"} {
+			if err := os.RemoveAll(filepath.Join(e.dir, dir)); err != nil {
+				e.t.Fatal(err)
 			}
 		}
-		writeFile(e.t, filepath.Join(e.dir, ownFolder, openFile), nil)
-		e.reopen("a journal that lacks its end", inSQLite(filepath.Join(e.dir, "db", "loci.db")), was)
-		for o := range was {
-			for i := range was[o] {
-				forgetUnseen(&was[o][i])
-			}
-		}
-		e.forget = forgetUnseen
-		e.reopen("after it was brought up", inMemory, was)
-	})
-}
-
-// TestVaultAroundOldDatabase begins with a database that has a history.
-func TestVaultAroundOldDatabase(t *testing.T) {
-	t.Parallel()
-	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
-		if err := os.RemoveAll(filepath.Join(e.dir, ownFolder)); err != nil {
-			e.t.Fatal(err)
-		}
-		if err := os.RemoveAll(filepath.Join(e.dir, "entries")); err != nil {
-			e.t.Fatal(err)
-		}
-		s, err := Open(context.Background(), e.dir, inSQLite(filepath.Join(e.dir, "db", "loci.db")), Options{Now: e.now, Owners: []memory.Owner{memtest.Ana, memtest.Ben}})
-		if err != nil {
-			e.t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			e.t.Fatal(err)
-		}
-		for o := range was {
-			for i := range was[o] {
-				forgetUnseen(&was[o][i])
-			}
-		}
-		s, err = Open(context.Background(), e.dir, inMemory, Options{Now: e.now})
-		if err != nil {
-			e.t.Fatal(err)
-		}
-		defer s.Close()
-		for o, want := range was {
-			got := exports(e.t, s, o)
-			for i := range got {
-				forgetUnseen(&got[i])
-			}
-			if diff := differ(got, want); diff != "" {
-				e.t.Fatalf("what %s has (-got +want):\n%s", o, diff)
-			}
+		e.reopen("around the database alone", inSQLite(filepath.Join(e.dir, "db", "loci.db")), was)
+		files := tree(e.t, e.dir)
+		for o, k := range was {
+			checkFiles(e.t, e.Store, o, k[0], files)
 		}
 	})
 }
@@ -322,43 +324,6 @@ func forgetVersions(k *known) {
 	}
 }
 
-// forgetUnseen leaves out what cannot be found of a write that only gave a
-// turn or a fact of old a vector.
-func forgetUnseen(k *known) {
-	for _, m := range k.Memories {
-		if m.Turn != nil {
-			m.Turn.Version = 0
-		}
-	}
-	for i := range k.Turns {
-		k.Turns[i].Version = 0
-	}
-	for i := range k.Journal {
-		c := &k.Journal[i]
-		c.Base = 0
-		if f := c.Before.Fact; f != nil {
-			f.Version = 0
-		}
-	}
-	// A batch without turns leaves nothing by which to tell its conversation.
-	k.Conversations = slices.DeleteFunc(k.Conversations, func(c memory.Conversation) bool { return c.MessageCount == 0 })
-	slices.SortFunc(k.Conversations, func(a, b memory.Conversation) int { return strings.Compare(a.ID, b.ID) })
-	for i := range k.Conversations {
-		k.Conversations[i].Title, k.Conversations[i].UpdatedAt = "", time.Time{}
-	}
-	forgetJobs(k) // that one is done may have been in the lines that were lost
-}
-
-func forgetJobs(k *known) { k.Jobs = nil }
-
-func cutLines(text []byte, n int) []byte {
-	end := 0
-	for range n {
-		end += bytes.IndexByte(text[end:], '\n') + 1
-	}
-	return slices.Clone(text[:end])
-}
-
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -372,255 +337,5 @@ func writeFile(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestJobsOfAnUnwrittenOwnerAreRebuilt deletes the database of an owner of whom there is
-// nothing but a job: a run that changes nothing leaves the version at 0.
-func TestJobsOfAnUnwrittenOwnerAreRebuilt(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	within := inSQLite(filepath.Join(dir, "db", "loci.db"))
-	s, err := Open(t.Context(), dir, within, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := memtest.Run("queues")
-	run.Jobs = []memory.Job{{ID: "job", Owner: memtest.Ben, Kind: memory.JobLearn}}
-	if _, err := s.Apply(t.Context(), memtest.Ben, run); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(dir, "db")); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = Open(t.Context(), dir, within, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	jobs, err := s.Jobs(t.Context(), memtest.Ben)
-	if err != nil || len(jobs) != 1 || jobs[0].ID != "job" {
-		t.Errorf("the job is gone: %v, %v", jobs, err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestLearnedMarksAreBroughtUp makes a vault around a database in which runs that marked
-// turns as learned from look, by what they left, as batches do.
-func TestLearnedMarksAreBroughtUp(t *testing.T) {
-	t.Parallel()
-	said := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
-	turn := said.Turns[0].ID
-	learns := memtest.Run("learns")
-	learns.Learned = []string{turn}
-	bare := memory.Batch{Conversation: memory.Conversation{ID: "d", Owner: memtest.Ana}, Jobs: []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, turn)}}
-	for name, write := range map[string]func(s memory.Store) error{
-		"a run that marks the turn otherwise, too": func(s memory.Store) error {
-			mark := memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: turn, Status: memory.Replaced}}}
-			_, err := s.Apply(t.Context(), memtest.Ana, learns, mark)
-			return err
-		},
-		"a run that gave a vector, before a batch without turns": func(s memory.Store) error {
-			run := learns
-			run.Vectors = []memory.Vector{memtest.Vector("nobody's", "tea")}
-			_, err := s.Apply(t.Context(), memtest.Ana, run)
-			if err == nil {
-				_, err = s.Append(t.Context(), memtest.Ana, bare)
-			}
-			if err == nil {
-				_, err = s.Apply(t.Context(), memtest.Ana, memtest.Run("adds"), memtest.Add(memtest.Fact(memtest.Ana, "Ana drinks tea")))
-			}
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			clock := new(memtest.Clock)
-			clock.Step(-1)
-			within := inSQLite(filepath.Join(t.TempDir(), "loci.db"))
-			s, err := within(clock.Now)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Append(t.Context(), memtest.Ana, said); err != nil {
-				t.Fatal(err)
-			}
-			if err := write(s); err != nil {
-				t.Fatal(err)
-			}
-			learned := func(s memory.Store) time.Time {
-				t.Helper()
-				turns, err := s.Turns(t.Context(), memtest.Ana, memory.TurnQuery{Statuses: allStatuses})
-				if err != nil || len(turns) != 1 {
-					t.Fatalf("turns: %v, %v", turns, err)
-				}
-				return turns[0].LearnedAt
-			}
-			want := learned(s)
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			dir := t.TempDir()
-			for _, w := range []Within{within, inMemory} {
-				v, err := Open(t.Context(), dir, w, Options{Now: clock.Now, Owners: []memory.Owner{memtest.Ana}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := learned(v); !got.Equal(want) || got.IsZero() {
-					t.Errorf("learned from at %v, was %v", got, want)
-				}
-				if err := v.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// TestConversationThatBeganWithAMarkIsBroughtUp makes a vault around a database in which a
-// conversation began with a batch that marked a turn of another, and nothing more.
-func TestConversationThatBeganWithAMarkIsBroughtUp(t *testing.T) {
-	t.Parallel()
-	clock := new(memtest.Clock)
-	clock.Step(-1)
-	within := inSQLite(filepath.Join(t.TempDir(), "loci.db"))
-	s, err := within(clock.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
-	began := memory.Batch{
-		Conversation: memory.Conversation{ID: "d", Owner: memtest.Ana}, Run: "marks",
-		Marks: []memory.Change{memtest.TurnMark(memory.ActionUpdate, said.Turns[0].ID, memory.Replaced)},
-	}
-	for _, b := range []memory.Batch{said, began} {
-		if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	title := memory.ConversationMark{ID: "d", Title: "tea", Status: memory.Active}
-	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("titles"), memtest.Change(memory.ActionUpdate, title)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for _, w := range []Within{within, inMemory} {
-		v, err := Open(t.Context(), dir, w, Options{Now: clock.Now, Owners: []memory.Owner{memtest.Ana}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		page, err := v.Conversations(t.Context(), memtest.Ana, memory.ConversationQuery{IDs: []string{"d"}})
-		if err != nil || len(page.Conversations) != 1 || page.Conversations[0].Title != "tea" {
-			t.Errorf("the conversation: %+v, %v", page.Conversations, err)
-		}
-		if err := v.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// TestWhoIsKnownStaysWhereTheyWere ends a job, and nothing else, between two starts.
-func TestWhoIsKnownStaysWhereTheyWere(t *testing.T) {
-	dir := t.TempDir()
-	open := func() *Store {
-		t.Helper()
-		s, err := Open(t.Context(), dir, inSQLite(filepath.Join(dir, "db", "loci.db")), Options{Home: memtest.Ana})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	s := open()
-	b := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
-	b.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, b.Turns[0].ID)}
-	if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s = open()
-		if j, err := s.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute); err == nil {
-			if err := s.Finish(t.Context(), j.Lease, memory.Outcome{Done: true}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if journal := readFile(t, filepath.Join(dir, ownFolder, journalFile)); bytes.Count(journal, []byte(b.Turns[0].Content)) != 1 {
-		t.Errorf("the journal has to say it once:\n%s", journal)
-	}
-}
-
-// TestDatabaseThatLacksLearnedMarksAloneCatchesUp puts back a copy of the database, since
-// which turns were learned from and no version rose.
-func TestDatabaseThatLacksLearnedMarksAloneCatchesUp(t *testing.T) {
-	t.Parallel()
-	for name, erase := range map[string]bool{"as it was": false, "after somebody else's words were erased": true} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			db := filepath.Join(dir, "db")
-			session := func(do func(s *Store)) {
-				t.Helper()
-				s, err := Open(t.Context(), dir, inSQLite(filepath.Join(db, "loci.db")), Options{Home: memtest.Ana})
-				if err != nil {
-					t.Fatal(err)
-				}
-				do(s)
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			said := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
-			bens := memtest.Batch(memtest.Ben, "c", 0, "I drink coffee")
-			learned := func(s *Store) time.Time {
-				t.Helper()
-				found, err := s.Get(t.Context(), memtest.Ana, said.Turns[0].ID)
-				if err != nil || len(found) != 1 {
-					t.Fatalf("the turn: %v, %v", found, err)
-				}
-				return found[0].Turn.LearnedAt
-			}
-			session(func(s *Store) {
-				if _, err := s.Append(t.Context(), memtest.Ben, bens); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := s.Append(t.Context(), memtest.Ana, said); err != nil {
-					t.Fatal(err)
-				}
-			})
-			if err := os.CopyFS(db+" of then", os.DirFS(db)); err != nil {
-				t.Fatal(err)
-			}
-			var want time.Time
-			session(func(s *Store) {
-				run := memtest.Run("learns")
-				run.Learned = []string{said.Turns[0].ID}
-				if _, err := s.Apply(t.Context(), memtest.Ana, run); err != nil {
-					t.Fatal(err)
-				}
-				want = learned(s)
-				if erase {
-					if _, err := s.Erase(t.Context(), memtest.Ben, memtest.Run("erases"), bens.Turns[0].ID); err != nil {
-						t.Fatal(err)
-					}
-				}
-			})
-			if err := errors.Join(os.RemoveAll(db), os.Rename(db+" of then", db)); err != nil {
-				t.Fatal(err)
-			}
-			session(func(s *Store) {
-				if got := learned(s); !got.Equal(want) || got.IsZero() {
-					t.Errorf("learned from at %v, was %v", got, want)
-				}
-			})
-		})
 	}
 }

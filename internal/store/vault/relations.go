@@ -11,20 +11,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// relationKinds are the keys of front matter that say to which facts one is tied: each is
-// a list of links. A relation stands in the file of the fact that it begins at.
-var relationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}
+// tiedKeys are the keys of front matter that are no part of a fact's own image: to which facts
+// it is tied, and whom it is shared with.
+var tiedKeys = []string{string(memory.SameSubject), string(memory.Refines), string(memory.Contradicts), string(memory.Follows), sharedKey}
 
-func (t thing) relationFields(link names) []field {
+// tied are the ids, or the names of owners, that a fact has under one of those keys.
+func (t thing) tied(key string) (out []string) {
+	for _, r := range t.ties() {
+		if string(r.Kind) == key {
+			out = append(out, r.To)
+		}
+	}
+	for _, o := range t.sharers() {
+		if key == sharedKey {
+			out = append(out, o.Called())
+		}
+	}
+	return out
+}
+
+func (t thing) tiedFields(link names) []field {
 	var fields []field
-	for _, kind := range relationKinds {
-		var ids []string
-		for _, r := range t.ties() {
-			if r.Kind == kind {
-				ids = append(ids, r.To)
+	for _, key := range tiedKeys {
+		texts := t.tied(key)
+		if key != sharedKey {
+			for i, id := range texts {
+				texts[i] = link(id)
 			}
 		}
-		fields = append(fields, field{string(kind), links(ids, link)})
+		fields = append(fields, field{key, listed(texts)})
 	}
 	return fields
 }
@@ -55,40 +70,61 @@ func (l *loader) relate(ctx context.Context, fact string) (*[]memory.Relation, e
 	if err != nil {
 		return nil, err
 	}
-	return tied(slices.DeleteFunc(all, func(r memory.Relation) bool { return r.From != fact || !slices.Contains(relationKinds, r.Kind) })), nil
+	return tied(slices.DeleteFunc(all, func(r memory.Relation) bool { return r.From != fact || !slices.Contains(tiedKeys, string(r.Kind)) })), nil
 }
 
-// relations reads the links of a fact's file by what they say alone: [loader.resolve] knows
-// better. That one was made when the fact was is the most that a file says of it.
-func (r *reader) relations(f memory.Fact) *[]memory.Relation {
-	var out []memory.Relation
-	for _, kind := range relationKinds {
-		for _, link := range r.links(kind) {
-			out = append(out, relationOf(f, kind, idOfLink(link)))
+func relationOf(f memory.Fact, kind, to string) memory.Relation {
+	return memory.Relation{Owner: f.Scope.Owner, From: f.ID, To: to, Kind: memory.RelationKind(kind), Status: memory.Active, CreatedAt: f.CreatedAt}
+}
+
+// tie gives a thing what it has under the tied keys. That a relation was made when the fact was
+// is the most that a file says of it.
+func (t *thing) tie(ties map[string][]string) {
+	var relations []memory.Relation
+	var owners []memory.Owner
+	for key, all := range ties {
+		for _, to := range all {
+			if key == sharedKey {
+				owners = append(owners, ownerCalled(t.fact.Scope.Owner, to))
+			} else {
+				relations = append(relations, relationOf(*t.fact, key, to))
+			}
 		}
 	}
-	return tied(out)
+	t.relations, t.shared = tied(relations), shared(owners)
 }
 
-func relationOf(f memory.Fact, kind memory.RelationKind, to string) memory.Relation {
-	return memory.Relation{Owner: f.Scope.Owner, From: f.ID, To: to, Kind: kind, Status: memory.Active, CreatedAt: f.CreatedAt}
+// ties reads the values under the tied keys by what they say alone: [loader.resolve] knows
+// better.
+func (r *reader) ties(owner memory.Owner) map[string][]string {
+	out := map[string][]string{}
+	for _, key := range tiedKeys {
+		for _, text := range r.links(key) {
+			if key != sharedKey {
+				out[key] = append(out[key], idOfLink(text))
+			} else if ownerCalled(owner, text) != "" {
+				out[key] = append(out[key], text)
+			}
+		}
+	}
+	return out
 }
 
-// links are those of a kind, as they are written. One alone may have a comma in its name.
-func (r *reader) links(kind memory.RelationKind) []string {
-	if v := r.values[string(kind)]; !v.many && strings.HasPrefix(v.text, "[[") && strings.Count(v.text, "[[") == 1 {
+// links are those under a key, as they are written. One alone may have a comma in its name.
+func (r *reader) links(key string) []string {
+	if v := r.values[key]; !v.many && strings.HasPrefix(v.text, "[[") && strings.Count(v.text, "[[") == 1 {
 		return []string{v.text}
 	}
-	return r.list(string(kind))
+	return r.list(key)
 }
 
-// lostLink is how a record keeps a link that leads to no fact.
-func lostLink(kind memory.RelationKind, link string) string { return string(kind) + " " + link }
+// lostLink is how a record keeps a value that leads to nothing.
+func lostLink(key, text string) string { return key + " " + text }
 
-// resolve finds the facts that the links of a fact's file lead to: those to no fact are no
-// relations of what the file says, but lost. With keep, relations that Loci knows and of
-// whose kind the file has no key stay. So it is with whom the fact is shared with:
-// [loader.resolveShares] says what old is.
+// resolve finds what the values under the tied keys of a fact's file lead to; the others are
+// lost. With keep, what Loci knows stays where the file does not have the key. old is what was
+// written to the file, nil for nothing. A file that brings an id from elsewhere shares with
+// nobody, whoever decided that there.
 func (l *loader) resolve(ctx context.Context, text string, says *thing, known thing, old *record, keep bool) (lost []string, kept bool, err error) {
 	if says.fact == nil {
 		return nil, false, nil
@@ -98,30 +134,32 @@ func (l *loader) resolve(ctx context.Context, text string, says *thing, known th
 		return nil, false, err
 	}
 	r := reader{values: values}
-	var out []memory.Relation
-	for _, kind := range relationKinds {
-		if _, has := values[string(kind)]; !has && keep {
-			for _, tie := range known.ties() {
-				if tie.Kind == kind {
-					out, kept = append(out, tie), true
-				}
-			}
+	ties := map[string][]string{}
+	for _, key := range tiedKeys {
+		if _, has := values[key]; !has && keep {
+			ties[key] = known.tied(key)
+			kept = kept || len(ties[key]) > 0
 		}
-		for _, link := range r.links(kind) {
-			id, err := l.leadsTo(ctx, link, says.fact.ID, known)
-			switch {
-			case err != nil:
+		if key == sharedKey && known.fact == nil && values["id"].text != "" {
+			delete(ties, key)
+			continue
+		}
+		for _, text := range r.links(key) {
+			to := ""
+			if key == sharedKey {
+				to = l.mayShare(text, known, old)
+			} else if to, err = l.leadsTo(ctx, text, says.fact.ID, known); err != nil {
 				return nil, false, err
-			case id == "":
-				lost = append(lost, lostLink(kind, link))
-			default:
-				out = append(out, relationOf(*says.fact, kind, id))
+			}
+			if to == "" {
+				lost = append(lost, lostLink(key, text))
+			} else {
+				ties[key] = append(ties[key], to)
 			}
 		}
 	}
-	says.relations = tied(out)
-	more, keptToo := l.resolveShares(values, says, known, old, keep)
-	return append(lost, more...), kept || keptToo, nil
+	says.tie(ties)
+	return lost, kept, nil
 }
 
 // leadsTo is the fact that a link in a fact's file leads to, "" for none.
@@ -135,7 +173,7 @@ func (l *loader) leadsTo(ctx context.Context, link, from string, known thing) (s
 		}
 		target := factTarget + id
 		if _, read := l.things[target]; !read {
-			if _, err := l.load(ctx, []item{{key: key{l.owner, target}}}); err != nil {
+			if _, err := l.load(ctx, []key{{l.owner, target}}); err != nil {
 				return "", err
 			}
 		}
@@ -191,51 +229,44 @@ func nearer(a, b, name string) bool {
 	return cmp.Or(cmp.Compare(fits(a), fits(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b)) < 0
 }
 
-// asWritten returns the fields with the links that a person wrote into the file as they
-// stand there: those that say what Loci knows, and those that are lost.
+// asWritten returns the fields with the values under the tied keys as a person wrote them into
+// the file: those that say what Loci knows, and those that are lost.
 func (l *loader) asWritten(fields []field, text string, t thing, lost []string) (out []field, still []string) {
 	values, err := readFront(split(text).front)
 	if t.fact == nil || err != nil {
 		return fields, nil
 	}
 	r := reader{values: values}
+	sameText := sameWords(split(text).words(), t.words())
 	out = slices.Clone(fields)
 	for i, f := range out {
-		if stands, ok := standsAs(&r, f, t.fact); ok && sameWords(split(text).words(), t.words()) {
-			out[i].value = stands
+		if value, ok := standsAs(&r, f, t.fact); ok && sameText {
+			out[i].value = value
+		}
+		if !slices.Contains(tiedKeys, f.key) {
 			continue
 		}
-		if f.key == sharedKey {
-			var more []string
-			out[i].value, more = l.sharesAsWritten(&r, t, lost)
-			still = append(still, more...)
-			continue
-		}
-		kind := memory.RelationKind(f.key)
-		if !slices.Contains(relationKinds, kind) {
-			continue
-		}
-		var left, texts []string
-		for _, tie := range t.ties() {
-			if tie.Kind == kind {
-				left = append(left, tie.To)
-			}
-		}
-		for _, link := range r.links(kind) {
-			if slices.Contains(lost, lostLink(kind, link)) {
-				texts, still = append(texts, link), append(still, lostLink(kind, link))
+		var texts []string
+		left := t.tied(f.key)
+		for _, text := range r.links(f.key) {
+			if one := lostLink(f.key, text); slices.Contains(lost, one) {
+				texts, still = append(texts, text), append(still, one)
 				continue
 			}
-			for _, id := range l.candidates(link) {
-				if at := slices.Index(left, id); at >= 0 {
-					left = slices.Delete(left, at, at+1)
-					texts = append(texts, link)
-					break
-				}
+			ids := []string{ownerCalled(l.owner, text).Called()}
+			if f.key != sharedKey {
+				ids = l.candidates(text)
+			}
+			at := slices.IndexFunc(left, func(id string) bool { return slices.Contains(ids, id) })
+			if at >= 0 {
+				texts, left = append(texts, text), slices.Delete(left, at, at+1)
 			}
 		}
 		for _, id := range left {
-			texts = append(texts, l.link(id))
+			if f.key != sharedKey {
+				id = l.link(id)
+			}
+			texts = append(texts, id)
 		}
 		out[i].value = listed(texts)
 	}
@@ -279,38 +310,34 @@ func (l *loader) lost(ctx context.Context, old *record, text string, t thing) []
 	return lost
 }
 
-// among returns the relations of a fact's file where there is nothing but files, whose facts
-// are given by what their files are called: links to none of them are left for a scan to tell of.
-func among(ties []memory.Relation, text string, facts map[string]string) *[]memory.Relation {
-	if len(ties) == 0 {
-		return nil
-	}
+// among replaces the relations of a fact's file by those to facts whose files are there, given
+// by what the files are called: other links are left for a scan to tell of.
+func (t *thing) among(text string, facts map[string]string) {
 	values, err := readFront(split(text).front)
-	if err != nil {
-		return nil
+	if t.relations == nil || err != nil {
+		return
 	}
 	ids := slices.Collect(maps.Values(facts))
 	r := reader{values: values}
-	var out []memory.Relation
-	for _, kind := range relationKinds {
-		for _, link := range r.links(kind) {
-			to := ties[0]
-			to.Kind, to.To = kind, link // a plain id
-			if name, _, ok := cutLink(link); ok {
-				all := append([]string{facts[path.Base(name)]}, idsOfLink(link)...)
-				i := slices.IndexFunc(all, func(id string) bool { return slices.Contains(ids, id) })
-				id, own := idOfName(path.Base(name))
-				switch {
-				case i >= 0:
-					to.To = all[i]
-				case own: // Loci wrote it
-					to.To = id
-				default:
-					continue
-				}
+	ties := map[string][]string{sharedKey: t.tied(sharedKey)}
+	for _, key := range tiedKeys {
+		if key == sharedKey {
+			continue
+		}
+		for _, link := range r.links(key) {
+			name, _, isLink := cutLink(link)
+			all := append([]string{facts[path.Base(name)]}, idsOfLink(link)...)
+			i := slices.IndexFunc(all, func(id string) bool { return slices.Contains(ids, id) })
+			id, own := idOfName(path.Base(name))
+			switch {
+			case !isLink:
+				ties[key] = append(ties[key], link) // a plain id
+			case i >= 0:
+				ties[key] = append(ties[key], all[i])
+			case own: // Loci wrote it
+				ties[key] = append(ties[key], id)
 			}
-			out = append(out, to)
 		}
 	}
-	return tied(out)
+	t.tie(ties)
 }

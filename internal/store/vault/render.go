@@ -1,8 +1,10 @@
 package vault
 
 import (
+	"cmp"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -27,66 +29,76 @@ const (
 	conversationName = "conversation"
 )
 
-// target names the thing within its owner, as [memory.Image.Target] does.
-func (t thing) target() string {
-	switch {
-	case t.fact != nil:
-		return factTarget + t.fact.ID
-	case t.turn != nil:
-		return turnTarget + t.turn.ID
-	case t.summary != nil:
-		return summaryTarget + t.summary.ID
-	case t.profile != nil:
-		return profileTarget + t.profile.Key
-	case t.conversation != nil:
-		return conversationTarget + t.conversation.ID
-	case t.context != nil:
-		return contextTarget + t.context.ID
-	}
-	return ""
+// head is what all kinds of things have.
+type head struct {
+	target       string // as [memory.Image.Target] writes it
+	words        string
+	status       memory.Status
+	conversation string // that it belongs to
+	created      time.Time
+	updated      time.Time // zero where no file says it
+	version      int64
+	erased       bool // nothing is left but its id and its times
 }
 
-// words are its body.
-func (t thing) words() string {
-	switch {
-	case t.fact != nil:
-		return t.fact.Content
-	case t.turn != nil:
-		return t.turn.Content
-	case t.summary != nil:
-		return t.summary.Text
-	case t.profile != nil:
-		return t.profile.Value
-	case t.conversation != nil:
-		return t.conversation.Rules
-	case t.context != nil:
-		return t.context.Content
-	}
-	return ""
-}
-
-// place is the folder and the name that its file has.
-func (s *Store) place(owner memory.Owner, t thing) (folder, name string) {
+func (t thing) head() (h head) {
 	switch {
 	case t.fact != nil:
 		f := t.fact
-		return s.folderOf(owner, f.Scope.Conversation, !f.Status.Live(), "facts"), fileName(f.CreatedAt, f.ID)
+		h = head{factTarget + f.ID, f.Content, f.Status, f.Scope.Conversation, f.CreatedAt, f.UpdatedAt, f.Version, f.Content == ""}
 	case t.turn != nil:
 		u := t.turn
-		return s.folderOf(owner, u.Conversation, u.Status != memory.Active, path.Join("turns", escape(string(u.Role)))), fileName(u.CreatedAt, u.ID)
+		h = head{turnTarget + u.ID, u.Content, u.Status, u.Conversation, u.CreatedAt, time.Time{}, u.Version, u.Content == "" && u.NoLearn}
 	case t.summary != nil:
 		m := t.summary
-		name = fileName(m.CreatedAt, m.ID)
-		if t.current {
-			name = summaryName
-		}
-		return s.folderOf(owner, m.Scope.Conversation, m.Status != memory.Active, "summaries"), name
+		h = head{summaryTarget + m.ID, m.Text, m.Status, m.Scope.Conversation, m.CreatedAt, time.Time{}, m.Version, m.Text == ""}
 	case t.profile != nil:
-		return s.folderOf(owner, "", t.profile.Status != memory.Active, "profile"), escape(t.profile.Key)
+		p := t.profile
+		h = head{profileTarget + p.Key, p.Value, p.Status, "", time.Time{}, p.UpdatedAt, p.Version, p.Value == ""}
+	case t.conversation != nil:
+		c := t.conversation
+		h = head{conversationTarget + c.ID, c.Rules, cmp.Or(c.Status, memory.Active), c.ID, c.CreatedAt, c.UpdatedAt, c.Version, c.Title+c.Rules == ""}
 	case t.context != nil:
-		return s.folderOf(owner, "", t.context.Status != memory.Active, contextsFolder), escape(t.context.ID)
+		c := t.context
+		h = head{contextTarget + c.ID, c.Content, c.Status, "", c.CreatedAt, c.UpdatedAt, c.Version, c.Title+c.Content == ""}
 	}
-	return s.folderOf(owner, t.conversation.ID, t.conversation.Status == memory.Retired, ""), conversationName
+	h.erased = h.erased && h.status == memory.Retired
+	return h
+}
+
+func (t thing) target() string        { return t.head().target }
+func (t thing) words() string         { return t.head().words }
+func (t thing) version() int64        { return t.head().version }
+func (t thing) status() memory.Status { return t.head().status }
+func (t thing) updatedAt() time.Time  { return t.head().updated }
+func (t thing) erased() bool          { return t.head().erased }
+
+// live reports whether a thing is not among what is deleted.
+func (t thing) live() bool { return t.status().Live() }
+
+// place is the folder and the name that its file has.
+func (s *Store) place(owner memory.Owner, t thing) (folder, name string) {
+	h := t.head()
+	kind, name := "facts", ""
+	switch {
+	case t.turn != nil:
+		kind = path.Join("turns", escape(string(t.turn.Role)))
+	case t.summary != nil && t.current:
+		kind, name = "summaries", summaryName
+	case t.summary != nil:
+		kind = "summaries"
+	case t.profile != nil:
+		kind, name = "profile", escape(t.profile.Key)
+	case t.context != nil:
+		kind, name = contextsFolder, escape(t.context.ID)
+	case t.conversation != nil:
+		kind, name = "", conversationName
+	}
+	if name == "" {
+		_, id, _ := strings.Cut(h.target, ":")
+		name = fileName(h.created, id)
+	}
+	return s.folderOf(owner, h.conversation, !t.live(), kind), name
 }
 
 // names says what the file of a memory is called, for links.
@@ -97,7 +109,7 @@ type names func(id string) string
 func (t thing) fields(link names) []field {
 	switch {
 	case t.fact != nil:
-		return append(append(factFields(t.fact, link), t.relationFields(link)...), t.sharedField())
+		return append(factFields(t.fact, link), t.tiedFields(link)...)
 	case t.turn != nil:
 		return turnFields(t.turn, link)
 	case t.summary != nil:

@@ -50,7 +50,15 @@ type ScanOptions struct {
 func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f := s.files
 	f.disk.Lock()
+	if !f.scanned { // what the last process left unwritten is no edit
+		f.disk.Unlock()
+		if err := s.Settle(ctx); ctx.Err() != nil {
+			return Report{}, err
+		}
+		f.disk.Lock()
+	}
 	defer f.disk.Unlock()
+	f.scanned = true
 	sc := &scan{f: f, o: o, seen: map[string]bool{}, loaders: map[memory.Owner]*loader{}}
 	if err := sc.walk(ctx); err != nil {
 		return Report{}, err
@@ -87,6 +95,19 @@ type found struct {
 	sha  string
 	info fs.FileInfo
 	old  *record // of the memory that was at the path
+	id   string  // that it says
+}
+
+// key is whose file it is, as far as it says: the memory's that was at the path, or that with
+// its id.
+func (c found) key() key {
+	switch {
+	case c.old != nil:
+		return key{c.old.Owner, c.old.Target}
+	case c.id == "":
+		return key{c.p.owner, ""}
+	}
+	return key{c.p.owner, c.p.target(c.id)}
 }
 
 func (s *scan) problem(name string, why any) { s.tell(Problem{Path: name, Why: fmt.Sprint(why)}) }
@@ -195,16 +216,14 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	}
 	sha := hashOf(text)
 	s.seen[name] = true
-	if old != nil && old.own(sha) {
-		if old.SHA == sha {
-			old.Size, old.Mtime = info.Size(), info.ModTime().UnixNano()
-		}
-		if old.SHA != sha || len(old.Lost) == 0 {
+	if old.own(sha) {
+		old.Size, old.Mtime = info.Size(), info.ModTime().UnixNano()
+		if len(old.Lost) == 0 {
 			return
 		}
 	}
 	p, _ := s.f.s.placeOf(name)
-	s.changed = append(s.changed, found{name, p, text, sha, info, old})
+	s.changed = append(s.changed, found{name, p, text, sha, info, old, valueIn(text, "id")})
 }
 
 // compare makes edits of what was found.
@@ -259,25 +278,18 @@ func (s *scan) whose(ctx context.Context, c found, gone map[string]*record) (key
 		s.problem(c.path, "whose folder this is cannot be read from its name")
 		return key{}, thing{}, nil
 	}
-	id := ""
-	if values, err := readFront(split(c.text).front); err == nil {
-		id = values["id"].text
-	}
+	k := c.key()
 	if c.old != nil {
-		if _, was, _ := strings.Cut(c.old.Target, ":"); id != "" && id != was {
-			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", was, id))
-			if other := s.f.index.targets[key{c.old.Owner, c.p.target(id)}]; other != nil { // its file took another's name
+		if _, was, _ := strings.Cut(c.old.Target, ":"); c.id != "" && c.id != was {
+			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", was, c.id))
+			if other := s.f.index.targets[key{c.old.Owner, c.p.target(c.id)}]; other != nil { // its file took another's name
 				delete(gone, other.Path)
 			}
 			return key{}, thing{}, nil
 		}
-		k := key{c.old.Owner, c.old.Target}
-		t, err := s.known(ctx, k)
-		return k, t, err
 	}
-	k := key{c.p.owner, c.p.target(id)}
-	if id == "" {
-		return k, thing{}, nil
+	if k.target == "" {
+		return key{c.p.owner, c.p.target("")}, thing{}, nil
 	}
 	t, err := s.known(ctx, k)
 	return k, t, err
@@ -323,7 +335,7 @@ func (s *scan) loader(ctx context.Context, k key) (*loader, error) {
 	if _, ok := l.things[k.target]; ok {
 		return l, nil
 	}
-	_, err := l.load(ctx, []item{{key: k}})
+	_, err := l.load(ctx, []key{k})
 	return l, err
 }
 
@@ -335,8 +347,8 @@ func (s *scan) factsByName(owner memory.Owner) map[string]string {
 		if c.p.owner != owner || c.p.folder != "facts" {
 			continue
 		}
-		if values, err := readFront(split(c.text).front); err == nil && values["id"].text != "" {
-			ids[c.p.name] = values["id"].text
+		if c.id != "" {
+			ids[c.p.name] = c.id
 		}
 	}
 	return ids
@@ -344,14 +356,10 @@ func (s *scan) factsByName(owner memory.Owner) map[string]string {
 
 // readAhead reads at once the memories of an owner whose files changed.
 func (s *scan) readAhead(ctx context.Context, l *loader, owner memory.Owner) error {
-	var items []item
+	var items []key
 	for _, c := range s.changed {
-		if c.old != nil && c.old.Owner == owner {
-			items = append(items, item{key: key{owner, c.old.Target}})
-		} else if c.old == nil && c.p.owner == owner {
-			if values, err := readFront(split(c.text).front); err == nil && values["id"].text != "" {
-				items = append(items, item{key: key{owner, c.p.target(values["id"].text)}})
-			}
+		if k := c.key(); k.owner == owner && k.target != "" {
+			items = append(items, k)
 		}
 	}
 	for batch := range slices.Chunk(items, maxBatch) {

@@ -100,7 +100,7 @@ func TestOwnWritesAreNoEdits(t *testing.T) {
 		if err := v.Store.Close(); err != nil {
 			t.Fatal(err)
 		}
-		v.remove(filepath.Join(ownFolder, name))
+		v.remove(filepath.Join(OwnFolder, name))
 		v.reopen()
 		v.settled()
 		v.quiet() // it is known again by what it says
@@ -466,7 +466,7 @@ func TestRefusedDeletionIsTakenBack(t *testing.T) {
 	v.remove(teaFile)
 	e := v.edit()
 	v.files.mu.Lock() // until it is released, nothing is written
-	v.files.queued[key{e.Owner, e.Target}] = true
+	v.files.queued[key{e.Owner, e.Target}] = 0
 	v.files.mu.Unlock()
 	if err := v.Refuse(t.Context(), e); err != nil {
 		t.Fatal(err)

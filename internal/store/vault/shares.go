@@ -42,14 +42,6 @@ func shared(with []memory.Owner) *[]memory.Owner {
 	return &with
 }
 
-func (t thing) sharedField() field {
-	var called []string
-	for _, o := range t.sharers() {
-		called = append(called, o.Called())
-	}
-	return field{sharedKey, listed(called)}
-}
-
 // ownerCalled reads whom a file of an owner names, "" for nobody.
 func ownerCalled(by memory.Owner, text string) memory.Owner {
 	var o memory.Owner
@@ -99,49 +91,17 @@ func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, 
 	return shared(slices.Clone(l.shares[f.ID])), nil
 }
 
-// shares reads whom the file of an owner's fact names.
-func (r *reader) shares(owner memory.Owner) *[]memory.Owner {
-	var with []memory.Owner
-	for _, text := range r.list(sharedKey) {
-		if o := ownerCalled(owner, text); o != "" {
-			with = append(with, o)
-		}
+// mayShare is whom a text in a fact's file shares it with: those whom Loci knows, and users; ""
+// if a file alone may not, or if it was refused and neither the file nor the fact changed since.
+func (l *loader) mayShare(text string, known thing, old *record) string {
+	o := ownerCalled(l.owner, text)
+	switch {
+	case o != "" && slices.Contains(known.sharers(), o):
+		return text
+	case o == "" || o.Kind() != memory.UserKind, old.of(known.version()) && old.Refused[lostLink(sharedKey, text)] != "":
+		return ""
 	}
-	return shared(with)
-}
-
-// resolveShares finds whom a fact's file shares it with: those that Loci knows, and users.
-// Whom it may not share with by a file alone is lost. With keep, a file without the key says
-// what Loci knows. old is what was written to the file, nil for nothing: what was refused
-// then is refused until the file or the fact is another one. A file that brings an id from
-// elsewhere shares with nobody, whoever decided that there.
-func (l *loader) resolveShares(values frontMatter, says *thing, known thing, old *record, keep bool) (lost []string, kept bool) {
-	if _, has := values[sharedKey]; !has && keep && known.shared != nil {
-		says.shared = known.shared
-		return nil, true
-	}
-	if known.fact == nil && values["id"].text != "" { // of somebody else's fact, or of another vault's
-		says.shared = nil
-		return nil, false
-	}
-	var with []memory.Owner
-	r := reader{values: values}
-	for _, text := range r.list(sharedKey) {
-		o := ownerCalled(l.owner, text)
-		one := lostLink(sharedKey, text)
-		switch {
-		case o != "" && slices.Contains(known.sharers(), o):
-			with = append(with, o)
-		case o == "" || o.Kind() != memory.UserKind:
-			lost = append(lost, one)
-		case old.of(known.version()) && old.Refused[one] != "":
-			lost = append(lost, one)
-		default:
-			with = append(with, o)
-		}
-	}
-	says.shared = shared(with)
-	return lost, false
+	return text
 }
 
 // whyLost says what is wrong with the links of a file that are lost, and with the names in
@@ -197,23 +157,6 @@ func clip(name string) string {
 		return name
 	}
 	return strings.ToValidUTF8(name[:most], "") + "…"
-}
-
-// sharesAsWritten returns the value of sharedKey with the names as a person wrote them.
-func (l *loader) sharesAsWritten(r *reader, t thing, lost []string) (value string, still []string) {
-	left := slices.Clone(t.sharers())
-	var texts []string
-	for _, text := range r.list(sharedKey) {
-		if one := lostLink(sharedKey, text); slices.Contains(lost, one) {
-			texts, still = append(texts, text), append(still, one)
-		} else if i := slices.Index(left, ownerCalled(l.owner, text)); i >= 0 {
-			texts, left = append(texts, text), slices.Delete(left, i, i+1)
-		}
-	}
-	for _, o := range left {
-		texts = append(texts, o.Called())
-	}
-	return listed(texts), still
 }
 
 // withShares returns changes with those that share facts as their files say, where there is

@@ -103,7 +103,7 @@ func TestWhomAFactIsSharedWithStandsInItsFile(t *testing.T) {
 	if err := v.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+	if err := os.RemoveAll(v.path(OwnFolder)); err != nil {
 		t.Fatal(err)
 	}
 	v.reopen()
@@ -292,59 +292,6 @@ func TestManyWhoAreRefusedAreOneProblem(t *testing.T) {
 	}
 }
 
-// TestShareFilesOfBeforeGo opens a vault in which whom a fact is shared with stood in a file
-// of the profile.
-func TestShareFilesOfBeforeGo(t *testing.T) {
-	ben := memory.User(memtest.Ana.Namespace(), "ben")
-	before := func(alone bool) *vault {
-		v := newVault(t)
-		v.apply(memtest.Add(tea()), memtest.Change(memory.ActionAdd, share(ben)))
-		const file = "entries/global/profile/loci.share.tea.md"
-		if err := os.MkdirAll(v.path("entries/global/profile"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		p := share(ben)
-		text := page{end: "\n"}.with(thing{profile: &p}.fields(nil), p.Value).String()
-		v.write(file, text)
-		plain := strings.Replace(v.read(teaFile), "shared_with: [user/ben]\n", "", 1)
-		v.write(teaFile, plain)
-		x := v.Store.files.index
-		f := v.fact("tea")
-		bare := thing{fact: &f}
-		r := *x.targets[key{memtest.Ana, "fact:tea"}]
-		r.SHA, r.Size, r.Mtime, r.State = hashOf(plain), int64(len(plain)), 0, stateOf(teaFile, bare.fields(func(id string) string { return id }), bare.words())
-		x.put(&r)
-		x.put(&record{Path: file, Owner: memtest.Ana, Target: profileTarget + p.Key, SHA: hashOf(text), State: "old", Size: int64(len(text))})
-		if err := v.Store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if alone {
-			if err := os.RemoveAll(v.path(ownFolder)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		v.reopen()
-		v.settled()
-		return v
-	}
-	v := before(false)
-	if file, known := v.shares(); file != "shared_with: [user/ben]\n" || len(known) != 1 {
-		t.Errorf("the fact's file says %q, known is %v", file, known)
-	}
-	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
-		t.Errorf("files: %q", got)
-	}
-	v.quiet()
-
-	v = before(true)
-	if file, known := v.shares(); file != "shared_with: [user/ben]\n" || len(known) != 1 {
-		t.Errorf("from the folder alone the fact's file says %q, known is %v", file, known)
-	}
-	if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 {
-		t.Errorf("the file of before: %+v", r)
-	}
-}
-
 // sharedIn is whom profile entries say that a fact is shared with.
 func sharedIn(owner memory.Owner, f *memory.Fact, entries []memory.ProfileEntry) *[]memory.Owner {
 	for _, p := range entries {
@@ -356,50 +303,33 @@ func sharedIn(owner memory.Owner, f *memory.Fact, entries []memory.ProfileEntry)
 }
 
 // TestCrashWhileAFactIsShared copies the vault at every point while a fact is shared, and
-// opens each copy around what is left of it: the folder and its journal, then the folder.
+// opens each copy with its database, then the files alone.
 func TestCrashWhileAFactIsShared(t *testing.T) {
 	t.Parallel()
-	v := newVault(t)
+	v := newVaultOnDisk(t)
 	v.apply(memtest.Add(tea()))
-	if err := v.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var copies []string
-	s, err := Open(t.Context(), v.dir, inMemory, Options{Now: v.now.Now, Home: memtest.Ana, failpoint: func(point string) {
-		dir := filepath.Join(t.TempDir(), strings.ReplaceAll(point, " ", "-"))
-		if err := os.CopyFS(dir, os.DirFS(v.dir)); err != nil {
-			t.Error(err)
-		}
-		copies = append(copies, dir)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v.Store = s
-	v.apply(memtest.Change(memory.ActionAdd, share(memory.User(memtest.Ana.Namespace(), "ben"))))
-	if len(copies) < 6 {
-		t.Fatalf("it passed %d points", len(copies))
-	}
-	acknowledged := false
-	for _, dir := range copies {
-		c := &vault{T: t, dir: dir, now: v.now}
+	for _, dir := range v.copies(func() {
+		v.apply(memtest.Change(memory.ActionAdd, share(memory.User(memtest.Ana.Namespace(), "ben"))))
+	}) {
+		c := &vault{T: t, dir: dir, now: v.now, onDisk: true}
 		c.reopen()
 		c.settled()
 		c.quiet()
-		file, known := c.shares()
-		if (file == "shared_with: [user/ben]\n") != (len(known) == 1) || acknowledged && len(known) == 0 {
+		if file, known := c.shares(); file != "shared_with: [user/ben]\n" || len(known) != 1 {
 			t.Errorf("%s: the file says %q, known is %q", filepath.Base(dir), file, known)
 		}
-		acknowledged = acknowledged || strings.HasPrefix(filepath.Base(dir), "after-the-journal")
 		if err := c.Store.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := os.RemoveAll(filepath.Join(dir, ownFolder)); err != nil {
-			t.Fatal(err)
+		for _, folder := range []string{OwnFolder, "db"} {
+			if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
+				t.Fatal(err)
+			}
 		}
+		c.Store = nil
 		c.reopen()
-		if _, again := c.shares(); !slices.Equal(again, known) {
-			t.Errorf("%s: from the folder alone it is shared with %q, was with %q", filepath.Base(dir), again, known)
+		if _, again := c.shares(); len(again) != 1 {
+			t.Errorf("%s: from the folder alone it is shared with %q", filepath.Base(dir), again)
 		}
 		if err := c.Store.Close(); err != nil {
 			t.Error(err)

@@ -17,7 +17,6 @@ type reading struct {
 	text    string   // the file as if what they changed had been written over what Loci knows now
 	lost    []string // as loader.resolve has it
 	kept    bool     // relations of which it says nothing stay
-	imprint imprint  // of the file as it stands
 	earlier bool     // it was made of what Loci wrote there before what it last wrote
 	putBack bool     // it is what Loci wrote there before, and lies where that lay
 	later   bool     // it is what another machine's Loci wrote after all that is known here
@@ -31,13 +30,9 @@ type unfit struct{ error }
 // for nothing. A file that is byte for byte what Loci wrote earlier was put back, out of a bin
 // or out of git: it counts as it stands.
 func (l *loader) readFile(ctx context.Context, p place, text string, known thing, r *record) (reading, error) {
-	if r == nil || r.Imprint == "" || known == (thing{}) {
+	if r.none() || known == (thing{}) {
 		out, err := l.readAs(ctx, p, text, known, r)
-		if err == nil {
-			out.imprint = imprintOf(out.says)
-			out.imprint.set(statusKey, statusLine(split(text).front))
-			out.later = known == (thing{}) && namesItself(text) && !l.f.isToCome(out.says.updatedAt())
-		}
+		out.later = err == nil && valueIn(text, "id") != "" && l.f.isLater(out.says, known, text)
 		return out, err
 	}
 	plain := p
@@ -46,38 +41,34 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	if err != nil {
 		return stands, err
 	}
-	stands.imprint = imprintOf(stands.says)
-	base, earlier, err := l.basis(ctx, text, r)
-	at := stands.says.updatedAt()
-	later := !r.wrote(text) && at.After(known.updatedAt()) && !l.f.isToCome(at) && ofNow(text)
+	base, earlier, err := l.basis(ctx, text, r, known)
 	if err != nil {
 		return stands, err
 	}
+	later := !r.wrote(text) && l.f.isLater(stands.says, known, text)
 	clash := ""
 	putBack := r.wrote(text) && stands.says.live() != p.deleted
 	if !putBack {
 		was := text
 		p, text, clash = l.since(p, text, stands, base, known)
-		later = later && clash == "" && text == was && base.same(imprintOf(known), updatedKey)
+		later = later && clash == "" && text == was && base.same(statementOf(known), updatedKey)
 	}
 	out, err := l.readAs(ctx, p, text, known, r)
-	out.imprint, out.earlier, out.putBack, out.clash = stands.imprint, earlier && !later, putBack, clash
-	out.later = later
+	out.earlier, out.putBack, out.clash, out.later = earlier && !later, putBack, clash, later
 	return out, err
 }
 
-// isToCome reports whether a time is one at which no machine wrote anything yet.
-func (f *files) isToCome(at time.Time) bool { return at.After(f.s.clock.now()) }
+// isLater reports whether another machine's Loci wrote a file after all that is known here.
+func (f *files) isLater(says, known thing, text string) bool {
+	at := says.updatedAt()
+	return at.After(known.updatedAt()) && !at.After(f.s.clock.now()) && (known == (thing{}) || ofNow(text))
+}
 
 // ofNow reports whether a file's time of writing is one at which a Loci wrote: theirs are to
 // the microsecond, of which one in a million is a whole second. Plugins of editors note no more
 // than seconds of when a file was saved, or write it otherwise.
 func ofNow(text string) bool {
-	values, err := readFront(split(text).front)
-	if err != nil {
-		return false
-	}
-	at, is := asLoci(values[updatedKey].text)
+	at, is := asLoci(valueIn(text, updatedKey))
 	return is && at.Nanosecond() != 0
 }
 
@@ -87,64 +78,117 @@ func asLoci(when string) (at time.Time, is bool) {
 	return at, err == nil && quotedTime(at.UTC()) == when
 }
 
-// namesItself reports whether a file has the id and the time of writing that Loci gives one.
-func namesItself(text string) bool {
-	values, err := readFront(split(text).front)
-	return err == nil && values["id"].text != "" && values[updatedKey].text != ""
-}
-
 // readAs reads a text as it stands, beside what Loci knows.
 func (l *loader) readAs(ctx context.Context, p place, text string, known thing, r *record) (reading, error) {
 	says, err := p.parse(text, known)
 	if err != nil {
 		return reading{}, unfit{err}
 	}
-	// What was written before relations stood in files, or when they were others, ends none
-	// by not having their key.
-	keep := r == nil || r.Imprint == "" && r.State != stateOf(r.Path, known.fields(l.link), known.words())
-	if r != nil && !r.own(hashOf(text)) {
+	keep := r.none() // what was written before relations were in files ends none by not having their key
+	if !r.own(hashOf(text)) {
 		r = nil
 	}
 	lost, kept, err := l.resolve(ctx, text, &says, known, r, keep)
 	return reading{says: says, text: text, lost: lost, kept: kept}, err
 }
 
-// basis is what the text was that a person changed: what Loci last wrote or, if the time in it
-// is another one, what the memory was at that time. Of links and sharing only the last is known.
-func (l *loader) basis(ctx context.Context, text string, r *record) (base imprint, earlier bool, err error) {
-	base = readImprint(r.Imprint)
-	values, err := readFront(split(text).front)
+// statement is what a file says, by key of front matter; its words are under theWords. Links
+// count by the ids that they lead to.
+type statement map[string]string
+
+// theWords is a name that no key has.
+const theWords = ""
+
+func statementOf(t thing) statement {
+	m := statement{theWords: plainWords(t.words())}
+	for _, f := range t.fields(func(id string) string { return id }) {
+		m[f.key] = f.value
+	}
+	return m
+}
+
+// same reports whether two files say the same under a key.
+func (m statement) same(other statement, key string) bool { return m[key] == other[key] }
+
+// basis is what the text said before a person changed it: what Loci last wrote or, if the time
+// in it is another one, what the memory was at that time. Of relations and sharing only the
+// last is known.
+func (l *loader) basis(ctx context.Context, text string, r *record, known thing) (base statement, earlier bool, err error) {
+	last, err := l.at(ctx, r, known)
 	if err != nil {
-		return nil, false, unfit{err}
+		return nil, false, err
 	}
-	when := values[updatedKey].text
-	if when == "" || base.says(updatedKey, when) || len(r.Past) == 0 { // or the index is newer than the file, and all in it counts
+	written := func(t thing) statement {
+		m := statementOf(t)
+		for _, key := range tiedKeys {
+			m[key] = r.Ties[key]
+		}
+		return m
+	}
+	base = written(last)
+	when := valueIn(text, updatedKey)
+	if _, is := asLoci(when); !is || base[updatedKey] == when || len(r.Past) == 0 {
 		return base, false, nil
 	}
-	if _, is := asLoci(when); !is {
-		return base, false, nil
-	}
-	page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: r.Target})
+	page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: r.Target, Limit: maxRun})
 	if err != nil {
 		return nil, false, err
 	}
 	for _, c := range page.Changes {
-		then := thing{fact: c.After.Fact, profile: c.After.Profile, context: c.After.Context}
-		if then == (thing{}) {
-			continue
-		}
-		if was := imprintOf(then); was.says(updatedKey, when) {
-			was.with(base, elsewhereKept...)
-			return was, true, nil
+		if then := written(known.with(c.After)); then[updatedKey] == when {
+			return then, true, nil
 		}
 	}
 	return base, true, nil
 }
 
+// at returns what a memory was when its file was written.
+func (l *loader) at(ctx context.Context, r *record, known thing) (thing, error) {
+	for q := (memory.ChangeQuery{Target: r.Target, Limit: maxRun}); known.version() != r.Version; {
+		page, err := l.f.s.Changes(ctx, l.owner, q)
+		if err != nil {
+			return thing{}, err
+		}
+		for _, c := range page.Changes {
+			if c.Version <= r.Version {
+				return known, nil
+			}
+			known = known.with(c.Before)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	return known, nil
+}
+
+// with returns the thing as an image of a change shows it.
+func (t thing) with(i memory.Image) thing {
+	switch {
+	case t.fact != nil && i.Fact != nil:
+		t.fact = i.Fact
+	case t.profile != nil && i.Profile != nil:
+		t.profile = i.Profile
+	case t.context != nil && i.Context != nil:
+		t.context = i.Context
+	case t.summary != nil && i.Summary != nil:
+		t.summary = i.Summary
+	case t.turn != nil && i.Turn != nil:
+		turn := *t.turn
+		turn.Status = i.Turn.Status
+		t.turn = &turn
+	case t.conversation != nil && i.Conversation != nil:
+		c := *t.conversation
+		c.Title, c.Contexts, c.Rules, c.Status = i.Conversation.Title, i.Conversation.Contexts, i.Conversation.Rules, i.Conversation.Status
+		t.conversation = &c
+	}
+	return t
+}
+
 // since lays what a person changed in a text, compared with base, over what Loci knows. Where
 // both changed the same to something else it says so.
-func (l *loader) since(p place, text string, stands reading, base imprint, known thing) (place, string, string) {
-	theirs, ours := stands.imprint, imprintOf(known)
+func (l *loader) since(p place, text string, stands reading, base statement, known thing) (place, string, string) {
+	theirs, ours := statementOf(stands.says), statementOf(known)
 	fields, _ := l.asWritten(known.fields(l.link), text, known, stands.lost)
 	across := p.across()
 	var over []field
@@ -153,8 +197,8 @@ func (l *loader) since(p place, text string, stands reading, base imprint, known
 		switch {
 		case f.key == statusKey && across: // the folder counts
 		case ours.same(base, f.key) || ours.same(theirs, f.key):
-		case f.key == statusKey && !known.live() && theirs.says(statusKey, string(memory.Rejected)): // more than forgotten
-		case theirs.same(base, f.key), f.key == statusKey && !known.live() && theirs.says(statusKey, string(memory.Retired)):
+		case f.key == statusKey && !known.live() && theirs[statusKey] == string(memory.Rejected): // more than forgotten
+		case theirs.same(base, f.key), f.key == statusKey && !known.live() && theirs[statusKey] == string(memory.Retired):
 			over = append(over, f)
 		case !ofLoci[f.key]:
 			both = append(both, f.key)
@@ -206,15 +250,6 @@ const (
 	conversationKey = "conversation_id"
 )
 
-// elsewhereKept are keys of what is no part of a memory's own image.
-var elsewhereKept = func() []string {
-	keys := []string{sharedKey}
-	for _, kind := range relationKinds {
-		keys = append(keys, string(kind))
-	}
-	return keys
-}()
-
 // ofLoci are keys that both may change: Loci writes what it keeps count of, where a file belongs
 // follows from its folder, and a list of names is taken as it stands, so that nobody is left in it.
 var ofLoci = map[string]bool{
@@ -222,60 +257,14 @@ var ofLoci = map[string]bool{
 	"from_conversation": true, "from_turns": true, "quote": true, "learned_at": true, "token_count": true, conversationKey: true, sharedKey: true,
 }
 
-// live reports whether a thing is not among what is deleted.
-func (t thing) live() bool {
-	if t.conversation != nil {
-		return t.conversation.Status != memory.Retired
-	}
-	return t.status().Live()
-}
-
-func (t thing) status() memory.Status {
-	switch {
-	case t.fact != nil:
-		return t.fact.Status
-	case t.turn != nil:
-		return t.turn.Status
-	case t.summary != nil:
-		return t.summary.Status
-	case t.profile != nil:
-		return t.profile.Status
-	case t.context != nil:
-		return t.context.Status
-	}
-	return ""
-}
-
-// statusLine is the word for where a memory stands as front matter has it, "" for none.
-func statusLine(front string) string {
-	for line := range strings.Lines(front) {
-		if value, ok := strings.CutPrefix(line, statusKey+":"); ok {
-			value, _, _ = strings.Cut(value, " #")
-			return strings.Trim(value, " \t\r\n\"'")
-		}
-	}
-	return ""
-}
-
-func standsLive(m imprint) bool {
-	return m.says(statusKey, string(memory.Active)) || m.says(statusKey, string(memory.Pending))
-}
+func standsLive(m statement) bool { return memory.Status(m[statusKey]).Live() }
 
 // conversationFolder is the name of the folder of the conversation that a thing is in.
 func conversationFolder(t thing) string {
-	id := ""
-	switch {
-	case t.fact != nil:
-		id = t.fact.Scope.Conversation
-	case t.summary != nil:
-		id = t.summary.Scope.Conversation
-	case t.turn != nil:
-		id = t.turn.Conversation
+	if id := t.head().conversation; id != "" {
+		return escape(id)
 	}
-	if id == "" {
-		return globalFolder
-	}
-	return escape(id)
+	return globalFolder
 }
 
 // isUnfit reports whether an error is of the file, not of reading.

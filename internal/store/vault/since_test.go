@@ -136,7 +136,7 @@ func (d *desk) command(do func(memory.Fact, int) *memory.Fact, unwritten bool) {
 	if unwritten {
 		d.settled()
 		d.files.mu.Lock() // until it is released, nothing is written
-		d.files.queued[k] = true
+		d.files.queued[k] = 0
 		d.files.mu.Unlock()
 	}
 	d.apply(memtest.Change(memory.ActionUpdate, *next))
@@ -146,7 +146,7 @@ func (d *desk) release() {
 	k := key{memtest.Ana, "fact:tea"}
 	d.files.mu.Lock()
 	delete(d.files.queued, k)
-	d.files.enqueue(item{k, 0})
+	d.files.enqueue(k, 0)
 	d.files.mu.Unlock()
 }
 
@@ -302,6 +302,25 @@ func TestStaleCopiesInRandomHistories(t *testing.T) {
 			if t.Failed() {
 				return
 			}
+		}
+	}
+}
+
+// TestATimeThatALociWrote: those of an editor's plugin are none.
+func TestATimeThatALociWrote(t *testing.T) {
+	for when, want := range map[string]bool{
+		"2026-05-03T14:02:11.204113Z":      true,
+		"2026-05-03T14:02:11.2Z":           true,
+		"2026-05-03T14:02:11Z":             false, // a second, as plugins have it
+		"2026-05-03T14:02":                 false,
+		"2026-05-03T14:02:11.204113+02:00": false,
+		"2026-05-03T14:02:11.204113":       false,
+		"2026-05-03T14:02:11.200Z":         false, // Loci leaves noughts out
+		"Sunday, May 3rd 2026":             false,
+		"":                                 false,
+	} {
+		if got := ofNow("---\nkind: fact\nupdated_at: " + when + "\n---\nwords\n"); got != want {
+			t.Errorf("%q: %v", when, got)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // copied are the files of the vault's own folder that a copy has. The rest is of this
-// process, or made anew.
-var copied = []string{journalFile, indexFile, buriedFile, keyFile, erasingFile}
+// process, or made anew. A copy counts as crashed: what was due is looked at again.
+var copied = []string{indexFile, openFile, erasingFile}
 
 // Copy gives every file of the vault away, as they are at one moment, by its path from the
 // vault's top, with slashes: the files, the journal, and what Loci last wrote to the files.
@@ -38,8 +38,7 @@ func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name s
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	upTo, err := s.pause(at)
-	if err != nil {
+	if err := s.pause(at); err != nil {
 		return err
 	}
 	return fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -52,41 +51,34 @@ func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name s
 			return err
 		case d.IsDir() && strings.EqualFold(d.Name(), ".git"):
 			return fs.SkipDir
-		case d.IsDir() && path.Dir(name) == ownFolder:
+		case d.IsDir() && path.Dir(name) == OwnFolder:
 			return fs.SkipDir
 		case !d.Type().IsRegular(), strings.EqualFold(d.Name(), ".git"), isTemp(d.Name()):
 			return nil
-		case path.Dir(name) == ownFolder && !slices.Contains(copied, d.Name()):
+		case path.Dir(name) == OwnFolder && !slices.Contains(copied, d.Name()):
 			return nil
 		}
-		return s.give(name, upTo, give)
+		return s.give(name, give)
 	})
 }
 
-// pause calls at while nothing is written, and returns up to which byte the files that only
-// grow were written then; f.disk is held.
-func (s *Store) pause(at func() error) (map[string]int64, error) {
+// pause calls at while nothing is written; f.disk is held.
+func (s *Store) pause(at func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, fmt.Errorf("copy the vault: %w", os.ErrClosed)
+		return fmt.Errorf("copy the vault: %w", os.ErrClosed)
 	}
 	if err := at(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.files.snapshot(); err != nil {
-		return nil, fmt.Errorf("note what was written to the files: %w", err)
+		return fmt.Errorf("note what was written to the files: %w", err)
 	}
-	s.journal.mu.Lock() // after the snapshot, which tells of nothing that is not in the journal yet
-	upTo := map[string]int64{path.Join(ownFolder, journalFile): s.journal.size}
-	s.journal.mu.Unlock()
-	if info, err := os.Stat(s.own(buriedFile)); err == nil {
-		upTo[path.Join(ownFolder, buriedFile)] = info.Size()
-	}
-	return upTo, nil
+	return nil
 }
 
-func (s *Store) give(name string, upTo map[string]int64, give func(name string, from io.Reader) error) error {
+func (s *Store) give(name string, give func(name string, from io.Reader) error) error {
 	file, err := s.files.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -95,8 +87,5 @@ func (s *Store) give(name string, upTo map[string]int64, give func(name string, 
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it is only read
-	if n, grows := upTo[name]; grows {
-		return give(name, io.LimitReader(file, n))
-	}
 	return give(name, file)
 }

@@ -11,64 +11,55 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
 
-// Options are the tunables of a vault. The zero value is the default.
+// Options configure a vault. The zero value is the default.
 type Options struct {
 	Now      func() time.Time                       // nil: time.Now
 	Home     memory.Owner                           // whose entries lie at the top of the vault; "": the user "default"
-	Owners   []memory.Owner                         // who may have something in the store within that the journal does not know
-	Progress func(what string, done, total int)     // told while a long start goes on; nil: nobody
-	Jobs     func(turns []memory.Turn) []memory.Job // what learns from turns that come from files alone; nil: a learn job for each
-	Embedder memory.Embedder                        // gives what a replay or a folder brings its vectors; nil: it has none
+	Progress func(what string, done, total int)     // called during a long start; nil: not
+	Jobs     func(turns []memory.Turn) []memory.Job // what learns from turns that only files have; nil: a learn job for each
+	Embedder memory.Embedder                        // embeds what a rebuild adds; nil: it gets no vectors
 	Log      *slog.Logger                           // nil: none
 
 	// failpoint is called at the named points of a write; tests kill there.
 	failpoint func(point string)
 	lull      time.Duration            // 0: lull; tests make it short
-	notify    func() (*notices, error) // nil: systemNotices; tests take the system's place
+	notify    func() (*notices, error) // nil: systemNotices; tests replace it
 }
 
 // The points that tests kill at.
 const (
-	afterInner     = "after the store within"
-	beforeJournal  = "before the journal"
-	betweenJournal = "journal written, not synced"
-	afterJournal   = "after the journal"
-	beforeFiles    = "before files are renamed"
-	betweenFiles   = "between two files"
-	afterFiles     = "after files, before the snapshot"
+	afterCommit  = "after the commit"
+	beforeFiles  = "before files are renamed"
+	betweenFiles = "between two files"
+	afterFiles   = "after files, before their records"
 )
 
 // The vault's own folder and what lies in it.
 const (
-	ownFolder   = ".loci"
-	journalFile = "journal.jsonl"
-	lockName    = "lock"
-	openFile    = "open" // there while the vault is open, and after a crash
+	OwnFolder = ".loci" // in the vault
+	lockName  = "lock"
+	openFile  = "open" // there while the vault is open, and after a crash
 )
 
 // Within opens the store that a vault is around, on a clock of the vault's.
 type Within func(now func() time.Time) (memory.Store, error)
 
-// Store is a vault: a [memory.Store] around another, whose truth is a folder.
+// Store is a vault: a [memory.Store] whose memories are also files in a folder.
 type Store struct {
-	memory.Store // the one within, which is read
+	memory.Store // the store within, which is read and keeps the history
 
 	dir     string
 	opts    Options
 	clock   clock
-	orders  orders
-	journal *journal
 	files   *files
-	marks   marks
 	unheard atomic.Pointer[string] // why not every folder is watched, nil while each is
 	unlock  func() error
 
-	copying  sync.Mutex   // held while the vault is copied, or erases; before all others
+	copying  sync.Mutex   // held while the vault is copied or erases; taken before all others
 	mu       sync.RWMutex // guards closed against writes under way
 	closed   bool
 	closing  sync.Once
@@ -77,8 +68,7 @@ type Store struct {
 
 var _ memory.Store = (*Store)(nil)
 
-// clock is the time that the store within sees: now, or that of the line that is
-// being replayed.
+// clock is the time that the store within sees: now, or that of a line of an old journal.
 type clock struct {
 	now    func() time.Time
 	replay atomic.Pointer[time.Time]
@@ -91,11 +81,9 @@ func (c *clock) read() time.Time {
 	return c.now()
 }
 
-// Open opens the vault in a folder, which is made if it is not there, around the
-// store that within opens. What the journal has and that store has not is
-// replayed into it, under the times of then; what that store has and nobody was
-// told of is put into the journal. A folder of files without a journal is read as
-// it stands. [memory.Conflict]: another process has it open.
+// Open opens the vault in a folder, which is made if it is not there, around the store that
+// within opens. Files are brought up to that store. If it is empty, or older than the files,
+// what it lacks is rebuilt from them. [memory.Conflict]: another process has the vault open.
 func Open(ctx context.Context, dir string, within Within, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -118,8 +106,7 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{dir: dir, opts: o, clock: clock{now: o.Now}, orders: orders{of: map[memory.Owner]*order{}}}
-	s.marks.path, s.marks.sync = s.own, disk.SyncFolder
+	s := &Store{dir: dir, opts: o, clock: clock{now: o.Now}}
 	if err := s.open(ctx, within); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the vault %s: %w", dir, err), s.release())
 	}
@@ -145,7 +132,7 @@ func (s *Store) open(ctx context.Context, within Within) error {
 		return err
 	}
 	s.files.start()
-	if s.erasing() { // a crash was in between
+	if s.erasing() { // a crash interrupted it
 		return s.endErasing(ctx)
 	}
 	return nil
@@ -154,16 +141,24 @@ func (s *Store) open(ctx context.Context, within Within) error {
 // Dir is the vault's folder.
 func (s *Store) Dir() string { return s.dir }
 
-// Known returns the owners that the vault has met, in order.
-func (s *Store) Known() []memory.Owner { return s.orders.owners() }
+// Known returns the owners who have memories in the vault, in order.
+func (s *Store) Known() []memory.Owner { return s.files.owners() }
 
 // Written holds a token when files were written since it was last taken. It is for
 // one reader.
 func (s *Store) Written() <-chan struct{} { return s.files.wrote }
 
+// RebuiltAt is when memory was last rebuilt from the files, which begins its history anew;
+// zero if it never was.
+func (s *Store) RebuiltAt() time.Time {
+	s.files.disk.Lock()
+	defer s.files.disk.Unlock()
+	return s.files.index.Rebuilt
+}
+
 // own returns a path in the vault's own folder.
 func (s *Store) own(name ...string) string {
-	return filepath.Join(append([]string{s.dir, ownFolder}, name...)...)
+	return filepath.Join(append([]string{s.dir, OwnFolder}, name...)...)
 }
 
 // Close waits for what is under way, writes the files that are due and releases
@@ -173,8 +168,7 @@ func (s *Store) Close() error {
 		s.mu.Lock()
 		s.closed = true
 		s.mu.Unlock()
-		s.closeErr = s.release()
-		if s.closeErr == nil && s.journal.failed() == nil {
+		if s.closeErr = s.release(); s.closeErr == nil {
 			s.closeErr = os.Remove(s.own(openFile))
 		}
 	})
@@ -184,9 +178,6 @@ func (s *Store) Close() error {
 // release closes what is open, in the order in which each needs the next.
 func (s *Store) release() error {
 	var errs []error
-	if s.journal != nil {
-		errs = append(errs, s.journal.close())
-	}
 	if s.files != nil {
 		errs = append(errs, s.files.close())
 	}
@@ -203,11 +194,8 @@ func (s *Store) release() error {
 // Files that cannot be written now are left for later and named in the error.
 func (s *Store) Settle(ctx context.Context) error { return s.files.settle(ctx) }
 
-// Ping reports whether the vault takes writes and the store within answers.
+// Ping reports whether the store within answers.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.journal.failed(); err != nil {
-		return err
-	}
 	if p, ok := s.Store.(interface{ Ping(context.Context) error }); ok {
 		return p.Ping(ctx)
 	}

@@ -59,9 +59,7 @@ func (s *scan) tellStrays(gone map[string]*record) {
 func (s *scan) fileThatStrayed(name string, gone map[string]*record) string {
 	id := ""
 	if text, err := s.f.read(name); err == nil {
-		if values, err := readFront(split(text).front); err == nil {
-			id = values["id"].text
-		}
+		id = valueIn(text, "id")
 	}
 	if id == "" {
 		id, _ = idOfName(strings.TrimSuffix(path.Base(name), path.Ext(name)))

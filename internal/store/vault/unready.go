@@ -17,12 +17,7 @@ func (s *scan) wordless(ctx context.Context, c found, gone map[string]*record) (
 	if c.p.folder == "" || !pg.has || strings.TrimSpace(pg.words()) != "" { // a chat may have no rules
 		return false, nil
 	}
-	k := key{c.p.owner, ""}
-	if c.old != nil {
-		k = key{c.old.Owner, c.old.Target}
-	} else if values, err := readFront(pg.front); err == nil && values["id"].text != "" {
-		k.target = c.p.target(values["id"].text)
-	}
+	k := c.key()
 	if k.owner != "" && k.target != "" {
 		t, err := s.known(ctx, k)
 		if err != nil || t != (thing{}) && strings.TrimSpace(t.words()) == "" { // what was erased, an answer that only calls tools

@@ -2,110 +2,97 @@ package vault
 
 import (
 	"context"
+	"errors"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes the changes of a run: in the store within, which judges them, then
-// in the journal, and only then they are acknowledged.
+// Apply makes the changes of a run in the store within. The files follow.
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
-	body := bodyOfRun(run, changes)
-	return s.write(ctx, owner, body, run.Check(owner, changes...) == nil, func() (memory.Receipt, error) {
-		return s.Store.Apply(ctx, owner, run, changes...)
-	})
+	targets := targetsOf(changes)
+	for _, id := range run.Learned {
+		targets = append(targets, turnTarget+id)
+	}
+	return s.write(owner, targets, func() (memory.Receipt, error) { return s.Store.Apply(ctx, owner, run, changes...) })
 }
 
 // Append writes a batch, as Apply does.
 func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	return s.write(ctx, owner, bodyOfBatch(b), b.Check(owner) == nil, func() (memory.Receipt, error) {
-		return s.Store.Append(ctx, owner, b)
-	})
+	targets := append(targetsOf(b.Marks), conversationTarget+b.Conversation.ID)
+	for _, t := range b.Turns {
+		targets = append(targets, turnTarget+t.ID)
+	}
+	return s.write(owner, targets, func() (memory.Receipt, error) { return s.Store.Append(ctx, owner, b) })
 }
 
-// write commits within and writes the line. What is not sound is refused within,
-// with the error that is its.
-func (s *Store) write(ctx context.Context, owner memory.Owner, b body, sound bool, commit func() (memory.Receipt, error)) (memory.Receipt, error) {
+// write commits in the store within and notes which files are due.
+func (s *Store) write(owner memory.Owner, targets []string, commit func() (memory.Receipt, error)) (memory.Receipt, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the vault is closed")
+		return memory.Receipt{}, errClosed
 	}
-	if !sound || !owner.Valid() || ctx.Err() != nil {
-		return commit()
-	}
-	text, err := b.encode()
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	order := s.orders.get(owner)
-	if err := s.introduce(owner, order); err != nil {
-		return memory.Receipt{}, err
-	}
-	order.begin()
+	w := s.files.begin(owner)
 	receipt, err := commit()
-	if err != nil || receipt.Again {
-		if order.end() {
-			s.heal(owner, order)
+	if err == nil {
+		s.opts.failpoint(afterCommit)
+	}
+	s.files.end(w, receipt, targets, err)
+	return receipt, err
+}
+
+var errClosed = memory.Errorf(memory.Unavailable, "the vault is closed")
+
+// refused reports whether an error says that nothing was written.
+func refused(err error) bool {
+	var e *memory.Error
+	return errors.As(err, &e) && e.Code != memory.Unavailable
+}
+
+// What targets begin with.
+const (
+	factTarget         = "fact:"
+	turnTarget         = "turn:"
+	summaryTarget      = "summary:"
+	profileTarget      = "profile:"
+	contextTarget      = "context:"
+	conversationTarget = "conversation:"
+)
+
+// targetsOf are the things whose files changes may alter, as [memory.Image.Target] and
+// conversationTarget write them.
+func targetsOf(changes []memory.Change) []string {
+	var out []string
+	for _, c := range changes {
+		out = append(out, c.After.Target())
+		if r := c.After.Relation; r != nil {
+			out = append(out, factTarget+r.From) // whose file has it
 		}
-		return receipt, err
+		if p := c.After.Profile; p != nil {
+			if id, ok := sharedFact(profileTarget + p.Key); ok {
+				out = append(out, factTarget+id)
+			}
+		}
 	}
-	s.opts.failpoint(afterInner)
-	t, err := newTicket(owner, receipt.Version, receipt.At, b, text)
-	if err != nil {
-		return memory.Receipt{}, err // never: an owner and a time of the store's can be said
-	}
-	if order.put(s.journal, t) {
-		s.heal(owner, order)
-	}
-	if err := t.wait(); err != nil {
-		return memory.Receipt{}, err
-	}
-	return receipt, nil
+	return out
 }
 
-// introduce names an owner in the journal before anything of theirs is written,
-// so that no owner is in the store within alone.
-func (s *Store) introduce(owner memory.Owner, o *order) error {
-	o.mu.Lock()
-	known := o.known
-	o.mu.Unlock()
-	if known {
-		return s.journal.failed()
+var _ memory.Tombstones = (*Store)(nil)
+
+// Bury asks the store within, which alone knows again what no file says.
+func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
+	if inner, ok := s.Store.(memory.Tombstones); ok {
+		return inner.Bury(ctx, owner, turns...)
 	}
-	t, err := newTicket(owner, 0, s.clock.now().UTC(), body{}, []byte("{}"))
-	if err != nil {
-		return err
-	}
-	s.journal.add(t)
-	if err := t.wait(); err != nil {
-		return err
-	}
-	o.mu.Lock()
-	o.known = true
-	o.mu.Unlock()
 	return nil
 }
 
-// Finish ends an attempt that no run completed. That a job is done is put into
-// the journal without waiting for it: at worst it is looked at again.
-func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
-	if err := s.Store.Finish(ctx, held, o); err != nil || !o.Done {
-		return err
+// Buried asks the store within.
+func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
+	if inner, ok := s.Store.(memory.Tombstones); ok {
+		return inner.Buried(ctx, owner, turns...)
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return nil
-	}
-	b := body{Done: held.Job}
-	text, err := b.encode()
-	if err != nil {
-		return nil
-	}
-	if t, err := newTicket(held.Owner, 0, s.clock.now().UTC(), b, text); err == nil {
-		s.journal.add(t)
-	}
-	return nil
+	return make([]bool, len(turns)), nil
 }
 
 // Look implements [memory.Looker].

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,33 +27,32 @@ const maxFile = 1 << 20
 // syncers is how many files are synced at once: disks take several together.
 const syncers = 8
 
-// write writes the files of these things as they now stand, and returns those that
-// it could not.
-func (f *files) write(ctx context.Context, batch []item) (failed []item, err error) {
+// write writes the files of these things as they are now.
+func (f *files) write(ctx context.Context, batch []key) error {
 	f.disk.Lock()
 	defer f.disk.Unlock()
 	var plans []*plan
 	for _, owner := range ownersOf(batch) {
 		ps, err := f.plan(ctx, owner, batch)
 		if err != nil {
-			return batch, err
+			return err
 		}
 		plans = append(plans, ps...)
 	}
 	if err := f.commit(plans); err != nil {
-		return batch, err
+		return err
 	}
 	if f.index.logged > max(minLog, len(f.index.paths)) {
-		return nil, f.snapshot()
+		return f.snapshot()
 	}
-	return nil, nil
+	return nil
 }
 
-func ownersOf(batch []item) []memory.Owner {
+func ownersOf(batch []key) []memory.Owner {
 	var owners []memory.Owner
-	for _, i := range batch {
-		if !slices.Contains(owners, i.owner) {
-			owners = append(owners, i.owner)
+	for _, k := range batch {
+		if !slices.Contains(owners, k.owner) {
+			owners = append(owners, k.owner)
 		}
 	}
 	return owners
@@ -60,23 +60,29 @@ func ownersOf(batch []item) []memory.Owner {
 
 // plan is a file to be written or taken away.
 type plan struct {
-	item
+	key
 	old    *record // what was written before, nil for nothing
 	next   *record // nil: the file goes
 	text   string
 	temp   string
-	there  bool                   // the file says so already
-	erased bool                   // whatever else its paths hold goes
-	seen   map[string]fs.FileInfo // how its paths were when they were read
+	there  bool   // the file says so already
+	erased bool   // whatever else its paths hold goes
+	base   string // what is written over
 }
 
 // plan decides on an owner's files.
-func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*plan, error) {
+func (f *files) plan(ctx context.Context, owner memory.Owner, batch []key) ([]*plan, error) {
 	l := f.loader(owner)
-	var items []item
-	for _, i := range batch {
-		if i.owner == owner {
-			items = append(items, i)
+	var items []key
+	for _, k := range batch {
+		switch {
+		case k.owner != owner:
+		case k.target == "":
+			if err := f.catchUp(ctx, owner); err != nil {
+				return nil, fmt.Errorf("bring the files of %s up: %w", owner, err)
+			}
+		default:
+			items = append(items, k)
 		}
 	}
 	items, err := l.load(ctx, items)
@@ -84,8 +90,12 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*
 		return nil, fmt.Errorf("read what the files of %s show: %w", owner, err)
 	}
 	var plans []*plan
-	for _, i := range items {
-		p, err := f.planOne(ctx, i, l)
+	for _, k := range items {
+		p, err := f.planOne(ctx, k, l)
+		if errors.Is(err, errWaits) {
+			f.park(k)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -96,59 +106,60 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []item) ([]*
 	return plans, nil
 }
 
+// catchUp makes due what was written for an owner since the version that its files have.
+func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
+	f.mu.Lock()
+	written := f.busy[key{owner, ""}]
+	f.mu.Unlock()
+	versions, err := f.s.Store.Versions(ctx, []memory.Owner{owner})
+	if err != nil {
+		return err
+	}
+	targets, err := f.s.changedSince(ctx, owner, written)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	if versions[0] > 0 {
+		f.heads[owner] = max(f.heads[owner], versions[0])
+	}
+	f.mu.Unlock()
+	f.due(owner, targets, written)
+	return nil
+}
+
+// errWaits is of a file that waits for a scan.
+var errWaits = errors.New("it waits for a scan")
+
 // planOne decides on one file; nil means that there is nothing to do now.
-func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
-	old := f.index.targets[i.key]
-	t, there := l.things[i.target]
-	if !t.erased() && f.waits(i.key, t) {
-		f.parked = append(f.parked, i)
-		return nil, nil
+func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
+	old := f.index.targets[k]
+	t, there := l.things[k.target]
+	if !t.erased() && f.waits(k, t) {
+		return nil, errWaits
 	}
 	if !there {
-		if old == nil {
-			return nil, nil
-		}
-		p := &plan{item: i, old: old, seen: f.look(old.Path)}
-		if strings.HasPrefix(i.target, profileTarget) { // its key was erased
-			p.erased = true
-			if err := errors.Join(l.removeBeside(i.target, old.Path), f.removeOpen(i.key, old.Path)); err != nil {
+		return f.planMissing(k, old, l)
+	}
+	left := f.left[k]
+	at := f.pathOf(k, t, cmp.Or(old, left))
+	fields, words := t.fields(l.link), t.words()
+	next := &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Ties: t.written(), Open: t.open()}
+	if t.erased() { // nothing stays of the file, not even what a person added
+		for _, err := range []error{l.removeBeside(k.target, from(old), at), f.removeOpen(k, from(old), at)} {
+			if err != nil {
 				return nil, err
 			}
 		}
-		return p, nil
+		p := &plan{key: k, old: old, next: next, text: page{end: "\n"}.with(fields, words).String(), erased: true}
+		return f.unless(p, old, at)
 	}
-	folder, name := f.s.place(i.owner, t)
-	at := path.Join(folder, name+".md")
-	if old != nil && path.Dir(old.Path) == folder && t.summary == nil {
-		at = old.Path // a person may have given it another name
-	}
-	if t.erased() {
-		if err := l.removeBeside(i.target, from(old), at, old.before(at)); err != nil {
-			return nil, err
-		}
-		if err := f.removeOpen(i.key, from(old), at); err != nil {
-			return nil, err
-		}
-	}
-	fields, words := t.fields(l.link), t.words()
-	next := &record{Path: at, Owner: i.owner, Target: i.target, State: stateOf(at, fields, words), Version: t.version(), Imprint: imprintOf(t).String()}
-	left := f.left[i.key]
-	delete(f.left, i.key)
-	if old != nil && old.State == next.State && f.written(old) {
-		return nil, nil
-	}
-	if t.erased() { // nothing stays of the file, not even what a person added
-		text := page{end: "\n"}.with(fields, words).String()
-		next.SHA, next.Size = hashOf(text), int64(len(text))
-		return &plan{item: i, old: old, next: next, text: text, erased: true}, nil
-	}
-	seen := f.look(from(old), at)
-	base, err := f.base(ctx, i, old, at, t, l)
+	base, err := f.base(ctx, k, old, at, t, l)
 	if err != nil {
 		return nil, err
 	}
-	lost := l.lost(ctx, old, base, t)
-	fields, next.Lost = l.asWritten(fields, base, t, lost)
+	delete(f.left, k)
+	fields, next.Lost = l.asWritten(fields, base, t, l.lost(ctx, old, base, t))
 	if old.of(next.Version) { // another may be shared
 		next.Refused = old.refusedOf(next.Lost)
 	}
@@ -159,57 +170,69 @@ func (f *files) planOne(ctx context.Context, i item, l *loader) (*plan, error) {
 		}
 		text = page{end: "\n"}.with(fields, words)
 	}
-	p := &plan{item: i, old: old, next: next, text: text.String(), seen: seen}
+	p := &plan{key: k, old: old, next: next, text: text.String(), base: base}
+	next.Past = cmp.Or(old, left).pastOf(hashOf(p.text))
+	if p.text == base {
+		return f.unless(p, old, at)
+	}
 	next.SHA, next.Size = hashOf(p.text), int64(len(p.text))
-	was := cmp.Or(old, left)
-	next.Past, next.Lay = was.pastOf(next.SHA), was.before(at)
-	if p.text == base && (old == nil || old.Path == at) {
-		if info, err := f.root.Lstat(at); err == nil {
-			p.there, next.Mtime = true, info.ModTime().UnixNano()
-		}
+	return p, nil
+}
+
+// planMissing decides on the file of what the store within does not have: it goes if the key of
+// a profile entry is being erased, and otherwise it is nobody's.
+func (f *files) planMissing(k key, old *record, l *loader) (*plan, error) {
+	switch {
+	case old == nil:
+		return nil, nil
+	case strings.HasPrefix(k.target, profileTarget) && f.s.erasing():
+		return &plan{key: k, old: old, erased: true}, errors.Join(l.removeBeside(k.target, old.Path), f.removeOpen(k, old.Path))
+	}
+	f.index.drop(old.Path)
+	return nil, f.index.note(&record{Path: old.Path})
+}
+
+// unless is a plan for a file that may say so already.
+func (f *files) unless(p *plan, old *record, at string) (*plan, error) {
+	p.next.SHA, p.next.Size = hashOf(p.text), int64(len(p.text))
+	text, err := f.read(at)
+	if err != nil || text != p.text {
+		return p, nil
+	}
+	info, err := f.root.Lstat(at)
+	if err != nil {
+		return p, nil
+	}
+	p.there, p.next.Mtime = true, info.ModTime().UnixNano()
+	if old != nil && reflect.DeepEqual(*old, *p.next) {
+		return nil, nil
 	}
 	return p, nil
 }
 
-// written reports whether a file was written as it was noted. What a person did to
-// it since is for a scan to tell.
-func (f *files) written(r *record) bool {
-	if !r.Unsure {
-		return true
+// pathOf is where a thing's file belongs. A name that a person gave it stays, until its words
+// are erased.
+func (f *files) pathOf(k key, t thing, was *record) string {
+	folder, name := f.s.place(k.owner, t)
+	at := path.Join(folder, name+".md")
+	if was == nil || t.summary != nil || t.erased() {
+		return at
 	}
-	text, err := f.read(r.Path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && hashOf(text) != r.SHA && r.own(hashOf(text)) {
-		return false
+	named := path.Join(folder, path.Base(was.Path))
+	if r := f.index.paths[named]; r != nil && r != was {
+		return at
 	}
-	r.Unsure = false
-	return true
-}
-
-// look notes how files are before they are read.
-func (f *files) look(paths ...string) map[string]fs.FileInfo {
-	seen := map[string]fs.FileInfo{}
-	for _, at := range paths {
-		if info, err := f.root.Lstat(at); err == nil {
-			seen[at] = info
-		}
-	}
-	return seen
+	return named
 }
 
 // keep saves what a person wrote to a path since it was read.
 func (f *files) keep(p *plan, at string) error {
-	if p.erased {
+	text, err := f.read(at)
+	if p.erased || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	info, err := f.root.Lstat(at)
-	if err != nil {
-		return nil // there is nothing
-	}
-	if was := p.seen[at]; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() {
+	if err == nil && (text == p.base || text == p.text || f.index.paths[at].own(hashOf(text))) {
 		return nil
-	}
-	if r := f.index.paths[at]; r != nil && r.Mtime == info.ModTime().UnixNano() && r.Size == info.Size() {
-		return nil // Loci's own, of this batch
 	}
 	return f.aside(at)
 }
@@ -221,48 +244,39 @@ func from(r *record) string {
 	return r.Path
 }
 
-func stateOf(at string, fields []field, words string) string {
-	var b strings.Builder
-	b.WriteString(at)
-	for _, f := range fields {
-		if f.key == sharedKey && f.value == "" {
-			continue // as states were before there was the key
-		}
-		b.WriteString("\x00" + f.key + "\x00" + f.value)
-	}
-	return hashOf(b.String() + "\x00" + words)[:32]
-}
-
-func (t thing) version() int64 {
-	switch {
-	case t.fact != nil:
-		return t.fact.Version
-	case t.turn != nil:
-		return t.turn.Version
-	case t.summary != nil:
-		return t.summary.Version
-	case t.profile != nil:
-		return t.profile.Version
-	case t.context != nil:
-		return t.context.Version
-	case t.conversation != nil:
-		return t.conversation.Version
-	}
-	return 0
-}
-
-// base returns the text that is written over, whose other lines stay. If it is not
-// what Loci wrote, nor says what Loci says, a person's hand was quicker: it is kept
-// beside, under a name that says so.
-func (f *files) base(ctx context.Context, i item, old *record, at string, t thing, l *loader) (string, error) {
-	from := at
-	if old != nil {
-		from = old.Path
-		if at != from {
-			if err := f.clear(ctx, i, at, t, l); err != nil {
-				return "", err
+// written are the keys of a fact of which its version says nothing.
+func (t thing) written() map[string]string {
+	var ties map[string]string
+	for _, f := range t.tiedFields(func(id string) string { return id }) {
+		if f.value != "" {
+			if ties == nil {
+				ties = map[string]string{}
 			}
+			ties[f.key] = f.value
 		}
+	}
+	return ties
+}
+
+// open reports whether it is a turn that is still to be learned from.
+func (t thing) open() bool {
+	return t.turn != nil && t.turn.Role == memory.RoleUser && t.turn.LearnedAt.IsZero() && !t.turn.NoLearn
+}
+
+// base returns the text that is written over, whose other lines stay. If it is not what Loci
+// wrote, nor says what Loci says, a person was quicker: their file is kept beside, under a
+// name that says so. Before the first scan it waits for that instead.
+func (f *files) base(ctx context.Context, k key, old *record, at string, t thing, l *loader) (string, error) {
+	from := at
+	if old != nil && old.Path != at {
+		text, err := f.clear(ctx, k, at, t, l)
+		if err != nil {
+			return "", err
+		}
+		if _, err := f.root.Lstat(old.Path); errors.Is(err, fs.ErrNotExist) {
+			return text, nil // a crash came before the record
+		}
+		from = old.Path
 	}
 	text, err := f.read(from)
 	switch {
@@ -270,43 +284,50 @@ func (f *files) base(ctx context.Context, i item, old *record, at string, t thin
 		return "", nil
 	case err != nil:
 		return "", f.aside(from)
-	case old != nil && old.own(hashOf(text)):
+	case old.own(hashOf(text)), old != nil && old.Due && old.wrote(text):
 		return text, nil
-	case old == nil && f.index.paths[at] != nil && f.index.paths[at].own(hashOf(text)):
+	case old == nil && f.index.paths[at].own(hashOf(text)):
 		return "", nil // another memory's, which leaves the name
 	}
-	if f.saysTheSame(ctx, i, from, text, t, l) {
+	if f.saysTheSame(ctx, k, from, text, t, l) {
 		return text, nil
+	}
+	if !f.scanned {
+		return "", errWaits
 	}
 	return text, f.aside(from)
 }
 
-// clear makes room at a path that a file is to move to.
-func (f *files) clear(ctx context.Context, i item, at string, t thing, l *loader) error {
+// clear makes room at a path that a file is to move to. It returns the text there if that says
+// what Loci says.
+func (f *files) clear(ctx context.Context, k key, at string, t thing, l *loader) (string, error) {
 	text, err := f.read(at)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return "", nil
 	}
 	if err == nil {
-		if r := f.index.paths[at]; r != nil && r.own(hashOf(text)) {
-			return nil // its own plan has moved it, or will
+		if f.index.paths[at].own(hashOf(text)) {
+			return "", nil // its own plan has moved it, or will
 		}
-		if f.saysTheSame(ctx, i, at, text, t, l) {
-			return nil
+		if f.saysTheSame(ctx, k, at, text, t, l) {
+			return text, nil
 		}
 	}
-	return f.aside(at)
+	if !f.scanned {
+		return "", errWaits
+	}
+	return "", f.aside(at)
 }
 
 // saysTheSame reports whether a file says nothing that Loci does not say.
-func (f *files) saysTheSame(ctx context.Context, i item, at, text string, t thing, l *loader) bool {
+func (f *files) saysTheSame(ctx context.Context, k key, at, text string, t thing, l *loader) bool {
 	p, ok := f.s.placeOf(at)
 	if !ok {
 		return false
 	}
-	p.owner, p.was = i.owner, f.before(i.key)
-	read, err := l.readFile(ctx, p, text, t, f.index.targets[i.key])
-	return err == nil && read.clash == "" && read.says.target() == i.target && !adds(read.says, t, l.link)
+	p.owner, p.was = k.owner, f.before(k)
+	read, err := l.readFile(ctx, p, text, t, f.index.targets[k])
+	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t, l.link)
 }
 
 // sameWords reports whether texts are the same but for how lines end.
@@ -318,7 +339,7 @@ func plainWords(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r
 // aside gives a file another name, which says that there was a conflict.
 func (f *files) aside(at string) error {
 	if r := f.index.paths[at]; r != nil {
-		r.State, r.Aside = "", true
+		r.Due = true
 		if err := f.index.note(r); err != nil {
 			return err
 		}
@@ -370,8 +391,8 @@ func (f *files) read(at string) (string, error) {
 	return string(text), nil
 }
 
-// commit writes the plans: all files beside their places, then what they are to be
-// into the log, then each takes its place.
+// commit writes the plans: all files beside their places, then into the log that they are due,
+// then each takes its place and the log says so. After a crash in between they are due again.
 func (f *files) commit(plans []*plan) error {
 	if len(plans) == 0 {
 		return nil
@@ -379,8 +400,31 @@ func (f *files) commit(plans []*plan) error {
 	if err := f.prepare(plans); err != nil {
 		return err
 	}
+	var due []*record
+	for _, p := range plans {
+		if r := cmp.Or(p.old, p.next); r != nil && p.next != nil {
+			if p.old == nil || p.old.Path == p.next.Path {
+				r = p.next
+			}
+			again := *r
+			again.Due = true
+			due = append(due, &again)
+		}
+	}
+	if err := f.index.note(due...); err != nil {
+		return fmt.Errorf("write the log of the files: %w", err)
+	}
+	if err := f.index.log.Sync(); err != nil {
+		return err
+	}
+	f.s.opts.failpoint(beforeFiles)
+	folders := map[string]bool{}
 	var notes []*record
 	for _, p := range plans {
+		if err := f.place(p, folders); err != nil {
+			return err
+		}
+		f.s.opts.failpoint(betweenFiles)
 		if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
 			notes = append(notes, &record{Path: p.old.Path})
 		}
@@ -388,24 +432,13 @@ func (f *files) commit(plans []*plan) error {
 			notes = append(notes, p.next)
 		}
 	}
-	if err := f.index.note(notes...); err != nil {
-		return fmt.Errorf("write the log of the files: %w", err)
-	}
-	f.s.opts.failpoint(beforeFiles)
-	folders := map[string]bool{}
-	for _, p := range plans {
-		if err := f.place(p, folders); err != nil {
-			return err
-		}
-		f.s.opts.failpoint(betweenFiles)
-	}
 	for folder := range folders {
 		if err := f.syncFolder(folder); err != nil {
 			return err
 		}
 	}
 	f.s.opts.failpoint(afterFiles)
-	return nil
+	return f.index.note(notes...)
 }
 
 // tempName is what the nth file of a batch is called until it is whole.

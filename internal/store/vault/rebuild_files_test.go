@@ -18,7 +18,7 @@ import (
 func TestFolderAloneIsEnough(t *testing.T) {
 	t.Parallel()
 	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
-		for _, dir := range []string{ownFolder, "db"} {
+		for _, dir := range []string{OwnFolder, "db"} {
 			if err := os.RemoveAll(filepath.Join(e.dir, dir)); err != nil {
 				e.t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestTurnsFromFilesAreQueuedToLearn(t *testing.T) {
 	if err := v.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+	if err := os.RemoveAll(v.path(OwnFolder)); err != nil {
 		t.Fatal(err)
 	}
 	v.reopen()
@@ -131,7 +131,7 @@ func TestOfSeveralFilesTheMemorysOwnIsTakenOver(t *testing.T) {
 			if err := v.Store.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.RemoveAll(v.path(ownFolder)); err != nil {
+			if err := os.RemoveAll(v.path(OwnFolder)); err != nil {
 				t.Fatal(err)
 			}
 			v.remove(teaFile)

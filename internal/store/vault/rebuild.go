@@ -8,64 +8,93 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// adoptRun begins the ids of the runs that take over a folder without a journal.
-const adoptRun = "vault-adopt-"
+// rebuildRun begins the ids of the runs that rebuild memory from files.
+const rebuildRun = "vault-rebuild-"
 
 // maxRun bounds how many changes or turns go into one commit.
 const maxRun = 500
 
-// adopt makes memory of the files of a folder that has no journal. What was when is
-// not known any more: only how it stands. User turns that nothing was learned from
-// are queued to be learned from. Files that name no id, or that cannot be taken over,
-// are left for [Store.Scan] to tell of.
-func (s *Store) adopt(ctx context.Context) error {
-	byOwner, paths, err := s.readFolder(ctx)
+// rebuild adds what files say and the store within lacks: of all owners, or of those whose
+// store is older than their files. Files say what is, not what was: history begins anew. User
+// turns that nothing was learned from are queued to be learned from. Files that name no id, or
+// that cannot be taken over, are left for [Store.Scan] to tell of. A rebuild that a crash ends is
+// done again at the next start.
+func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bool) error {
+	if err := s.files.forgetRecords(of); err != nil {
+		return err
+	}
+	byOwner, paths, err := s.readFolder(ctx, of)
 	if err != nil {
 		return fmt.Errorf("read the folder: %w", err)
 	}
 	total, done := 0, 0
-	for _, things := range byOwner {
-		total += len(things)
+	for owner, things := range byOwner {
+		if byOwner[owner], err = s.lacking(ctx, owner, things); err != nil {
+			return fmt.Errorf("read what is known of %s: %w", owner, err)
+		}
+		total += len(byOwner[owner])
+	}
+	if anew && total > 0 {
+		if err := s.files.noteAnew(s.clock.now().UTC()); err != nil {
+			return err
+		}
 	}
 	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
 		things := byOwner[owner]
-		if err := s.adoptTurns(ctx, owner, things, paths); err != nil {
+		if err := s.rebuildTurns(ctx, owner, things, paths); err != nil {
 			return fmt.Errorf("take over the turns of %s: %w", owner, err)
 		}
-		if err := s.adoptRest(ctx, owner, things, paths); err != nil {
+		if err := s.rebuildRest(ctx, owner, things, paths); err != nil {
 			return fmt.Errorf("take over the files of %s: %w", owner, err)
 		}
 		done += len(things)
 		s.opts.Progress("taking over files", done, total)
 	}
-	return s.noteAdopted(paths)
+	return s.noteRebuilt(paths)
 }
 
-// noteAdopted notes which memories the files are of, so that one that is to lie elsewhere, or
+// lacking are the things that the store within does not have. Where it has nothing of the
+// owner, that is all.
+func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing) ([]thing, error) {
+	versions, err := s.Store.Versions(ctx, []memory.Owner{owner})
+	if err != nil || versions[0] == 0 {
+		return things, err
+	}
+	l := s.files.loader(owner)
+	for some := range slices.Chunk(things, maxRun) {
+		var keys []key
+		for _, t := range some {
+			keys = append(keys, key{owner, t.target()})
+		}
+		if err := l.read(ctx, keys); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(things, func(t thing) bool { return l.things[t.target()] != (thing{}) }), nil
+}
+
+// noteRebuilt notes which memories the files are of, so that one that is to lie elsewhere, or
 // that a person gave a name, is not written a second time. What a file says is still to be looked at.
-func (s *Store) noteAdopted(paths map[key]string) error {
+func (s *Store) noteRebuilt(paths map[key]string) error {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	var notes []*record
 	for k, at := range paths {
 		if _, ok := sharedFact(k.target); ok || f.index.targets[k] != nil {
 			continue
 		}
-		r := &record{Path: at, Owner: k.owner, Target: k.target}
-		notes = append(notes, r)
-		f.index.put(r)
+		f.index.put(&record{Path: at, Owner: k.owner, Target: k.target})
 	}
-	return f.index.note(notes...)
+	f.index.Rebuilding = false
+	return f.snapshot()
 }
 
-// readFolder reads all files that say what they are, and returns their paths as well.
-func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, map[key]string, error) {
+// readFolder reads all files of some owners that say what they are, and returns their paths as well.
+func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
@@ -81,12 +110,15 @@ func (s *Store) readFolder(ctx context.Context) (map[memory.Owner][]thing, map[k
 	names := map[memory.Owner]map[string]string{}
 	for _, c := range s.tellings(sc.changed) {
 		k, t := c.key, c.says
+		if !of(k.owner) {
+			continue
+		}
 		paths[k] = c.path
 		if t.fact != nil {
 			if names[k.owner] == nil {
 				names[k.owner] = sc.factsByName(k.owner)
 			}
-			t.relations = among(t.ties(), c.text, names[k.owner])
+			t.among(c.text, names[k.owner])
 		}
 		out[k.owner] = append(out[k.owner], t)
 	}
@@ -134,24 +166,9 @@ func (s *Store) likelier(one, other telling) bool {
 		len(other.p.name)-len(one.p.name), strings.Compare(other.path, one.path)) > 0
 }
 
-// updatedAt is when a file says that its memory was last written, zero for what has no such time.
-func (t thing) updatedAt() time.Time {
-	switch {
-	case t.fact != nil:
-		return t.fact.UpdatedAt
-	case t.profile != nil:
-		return t.profile.UpdatedAt
-	case t.context != nil:
-		return t.context.UpdatedAt
-	case t.conversation != nil:
-		return t.conversation.UpdatedAt
-	}
-	return time.Time{}
-}
-
-// adoptTurns appends conversations as they were: a batch ends where what follows
+// rebuildTurns appends conversations as they were: a batch ends where what follows
 // was said at another time, so that the order of what is said stays.
-func (s *Store) adoptTurns(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
+func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	conversations := map[string]memory.Conversation{}
 	turns := map[string][]memory.Turn{}
 	for _, t := range things {
@@ -176,22 +193,22 @@ func (s *Store) adoptTurns(ctx context.Context, owner memory.Owner, things []thi
 		for piece := range slices.Chunk(said, maxRun) {
 			b := memory.Batch{Conversation: c, Turns: piece, Jobs: s.learnJobs(piece)}
 			b.Vectors = s.vectors(ctx, wordsOf(nil, piece))
-			if err := s.adoptBatch(ctx, owner, b, paths); err != nil {
+			if err := s.rebuildBatch(ctx, owner, b, paths); err != nil {
 				return err
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(conversations)) {
-		if err := s.adoptBatch(ctx, owner, memory.Batch{Conversation: conversations[id]}, paths); err != nil {
+		if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: conversations[id]}, paths); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// adoptBatch appends a batch. If its turns cannot stand together each is tried by itself; of
+// rebuildBatch appends a batch. If its turns cannot stand together each is tried by itself; of
 // those that fail the paths are dropped.
-func (s *Store) adoptBatch(ctx context.Context, owner memory.Owner, b memory.Batch, paths map[key]string) error {
+func (s *Store) rebuildBatch(ctx context.Context, owner memory.Owner, b memory.Batch, paths map[key]string) error {
 	_, err := s.Append(ctx, owner, b)
 	if !refusesFile(err) {
 		return err
@@ -200,7 +217,7 @@ func (s *Store) adoptBatch(ctx context.Context, owner memory.Owner, b memory.Bat
 		for _, t := range b.Turns {
 			one := memory.Batch{Conversation: b.Conversation, Turns: []memory.Turn{t}, Jobs: s.learnJobs([]memory.Turn{t})}
 			one.Vectors = s.vectors(ctx, wordsOf(nil, one.Turns))
-			if err := s.adoptBatch(ctx, owner, one, paths); err != nil {
+			if err := s.rebuildBatch(ctx, owner, one, paths); err != nil {
 				return err
 			}
 		}
@@ -248,9 +265,9 @@ func (s *Store) learnJobs(turns []memory.Turn) []memory.Job {
 	return jobs
 }
 
-// adoptRest adds facts, summaries, profile entries, contexts and relations, many at a time. If some of
+// rebuildRest adds facts, summaries, profile entries, contexts and relations, many at a time. If some of
 // them cannot stand together each is tried by itself; of those that fail the paths are dropped.
-func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
+func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	var changes []memory.Change
 	for _, t := range things {
 		if i := (memory.Image{Fact: t.fact, Summary: t.summary, Profile: t.profile, Context: t.context}); !i.IsZero() {
@@ -266,10 +283,8 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &r}, Reason: "was in the vault"})
 		}
 	}
-	n := 0
 	for piece := range slices.Chunk(changes, maxRun) {
-		n++
-		err := s.adoptRun(ctx, owner, n, piece)
+		err := s.applyFiles(ctx, owner, piece)
 		if !refusesFile(err) {
 			if err != nil {
 				return err
@@ -277,8 +292,7 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 			continue
 		}
 		for _, c := range piece {
-			n++
-			err := s.adoptRun(ctx, owner, n, []memory.Change{c})
+			err := s.applyFiles(ctx, owner, []memory.Change{c})
 			if refusesFile(err) {
 				s.leaveFile(paths, key{owner, c.After.Target()}, err)
 			} else if err != nil {
@@ -289,8 +303,9 @@ func (s *Store) adoptRest(ctx context.Context, owner memory.Owner, things []thin
 	return nil
 }
 
-func (s *Store) adoptRun(ctx context.Context, owner memory.Owner, n int, changes []memory.Change) error {
-	run := memory.Run{ID: fmt.Sprintf("%s%d", adoptRun, n), Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}}
+func (s *Store) applyFiles(ctx context.Context, owner memory.Owner, changes []memory.Change) error {
+	id := rebuildRun + hashOf(strings.Join(targetsOf(changes), "\x00"))[:24]
+	run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}}
 	run.Vectors, run.Jobs = s.vectors(ctx, wordsOf(changes, nil)), shareJobs(owner, run.ID, changes)
 	_, err := s.Apply(ctx, owner, run, changes...)
 	return err

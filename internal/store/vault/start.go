@@ -1,0 +1,165 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+var (
+	allKinds    = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
+)
+
+// begin compares how far the files were written with the versions of the store within. What
+// is missing in files becomes due; what is missing in the store is rebuilt from files.
+func (s *Store) begin(ctx context.Context) error {
+	old, err := s.readOldJournal(ctx)
+	if err != nil {
+		return err
+	}
+	crashed, err := s.marked()
+	if err != nil {
+		return err
+	}
+	written := s.files.index.Written
+	owners, err := s.ownersWithin(ctx)
+	if err != nil {
+		return err
+	}
+	versions, err := s.Store.Versions(ctx, owners)
+	if err != nil {
+		return fmt.Errorf("read the versions of the store within: %w", err)
+	}
+	empty := !slices.ContainsFunc(versions, func(v int64) bool { return v > 0 })
+	older := map[memory.Owner]bool{}
+	for i, owner := range owners {
+		switch from := written[owner]; {
+		case versions[i] < from:
+			older[owner] = true
+			s.files.follow(owner, versions[i], 0)
+		case old: // it counted otherwise
+			s.files.follow(owner, versions[i], 0)
+		default:
+			s.files.follow(owner, versions[i], from)
+		}
+	}
+	if anew := empty || s.files.index.Rebuilding; anew || len(older) > 0 {
+		if err := s.rebuild(ctx, func(o memory.Owner) bool { return anew || older[o] }, anew); err != nil {
+			return err
+		}
+	}
+	s.files.resume(crashed, s.erasing())
+	return nil
+}
+
+// ownersWithin are the owners that the store within or the records of the files know.
+func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
+	known := map[memory.Owner]bool{s.opts.Home: true}
+	owners, err := s.Store.Owners(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the owners of the store within: %w", err)
+	}
+	for _, o := range owners {
+		known[o] = true
+	}
+	for o := range s.files.index.Written {
+		known[o] = true
+	}
+	return slices.Sorted(maps.Keys(known)), nil
+}
+
+// marked leaves a sign that the vault is open, and reports whether the last process that
+// opened it left one behind.
+func (s *Store) marked() (bool, error) {
+	_, err := os.Stat(s.own(openFile))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return true, err
+	}
+	return false, os.WriteFile(s.own(openFile), nil, 0o600)
+}
+
+// changedSince returns the targets of what was written for an owner after a version, or all
+// of them where the store within does not know that version any more.
+func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int64) ([]string, error) {
+	targets := map[string]bool{}
+	ids := []string{}
+	if after > 0 {
+		_, err := s.Store.Since(ctx, owner, "", after, func(i memory.Item) error {
+			ids = append(ids, i.ID)
+			return nil
+		})
+		if errors.Is(err, memory.Gone) {
+			after = 0
+		} else if err != nil {
+			return nil, fmt.Errorf("read what changed: %w", err)
+		}
+	}
+	for q := (memory.Query{Kinds: allKinds, Statuses: allStatuses, Limit: 500}); after == 0; {
+		page, err := s.Store.List(ctx, owner, q)
+		if err != nil {
+			return nil, fmt.Errorf("read its memories: %w", err)
+		}
+		addTargets(targets, page.Memories)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	for some := range slices.Chunk(ids, 500) {
+		found, err := s.Store.Get(ctx, owner, some...)
+		if err != nil {
+			return nil, fmt.Errorf("read what changed: %w", err)
+		}
+		addTargets(targets, found)
+	}
+	for q, older := (memory.ChangeQuery{Limit: 500}), false; !older; {
+		page, err := s.Store.Changes(ctx, owner, q)
+		if err != nil {
+			return nil, fmt.Errorf("read its changes: %w", err)
+		}
+		for _, c := range page.Changes {
+			if older = c.Version <= after; older {
+				break
+			}
+			for _, t := range targetsOf([]memory.Change{c}) {
+				targets[t] = true
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	for q := (memory.ConversationQuery{Statuses: allStatuses, Limit: 500}); ; {
+		page, err := s.Store.Conversations(ctx, owner, q)
+		if err != nil {
+			return nil, fmt.Errorf("read its conversations: %w", err)
+		}
+		for _, c := range page.Conversations {
+			if after == 0 || !s.files.has(key{owner, conversationTarget + c.ID}) { // its version does not tell
+				targets[conversationTarget+c.ID] = true
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return slices.Sorted(maps.Keys(targets)), nil
+		}
+	}
+}
+
+func addTargets(targets map[string]bool, found []memory.Memory) {
+	for _, m := range found {
+		switch {
+		case m.Turn != nil:
+			targets[turnTarget+m.ID()], targets[conversationTarget+m.Turn.Conversation] = true, true
+		case m.Summary != nil:
+			targets[summaryTarget+m.ID()] = true
+		case m.Fact != nil && m.Link == nil:
+			targets[factTarget+m.ID()] = true
+		}
+	}
+}
