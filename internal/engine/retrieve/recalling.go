@@ -165,19 +165,19 @@ type Pipeline struct {
 	asked    string // what of the question is asked, without what stands beside it
 	chat     bool   // the question is a message of a chat, which may ask nothing of memory
 	Found    int
-	history     map[string]memory.Memory // what there was, of a question to the past
+	history  map[string]memory.Memory // what there was, of a question to the past
 	Cut      []recall.Cut
 	echoes   *recall.Echoes     // of the question; nil where what repeats it is wanted, too
 	echoing  map[string]bool    // what is left out as such, of one search
 	answers  []memory.Hit       // of the assistant to what is left out: for want of what tells
 	others   *recall.Others     // of the question; nil where it is not about the user alone
-	excluded   map[string]bool    // by id: whether it is left out as somebody else's; false of what stands beside
+	excluded map[string]bool    // by id: whether it is left out as somebody else's; false of what stands beside
 	echoed   []recall.Dropped   // some of both, for the trace
-	reserve    []memory.Candidate // that were not read, since there was enough without
+	reserve  []memory.Candidate // that were not read, since there was enough without
 	Dropped  []recall.Dropped
 	Hits     []memory.Hit
 	Opening  recall.Core   // what the block begins with, less what is among hits
-	overflow  recall.Core   // what of that it had no room for
+	overflow recall.Core   // what of that it had no room for
 	Lines    []recall.Line // of the block
 	pending  int           // how many facts wait for a person
 	Degraded []string
