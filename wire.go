@@ -140,7 +140,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
-	if indexed.Far = config.Store.Postgres(); !indexed.Far {
+	if !config.Store.Postgres() {
 		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
 	}
 	l.index = index.New(store, indexed)

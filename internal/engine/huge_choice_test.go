@@ -19,14 +19,8 @@ import (
 // asked to drop.
 type fakeResident struct {
 	asked   []memory.Owner
-	ahead   []memory.Owner
 	dropped chan memory.Owner
 	has     map[memory.Owner]int
-}
-
-func (f *fakeResident) Ahead(ctx context.Context, o memory.Owner) context.Context {
-	f.ahead = append(f.ahead, o)
-	return ctx
 }
 
 func (f *fakeResident) Memories(o memory.Owner) int { return f.has[o] }
@@ -227,17 +221,6 @@ func TestHugeWithoutAListGoesByTheIndex(t *testing.T) {
 		s.resident.has[memtest.Ana]++
 		if first, second := s.by(), s.by(); !first || second || s.server.asked != 1 {
 			s.Errorf("by the index: %v, then %v; want it to tell that there is too much, and the database to search then", first, second)
-		}
-	})
-}
-
-// TestHugeReadsAheadWhatTheIndexIsToSearch and nothing of who is searched by the database.
-func TestHugeReadsAheadWhatTheIndexIsToSearch(t *testing.T) {
-	inHugeScene(t, &fakeServer{}, func(s *hugeScene) {
-		s.Ahead(s.Context(), memtest.Ana)
-		s.Ahead(s.Context(), memtest.Ben)
-		if !slices.Equal(s.resident.ahead, []memory.Owner{memtest.Ben}) {
-			s.Errorf("of %q was read ahead, want Ben", s.resident.ahead)
 		}
 	})
 }

@@ -54,8 +54,7 @@ type Exchange struct {
 	marks      map[int]string // of the messages that are stored cut, by index: see [core.Core.CutMessages]
 	answerMark string         // of an answer that is stored cut
 
-	beside       func()          // begins to place the request once a search for it goes on; nil: that was begun
-	Settle       func()          // returns once the rest of these is known, or is not to be
+	Settle       func()          // returns once what follows is known, or is not to be
 	here         string          // the conversation as Open found it, "" if it did not, and
 	carried      map[string]bool // what the request holds of it, and
 	replaced     map[string]bool // what it takes the place of; none is written again
@@ -149,22 +148,8 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		}
 		x.here, x.carried, x.replaced = x.conversation.ID, x.carries(), x.replaces()
 	})
-	start := func() { e.Background.Go(x.Settle) }
-	if x.searchesFirst() {
-		x.beside = start
-	} else {
-		start()
-	}
+	e.Background.Go(x.Settle)
 	return x
-}
-
-// searchesFirst reports whether a search for the request comes before anybody waits for
-// its place, and soon: then the search begins to place it.
-func (x *Exchange) searchesFirst() bool {
-	topK, rules := x.In.Extras.TopK, x.e.Opts.Recall
-	_, ok := x.e.Searcher.(retrieve.BesideSearcher)
-	return ok && core.OfWords(x.e.Embedder) && (topK == nil || *topK > 0) && !x.In.Chat.ToolLoop() &&
-		rules.SmallSet == 0 && rules.Reach != retrieve.ReachConversation && !x.e.Retrieve.Apart()
 }
 
 // see notes what the conversation was when the request was laid on it, if the client was
@@ -226,7 +211,6 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		RecencyWeight:  x.In.Extras.RecencyWeight,
 		Budget:         x.e.Opts.Budget,
 		Door:           "chat",
-		Beside:         x.beside,
 		Placed: func() (string, map[string]bool, map[string]bool) { // also for a recall that is too late, while RecordQuestion places anew
 			x.Settle()
 			return x.here, x.carried, x.replaced

@@ -31,7 +31,6 @@ const (
 // Resident is the index that holds in memory what it searches.
 type Resident interface {
 	memory.Searcher
-	Ahead(ctx context.Context, owner memory.Owner) context.Context
 	Warm(memory.Owner)
 	Drop(memory.Owner) error
 	Standing(ctx context.Context, owner memory.Owner, topics english.Topics, most int) ([]string, error)
@@ -255,15 +254,6 @@ func (h *DatabaseSearch) byIndex(ctx context.Context, s memory.Search) ([]memory
 		}
 	}
 	return found, err
-}
-
-// Ahead begins to read of an owner before a search, where the index is to search: see
-// [index.Index.Ahead].
-func (h *DatabaseSearch) Ahead(ctx context.Context, owner memory.Owner) context.Context {
-	if h.huge(ctx, owner) {
-		return ctx
-	}
-	return h.Resident.Ahead(ctx, owner)
 }
 
 // await reports whether done was closed before the time was up or ctx ended.

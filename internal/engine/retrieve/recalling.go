@@ -31,7 +31,6 @@ type Question struct {
 	At             memory.At
 	Budget         int                                                      // tokens; 0: any
 	Whole          bool                                                     // also what says the same as a better hit
-	Beside         func()                                                   // begins what Placed waits for, once the search goes on; nil: it was begun
 	Replaced       map[string]bool                                          // turns that the request takes the place of: what they alone taught is not told
 	Placed         func() (in string, exclude, replaced map[string]bool)    // waits for these of a chat; nil: they are set
 	Earlier        func() (later bool, told func(recall.Line, string) bool) // waits for what earlier blocks tell, as in [recall.RenderOptions]; nil: there are none
@@ -131,12 +130,7 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 			r.E.Log.Warn("what waits is not shown", "err", err)
 		}
 	})
-	begin := func() { go read() }
-	if first := r.Q.Beside; first == nil {
-		begin()
-	} else { // a search is waited for longer, and what stands in every prompt last
-		r.Q.Beside = func() { first(); begin() }
-	}
+	go read()
 	defer read()
 	err := r.run(ctx)
 	read()
@@ -245,9 +239,6 @@ func (r *Pipeline) run(ctx context.Context) error {
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
 	ctx, cancel := within(ctx, searchShare)
 	defer cancel()
-	if s, ok := r.E.Searcher.(aheadSearcher); ok && r.Q.At == (memory.At{}) && r.E.Opts.Recall.SmallSet == 0 {
-		ctx = s.Ahead(ctx, r.Q.Scope.Owner) // beside what is asked and made before the search
-	}
 	if rules := r.E.Opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
 		r.placed()
 	}
@@ -301,12 +292,6 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 		}
 	}
 	return nil
-}
-
-// aheadSearcher is a searcher that can begin to read of an owner before it is asked: see
-// [index.Index.Ahead].
-type aheadSearcher interface {
-	Ahead(ctx context.Context, owner memory.Owner) context.Context
 }
 
 // ranked returns what is found, best first: at least topK memories that the
@@ -605,10 +590,6 @@ func (r *Pipeline) Search(ctx context.Context, s memory.Search) ([]memory.Candid
 		return r.searchApart(ctx, s)
 	case r.E.Opts.Recall.Reach == ReachConversation && r.Q.In != "" && r.ruled() && r.Q.Conversation == "":
 		return r.searchConversation(ctx, s)
-	}
-	if ix, ok := r.E.Searcher.(BesideSearcher); ok && r.Q.Beside != nil {
-		ctx = ix.Beside(ctx, r.Q.Beside)
-		r.Q.Beside = nil // a second search is of the same question
 	}
 	return r.E.Searcher.Search(ctx, s)
 }

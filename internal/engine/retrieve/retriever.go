@@ -3,8 +3,6 @@
 package retrieve
 
 import (
-	"context"
-
 	"github.com/loci-memory/loci/internal/engine/compare"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/traces"
@@ -18,12 +16,6 @@ type Retriever struct {
 	*core.Core
 	Traces  *traces.Keeper
 	Compare *compare.Comparer
-}
-
-// BesideSearcher is a searcher that begins something else once it has what it needs: see
-// [index.Index.Beside].
-type BesideSearcher interface {
-	Beside(ctx context.Context, begin func()) context.Context
 }
 
 // Prepared is what memory has to say to a request.

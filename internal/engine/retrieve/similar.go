@@ -24,9 +24,6 @@ func Similarity(h memory.Hit) float64 { return h.Why.Get(SimilarityPart) }
 // threshold. It returns the dimensions of the query's embedding.
 func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) {
 	query := r.Query()
-	if s, ok := r.E.Searcher.(aheadSearcher); ok {
-		ctx = s.Ahead(ctx, r.Q.Scope.Owner)
-	}
 	s := r.Wanted(ctx, query, queryEmbedShare)
 	s.Scopes, s.Kinds = []memory.Scope{r.Q.Scope}, []memory.Kind{memory.KindTurn}
 	everything := 0.0
