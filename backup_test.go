@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
@@ -51,7 +52,7 @@ func openAt(t *testing.T, c config.Config) *Loci {
 // backUp keeps a backup in a file.
 func (l *Loci) backUp(t *testing.T, path string) {
 	t.Helper()
-	archive, size, err := l.Backup(t.Context(), path)
+	archive, size, err := l.backups.Make(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,10 +143,10 @@ func TestRestoredMemoryIsTheSame(t *testing.T) {
 			l.backUp(t, file)
 			l.remember(t, "User came later")
 			closed(t, l)
-			if there(filepath.Join(from, "data", unfinishedFolder)) {
+			if exists(filepath.Join(from, "data", backup.UnfinishedFolder)) {
 				t.Error("something unfinished was left")
 			}
-			done, err := Restore(t.Context(), at(to), file, RestoreOptions{})
+			done, err := backup.Restore(t.Context(), at(to), file, backup.RestoreOptions{})
 			if err != nil || len(done.Aside) > 0 || done.Counts["facts"] != 21 && name != "vault alone" {
 				t.Fatalf("%+v, %v", done, err)
 			}
@@ -200,7 +201,7 @@ func TestBackupUnderWrites(t *testing.T) {
 				mu.Unlock()
 				file, to := filepath.Join(t.TempDir(), "b.zip"), t.TempDir()
 				l.backUp(t, file)
-				if _, err := Restore(t.Context(), at(to), file, RestoreOptions{}); err != nil {
+				if _, err := backup.Restore(t.Context(), at(to), file, backup.RestoreOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				r := openAt(t, at(to))
@@ -241,7 +242,7 @@ func TestErasureThatWaitsForABackupStopsNobody(t *testing.T) {
 	}
 	ana := client.New("http://localhost", client.Options{User: "ana", HTTP: &http.Client{Transport: handled{l.Handler()}}})
 	points, erased := 0, make(chan error, 1)
-	l.backups.point = func() {
+	l.backups.Point = func() {
 		if points++; points != 2 { // the vault is copied, and the database not yet
 			return
 		}
@@ -306,7 +307,7 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 	to := t.TempDir()
-	if _, err := Restore(t.Context(), settingsAt(t, to), file, RestoreOptions{}); err != nil {
+	if _, err := backup.Restore(t.Context(), settingsAt(t, to), file, backup.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := config.Load(config.Sources{File: filepath.Join(to, "data", "backup-settings.yaml")})
@@ -318,11 +319,11 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 func TestBackupIsForOneAtATimeAndWhoeverRunsTheServer(t *testing.T) {
 	l := openAt(t, settingsAt(t, t.TempDir(), "api_key", "k", "jwt_secret", "s"))
 	defer closed(t, l)
-	archive, _, err := l.Backup(t.Context(), "")
+	archive, _, err := l.backups.Make(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.Backup(t.Context(), ""); !errors.Is(err, memory.Conflict) {
+	if _, _, err := l.backups.Make(t.Context(), ""); !errors.Is(err, memory.Conflict) {
 		t.Errorf("a second: %v, want a conflict", err)
 	}
 	if err := archive.Close(); err != nil {
@@ -349,12 +350,12 @@ func TestBackupIsForOneAtATimeAndWhoeverRunsTheServer(t *testing.T) {
 func TestWhatHasOtherMeansIsToldThem(t *testing.T) {
 	server := settingsAt(t, t.TempDir())
 	server.Store = "postgres://ana:hunter2@db/loci"
-	if err := backable(server); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "pg_dump") || strings.Contains(err.Error(), "hunter2") {
+	if err := backup.Backable(server); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "pg_dump") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%v: want to be told of pg_dump, without the password", err)
 	}
 	l := openAt(t, settingsAt(t, t.TempDir(), "store", "memory"))
 	defer closed(t, l)
-	if _, _, err := l.Backup(t.Context(), ""); !errors.Is(err, memory.Invalid) {
+	if _, _, err := l.backups.Make(t.Context(), ""); !errors.Is(err, memory.Invalid) {
 		t.Errorf("of memory alone: %v, want it refused", err)
 	}
 }
@@ -408,7 +409,7 @@ func TestReceiptNamesTheBackupsThatHoldTheUser(t *testing.T) {
 	if err := os.Rename(path("elsewhere"), moved); err != nil {
 		t.Fatal(err)
 	}
-	done, err := Restore(t.Context(), c, moved, RestoreOptions{Replace: true})
+	done, err := backup.Restore(t.Context(), c, moved, backup.RestoreOptions{Replace: true})
 	if err != nil || len(done.Aside) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -468,7 +469,7 @@ func TestKilledWhileBackingUpLeavesNothing(t *testing.T) {
 	at := func(dir string) config.Config { return settingsAt(t, dir, "vault", filepath.Join(dir, "vault")) }
 	if dir := os.Getenv(childDir); dir != "" {
 		l := openAt(t, at(dir))
-		l.backups.point = diesAt(t)
+		l.backups.Point = diesAt(t)
 		l.backUp(t, filepath.Join(dir, "b.zip"))
 		closed(t, l)
 		return
@@ -480,7 +481,7 @@ func TestKilledWhileBackingUpLeavesNothing(t *testing.T) {
 		want := l.takeAway(t, "default")
 		closed(t, l)
 		lived := killed(t, dir, point)
-		if there(filepath.Join(dir, "b.zip")) != lived {
+		if exists(filepath.Join(dir, "b.zip")) != lived {
 			t.Errorf("step %d: the file is there: %v, want %v", point, !lived, lived)
 		}
 		l = openAt(t, at(dir))
@@ -488,10 +489,10 @@ func TestKilledWhileBackingUpLeavesNothing(t *testing.T) {
 		if got := l.takeAway(t, "default"); got != want {
 			t.Errorf("step %d: got\n%s\nwant\n%s", point, got, want)
 		}
-		if there(filepath.Join(dir, "data", unfinishedFolder)) {
+		if exists(filepath.Join(dir, "data", backup.UnfinishedFolder)) {
 			t.Errorf("step %d: what was unfinished is still there", point)
 		}
-		is, err := l.backups.notes.read()
+		is, err := l.backups.Notes.Read()
 		if err != nil || len(is.Backups) > 0 != lived {
 			t.Errorf("step %d: noted %+v, %v; want only what was handed out", point, is, err)
 		}
@@ -517,11 +518,27 @@ func TestBackupIsRefusedWhereItsFolderIsHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.Backup(t.Context(), ""); !errors.Is(err, memory.Conflict) {
+	if _, _, err := l.backups.Make(t.Context(), ""); !errors.Is(err, memory.Conflict) {
 		t.Errorf("%v, want a conflict", err)
 	}
 	if err := free(); err != nil {
 		t.Fatal(err)
 	}
 	l.backUp(t, filepath.Join(dir, "b.zip"))
+}
+
+// exists reports whether there is something at a path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// realPath returns a path without links in it.
+func realPath(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

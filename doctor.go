@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/model/llm"
@@ -228,8 +229,8 @@ func (l *Loci) doctorFolders(c *checkup) {
 		}
 		c.room("data folder", dir, disk.Room)
 	}
-	if _, err := l.backups.notes.read(); err != nil {
-		c.found("data folder", notesFile, err.Error(), "move it away; receipts of erasures name the backups that it listed no more")
+	if err := l.backups.CheckNotes(); err != nil {
+		c.found("data folder", backup.NotesFile, err.Error(), "move it away; receipts of erasures name the backups that it listed no more")
 	}
 	if l.vault != nil {
 		c.room("vault", l.vault.store.Dir(), disk.Room)

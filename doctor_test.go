@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
@@ -171,20 +172,20 @@ func TestDoctorCountsTheJobsThatJobsLists(t *testing.T) {
 
 func TestUnreadableBackupNotesDoNotStopTheStart(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, notesFile), []byte("garbage"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, backup.NotesFile), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l := openWith(t, map[string]string{"store": "sqlite", "data": dir})
-	if _, found := doctorSays(t, l); !strings.Contains(found, notesFile) {
+	if _, found := doctorSays(t, l); !strings.Contains(found, backup.NotesFile) {
 		t.Errorf("doctor found %q, want the file", found)
 	}
-	if said := held(l.config, l.backups.notes, nil, time.Time{}, time.Now()); !strings.Contains(strings.Join(said, "\n"), notesFile) {
+	if said := l.backups.MayHold(nil, time.Time{}, time.Now()); !strings.Contains(strings.Join(said, "\n"), backup.NotesFile) {
 		t.Errorf("an erasure's receipt says %q, want that the list of backups cannot be read", said)
 	}
-	if _, _, err := l.Backup(t.Context(), "x.zip"); err == nil {
+	if _, _, err := l.backups.Make(t.Context(), "x.zip"); err == nil {
 		t.Error("a backup was made that nothing notes")
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, notesFile)); err != nil || string(text) != "garbage" {
+	if text, err := os.ReadFile(filepath.Join(dir, backup.NotesFile)); err != nil || string(text) != "garbage" {
 		t.Errorf("the file is %q, %v; want it as it was", text, err)
 	}
 }

@@ -2,8 +2,6 @@ package loci
 
 import (
 	"context"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/client"
@@ -11,27 +9,6 @@ import (
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/recall"
 )
-
-// release is the version that the next release will have.
-const release = "0.1.0"
-
-// Version returns what this build is: the release and, where it is known, the
-// commit.
-func Version() string { return version() }
-
-// version is read once: the build information is text that has to be parsed.
-var version = sync.OnceValue(func() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return release
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 7 {
-			return release + "+" + s.Value[:7]
-		}
-	}
-	return release
-})
 
 // healthTime bounds how long a health check waits for the store.
 const healthTime = 2 * time.Second

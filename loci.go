@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/filelock"
@@ -31,6 +32,7 @@ import (
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/models"
+	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
@@ -45,6 +47,9 @@ type Sources = config.Sources
 // LoadConfig reads the settings. A key that does not exist or a value that cannot be is
 // [memory.Invalid].
 func LoadConfig(s Sources) (Config, error) { return config.Load(s) }
+
+// Version returns what this build is: the release and, where it is known, the commit.
+func Version() string { return obs.Version() }
 
 // Options are what a program hands to [Open] that no settings file can hold.
 type Options struct {
@@ -61,7 +66,7 @@ type Loci struct {
 	runner   *jobs.Runner
 	vault    *vault
 	database *sqlstore.Store // nil: memory is in none
-	backups  *backups
+	backups  *backup.Maker
 	keys     *httpx.StoredKeys
 	chat     *proxy.Door
 	handler  http.Handler

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/backup/archive"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
@@ -71,8 +72,8 @@ func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
 	at := func(dir string) config.Config { return settingsAt(t, dir, "vault", filepath.Join(dir, "vault")) }
 	file := filepath.Join(t.TempDir(), "b.zip")
 	if dir := os.Getenv(childDir); dir != "" {
-		o := RestoreOptions{Replace: true, point: diesAt(t)}
-		if _, err := Restore(t.Context(), at(dir), filepath.Join(dir, "b.zip"), o); err != nil {
+		o := backup.RestoreOptions{Replace: true, Point: diesAt(t)}
+		if _, err := backup.Restore(t.Context(), at(dir), filepath.Join(dir, "b.zip"), o); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -121,8 +122,8 @@ func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
 			t.Errorf("step %d: got\n%s\nwant the old memory or the restored one", point, got)
 		}
 		closed(t, l)
-		for _, left := range []string{"data/" + unfinishedFolder, "data/" + restoringFolder} {
-			if there(filepath.Join(dir, left)) {
+		for _, left := range []string{"data/" + backup.UnfinishedFolder, "data/" + backup.RestoringFolder} {
+			if exists(filepath.Join(dir, left)) {
 				t.Errorf("step %d: %s is still there", point, left)
 			}
 		}
@@ -153,11 +154,11 @@ func TestAlteredBackupChangesNothing(t *testing.T) {
 		if err := os.WriteFile(bad, altered, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := CheckBackup(t.Context(), bad, nil)
+		_, err := backup.Check(t.Context(), bad, nil)
 		if err == nil { // a byte that nobody reads: it is what it was
 			return
 		}
-		_, err = Restore(t.Context(), c, bad, RestoreOptions{Replace: true})
+		_, err = backup.Restore(t.Context(), c, bad, backup.RestoreOptions{Replace: true})
 		if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "bad.zip") && !strings.Contains(err.Error(), "backup") {
 			t.Errorf("%s: %v, want it invalid", what, err)
 		}
@@ -186,10 +187,10 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 	l := openAt(t, plain)
 	l.remember(t, "User likes marzipan")
 	l.backUp(t, file)
-	refused := func(what string, c config.Config, file string, o RestoreOptions, code memory.Code, says string) {
+	refused := func(what string, c config.Config, file string, o backup.RestoreOptions, code memory.Code, says string) {
 		t.Helper()
 		before := filesIn(t, dir)
-		_, err := Restore(t.Context(), c, file, o)
+		_, err := backup.Restore(t.Context(), c, file, o)
 		if !errors.Is(err, code) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v; want %s and %q", what, err, code, says)
 		}
@@ -197,50 +198,50 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 			t.Errorf("%s: there are other files: %v, were %v", what, after, before)
 		}
 	}
-	refused("a server runs", plain, file, RestoreOptions{Replace: true}, memory.Conflict, "stop it first")
+	refused("a server runs", plain, file, backup.RestoreOptions{Replace: true}, memory.Conflict, "stop it first")
 	closed(t, l)
-	refused("there is memory", plain, file, RestoreOptions{}, memory.Conflict, "--replace")
+	refused("there is memory", plain, file, backup.RestoreOptions{}, memory.Conflict, "--replace")
 	other := settingsAt(t, t.TempDir(), "vault", filepath.Join(t.TempDir(), "vault"))
 	l = openAt(t, other)
 	l.remember(t, "User likes tea")
 	l.backUp(t, vaultFile)
 	closed(t, l)
 	empty := settingsAt(t, t.TempDir())
-	refused("no vault is set", empty, vaultFile, RestoreOptions{}, memory.Invalid, "--set vault=")
-	refused("a vault is set", withVault, file, RestoreOptions{Replace: true}, memory.Invalid, "has no vault")
+	refused("no vault is set", empty, vaultFile, backup.RestoreOptions{}, memory.Invalid, "--set vault=")
+	refused("a vault is set", withVault, file, backup.RestoreOptions{Replace: true}, memory.Invalid, "has no vault")
 	if err := os.MkdirAll(filepath.Join(vault, ".loci"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	free := settingsAt(t, t.TempDir(), "vault", vault)
-	refused("the vault has something", free, vaultFile, RestoreOptions{}, memory.Conflict, "not empty")
+	refused("the vault has something", free, vaultFile, backup.RestoreOptions{}, memory.Conflict, "not empty")
 	unlock, err := filelock.Take(filepath.Join(vault, ".loci", "lock"), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused("the vault is open", free, vaultFile, RestoreOptions{Replace: true}, memory.Conflict, "stop it first")
+	refused("the vault is open", free, vaultFile, backup.RestoreOptions{Replace: true}, memory.Conflict, "stop it first")
 	if err := unlock(); err != nil {
 		t.Fatal(err)
 	}
 	around := settingsAt(t, dir, "data", filepath.Join(vault, "data"), "vault", vault)
-	refused("the data folder is in the vault", around, vaultFile, RestoreOptions{Replace: true}, memory.Invalid, "lies in the vault")
-	refused("nothing stays", settingsAt(t, t.TempDir(), "store", "memory"), file, RestoreOptions{}, memory.Invalid, "")
-	refused("there is no file", empty, filepath.Join(dir, "gone"), RestoreOptions{}, memory.NotFound, "gone")
+	refused("the data folder is in the vault", around, vaultFile, backup.RestoreOptions{Replace: true}, memory.Invalid, "lies in the vault")
+	refused("nothing stays", settingsAt(t, t.TempDir(), "store", "memory"), file, backup.RestoreOptions{}, memory.Invalid, "")
+	refused("there is no file", empty, filepath.Join(dir, "gone"), backup.RestoreOptions{}, memory.NotFound, "gone")
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Restore(cancelled, empty, file, RestoreOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := backup.Restore(cancelled, empty, file, backup.RestoreOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("broken off: %v", err)
 	}
 }
 
 // rewritten is a backup with another manifest and, where change is given, another database.
-func rewritten(t *testing.T, file string, manifest func(*Manifest), change string) string {
+func rewritten(t *testing.T, file string, manifest func(*backup.Manifest), change string) string {
 	t.Helper()
-	a, err := backup.Open(file)
+	a, err := archive.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	if err := errors.Join(a.Unpack(t.Context(), backup.DataFolder, dir, nil), a.Close()); err != nil {
+	if err := errors.Join(a.Unpack(t.Context(), archive.DataFolder, dir, nil), a.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if change != "" {
@@ -258,9 +259,9 @@ func rewritten(t *testing.T, file string, manifest func(*Manifest), change strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := backup.NewWriter(f)
-	for _, name := range backup.DataFiles {
-		if err := addFile(w, backup.DataFolder+"/"+name, filepath.Join(dir, name)); err != nil {
+	w := archive.NewWriter(f)
+	for _, name := range archive.DataFiles {
+		if err := backup.AddFile(w, archive.DataFolder+"/"+name, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -278,11 +279,11 @@ func TestSchemaOfABackup(t *testing.T) {
 	want := backedUp(t, settingsAt(t, t.TempDir()), file)
 	newer := `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`
 	for what, file := range map[string]string{
-		"says so":      rewritten(t, file, func(m *Manifest) { m.Schema = 9999 }, ""),
-		"says nothing": rewritten(t, file, func(*Manifest) {}, newer),
+		"says so":      rewritten(t, file, func(m *backup.Manifest) { m.Schema = 9999 }, ""),
+		"says nothing": rewritten(t, file, func(*backup.Manifest) {}, newer),
 	} {
 		to := t.TempDir()
-		_, err := Restore(t.Context(), settingsAt(t, to), file, RestoreOptions{})
+		_, err := backup.Restore(t.Context(), settingsAt(t, to), file, backup.RestoreOptions{})
 		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "newer loci") {
 			t.Errorf("newer, %s: %v; want to be told of a newer loci", what, err)
 		}
@@ -291,10 +292,10 @@ func TestSchemaOfABackup(t *testing.T) {
 		}
 	}
 	// What the last step of the schema made is not there yet.
-	older := rewritten(t, file, func(m *Manifest) { m.Schema-- },
+	older := rewritten(t, file, func(m *backup.Manifest) { m.Schema-- },
 		`ALTER TABLE turns DROP COLUMN given; DELETE FROM goose_db_version WHERE version_id = (SELECT MAX(version_id) FROM goose_db_version)`)
 	to := settingsAt(t, t.TempDir())
-	if _, err := Restore(t.Context(), to, older, RestoreOptions{}); err != nil {
+	if _, err := backup.Restore(t.Context(), to, older, backup.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, to, want)
@@ -317,22 +318,22 @@ func TestVaultThatCannotBeMovedKeepsEverythingAsItWas(t *testing.T) {
 	}
 	was := filesIn(t, dir)
 	points := 0
-	o := RestoreOptions{Replace: true, point: func() {
+	o := backup.RestoreOptions{Replace: true, Point: func() {
 		if points++; points == 2 {
 			if err := os.Mkdir(filepath.Join(vault, "in the way"), 0o700); err != nil {
 				t.Error(err)
 			}
 		}
 	}}
-	_, err := Restore(t.Context(), settingsAt(t, dir, "vault", vault), file, o)
+	_, err := backup.Restore(t.Context(), settingsAt(t, dir, "vault", vault), file, o)
 	if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("got %v, want to be told that nothing was changed", err)
 	}
 	if is := filesIn(t, dir); !maps.Equal(is, was) {
 		t.Errorf("there is %v, was %v", is, was)
 	}
-	for _, left := range []string{"data/" + unfinishedFolder, "data/" + restoringFolder, "vault.restoring"} {
-		if there(filepath.Join(dir, left)) {
+	for _, left := range []string{"data/" + backup.UnfinishedFolder, "data/" + backup.RestoringFolder, "vault.restoring"} {
+		if exists(filepath.Join(dir, left)) {
 			t.Errorf("%s is still there", left)
 		}
 	}
@@ -340,14 +341,14 @@ func TestVaultThatCannotBeMovedKeepsEverythingAsItWas(t *testing.T) {
 
 // TestVaultBehindALinkIsRestoredWhereItLeads: the link may lead to a folder that is synced.
 func TestVaultBehindALinkIsRestoredWhereItLeads(t *testing.T) {
-	dir, away := t.TempDir(), followed(t.TempDir())
+	dir, away := t.TempDir(), realPath(t, t.TempDir())
 	vault, real := filepath.Join(dir, "vault"), filepath.Join(away, "notes")
 	if err := errors.Join(os.Mkdir(real, 0o700), os.Symlink(real, vault)); err != nil {
 		t.Skip(err)
 	}
 	c, file := settingsAt(t, dir, "vault", vault), filepath.Join(dir, "b.zip")
 	want := backedUp(t, c, file)
-	done, err := Restore(t.Context(), c, file, RestoreOptions{Replace: true})
+	done, err := backup.Restore(t.Context(), c, file, backup.RestoreOptions{Replace: true})
 	if err != nil || done.Vault != real || len(done.Aside) != 2 || filepath.Dir(done.Aside[1]) != away {
 		t.Fatalf("got %+v, %v; want it in %s", done, err, real)
 	}
@@ -363,8 +364,8 @@ func TestVaultInTheDataFolderIsSetAsideByItself(t *testing.T) {
 	c, file := settingsAt(t, dir), filepath.Join(dir, "b.zip")
 	c.Vault = filepath.Join(c.Data, "memory")
 	backedUp(t, c, file)
-	done, err := Restore(t.Context(), c, file, RestoreOptions{Replace: true})
-	if err != nil || len(done.Aside) != 2 || done.Aside[0] == done.Aside[1] || !there(c.Vault) {
+	done, err := backup.Restore(t.Context(), c, file, backup.RestoreOptions{Replace: true})
+	if err != nil || len(done.Aside) != 2 || done.Aside[0] == done.Aside[1] || !exists(c.Vault) {
 		t.Errorf("set aside: %v, %v", done.Aside, err)
 	}
 }
@@ -382,7 +383,7 @@ func TestReplacedMemoryIsSetAside(t *testing.T) {
 	var asides []string
 	for range 2 {
 		was := filesIn(t, filepath.Join(dir, "data"))
-		done, err := Restore(t.Context(), c, file, RestoreOptions{Replace: true})
+		done, err := backup.Restore(t.Context(), c, file, backup.RestoreOptions{Replace: true})
 		if err != nil || len(done.Aside) != 1 || slices.Contains(asides, done.Aside[0]) {
 			t.Fatalf("%+v, %v", done, err)
 		}
@@ -392,7 +393,7 @@ func TestReplacedMemoryIsSetAside(t *testing.T) {
 				t.Errorf("set aside: %s is another than it was", name)
 			}
 		}
-		if !there(model) {
+		if !exists(model) {
 			t.Error("a model was moved away")
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/front/mcp"
@@ -89,7 +90,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	if err != nil {
 		return nil, err
 	}
-	if err := finishFolder(config); err != nil {
+	if err := backup.Finish(config); err != nil {
 		return nil, err
 	}
 	asked := config // before models are chosen
@@ -107,11 +108,8 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	if l.backups, err = newBackups(asked, store, opts.Now); err != nil {
+	if l.backups, err = backup.New(asked, store, opts.Now, l.log); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
-	}
-	if err := l.backups.notes.start(); err != nil {
-		l.log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
 	}
 	l.database = databaseIn(store)
 	if s, ok := store.(*sqlstore.Store); ok {
@@ -203,9 +201,9 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 		mux.Handle(path+"/", mem0API)
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.Backup, Keys: l.keys,
+		Version: Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.backups.Make, Keys: l.keys,
 		Held: func(since, until time.Time) ([]string, error) {
-			return held(config, l.backups.notes, l.vault.damagedJournals(), since, until), nil
+			return l.backups.MayHold(l.vault.damagedJournals(), since, until), nil
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: models.ChatModel(config),
 	})))

@@ -45,13 +45,13 @@ var house = rules{
 		{"internal/store/sqlstore/pgtest"},
 		{"internal/disk", "internal/late", "internal/bench/talk"},
 		{"internal/utterance"},
-		{"internal/vector", "internal/text", "internal/wire", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup", "client"},
+		{"internal/vector", "internal/text", "internal/wire", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup/archive", "client"},
 		{"internal/tensor", "internal/english", "internal/translate"},
 		{"internal/recall", "internal/learn", "internal/index", "internal/thread", "internal/portable", "internal/store/*", "internal/model/*", "internal/jobs"},
 		{"internal/engine"},
 		{"internal/front/*"},
 		{"internal/config"},
-		{"internal/models"},
+		{"internal/models", "internal/backup"},
 		{"."},
 		{"internal/bench"},
 		{"internal/cli"},
@@ -94,7 +94,7 @@ var house = rules{
 	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/wire", "internal/translate"},
 	serial: []string{"internal/recall", "internal/learn"},
 	stores: []string{"internal/store/*"},
-	wiring: []string{".", "internal/config"},
+	wiring: []string{".", "internal/config", "internal/backup"},
 }
 
 // impure are the standard packages that a pure one does not import, each with all

@@ -1,4 +1,6 @@
-package loci
+// Package backup makes backups of an open memory and puts them back, whole or not at all. Receipts of
+// erasures learn from it which copies may still hold what was erased.
+package backup
 
 import (
 	"bytes"
@@ -7,40 +9,49 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/backup/archive"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/filelock"
+	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/store/markdown"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
 
 // Manifest says what a backup holds.
-type Manifest = backup.Manifest
+type Manifest = archive.Manifest
 
-// unfinishedFolder is in the data folder while a backup is made or a restore unpacks. What
+// UnfinishedFolder is in the data folder while a backup is made or a restore unpacks. What
 // a crash left of it goes at the next start.
-const unfinishedFolder = "unfinished"
+const UnfinishedFolder = "unfinished"
 
-// backups makes backups of a memory while it is open.
-type backups struct {
+// Maker makes backups of a memory while it is open.
+type Maker struct {
 	config config.Config
 	store  memory.Store
-	notes  *notes
+	Notes  *notes
 	now    func() time.Time
 	making sync.Mutex // held while there is an unfinishedFolder
-	point  func()     // called between the steps; tests kill there
+	Point  func()     // called between the steps; tests kill there
 }
 
-func newBackups(c config.Config, store memory.Store, now func() time.Time) (*backups, error) {
+// New reads which backups were made. A file of them that cannot be read is logged.
+func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger) (*Maker, error) {
 	n, err := notesOf(c)
-	return &backups{config: c, store: store, notes: n, now: now, point: func() {}}, err
+	if err != nil {
+		return nil, err
+	}
+	if err := n.start(); err != nil {
+		log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
+	}
+	return &Maker{config: c, store: store, Notes: n, now: now, Point: func() {}}, nil
 }
 
 // made is a backup that is there to be read. Closing it takes it away.
@@ -54,23 +65,8 @@ type made struct {
 // Close implements io.Closer.
 func (m *made) Close() error { return errors.Join(m.File.Close(), m.close()) }
 
-// Backup makes a backup of the memory of all users, as it is at one moment, and returns it
-// to be read, with its size in bytes. It is there whole before anything is read of it, and
-// gone once it is closed. Chats and writes go on meanwhile; erasures wait.
-//
-// to is where it is to be kept, in words or as a path: receipts of erasures name it from
-// then on. [memory.Conflict]: another is being made; [memory.Invalid]: this memory is not
-// one to be copied so.
-func (l *Loci) Backup(ctx context.Context, to string) (_ io.ReadCloser, size int64, err error) {
-	m, err := l.backups.make(ctx, to)
-	if err != nil {
-		return nil, 0, err
-	}
-	return m, m.Size, nil
-}
-
-// backable refuses what loci backup and loci restore are not for.
-func backable(c config.Config) error {
+// Backable refuses what loci backup and loci restore are not for.
+func Backable(c config.Config) error {
 	switch {
 	case c.Store.Postgres():
 		return memory.Errorf(memory.Invalid, "memory is kept by a PostgreSQL server, which has its own means: pg_dump --format=custom --file=loci.dump '%s', "+
@@ -81,8 +77,23 @@ func backable(c config.Config) error {
 	return nil
 }
 
-func (b *backups) make(ctx context.Context, to string) (_ *made, err error) {
-	if err := backable(b.config); err != nil {
+// Make makes a backup of the memory of all users, as it is at one moment, and returns it
+// to be read, with its size in bytes. It is there whole before anything is read of it, and
+// gone once it is closed. Chats and writes go on meanwhile; erasures wait.
+//
+// to is where it is to be kept, in words or as a path: receipts of erasures name it from
+// then on. [memory.Conflict]: another is being made; [memory.Invalid]: this memory is not
+// one to be copied so.
+func (b *Maker) Make(ctx context.Context, to string) (_ io.ReadCloser, size int64, err error) {
+	m, err := b.make(ctx, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	return m, m.Size, nil
+}
+
+func (b *Maker) make(ctx context.Context, to string) (_ *made, err error) {
+	if err := Backable(b.config); err != nil {
 		return nil, err
 	}
 	if !b.making.TryLock() {
@@ -93,7 +104,7 @@ func (b *backups) make(ctx context.Context, to string) (_ *made, err error) {
 		b.making.Unlock()
 		return nil, err
 	}
-	folder := filepath.Join(dir, unfinishedFolder)
+	folder := filepath.Join(dir, UnfinishedFolder)
 	began := b.now()
 	unlock := func() error { return nil }
 	end := sync.OnceValue(func() error {
@@ -102,28 +113,28 @@ func (b *backups) make(ctx context.Context, to string) (_ *made, err error) {
 	})
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("back up: %w", err), b.notes.drop(began), end())
+			err = errors.Join(fmt.Errorf("back up: %w", err), b.Notes.drop(began), end())
 		}
 	}()
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
 		return nil, err
 	}
 	if b.config.Store == "memory" { // then nobody else keeps others off the folder
-		if unlock, err = filelock.Take(filepath.Join(dir, databaseFile+".lock"), "has it open"); err != nil {
+		if unlock, err = filelock.Take(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open"); err != nil {
 			unlock = func() error { return nil }
 			return nil, err
 		}
 	}
-	if err := b.notes.begin(to, began); err != nil {
+	if err := b.Notes.begin(to, began); err != nil {
 		return nil, err
 	}
-	b.point()
+	b.Point()
 	m, err := b.write(ctx, dir, folder, began)
 	if err != nil {
 		return nil, err
 	}
-	b.point()
-	if err := b.notes.done(began, m.Manifest.At); err != nil {
+	b.Point()
+	if err := b.Notes.done(began, m.Manifest.At); err != nil {
 		return nil, errors.Join(err, m.File.Close())
 	}
 	m.close = end
@@ -131,7 +142,7 @@ func (b *backups) make(ctx context.Context, to string) (_ *made, err error) {
 }
 
 // write puts the archive together in a folder.
-func (b *backups) write(ctx context.Context, dir, folder string, began time.Time) (_ *made, err error) {
+func (b *Maker) write(ctx context.Context, dir, folder string, began time.Time) (_ *made, err error) {
 	f, err := os.OpenFile(filepath.Join(folder, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -141,13 +152,13 @@ func (b *backups) write(ctx context.Context, dir, folder string, began time.Time
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	w := backup.NewWriter(f)
-	m := Manifest{Loci: Version(), Began: began.UTC()}
+	w := archive.NewWriter(f)
+	m := Manifest{Loci: obs.Version(), Began: began.UTC()}
 	if err := b.addMemory(ctx, w, &m, folder); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{config.EmbeddersFile, notesFile} {
-		if err := addFile(w, backup.DataFolder+"/"+name, filepath.Join(dir, name)); err != nil {
+	for _, name := range []string{config.EmbeddersFile, NotesFile} {
+		if err := AddFile(w, archive.DataFolder+"/"+name, filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +166,7 @@ func (b *backups) write(ctx context.Context, dir, folder string, began time.Time
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Add(backup.DataFolder+"/"+backup.Settings, bytes.NewReader(set)); err != nil {
+	if err := w.Add(archive.DataFolder+"/"+archive.Settings, bytes.NewReader(set)); err != nil {
 		return nil, err
 	}
 	if m, err = w.Finish(m); err != nil {
@@ -170,7 +181,7 @@ func (b *backups) write(ctx context.Context, dir, folder string, began time.Time
 }
 
 // addMemory adds the vault and the database, as they are at one moment.
-func (b *backups) addMemory(ctx context.Context, w *backup.Writer, m *Manifest, folder string) (err error) {
+func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, folder string) (err error) {
 	store := b.store
 	files, inVault := store.(*markdown.Store)
 	if inVault {
@@ -189,7 +200,7 @@ func (b *backups) addMemory(ctx context.Context, w *backup.Writer, m *Manifest, 
 		return err
 	}
 	rest := func() error {
-		b.point()
+		b.Point()
 		if snapshot == nil {
 			return b.count(ctx, m)
 		}
@@ -210,7 +221,7 @@ func (b *backups) addMemory(ctx context.Context, w *backup.Writer, m *Manifest, 
 		if within != "" && (name == within || strings.HasPrefix(name, within+"/")) { // the data folder is not the vault's
 			return nil
 		}
-		return w.Add(backup.VaultFolder+"/"+name, from)
+		return w.Add(archive.VaultFolder+"/"+name, from)
 	}, rest)
 	if err != nil {
 		return fmt.Errorf("copy the vault and what belongs to it: %w", err)
@@ -219,27 +230,27 @@ func (b *backups) addMemory(ctx context.Context, w *backup.Writer, m *Manifest, 
 }
 
 // addDatabase adds the database as a snapshot has it.
-func (b *backups) addDatabase(ctx context.Context, w *backup.Writer, m *Manifest, snapshot *sqlstore.Snapshot, folder string) (err error) {
+func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest, snapshot *sqlstore.Snapshot, folder string) (err error) {
 	if m.Schema, err = snapshot.Schema(ctx); err != nil {
 		return err
 	}
 	if m.Counts, err = snapshot.Counts(ctx); err != nil {
 		return err
 	}
-	copied := filepath.Join(folder, databaseFile)
+	copied := filepath.Join(folder, config.DatabaseFile)
 	if err := snapshot.CopyTo(ctx, copied); err != nil {
 		return err
 	}
-	b.point()
-	if err := addFile(w, backup.DataFolder+"/"+backup.Database, copied); err != nil {
+	b.Point()
+	if err := AddFile(w, archive.DataFolder+"/"+archive.Database, copied); err != nil {
 		return err
 	}
-	b.point()
+	b.Point()
 	return os.Remove(copied)
 }
 
 // count is for who has no database.
-func (b *backups) count(ctx context.Context, m *Manifest) error {
+func (b *Maker) count(ctx context.Context, m *Manifest) error {
 	totals, err := b.store.Totals(ctx)
 	m.Counts = map[string]int64{"facts": int64(totals.Facts), "turns": int64(totals.Turns)}
 	return err
@@ -269,8 +280,8 @@ func followed(path string) string {
 	return path
 }
 
-// addFile adds a file, if it is there.
-func addFile(w *backup.Writer, name, path string) error {
+// AddFile adds a file, if it is there.
+func AddFile(w *archive.Writer, name, path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -280,4 +291,10 @@ func addFile(w *backup.Writer, name, path string) error {
 	}
 	defer f.Close() //nolint:errcheck // it is only read
 	return w.Add(name, f)
+}
+
+// CheckNotes reports, by its error, whether the file of the backups that were made can be read.
+func (b *Maker) CheckNotes() error {
+	_, err := b.Notes.Read()
+	return err
 }

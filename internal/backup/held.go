@@ -1,17 +1,16 @@
-package loci
+package backup
 
 import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/loci-memory/loci/internal/config"
 )
 
-// held is what may still hold words that were there between two times and then erased,
+// MayHold is what may still hold words that were there between two times and then erased,
 // and is not reached.
-func held(c config.Config, n *notes, damagedJournals []string, since, until time.Time) []string {
-	out := append(n.between(since, until), "what other users said, or were answered, in their own chats", "exports and copies of the data folder that were made before")
+func (b *Maker) MayHold(damagedJournals []string, since, until time.Time) []string {
+	c := b.config
+	out := append(b.Notes.between(since, until), "what other users said, or were answered, in their own chats", "exports and copies of the data folder that were made before")
 	if c.Store.Postgres() {
 		out[len(out)-1] = "backups and exports that were made before"
 		out = append(out, "the PostgreSQL server's own backups, write-ahead log and rows that it has not vacuumed yet")

@@ -1,4 +1,4 @@
-// Package backup is the archive that a backup of memory is: how it is written, checked
+// Package archive is the archive that a backup of memory is: how it is written, checked
 // and unpacked. What goes into it, and where it goes to, is the root package's to say.
 //
 // An archive is a zip file. Its last member is manifest.json, a [Manifest], which names
@@ -9,4 +9,4 @@
 // otherwise, a name twice, a name that leads out of its folder, a link or anything else
 // that is no plain file, or more bytes than it says. It is not signed: who can write it
 // can write what it holds.
-package backup
+package archive

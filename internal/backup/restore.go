@@ -1,4 +1,4 @@
-package loci
+package backup
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/backup/archive"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
@@ -26,7 +26,7 @@ type RestoreOptions struct {
 	// Report, if not nil, is told how far it is, in bytes.
 	Report func(what string, done, total int64)
 
-	point func() // called between the steps; tests kill there
+	Point func() // called between the steps; tests kill there
 }
 
 // Restored says what was restored, and to where.
@@ -37,9 +37,9 @@ type Restored struct {
 	Aside []string `json:"set_aside,omitempty"` // folders with what was there before
 }
 
-// CheckBackup reads a backup whole and says what is in it. Its error says what is wrong
+// Check reads a backup whole and says what is in it. Its error says what is wrong
 // with it: see [Restore].
-func CheckBackup(ctx context.Context, file string, report func(what string, done, total int64)) (Manifest, error) {
+func Check(ctx context.Context, file string, report func(what string, done, total int64)) (Manifest, error) {
 	a, err := openBackup(file)
 	if err != nil {
 		return Manifest{}, err
@@ -60,10 +60,10 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.point == nil {
-		o.point = func() {}
+	if o.Point == nil {
+		o.Point = func() {}
 	}
-	if err := backable(c); err != nil {
+	if err := Backable(c); err != nil {
 		return out, err
 	}
 	a, err := openBackup(file)
@@ -99,8 +99,8 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 }
 
 // openBackup opens a backup that this program understands.
-func openBackup(file string) (*backup.Archive, error) {
-	a, err := backup.Open(file)
+func openBackup(file string) (*archive.Archive, error) {
+	a, err := archive.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func openBackup(file string) (*backup.Archive, error) {
 
 // fits refuses a backup that the settings have no place for.
 func fits(c config.Config, m Manifest) error {
-	vault, database := m.Has(backup.VaultFolder), m.Has(backup.DataFolder+"/"+backup.Database)
+	vault, database := m.Has(archive.VaultFolder), m.Has(archive.DataFolder+"/"+archive.Database)
 	switch {
 	case !vault && !database:
 		return memory.Errorf(memory.Invalid, "there is no memory in the backup")
@@ -143,7 +143,7 @@ func telling(report func(what string, done, total int64), what string, total int
 // restoring is a restore under way.
 type restoring struct {
 	options    RestoreOptions
-	archive    *backup.Archive
+	archive    *archive.Archive
 	file       string
 	dir, vault string // whole paths; vault "": none
 }
@@ -152,21 +152,21 @@ func (r *restoring) run(ctx context.Context) (plan restorePlan, err error) {
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return plan, err
 	}
-	unlock, err := filelock.Take(filepath.Join(r.dir, databaseFile+".lock"), "has the folder open; stop it first")
+	unlock, err := filelock.Take(filepath.Join(r.dir, config.DatabaseFile+".lock"), "has the folder open; stop it first")
 	if err != nil {
 		return plan, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := finishRestore(r.dir, r.options.point); err != nil { // an earlier one
+	if err := finishRestore(r.dir, r.options.Point); err != nil { // an earlier one
 		return plan, err
 	}
 	if err := r.checkPlaces(); err != nil {
 		return plan, err
 	}
 	if plan, err = r.unpack(ctx); err != nil {
-		return plan, errors.Join(err, os.RemoveAll(filepath.Join(r.dir, unfinishedFolder)), r.dropVault())
+		return plan, errors.Join(err, os.RemoveAll(filepath.Join(r.dir, UnfinishedFolder)), r.dropVault())
 	}
-	return plan, finishRestore(r.dir, r.options.point)
+	return plan, finishRestore(r.dir, r.options.Point)
 }
 
 // checkPlaces refuses places that hold memory, and a vault that is open.
@@ -180,7 +180,7 @@ func (r *restoring) checkPlaces() error {
 	if r.options.Replace {
 		return nil
 	}
-	if _, err := os.Lstat(filepath.Join(r.dir, databaseFile)); err == nil {
+	if _, err := os.Lstat(filepath.Join(r.dir, config.DatabaseFile)); err == nil {
 		return memory.Errorf(memory.Conflict, "%s holds memory already; --replace sets it aside", r.dir)
 	}
 	if r.vault == "" {
@@ -218,27 +218,27 @@ func (r *restoring) dropVault() error {
 // unpack unpacks the backup beside what is there, and leaves a plan by which it takes its
 // place. With the last rename it is decided.
 func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
-	folder := filepath.Join(r.dir, unfinishedFolder)
+	folder := filepath.Join(r.dir, UnfinishedFolder)
 	if err := errors.Join(os.RemoveAll(folder), r.dropVault(), os.Mkdir(folder, 0o700)); err != nil {
 		return plan, err
 	}
 	tell := telling(r.options.Report, "restored", r.archive.Manifest.Size())
-	data := filepath.Join(folder, backup.DataFolder)
-	if err := r.archive.Unpack(ctx, backup.DataFolder, data, tell); err != nil {
+	data := filepath.Join(folder, archive.DataFolder)
+	if err := r.archive.Unpack(ctx, archive.DataFolder, data, tell); err != nil {
 		return plan, err
 	}
-	r.options.point()
+	r.options.Point()
 	if r.vault != "" {
 		if err := os.MkdirAll(filepath.Dir(r.vault), 0o700); err != nil {
 			return plan, err
 		}
-		if err := r.archive.Unpack(ctx, backup.VaultFolder, r.vaultBeside(), tell); err != nil {
+		if err := r.archive.Unpack(ctx, archive.VaultFolder, r.vaultBeside(), tell); err != nil {
 			return plan, err
 		}
 		plan.Vault, plan.VaultBeside = r.vault, r.vaultBeside()
 	}
-	if r.archive.Manifest.Has(backup.DataFolder + "/" + backup.Database) {
-		if err := sqlstore.CheckFile(ctx, filepath.Join(data, databaseFile)); err != nil {
+	if r.archive.Manifest.Has(archive.DataFolder + "/" + archive.Database) {
+		if err := sqlstore.CheckFile(ctx, filepath.Join(data, config.DatabaseFile)); err != nil {
 			return plan, fmt.Errorf("the database in the backup: %w", err)
 		}
 	}
@@ -255,8 +255,8 @@ func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 	if err := disk.Replace(filepath.Join(folder, planFile), text); err != nil {
 		return plan, err
 	}
-	r.options.point()
-	if err := os.Rename(folder, filepath.Join(r.dir, restoringFolder)); err != nil {
+	r.options.Point()
+	if err := os.Rename(folder, filepath.Join(r.dir, RestoringFolder)); err != nil {
 		return plan, err
 	}
 	return plan, disk.SyncFolder(r.dir)
@@ -289,8 +289,8 @@ func (r *restoring) note(p restorePlan, data string) error {
 	this := note{Path: r.file, Began: r.archive.Manifest.Began, At: r.archive.Manifest.At}
 	have := map[note]bool{{Path: this.Path, Began: this.Began}: true}
 	all = append(all, this)
-	for _, path := range []string{filepath.Join(data, notesFile), filepath.Join(r.dir, notesFile)} {
-		is, err := (&notes{path: path}).read()
+	for _, path := range []string{filepath.Join(data, NotesFile), filepath.Join(r.dir, NotesFile)} {
+		is, err := (&notes{path: path}).Read()
 		if err != nil && filepath.Dir(path) == data {
 			return err // what is there already may be why a backup is restored
 		}
@@ -311,5 +311,5 @@ func (r *restoring) note(p restorePlan, data string) error {
 	for _, path := range p.asides() {
 		all = append(all, note{Path: path, At: r.options.Now().UTC(), Aside: true})
 	}
-	return noted{all}.writeTo(filepath.Join(data, notesFile))
+	return noted{all}.writeTo(filepath.Join(data, NotesFile))
 }

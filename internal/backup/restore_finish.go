@@ -1,4 +1,4 @@
-package loci
+package backup
 
 import (
 	"encoding/json"
@@ -8,23 +8,23 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/backup/archive"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
 
-// restoringFolder is in the data folder from when a restore is decided until it is done: the
+// RestoringFolder is in the data folder from when a restore is decided until it is done: the
 // files that are to take their places, and the plan.
 const (
-	restoringFolder = "restoring"
+	RestoringFolder = "restoring"
 	planFile        = "plan.json"
 	asideDone       = "aside" // there once all is set aside
 )
 
 // memoryFiles are what a data folder has of memory.
-var memoryFiles = []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", databaseFile + "-journal", config.EmbeddersFile, notesFile, backup.Settings, indexFolder}
+var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", config.DatabaseFile + "-shm", config.DatabaseFile + "-journal", config.EmbeddersFile, NotesFile, archive.Settings, config.IndexFolder}
 
 // restorePlan is what is left to do of a restore that is decided. Paths are whole.
 type restorePlan struct {
@@ -43,22 +43,22 @@ func (p restorePlan) asides() (out []string) {
 	return out
 }
 
-// finishFolder ends, before anything is opened, what a crash cut short in the data folder: a
+// Finish ends, before anything is opened, what a crash cut short in the data folder: a
 // restore that was decided is brought to its end, anything else is taken back.
-func finishFolder(c config.Config) (err error) {
+func Finish(c config.Config) (err error) {
 	dir, err := c.DataDir()
 	if err != nil {
 		return err
 	}
-	if !there(filepath.Join(dir, restoringFolder)) && !there(filepath.Join(dir, unfinishedFolder)) {
+	if !there(filepath.Join(dir, RestoringFolder)) && !there(filepath.Join(dir, UnfinishedFolder)) {
 		return nil
 	}
-	unlock, err := filelock.Take(filepath.Join(dir, databaseFile+".lock"), "has it open; only one may write")
+	unlock, err := filelock.Take(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open; only one may write")
 	if err != nil {
 		return fmt.Errorf("open the memory in %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := os.RemoveAll(filepath.Join(dir, unfinishedFolder)); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, UnfinishedFolder)); err != nil {
 		return fmt.Errorf("take away what was not finished: %w", err)
 	}
 	return finishRestore(dir, func() {})
@@ -73,7 +73,7 @@ func there(path string) bool {
 // finishRestore does what is left of a restore that is decided. It may be done again after
 // any of its steps. The folder is locked.
 func finishRestore(dir string, point func()) error {
-	from := filepath.Join(dir, restoringFolder)
+	from := filepath.Join(dir, RestoringFolder)
 	if !there(from) {
 		return nil
 	}
@@ -152,8 +152,8 @@ func (p restorePlan) undecide(dir string, cause error) error {
 	if p.Vault == "" || !there(p.Vault) || p.VaultAside != "" && there(p.VaultAside) || p.DataAside != "" && there(p.DataAside) {
 		return cause
 	}
-	away := filepath.Join(dir, unfinishedFolder) // which the next start takes away, should this one not
-	err := errors.Join(os.Rename(filepath.Join(dir, restoringFolder), away), disk.SyncFolder(dir))
+	away := filepath.Join(dir, UnfinishedFolder) // which the next start takes away, should this one not
+	err := errors.Join(os.Rename(filepath.Join(dir, RestoringFolder), away), disk.SyncFolder(dir))
 	if err == nil {
 		err = errors.Join(os.RemoveAll(away), os.RemoveAll(p.VaultBeside))
 	}
@@ -162,7 +162,7 @@ func (p restorePlan) undecide(dir string, cause error) error {
 
 // putInPlace moves what is restored to where it belongs.
 func (p restorePlan) putInPlace(dir string, point func()) error {
-	from := filepath.Join(dir, restoringFolder, backup.DataFolder)
+	from := filepath.Join(dir, RestoringFolder, archive.DataFolder)
 	files, err := os.ReadDir(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -1,4 +1,4 @@
-package loci
+package backup
 
 import (
 	"encoding/json"
@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/backup/archive"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 )
 
-// notesFile is in the data folder: which backups were made, for the receipts of erasures.
-const notesFile = backup.Notes
+// NotesFile is in the data folder: which backups were made, for the receipts of erasures.
+const NotesFile = archive.Notes
 
 // notes are the backups that were made of a memory, and what restores set aside of it.
 type notes struct {
@@ -44,12 +44,12 @@ func notesOf(c config.Config) (*notes, error) {
 		return &notes{}, nil
 	}
 	dir, err := c.DataDir()
-	return &notes{path: filepath.Join(dir, notesFile)}, err
+	return &notes{path: filepath.Join(dir, NotesFile)}, err
 }
 
-// read returns what is noted. A file that cannot be understood is an error: a receipt that
+// Read returns what is noted. A file that cannot be understood is an error: a receipt that
 // leaves a backup out would be wrong, and so would a file that forgets them.
-func (n *notes) read() (out noted, err error) {
+func (n *notes) Read() (out noted, err error) {
 	if n.path == "" {
 		return out, nil
 	}
@@ -69,7 +69,7 @@ func (n *notes) read() (out noted, err error) {
 func (n *notes) change(to func([]note) []note) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	is, err := n.read()
+	is, err := n.Read()
 	if err != nil || n.path == "" {
 		return err
 	}
@@ -92,7 +92,7 @@ func (n noted) writeTo(path string) error {
 // start forgets what was under way when the process ended: it was handed to nobody.
 func (n *notes) start() error {
 	unfinished := func(one note) bool { return one.At.IsZero() }
-	is, err := n.read()
+	is, err := n.Read()
 	if err != nil || !slices.ContainsFunc(is.Backups, unfinished) {
 		return err
 	}
@@ -127,7 +127,7 @@ func (n *notes) drop(began time.Time) error {
 func (n *notes) between(since, until time.Time) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	is, err := n.read()
+	is, err := n.Read()
 	var out []string
 	if err != nil {
 		out = append(out, "the backups that "+n.path+" lists, which cannot be read")
