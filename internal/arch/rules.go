@@ -52,6 +52,7 @@ var house = rules{
 		{"internal/front/*"},
 		{"internal/config"},
 		{"internal/models", "internal/backup"},
+		{"internal/assembly"},
 		{"."},
 		{"internal/bench"},
 		{"internal/cli"},
@@ -63,9 +64,9 @@ var house = rules{
 		"github.com/clipperhouse/uax29/v2":       {"internal/text"},
 		"github.com/danielgtaylor/huma/v2":       {"internal/front/rest"},
 		"github.com/fsnotify/fsnotify":           {"internal/store/markdown"},
-		"github.com/goccy/go-yaml":               {"internal/config", "internal/store/markdown", "."},
+		"github.com/goccy/go-yaml":               {"internal/config", "internal/store/markdown", "internal/assembly"},
 		"github.com/google/jsonschema-go":        {"internal/learn", "internal/prompt"},
-		"github.com/google/uuid":                 {"memory/memtest", "internal/engine", "internal/front/*", "internal/cli", "."},
+		"github.com/google/uuid":                 {"memory/memtest", "internal/engine", "internal/front/*", "internal/cli", "internal/assembly"},
 		"github.com/jackc/pgx/v5":                {"internal/store/sqlstore", "internal/store/sqlstore/pgtest"},
 		"github.com/knadh/koanf":                 {"internal/config"},
 		"github.com/go-viper/mapstructure/v2":    {"internal/config"},
@@ -94,7 +95,7 @@ var house = rules{
 	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/wire", "internal/translate"},
 	serial: []string{"internal/recall", "internal/learn"},
 	stores: []string{"internal/store/*"},
-	wiring: []string{".", "internal/config", "internal/backup"},
+	wiring: []string{"internal/assembly", "internal/config", "internal/backup"},
 }
 
 // impure are the standard packages that a pure one does not import, each with all

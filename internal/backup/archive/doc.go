@@ -1,5 +1,5 @@
 // Package archive is the archive that a backup of memory is: how it is written, checked
-// and unpacked. What goes into it, and where it goes to, is the root package's to say.
+// and unpacked. What goes into it, and where it goes to, is package backup's to say.
 //
 // An archive is a zip file. Its last member is manifest.json, a [Manifest], which names
 // every other member with its size and SHA-256. Members lie under data/, what was in the
