@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
@@ -48,7 +48,7 @@ func migrate(g *global) *cobra.Command {
 					return fmt.Errorf("%s: %w", []string{"from", "to"}[i], err)
 				}
 			}
-			moved, err := loci.Migrate(cmd.Context(), ends[0], ends[1], func(m loci.Moving) {
+			moved, err := backup.Migrate(cmd.Context(), ends[0], ends[1], func(m backup.Moving) {
 				name := "copied"
 				if m.Comparing {
 					name = "compared"

@@ -1,3 +1,5 @@
+// Package config is everything that can be set: where settings come from, what is valid, what is shown
+// of them. It opens nothing.
 package config
 
 import (

@@ -306,3 +306,35 @@ func WriteReference(w io.Writer) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// Complete returns a Config that a program made, with the defaults of the fields that are zero.
+// What [Load] returned is complete.
+func (c Config) Complete() (Config, error) {
+	if c.from != nil {
+		return c, nil
+	}
+	values := map[string]reflect.Value{}
+	valuesOf(reflect.ValueOf(c), "", values)
+	set := map[string]string{}
+	for key, value := range values {
+		switch v := value.Interface().(type) {
+		case []string:
+			if len(v) > 0 {
+				set[key] = strings.Join(v, ",")
+			}
+		case StoreAddress: // printed it shows no password
+			if v != "" {
+				set[key] = string(v)
+			}
+		default:
+			if !value.IsZero() {
+				set[key] = fmt.Sprint(v)
+			}
+		}
+	}
+	out, err := Load(Sources{Flags: set})
+	for key := range set {
+		out.NoteSource(key, "program")
+	}
+	return out, err
+}

@@ -24,6 +24,9 @@ const (
 	// smallest is the entry of learn.prefer that stands for a kind of model.
 	smallest = "smallest"
 
+	// given stands for the model that the program brings.
+	given = "program"
+
 	// listTime is how long the start waits for a server's list of models.
 	listTime = 2 * time.Second
 )
@@ -38,6 +41,9 @@ type Learner struct {
 	wanted   []string         // models that may learn, the best first
 	provider *config.Provider // of learn.providers that has the model; nil: learn.url or upstream.url
 }
+
+// GivenLearner is the model that the program that embeds Loci brings.
+func GivenLearner() Learner { return Learner{model: given, Why: "the program brought a model"} }
 
 // Apply returns the settings with the model that learns and its server.
 func (l Learner) Apply(c config.Config) config.Config {
@@ -62,7 +68,7 @@ func (l Learner) Open(c config.Config) (memory.LLM, func() error, error) {
 
 // Named returns the model's name, "" where that is not known, or none.
 func (l Learner) Named() string {
-	if l.model == config.LearnAuto || l.model == config.LearnChat || l.model == smallest {
+	if l.model == config.LearnAuto || l.model == config.LearnChat || l.model == smallest || l.model == given {
 		return ""
 	}
 	return l.model
@@ -73,6 +79,8 @@ func WhoLearns(c config.Config, learner Learner) string {
 	switch {
 	case learner.Named() != "":
 		return learner.Named()
+	case learner.model == given:
+		return "the program's model"
 	case learner.model == config.LearnAuto:
 		return "the upstream's smallest model"
 	case learner.later:

@@ -1,3 +1,5 @@
+// Package models opens the models that the settings name, chooses the one that learns, and knows which
+// embedders were in use earlier.
 package models
 
 import (
