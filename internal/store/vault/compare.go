@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// compareOne makes an edit of a file that is not as Loci wrote it, if it says something.
+// compareOne adds an edit for a file that differs from what Loci wrote, if it says something new.
 func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {
 	k, base, err := s.whose(ctx, c, gone)
 	if err != nil || k.owner == "" {
@@ -93,12 +93,10 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	return nil
 }
 
-// ofChat reports whether a thing comes of a chat alone: no file begins it.
+// ofChat reports whether a thing can only come from a chat: a file never starts one.
 func (t thing) ofChat() bool { return t.turn != nil || t.summary != nil || t.conversation != nil }
 
-// tellUnheard tells of files of chats that Loci does not know, in one line: where another
-// machine's files come by git or a sync tool, they are many. That machine knows them, so that
-// they stay as they are.
+// tellUnheard reports files of unknown chats in one line: another machine's files may be many.
 func (s *scan) tellUnheard() {
 	if len(s.unheard) == 0 {
 		return
@@ -110,7 +108,7 @@ func (s *scan) tellUnheard() {
 	s.tell(Problem{s.unheard[0], why, "a note of your own goes into a facts folder; another machine's files are left as they are, and count when memory is made anew from the files"})
 }
 
-// adopt notes a file that says nothing new as what Loci has there. What it lacks it gets.
+// adopt records a file that says nothing new. If it lacks keys, it becomes due.
 func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit, l *loader) {
 	if e.Kind == Moved {
 		s.adopted = append(s.adopted, &record{Path: e.From})
@@ -136,9 +134,8 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 	s.adopted = append(s.adopted, next)
 }
 
-// putBack reports whether a file is of a memory that was forgotten, and whose own file
-// is still among what is deleted: a person took theirs out of a bin, or out of git, under
-// its name. A copy of another name may have lain there all along.
+// putBack reports whether a person restored the file of a forgotten memory, whose own file is
+// still in deleted/, under the same name.
 func (s *scan) putBack(c found, r *record) bool {
 	p, ok := s.f.s.placeOf(r.Path)
 	if !ok || !p.deleted || c.p.deleted || path.Base(c.path) != path.Base(r.Path) {
@@ -148,8 +145,7 @@ func (s *scan) putBack(c found, r *record) bool {
 	return err == nil && r.own(hashOf(text))
 }
 
-// adds reports whether a file says what Loci does not know. What Loci alone keeps
-// count of does not matter.
+// adds reports whether a file says something that Loci does not know, apart from the keys in kept.
 func adds(says, known thing, link names) bool {
 	if !sameWords(says.words(), known.words()) || says.target() != known.target() {
 		return true
@@ -163,8 +159,7 @@ func adds(says, known thing, link names) bool {
 	return false
 }
 
-// lacks reports whether a file that says nothing else lacks a key that Loci writes, or has
-// another value where Loci keeps count.
+// lacks reports whether a file lacks a key that Loci writes, or has an outdated value there.
 func (s *scan) lacks(text string, got reading, known thing, link names) bool {
 	values, err := readFront(split(text).front)
 	if err != nil {
@@ -182,11 +177,10 @@ func (s *scan) lacks(text string, got reading, known thing, link names) bool {
 	return false
 }
 
-// kept are keys that Loci keeps count of.
+// kept are keys that only Loci maintains.
 var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true}
 
-// learnedElsewhere reports whether a file tells of the source of a fact which another machine
-// learned from turns: here they are known from its file alone, and there they are not.
+// learnedElsewhere reports whether another machine learned the fact from turns that are unknown here.
 func learnedElsewhere(says, known field) bool {
 	return says.value == string(memory.Extracted) && known.value == string(memory.FromFile)
 }

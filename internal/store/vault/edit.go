@@ -22,10 +22,8 @@ const (
 	Deleted EditKind = "deleted" // it is gone
 )
 
-// Edit is what a person did to a file, as a value: nothing is changed yet. Whoever
-// makes changes of it answers with [Store.Accept] after they are applied, or with
-// [Store.Refuse]; until then Loci leaves the file alone. Unanswered, it comes again
-// with the next scan after a start.
+// Edit is what a person did to a file. The caller applies it and answers with [Store.Accept] or
+// [Store.Refuse]; until then Loci leaves the file alone. Unanswered edits come with the next scan.
 type Edit struct {
 	Kind   EditKind
 	Owner  memory.Owner // whose folder it is in
@@ -55,9 +53,7 @@ type Edit struct {
 	lost []string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
-// Content is what a file shows. One field is set at most, but for what a fact has
-// beside. A fact has the Hash of its words, and the folder has the last word on its
-// conversation and on whether it is forgotten.
+// Content is what a file shows. Only one field is set, except for a fact's relations and sharing.
 type Content struct {
 	Fact         *memory.Fact
 	Relations    *[]memory.Relation // of the fact to others, in order; nil for none
@@ -73,8 +69,8 @@ func (t thing) content() Content {
 	return Content{t.fact, t.relations, t.shared, t.turn, t.summary, t.profile, t.conversation, t.context}
 }
 
-// Run is an id for the run that makes the edit's changes: the same edit of the same
-// state has the same, so that a crash before Accept makes nothing twice.
+// Run is an id for the run that applies the edit. It is the same for the same edit of the same
+// state, so that a crash before Accept applies nothing twice.
 func (e Edit) Run() string {
 	state := e.Was.version()
 	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.From + "\x00" + e.SHA + "\x00" + number64(state))[:24]
@@ -84,10 +80,8 @@ func (c Content) version() int64 {
 	return thing{fact: c.Fact, turn: c.Turn, summary: c.Summary, profile: c.Profile, conversation: c.Conversation, context: c.Context}.version()
 }
 
-// Accept says that an edit's changes are applied: from now on the file counts as
-// what Loci knows, and is written anew with what Loci adds. target is the memory's,
-// of use for an added file, whose name becomes Loci's. [memory.Conflict]: the file
-// was changed again since; the next scan says how.
+// Accept records that an edit was applied. Its file is written again with what Loci adds. target
+// is the memory of an added file. [memory.Conflict]: the file changed again; the next scan says how.
 func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -136,8 +130,8 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	return nil
 }
 
-// acceptDeleted is Accept of a deleted file; f.disk is held. One that is there again waits
-// for the next scan, which reads it as a file that was put back.
+// acceptDeleted is Accept of a deleted file; f.disk is held. If the file is back, the next scan
+// reads it.
 func (f *files) acceptDeleted(e Edit, k key) error {
 	r := f.index.targets[k]
 	own := r != nil && r.Path == e.Path
@@ -157,8 +151,7 @@ func (f *files) acceptDeleted(e Edit, k key) error {
 	return nil
 }
 
-// Refuse says that an edit is not taken over: the person's file is kept beside
-// under a name that says so, and Loci writes its own again, also one that was deleted.
+// Refuse rejects an edit: the person's file is kept as a conflict file, and Loci writes its own again.
 func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -197,7 +190,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	return nil
 }
 
-// wasErased reports whether nothing is left of a thing by now but its id and its times.
+// wasErased reports whether a memory was erased.
 func (f *files) wasErased(ctx context.Context, k key) (bool, error) {
 	if k.target == "" {
 		return false, nil
@@ -221,8 +214,7 @@ func (f *files) answered(e Edit) {
 	}
 }
 
-// openKey is under which an edit waits: its memory or, where it has none yet, its
-// path.
+// openKey is the key of a pending edit: its memory or, without one, its path.
 func openKey(e Edit) key {
 	if e.Target == "" {
 		return key{e.Owner, "\x00" + path.Clean(e.Path)}
@@ -230,9 +222,8 @@ func openKey(e Edit) key {
 	return key{e.Owner, e.Target}
 }
 
-// waits reports whether a thing's file waits for the answer to an edit: its own or,
-// where it has no file yet, that of an added file which says the same. So does one that
-// may come back.
+// waits reports whether a file waits for the answer to an edit: its own, or that of an added file
+// with the same words. A missing file that may come back waits, too.
 func (f *files) waits(k key, t thing) bool {
 	if _, own := f.open[k]; own {
 		return true

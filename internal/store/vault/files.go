@@ -38,6 +38,7 @@ type files struct {
 	left    map[key]*record      // of files that a person deleted, until Loci writes them elsewhere; guarded by disk
 	parked  map[key]int64        // due, but waiting for the answer to an edit, as queued has it; guarded by disk
 	missed  map[string]time.Time // since when the last scan misses files, by path: nothing is written there; guarded by disk
+	unsure  bool                 // some files may be as they were before what their records say; guarded by disk
 	scanned bool                 // the folder was scanned since the start; guarded by disk
 
 	sameFolder func(a, b string) bool // whether the disk finds one folder under both paths; tests replace it
@@ -112,6 +113,7 @@ func (f *files) resume(crashed, erasing bool) {
 		}
 	}
 	for k, r := range f.index.targets {
+		f.unsure = f.unsure || r.Due
 		if r.Due || erasing || r.Open && crashed {
 			f.enqueue(k, f.heads[k.owner])
 		}
@@ -245,12 +247,13 @@ func (f *files) drain() error {
 			break
 		}
 		began := time.Now()
-		err = f.write(context.Background(), batch)
+		var failed []key
+		failed, err = f.write(context.Background(), batch)
 		f.mu.Lock()
+		for _, k := range failed {
+			f.enqueue(k, f.busy[k])
+		}
 		for _, k := range batch {
-			if err != nil {
-				f.enqueue(k, f.busy[k])
-			}
 			delete(f.busy, k)
 		}
 		f.mu.Unlock()

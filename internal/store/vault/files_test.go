@@ -434,6 +434,26 @@ func TestEditInTheLastMomentIsKept(t *testing.T) {
 	}
 }
 
+// TestFileThatCannotBeWrittenStopsNoOther lays a file where the folder of a conversation is to be.
+func TestFileThatCannotBeWrittenStopsNoOther(t *testing.T) {
+	v := newVault(t)
+	v.write("entries/trip", "in the way")
+	trip := memtest.Fact(memtest.Ana, "Ana plays chess")
+	trip.Scope.Conversation = "trip"
+	if _, err := v.Apply(t.Context(), memtest.Ana, memtest.Run("adds"), memtest.Add(trip), memtest.Add(tea())); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Settle(t.Context()); err == nil {
+		t.Error("the file was written")
+	}
+	if files := keysOf(tree(t, v.dir)); !slices.Equal(files, []string{teaFile, "entries/trip"}) {
+		t.Errorf("files %q, want the other fact's", files)
+	}
+	v.remove("entries/trip")
+	v.settled()
+	v.quiet()
+}
+
 func TestFileOfAnotherUserLiesApart(t *testing.T) {
 	v := newVault(t)
 	f := memtest.Fact(memory.User(memory.DefaultNamespace, "../Ben"), "Ben drinks milk")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,5 +85,80 @@ func TestCrashWhileAFileMoves(t *testing.T) {
 		if err := c.Store.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestEditAfterACrashComesIn edits a file after a kill between a commit and its file, and one
+// after the records were lost: both what Loci committed and what the person wrote count.
+func TestEditAfterACrashComesIn(t *testing.T) {
+	t.Parallel()
+	v := newVaultOnDisk(t)
+	v.apply(memtest.Add(tea()))
+	copies := v.copies(func() {
+		f := v.fact("tea")
+		f.Confidence = 0.5
+		v.apply(memtest.Change(memory.ActionUpdate, f))
+	})
+	for name, lose := range map[string]bool{"the records are there": false, "the records are lost": true} {
+		dir := filepath.Join(t.TempDir(), "vault")
+		if err := os.CopyFS(dir, os.DirFS(copies[0])); err != nil {
+			t.Fatal(err)
+		}
+		if lose {
+			if err := os.RemoveAll(filepath.Join(dir, OwnFolder)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := &vault{T: t, dir: dir, now: v.now, onDisk: true}
+		if text := c.read(teaFile); strings.Contains(text, "confidence: 0.5") {
+			t.Fatalf("%s: the file was written before the kill:\n%s", name, text)
+		}
+		c.write(teaFile, strings.Replace(c.read(teaFile), "drinks tea", "drinks green tea", 1))
+		c.reopen()
+		e := c.edit()
+		if f := e.Says.Fact; f.Content != "Ana drinks green tea" || f.Confidence != 0.5 && !lose || e.Clash != "" {
+			t.Errorf("%s: the edit says %q, confidence %v; %s", name, f.Content, f.Confidence, e.Clash)
+		}
+		c.take(e)
+		if got := keysOf(tree(t, dir)); !slices.Equal(got, []string{teaFile}) {
+			t.Errorf("%s: files %q", name, got)
+		}
+		if err := c.Store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLearnedMarkReachesItsFileAfterACrash kills a vault after a run that only marked a turn as
+// learned from, which raises no version.
+func TestLearnedMarkReachesItsFileAfterACrash(t *testing.T) {
+	t.Parallel()
+	v := newVaultOnDisk(t)
+	batch := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
+	if _, err := v.Append(t.Context(), memtest.Ana, batch); err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	file := keysOf(tree(t, v.dir))[1]
+	if strings.Contains(v.read(file), "learned_at") {
+		t.Fatalf("%s says:\n%s", file, v.read(file))
+	}
+	copies := v.copies(func() {
+		run := memtest.Run("learns")
+		run.Learned = []string{batch.Turns[0].ID}
+		if _, err := v.Apply(t.Context(), memtest.Ana, run); err != nil {
+			t.Fatal(err)
+		}
+		v.settled()
+	})
+	c := &vault{T: t, dir: copies[0], now: v.now, onDisk: true}
+	c.reopen()
+	c.settled()
+	c.quiet()
+	if !strings.Contains(c.read(file), "learned_at") {
+		t.Errorf("%s says:\n%s", file, c.read(file))
+	}
+	if err := c.Store.Close(); err != nil {
+		t.Error(err)
 	}
 }

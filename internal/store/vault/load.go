@@ -3,6 +3,7 @@ package vault
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/memory"
@@ -48,8 +49,8 @@ func (l *loader) read(ctx context.Context, items []key) error {
 			ids = append(ids, id)
 		case conversationTarget:
 			conversations = append(conversations, id)
-		case profileTarget:
-			if _, ok := sharedFact(i.target); ok { // it stands in the fact's file
+		case profileTarget, contextTarget:
+			if _, ok := sharedFact(i.target); ok { // it is in the fact's file
 				continue
 			}
 			page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: i.target, Limit: 1})
@@ -57,31 +58,21 @@ func (l *loader) read(ctx context.Context, items []key) error {
 				return err
 			}
 			for _, c := range page.Changes {
-				l.things[i.target] = thing{profile: c.After.Profile}
-			}
-		case contextTarget:
-			page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: i.target, Limit: 1})
-			if err != nil {
-				return err
-			}
-			for _, c := range page.Changes {
-				l.things[i.target] = thing{context: c.After.Context}
+				l.things[i.target] = thing{profile: c.After.Profile, context: c.After.Context}
 			}
 		}
 	}
 	if err := l.memories(ctx, ids); err != nil {
 		return err
 	}
-	for len(conversations) > 0 {
-		n := min(len(conversations), 500)
-		page, err := l.f.s.Conversations(ctx, l.owner, memory.ConversationQuery{IDs: conversations[:n], Limit: n})
+	for some := range slices.Chunk(conversations, maxRun) {
+		page, err := l.f.s.Conversations(ctx, l.owner, memory.ConversationQuery{IDs: some, Limit: maxRun})
 		if err != nil {
 			return err
 		}
 		for _, c := range page.Conversations {
 			l.things[conversationTarget+c.ID] = thing{conversation: &c}
 		}
-		conversations = conversations[n:]
 	}
 	return nil
 }
@@ -152,12 +143,9 @@ func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 // the current one.
 func (l *loader) family(ctx context.Context, conversation string, items []key) (family []string, current string, err error) {
 	add := func(target string) {
-		for _, f := range family {
-			if f == target {
-				return
-			}
+		if !slices.Contains(family, target) {
+			family = append(family, target)
 		}
-		family = append(family, target)
 	}
 	for _, i := range items {
 		if m := l.things[i.target].summary; m != nil && m.Scope.Conversation == conversation {

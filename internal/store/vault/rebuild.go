@@ -244,23 +244,11 @@ func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 
 // learnJobs are the jobs that learn from turns which nothing was learned from.
 func (s *Store) learnJobs(turns []memory.Turn) []memory.Job {
-	var open []memory.Turn
-	for _, t := range turns {
-		if t.Role == memory.RoleUser && t.Status == memory.Active && t.LearnedAt.IsZero() && !t.NoLearn && t.Content != "" {
-			open = append(open, t)
-		}
-	}
-	if len(open) == 0 {
-		return nil
-	}
-	if s.opts.Jobs != nil {
-		return s.opts.Jobs(open)
-	}
 	var jobs []memory.Job
-	for _, t := range open {
-		jobs = append(jobs, memory.Job{
-			ID: "learn-" + t.ID, Owner: t.Owner, Kind: memory.JobLearn, Conversation: t.Conversation, Turns: []string{t.ID},
-		})
+	for _, t := range turns {
+		if (thing{turn: &t}).open() && t.Status == memory.Active && t.Content != "" {
+			jobs = append(jobs, memory.Job{ID: "learn-" + t.ID, Owner: t.Owner, Kind: memory.JobLearn, Conversation: t.Conversation, Turns: []string{t.ID}})
+		}
 	}
 	return jobs
 }

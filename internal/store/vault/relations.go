@@ -64,7 +64,7 @@ func tied(relations []memory.Relation) *[]memory.Relation {
 	return &relations
 }
 
-// relate reads which others a fact is tied to, as far as files can say it.
+// relate reads a fact's relations, as far as files show them.
 func (l *loader) relate(ctx context.Context, fact string) (*[]memory.Relation, error) {
 	all, err := l.f.s.Relations(ctx, l.owner, fact, memory.At{})
 	if err != nil {
@@ -77,8 +77,7 @@ func relationOf(f memory.Fact, kind, to string) memory.Relation {
 	return memory.Relation{Owner: f.Scope.Owner, From: f.ID, To: to, Kind: memory.RelationKind(kind), Status: memory.Active, CreatedAt: f.CreatedAt}
 }
 
-// tie gives a thing what it has under the tied keys. That a relation was made when the fact was
-// is the most that a file says of it.
+// tie sets relations and sharing. A file does not say when a relation was made.
 func (t *thing) tie(ties map[string][]string) {
 	var relations []memory.Relation
 	var owners []memory.Owner
@@ -94,8 +93,7 @@ func (t *thing) tie(ties map[string][]string) {
 	t.relations, t.shared = tied(relations), shared(owners)
 }
 
-// ties reads the values under the tied keys by what they say alone: [loader.resolve] knows
-// better.
+// ties reads the tied keys without looking up where links lead; see [loader.resolve].
 func (r *reader) ties(owner memory.Owner) map[string][]string {
 	out := map[string][]string{}
 	for _, key := range tiedKeys {
@@ -110,7 +108,7 @@ func (r *reader) ties(owner memory.Owner) map[string][]string {
 	return out
 }
 
-// links are those under a key, as they are written. One alone may have a comma in its name.
+// links are the values under a key. A single link may contain a comma.
 func (r *reader) links(key string) []string {
 	if v := r.values[key]; !v.many && strings.HasPrefix(v.text, "[[") && strings.Count(v.text, "[[") == 1 {
 		return []string{v.text}
@@ -121,10 +119,9 @@ func (r *reader) links(key string) []string {
 // lostLink is how a record keeps a value that leads to nothing.
 func lostLink(key, text string) string { return key + " " + text }
 
-// resolve finds what the values under the tied keys of a fact's file lead to; the others are
-// lost. With keep, what Loci knows stays where the file does not have the key. old is what was
-// written to the file, nil for nothing. A file that brings an id from elsewhere shares with
-// nobody, whoever decided that there.
+// resolve looks up the values under the tied keys of a fact's file; those that lead nowhere are
+// lost. With keep, a missing key changes nothing. old is the record of the file, nil for none. A
+// file that brings its id from elsewhere shares with nobody.
 func (l *loader) resolve(ctx context.Context, text string, says *thing, known thing, old *record, keep bool) (lost []string, kept bool, err error) {
 	if says.fact == nil {
 		return nil, false, nil
@@ -162,7 +159,7 @@ func (l *loader) resolve(ctx context.Context, text string, says *thing, known th
 	return lost, kept, nil
 }
 
-// leadsTo is the fact that a link in a fact's file leads to, "" for none.
+// leadsTo returns the fact that a link leads to, "" for none.
 func (l *loader) leadsTo(ctx context.Context, link, from string, known thing) (string, error) {
 	for _, id := range l.candidates(link) {
 		if slices.ContainsFunc(known.ties(), func(r memory.Relation) bool { return r.To == id }) {
@@ -184,8 +181,8 @@ func (l *loader) leadsTo(ctx context.Context, link, from string, known thing) (s
 	return "", nil
 }
 
-// candidates are the ids that a link may be to: that of the fact whose file is called so,
-// whoever gave it the name, then what the link says alone.
+// candidates are the ids that a link may mean: first that of the file with this name, then those
+// in the link itself.
 func (l *loader) candidates(link string) []string {
 	ids := idsOfLink(link)
 	name, _, ok := cutLink(link)
@@ -216,8 +213,7 @@ func (l *loader) candidates(link string) []string {
 	return append([]string{strings.TrimPrefix(best.Target, factTarget)}, ids...)
 }
 
-// nearer reports whether a link means the file a rather than b, which have one name: the
-// folders of the link may begin above the vault or within it.
+// nearer reports whether a link means file a rather than b of the same name, by the folders in it.
 func nearer(a, b, name string) bool {
 	fits := func(at string) int {
 		at = "/" + strings.TrimSuffix(at, ".md")
@@ -229,8 +225,7 @@ func nearer(a, b, name string) bool {
 	return cmp.Or(cmp.Compare(fits(a), fits(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b)) < 0
 }
 
-// asWritten returns the fields with the values under the tied keys as a person wrote them into
-// the file: those that say what Loci knows, and those that are lost.
+// asWritten keeps the tied values as a person wrote them, if Loci knows them or if they are lost.
 func (l *loader) asWritten(fields []field, text string, t thing, lost []string) (out []field, still []string) {
 	values, err := readFront(split(text).front)
 	if t.fact == nil || err != nil {
@@ -273,8 +268,7 @@ func (l *loader) asWritten(fields []field, text string, t thing, lost []string) 
 	return out, still
 }
 
-// standsAs is a value as it stands in a file, where another machine's Loci may have said more than
-// this one can: where a fact was learned, and the names of files of what is not known here.
+// standsAs keeps a value as it is in the file where another machine's Loci knew more.
 func standsAs(r *reader, known field, f *memory.Fact) (value string, ok bool) {
 	switch known.key {
 	case sourceKey:
@@ -293,8 +287,7 @@ func standsAs(r *reader, known field, f *memory.Fact) (value string, ok bool) {
 	return "", false
 }
 
-// lost are the links in a text, over which a file is written, that lead nowhere, and those
-// whom the fact is not shared with.
+// lost are the tied values in a text that lead nowhere.
 func (l *loader) lost(ctx context.Context, old *record, text string, t thing) []string {
 	if t.fact == nil || text == "" {
 		return nil
@@ -310,8 +303,8 @@ func (l *loader) lost(ctx context.Context, old *record, text string, t thing) []
 	return lost
 }
 
-// among replaces the relations of a fact's file by those to facts whose files are there, given
-// by what the files are called: other links are left for a scan to tell of.
+// among resolves the links of a fact's file during a rebuild, by the names of the files that are
+// there. A scan reports the others.
 func (t *thing) among(text string, facts map[string]string) {
 	values, err := readFront(split(text).front)
 	if t.relations == nil || err != nil {

@@ -25,7 +25,7 @@ type Report struct {
 	settles time.Duration // until the first of the files that are gone counts as deleted; 0: none waits
 }
 
-// Problem is a file or folder that is not read, for people.
+// Problem is a file or folder that cannot be read.
 type Problem struct {
 	Path string
 	Why  string
@@ -45,17 +45,18 @@ type ScanOptions struct {
 	quiet time.Duration
 }
 
-// Scan compares the folder with what Loci last wrote to it. It changes nothing but
-// its notes of files that say the same as before.
+// Scan compares the folder with what Loci last wrote. It changes only the records of files that
+// say nothing new.
 func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f := s.files
 	f.disk.Lock()
-	if !f.scanned { // what the last process left unwritten is no edit
+	if f.unsure { // what a crash left unwritten is no edit
 		f.disk.Unlock()
 		if err := s.Settle(ctx); ctx.Err() != nil {
 			return Report{}, err
 		}
 		f.disk.Lock()
+		f.unsure = false
 	}
 	defer f.disk.Unlock()
 	f.scanned = true

@@ -20,12 +20,12 @@ const (
 	sharedKey   = "shared_with"
 )
 
-// sharedFact is the fact that a profile's target tells the sharing of.
+// sharedFact returns the fact whose sharing a profile entry holds.
 func sharedFact(target string) (id string, ok bool) {
 	return strings.CutPrefix(target, profileTarget+sharedEntry)
 }
 
-// sharers are whom a fact is shared with.
+// sharers are the owners that a fact is shared with.
 func (t thing) sharers() []memory.Owner {
 	if t.shared == nil {
 		return nil
@@ -33,7 +33,7 @@ func (t thing) sharers() []memory.Owner {
 	return *t.shared
 }
 
-// shared returns owners as a thing has them: in order, each once, nil for none.
+// shared sorts owners and drops duplicates; nil for none.
 func shared(with []memory.Owner) *[]memory.Owner {
 	slices.Sort(with)
 	if with = slices.Compact(with); len(with) == 0 {
@@ -42,7 +42,7 @@ func shared(with []memory.Owner) *[]memory.Owner {
 	return &with
 }
 
-// ownerCalled reads whom a file of an owner names, "" for nobody.
+// ownerCalled parses an owner in a file of by, "" if it is not valid there.
 func ownerCalled(by memory.Owner, text string) memory.Owner {
 	var o memory.Owner
 	kind, name, _ := strings.Cut(text, "/")
@@ -60,7 +60,7 @@ func ownerCalled(by memory.Owner, text string) memory.Owner {
 	return o
 }
 
-// ownersIn reads the value of an entry; what is no other owner of the namespace is left out.
+// ownersIn parses the value of a sharing entry and drops owners that are not valid.
 func ownersIn(home memory.Owner, value string) []memory.Owner {
 	var with []memory.Owner
 	if json.Unmarshal([]byte(value), &with) != nil {
@@ -71,7 +71,7 @@ func ownersIn(home memory.Owner, value string) []memory.Owner {
 	})
 }
 
-// sharing reads whom an owner's fact is shared with. All entries are read at once.
+// sharing reads whom a fact is shared with. All entries are read at once.
 func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, error) {
 	if l.shares == nil {
 		entries, err := l.f.s.Profile(ctx, l.owner, memory.At{})
@@ -91,8 +91,8 @@ func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, 
 	return shared(slices.Clone(l.shares[f.ID])), nil
 }
 
-// mayShare is whom a text in a fact's file shares it with: those whom Loci knows, and users; ""
-// if a file alone may not, or if it was refused and neither the file nor the fact changed since.
+// mayShare returns text if its owner is a user or known to share the fact; "" if a file alone
+// may not share with it, or if that was refused and neither file nor fact changed since.
 func (l *loader) mayShare(text string, known thing, old *record) string {
 	o := ownerCalled(l.owner, text)
 	switch {
@@ -104,8 +104,7 @@ func (l *loader) mayShare(text string, known thing, old *record) string {
 	return text
 }
 
-// whyLost says what is wrong with the links of a file that are lost, and with the names in
-// its sharedKey: a text for each reason, in the order in which the reasons are met.
+// whyLost explains lost values, one text for each reason.
 func (l *loader) whyLost(lost []string, old *record) []string {
 	var reasons []reason
 	of := map[reason][]string{}
@@ -123,7 +122,7 @@ func (l *loader) whyLost(lost []string, old *record) []string {
 	return out
 }
 
-// reason is what stands around the names that it is of.
+// reason is the text around the names that it applies to.
 type reason struct{ before, after string }
 
 func (l *loader) whyOne(lost string, old *record) (name string, why reason) {
@@ -141,7 +140,7 @@ func (l *loader) whyOne(lost string, old *record) (name string, why reason) {
 	return clipped, reason{"it is not shared with ", ": whoever runs the server shares with pools and with everybody, by loci share"}
 }
 
-// some names the first few of many, and says how many more there are.
+// some lists the first few names and the number of the others.
 func some(names []string) string {
 	const few = 3
 	if len(names) <= few {
@@ -159,9 +158,8 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
-// withShares returns changes with those that share facts as their files say, where there is
-// nothing but files. When they were shared is not known any more. An entry that has a file of
-// its own, as of before, counts where the fact's says nothing.
+// withShares adds the sharing entries that a rebuild needs. The line in a fact's file wins over an
+// entry with a file of its own.
 func withShares(changes []memory.Change, things []thing) ([]memory.Change, error) {
 	var shares []memory.Change
 	says := map[string]bool{}
@@ -183,7 +181,7 @@ func withShares(changes []memory.Change, things []thing) ([]memory.Change, error
 	return append(changes, shares...), nil
 }
 
-// shareJobs are the jobs that give others their copies of the facts that changes share.
+// shareJobs are jobs that give others their copies of the facts that changes share.
 func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory.Job {
 	var facts []string
 	for _, c := range changes {
@@ -197,7 +195,7 @@ func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory
 	return []memory.Job{{ID: "share-" + run, Owner: owner, Kind: memory.JobShare, Turns: facts}}
 }
 
-// refuse notes whom the caller could not share the fact with.
+// refuse records whom the fact could not be shared with.
 func (r *record) refuse(e Edit) {
 	for o, why := range e.Unshared {
 		one := lostLink(sharedKey, o.Called())

@@ -9,9 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reading is what a person means by a file: what Loci last wrote there, and what they left as
-// it was, is no word of theirs. Loci may have changed the memory since, before it wrote the
-// file anew, or while they had it open.
+// reading is what a person changed in a file, applied to what Loci knows now.
 type reading struct {
 	says    thing
 	text    string   // the file as if what they changed had been written over what Loci knows now
@@ -23,12 +21,11 @@ type reading struct {
 	clash   string   // why not both can be what they wrote and what Loci did; "" if they can
 }
 
-// unfit is of a file that cannot be read as what it is.
+// unfit is an error of the file's content, not of reading it.
 type unfit struct{ error }
 
-// readFile reads a file of a memory that Loci knows as known. r is what it last wrote of it, nil
-// for nothing. A file that is byte for byte what Loci wrote earlier was put back, out of a bin
-// or out of git: it counts as it stands.
+// readFile reads a file of the memory known. r is the record of what Loci last wrote, nil for
+// none. A file that equals what Loci wrote earlier was put back and counts as it is.
 func (l *loader) readFile(ctx context.Context, p place, text string, known thing, r *record) (reading, error) {
 	if r.none() || known == (thing{}) {
 		out, err := l.readAs(ctx, p, text, known, r)
@@ -58,27 +55,26 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	return out, err
 }
 
-// isLater reports whether another machine's Loci wrote a file after all that is known here.
+// isLater reports whether another machine's Loci wrote the file after all that is known here.
 func (f *files) isLater(says, known thing, text string) bool {
 	at := says.updatedAt()
 	return at.After(known.updatedAt()) && !at.After(f.s.clock.now()) && (known == (thing{}) || ofNow(text))
 }
 
-// ofNow reports whether a file's time of writing is one at which a Loci wrote: theirs are to
-// the microsecond, of which one in a million is a whole second. Plugins of editors note no more
-// than seconds of when a file was saved, or write it otherwise.
+// ofNow reports whether Loci wrote a file's updated_at, which has microseconds. Editor plugins
+// write whole seconds or another zone.
 func ofNow(text string) bool {
 	at, is := asLoci(valueIn(text, updatedKey))
 	return is && at.Nanosecond() != 0
 }
 
-// asLoci reads a time that is written as Loci writes one, and reports whether it is.
+// asLoci parses a time and reports whether it is in the form that Loci writes.
 func asLoci(when string) (at time.Time, is bool) {
 	at, err := time.Parse(time.RFC3339Nano, when)
 	return at, err == nil && quotedTime(at.UTC()) == when
 }
 
-// readAs reads a text as it stands, beside what Loci knows.
+// readAs reads a text as it is, without comparing it with what Loci wrote.
 func (l *loader) readAs(ctx context.Context, p place, text string, known thing, r *record) (reading, error) {
 	says, err := p.parse(text, known)
 	if err != nil {
@@ -110,9 +106,8 @@ func statementOf(t thing) statement {
 // same reports whether two files say the same under a key.
 func (m statement) same(other statement, key string) bool { return m[key] == other[key] }
 
-// basis is what the text said before a person changed it: what Loci last wrote or, if the time
-// in it is another one, what the memory was at that time. Of relations and sharing only the
-// last is known.
+// basis is what the file said before a person changed it: what Loci last wrote or, if its
+// updated_at is older, the memory as of that time. Relations and sharing are always the last ones.
 func (l *loader) basis(ctx context.Context, text string, r *record, known thing) (base statement, earlier bool, err error) {
 	last, err := l.at(ctx, r, known)
 	if err != nil {
@@ -185,8 +180,8 @@ func (t thing) with(i memory.Image) thing {
 	return t
 }
 
-// since lays what a person changed in a text, compared with base, over what Loci knows. Where
-// both changed the same to something else it says so.
+// since merges what a person changed in a text, compared with base, with what Loci knows. It
+// returns a reason if both changed the same key.
 func (l *loader) since(p place, text string, stands reading, base statement, known thing) (place, string, string) {
 	theirs, ours := statementOf(stands.says), statementOf(known)
 	fields, _ := l.asWritten(known.fields(l.link), text, known, stands.lost)
@@ -226,7 +221,7 @@ func (l *loader) since(p place, text string, stands reading, base statement, kno
 	return p, laid.String(), clashOf(both)
 }
 
-// clashOf says what both sides changed.
+// clashOf names what both sides changed.
 func clashOf(keys []string) string {
 	if len(keys) == 0 {
 		return ""
@@ -234,7 +229,7 @@ func clashOf(keys []string) string {
 	return "Loci changed the same meanwhile: " + strings.Join(keys, ", ")
 }
 
-// ended says why words are not taken over of what is not recalled any more.
+// ended says why new words for a memory that is not recalled any more are refused.
 func ended(known thing) string {
 	if known.fact != nil && known.fact.Status == memory.Superseded {
 		return "another fact took its place meanwhile"
@@ -250,8 +245,7 @@ const (
 	conversationKey = "conversation_id"
 )
 
-// ofLoci are keys that both may change: Loci writes what it keeps count of, where a file belongs
-// follows from its folder, and a list of names is taken as it stands, so that nobody is left in it.
+// ofLoci are keys that never clash: Loci maintains them, or takes the file's value as it is.
 var ofLoci = map[string]bool{
 	updatedKey: true, "source": true, "trust": true, "model": true, "superseded_by": true, "created_at": true, "observed_seq": true,
 	"from_conversation": true, "from_turns": true, "quote": true, "learned_at": true, "token_count": true, conversationKey: true, sharedKey: true,

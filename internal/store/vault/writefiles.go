@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,25 +28,23 @@ const maxFile = 1 << 20
 // syncers is how many files are synced at once: disks take several together.
 const syncers = 8
 
-// write writes the files of these things as they are now.
-func (f *files) write(ctx context.Context, batch []key) error {
+// write writes the files of these things as they are now, and returns those that it could not.
+func (f *files) write(ctx context.Context, batch []key) (failed []key, err error) {
 	f.disk.Lock()
 	defer f.disk.Unlock()
 	var plans []*plan
 	for _, owner := range ownersOf(batch) {
 		ps, err := f.plan(ctx, owner, batch)
 		if err != nil {
-			return err
+			return batch, err
 		}
 		plans = append(plans, ps...)
 	}
-	if err := f.commit(plans); err != nil {
-		return err
+	f.prepare(plans)
+	if failed, err = f.commit(plans); err == nil && f.index.logged > max(minLog, len(f.index.paths)) {
+		err = f.snapshot()
 	}
-	if f.index.logged > max(minLog, len(f.index.paths)) {
-		return f.snapshot()
-	}
-	return nil
+	return failed, err
 }
 
 func ownersOf(batch []key) []memory.Owner {
@@ -68,6 +67,7 @@ type plan struct {
 	there  bool   // the file says so already
 	erased bool   // whatever else its paths hold goes
 	base   string // what is written over
+	fault  error  // why it cannot be written
 }
 
 // plan decides on an owner's files.
@@ -351,7 +351,7 @@ func (f *files) aside(at string) error {
 			name += fmt.Sprintf("-%d", n)
 		}
 		name += ".md"
-		if _, err := f.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		if _, err := f.root.Lstat(name); err != nil {
 			f.s.opts.Log.Warn("a file was edited while its memory changed: both are kept", "file", LogPath(at), "edited", LogPath(name))
 			return wrapPath(at, f.root.Rename(at, name))
 		}
@@ -364,9 +364,12 @@ var (
 	errTooLong = fmt.Errorf("it has more than %d bytes", maxFile)
 )
 
-// read returns a file's text. Links are not followed.
+// read returns a file's text. Links are not followed. In what is no folder there is no file.
 func (f *files) read(at string) (string, error) {
 	info, err := f.root.Lstat(at)
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = fs.ErrNotExist
+	}
 	if err != nil {
 		return "", err
 	}
@@ -391,54 +394,60 @@ func (f *files) read(at string) (string, error) {
 	return string(text), nil
 }
 
-// commit writes the plans: all files beside their places, then into the log that they are due,
-// then each takes its place and the log says so. After a crash in between they are due again.
-func (f *files) commit(plans []*plan) error {
-	if len(plans) == 0 {
-		return nil
-	}
-	if err := f.prepare(plans); err != nil {
-		return err
-	}
-	var due []*record
+// commit gives the files their places and writes their records. Before that the log says that
+// they are due, so that after a crash in between they are due again. It returns what it could
+// not place.
+func (f *files) commit(plans []*plan) (failed []key, err error) {
+	var due, done []*record
 	for _, p := range plans {
-		if r := cmp.Or(p.old, p.next); r != nil && p.next != nil {
-			if p.old == nil || p.old.Path == p.next.Path {
-				r = p.next
-			}
-			again := *r
-			again.Due = true
-			due = append(due, &again)
+		if p.next == nil || p.fault != nil {
+			continue
 		}
+		r := *p.next
+		if p.old != nil && p.old.Path != r.Path {
+			r = *p.old
+		}
+		r.Due = true
+		due = append(due, &r)
 	}
-	if err := f.index.note(due...); err != nil {
-		return fmt.Errorf("write the log of the files: %w", err)
-	}
-	if err := f.index.log.Sync(); err != nil {
-		return err
+	if err := errors.Join(f.index.note(due...), f.index.log.Sync()); err != nil {
+		return keysOfPlans(plans), fmt.Errorf("write the log of the files: %w", err)
 	}
 	f.s.opts.failpoint(beforeFiles)
 	folders := map[string]bool{}
-	var notes []*record
+	var errs []error
 	for _, p := range plans {
-		if err := f.place(p, folders); err != nil {
-			return err
+		err := p.fault
+		if err == nil {
+			err = f.place(p, folders)
+		}
+		if err != nil {
+			errs, failed = append(errs, err), append(failed, p.key)
+			continue
 		}
 		f.s.opts.failpoint(betweenFiles)
 		if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
-			notes = append(notes, &record{Path: p.old.Path})
+			done = append(done, &record{Path: p.old.Path})
 		}
 		if p.next != nil {
-			notes = append(notes, p.next)
+			done = append(done, p.next)
 		}
 	}
 	for folder := range folders {
-		if err := f.syncFolder(folder); err != nil {
-			return err
-		}
+		errs = append(errs, f.syncFolder(folder))
 	}
 	f.s.opts.failpoint(afterFiles)
-	return f.index.note(notes...)
+	if err := errors.Join(append(errs, f.index.note(done...))...); err != nil {
+		return failed, err
+	}
+	return nil, nil
+}
+
+func keysOfPlans(plans []*plan) (keys []key) {
+	for _, p := range plans {
+		keys = append(keys, p.key)
+	}
+	return keys
 }
 
 // tempName is what the nth file of a batch is called until it is whole.
@@ -451,25 +460,24 @@ var tempNames = late.Compile(`^\.\d+\.tmp$`)
 func isTemp(name string) bool { return tempNames.MatchString(name) }
 
 // prepare writes the files under names that nobody looks at.
-func (f *files) prepare(plans []*plan) error {
+func (f *files) prepare(plans []*plan) {
 	var group errgroup.Group
 	group.SetLimit(syncers)
-	made := map[string]bool{}
 	for n, p := range plans {
 		if p.next == nil || p.there {
 			continue
 		}
 		folder := path.Dir(p.next.Path)
-		if !made[folder] {
-			if err := f.makeFolder(folder); err != nil {
-				return err
-			}
-			made[folder] = true
+		if p.fault = f.makeFolder(folder); p.fault != nil {
+			continue
 		}
 		p.temp = path.Join(folder, tempName(n))
-		group.Go(func() error { return wrapPath(p.next.Path, f.writeTemp(p)) })
+		group.Go(func() error {
+			p.fault = wrapPath(p.next.Path, f.writeTemp(p))
+			return nil
+		})
 	}
-	return group.Wait()
+	_ = group.Wait() // each plan has its own error
 }
 
 // makeFolder makes a folder that lasts.

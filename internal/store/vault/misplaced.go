@@ -9,22 +9,21 @@ import (
 	"strings"
 )
 
-// misplaced notes a Markdown file that lies in a folder of Loci's, or at the top of the
-// vault, where nobody reads it.
+// misplaced notes a Markdown file in one of Loci's folders that is not read there.
 func (s *scan) misplaced(name string, d fs.DirEntry) {
 	if d.Type().IsRegular() && s.f.s.stray(name) {
 		s.strays = append(s.strays, name)
 	}
 }
 
-// markdownEnds are how the names of Markdown files end.
+// markdownEnds are the endings of Markdown files.
 var markdownEnds = []string{".md", ".markdown", ".mdown"}
 
-// aboutFolder are files that tell of the folder in which they lie, in many a repository.
+// aboutFolder are files that describe a folder or repository.
 var aboutFolder = []string{"readme", "license", "licence", "changelog", "contributing", "agents", "claude"}
 
-// stray reports whether a path that is no place of Loci's is of a Markdown file that a
-// person may believe to be read. Folders of a person's own are not looked at.
+// stray reports whether a person may expect Loci to read the Markdown file at a path. Folders of
+// their own do not count.
 func (s *Store) stray(name string) bool {
 	end := path.Ext(name)
 	stem := strings.ToLower(strings.TrimSuffix(path.Base(name), end))
@@ -38,8 +37,8 @@ func (s *Store) stray(name string) bool {
 // ownFolders are those at the top of a vault, and the first two at the top of an owner's.
 var ownFolders = []string{"entries", amongDeleted, "users", "pools", "everyone", "namespaces"}
 
-// tellStrays tells where strays belong. The memory whose file one is is not deleted, nor is
-// that of a file which was moved and cannot be read.
+// tellStrays says where strays belong. Memories whose files strayed, or cannot be read, are not
+// deleted.
 func (s *scan) tellStrays(gone map[string]*record) {
 	for _, name := range s.unread {
 		delete(gone, s.fileThatStrayed(name, gone))
@@ -54,8 +53,7 @@ func (s *scan) tellStrays(gone map[string]*record) {
 	}
 }
 
-// fileThatStrayed is the path that a file had which lies at another one now, by the id that it
-// says or that its name ends in; "" if it was no memory's.
+// fileThatStrayed returns the earlier path of a file that was moved, by its id; "" for none.
 func (s *scan) fileThatStrayed(name string, gone map[string]*record) string {
 	id := ""
 	if text, err := s.f.read(name); err == nil {
@@ -77,7 +75,7 @@ func (s *scan) fileThatStrayed(name string, gone map[string]*record) string {
 	return best
 }
 
-// belongs says where a stray is to go, so that it is read.
+// belongs says where a stray has to be to be read.
 func (s *Store) belongs(name string) string {
 	if at := strings.TrimSuffix(name, path.Ext(name)) + ".md"; at != name {
 		if _, ok := s.placeOf(at); ok {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// wordless leaves a file alone that says nothing yet where Loci has words: editors and sync
-// tools write the front matter first. It reports whether it does.
+// wordless reports whether a file has front matter but no words yet, where Loci has words: editors
+// and sync tools write the front matter first.
 func (s *scan) wordless(ctx context.Context, c found, gone map[string]*record) (bool, error) {
 	pg := split(c.text)
 	if c.p.folder == "" || !pg.has || strings.TrimSpace(pg.words()) != "" { // a chat may have no rules
@@ -33,11 +33,11 @@ func (s *scan) wordless(ctx context.Context, c found, gone map[string]*record) (
 	return true, nil
 }
 
-// elsewhere are how sync tools name what they leave in the place of a file that is in the
-// cloud and not on this disk: what its name has before and behind it.
+// elsewhere are the names of placeholders that sync tools leave for files that are only in the
+// cloud: a prefix and a suffix.
 var elsewhere = []struct{ before, behind string }{{".", ".icloud"}, {"", ".nextcloud"}, {"", ".owncloud"}}
 
-// inCloud reports whether another file was left in the place of one.
+// inCloud reports whether a placeholder is there instead of a file.
 func (f *files) inCloud(at string) bool {
 	if _, err := f.root.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -49,7 +49,7 @@ func (f *files) inCloud(at string) bool {
 	})
 }
 
-// inCloud is the path of the file in whose place a file was left, if it is one of Loci's.
+// inCloud returns the path that a placeholder is for, if that is one of Loci's.
 func (s *scan) inCloud(name string) (at string, ok bool) {
 	folder, base := path.Split(name)
 	for _, e := range elsewhere {
@@ -67,8 +67,8 @@ func (s *scan) inCloud(name string) (at string, ok bool) {
 	return "", false
 }
 
-// tellCloud tells of the files that are in the cloud, in one line: they are seldom alone.
-// Until they are back they are neither deleted nor written.
+// tellCloud reports the files that are only in the cloud, in one line. Until they are back they
+// are neither deleted nor written.
 func (s *scan) tellCloud() {
 	for _, name := range s.cloud {
 		s.seen[name] = true

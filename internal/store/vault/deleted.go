@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Settle is how long a file must be gone, while somebody watches, until it counts as deleted:
-// editors and sync tools replace a file by deleting and writing it, and folders on a network
-// go and come. It is longer than such a pause, and short enough to be seen happening.
+// Settle is how long a watched file must be missing until it counts as deleted: editors and sync
+// tools replace files by deleting and writing them.
 const Settle = 2 * time.Second
 
 // Deleting is held back from more than a fifth of the files on, if it is more than
@@ -23,7 +22,7 @@ const (
 	heldFew   = 2
 )
 
-// gone are the records whose files a person took away, by path.
+// gone are the records whose files are missing, by path.
 func (s *scan) gone() map[string]*record {
 	gone := map[string]*record{}
 	for name, r := range s.f.index.paths {
@@ -35,8 +34,8 @@ func (s *scan) gone() map[string]*record {
 	return gone
 }
 
-// thereAfterAll reports whether a file is there which the walk did not meet: it came back
-// meanwhile. Whether one is there that cannot be told; nothing is deleted by that.
+// thereAfterAll reports whether a file exists that the walk missed. An error counts as yes, so
+// that nothing is deleted by it.
 func (s *scan) thereAfterAll(name string) bool {
 	info, err := s.f.root.Lstat(name)
 	switch {
@@ -51,8 +50,7 @@ func (s *scan) thereAfterAll(name string) bool {
 	return !slices.ContainsFunc(s.changed, func(c found) bool { return c.path != name && strings.EqualFold(c.path, name) })
 }
 
-// tooMany reports whether so much is deleted at once, or in such a way, that nobody
-// may have meant it.
+// tooMany reports whether so many files are missing that a disk may be, too.
 func (s *scan) tooMany(deleted []Edit) bool {
 	if len(deleted) > heldFew && len(deleted)*heldShare > len(s.f.index.paths) {
 		return true
@@ -64,7 +62,7 @@ func (s *scan) tooMany(deleted []Edit) bool {
 	})
 }
 
-// sift holds back deletions that are too many, and those that have not settled.
+// sift holds back deletions that are too many or have not settled.
 func (s *scan) sift(deleted []Edit) []Edit {
 	missed := s.f.missed
 	s.f.missed = map[string]time.Time{}
@@ -98,8 +96,7 @@ func (s *scan) sift(deleted []Edit) []Edit {
 	return settled
 }
 
-// returns reports whether a file is there again that was missed: the folder is coming back,
-// and the others have their time anew.
+// returns reports whether a missing file came back: then the others get more time.
 func (s *scan) returns(missed map[string]time.Time, deleted []Edit) bool {
 	still := map[string]bool{}
 	for _, e := range deleted {
@@ -113,9 +110,8 @@ func (s *scan) returns(missed map[string]time.Time, deleted []Edit) bool {
 	return false
 }
 
-// Gone looks once more for the files of deleted edits, before what they were of is forgotten.
-// It returns the edits whose files are nowhere still: neither at their path nor, by their id,
-// in any other place. The rest is answered by that.
+// Gone checks again that the files of deleted edits are missing, at their paths and under their
+// ids elsewhere, and returns the edits for which that holds.
 func (s *Store) Gone(ctx context.Context, deleted []Edit) ([]Edit, error) {
 	f := s.files
 	f.disk.Lock()
@@ -146,8 +142,7 @@ func (s *Store) Gone(ctx context.Context, deleted []Edit) ([]Edit, error) {
 	return still, nil
 }
 
-// folds notes a folder of another case than Loci's, such as Users, on a disk that finds it
-// under Loci's name as well, and returns the path by which Loci knows what the walk meets.
+// folds maps a folder such as Users to the name that Loci uses, on a disk that ignores case.
 func (s *scan) folds(name string, d fs.DirEntry) string {
 	if at, ok := s.folded[name]; ok {
 		return at

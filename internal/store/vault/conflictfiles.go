@@ -10,9 +10,7 @@ import (
 	"strings"
 )
 
-// removeBeside removes what was kept of a person's words about a memory that is erased: conflict
-// files beside its own file, and others that say, or whose names say, that they are of it. Its
-// own lay elsewhere when they were kept.
+// removeBeside removes the conflict files of a memory that is erased, found by path, id or name.
 func (l *loader) removeBeside(target string, paths ...string) error {
 	if l.beside == nil {
 		if err := l.readBeside(); err != nil {
@@ -31,8 +29,8 @@ func (l *loader) removeBeside(target string, paths ...string) error {
 	return nil
 }
 
-// removeOpen removes the file of an edit that waits for its answer, which a person moved from where
-// Loci wrote it. Those of these paths are written over.
+// removeOpen removes the file of an unanswered edit that a person moved; those at paths are
+// written over.
 func (f *files) removeOpen(k key, paths ...string) error {
 	e, waits := f.open[k]
 	if !waits || e.Kind == Deleted || slices.Contains(paths, e.Path) {
@@ -44,7 +42,7 @@ func (f *files) removeOpen(k key, paths ...string) error {
 	return f.root.Remove(e.Path)
 }
 
-// readBeside finds the conflict files of an owner, and which memory each is of.
+// readBeside finds the conflict files of an owner and their memories.
 func (l *loader) readBeside() error {
 	l.beside = map[string]string{}
 	for _, folder := range []string{amongKept, path.Join(amongDeleted, amongKept)} {
@@ -66,8 +64,7 @@ func (l *loader) readBeside() error {
 	return nil
 }
 
-// targetOf is the memory that a conflict file is of, by the id that it says or that its name
-// ends in.
+// targetOf is the memory of a conflict file, by the id in its text or name.
 func (l *loader) targetOf(name string) string {
 	p, ok := l.f.s.placeOf(besideOf(name))
 	if !ok {
@@ -80,7 +77,7 @@ func (l *loader) targetOf(name string) string {
 	return p.target(id)
 }
 
-// besideOf is the path of the file that a conflict file was.
+// besideOf is the path of the file that a conflict file was made of.
 func besideOf(name string) string {
 	base, _, _ := strings.Cut(path.Base(name), conflictMark)
 	return path.Join(path.Dir(name), base+".md")

@@ -14,7 +14,7 @@ const (
 	amongDeleted = "deleted"
 )
 
-// before is where Loci last wrote the file of a memory, "" for nowhere, or if it only noted it.
+// before is where the file of a memory was last written: amongKept, amongDeleted, or "" for nowhere.
 func (f *files) before(k key) string {
 	r := f.index.targets[k]
 	if r == nil || r.SHA == "" {
@@ -26,16 +26,12 @@ func (f *files) before(k key) string {
 	return amongKept
 }
 
-// across reports whether a file lies among what is deleted and lay among what holds, or the other
-// way round.
+// across reports whether a file was moved to deleted/ or back.
 func (p place) across() bool { return p.was != "" && (p.was == amongDeleted) != p.deleted }
 
-// status is where something stands by what its file and its folder say; was is what Loci
-// has, "" for nothing. A person who moves a file to what is deleted, or back, means it; of a
-// file that stays, the word counts. A file of which nothing is noted is read as if it was
-// moved to what is deleted, but as it is written where it holds. What Loci alone makes of
-// a memory is no word for a person to write, but comes with a file that is moved to what is
-// deleted, as git does it: such a fact ends by itself, whatever taught it.
+// status is a memory's status by its file and folder; was is its current one, "" for none. Of a
+// file that was moved to deleted/ or back the folder counts, of others the key. Superseded and
+// replaced count only in files that were moved to deleted/.
 func (r *reader) status(p place, was memory.Status, allowed ...memory.Status) memory.Status {
 	said := r.saidStatus(allowed)
 	alone := (said == memory.Superseded || said == memory.Replaced) && said != was
@@ -65,7 +61,7 @@ func (r *reader) status(p place, was memory.Status, allowed ...memory.Status) me
 	return said
 }
 
-// saidStatus is the word that the file has, "" for none.
+// saidStatus is the value of the key status, "" for none.
 func (r *reader) saidStatus(allowed []memory.Status) memory.Status {
 	want := "one of"
 	for i, s := range allowed {
@@ -82,22 +78,18 @@ func (r *reader) saidStatus(allowed []memory.Status) memory.Status {
 	return said
 }
 
-// constant is a key whose value follows from the folder: another one is no way to make
-// something else of the file, and would be written over.
+// constant refuses another value of a key that follows from the folder.
 func (r *reader) constant(key, is string) {
 	if said := r.text(key); said != "" && said != is && r.err == nil {
 		r.err = fmt.Errorf("%s is %q, and %q in files of this folder: move it to where it belongs, or give a key of your own another name", key, said, is)
 	}
 }
 
-// elsewhere reports whether the file brings its id from elsewhere, or is read where there
-// is nothing but files: what else it says is then what Loci wrote.
+// elsewhere reports whether the file brings its id from elsewhere, or belongs to a rebuild.
 func (r *reader) elsewhere(known bool) bool { return !known && r.values["id"].text != "" }
 
-// conversationOf is whose conversation a file's folder is. Where the folder's name cannot be
-// read back the key says it. was is the conversation that Loci has, if the memory is known.
-// The key follows the folder: one that names neither where the file lies nor where it
-// lay is a wish that nobody fulfils.
+// conversationOf is the conversation of a file's folder; was is the memory's current one. The key
+// conversation_id only counts where the folder's name was cut.
 func (r *reader) conversationOf(p place, known bool, was string) string {
 	said := r.text("conversation_id")
 	id, ok := "", p.conversation == globalFolder
@@ -127,8 +119,7 @@ func (r *reader) conversationOf(p place, known bool, was string) string {
 	return id
 }
 
-// holds refuses a time until when a fact holds that is not after the one from when, if a
-// person wrote one of them.
+// holds refuses a valid_to before valid_from that a person wrote.
 func (r *reader) holds(base *memory.Fact, f memory.Fact) {
 	if f.ValidFrom.IsZero() || f.ValidTo.IsZero() || !f.ValidTo.Before(f.ValidFrom) || r.elsewhere(base != nil) {
 		return
