@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci/internal/assembly"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/assembly"
 	"github.com/loci-memory/loci/memory"
 )
 
