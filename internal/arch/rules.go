@@ -30,6 +30,10 @@ type rules struct {
 	// them without the race detector.
 	serial []string
 
+	// large are the packages of more than maxFiles files or maxLines lines, and broad the
+	// types of more than maxMethods methods, tests not counted, each with the reason.
+	large, broad map[string]string
+
 	// stores are the concrete stores, which only the packages in wiring and tests
 	// name.
 	stores, wiring []string
@@ -103,6 +107,33 @@ var house = rules{
 	bare:   []string{"memory"},
 	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/wire", "internal/translate"},
 	serial: []string{"internal/recall", "internal/learn"},
+	large: map[string]string{
+		"internal/learn":          "to be parted: extraction without a model is to be a package of its own",
+		"internal/store/sqlstore": "two dialects, migrations, and search by pgvector; caches and read paths are to be merged",
+		"internal/store/vault":    "what people do to files comes in many ways",
+		"internal/cli":            "one file per command",
+		"internal/front/web":      "one file per view or form",
+		"internal/recall":         "one file per cue or stage; the flow is recall.go, rank.go, fit.go, render.go",
+		"internal/index":          "one file per step of a search or a load",
+		"internal/bench":          "four benches and the readers of their data sets",
+		"memory/storetest":        "the contract of stores, as tests",
+	},
+	broad: map[string]string{
+		"internal/front/web.Page":           "one method per view or form",
+		"internal/front/rest.door":          "one method per operation",
+		"internal/store/sqlstore.Store":     "implements memory.Store and its optional parts",
+		"internal/store/vault.Store":        "implements memory.Store and its optional parts",
+		"internal/store/vault.files":        "one method per kind of file",
+		"internal/store/sqlstore.tx":        "one method per table that is written",
+		"internal/engine/lessons.Learner":   "the steps of one job",
+		"internal/engine/exchange.Exchange": "the steps of one exchange",
+		"internal/engine/retrieve.Pipeline": "the steps of one question",
+		"internal/engine/curate.Curator":    "a person's verbs",
+		"internal/engine/core.Core":         "what all packages of the engine share",
+		"internal/learn.clause":             "questions that rules ask of a clause",
+		"internal/index.contents":           "questions that a search asks of a segment",
+		"client.Client":                     "one method per operation of the REST API",
+	},
 	stores: []string{"internal/store/*"},
 	wiring: []string{"internal/assembly", "internal/config", "internal/backup"},
 }
