@@ -209,9 +209,6 @@ func (f *files) owners() []memory.Owner {
 	return slices.Sorted(maps.Keys(f.heads))
 }
 
-// has reports whether a thing has a file.
-func (f *files) has(k key) bool { return f.index.targets[k] != nil }
-
 func (f *files) run() {
 	defer close(f.done)
 	var retry <-chan time.Time

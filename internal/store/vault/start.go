@@ -89,66 +89,64 @@ func (s *Store) marked() (bool, error) {
 // of them where the store within does not know that version any more.
 func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int64) ([]string, error) {
 	targets := map[string]bool{}
-	ids := []string{}
+	var ids []string
 	if after > 0 {
 		_, err := s.Store.Since(ctx, owner, "", after, func(i memory.Item) error {
 			ids = append(ids, i.ID)
 			return nil
 		})
 		if errors.Is(err, memory.Gone) {
-			after = 0
+			after, ids = 0, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("read what changed: %w", err)
+			return nil, err
 		}
 	}
-	for q := (memory.Query{Kinds: allKinds, Statuses: allStatuses, Limit: 500}); after == 0; {
-		page, err := s.Store.List(ctx, owner, q)
-		if err != nil {
-			return nil, fmt.Errorf("read its memories: %w", err)
-		}
-		addTargets(targets, page.Memories)
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
-	}
-	for some := range slices.Chunk(ids, 500) {
+	for some := range slices.Chunk(ids, maxRun) {
 		found, err := s.Store.Get(ctx, owner, some...)
 		if err != nil {
-			return nil, fmt.Errorf("read what changed: %w", err)
+			return nil, err
 		}
 		addTargets(targets, found)
 	}
-	for q, older := (memory.ChangeQuery{Limit: 500}), false; !older; {
-		page, err := s.Store.Changes(ctx, owner, q)
-		if err != nil {
-			return nil, fmt.Errorf("read its changes: %w", err)
-		}
+	memories := func(cursor string) (string, error) {
+		page, err := s.Store.List(ctx, owner, memory.Query{Kinds: allKinds, Statuses: allStatuses, Limit: maxRun, Cursor: cursor})
+		addTargets(targets, page.Memories)
+		return page.Next, err
+	}
+	changes := func(cursor string) (string, error) {
+		page, err := s.Store.Changes(ctx, owner, memory.ChangeQuery{Limit: maxRun, Cursor: cursor})
 		for _, c := range page.Changes {
-			if older = c.Version <= after; older {
-				break
+			if c.Version <= after {
+				return "", err
 			}
 			for _, t := range targetsOf([]memory.Change{c}) {
 				targets[t] = true
 			}
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
+		return page.Next, err
 	}
-	for q := (memory.ConversationQuery{Statuses: allStatuses, Limit: 500}); ; {
-		page, err := s.Store.Conversations(ctx, owner, q)
-		if err != nil {
-			return nil, fmt.Errorf("read its conversations: %w", err)
-		}
+	conversations := func(cursor string) (string, error) {
+		page, err := s.Store.Conversations(ctx, owner, memory.ConversationQuery{Statuses: allStatuses, Limit: maxRun, Cursor: cursor})
 		for _, c := range page.Conversations {
-			if after == 0 || !s.files.has(key{owner, conversationTarget + c.ID}) { // its version does not tell
+			if after == 0 || s.files.index.targets[key{owner, conversationTarget + c.ID}] == nil { // its version does not tell
 				targets[conversationTarget+c.ID] = true
 			}
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return slices.Sorted(maps.Keys(targets)), nil
+		return page.Next, err
+	}
+	reads := []func(string) (string, error){changes, conversations, memories}
+	if after > 0 {
+		reads = reads[:2]
+	}
+	for _, read := range reads {
+		for cursor, more := "", true; more; more = cursor != "" {
+			var err error
+			if cursor, err = read(cursor); err != nil {
+				return nil, err
+			}
 		}
 	}
+	return slices.Sorted(maps.Keys(targets)), nil
 }
 
 func addTargets(targets map[string]bool, found []memory.Memory) {
