@@ -24,7 +24,7 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup models check-fmt check-tidy vet lint drift unit unit-bench e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens demo build locibench openapi bench fmt cover generate clean
+.PHONY: help test setup models check-fmt check-tidy vet lint drift unit unit-bench e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -139,6 +139,9 @@ attack: ## attack a running server; takes minutes and logs what its users notice
 
 screens: ## take the pictures of the page that are in docs/page
 	@cd e2e && $(GO) test -count=1 -run '^TestScreens$$' -screens ../docs/page .
+
+house: ## print how large the sources and the documents are
+	@sh tools/house.sh
 
 demo: ## show a person being remembered, on a real server
 	@$(GO) run ./cmd/loci demo

@@ -28,7 +28,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 		h.Threshold = recall.DefaultThreshold
 	}
 	h.Learns = l.learns()
-	if model := l.learner.Named(); model != "" {
+	if model := l.learner.Named(); model != "" && !l.learner.Given() {
 		h.Models = append(h.Models, model)
 	}
 	for _, w := range l.warnings.list() {

@@ -45,6 +45,9 @@ type Learner struct {
 // GivenLearner is the model that the program that embeds Loci brings.
 func GivenLearner() Learner { return Learner{model: given, Why: "the program brought a model"} }
 
+// Given reports whether the program that embeds Loci brings the model.
+func (l Learner) Given() bool { return l.model == given && l.provider == nil && len(l.wanted) == 0 }
+
 // Apply returns the settings with the model that learns and its server.
 func (l Learner) Apply(c config.Config) config.Config {
 	c = l.provider.At(c)
@@ -68,7 +71,7 @@ func (l Learner) Open(c config.Config) (memory.LLM, func() error, error) {
 
 // Named returns the model's name, "" where that is not known, or none.
 func (l Learner) Named() string {
-	if l.model == config.LearnAuto || l.model == config.LearnChat || l.model == smallest || l.model == given {
+	if l.model == config.LearnAuto || l.model == config.LearnChat || l.model == smallest {
 		return ""
 	}
 	return l.model
@@ -77,10 +80,10 @@ func (l Learner) Named() string {
 // WhoLearns says it in words.
 func WhoLearns(c config.Config, learner Learner) string {
 	switch {
+	case learner.Given():
+		return "the program's model"
 	case learner.Named() != "":
 		return learner.Named()
-	case learner.model == given:
-		return "the program's model"
 	case learner.model == config.LearnAuto:
 		return "the upstream's smallest model"
 	case learner.later:
