@@ -47,6 +47,7 @@ var house = rules{
 		{"internal/utterance"},
 		{"internal/vector", "internal/text", "internal/wire", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup", "client"},
 		{"internal/tensor", "internal/english", "internal/translate"},
+		{"internal/extract"},
 		{"internal/recall", "internal/learn", "internal/index", "internal/thread", "internal/portable", "internal/store/*", "internal/model/*", "internal/jobs"},
 		{"internal/engine/core"},
 		{"internal/engine/traces", "internal/engine/vectors", "internal/engine/compare"},
@@ -100,8 +101,8 @@ var house = rules{
 		"pgregory.net/rapid",
 	},
 	bare:   []string{"memory"},
-	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/wire", "internal/translate"},
-	serial: []string{"internal/recall", "internal/learn"},
+	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/wire", "internal/translate"},
+	serial: []string{"internal/recall", "internal/extract", "internal/learn"},
 	stores: []string{"internal/store/*"},
 	wiring: []string{".", "internal/config"},
 }
