@@ -11,7 +11,7 @@ RACE       = $(if $(HAS_CC),-race,)
 UNWATCHED  = modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory
 # Packages that start no goroutine (internal/arch holds them to it): the race detector, which makes them ten times
 # slower, could find nothing there.
-SERIAL     = internal/learn internal/recall
+SERIAL     = internal/learn internal/extract internal/recall
 # What measures does so at length, on paths that are tried under the race detector elsewhere.
 MEASURING  = internal/bench
 # What one goroutine plays at length is played in part under the race detector, and whole without it.

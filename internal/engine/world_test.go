@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/extract"
+
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -64,7 +65,7 @@ func (r *rig) unsound(t *testing.T, owner memory.Owner) (wrong []string) {
 		}
 		live[key] = id
 		if f.Status == memory.Active && f.Source == memory.Extracted && f.Trust == memory.TrustUser && last["fact:"+id].Author.Kind != memory.ByPerson {
-			if subject, attribute := learn.Classify(f.Content); attribute == "home" && !text.Negated(f.Content) {
+			if subject, attribute := extract.Classify(f.Content); attribute == "home" && !text.Negated(f.Content) {
 				if homes[subject] != "" {
 					say("%q and %q are both active", homes[subject], f.Content)
 				}

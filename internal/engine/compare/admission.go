@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -99,7 +100,7 @@ func (p *Admitted) against(other *Admitted) bool {
 		return true
 	}
 	return p.denies != other.denies && sharesOne(p.terms(), other.terms()) &&
-		len(Contradicted(*p.about, []learn.Neighbour{{Fact: *other.about}})) > 0
+		len(Contradicted(*p.about, []extract.Neighbour{{Fact: *other.about}})) > 0
 }
 
 func sharesOne(a, b []string) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
@@ -15,7 +16,7 @@ import (
 // fact that is seen where f is not is left out: what holds in one project says
 // nothing of the others. named is one more, by its id; "" for none.
 func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
-	var near []learn.Neighbour
+	var near []extract.Neighbour
 	var err error
 	if f.Subject != "" || learn.Denied(f.Content) {
 		near, err = e.opposed(ctx, f, MostAlike)
@@ -26,7 +27,7 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) (
 	if f.Attribute != "" {
 		q := memory.Query{Subject: f.Subject, Attribute: f.Attribute}
 		err := e.Everything(ctx, f.Scope.Owner, q, func(m memory.Memory) {
-			near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
+			near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
 		})
 		if err != nil {
 			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
@@ -65,7 +66,7 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 	if f.Attribute != "" {
 		q := memory.Query{Subject: f.Subject, Attribute: f.Attribute}
 		if err := e.Everything(ctx, link.Owner, q, func(m memory.Memory) {
-			near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
+			near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
 		}); err != nil {
 			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
 		}
@@ -76,7 +77,7 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 		if known || n.Link != nil || n.Fact.Status != memory.Active || n.Fact.Hash == f.Hash {
 			continue
 		}
-		if len(Contradicted(f, []learn.Neighbour{n})) > 0 || len(Contradicted(n.Fact, []learn.Neighbour{{Fact: f}})) > 0 {
+		if len(Contradicted(f, []extract.Neighbour{n})) > 0 || len(Contradicted(n.Fact, []extract.Neighbour{{Fact: f}})) > 0 {
 			out = append(out, n.Fact)
 		}
 	}
@@ -100,17 +101,17 @@ func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) 
 }
 
 // Contradicted returns the ids of those of the owner's facts that cannot hold beside f.
-func Contradicted(f memory.Fact, near []learn.Neighbour) (ids []string) {
+func Contradicted(f memory.Fact, near []extract.Neighbour) (ids []string) {
 	if len(near) == 0 {
 		return nil
 	}
-	c := learn.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
+	c := extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
 	for _, n := range near {
 		if n.Link == nil && n.Fact.ID != f.ID {
 			c.Near = append(c.Near, n)
 		}
 	}
-	for _, d := range learn.Reconcile([]learn.Candidate{c}) {
+	for _, d := range learn.Reconcile([]extract.Candidate{c}) {
 		if d.Verdict == learn.Update && !slices.Contains(ids, d.Target) {
 			ids = append(ids, d.Target)
 		}
@@ -129,7 +130,7 @@ const (
 // opposed returns those of the most facts that share words with f of which one denies
 // or ends something and the other does not. It costs a search; so what is about nobody
 // that is known and denies nothing is not looked at.
-func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]learn.Neighbour, error) {
+func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extract.Neighbour, error) {
 	found, err := e.Searcher.Search(ctx, memory.Search{
 		Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true,
 		Kinds: []memory.Kind{memory.KindFact}, Now: e.Time(), Limit: most,
@@ -145,10 +146,10 @@ func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]lear
 	if err != nil {
 		return nil, fmt.Errorf("read what %s may contradict: %w", f.ID, err)
 	}
-	var near []learn.Neighbour
+	var near []extract.Neighbour
 	for _, m := range memories {
 		if m.Fact != nil && learn.Denied(m.Fact.Content) != learn.Denied(f.Content) {
-			near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
+			near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
 		}
 	}
 	return near, nil

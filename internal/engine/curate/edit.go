@@ -9,7 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/compare"
 	"github.com/loci-memory/loci/internal/engine/core"
-	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -40,7 +40,7 @@ func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, e
 				return "", "", err
 			}
 			f.Content, f.Hash, f.Trust = content, text.Hash(content), memory.TrustPerson
-			f.Subject, f.Attribute = learn.Classify(content)
+			f.Subject, f.Attribute = extract.Classify(content)
 		}
 		set(&f.Category, edit.Category)
 		set(&f.Confidence, edit.Confidence)

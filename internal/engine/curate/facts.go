@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/compare"
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -193,7 +194,7 @@ func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
 	if n.Confidence != nil {
 		f.Confidence = *n.Confidence
 	}
-	f.Subject, f.Attribute = learn.Classify(content)
+	f.Subject, f.Attribute = extract.Classify(content)
 	return f, CheckFact(f)
 }
 

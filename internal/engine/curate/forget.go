@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
@@ -133,18 +134,18 @@ var most = retrieve.Candidates
 
 // wishOf reads a query as the wish to forget that it is: "what I said about my
 // job" is about the job.
-func wishOf(query string) learn.Command {
-	said := learn.Said{Turn: memory.Turn{Role: memory.RoleUser}, Text: "Forget " + query}
-	if _, forget := learn.Commands([]learn.Said{said}); len(forget) > 0 && forget[0].Of == learn.NamesNothing {
+func wishOf(query string) extract.Command {
+	said := extract.Said{Turn: memory.Turn{Role: memory.RoleUser}, Text: "Forget " + query}
+	if _, forget := extract.Commands([]extract.Said{said}); len(forget) > 0 && forget[0].Of == extract.NamesNothing {
 		return forget[0]
 	}
-	return learn.Command{What: query} // whoever asks here means memory, by a mere name as well
+	return extract.Command{What: query} // whoever asks here means memory, by a mere name as well
 }
 
 // Meant returns the memories of a scope that a wish to forget is about. Facts are all
 // looked at, since "my job" has no word of "User works as a nurse"; of turns and
 // summaries, those that a search finds.
-func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish learn.Command) ([]memory.Memory, error) {
+func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Command) ([]memory.Memory, error) {
 	var found []memory.Memory
 	have := map[string]bool{}
 	add := func(m memory.Memory) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/compare"
 	"github.com/loci-memory/loci/internal/engine/core"
-	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -269,7 +269,7 @@ func (j *judging) settle(f *memory.Fact) {
 			continue
 		}
 		other := m.Fact
-		if f.Status != memory.Active || other.Status != memory.Active || len(compare.Contradicted(*f, []learn.Neighbour{{Fact: *other}})) == 0 {
+		if f.Status != memory.Active || other.Status != memory.Active || len(compare.Contradicted(*f, []extract.Neighbour{{Fact: *other}})) == 0 {
 			continue
 		}
 		newer, older := f, other
@@ -296,7 +296,7 @@ func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (re
 			return "", err
 		}
 		f.Hash = text.Hash(f.Content)
-		f.Subject, f.Attribute = learn.Classify(f.Content)
+		f.Subject, f.Attribute = extract.Classify(f.Content)
 		vectors, err := e.TextVectors(ctx, f.ID, f.Content)
 		if err != nil {
 			return "", err

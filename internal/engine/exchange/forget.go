@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/lessons"
-	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,7 +29,7 @@ func (x *Exchange) foresee(ctx context.Context) (curate.Foresight, error) {
 	f.Learned = f.Kept && (x.learns || x.unsure) && pause == core.PauseNone && x.e.Lessons.Learns() && x.e.Opts.LearnAfter != core.Never
 	f.Granted = f.Learned || f.Kept && pause == core.PauseLearning
 	t := memory.Turn{Role: memory.RoleUser, Content: x.In.Chat.Question(1)}
-	_, wishes := learn.Commands([]learn.Said{{Turn: t, Text: t.Content}})
+	_, wishes := extract.Commands([]extract.Said{{Turn: t, Text: t.Content}})
 	var about []string
 	for _, wish := range wishes {
 		found, err := x.foreseen(ctx, f, wish)
@@ -37,7 +37,7 @@ func (x *Exchange) foresee(ctx context.Context) (curate.Foresight, error) {
 			f.Forget = wish.What
 			return f, err
 		}
-		if wish.Of != learn.NamesNothing && found == 0 {
+		if wish.Of != extract.NamesNothing && found == 0 {
 			continue // nobody who is known: it was no wish about memory
 		}
 		f.Found += found
@@ -52,7 +52,7 @@ func (x *Exchange) foresee(ctx context.Context) (curate.Foresight, error) {
 
 // foreseen returns how many memories a wish will take out of recall: earlier wishes
 // and answers of the built-in model, which repeat what is known, are none.
-func (x *Exchange) foreseen(ctx context.Context, f curate.Foresight, wish learn.Command) (int, error) {
+func (x *Exchange) foreseen(ctx context.Context, f curate.Foresight, wish extract.Command) (int, error) {
 	if !f.Granted {
 		return 0, nil
 	}
@@ -64,7 +64,7 @@ func (x *Exchange) foreseen(ctx context.Context, f curate.Foresight, wish learn.
 		if m.Turn == nil || m.Turn.Role != memory.RoleUser {
 			return m.Turn != nil && m.Turn.Name == memory.RecallModel
 		}
-		_, asks := learn.Commands([]learn.Said{{Turn: *m.Turn, Text: m.Turn.Content}})
+		_, asks := extract.Commands([]extract.Said{{Turn: *m.Turn, Text: m.Turn.Content}})
 		return len(asks) > 0
 	})
 	if wish.Unsaid {

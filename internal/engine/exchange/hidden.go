@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/lessons"
-	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -94,10 +94,10 @@ func (x *Exchange) asksInConfidence() bool {
 // something to be forgotten that may be known already they are read first, and leave
 // recall then: see [lessons.Learner.grant].
 func Confidential(words string) bool {
-	if !learn.Unsaid(words) {
+	if !extract.Unsaid(words) {
 		return false
 	}
-	_, forget := learn.Commands([]learn.Said{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}})
+	_, forget := extract.Commands([]extract.Said{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}})
 	return len(forget) == 0
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -213,7 +213,7 @@ func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (stri
 		}
 	}
 	if f.Attribute == "" && !edit.Elsewhere {
-		f.Subject, f.Attribute = learn.Classify(content)
+		f.Subject, f.Attribute = extract.Classify(content)
 	}
 	if run.Vectors, err = e.TextVectors(ctx, f.ID, content); err != nil {
 		return "", err

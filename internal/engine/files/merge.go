@@ -11,7 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -69,7 +69,7 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 		}
 		f.Content, f.Hash = content, text.Hash(content)
 		f.Source, f.Trust = memory.FromFile, memory.TrustPerson
-		f.Subject, f.Attribute = learn.Classify(content)
+		f.Subject, f.Attribute = extract.Classify(content)
 	}
 	if says.Subject != was.Subject || says.Attribute != was.Attribute {
 		f.Subject, f.Attribute = says.Subject, says.Attribute

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
@@ -27,7 +28,7 @@ func (e *Learner) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	if contexts = slices.DeleteFunc(contexts, core.IsFile); len(contexts) == 0 {
 		return nil
 	}
-	var kept []learn.Candidate
+	var kept []extract.Candidate
 	for _, c := range l.cands {
 		name := learn.InContext(c, l.quote(c), contexts)
 		if name == "" {
@@ -46,7 +47,7 @@ func (e *Learner) dropKnownContexts(ctx context.Context, l *Lesson) error {
 }
 
 // quote returns the words that a candidate was learned from, "" where that is not known.
-func (l Lesson) quote(c learn.Candidate) string {
+func (l Lesson) quote(c extract.Candidate) string {
 	if c.Span == nil {
 		return ""
 	}
@@ -58,7 +59,7 @@ func (l Lesson) quote(c learn.Candidate) string {
 }
 
 // nearContext compares a candidate with every passage of contexts, by the embedder.
-func (e *Learner) nearContext(ctx context.Context, c learn.Candidate, contexts []memory.Context) (string, error) {
+func (e *Learner) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, c.Text)
 	if err != nil {
 		return "", fmt.Errorf("embed to compare with contexts: %w", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
@@ -41,7 +42,7 @@ func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) e
 }
 
 // wished returns the memories that a wish to forget means: what was said before it.
-func (e *Learner) wished(ctx context.Context, l Lesson, wish learn.Command) ([]memory.Memory, error) {
+func (e *Learner) wished(ctx context.Context, l Lesson, wish extract.Command) ([]memory.Memory, error) {
 	found, err := e.Curate.Meant(ctx, l.scope, wish)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, err
 		said:   learn.Guard(turns, learn.GuardOptions{Personal: e.Opts.Learn.Personal, Begin: recall.FenceOpen, End: recall.FenceClose}),
 		author: memory.Author{Kind: memory.ByRule, Name: "rules"},
 	}
-	if _, l.forget = learn.Commands(l.said); len(l.forget) == 0 {
+	if _, l.forget = extract.Commands(l.said); len(l.forget) == 0 {
 		return jobs.Nothing, nil
 	}
 	run := memory.Run{ID: core.RunOf(job.ID), Kind: "forget", Author: l.author, Lease: &job.Lease}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/obs"
@@ -216,11 +217,11 @@ func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
 // planned is what a lesson changes, and what becomes of each of its statements.
 type planned struct {
 	scope     memory.Scope
-	turns     []string          // that are read
-	version   int64             // the owner's, before anything was compared
-	cands     []learn.Candidate // each with what it was compared with
-	Forgotten []memory.Memory   // what it asks to forget
-	gone      map[string]bool   // the ids of those
+	turns     []string            // that are read
+	version   int64               // the owner's, before anything was compared
+	cands     []extract.Candidate // each with what it was compared with
+	Forgotten []memory.Memory     // what it asks to forget
+	gone      map[string]bool     // the ids of those
 	Changes   []memory.Change
 	Outcomes  []learn.Outcome
 	jobs      []memory.Job
@@ -294,7 +295,7 @@ func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, tu
 }
 
 // sameNear reports whether two searches found the same facts in the same state.
-func sameNear(a, b []learn.Neighbour) bool {
+func sameNear(a, b []extract.Neighbour) bool {
 	state := map[string]int64{}
 	for _, n := range a {
 		state[n.Fact.ID] = n.Fact.Version
@@ -310,8 +311,8 @@ func sameNear(a, b []learn.Neighbour) bool {
 // decisions says what the candidates do to what is near them: what the model replied
 // with them or, where its prompt asks for facts alone, what it says when it is asked. The
 // rules decide where there is no model, nothing near, or no readable reply.
-func (e *Learner) decisions(ctx context.Context, l Lesson, cands []learn.Candidate) []learn.Decision {
-	asked := slices.ContainsFunc(cands, func(c learn.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
+func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candidate) []learn.Decision {
+	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
 	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
 		return learn.Reconcile(cands)
 	}
@@ -327,7 +328,7 @@ func (e *Learner) decisions(ctx context.Context, l Lesson, cands []learn.Candida
 	return decisions
 }
 
-func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands []learn.Candidate) ([]learn.Decision, error) {
+func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands []extract.Candidate) ([]learn.Decision, error) {
 	ask, err := learn.AskDecisions(cands, e.learnPrompts(owner))
 	if err != nil {
 		return nil, err
@@ -338,10 +339,10 @@ func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands
 
 // askOneByOne asks about each candidate that has known facts near it by itself: the
 // prompt compares one new fact with what is known. The others are new.
-func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []learn.Candidate) ([]learn.Decision, error) {
+func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []extract.Candidate) ([]learn.Decision, error) {
 	var out []learn.Decision
 	for i, c := range cands {
-		if !slices.ContainsFunc(c.Near, func(n learn.Neighbour) bool { return n.Fact.Status.Live() }) {
+		if !slices.ContainsFunc(c.Near, func(n extract.Neighbour) bool { return n.Fact.Status.Live() }) {
 			out = append(out, learn.Decision{Candidate: i, Verdict: learn.Add})
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/prompt"
@@ -21,11 +22,11 @@ import (
 // what is known.
 type Lesson struct {
 	scope   memory.Scope // where new facts belong
-	said    []learn.Said
-	cands   []learn.Candidate
+	said    []extract.Said
+	cands   []extract.Candidate
 	dropped []learn.Dropped
-	forget  []learn.Command // what the user asks to forget
-	author  memory.Author   // who read it
+	forget  []extract.Command // what the user asks to forget
+	author  memory.Author     // who read it
 }
 
 // PassedOver says of what was dropped that it is ignored, and why.
@@ -65,7 +66,7 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 			return Lesson{}, err
 		}
 	}
-	remember, forget := learn.Commands(l.said)
+	remember, forget := extract.Commands(l.said)
 	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
 	l.forget, l.author = forget, author
 	e.givePlace(&l)
@@ -78,8 +79,8 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 
 // leaveOut drops what only a wish to forget says.
 func (l *Lesson) leaveOut() {
-	l.cands = slices.DeleteFunc(l.cands, func(c learn.Candidate) bool {
-		wish := slices.ContainsFunc(l.forget, func(w learn.Command) bool {
+	l.cands = slices.DeleteFunc(l.cands, func(c extract.Candidate) bool {
+		wish := slices.ContainsFunc(l.forget, func(w extract.Command) bool {
 			return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
 		})
 		if wish {
@@ -104,7 +105,7 @@ const playable = 24
 
 // talkBefore returns the last turns of each conversation in which the user did not begin
 // with what is read first of it.
-func (e *Learner) talkBefore(ctx context.Context, owner memory.Owner, said []learn.Said) (map[string][]memory.Turn, error) {
+func (e *Learner) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Said) (map[string][]memory.Turn, error) {
 	looked, before := map[string]bool{}, map[string][]memory.Turn{}
 	for _, s := range said {
 		conversation := s.Turn.Conversation
@@ -129,9 +130,9 @@ const groundedOn = 8
 
 // ground sets beside each turn what a fact learned from it may refer to: the messages
 // before it and what is known.
-func (e *Learner) ground(ctx context.Context, scope memory.Scope, said []learn.Said, before map[string][]memory.Turn) error {
+func (e *Learner) ground(ctx context.Context, scope memory.Scope, said []extract.Said, before map[string][]memory.Turn) error {
 	var words strings.Builder
-	guarded := map[string][]learn.Said{}
+	guarded := map[string][]extract.Said{}
 	for i := range said {
 		s := &said[i]
 		earlier, ok := guarded[s.Turn.Conversation]
@@ -177,7 +178,7 @@ func (e *Learner) ground(ctx context.Context, scope memory.Scope, said []learn.S
 
 // answering sets beside what the user said what the assistant had said before, and what
 // was learned from what the user had said before that.
-func (e *Learner) answering(ctx context.Context, owner memory.Owner, said []learn.Said, before map[string][]memory.Turn) error {
+func (e *Learner) answering(ctx context.Context, owner memory.Owner, said []extract.Said, before map[string][]memory.Turn) error {
 	parents, err := e.parents(ctx, owner, said, before)
 	if err != nil {
 		return err
@@ -217,7 +218,7 @@ func (e *Learner) answering(ctx context.Context, owner memory.Owner, said []lear
 
 // parents returns the turns on the path by their ids that what the user said goes on from,
 // as far as they were not read before.
-func (e *Learner) parents(ctx context.Context, owner memory.Owner, said []learn.Said, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
+func (e *Learner) parents(ctx context.Context, owner memory.Owner, said []extract.Said, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
 	known := map[string]memory.Turn{}
 	var missing []string
 	for _, s := range said {
@@ -248,7 +249,7 @@ func (e *Learner) parents(ctx context.Context, owner memory.Owner, said []learn.
 
 // playing marks what the user said first in each conversation, if that stands in a
 // role play which began before.
-func playing(said []learn.Said, before map[string][]memory.Turn) {
+func playing(said []extract.Said, before map[string][]memory.Turn) {
 	looked := map[string]bool{}
 	for i := range said {
 		s := &said[i]
@@ -261,7 +262,7 @@ func playing(said []learn.Said, before map[string][]memory.Turn) {
 		if at := slices.IndexFunc(earlier, func(t memory.Turn) bool { return t.Index >= s.Turn.Index }); at >= 0 {
 			earlier = earlier[:at]
 		}
-		s.Playing = learn.Playing(earlier)
+		s.Playing = extract.Playing(earlier)
 	}
 }
 
@@ -342,12 +343,12 @@ func (e *Learner) like(ctx context.Context, scope memory.Scope, sentence string)
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
 // extract asks the model for candidates or, without one, the rules.
-func (e *Learner) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
+func (e *Learner) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	if len(l.said) == 0 {
 		return nil, byRule, nil
 	}
 	if e.LLM == nil || isRulesJob(job) {
-		return learn.Rules(l.said), byRule, nil
+		return extract.Rules(l.said), byRule, nil
 	}
 	cands, author, err := e.extractByModel(ctx, l, before)
 	var off *jobs.PutOff
@@ -356,19 +357,19 @@ func (e *Learner) extract(ctx context.Context, job memory.Job, l Lesson, before 
 	}
 	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, errNobody)) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
-		return learn.Rules(l.said), byRule, nil
+		return extract.Rules(l.said), byRule, nil
 	}
 	return nil, memory.Author{}, err
 }
 
 // extractByModel asks a model, for long talk several times. Turns that cannot teach
 // anything are not shown as new.
-func (e *Learner) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
+func (e *Learner) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	said := l.said
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
-		said = slices.DeleteFunc(slices.Clone(l.said), func(s learn.Said) bool { return !learn.MayTeach(s) })
+		said = slices.DeleteFunc(slices.Clone(l.said), func(s extract.Said) bool { return !learn.MayTeach(s) })
 	}
-	var cands []learn.Candidate
+	var cands []extract.Candidate
 	author := byRule
 	for piece := range learn.Pieces(said, learnBytes) {
 		more, by, err := e.askForFacts(ctx, l.scope, piece, before)
@@ -382,7 +383,7 @@ func (e *Learner) extractByModel(ctx context.Context, l Lesson, before map[strin
 
 // saidBefore returns the last messages before the new ones, for a model that reads them
 // together. Secrets and what memory gave are blanked there as everywhere.
-func (e *Learner) saidBefore(ctx context.Context, owner memory.Owner, said []learn.Said, before map[string][]memory.Turn) ([]learn.Said, error) {
+func (e *Learner) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Said, before map[string][]memory.Turn) ([]extract.Said, error) {
 	room := e.Opts.Learn.Context
 	if e.Prompts.Form() != prompt.InOps {
 		room -= len(said)
@@ -404,7 +405,7 @@ func (e *Learner) saidBefore(ctx context.Context, owner memory.Owner, said []lea
 
 // guardedBefore returns messages that are only read to understand others, without secrets and
 // what memory gave.
-func (e *Learner) guardedBefore(owner memory.Owner, turns []memory.Turn) []learn.Said {
+func (e *Learner) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Said {
 	return learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.Opts.Learn.Personal,
 		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(owner, turns).upTo,
@@ -425,7 +426,7 @@ const (
 const waitingTold = 8
 
 // known returns the facts that a model is told are known.
-func (e *Learner) known(ctx context.Context, scope memory.Scope, said, before []learn.Said) ([]memory.Fact, error) {
+func (e *Learner) known(ctx context.Context, scope memory.Scope, said, before []extract.Said) ([]memory.Fact, error) {
 	var words string
 	var last []string
 	for _, s := range slices.Concat(before, said) {
@@ -479,7 +480,7 @@ func (e *Learner) known(ctx context.Context, scope memory.Scope, said, before []
 const promptTokens = 2000
 
 // roomBeside returns how many tokens of the model's window what is said and known leaves.
-func (e *Learner) roomBeside(said []learn.Said, known []memory.Fact) int {
+func (e *Learner) roomBeside(said []extract.Said, known []memory.Fact) int {
 	room := cmp.Or(e.Opts.Learn.Window, core.DefaultWindow) - promptTokens
 	for _, s := range said {
 		room -= text.Tokens(s.Shown())
@@ -490,7 +491,7 @@ func (e *Learner) roomBeside(said []learn.Said, known []memory.Fact) int {
 	return max(room, 0)
 }
 
-func (e *Learner) askForFacts(ctx context.Context, scope memory.Scope, said []learn.Said, earlier map[string][]memory.Turn) ([]learn.Candidate, memory.Author, error) {
+func (e *Learner) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Said, earlier map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
 	if err != nil {
 		return nil, memory.Author{}, err
@@ -523,7 +524,7 @@ func (e *Learner) askForFacts(ctx context.Context, scope memory.Scope, said []le
 		if prompts.Own(ask.Name) {
 			parse = learn.ParseFacts
 		}
-		read = func(reply string) ([]learn.Candidate, error) {
+		read = func(reply string) ([]extract.Candidate, error) {
 			cands, err := parse(reply)
 			if err != nil {
 				return nil, err

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/internal/engine/core"
-	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -16,7 +16,7 @@ import (
 // those that its turn taught and that are out of recall. What is about to be forgotten
 // counts as forgotten. Of what was written after the owner's version some may be left
 // out: whoever decides by it makes sure that nothing was ([Learner.unmoved]).
-func (e *Learner) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []learn.Candidate, gone map[string]bool) ([][]learn.Neighbour, error) {
+func (e *Learner) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []extract.Candidate, gone map[string]bool) ([][]extract.Neighbour, error) {
 	if len(cands) == 0 {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (e *Learner) neighbors(ctx context.Context, scope memory.Scope, version int
 	if err != nil {
 		return nil, fmt.Errorf("read facts to compare with: %w", err)
 	}
-	near, pages := make([][]learn.Neighbour, len(cands)), seen.Pages
+	near, pages := make([][]extract.Neighbour, len(cands)), seen.Pages
 	for i, c := range cands {
 		n := len(comparing(c))
 		named := memory.Page{Memories: slices.DeleteFunc(slices.Clone(seen.Memories), func(m memory.Memory) bool { return m.Fact == nil || !slices.Contains(c.Targets, m.ID()) })}
@@ -47,7 +47,7 @@ func (e *Learner) neighbors(ctx context.Context, scope memory.Scope, version int
 }
 
 // comparing asks for what a candidate is compared with beside the most similar.
-func comparing(c learn.Candidate) []memory.Query {
+func comparing(c extract.Candidate) []memory.Query {
 	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: core.Compared}}
 	if c.Attribute != "" {
 		queries = append(queries, memory.Query{Subject: c.Subject, Attribute: c.Attribute, Statuses: core.Compared})
@@ -59,11 +59,11 @@ func comparing(c learn.Candidate) []memory.Query {
 }
 
 // nearOne adds to the facts that are most similar those of pages that are not among them.
-func (e *Learner) nearOne(scope memory.Scope, near []learn.Neighbour, pages []memory.Page, gone map[string]bool) []learn.Neighbour {
+func (e *Learner) nearOne(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
 	for _, page := range pages {
 		for _, m := range page.Memories {
-			if scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) && !slices.ContainsFunc(near, func(n learn.Neighbour) bool { return n.Fact.ID == m.ID() }) {
-				near = append(near, learn.Neighbour{Fact: *m.Fact, Link: m.Link})
+			if scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) && !slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == m.ID() }) {
+				near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (e *Learner) nearOne(scope memory.Scope, near []learn.Neighbour, pages []me
 }
 
 // neighbours returns the most similar facts, best first.
-func (e *Learner) neighbours(ctx context.Context, scope memory.Scope, words string, n int) ([]learn.Neighbour, error) {
+func (e *Learner) neighbours(ctx context.Context, scope memory.Scope, words string, n int) ([]extract.Neighbour, error) {
 	alike, err := e.similarFacts(ctx, scope, words, n)
 	if err != nil {
 		return nil, err
@@ -115,15 +115,15 @@ func idsOf(found []memory.Candidate) []string {
 
 // neighboursAmong returns those of the memories that were found alike and may be compared
 // with, in the order in which they were found.
-func (e *Learner) neighboursAmong(scope memory.Scope, alike []memory.Candidate, memories []memory.Memory) []learn.Neighbour {
-	var out []learn.Neighbour
+func (e *Learner) neighboursAmong(scope memory.Scope, alike []memory.Candidate, memories []memory.Memory) []extract.Neighbour {
+	var out []extract.Neighbour
 	for _, c := range alike {
 		at := slices.IndexFunc(memories, func(m memory.Memory) bool { return m.ID() == c.ID })
 		if at < 0 {
 			continue
 		}
 		if m := memories[at]; m.Fact != nil && e.Retrieve.Comparable(scope, m) {
-			out = append(out, learn.Neighbour{Fact: *m.Fact, Link: m.Link, Similarity: float64(c.Found.Vector)})
+			out = append(out, extract.Neighbour{Fact: *m.Fact, Link: m.Link, Similarity: float64(c.Found.Vector)})
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
@@ -177,11 +178,11 @@ func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memor
 // Says reports whether a turn or a summary says a fact, or wishes it forgotten.
 func Says(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
-		said := []learn.Said{{Turn: *t, Text: t.Content}}
-		_, forget := learn.Commands(said)
-		return learn.Says(said[0], f.Content) || slices.ContainsFunc(forget, func(w learn.Command) bool {
+		said := []extract.Said{{Turn: *t, Text: t.Content}}
+		_, forget := extract.Commands(said)
+		return learn.Says(said[0], f.Content) || slices.ContainsFunc(forget, func(w extract.Command) bool {
 			return !w.All && len(learn.Meant(w, []memory.Memory{{Fact: &f}})) > 0
 		})
 	}
-	return len(learn.Meant(learn.Command{What: f.Content}, []memory.Memory{m})) > 0
+	return len(learn.Meant(extract.Command{What: f.Content}, []memory.Memory{m})) > 0
 }

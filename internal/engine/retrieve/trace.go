@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/traces"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/text"
@@ -71,7 +72,7 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 }
 
 // Untold reports whether the trace has no words.
-func (r *Pipeline) Untold() bool { return r.Q.Untold || learn.Unsaid(r.Q.Text) }
+func (r *Pipeline) Untold() bool { return r.Q.Untold || extract.Unsaid(r.Q.Text) }
 
 // TraceSafely is trace where no door stands behind it that takes a panic.
 func (r *Pipeline) TraceSafely(id, block string, took time.Duration) {

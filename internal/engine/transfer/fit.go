@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/portable"
@@ -176,7 +177,7 @@ func (i *importer) fitFact(r *portable.Record) error {
 	if r.Made {
 		f.Content = content
 		f.ID = core.DerivedID(i.owner, imports, f.Scope.Project, text.Hash(content))
-		f.Subject, f.Attribute = learn.Classify(content)
+		f.Subject, f.Attribute = extract.Classify(content)
 		if learn.ReadsLikeInstruction(content) {
 			f.Status = memory.Pending
 		}
