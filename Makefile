@@ -11,9 +11,9 @@ RACE       = $(if $(HAS_CC),-race,)
 UNWATCHED  = modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory
 # Packages that start no goroutine (internal/arch holds them to it): the race detector, which makes them ten times
 # slower, could find nothing there.
-SERIAL     = internal/learn internal/recall
+SERIAL     = internal/learn internal/extract internal/recall
 # What measures does so at length, on paths that are tried under the race detector elsewhere.
-MEASURING  = bench
+MEASURING  = internal/bench
 # What one goroutine plays at length is played in part under the race detector, and whole without it.
 PARTLY     = internal/store/vault internal/model/transformer
 TEST_FLAGS ?= -timeout 30m
@@ -24,14 +24,14 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup models check-fmt check-tidy vet lint drift unit e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens demo build bench fmt cover generate clean
+.PHONY: help test setup models check-fmt check-tidy vet lint drift unit unit-bench e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## check everything that CI checks; what had to be skipped is said at the end
 	@mkdir -p tmp && : > $(SKIPPED)
-	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit e2e
+	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit unit-bench e2e
 	@if [ -s $(SKIPPED) ]; then echo; echo "All that could run has passed. Skipped:"; cat $(SKIPPED); else echo; echo "All passed, nothing was skipped."; fi
 
 setup: ## install what the tests need beyond Go, where that is allowed
@@ -60,14 +60,14 @@ vet:
 # A difference is a failure; not being able to look, as without network, is none.
 check-tidy:
 	@echo "== go mod tidy"
-	@mkdir -p tmp; $(GO) mod tidy -diff > tmp/tidy.diff 2> tmp/tidy.err; status=$$?; \
-	if [ -s tmp/tidy.diff ]; then cat tmp/tidy.diff; echo "go.mod is not tidy (run: go mod tidy)"; exit 1; fi; \
-	if [ $$status -ne 0 ]; then echo "  go mod tidy: it needs to reach the Go module proxy: $$(tail -n 1 tmp/tidy.err)" | tee -a $(SKIPPED); fi
+	@mkdir -p tmp; for dir in . bench; do $(GO) -C $$dir mod tidy -diff > tmp/tidy.diff 2> tmp/tidy.err; status=$$?; \
+	if [ -s tmp/tidy.diff ]; then cat tmp/tidy.diff; echo "$$dir/go.mod is not tidy (run: go -C $$dir mod tidy)"; exit 1; fi; \
+	if [ $$status -ne 0 ]; then echo "  go mod tidy: it needs to reach the Go module proxy: $$(tail -n 1 tmp/tidy.err)" | tee -a $(SKIPPED); fi; done
 
 lint: ## run the linter
 	@echo "== golangci-lint"
 	@mkdir -p tmp
-	@if $(MAKE) --no-print-directory $(LINT) > tmp/lint.log 2>&1; then $(LINT) run ./...; \
+	@if $(MAKE) --no-print-directory $(LINT) > tmp/lint.log 2>&1; then $(LINT) run ./... && (cd bench && ../$(LINT) run ./...); \
 	else echo "  linter: it could not be built (it needs to reach the Go module proxy once; then: make lint): $$(grep -v '^make' tmp/lint.log | tail -n 1)" | tee -a $(SKIPPED); fi
 
 $(LINT): tools/go.mod tools/go.sum
@@ -101,6 +101,12 @@ else
 	@$(FILES) $(GO) test -run '^(TestWhateverFails|TestRandomWorlds|TestRecallNeverSees)' $(TEST_FLAGS) ./internal/engine
 endif
 
+# A module of its own: what Loci is compared with is not part of Loci.
+unit-bench: ## vet and test the load benchmarks in bench
+	@echo "== bench"
+	@mkdir -p tmp; if (cd bench && $(GO) mod download) > tmp/bench.log 2>&1; then $(GO) -C bench vet ./... && $(FILES) $(GO) -C bench test $(TEST_FLAGS) ./...; \
+	else echo "  bench: its dependencies need to be fetched from the Go module proxy once; then: make unit-bench: $$(tail -n 1 tmp/bench.log)" | tee -a $(SKIPPED); fi
+
 # A module of its own: its dependencies are other people's clients, not Loci's.
 e2e: ## drive a running server with other people's clients
 	@echo "== e2e"
@@ -119,13 +125,13 @@ e2e-agents: ## check eight real coding agents, which it installs (2 GB); takes m
 e2e-mcp: ## check the MCP door with two SDKs and the public suite, which it installs (200 MB); takes minutes
 	@sh e2e/mcp/run.sh
 
-e2e-sdks: ## check the SDKs of OpenAI and Anthropic, which it installs (60 MB), before a chat-only upstream
+e2e-sdks: ## check clients and frameworks for OpenAI and Anthropic, which it installs (1.3 GB), before a chat-only upstream
 	@sh e2e/sdks/run.sh
 
 e2e-mem0: ## check mem0's API with its two clients, which it installs (250 MB); takes a minute
 	@sh e2e/mem0/run.sh
 
-e2e-all: ## run all of these one after the other, and print a table of what passed (10 GB)
+e2e-all: ## run all of these one after the other, and print a table of what passed (11 GB)
 	@MAKE="$(MAKE)" sh e2e/all.sh $(TARGETS)
 
 attack: ## attack a running server; takes minutes and logs what its users notice
@@ -134,11 +140,20 @@ attack: ## attack a running server; takes minutes and logs what its users notice
 screens: ## take the pictures of the page that are in docs/page
 	@cd e2e && $(GO) test -count=1 -run '^TestScreens$$' -screens ../docs/page .
 
+house: ## print how large the sources and the documents are
+	@sh tools/house.sh
+
 demo: ## show a person being remembered, on a real server
 	@$(GO) run ./cmd/loci demo
 
 build: ## build the binary ./loci
 	@CGO_ENABLED=0 $(GO) build -trimpath -o loci ./cmd/loci
+
+locibench: ## build ./locibench, which measures load and size
+	@CGO_ENABLED=0 $(GO) -C bench build -trimpath -o ../locibench .
+
+openapi: ## write the description of the REST API to dist/openapi.json, for a release
+	@mkdir -p dist && $(GO) run ./cmd/loci openapi > dist/openapi.json
 
 bench: ## run the micro-benchmarks
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -150,4 +165,4 @@ cover: ## test and show the coverage of each function
 	@mkdir -p tmp; $(GO) test -coverprofile=tmp/cover.out ./... && $(GO) tool cover -func=tmp/cover.out
 
 clean: ## remove what was made
-	@rm -rf tmp loci dist
+	@rm -rf tmp loci locibench dist

@@ -1,134 +1,83 @@
 // Package loci is long-term memory for LLM applications: the engine behind the
 // loci command, for use inside another program.
 //
-//	l, err := loci.Open(ctx, config, loci.Options{})
-//	go l.Run(ctx)                  // learns in the background
-//	http.Serve(ln, l.Handler())    // the OpenAI-compatible proxy, REST, metrics
+//	l, err := loci.Open(ctx, loci.Config{}, loci.Options{})
+//	go l.Run(ctx)               // learns in the background
+//	http.Serve(ln, l.Handler()) // the OpenAI-compatible proxy, REST, MCP, metrics
 //	l.Remember(ctx, "ana", "User is allergic to peanuts")
-//	hits, err := l.Recall(ctx, "ana", "what must she not eat?")
+//	hits, err := l.Recall(ctx, "ana", "Is there anything that she is allergic to?")
 //
-// Everything that Loci keeps, it keeps for an owner: a user of the default
-// namespace here, named by a string of the caller's own.
+// Memory belongs to a user, named by a string of the caller's choice. The words for what
+// is kept are in the package memory.
 package loci
+
+//go:generate go test ./internal/config -run TestSettingsPageIsUpToDate -update
+//go:generate go test ./internal/assembly -run TestOperationsAreListed -update
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
-	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/loci-memory/loci/internal/engine"
-	"github.com/loci-memory/loci/internal/front/proxy"
-	"github.com/loci-memory/loci/internal/index"
-	"github.com/loci-memory/loci/internal/jobs"
-	"github.com/loci-memory/loci/internal/store/sqlstore"
-	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/internal/assembly"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/obs"
 )
 
-// Options are what a program hands to [Open] that no settings file can hold.
-type Options struct {
-	Log io.Writer        // of log lines; nil: none
-	Now func() time.Time // nil: time.Now
-}
+// Config holds all settings. A field at its zero value means the setting's default, in a Config
+// that a program makes itself; [LoadConfig] can also set what is zero.
+type Config = config.Config
+
+// Sources are the places that [LoadConfig] reads settings from.
+type Sources = config.Sources
+
+// LoadConfig reads the settings. A key that does not exist or a value that cannot be is
+// [memory.Invalid].
+func LoadConfig(s Sources) (Config, error) { return config.Load(s) }
+
+// Options are what a program hands to [Open] that no setting can hold. The zero value is valid.
+type Options = assembly.Options
 
 // Loci is an open memory. It is safe for concurrent use.
-type Loci struct {
-	config   Config
-	engine   *engine.Engine
-	index    *index.Index
-	huge     *engine.Huge // nil: the index alone searches
-	runner   *jobs.Runner
-	vault    *vault
-	database *sqlstore.Store // nil: memory is in none
-	backups  *backups
-	keys     *keys
-	chat     *proxy.Door
-	handler  http.Handler
-	log      *slog.Logger
-	warnings warnings
-	learner  learnerChoice
-	closers  []func() error // in the order they are to be called
+type Loci struct{ parts *assembly.Loci }
+
+// Open opens the memory that c describes and creates it where there is none.
+func Open(ctx context.Context, c Config, o Options) (*Loci, error) {
+	c, err := c.Complete()
+	if err != nil {
+		return nil, err
+	}
+	parts, err := assembly.Open(ctx, c, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Loci{parts}, nil
 }
 
-// Open opens the memory that config describes, making it where there is none.
-func Open(ctx context.Context, config Config, opts Options) (*Loci, error) {
-	return wire(ctx, config, opts)
-}
+// Handler serves the OpenAI-compatible proxy, the REST API, MCP, the page and metrics.
+func (l *Loci) Handler() http.Handler { return l.parts.Handler() }
 
-// Handler returns everything that is served over HTTP.
-func (l *Loci) Handler() http.Handler { return l.handler }
+// Run learns and keeps memory in order until ctx ends, and then finishes what is under way. Call
+// it once.
+func (l *Loci) Run(ctx context.Context) error { return l.parts.Run(ctx) }
 
-// Log returns the log that the settings describe.
-func (l *Loci) Log() *slog.Logger { return l.log }
-
-// Resident returns how many bytes the index holds in memory, estimated.
-func (l *Loci) Resident() int64 { return l.index.Size() }
-
-// Run learns and keeps order until ctx ends; then it lets what is under way come
-// to its end. It may be called once.
-func (l *Loci) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return l.engine.Run(ctx) })
-	group.Go(func() error { return l.runner.Run(ctx) })
-	group.Go(func() error { return l.vault.run(ctx) })
-	group.Go(func() error { return l.keys.run(ctx) })
-	group.Go(func() error { return l.checkInBackground(ctx) })
-	return group.Wait()
-}
-
-// Settle waits until everything that is due now has been learned. Run must be
-// running.
-func (l *Loci) Settle(ctx context.Context) error { return l.runner.Drain(ctx) }
+// Settle waits until everything that is due has been learned. Run must be running.
+func (l *Loci) Settle(ctx context.Context) error { return l.parts.Settle(ctx) }
 
 // Close releases everything. Run must have returned.
-func (l *Loci) Close() error {
-	var errs []error
-	for _, f := range l.closers {
-		errs = append(errs, f())
-	}
-	return errors.Join(errs...)
-}
+func (l *Loci) Close() error { return l.parts.Close() }
 
-// Message is one message of a conversation.
-type Message struct {
-	Role    memory.Role
-	Content string
-	At      time.Time // zero: now
-}
+// Log returns the log in use.
+func (l *Loci) Log() *slog.Logger { return l.parts.Log() }
 
-// Recall returns what memory has to a user's question, best first.
-func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit, error) {
-	found, err := l.engine.Recall(ctx, engine.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: "go"})
-	return found.Hits, err
-}
+// Resident returns how many bytes the index holds in memory, estimated.
+func (l *Loci) Resident() int64 { return l.parts.Resident() }
 
-// Record keeps messages of a conversation, "" for a new one, and learns from them
-// in the background. It returns the conversation's id.
-func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
-	talk := engine.Talk{Conversation: conversation, Infer: true}
-	for _, m := range messages {
-		talk.Messages = append(talk.Messages, engine.Said{Role: m.Role, Content: m.Content, At: m.At})
-	}
-	kept, err := l.engine.Ingest(ctx, userOf(user), talk)
-	return kept.Conversation, err
-}
+// Serving tells other processes that come to the data folder at which URL this memory is served.
+func (l *Loci) Serving(url string) error { return l.parts.Serving(url) }
 
-// Remember writes a fact down and returns it; an equal one that stands already is
-// returned instead.
-func (l *Loci) Remember(ctx context.Context, user, content string) (memory.Fact, error) {
-	f, _, err := l.engine.Remember(ctx, userOf(user), engine.Note{Content: content}, byProgram)
-	return f, err
-}
+// OpenAPI returns the OpenAPI description that a server of this version answers at /openapi.json.
+func OpenAPI() ([]byte, error) { return assembly.OpenAPI() }
 
-// Forget takes memories out of recall by their ids. The receipt's run undoes it.
-func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.Receipt, error) {
-	return l.engine.Forget(ctx, userOf(user), ids, "forgotten by a program", byProgram)
-}
-
-var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}
-
-func userOf(name string) memory.Owner { return memory.User(memory.DefaultNamespace, name) }
+// Version returns what this build is: the release and, where it is known, the commit.
+func Version() string { return obs.Version() }

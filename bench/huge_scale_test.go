@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"fmt"
@@ -12,7 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/bench/talk"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
@@ -26,7 +27,7 @@ import (
 // its disk, how long a search takes, by it and by the resident index, and how many of the
 // ten best are the same. A million want an hour, 8 GiB of memory and as much of disk:
 //
-//	LOCI_HUGE_MEMORIES=100000,1000000 go test ./bench -run HugeAtScale -v -timeout 4h
+//	LOCI_HUGE_MEMORIES=100000,1000000 go -C bench test -run HugeAtScale -v -timeout 4h
 func TestHugeAtScale(t *testing.T) {
 	sizes := os.Getenv("LOCI_HUGE_MEMORIES")
 	if sizes == "" {
@@ -43,7 +44,7 @@ func TestHugeAtScale(t *testing.T) {
 		t.Fatal(about, err)
 	}
 	// The first makes the tables, so that what follows is measured alone.
-	tiny := &scale{T: t, store: s, owner: memory.User("default", "tiny"), talk: newTalk(1)}
+	tiny := &scale{T: t, store: s, owner: memory.User("default", "tiny"), talk: talk.New(1)}
 	tiny.fill(bulkSize)
 	tiny.index()
 	for i, size := range strings.Split(sizes, ",") {
@@ -51,7 +52,7 @@ func TestHugeAtScale(t *testing.T) {
 		if err != nil || n < 1 {
 			t.Fatalf("LOCI_HUGE_MEMORIES has %q, want numbers", size)
 		}
-		u := &scale{T: t, store: s, owner: memory.User("default", size), talk: newTalk(uint64(i + 2))}
+		u := &scale{T: t, store: s, owner: memory.User("default", size), talk: talk.New(uint64(i + 2))}
 		u.timed(fmt.Sprintf("%d turns written", n), func() { u.fill(n) })
 		u.timed("copied and indexed for the database's search", u.index)
 		db := pgtest.Open(t, address)
@@ -78,7 +79,7 @@ func TestHugeFindsWhatTheIndexFindsInMuchTalk(t *testing.T) {
 	if about, err := s.UsePgvector(t.Context()); err != nil || !s.Searches() {
 		t.Fatal(about, err)
 	}
-	u := &scale{T: t, store: s, owner: memtest.Ana, talk: newTalk(3)}
+	u := &scale{T: t, store: s, owner: memtest.Ana, talk: talk.New(3)}
 	u.fill(10_000)
 	u.index()
 	if share := u.compare(100); share < 0.99 {
@@ -92,7 +93,7 @@ type scale struct {
 	store *sqlstore.Store
 	model embed.Lexical
 	owner memory.Owner
-	talk  *talk
+	talk  *talk.Talk
 	said  []string
 }
 
@@ -114,7 +115,7 @@ func (u *scale) size(row interface{ Scan(...any) error }, what string) {
 
 // fill writes so many turns, in conversations of bulkSize.
 func (u *scale) fill(n int) {
-	u.said = u.talk.sentences(n)
+	u.said = u.talk.Sentences(n)
 	group, ctx := errgroup.WithContext(u.Context())
 	group.SetLimit(4)
 	for at := 0; at < n; at += bulkSize {
@@ -149,7 +150,7 @@ func (u *scale) index() {
 func (u *scale) compare(questions int) (share float64) {
 	options := index.Options{Model: u.model.Fingerprint(), Budget: 8 << 30}
 	exact, other := index.New(u.store, options), index.New(u.store, options)
-	huge := engine.NewHuge(other, u.store, engine.HugeOptions{Model: u.model.Fingerprint(), Log: slog.New(slog.DiscardHandler)})
+	huge := retrieve.NewHuge(other, u.store, retrieve.HugeOptions{Model: u.model.Fingerprint(), Log: slog.New(slog.DiscardHandler)})
 	defer func() { _, _, _ = huge.Close(), other.Close(), exact.Close() }()
 	ask := func(by memory.Searcher, text string) (best []string, took time.Duration) {
 		v, err := u.model.Embed(u.Context(), memory.AsQuestion, text)
@@ -168,7 +169,7 @@ func (u *scale) compare(questions int) (share float64) {
 		return best, took
 	}
 	for i := range 10 { // the first loads the index, or fetches pages
-		text := u.talk.question(u.said)
+		text := u.talk.Question(u.said)
 		_, index := ask(exact, text)
 		_, database := ask(huge, text)
 		if i == 0 {
@@ -178,7 +179,7 @@ func (u *scale) compare(questions int) (share float64) {
 	same, all := 0, 0
 	var byIndex, byDatabase []time.Duration
 	for range questions {
-		text := u.talk.question(u.said)
+		text := u.talk.Question(u.said)
 		want, took := ask(exact, text)
 		byIndex = append(byIndex, took)
 		got, took := ask(huge, text)

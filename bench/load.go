@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -156,12 +156,6 @@ func (l *load) onServer() *load {
 		report(r)
 	}
 	return &side
-}
-
-// Serving is a server that another part of the program runs.
-type Serving struct {
-	URL    string
-	Settle func(context.Context) error // waits until everything due is done
 }
 
 // load is a run under way.

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -17,7 +18,7 @@ func (l *load) bulk(ctx context.Context) error {
 	if err := l.running(ctx, l.folder()); err != nil {
 		return err
 	}
-	l.said = newTalk(1).sentences(l.o.Memories)
+	l.said = talk.New(1).Sentences(l.o.Memories)
 	var took []time.Duration
 	var total time.Duration
 	for done := 0; done < l.o.Memories; done += bulkSize {
@@ -43,9 +44,9 @@ func (l *load) add(ctx context.Context) error {
 	if err := l.running(ctx, l.folder()); err != nil {
 		return err
 	}
-	talk := newTalk(3)
+	talk := talk.New(3)
 	for _, clients := range []int{1, l.o.Clients} {
-		texts := talk.sentences(l.o.Requests + warmUp)
+		texts := talk.Sentences(l.o.Requests + warmUp)
 		row, err := l.measureOne(ctx, task{subject: "add", name: "one fact, durable, nothing learned from it", clients: clients, do: timed(func(ctx context.Context, i int) error {
 			_, _, err := l.memory.Add(ctx, client.AddMemory{Content: texts[i+warmUp]})
 			return err
@@ -64,12 +65,12 @@ func (l *load) learn(ctx context.Context) error {
 	if err := l.running(ctx, l.folder()); err != nil {
 		return err
 	}
-	talk := newTalk(6)
+	talk := talk.New(6)
 	told := func(user string) task {
 		c := l.as(user)
 		said := make([]string, l.o.Requests+warmUp)
 		for i := range said {
-			said[i] = fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.word(), talk.word(), talk.word())
+			said[i] = fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.Word(), talk.Word(), talk.Word())
 		}
 		return task{subject: "learn", name: "one message until it is learned, user with 0 turns", clients: 1, do: timed(func(ctx context.Context, i int) error {
 			_, err := c.AddMessages(ctx, client.AddMessages{Messages: []client.Message{{Role: memory.RoleUser, Content: said[i+warmUp]}}, Conversation: fmt.Sprint("learn-", i/8), Wait: true})

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -41,7 +42,7 @@ type upstream struct {
 }
 
 func newUpstream() *upstream {
-	u := &upstream{answers: newTalk(8).sentences(997)}
+	u := &upstream{answers: talk.New(8).Sentences(997)}
 	u.Server = httptest.NewServer(u)
 	return u
 }
@@ -157,7 +158,7 @@ type chats struct {
 
 // conversation is one under way, and what its client measured.
 type conversation struct {
-	talk     *talk
+	talk     *talk.Talk
 	messages []chatMessage
 	first    []time.Duration
 }
@@ -170,7 +171,7 @@ type chatMessage struct {
 func (l *load) chats(base, model string, mode string, clients int) *chats {
 	c := &chats{l: l, base: base, model: model, mode: mode, talks: make([]conversation, clients)}
 	for i := range c.talks {
-		c.talks[i].talk = newTalk(uint64(100 + i))
+		c.talks[i].talk = talk.New(uint64(100 + i))
 	}
 	return c
 }
@@ -182,9 +183,9 @@ func (c *chats) chat(ctx context.Context, clientNo, i int) (time.Duration, error
 	if len(v.messages) >= 2*exchanges {
 		v.messages = nil
 	}
-	content := v.talk.question(c.l.said)
+	content := v.talk.Question(c.l.said)
 	if len(v.messages)%4 == 2 { // every other message tells something
-		content = v.talk.sentence()
+		content = v.talk.Sentence()
 	}
 	v.messages = append(v.messages, chatMessage{memory.RoleUser, content})
 	request := map[string]any{"model": c.model, "stream": true, "messages": v.messages}

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/bench/talk"
 )
 
 const (
@@ -24,7 +25,7 @@ func (l *load) recall(ctx context.Context) error {
 	if err := l.running(ctx, l.folder()); err != nil {
 		return err
 	}
-	questions := newTalk(2).questions(variety, l.said)
+	questions := talk.New(2).Questions(variety, l.said)
 	for _, clients := range []int{1, l.o.Clients} {
 		health := task{subject: "recall", name: "health check, which asks nothing of memory", clients: clients, do: timed(func(ctx context.Context, _ int) error {
 			_, err := l.memory.Health(ctx)

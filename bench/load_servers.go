@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/bench/talk"
 )
 
 // servers measures two servers on one database: how soon one answers with what was
@@ -24,7 +25,7 @@ func (l *load) servers(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, other.stop()) }()
-	p := &pair{load: l, urls: []string{l.serving.url, other.url}, talk: newTalk(10)}
+	p := &pair{load: l, urls: []string{l.serving.url, other.url}, talk: talk.New(10)}
 	if err := p.seen(ctx); err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ type doing func(ctx context.Context, c *client.Client, i int) error
 type pair struct {
 	*load
 	urls []string
-	talk *talk
+	talk *talk.Talk
 }
 
 // at returns a client of a server for a user.
@@ -62,7 +63,7 @@ func (p *pair) at(server int, user string) *client.Client {
 
 // adds says something else at each request.
 func (p *pair) adds() doing {
-	texts := p.talk.sentences(p.o.Requests + warmUp)
+	texts := p.talk.Sentences(p.o.Requests + warmUp)
 	return func(ctx context.Context, c *client.Client, i int) error {
 		_, _, err := c.Add(ctx, client.AddMemory{Content: texts[i+warmUp]})
 		return err
@@ -70,7 +71,7 @@ func (p *pair) adds() doing {
 }
 
 func (p *pair) recalls() doing {
-	questions := p.talk.questions(variety, p.said)
+	questions := p.talk.Questions(variety, p.said)
 	return func(ctx context.Context, c *client.Client, i int) error {
 		_, err := p.ask(ctx, c, questions[(i+warmUp)%len(questions)])
 		return err

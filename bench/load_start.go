@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/internal/disk"
 )
 
@@ -53,9 +54,9 @@ func (l *load) startEmpty(ctx context.Context) error {
 // nothing until the server has answered with some of them. The server that goes on
 // is not the one that was filled.
 func (l *load) startFull(ctx context.Context) error {
-	talk := newTalk(9)
+	talk := talk.New(9)
 	// Once asked, the server may keep more in its folder than memories, to start by.
-	if _, err := l.ask(ctx, l.memory, talk.question(l.said)); err != nil {
+	if _, err := l.ask(ctx, l.memory, talk.Question(l.said)); err != nil {
 		return err
 	}
 	if err := l.stop(); err != nil {
@@ -81,7 +82,7 @@ func (l *load) startFull(ctx context.Context) error {
 		}
 		for hits := 0; hits == 0; {
 			var err error
-			if hits, err = l.ask(ctx, l.memory, talk.question(l.said)); err != nil {
+			if hits, err = l.ask(ctx, l.memory, talk.Question(l.said)); err != nil {
 				return err
 			}
 		}
@@ -136,8 +137,8 @@ func (l *load) factsOnDisk(ctx context.Context) error {
 		return err
 	}
 	facts := min(2_000, l.o.Memories)
-	talk := newTalk(5)
-	texts := talk.sentences(facts)
+	talk := talk.New(5)
+	texts := talk.Sentences(facts)
 	add := task{subject: "disk", name: "add", clients: l.o.Clients, do: timed(func(ctx context.Context, i int) error {
 		_, _, err := l.memory.Add(ctx, client.AddMemory{Content: texts[i]})
 		return err

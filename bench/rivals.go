@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -99,7 +100,7 @@ func (l *load) rivals(ctx context.Context) (err error) {
 // recallBeside asks Loci and others the same questions. The first of the others is
 // what all are compared with.
 func (l *load) recallBeside(ctx context.Context, others []rival, clients int) error {
-	questions := newTalk(4).questions(variety, l.said)
+	questions := talk.New(4).Questions(variety, l.said)
 	asked, err := documents(ctx, "", questions)
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (l *load) recallBeside(ctx context.Context, others []rival, clients int) er
 
 // addBeside adds one text after the other to Loci and to others.
 func (l *load) addBeside(ctx context.Context, others []rival, clients int) error {
-	texts := newTalk(uint64(20 + clients)).sentences(l.o.Requests + warmUp)
+	texts := talk.New(uint64(20 + clients)).Sentences(l.o.Requests + warmUp)
 	docs, err := documents(ctx, fmt.Sprint("add-", clients, "-"), texts)
 	if err != nil {
 		return err

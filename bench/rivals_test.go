@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/internal/bench/talk"
 )
 
 // allRivals returns an empty one of each.
@@ -63,8 +65,8 @@ func TestRivalsFindWhatWasAdded(t *testing.T) {
 
 func TestRivalsReturnTheTenBest(t *testing.T) {
 	ctx := context.Background()
-	said := newTalk(1).sentences(100)
-	asked := docsOf(t, "q", newTalk(2).questions(20, said)...)
+	said := talk.New(1).Sentences(100)
+	asked := docsOf(t, "q", talk.New(2).Questions(20, said)...)
 	all := allRivals(t)
 	for _, r := range all {
 		if err := r.Add(ctx, docsOf(t, "d", said...)...); err != nil {
@@ -91,7 +93,7 @@ func TestRivalsReturnTheTenBest(t *testing.T) {
 }
 
 func TestRivalsServeSeveralAtOnce(t *testing.T) {
-	said := docsOf(t, "d", newTalk(1).sentences(40)...)
+	said := docsOf(t, "d", talk.New(1).Sentences(40)...)
 	for _, r := range allRivals(t) {
 		if err := r.Add(context.Background(), said[:10]...); err != nil {
 			t.Fatalf("%s: %v", r.Name(), err)

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/internal/disk"
 )
 
@@ -53,7 +54,7 @@ func (l *load) zipf(ctx context.Context) error {
 func user(i int) string { return fmt.Sprint("user-", i) }
 
 // saidBy returns what a user said, the same each time.
-func (l *load) saidBy(i int) []string { return newTalk(uint64(1_000 + i)).sentences(l.o.Each) }
+func (l *load) saidBy(i int) []string { return talk.New(uint64(1_000 + i)).Sentences(l.o.Each) }
 
 func (l *load) fillMany(ctx context.Context) error {
 	started := time.Now()
@@ -89,9 +90,9 @@ func (l *load) firstAndAgain(ctx context.Context) error {
 		if n >= l.o.Requests || (n > 0 && time.Since(began) > l.o.Duration) {
 			break
 		}
-		talk, said := newTalk(uint64(n)), l.saidBy(i)
+		talk, said := talk.New(uint64(n)), l.saidBy(i)
 		for _, took := range []*[]time.Duration{&first, &again} {
-			question := talk.question(said)
+			question := talk.Question(said)
 			started := time.Now()
 			if _, err := l.ask(ctx, l.as(user(i)), question); err != nil {
 				return err
@@ -120,7 +121,7 @@ func (l *load) popular(ctx context.Context, clients int) error {
 	asked := make([]one, l.o.Requests+warmUp)
 	for i := range asked {
 		u := int(draw.Uint64())
-		asked[i] = one{user(u), newTalk(uint64(i)).question(l.saidBy(u))}
+		asked[i] = one{user(u), talk.New(uint64(i)).Question(l.saidBy(u))}
 	}
 	row, err := l.measureOne(ctx, task{subject: "zipf", name: "recall, users by Zipf's law", clients: clients, do: timed(func(ctx context.Context, i int) error {
 		a := asked[i+warmUp]

@@ -20,6 +20,7 @@ for target; do
 		grep -Eqi "^$target is skipped|need to be fetched" "$logs/$target.log" && result=skipped
 	fi
 	printf '%-14s  %-14s  %5s s\n' "$target" "$result" "$(($(date +%s) - began))" >> "$logs/table"
+	sed -n 's/^ok: /    /p' "$logs/$target.log" >> "$logs/table"
 	[ "$result" = passed ] || [ "$result" = FAILED ] || grep -Ei 'is skipped|are skipped|is not tried|need to be fetched' "$logs/$target.log" | sed 's/^/    /' >> "$logs/table"
 done
 echo

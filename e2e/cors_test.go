@@ -32,5 +32,6 @@ func TestPageOfAListedOriginTalksToLoci(t *testing.T) {
 		}
 	}
 	ask("/v1/chat/completions", `method: "POST", body: JSON.stringify({model: "loci/recall", messages: [{role: "user", content: "Remember that my cat is called Mitzi."}]})`, "I will remember that.")
+	l.settle(t, http.Header{"X-Loci-Key": {"e2e-key-0123456789"}, "X-Loci-User": {"ana"}}, patience)
 	ask("/api/memory", "", "Mitzi")
 }

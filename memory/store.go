@@ -357,6 +357,7 @@ type TurnQuery struct {
 	Conversation string
 	IDs          []string
 	Chains       []string // turns that end one of these paths
+	Refs         []string // the [Turn.Ref] of each, which many turns may share
 	Unlearned    bool     // user turns with neither LearnedAt nor NoLearn
 	Statuses     []Status // none: active, with Chains every one; use all three to see every branch
 	AsOf         time.Time

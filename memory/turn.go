@@ -37,7 +37,7 @@ type Turn struct {
 	Role         Role      `json:"role"`
 	Name         string    `json:"name,omitempty"` // the speaker, where the message names one
 	Content      string    `json:"content"`
-	Ref          string    `json:"ref,omitempty"` // the caller's own id
+	Ref          string    `json:"ref,omitempty"` // the caller's own id, or that of the upstream's item
 	Status       Status    `json:"status"`
 	CreatedAt    time.Time `json:"created_at"`          // when it was said
 	RecordedAt   time.Time `json:"recorded_at"`         // when Loci wrote it; set by the store

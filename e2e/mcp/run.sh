@@ -12,17 +12,19 @@ python=2.3.0
 js=1.32.2
 conformance=0.2.0-alpha.11
 
-if [ -z "${LOCI_BINARY:-}" ]; then
+loci=${LOCI_BINARY:-}
+unset LOCI_BINARY # no setting of Loci's, which refuses it
+if [ -z "$loci" ]; then
 	mkdir -p tmp
 	CGO_ENABLED=0 go build -o tmp/loci-e2e ./cmd/loci
-	LOCI_BINARY=$PWD/tmp/loci-e2e
+	loci=$PWD/tmp/loci-e2e
 fi
 mkdir -p "$dir"
 data=$(mktemp -d)
 log=$data/log
-LOCI_API_KEY=e2e-key "$LOCI_BINARY" serve --data "$data/loci" --addr 127.0.0.1:7393 >"$log" 2>&1 &
+LOCI_API_KEY=e2e-key "$loci" serve --data "$data/loci" --addr 127.0.0.1:7393 >"$log" 2>&1 &
 server=$!
-trap 'kill $server; rm -rf "$data"' EXIT
+trap 'code=$?; kill $server || true; [ $code = 0 ] || cat "$log"; rm -rf "$data"' EXIT
 url=http://127.0.0.1:7393/mcp
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
 	python3 -c 'import urllib.request; urllib.request.urlopen("http://127.0.0.1:7393/health/ready")' 2>/dev/null && break
@@ -34,7 +36,7 @@ if ! command -v python3 >/dev/null 2>&1; then
 elif [ ! -f "$dir/venv/ready" ] && ! { python3 -m venv "$dir/venv" && "$dir/venv/bin/pip" install -q "mcp==$python" && touch "$dir/venv/ready"; }; then
 	echo "e2e-mcp: the Python SDK is skipped, it could not be installed"
 else
-	"$dir/venv/bin/python" e2e/mcp/check.py "$LOCI_BINARY" "$url" e2e-key
+	"$dir/venv/bin/python" e2e/mcp/check.py "$loci" "$url" e2e-key
 fi
 
 # The suite needs Node 22, which npm has, too.
@@ -44,7 +46,7 @@ elif [ ! -f "$dir/js/ready" ] && ! { mkdir -p "$dir/js" && npm install --silent 
 	echo "e2e-mcp: the JS SDK and the conformance suite are skipped, they could not be installed"
 else
 	export PATH="$dir/js/node_modules/.bin:$PATH"
-	(cd "$dir/js" && node "$root/e2e/mcp/check.mjs" "$LOCI_BINARY" "$url" e2e-key)
+	(cd "$dir/js" && node "$root/e2e/mcp/check.mjs" "$loci" "$url" e2e-key)
 	CONFORMANCE=$dir/js/node_modules/.bin/conformance go test -count=1 -tags conformance -run '^TestConformance$' ./internal/front/mcp
 	echo "ok: @modelcontextprotocol/conformance $conformance"
 fi

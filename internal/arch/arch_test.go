@@ -26,7 +26,9 @@ func TestHouseKeepsItsPlan(t *testing.T) {
 
 // TestEveryBrokenRuleIsFound reads a house in which each rule is broken once.
 func TestEveryBrokenRuleIsFound(t *testing.T) {
-	got, err := check(filepath.Join("testdata", "house"), house)
+	small := house
+	small.large, small.broad = nil, nil
+	got, err := check(filepath.Join("testdata", "house"), small)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +49,29 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("broken rules (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsTooLargeIsFound, and exceptions that nothing needs.
+func TestWhatIsTooLargeIsFound(t *testing.T) {
+	s := sizes{
+		files:   map[string]int{"many": maxFiles + 1, "long": 1, "small": maxFiles, "known": maxFiles + 1},
+		lines:   map[string]int{"many": 1, "long": maxLines + 1, "small": maxLines, "known": 1},
+		methods: map[string]int{"a.Wide": maxMethods + 1, "a.Known": maxMethods + 1, "a.Narrow": maxMethods},
+	}
+	got := s.over(rules{
+		large: map[string]string{"known": "a reason", "small": "not large any more"},
+		broad: map[string]string{"a.Known": "a reason", "a.Narrow": "not broad any more"},
+	})
+	want := []string{
+		"long: 1 files of 3501 lines, more than 25 or 3500",
+		"many: 26 files of 1 lines, more than 25 or 3500",
+		"small: needs no exception any more: 25 files of 3500 lines",
+		"a.Narrow: needs no exception any more: 40 methods",
+		"a.Wide: 41 methods, more than 40",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("too large (-want +got):\n%s", diff)
 	}
 }
 

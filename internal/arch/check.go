@@ -18,6 +18,7 @@ import (
 // rules, a line each, in order of file.
 func check(root string, r rules) ([]string, error) {
 	var found []string
+	s := sizes{files: map[string]int{}, lines: map[string]int{}, methods: map[string]int{}}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -34,9 +35,12 @@ func check(root string, r rules) ([]string, error) {
 		}
 		broken, err := r.file(name, filepath.ToSlash(rel))
 		found = append(found, broken...)
-		return err
+		if err != nil || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		return s.add(name, path.Dir(filepath.ToSlash(rel)))
 	})
-	return found, err
+	return append(found, s.over(r)...), err
 }
 
 // skipDir leaves out what is no part of the module's build.

@@ -30,6 +30,10 @@ type rules struct {
 	// them without the race detector.
 	serial []string
 
+	// large are the packages of more than maxFiles files or maxLines lines, and broad the
+	// types of more than maxMethods methods, tests not counted, each with the reason.
+	large, broad map[string]string
+
 	// stores are the concrete stores, which only the packages in wiring and tests
 	// name.
 	stores, wiring []string
@@ -43,15 +47,28 @@ var house = rules{
 		{"memory/memtest"},
 		{"memory/storetest"},
 		{"internal/store/sqlstore/pgtest"},
-		{"internal/disk", "internal/late"},
+		{"internal/disk", "internal/late", "internal/bench/talk"},
 		{"internal/utterance"},
-		{"internal/vector", "internal/text", "internal/wire", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup", "client"},
+		{"internal/vector", "internal/text", "internal/wire", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup/archive", "client"},
 		{"internal/tensor", "internal/english", "internal/translate"},
+		{"internal/extract"},
 		{"internal/recall", "internal/learn", "internal/index", "internal/thread", "internal/portable", "internal/store/*", "internal/model/*", "internal/jobs"},
+		{"internal/engine/core"},
+		{"internal/engine/traces", "internal/engine/vectors", "internal/engine/compare"},
+		{"internal/engine/share"},
+		{"internal/engine/retrieve"},
+		{"internal/engine/curate"},
+		{"internal/engine/lessons"},
+		{"internal/engine/exchange"},
+		{"internal/engine/chats", "internal/engine/query", "internal/engine/erase", "internal/engine/upkeep"},
+		{"internal/engine/files", "internal/engine/transfer"},
 		{"internal/engine"},
 		{"internal/front/*"},
+		{"internal/config"},
+		{"internal/models", "internal/backup"},
+		{"internal/assembly"},
 		{"."},
-		{"bench", "bench/*"},
+		{"internal/bench"},
 		{"internal/cli"},
 		{"cmd/*", "examples/*", "internal/arch"},
 	},
@@ -61,14 +78,13 @@ var house = rules{
 		"github.com/clipperhouse/uax29/v2":       {"internal/text"},
 		"github.com/danielgtaylor/huma/v2":       {"internal/front/rest"},
 		"github.com/fsnotify/fsnotify":           {"internal/store/vault"},
-		"github.com/goccy/go-yaml":               {".", "internal/store/vault"},
+		"github.com/goccy/go-yaml":               {"internal/config", "internal/store/vault", "internal/assembly"},
 		"github.com/google/jsonschema-go":        {"internal/learn", "internal/prompt"},
-		"github.com/google/uuid":                 {"memory/memtest", "internal/engine", "internal/front/*", "internal/cli", "bench", "."},
+		"github.com/google/uuid":                 {"memory/memtest", "internal/engine/core", "internal/engine/*", "internal/front/*", "internal/cli", "internal/assembly"},
 		"github.com/jackc/pgx/v5":                {"internal/store/sqlstore", "internal/store/sqlstore/pgtest"},
-		"github.com/knadh/koanf":                 {"."},
-		"github.com/go-viper/mapstructure/v2":    {"."},
+		"github.com/knadh/koanf":                 {"internal/config"},
+		"github.com/go-viper/mapstructure/v2":    {"internal/config"},
 		"github.com/modelcontextprotocol/go-sdk": {"internal/front/mcp"},
-		"github.com/philippgille/chromem-go":     {"bench"}, // to be measured beside it
 		"github.com/pressly/goose/v3":            {"internal/store/sqlstore"},
 		"github.com/prometheus/client_golang":    {"internal/obs"},
 		"github.com/schollz/progressbar/v3":      {"internal/cli"},
@@ -90,10 +106,38 @@ var house = rules{
 		"pgregory.net/rapid",
 	},
 	bare:   []string{"memory"},
-	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/wire", "internal/translate"},
-	serial: []string{"internal/recall", "internal/learn"},
+	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/wire", "internal/translate"},
+	serial: []string{"internal/recall", "internal/extract", "internal/learn"},
+	large: map[string]string{
+		"internal/learn":          "what a model says is checked in many ways",
+		"internal/extract":        "rules of many kinds of facts, most of them tables",
+		"internal/store/sqlstore": "two dialects, migrations, and search by pgvector; caches and read paths are to be merged",
+		"internal/store/vault":    "what people do to files comes in many ways",
+		"internal/cli":            "one file per command",
+		"internal/front/web":      "one file per view or form",
+		"internal/recall":         "one file per cue or stage; the flow is recall.go, rank.go, fit.go, render.go",
+		"internal/index":          "one file per step of a search or a load",
+		"internal/bench":          "four benches and the readers of their data sets",
+		"memory/storetest":        "the contract of stores, as tests",
+	},
+	broad: map[string]string{
+		"internal/front/web.Page":           "one method per view or form",
+		"internal/front/rest.door":          "one method per operation",
+		"internal/store/sqlstore.Store":     "implements memory.Store and its optional parts",
+		"internal/store/vault.Store":        "implements memory.Store and its optional parts",
+		"internal/store/vault.files":        "one method per kind of file",
+		"internal/store/sqlstore.tx":        "one method per table that is written",
+		"internal/engine/lessons.Learner":   "the steps of one job",
+		"internal/engine/exchange.Exchange": "the steps of one exchange",
+		"internal/engine/retrieve.Pipeline": "the steps of one question",
+		"internal/engine/curate.Curator":    "a person's verbs",
+		"internal/engine/core.Core":         "what all packages of the engine share",
+		"internal/extract.clause":           "questions that rules ask of a clause",
+		"internal/index.contents":           "questions that a search asks of a segment",
+		"client.Client":                     "one method per operation of the REST API",
+	},
 	stores: []string{"internal/store/*"},
-	wiring: []string{"."},
+	wiring: []string{"internal/assembly", "internal/config", "internal/backup"},
 }
 
 // impure are the standard packages that a pure one does not import, each with all

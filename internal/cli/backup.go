@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/backup/archive"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
@@ -64,7 +64,7 @@ func backups(g *global) *cobra.Command {
 type backedUp struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
-	loci.Manifest
+	backup.Manifest
 }
 
 // backUp has a backup made and keeps it at a path, once it is whole and what it says. One of
@@ -96,7 +96,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 		return out, fmt.Errorf("take the backup: %w", err)
 	}
 	checking := &reporting{w: progress}
-	m, err := loci.CheckBackup(ctx, half, checking.at)
+	m, err := backup.Check(ctx, half, checking.at)
 	checking.end()
 	if err != nil {
 		return out, fmt.Errorf("check what came: %w", err)
@@ -142,7 +142,7 @@ func (r *reporting) end() {
 }
 
 // holdsNothing reports whether nobody has anything in a backup.
-func holdsNothing(m loci.Manifest) bool {
+func holdsNothing(m backup.Manifest) bool {
 	for _, n := range m.Counts {
 		if n > 0 {
 			return false
@@ -152,7 +152,7 @@ func holdsNothing(m loci.Manifest) bool {
 }
 
 // held writes what a backup holds, kinds in order.
-func held(w io.Writer, m loci.Manifest) {
+func held(w io.Writer, m backup.Manifest) {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(m.Counts)) {
 		if n := m.Counts[kind]; n > 0 {
@@ -193,7 +193,7 @@ func restore(g *global) *cobra.Command {
 			}
 			shown := &reporting{w: cmd.ErrOrStderr()}
 			if check {
-				m, err := loci.CheckBackup(cmd.Context(), args[0], shown.at)
+				m, err := backup.Check(cmd.Context(), args[0], shown.at)
 				shown.end()
 				if err != nil {
 					return err
@@ -207,7 +207,7 @@ func restore(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := loci.Restore(cmd.Context(), config, args[0], loci.RestoreOptions{Replace: replace, Report: shown.at})
+			done, err := backup.Restore(cmd.Context(), config, args[0], backup.RestoreOptions{Replace: replace, Report: shown.at})
 			shown.end()
 			if err != nil {
 				return err
@@ -221,7 +221,7 @@ func restore(g *global) *cobra.Command {
 	return cmd
 }
 
-func restored(w io.Writer, done loci.Restored) {
+func restored(w io.Writer, done backup.Restored) {
 	fmt.Fprintf(w, "restored into %s: a backup of %s\n", done.Data, when(done.At))
 	held(w, done.Manifest)
 	if done.Vault != "" {
@@ -230,5 +230,5 @@ func restored(w io.Writer, done loci.Restored) {
 	for _, path := range done.Aside {
 		fmt.Fprintf(w, "  set aside  %s\n", path)
 	}
-	fmt.Fprintf(w, "  settings   %s, as they were, without secrets; they are not read from there\n", filepath.Join(done.Data, backup.Settings))
+	fmt.Fprintf(w, "  settings   %s, as they were, without secrets; they are not read from there\n", filepath.Join(done.Data, archive.Settings))
 }

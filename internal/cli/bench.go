@@ -9,14 +9,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/bench"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
 func benchmark(g *global) *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Measure Loci on this machine"}
-	cmd.AddCommand(benchLoad(g), benchRetrieval(g), benchLearn(g), benchChat(g), benchSize(g))
+	cmd := &cobra.Command{Use: "bench", Short: "Measure how well Loci finds and learns"}
+	cmd.AddCommand(benchRetrieval(g), benchLearn(g), benchChat(g), movedBench("load"), movedBench("size"))
 	return cmd
+}
+
+// movedBench is a command that locibench has instead.
+func movedBench(name string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Hidden: true, DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return memory.Errorf(memory.Invalid, "loci bench %s has moved to locibench, in the folder bench of Loci's source: go -C bench run . %s", name, name)
+		},
+	}
 }
 
 // noServer refuses a command line that names a server to a command that asks none.
@@ -61,13 +72,13 @@ func (s *setFlag) Set(value string) error {
 func (s *setFlag) Type() string { return "string" }
 
 // modelsOf names the models of the settings.
-func modelsOf(c loci.Config) bench.Models {
+func modelsOf(c config.Config) bench.Models {
 	return bench.Models{Embedder: c.Embedder, Reranker: c.Reranker}
 }
 
 // withServer runs a server in this process, on a memory of its own with the models of config, for
 // as long as do takes.
-func withServer(ctx context.Context, config loci.Config, do func(context.Context, bench.Serving) error) (err error) {
+func withServer(ctx context.Context, config config.Config, do func(context.Context, bench.Serving) error) (err error) {
 	dir, err := os.MkdirTemp("", "loci-bench-")
 	if err != nil {
 		return err

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/bench"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,7 +31,7 @@ Beside Loci, over the same turns and facts and with the same top_k: BM25 of a me
 a threshold by the embedder of your settings or, for words alone, by all-MiniLM-L6-v2 where it is in models_dir or tmp/models.
 
 The models and the settings of recall are your own. Unless recall.deadline is set, recall may take 10 seconds. Nothing of your
-own memory is touched. The format of the sets is described in bench/testdata/chat-recall/README.md.`
+own memory is touched. The format of the sets is described in internal/bench/testdata/chat-recall/README.md.`
 
 // chatTrials is what one run of the command is asked for.
 type chatTrials struct {
@@ -59,7 +61,7 @@ func benchChat(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	setOr(g, cmd, &r.dir, "bench/testdata/chat-recall", "folder of the trial sets")
+	setOr(g, cmd, &r.dir, "internal/bench/testdata/chat-recall", "folder of the trial sets")
 	f.BoolVar(&r.heldBack, "held-back", false, "the half that nothing is tuned on")
 	f.StringVar(&r.facts, "facts", "rules", "where facts come from: rules (Loci learns them) or given (the set's own are added)")
 	f.BoolVar(&r.json, "json", false, "print a JSON row for every measure")
@@ -67,7 +69,7 @@ func benchChat(g *global) *cobra.Command {
 	return cmd
 }
 
-func (r chatTrials) run(cmd *cobra.Command, config loci.Config) (err error) {
+func (r chatTrials) run(cmd *cobra.Command, config config.Config) (err error) {
 	facts := bench.ChatFacts(r.facts)
 	switch {
 	case facts != bench.FactsByRules && facts != bench.FactsGiven:
@@ -87,7 +89,7 @@ func (r chatTrials) run(cmd *cobra.Command, config loci.Config) (err error) {
 		return err
 	}
 	if by != "" {
-		e, _, end, err := loci.OpenEmbedder(cmd.Context(), of)
+		e, _, end, err := models.OpenEmbedder(cmd.Context(), of)
 		if err != nil {
 			return err
 		}
@@ -106,7 +108,7 @@ const miniLM = "all-MiniLM-L6-v2"
 
 // cosineModel returns the embedder that plain cosine is measured with, and settings that open it;
 // "" if there is none.
-func cosineModel(config loci.Config) (string, loci.Config, error) {
+func cosineModel(config config.Config) (string, config.Config, error) {
 	if config.Embedder != "lexical" {
 		return config.Embedder, config, nil
 	}

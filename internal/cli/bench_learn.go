@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/memory"
 )
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/memory"
 )
 

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/bench"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -51,7 +53,7 @@ Formats (a name ending in .gz is unpacked):
 
 // retrievalRun is what one run of the command is asked for.
 type retrievalRun struct {
-	config             loci.Config
+	config             config.Config
 	format             string
 	limit              int
 	options            bench.RetrievalOptions
@@ -156,7 +158,7 @@ func (r retrievalRun) openDirect(ctx context.Context) (d *bench.Direct, end func
 	if _, err := r.config.ForBench(nil); err != nil { // it names a server
 		return nil, nil, err
 	}
-	embedder, background, closeEmbedder, err := loci.OpenEmbedder(ctx, r.config)
+	embedder, background, closeEmbedder, err := models.OpenEmbedder(ctx, r.config)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -121,7 +122,7 @@ func root() *cobra.Command {
 	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), relate(g), forget(g),
 		history(g), undo(g), review(g), profile(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g), benchmark(g))
 	cmd.AddCommand(share(g), users(g), settings(g))
-	cmd.AddCommand(models(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), mcp(g), hook(g), connectTo(g))
+	cmd.AddCommand(modelsCommand(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), mcp(g), hook(g), connectTo(g), openAPI())
 	for _, sub := range cmd.Commands() {
 		sub.SuggestFor = others[sub.Name()]
 	}
@@ -130,7 +131,7 @@ func root() *cobra.Command {
 }
 
 // load reads the settings of this command.
-func (g *global) load(cmd *cobra.Command) (loci.Config, error) {
+func (g *global) load(cmd *cobra.Command) (config.Config, error) {
 	flags := map[string]string{}
 	for name, value := range g.flags {
 		if cmd.Flags().Changed(strings.ReplaceAll(name, ".", "-")) {
@@ -140,11 +141,11 @@ func (g *global) load(cmd *cobra.Command) (loci.Config, error) {
 	for _, pair := range g.set {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return loci.Config{}, memory.Errorf(memory.Invalid, "--set %s: write it as key=value", pair)
+			return config.Config{}, memory.Errorf(memory.Invalid, "--set %s: write it as key=value", pair)
 		}
 		flags[key] = value
 	}
-	return loci.LoadConfig(loci.Sources{Flags: flags, Env: os.Environ(), File: g.config})
+	return config.Load(config.Sources{Flags: flags, Env: os.Environ(), File: g.config})
 }
 
 // onMemory adds what commands about memory share.
@@ -199,7 +200,7 @@ func reach(ctx context.Context, c *client.Client) error {
 }
 
 // openAlone opens memory for this one command.
-func (g *global) openAlone(cmd *cobra.Command, config loci.Config, opts client.Options) (c *client.Client, done func() error, err error) {
+func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client.Options) (c *client.Client, done func() error, err error) {
 	ctx := cmd.Context()
 	if config.Log.Level == "info" {
 		config.Log.Level = "warn" // one command is not a server's log

@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/model/responder"
 )
@@ -75,12 +76,12 @@ func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err err
 
 // openDemo opens a memory in dir, at the usual address or, if that is taken and
 // none was asked for, at a free port.
-func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*server, loci.Config, error) {
+func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*server, config.Config, error) {
 	flags := map[string]string{"data": dir, "log.level": "warn"}
 	if addr != "" {
 		flags["addr"] = addr
 	}
-	config, err := loci.LoadConfig(loci.Sources{Flags: flags})
+	config, err := config.Load(config.Sources{Flags: flags})
 	if err != nil {
 		return nil, config, err
 	}

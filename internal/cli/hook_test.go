@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 )
 
 // hookRig is a real server and the hooks that speak to it.
@@ -25,7 +26,7 @@ type hookRig struct {
 
 func newHookRig(t *testing.T) *hookRig {
 	t.Helper()
-	config, err := loci.LoadConfig(loci.Sources{Flags: map[string]string{"data": t.TempDir()}})
+	config, err := config.Load(config.Sources{Flags: map[string]string{"data": t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

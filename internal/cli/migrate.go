@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -47,7 +48,7 @@ func migrate(g *global) *cobra.Command {
 					return fmt.Errorf("%s: %w", []string{"from", "to"}[i], err)
 				}
 			}
-			moved, err := loci.Migrate(cmd.Context(), ends[0], ends[1], func(m loci.Moving) {
+			moved, err := backup.Migrate(cmd.Context(), ends[0], ends[1], func(m backup.Moving) {
 				name := "copied"
 				if m.Comparing {
 					name = "compared"
@@ -73,7 +74,7 @@ func migrate(g *global) *cobra.Command {
 }
 
 // databaseAddress returns an address with the whole path of a database file.
-func databaseAddress(config loci.Config, address string) (string, error) {
+func databaseAddress(config config.Config, address string) (string, error) {
 	if address == "sqlite" {
 		dir, err := config.DataDir()
 		return "sqlite:" + filepath.Join(dir, databaseFile), err

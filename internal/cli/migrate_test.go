@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 	"github.com/loci-memory/loci/memory"
 )
@@ -94,7 +94,7 @@ func TestMigratedMemoryIsTheSame(t *testing.T) {
 	}
 
 	out := runAt(t, data, server, "migrate", "--from", "sqlite:"+data, "--json") // to the setting store
-	var moved loci.Moved
+	var moved backup.Moved
 	if err := json.Unmarshal([]byte(out), &moved); err != nil || moved.Owners < 2 || moved.Rows == 0 || moved.Before != 0 {
 		t.Errorf("got %v of %s", err, out)
 	}

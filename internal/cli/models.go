@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/hub"
 	"github.com/loci-memory/loci/internal/model/transformer"
 	"github.com/loci-memory/loci/memory"
 )
 
-func models(g *global) *cobra.Command {
+func modelsCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "Local models that embed and rerank",
@@ -265,7 +265,7 @@ func modelsRemove(g *global) *cobra.Command {
 }
 
 // modelsFolder returns the settings and where models are.
-func (g *global) modelsFolder(cmd *cobra.Command) (loci.Config, string, error) {
+func (g *global) modelsFolder(cmd *cobra.Command) (config.Config, string, error) {
 	config, err := g.load(cmd)
 	if err != nil {
 		return config, "", err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
 )
@@ -45,7 +45,7 @@ type promptFile struct {
 }
 
 // promptsOf returns the prompts that these settings make, in order of name.
-func promptsOf(config loci.Config) ([]promptFile, error) {
+func promptsOf(config config.Config) ([]promptFile, error) {
 	set, err := openPrompts(config.Prompts)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func promptsEject(g *global) *cobra.Command {
 }
 
 // ejectTo returns the folder that prompts are written into.
-func ejectTo(config loci.Config, args []string) (string, error) {
+func ejectTo(config config.Config, args []string) (string, error) {
 	switch {
 	case len(args) > 0 && args[0] == "":
 		return "", memory.Errorf(memory.Invalid, "the folder's name is empty")

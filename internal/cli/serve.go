@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
@@ -55,7 +56,7 @@ type server struct {
 }
 
 // open opens the memory and listens; nothing is served yet.
-func open(ctx context.Context, config loci.Config, opts loci.Options) (*server, error) {
+func open(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
 	addr, err := config.ListenAddr()
 	if err == nil {
 		err = httpx.CheckListen(addr, config.APIKey != "")
@@ -95,7 +96,7 @@ func noListener(addr string, err error) error {
 
 // serveAlone runs a server for one command, which others find, too, until it is done: at the
 // usual address or, if that is taken, at a free port.
-func serveAlone(ctx context.Context, config loci.Config, opts loci.Options, to client.Options) (c *client.Client, done func() error, err error) {
+func serveAlone(ctx context.Context, config config.Config, opts loci.Options, to client.Options) (c *client.Client, done func() error, err error) {
 	s, err := open(ctx, config, opts)
 	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {
 		config.Addr = "127.0.0.1:0"
@@ -113,7 +114,7 @@ func serveAlone(ctx context.Context, config loci.Config, opts loci.Options, to c
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
 // addresses prints what is where.
-func (s *server) addresses(w io.Writer, config loci.Config) {
+func (s *server) addresses(w io.Writer, config config.Config) {
 	upstream := config.Upstream.Shown()
 	if upstream == "" {
 		upstream = "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -23,16 +23,16 @@ func settings(g *global) *cobra.Command {
 		Example: "  loci settings\n  loci settings upstream\n  LOCI_RECALL_TOP_K=5 loci settings top_k",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, wrong := g.load(cmd)
+			c, wrong := g.load(cmd)
 			if wrong != nil { // what is wrong with them is why somebody looks
 				var err error
-				if config, err = loci.LoadConfig(loci.Sources{}); err != nil {
+				if c, err = config.Load(config.Sources{}); err != nil {
 					return err
 				}
 			}
-			all := config.Shown()
+			all := c.Shown()
 			if len(args) > 0 {
-				all = slices.DeleteFunc(all, func(s loci.Shown) bool {
+				all = slices.DeleteFunc(all, func(s config.Shown) bool {
 					word := strings.ToLower(args[0])
 					return !strings.Contains(s.Key, word) && !strings.Contains(strings.ToLower(s.Env), word)
 				})
@@ -40,7 +40,7 @@ func settings(g *global) *cobra.Command {
 			if len(all) == 0 {
 				return memory.Errorf(memory.NotFound, "no setting has %s in its name; loci settings lists them all", said(args[0], 60))
 			}
-			err := g.print(cmd.OutOrStdout(), map[string][]loci.Shown{"settings": all}, func(w io.Writer) {
+			err := g.print(cmd.OutOrStdout(), map[string][]config.Shown{"settings": all}, func(w io.Writer) {
 				if len(args) > 0 {
 					onSheet(w).explained(all)
 				} else {
@@ -71,7 +71,7 @@ func settingsImport(g *global) *cobra.Command {
 			if err != nil {
 				return memory.Errorf(memory.Invalid, "read the settings: %w", err)
 			}
-			imported, err := loci.ImportSettings(args[0], data)
+			imported, err := config.Import(args[0], data)
 			if err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func settingsImport(g *global) *cobra.Command {
 }
 
 // settings writes a line for each.
-func (s sheet) settings(all []loci.Shown) {
+func (s sheet) settings(all []config.Shown) {
 	t := tabwriter.NewWriter(s.Writer, 0, 0, 2, ' ', 0)
 	for _, one := range all {
 		line := one.Key + "\t" + value(one)
@@ -104,7 +104,7 @@ func (s sheet) settings(all []loci.Shown) {
 }
 
 // explained writes what each means, too.
-func (s sheet) explained(all []loci.Shown) {
+func (s sheet) explained(all []config.Shown) {
 	for i, one := range all {
 		if i > 0 {
 			s.line("")
@@ -116,7 +116,7 @@ func (s sheet) explained(all []loci.Shown) {
 }
 
 // value is a setting's value, and – for none.
-func value(s loci.Shown) string {
+func value(s config.Shown) string {
 	if s.Value == "" {
 		return "–"
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -14,10 +16,10 @@ import (
 func TestOneThingIsReadAsAListHasIt(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		times := []time.Time{r.now()}
+		times := []time.Time{r.Time()}
 		pass := func() {
 			r.clock.Advance(time.Minute)
-			times = append(times, r.now())
+			times = append(times, r.Time())
 			r.clock.Advance(time.Minute)
 		}
 		pass()
@@ -27,16 +29,16 @@ func TestOneThingIsReadAsAListHasIt(t *testing.T) {
 		pass()
 		r.edit(t, f.ID, "The shop opens at ten")
 		pass()
-		if _, err := r.Forget(ctx, ben, []string{f.ID}, "hidden", him); err != nil {
+		if _, err := r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him); err != nil {
 			t.Fatal(err)
 		}
 		pass()
-		kept, err := r.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "We sail in June"}}})
+		kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "We sail in June"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		pass()
-		if _, err := r.Forget(ctx, ana, []string{f.ID, kept.Turns[0]}, "by hand", her); err != nil {
+		if _, err := r.Curate.Forget(ctx, ana, []string{f.ID, kept.Turns[0]}, "by hand", her); err != nil {
 			t.Fatal(err)
 		}
 		pass()
@@ -44,13 +46,13 @@ func TestOneThingIsReadAsAListHasIt(t *testing.T) {
 		for _, owner := range []memory.Owner{ana, ben} {
 			for _, at := range times {
 				listed := map[string]memory.Memory{}
-				q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn}, Statuses: everyStatus, At: memory.At{AsOf: at}}
-				if err := r.everything(ctx, owner, q, func(m memory.Memory) { listed[m.ID()] = m }); err != nil {
+				q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn}, Statuses: core.EveryStatus, At: memory.At{AsOf: at}}
+				if err := r.Everything(ctx, owner, q, func(m memory.Memory) { listed[m.ID()] = m }); err != nil {
 					t.Fatal(err)
 				}
 				for _, id := range []string{f.ID, kept.Turns[0]} {
 					want, there := listed[id]
-					got, err := r.GetAt(ctx, owner, id, memory.At{AsOf: at})
+					got, err := r.Retrieve.GetAt(ctx, owner, id, memory.At{AsOf: at})
 					switch {
 					case !there && !errors.Is(err, memory.NotFound):
 						t.Errorf("%s at %s: %v %v, want not found", owner, at, got.Content(), err)
@@ -74,20 +76,20 @@ func TestRelationsAreReadAsTheyWere(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		dog, fear := r.note(t, ana, "User has a dog named Rex"), r.note(t, ana, "Rex is afraid of thunder")
-		before := r.now()
+		before := r.Time()
 		r.clock.Advance(time.Minute)
-		if _, err := r.Relate(ctx, ana, fear.ID, dog.ID, memory.Refines, her); err != nil {
+		if _, err := r.Curate.Relate(ctx, ana, fear.ID, dog.ID, memory.Refines, her); err != nil {
 			t.Fatal(err)
 		}
 		r.clock.Advance(time.Minute)
-		tied := r.now()
+		tied := r.Time()
 		r.clock.Advance(time.Minute)
 		r.edit(t, fear.ID, "Rex is afraid of nothing")
-		if _, err := r.Unrelate(ctx, ana, fear.ID, dog.ID, memory.Refines, her); err != nil {
+		if _, err := r.Curate.Unrelate(ctx, ana, fear.ID, dog.ID, memory.Refines, her); err != nil {
 			t.Fatal(err)
 		}
 		for at, want := range map[time.Time]string{before: "", tied: "Rex is afraid of thunder", {}: ""} {
-			w, err := r.RelatedAt(ctx, ana, dog.ID, memory.At{AsOf: at}, 1, 9)
+			w, err := r.Curate.RelatedAt(ctx, ana, dog.ID, memory.At{AsOf: at}, 1, 9)
 			got := ""
 			if len(w.Facts) > 1 {
 				got = w.Facts[1].Content
@@ -96,7 +98,7 @@ func TestRelationsAreReadAsTheyWere(t *testing.T) {
 				t.Errorf("at %s: %q by %d relations, %v; want %q", at, got, len(w.Relations), err, want)
 			}
 		}
-		if _, err := r.RelatedAt(ctx, ana, dog.ID, memory.At{AsOf: before.Add(-time.Hour)}, 1, 9); !errors.Is(err, memory.NotFound) {
+		if _, err := r.Curate.RelatedAt(ctx, ana, dog.ID, memory.At{AsOf: before.Add(-time.Hour)}, 1, 9); !errors.Is(err, memory.NotFound) {
 			t.Errorf("before all: %v, want not found", err)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -38,12 +40,12 @@ func filled(b *testing.B, turns int) *rig {
 	b.Helper()
 	r := newRig(b, stores["sqlite"])
 	say := speaker(1)
-	for done := 0; done < turns; done += ingestBatch {
-		talk := Talk{Conversation: fmt.Sprint("c", done)}
-		for range ingestBatch {
-			talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: "I " + say(12)})
+	for done := 0; done < turns; done += exchange.IngestBatch {
+		talk := exchange.Talk{Conversation: fmt.Sprint("c", done)}
+		for range exchange.IngestBatch {
+			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: "I " + say(12)})
 		}
-		if _, err := r.Ingest(context.Background(), ana, talk); err != nil {
+		if _, err := r.Exchange.Ingest(context.Background(), ana, talk); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -54,7 +56,7 @@ func BenchmarkRecall(b *testing.B) {
 	r := filled(b, 10_000)
 	say := speaker(2)
 	ask := func() {
-		if _, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "What did I say about " + say(3) + "?"}); err != nil {
+		if _, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What did I say about " + say(3) + "?"}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -74,7 +76,7 @@ func BenchmarkExchange(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		x := r.Open(context.Background(), Incoming{Owner: ana, Chat: chat})
+		x := r.Exchange.Open(context.Background(), exchange.Incoming{Owner: ana, Chat: chat})
 		x.Prepare(context.Background())
 		x.RecordQuestion(context.Background())
 		x.RecordAnswer(context.Background(), wire.Answer{Role: memory.RoleAssistant, Text: "Certainly.", Digest: "d"})

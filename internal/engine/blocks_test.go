@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -17,10 +20,10 @@ func (r *rig) step(t *testing.T, owner memory.Owner, later bool) string {
 		messages += `,{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"It is dark."}`
 	}
 	ctx := context.Background()
-	x := r.Open(ctx, Incoming{Owner: owner, Chat: decode(t, `[`+messages+`]`), ChatID: "chat-" + owner.Name()})
+	x := r.Exchange.Open(ctx, exchange.Incoming{Owner: owner, Chat: decode(t, `[`+messages+`]`), ChatID: "chat-" + owner.Name()})
 	given := x.Prepare(ctx).Block
 	x.RecordQuestion(ctx)
-	r.background.Wait()
+	r.Background.Wait()
 	return given
 }
 
@@ -32,7 +35,7 @@ func TestErasedWordsAreNotGivenToALoopThatGoesOn(t *testing.T) {
 			t.Run(fmt.Sprintf("shared with %s, whole %v", strings.ReplaceAll(to, "/", " "), whole), func(t *testing.T) {
 				onEach(t, func(t *testing.T, r *rig) {
 					ctx, asks := context.Background(), []memory.Owner{ana}
-					r.opts.Recall.Pools, r.opts.Recall.Bootstrap = []string{"team"}, 3
+					r.Opts.Recall.Pools, r.Opts.Recall.Bootstrap = []string{"team"}, 3
 					f := r.note(t, ana, "The cellar holds marzipan")
 					r.note(t, di, "The cellar holds granite")
 					if to != "" {
@@ -46,13 +49,13 @@ func TestErasedWordsAreNotGivenToALoopThatGoesOn(t *testing.T) {
 					}
 					others := r.step(t, di, false)
 					if whole {
-						if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+						if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
 							t.Fatal(err)
 						}
-						if err := r.OpenOwner(ctx, ana, her); err != nil {
+						if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
 							t.Fatal(err)
 						}
-					} else if _, _, err := r.ForgetMatching(ctx, ana, Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
+					} else if _, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
 						t.Fatal(err)
 					}
 					for _, o := range asks {
@@ -60,7 +63,7 @@ func TestErasedWordsAreNotGivenToALoopThatGoesOn(t *testing.T) {
 							t.Errorf("%s is given %q again", o, got)
 						}
 					}
-					if _, kept := r.blocks.get(di, r.chainIn(t, di)); !kept {
+					if _, kept := r.Blocks.Get(di, r.chainIn(t, di)); !kept {
 						t.Error("what another was given is forgotten, too")
 					}
 					if got := r.step(t, di, true); got != others {
@@ -87,7 +90,7 @@ func TestALoopKeepsWhatIsForgottenMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		f := r.note(t, ana, "The cellar holds marzipan")
 		first := r.step(t, ana, false)
-		if _, _, err := r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}}, her); err != nil {
+		if _, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}}, her); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.step(t, ana, true); got != first || !strings.Contains(got, sweet) {
@@ -101,7 +104,7 @@ func TestALoopGoesOnWithoutWhatAnotherServerErased(t *testing.T) {
 	for _, told := range [][]memory.Owner{{ana, team}, {""}} {
 		s := servers(t, 2)
 		a, b := s[0], s[1]
-		b.opts.Recall.Pools = []string{"team"}
+		b.Opts.Recall.Pools = []string{"team"}
 		f := a.note(t, ana, "The cellar holds marzipan")
 		a.share(t, f.ID, "pool/team", false)
 		for _, o := range []memory.Owner{ana, ben} {
@@ -109,11 +112,11 @@ func TestALoopGoesOnWithoutWhatAnotherServerErased(t *testing.T) {
 				t.Fatalf("%s is given %q", o, got)
 			}
 		}
-		if _, _, err := a.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
+		if _, _, err := a.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range told {
-			b.ErasedElsewhere(o)
+			b.Traces.ErasedElsewhere(o)
 		}
 		for _, o := range []memory.Owner{ana, ben} {
 			if got := b.step(t, o, true); strings.Contains(got, sweet) {
@@ -128,30 +131,30 @@ func TestALoopGoesOnWithoutWhatAnotherServerErased(t *testing.T) {
 func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 	ctx := context.Background()
 	for what, end := range map[string]func(a, b *rig) error{
-		"opened": func(a, _ *rig) error { return a.OpenOwner(ctx, ana, her) },
+		"opened": func(a, _ *rig) error { return a.Erase.OpenOwner(ctx, ana, her) },
 		"seen closed by another server": func(_, b *rig) error {
-			_, err := b.isClosed(ctx, ana)
+			_, err := b.IsClosed(ctx, ana)
 			return err
 		},
 	} {
 		s := servers(t, 2)
 		a, b := s[0], s[1]
-		if _, err := a.EraseOwner(ctx, ana, her); err != nil {
+		if _, err := a.Erase.EraseOwner(ctx, ana, her); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range []memory.Owner{ana, ben} {
 			for _, r := range s {
-				r.blocks.put(pinnedBlock{owner: o, chain: "c", text: "The cellar holds marzipan"}, r.blocks.now())
+				r.Blocks.Put(core.PinnedBlock{Owner: o, Chain: "c", Text: "The cellar holds marzipan"}, r.Blocks.Now())
 			}
 		}
 		if err := end(a, b); err != nil {
 			t.Fatal(err)
 		}
 		at := map[string]*rig{"opened": a, "seen closed by another server": b}[what]
-		if _, kept := at.blocks.get(ana, "c"); kept {
+		if _, kept := at.Blocks.Get(ana, "c"); kept {
 			t.Errorf("%s: it is kept", what)
 		}
-		if _, kept := at.blocks.get(ben, "c"); !kept {
+		if _, kept := at.Blocks.Get(ben, "c"); !kept {
 			t.Errorf("%s: another's is gone", what)
 		}
 	}
@@ -160,15 +163,15 @@ func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 // A block whose memories were read before something was erased, and that comes after it,
 // is not kept.
 func TestABlockThatComesTooLateIsNotKept(t *testing.T) {
-	c := newBlockCache()
-	begun := c.now()
-	c.forget(givenTo(ana))
-	c.put(pinnedBlock{owner: ana, chain: "c", text: "The cellar holds marzipan"}, begun)
-	if b, ok := c.get(ana, "c"); ok {
+	c := core.NewBlockCache()
+	begun := c.Now()
+	c.Forget(core.GivenTo(ana))
+	c.Put(core.PinnedBlock{Owner: ana, Chain: "c", Text: "The cellar holds marzipan"}, begun)
+	if b, ok := c.Get(ana, "c"); ok {
 		t.Errorf("kept %+v", b)
 	}
-	c.put(pinnedBlock{owner: ana, chain: "c", text: "The cellar is empty"}, c.now())
-	if _, ok := c.get(ana, "c"); !ok {
+	c.Put(core.PinnedBlock{Owner: ana, Chain: "c", Text: "The cellar is empty"}, c.Now())
+	if _, ok := c.Get(ana, "c"); !ok {
 		t.Error("a block that began since is not kept")
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/transfer"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -15,7 +17,7 @@ var everybody = memory.Global(memory.DefaultNamespace)
 
 func (r *rig) fill(t *testing.T, file string) memory.Receipt {
 	t.Helper()
-	receipt, err := r.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))
+	receipt, err := r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +71,11 @@ func TestAFileLeavesAloneWhatPeopleDidToThePool(t *testing.T) {
 			}
 			return page.Memories[0].ID()
 		}
-		if _, err := r.Forget(ctx, everybody, []string{byWords("A one")}, "wrong", her); err != nil {
+		if _, err := r.Curate.Forget(ctx, everybody, []string{byWords("A one")}, "wrong", her); err != nil {
 			t.Fatal(err)
 		}
 		edited := "B two, and more"
-		if _, err := r.EditFact(ctx, everybody, byWords("B two"), Edit{Content: &edited}, her); err != nil {
+		if _, err := r.Curate.EditFact(ctx, everybody, byWords("B two"), curate.Edit{Content: &edited}, her); err != nil {
 			t.Fatal(err)
 		}
 		r.fill(t, "A one\nB two\nC three\nP by a person")
@@ -98,7 +100,7 @@ func TestNamespacesHavePoolsOfTheirOwn(t *testing.T) {
 func TestABootstrapFileIsReadByLines(t *testing.T) {
 	const file = "\uFEFF# The house\r\n\r\n- The printer is on floor 3\r\n* [x] Lunch is at noon\n  12. The door code changes monthly\n<!-- not this -->\n" +
 		"{\"content\": \"The wifi is slow\", \"tags\": [\"it\"], \"category\": \"office\"}\nPlain words\n-5 is a number\n"
-	notes, err := ReadBootstrap([]byte(file))
+	notes, err := transfer.ReadBootstrap([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +113,12 @@ func TestABootstrapFileIsReadByLines(t *testing.T) {
 		t.Errorf("got %q, %+v; want %q", got, notes[3], want)
 	}
 	for _, bad := range []string{"ok\n{\"content\": \"\"}", "ok\n{\"content\": 5}", "ok\n{\"contents\": \"x\"}", "ok\n{\"content\": \"x\"} y", "ok\n{"} {
-		if _, err := ReadBootstrap([]byte(bad)); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "line 2: ") {
+		if _, err := transfer.ReadBootstrap([]byte(bad)); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "line 2: ") {
 			t.Errorf("%q: %v, want invalid with its line", bad, err)
 		}
 	}
 	r := newRig(t, stores["inmem"])
-	if _, err := r.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("A one\nbroken \xff here")); !errors.Is(err, memory.Invalid) || len(r.facts(t, everybody)) > 0 {
+	if _, err := r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("A one\nbroken \xff here")); !errors.Is(err, memory.Invalid) || len(r.facts(t, everybody)) > 0 {
 		t.Errorf("what is no UTF-8: %v; want invalid, and nothing written", err)
 	}
 }
@@ -124,7 +126,7 @@ func TestABootstrapFileIsReadByLines(t *testing.T) {
 func FuzzReadBootstrap(f *testing.F) {
 	f.Add([]byte("- a\n{\"content\":\"b\"}\n# c\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		notes, err := ReadBootstrap(file)
+		notes, err := transfer.ReadBootstrap(file)
 		if err != nil && !errors.Is(err, memory.Invalid) {
 			t.Fatalf("%v is not invalid", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -36,12 +37,12 @@ func TestWhatIsForgottenWhileItIsLearnedFromTeachesNothing(t *testing.T) {
 			job := r.told(t, ana, "c", "I play the cello.")
 			other := r.second(t)
 			let := r.between(at.call, at.n, func() error {
-				_, _, err := other.ForgetMatching(t.Context(), ana, Matching{IDs: job.Turns}, her)
+				_, _, err := other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: job.Turns}, her)
 				return err
 			})
-			_, err := r.Learn(t.Context(), job)
+			_, err := r.Lessons.Learn(t.Context(), job)
 			if errors.Is(err, memory.Unavailable) { // as the job runner would
-				_, err = r.Learn(t.Context(), job)
+				_, err = r.Lessons.Learn(t.Context(), job)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -70,7 +71,7 @@ func TestWhatComesBackWithItsMessageGivesWayToWhatIsWrittenMeanwhile(t *testing.
 		other := r.second(t)
 		let := r.between("Apply branch", 2, func() error { // the first takes the cello away
 			r.clock.Advance(time.Second)
-			_, _, err := other.Remember(t.Context(), ana, Note{Content: "User lives in Lisbon"}, her)
+			_, _, err := other.Curate.Remember(t.Context(), ana, curate.Note{Content: "User lives in Lisbon"}, her)
 			return err
 		})
 		play("edit ana: I live in Berlin.")

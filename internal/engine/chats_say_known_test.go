@@ -4,19 +4,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/model/responder"
 )
 
 func TestInAChatTheBuiltInModelKnowsWhatWasSaidInIt(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		said := ""
-		chat, err := r.NewChat(t.Context(), ana, "", ChatEdit{})
+		chat, err := r.Chats.NewChat(t.Context(), ana, "", chats.ChatEdit{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, content := range []string{"I live in Turin.", "Where do I live?"} {
-			if _, err := r.Say(t.Context(), Talking{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, Listener{
-				Recalled: func(Prepared) { said = "" }, Heard: func(piece string) { said += piece },
+			if _, err := r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, chats.Listener{
+				Recalled: func(retrieve.Prepared) { said = "" }, Heard: func(piece string) { said += piece },
 			}); err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/query"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -18,11 +23,11 @@ import (
 // model answers chats as a test says, and keeps what it was asked.
 type model struct {
 	mu     sync.Mutex // guards asked
-	asked  [][]Message
+	asked  [][]chats.Message
 	answer func(n int) (text string, err error) // the n-th time, from 0
 }
 
-func (m *model) talk(ctx context.Context, name string, chat []Message, heard func(string)) (wire.Answer, error) {
+func (m *model) talk(ctx context.Context, name string, chat []chats.Message, heard func(string)) (wire.Answer, error) {
 	m.mu.Lock()
 	n := len(m.asked)
 	m.asked = append(m.asked, chat)
@@ -53,7 +58,7 @@ func replies(texts ...string) *model {
 	}}
 }
 
-func (m *model) last(t *testing.T) []Message {
+func (m *model) last(t *testing.T) []chats.Message {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,12 +69,12 @@ func (m *model) last(t *testing.T) []Message {
 }
 
 // deaf hears nothing.
-var deaf = Listener{Recalled: func(Prepared) {}, Heard: func(string) {}}
+var deaf = chats.Listener{Recalled: func(retrieve.Prepared) {}, Heard: func(string) {}}
 
 // transcript is what is kept of a chat, a line a turn.
 func transcript(t *testing.T, e *Engine, owner memory.Owner, chat string) string {
 	t.Helper()
-	turns := must[[]memory.Turn](t)(e.Said(context.Background(), owner, chat))
+	turns := must[[]memory.Turn](t)(e.Chats.Said(context.Background(), owner, chat))
 	var b strings.Builder
 	for _, turn := range turns {
 		fmt.Fprintf(&b, "%s: %s\n", turn.Role, turn.Content)
@@ -93,22 +98,22 @@ func wantLearned(t *testing.T, s *scene, facts ...string) {
 	play(t, s, "expect facts ana: "+strings.Join(facts, " | "))
 }
 
-func newChat(t *testing.T, e *Engine, edit ChatEdit) string {
+func newChat(t *testing.T, e *Engine, edit chats.ChatEdit) string {
 	t.Helper()
-	return must[memory.Conversation](t)(e.NewChat(context.Background(), memtest.Ana, "", edit)).ID
+	return must[memory.Conversation](t)(e.Chats.NewChat(context.Background(), memtest.Ana, "", edit)).ID
 }
 
 func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
 		play(t, s, "user ana: I am allergic to peanuts.")
-		menu := must[memory.Context](t)(s.AddContext(ctx, ana, ContextEdit{Title: ptr("Menu"), Content: ptr("Satay with peanuts.\nRice.")}, her))
-		chat := newChat(t, s.Engine, ChatEdit{Contexts: &[]string{menu.ID}, Rules: ptr("Answer in one sentence.")})
+		menu := must[memory.Context](t)(s.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay with peanuts.\nRice.")}, her))
+		chat := newChat(t, s.Engine, chats.ChatEdit{Contexts: &[]string{menu.ID}, Rules: ptr("Answer in one sentence.")})
 		m := replies("Take the rice.", "You are welcome.")
 		var heard strings.Builder
-		var told Prepared
-		got, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "/menu What may I eat, with what I am allergic to?", Model: "m"}, m.talk, Listener{
-			Recalled: func(p Prepared) { told = p }, Heard: func(piece string) { heard.WriteString(piece) },
+		var told retrieve.Prepared
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "/menu What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
+			Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(piece string) { heard.WriteString(piece) },
 		})
 		if err != nil || heard.String() != "Take the rice." || len(told.Hits) == 0 || got.Question == nil || got.Answer == nil || got.Answer.Content != "Take the rice." {
 			t.Fatalf("got %+v, %v, heard %q, recalled %d", got, err, heard.String(), len(told.Hits))
@@ -125,11 +130,11 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 		if last := m.last(t)[1]; last.Role != memory.RoleUser || last.Content != "/menu What may I eat, with what I am allergic to?" {
 			t.Errorf("the message is %+v", last)
 		}
-		trace := must[memory.Trace](t)(s.Trace(ctx, ana, told.Trace))
+		trace := must[memory.Trace](t)(s.Traces.Trace(ctx, ana, told.Trace))
 		if trace.Question != "What may I eat, with what I am allergic to?" || trace.Conversation != chat || !strings.Contains(trace.Block, "Satay") || !strings.Contains(trace.Block, "allergic") {
 			t.Errorf("memory was asked %q in %q and gave %q", trace.Question, trace.Conversation, trace.Block)
 		}
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "Thanks, my sister is called Eva.", Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Thanks, my sister is called Eva.", Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		if asked := m.last(t); len(asked) != 4 || asked[1].Content != "/menu What may I eat, with what I am allergic to?" || asked[2].Content != "Take the rice." {
@@ -138,7 +143,7 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 		wantTranscript(t, s.Engine, ana, chat, "user: /menu What may I eat, with what I am allergic to?", "assistant: Take the rice.",
 			"user: Thanks, my sister is called Eva.", "assistant: You are welcome.")
 		wantLearned(t, s, "User is allergic to peanuts", "User's sister is named Eva")
-		if c := must[memory.Conversation](t)(s.Chat(ctx, ana, chat)); c.MessageCount != 4 || c.Title == "" {
+		if c := must[memory.Conversation](t)(s.Chats.Chat(ctx, ana, chat)); c.MessageCount != 4 || c.Title == "" {
 			t.Errorf("the chat is %+v", c)
 		}
 	})
@@ -147,10 +152,10 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 func TestARegeneratedReplyTakesThePlaceOfTheLast(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		chat := newChat(t, s.Engine, ChatEdit{})
+		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := replies("Hello.", "Hi there.", "Good day.", "Welcome to Lisbon.", "Ah, Lisbon!")
 		again := func() error {
-			_, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf)
+			_, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf)
 			return err
 		}
 		if err := again(); !errors.Is(err, memory.Conflict) {
@@ -158,7 +163,7 @@ func TestARegeneratedReplyTakesThePlaceOfTheLast(t *testing.T) {
 		}
 		say := func(words string) {
 			t.Helper()
-			if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: words, Model: "m"}, m.talk, deaf); err != nil {
+			if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: "m"}, m.talk, deaf); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -185,9 +190,9 @@ func TestARegeneratedReplyTakesThePlaceOfTheLast(t *testing.T) {
 func TestAModelThatFailsLeavesTheQuestion(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		chat := newChat(t, s.Engine, ChatEdit{})
-		say := func(m *model, words string) (Talked, error) {
-			return s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: words, Model: "m"}, m.talk, deaf)
+		chat := newChat(t, s.Engine, chats.ChatEdit{})
+		say := func(m *model, words string) (chats.Said, error) {
+			return s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: "m"}, m.talk, deaf)
 		}
 		got, err := say(replies("!unavailable"), "Where is the ferry?")
 		if !errors.Is(err, memory.Unavailable) || got.Question == nil || got.Answer != nil {
@@ -219,28 +224,28 @@ func TestAModelThatFailsLeavesTheQuestion(t *testing.T) {
 func TestAChatHasOneReplyAtATime(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		chat, other := newChat(t, s.Engine, ChatEdit{}), newChat(t, s.Engine, ChatEdit{})
+		chat, other := newChat(t, s.Engine, chats.ChatEdit{}), newChat(t, s.Engine, chats.ChatEdit{})
 		begun, go_ := make(chan struct{}), make(chan struct{})
 		first := &model{answer: func(int) (string, error) { close(begun); <-go_; return "One.", nil }}
 		second := replies("Two.")
 		var both sync.WaitGroup
 		both.Go(func() {
-			if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "First?", Model: "m"}, first.talk, deaf); err != nil {
+			if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "First?", Model: "m"}, first.talk, deaf); err != nil {
 				t.Error(err)
 			}
 		})
 		<-begun
 		both.Go(func() {
-			if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "Second?", Model: "m"}, second.talk, deaf); err != nil {
+			if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Second?", Model: "m"}, second.talk, deaf); err != nil {
 				t.Error(err)
 			}
 		})
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: other, Content: "Elsewhere?", Model: "m"}, replies("Yes.").talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: other, Content: "Elsewhere?", Model: "m"}, replies("Yes.").talk, deaf); err != nil {
 			t.Errorf("another chat: %v", err) // does not wait
 		}
 		impatient, leave := context.WithCancel(ctx)
 		leave()
-		if _, err := s.Say(impatient, Talking{Owner: ana, Chat: chat, Content: "Third?", Model: "m"}, second.talk, deaf); !errors.Is(err, context.Canceled) {
+		if _, err := s.Chats.Say(impatient, chats.SayRequest{Owner: ana, Chat: chat, Content: "Third?", Model: "m"}, second.talk, deaf); !errors.Is(err, context.Canceled) {
 			t.Errorf("who does not wait: %v", err)
 		}
 		close(go_)
@@ -249,7 +254,7 @@ func TestAChatHasOneReplyAtATime(t *testing.T) {
 		if asked := second.last(t); len(asked) != 4 {
 			t.Errorf("the second was asked with %d messages, want the first exchange among them", len(asked))
 		}
-		if n := len(s.talks.open); n != 0 {
+		if n := len(s.Chats.Talks.Open); n != 0 {
 			t.Errorf("%d chats are held open", n)
 		}
 	})
@@ -258,11 +263,11 @@ func TestAChatHasOneReplyAtATime(t *testing.T) {
 func TestWhoHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ana := memtest.Ana
-		chat := newChat(t, s.Engine, ChatEdit{})
+		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		ctx, hangUp := context.WithCancel(context.Background())
 		m := replies("Once upon a time")
-		got, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "Tell me a story.", Model: "m"}, m.talk, Listener{
-			Recalled: func(Prepared) {}, Heard: func(piece string) {
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Tell me a story.", Model: "m"}, m.talk, chats.Listener{
+			Recalled: func(retrieve.Prepared) {}, Heard: func(piece string) {
 				if piece == "a " {
 					hangUp()
 				}
@@ -279,9 +284,9 @@ func TestWhoHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 func TestADeletedChatIsNotAnsweredAnyMore(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		chat := newChat(t, s.Engine, ChatEdit{})
+		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		begun := make(chan struct{})
-		talk := func(ctx context.Context, name string, _ []Message, heard func(string)) (wire.Answer, error) {
+		talk := func(ctx context.Context, name string, _ []chats.Message, heard func(string)) (wire.Answer, error) {
 			heard("The key is ")
 			close(begun)
 			<-ctx.Done()
@@ -289,18 +294,18 @@ func TestADeletedChatIsNotAnsweredAnyMore(t *testing.T) {
 		}
 		ended := make(chan error, 2)
 		go func() {
-			_, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "Where is the spare key?", Model: "m"}, talk, deaf)
+			_, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Where is the spare key?", Model: "m"}, talk, deaf)
 			ended <- err
 		}()
 		<-begun
-		must[memory.Receipt](t)(s.DeleteChat(ctx, ana, chat, true, her))
+		must[memory.Receipt](t)(s.Chats.DeleteChat(ctx, ana, chat, true, her))
 		if err := <-ended; !errors.Is(err, memory.Gone) {
 			t.Errorf("the reply ends with %v, want gone", err)
 		}
 		if n := must[memory.Counts](t)(s.Stats(ctx, ana)).Turns; n != 0 {
 			t.Errorf("%d turns are in recall", n)
 		}
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "Hello?", Model: "m"}, talk, deaf); !errors.Is(err, memory.NotFound) {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Hello?", Model: "m"}, talk, deaf); !errors.Is(err, memory.NotFound) {
 			t.Errorf("a message into a deleted chat: %v", err)
 		}
 	})
@@ -310,25 +315,25 @@ func TestADeletedChatIsNotAnsweredAnyMore(t *testing.T) {
 func TestAnAnswerToWhatWasErasedIsNotKept(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		chat := newChat(t, s.Engine, ChatEdit{})
+		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := &model{answer: func(int) (string, error) {
-			turns := must[[]memory.Turn](t)(s.Said(ctx, ana, chat))
+			turns := must[[]memory.Turn](t)(s.Chats.Said(ctx, ana, chat))
 			for len(turns) == 0 { // it is stored beside the question to the model
-				turns = must[[]memory.Turn](t)(s.Said(ctx, ana, chat))
+				turns = must[[]memory.Turn](t)(s.Chats.Said(ctx, ana, chat))
 			}
-			if _, _, err := s.ForgetMatching(ctx, ana, Matching{IDs: []string{turns[0].ID}, Erase: true}, her); err != nil {
+			if _, _, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{turns[0].ID}, Erase: true}, her); err != nil {
 				t.Error(err)
 			}
 			return "Marzipan is in the drawer.", nil
 		}}
-		got, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "My marzipan is in the drawer.", Model: "m"}, m.talk, deaf)
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "My marzipan is in the drawer.", Model: "m"}, m.talk, deaf)
 		if err != nil || got.Answer != nil || got.Question != nil {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		if err := s.work(ctx); err != nil {
 			t.Fatal(err)
 		}
-		page := must[memory.Page](t)(s.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: everyStatus}))
+		page := must[memory.Page](t)(s.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}))
 		for _, m := range page.Memories {
 			if strings.Contains(strings.ToLower(m.Content()), "marzipan") {
 				t.Errorf("%q is kept", m.Content())
@@ -340,19 +345,19 @@ func TestAnAnswerToWhatWasErasedIsNotKept(t *testing.T) {
 func TestWhatIsSecretDoesNotReachTheDiskByAChat(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		chat := newChat(t, s.Engine, ChatEdit{})
+		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := replies("I cannot use it.", "Still not.")
 		const secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "My key is " + secret, Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "My key is " + secret, Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		if got := transcript(t, s.Engine, ana, chat); strings.Contains(got, secret) {
 			t.Errorf("it is kept: %s", got)
 		}
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); !errors.Is(err, memory.Conflict) {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); !errors.Is(err, memory.Conflict) {
 			t.Errorf("regenerate of what was not kept as it was said: %v, want a conflict", err)
 		}
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "And now?", Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "And now?", Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		if got := transcript(t, s.Engine, ana, chat); strings.Count(got, "\n") != 4 || !strings.HasSuffix(got, "user: And now?\nassistant: Still not.\n") {
@@ -364,12 +369,12 @@ func TestWhatIsSecretDoesNotReachTheDiskByAChat(t *testing.T) {
 func TestTheBuiltInModelAnswersAChat(t *testing.T) {
 	s := newScene(t, stores["inmem"])
 	ctx, ana := context.Background(), memtest.Ana
-	chat := newChat(t, s.Engine, ChatEdit{})
+	chat := newChat(t, s.Engine, chats.ChatEdit{})
 	say := func(words string) string {
 		t.Helper()
 		var heard strings.Builder
-		got, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: words, Model: responder.Name}, nil, Listener{
-			Recalled: func(Prepared) {}, Heard: func(piece string) { heard.WriteString(piece) },
+		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: responder.Name}, nil, chats.Listener{
+			Recalled: func(retrieve.Prepared) {}, Heard: func(piece string) { heard.WriteString(piece) },
 		})
 		if err != nil || got.Model != responder.Name {
 			t.Fatalf("%+v, %v", got, err)
@@ -380,7 +385,7 @@ func TestTheBuiltInModelAnswersAChat(t *testing.T) {
 		t.Errorf("to a statement: %q", got)
 	}
 	wantLearned(t, s, "User has a cat named Pip")
-	if err := s.Pause(ctx, ana, PauseMemory, "", her); err != nil {
+	if err := s.Pause(ctx, ana, core.PauseMemory, "", her); err != nil {
 		t.Fatal(err)
 	}
 	if got := say("My dog is called Rex."); !strings.Contains(got, "Memory is paused") {
@@ -391,7 +396,7 @@ func TestTheBuiltInModelAnswersAChat(t *testing.T) {
 
 func wantNoTurnOf(t *testing.T, e *Engine, owner memory.Owner, words string) {
 	t.Helper()
-	turns := must[[]memory.Turn](t)(e.Store.Turns(context.Background(), owner, memory.TurnQuery{Statuses: everyStatus}))
+	turns := must[[]memory.Turn](t)(e.Store.Turns(context.Background(), owner, memory.TurnQuery{Statuses: core.EveryStatus}))
 	for _, turn := range turns {
 		if strings.Contains(turn.Content, words) {
 			t.Errorf("%q is kept", turn.Content)
@@ -402,30 +407,30 @@ func wantNoTurnOf(t *testing.T, e *Engine, owner memory.Owner, words string) {
 func TestALongChatGoesAlongByItsEnd(t *testing.T) {
 	s := newScene(t, stores["inmem"])
 	ctx, ana := context.Background(), memtest.Ana
-	chat := newChat(t, s.Engine, ChatEdit{})
+	chat := newChat(t, s.Engine, chats.ChatEdit{})
 	m := &model{answer: func(n int) (string, error) { return fmt.Sprintf("Answer %d.", n), nil }}
-	for i := range sentTurns/2 + 5 {
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: fmt.Sprintf("Question %d?", i), Model: "m"}, m.talk, deaf); err != nil {
+	for i := range chats.SentTurns/2 + 5 {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: fmt.Sprintf("Question %d?", i), Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 	}
 	asked := m.last(t)
-	if len(asked) > sentTurns+2 || asked[1].Role != memory.RoleUser || asked[len(asked)-2].Content != fmt.Sprintf("Answer %d.", sentTurns/2+3) {
+	if len(asked) > chats.SentTurns+2 || asked[1].Role != memory.RoleUser || asked[len(asked)-2].Content != fmt.Sprintf("Answer %d.", chats.SentTurns/2+3) {
 		t.Errorf("%d messages go along, from %+v", len(asked), asked[1])
 	}
-	if c := must[memory.Conversation](t)(s.Chat(ctx, ana, chat)); c.MessageCount != sentTurns+10 {
-		t.Errorf("%d messages are kept, want %d", c.MessageCount, sentTurns+10)
+	if c := must[memory.Conversation](t)(s.Chats.Chat(ctx, ana, chat)); c.MessageCount != chats.SentTurns+10 {
+		t.Errorf("%d messages are kept, want %d", c.MessageCount, chats.SentTurns+10)
 	}
-	if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); err != nil {
+	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); err != nil {
 		t.Fatal(err)
 	}
-	if c := must[memory.Conversation](t)(s.Chat(ctx, ana, chat)); c.MessageCount != sentTurns+10 {
-		t.Errorf("%d messages are kept after a regenerate, want %d", c.MessageCount, sentTurns+10)
+	if c := must[memory.Conversation](t)(s.Chats.Chat(ctx, ana, chat)); c.MessageCount != chats.SentTurns+10 {
+		t.Errorf("%d messages are kept after a regenerate, want %d", c.MessageCount, chats.SentTurns+10)
 	}
-	if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: strings.Repeat("x", s.opts.MaxText+1), Model: "m"}, m.talk, deaf); !errors.Is(err, memory.TooLarge) {
+	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: strings.Repeat("x", s.Opts.MaxText+1), Model: "m"}, m.talk, deaf); !errors.Is(err, memory.TooLarge) {
 		t.Errorf("a message past limits.text: %v", err)
 	}
-	if _, err := s.Say(ctx, Talking{Owner: memtest.Ben, Chat: chat, Content: "Hello?", Model: "m"}, m.talk, deaf); !errors.Is(err, memory.NotFound) {
+	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: memtest.Ben, Chat: chat, Content: "Hello?", Model: "m"}, m.talk, deaf); !errors.Is(err, memory.NotFound) {
 		t.Errorf("another's chat: %v", err)
 	}
 }
@@ -434,20 +439,20 @@ func TestALongChatGoesAlongByItsEnd(t *testing.T) {
 func TestEventsTellWhatHappenedInAChat(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		chat := newChat(t, s.Engine, ChatEdit{})
+		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := replies("Nice.", "Lovely.")
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "I live in Lisbon.", Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "I live in Lisbon.", Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		wantLearned(t, s, "User lives in Lisbon")
 		s.clock.Advance(time.Hour)
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); err != nil {
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); err != nil {
 			t.Fatal(err)
 		}
-		must[memory.Conversation](t)(s.EditChat(ctx, ana, chat, ChatEdit{Title: ptr("Lisbon")}, her))
+		must[memory.Conversation](t)(s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Title: ptr("Lisbon")}, her))
 		var all []string
 		for cursor := ""; ; {
-			page := must[EventPage](t)(s.Events(ctx, ana, chat, 2, cursor))
+			page := must[chats.EventPage](t)(s.Chats.Events(ctx, ana, chat, 2, cursor))
 			for _, x := range page.Events {
 				switch {
 				case x.Turn != nil:
@@ -474,7 +479,7 @@ func TestEventsTellWhatHappenedInAChat(t *testing.T) {
 			}
 			at = i
 		}
-		if _, err := s.Events(ctx, memtest.Ben, chat, 0, ""); !errors.Is(err, memory.NotFound) {
+		if _, err := s.Chats.Events(ctx, memtest.Ben, chat, 0, ""); !errors.Is(err, memory.NotFound) {
 			t.Errorf("another's events: %v", err)
 		}
 	})
@@ -485,15 +490,15 @@ func TestASessionOfQueriesHasEvents(t *testing.T) {
 	s := newScene(t, stores["inmem"])
 	ctx, ana := context.Background(), memtest.Ana
 	for _, words := range []string{"I keep bees.", "What do I keep?"} {
-		if _, err := s.Query(ctx, Querying{Owner: ana, Session: "hive", Text: words, UseMemory: true}, nil); err != nil {
+		if _, err := s.Query.Query(ctx, query.Request{Owner: ana, Session: "hive", Text: words, UseMemory: true}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	types := map[EventType]int{}
-	for _, x := range must[EventPage](t)(s.Events(ctx, ana, "hive", 0, "")).Events {
+	types := map[chats.EventType]int{}
+	for _, x := range must[chats.EventPage](t)(s.Chats.Events(ctx, ana, "hive", 0, "")).Events {
 		types[x.Type]++
 	}
-	if types[EventPrompt] != 2 || types[EventResponse] != 2 || types[EventRecall] != 2 {
+	if types[chats.EventPrompt] != 2 || types[chats.EventResponse] != 2 || types[chats.EventRecall] != 2 {
 		t.Errorf("the events are %v, want two prompts, what was recalled for each, and two responses", types)
 	}
 }

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -16,7 +20,9 @@ func TestTwoServersLeaveNothingInADeletedChat(t *testing.T) {
 	for _, last := range []memory.Role{memory.RoleUser, memory.RoleAssistant} {
 		onEach(t, func(t *testing.T, r *rig) {
 			other := r.second(t)
-			in := func(said string) Incoming { return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: "c"} }
+			in := func(said string) exchange.Incoming {
+				return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: "c"}
+			}
 			r.exchange(t, in(`{"role":"user","content":"Hello there, I am back again today."}`), "Welcome.")
 			x := other.hangsUp(t, in(hello+inLisbon))
 			if last == memory.RoleUser {
@@ -30,12 +36,12 @@ func TestTwoServersLeaveNothingInADeletedChat(t *testing.T) {
 				}
 				return nil
 			})
-			receipt, err := r.DeleteChat(t.Context(), ana, "c", false, her)
+			receipt, err := r.Chats.DeleteChat(t.Context(), ana, "c", false, her)
 			if err != nil || !*let {
 				t.Fatalf("deleted with %v; the other was let in: %v", err, *let)
 			}
 			r.onePath(t, "c")
-			if _, err := r.Undo(t.Context(), ana, Undoing{Run: receipt.Run}, her); err != nil {
+			if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: receipt.Run}, her); err != nil {
 				t.Fatal(err)
 			}
 			path := r.path(t, "c")
@@ -55,20 +61,20 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 	question, answer := "I live in Lisbon.", "A lovely town."
 	for name, say := range map[string]func(t *testing.T, r *rig, chat string){
 		"by a client that sends all of it": func(t *testing.T, r *rig, chat string) {
-			r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat}, answer)
+			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat}, answer)
 		},
 		"by a client that names it": func(t *testing.T, r *rig, chat string) {
-			r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), Extras: wire.Extras{ID: chat}}, answer)
+			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), Extras: wire.Extras{ID: chat}}, answer)
 		},
 		"in a chat that Loci keeps": func(t *testing.T, r *rig, chat string) {
 			m := replies(answer)
-			if _, err := r.Say(t.Context(), Talking{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf); err != nil {
+			if _, err := r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"in a talk": func(t *testing.T, r *rig, chat string) {
-			talk := Talk{Conversation: chat, Messages: []Said{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
-			if _, err := r.Ingest(t.Context(), ana, talk); err != nil {
+			talk := exchange.Talk{Conversation: chat, Messages: []exchange.Said{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
+			if _, err := r.Exchange.Ingest(t.Context(), ana, talk); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -77,20 +83,20 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, edited %v", name, edited), func(t *testing.T) {
 				onEach(t, func(t *testing.T, r *rig) {
 					other := r.second(t)
-					chat := newChat(t, r.Engine, ChatEdit{Title: ptr("Towns"), Rules: ptr("Be brief.")})
+					chat := newChat(t, r.Engine, chats.ChatEdit{Title: ptr("Towns"), Rules: ptr("Be brief.")})
 					if edited {
-						must[memory.Conversation](t)(other.EditChat(t.Context(), ana, chat, ChatEdit{Rules: ptr("Be very brief.")}, her))
+						must[memory.Conversation](t)(other.Chats.EditChat(t.Context(), ana, chat, chats.ChatEdit{Rules: ptr("Be very brief.")}, her))
 					}
 					deleted := false
 					r.interrupt(memory.RoleUser, func() {
-						must[memory.Receipt](t)(other.DeleteChat(t.Context(), ana, chat, false, her))
+						must[memory.Receipt](t)(other.Chats.DeleteChat(t.Context(), ana, chat, false, her))
 						deleted = true
 					})
 					say(t, r, chat)
 					if !deleted {
 						t.Fatal("nothing was said")
 					}
-					got := must[memory.Conversation](t)(other.Chat(t.Context(), ana, chat))
+					got := must[memory.Conversation](t)(other.Chats.Chat(t.Context(), ana, chat))
 					if got.Title != "Towns" || !strings.HasSuffix(got.Rules, "brief.") || got.MessageCount != 2 {
 						t.Errorf("the chat is %+v, want it back as it was with two messages", got)
 					}
@@ -107,13 +113,13 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 func TestAnAnswerDoesNotBringADeletedChatBack(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		other := r.second(t)
-		x := r.hangsUp(t, Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"})
+		x := r.hangsUp(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"})
 		x.ctx = t.Context()
 		r.interrupt(memory.RoleAssistant, func() {
-			must[memory.Receipt](t)(other.DeleteChat(t.Context(), ana, "c", false, her))
+			must[memory.Receipt](t)(other.Chats.DeleteChat(t.Context(), ana, "c", false, her))
 		})
 		x.says("A lovely town.")
-		if got, err := r.Chat(t.Context(), ana, "c"); !errors.Is(err, memory.NotFound) {
+		if got, err := r.Chats.Chat(t.Context(), ana, "c"); !errors.Is(err, memory.NotFound) {
 			t.Errorf("the chat is %+v, %v; want it deleted", got, err)
 		}
 		r.onePath(t, "c")
@@ -129,12 +135,12 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := t.Context()
 		other := r.second(t)
-		chat := newChat(t, r.Engine, ChatEdit{Title: ptr("Old")})
+		chat := newChat(t, r.Engine, chats.ChatEdit{Title: ptr("Old")})
 		r.between("Apply manual", 1, func() error {
-			_, err := other.EditChat(ctx, ana, chat, ChatEdit{Rules: ptr("Be brief.")}, her)
+			_, err := other.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Be brief.")}, her)
 			return err
 		})
-		got, err := r.EditChat(ctx, ana, chat, ChatEdit{Title: ptr("New")}, her)
+		got, err := r.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Title: ptr("New")}, her)
 		if err != nil || got.Title != "New" || got.Rules != "Be brief." {
 			t.Errorf("the chat is %q with the rules %q, %v; want what both wrote", got.Title, got.Rules, err)
 		}
@@ -142,15 +148,15 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := t.Context()
 		other := r.second(t)
-		made, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("Old"), Content: ptr("Tea at five.")}, her)
+		made, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Old"), Content: ptr("Tea at five.")}, her)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.between("Apply manual", 1, func() error {
-			_, err := other.EditContext(ctx, ana, made.ID, ContextEdit{Content: ptr("Tea at six.")}, her)
+			_, err := other.Curate.EditContext(ctx, ana, made.ID, curate.ContextEdit{Content: ptr("Tea at six.")}, her)
 			return err
 		})
-		got, err := r.EditContext(ctx, ana, made.ID, ContextEdit{Title: ptr("New")}, her)
+		got, err := r.Curate.EditContext(ctx, ana, made.ID, curate.ContextEdit{Title: ptr("New")}, her)
 		if err != nil || got.Title != "New" || got.Content != "Tea at six." {
 			t.Errorf("the context is %q, %q, %v; want what both wrote", got.Title, got.Content, err)
 		}
@@ -175,7 +181,7 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 			if err := set(r.Engine, "Ana"); err != nil || !*let {
 				t.Fatalf("set with %v; the other was let in: %v", err, *let)
 			}
-			if now, err := r.entry(ctx, ana, "name"); err != nil || now.Value != "Ana" {
+			if now, err := r.ReadEntry(ctx, ana, "name"); err != nil || now.Value != "Ana" {
 				t.Errorf("the entry is %q, %v; want what was written last", now.Value, err)
 			}
 		})
@@ -189,17 +195,17 @@ func TestTwoServersOfWhichOneReadsAFileKeepOneHome(t *testing.T) {
 		ctx := t.Context()
 		other := r.second(t)
 		let := r.between("Apply manual", 1, func() error {
-			_, _, err := other.Remember(ctx, ana, Note{Content: "User lives in Lisbon"}, her)
+			_, _, err := other.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Lisbon"}, her)
 			return err
 		})
-		edit := FileEdit{Owner: ana, Key: "k", Says: FileContent{Fact: &memory.Fact{
+		edit := files.FileEdit{Owner: ana, Key: "k", Says: files.FileContent{Fact: &memory.Fact{
 			Content: "User lives in Berlin", Scope: memory.Scope{Owner: ana}, Status: memory.Active, Confidence: 1,
 		}}}
-		target, err := r.TakeFile(ctx, edit)
+		target, err := r.Files.TakeFile(ctx, edit)
 		if err != nil || !*let {
 			t.Fatalf("taken with %v; the other was let in: %v", err, *let)
 		}
-		if again, err := r.TakeFile(ctx, edit); err != nil || again != target {
+		if again, err := r.Files.TakeFile(ctx, edit); err != nil || again != target {
 			t.Errorf("the same edit again: %s, %v; want %s", again, err, target)
 		}
 		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Berlin"}) {

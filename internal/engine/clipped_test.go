@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -19,7 +20,7 @@ func TestLongMessagesAreStoredCut(t *testing.T) {
 	const most = 4 << 10
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.opts.MaxText = most
+		r.Opts.MaxText = most
 		question, reply := "I live in Lisbon. "+strings.Repeat("ä—word ", 4000), "Noted. "+strings.Repeat("blah ", 4000)
 		ask := func(messages ...string) {
 			t.Helper()
@@ -31,7 +32,7 @@ func TestLongMessagesAreStoredCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, string(body))})
+			x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, string(body))})
 			x.Prepare(ctx)
 			x.RecordQuestion(ctx)
 			x.RecordAnswer(ctx, answered(reply))
@@ -64,9 +65,9 @@ func TestSecretAtTheCutIsRedacted(t *testing.T) {
 	for at := most - 300; at < most+10; at += 7 {
 		r := newRig(t, stores["inmem"])
 		ctx := context.Background()
-		r.opts.MaxText = most
+		r.Opts.MaxText = most
 		words := strings.Repeat("x ", at/2) + "sk-proj-Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56Qr78 " + strings.Repeat("word ", 4000)
-		x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"`+words+`"}]`), ChatID: "c"})
+		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"`+words+`"}]`), ChatID: "c"})
 		x.RecordQuestion(ctx)
 		x.RecordAnswer(ctx, answered("OK."))
 		if path := strings.Join(r.path(t, "c"), ""); !strings.Contains(path, "[cut: ") || strings.Contains(path, "sk-") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -15,7 +16,7 @@ func BenchmarkRemember(b *testing.B) {
 	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := r.Remember(context.Background(), ana, Note{Content: "User owns " + say(8)}, author); err != nil {
+		if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User owns " + say(8)}, author); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -18,13 +19,13 @@ func TestWrittenAtOnceOneHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, open)
 			author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-			if _, _, err := r.Remember(context.Background(), ana, Note{Content: "User plays the cello"}, author); err != nil {
+			if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User plays the cello"}, author); err != nil {
 				t.Fatal(err)
 			}
 			var wait sync.WaitGroup
 			for i := range writers {
 				wait.Go(func() {
-					if _, _, err := r.Remember(context.Background(), ana, Note{Content: fmt.Sprintf("User lives in Town%c", 'A'+i)}, author); err != nil {
+					if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: fmt.Sprintf("User lives in Town%c", 'A'+i)}, author); err != nil {
 						t.Error(err)
 					}
 				})
@@ -50,15 +51,15 @@ func TestAPersonPrevailsWhateverTheTimes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, ctx := newRig(t, open), context.Background()
 			author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-			first, _, err := r.Remember(ctx, ana, Note{Content: "User lives in Rome", ObservedAt: r.now().AddDate(0, 1, 0), Pinned: true}, author)
+			first, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Rome", ObservedAt: r.Time().AddDate(0, 1, 0), Pinned: true}, author)
 			if err != nil {
 				t.Fatal(err)
 			}
-			second, _, err := r.Remember(ctx, ana, Note{Content: "User lives in Oslo", ObservedAt: r.now().AddDate(-1, 0, 0)}, author)
+			second, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Oslo", ObservedAt: r.Time().AddDate(-1, 0, 0)}, author)
 			if err != nil {
 				t.Fatal(err)
 			}
-			was, err := r.fact(ctx, ana, first.ID)
+			was, err := r.Fact(ctx, ana, first.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +80,7 @@ func TestWithoutASearchItIsWritten(t *testing.T) {
 	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	r.Searcher = failing{}
 	for _, words := range []string{"User lives in Rome", "User lives in Oslo"} {
-		if _, _, err := r.Remember(ctx, ana, Note{Content: words}, author); err != nil {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: words}, author); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,15 +113,15 @@ func TestOfTwoApprovedTogetherTheNewerHolds(t *testing.T) {
 					user ana: I play the cello.
 					user ana: I live in Oslo.
 					expect pending ana: User lives in Rome | User plays the cello | User lives in Oslo`)
-				page, err := s.Waiting(ctx, ana, 0, "")
+				page, err := s.Curate.Waiting(ctx, ana, 0, "")
 				if err != nil || len(page.Waiting) != 3 {
 					t.Fatal(page, err)
 				}
-				var judgements []Judgement
+				var judgements []curate.Judgement
 				for _, i := range order {
-					judgements = append(judgements, Judgement{ID: page.Waiting[i].Memory.Fact.ID, Action: memory.ActionApprove})
+					judgements = append(judgements, curate.Judgement{ID: page.Waiting[i].Memory.Fact.ID, Action: memory.ActionApprove})
 				}
-				facts, _, err := s.Judge(ctx, ana, judgements, "", author)
+				facts, _, err := s.Curate.Judge(ctx, ana, judgements, "", author)
 				if err != nil {
 					t.Fatal(err)
 				}

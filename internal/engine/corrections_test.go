@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -62,10 +63,10 @@ func replay(t *testing.T, r *rig, name string, turns []recordedTurn) map[string]
 	ctx := context.Background()
 	model := &recorded{replaces: map[string]string{}}
 	r.LLM = model
-	var before []Said
+	var before []exchange.Said
 	for _, turn := range turns {
 		if turn.Role == "assistant" {
-			before = append(before, Said{Role: memory.RoleAssistant, Content: turn.Text})
+			before = append(before, exchange.Said{Role: memory.RoleAssistant, Content: turn.Text})
 			continue
 		}
 		model.facts = nil
@@ -73,7 +74,7 @@ func replay(t *testing.T, r *rig, name string, turns []recordedTurn) map[string]
 			model.facts = append(model.facts, recordedFact{Text: f.Text, Quote: f.Quote, About: f.About})
 			model.replaces[f.Text] = f.Replaces
 		}
-		if _, err := r.Ingest(ctx, ana, Talk{Conversation: name, Infer: true, Messages: append(before, Said{Role: memory.RoleUser, Content: turn.Text})}); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: name, Infer: true, Messages: append(before, exchange.Said{Role: memory.RoleUser, Content: turn.Text})}); err != nil {
 			t.Fatal(err)
 		}
 		before = nil
@@ -84,7 +85,7 @@ func replay(t *testing.T, r *rig, name string, turns []recordedTurn) map[string]
 	}
 	is := map[string]memory.Status{}
 	all := memory.Query{Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired, memory.Rejected}}
-	if err := r.everything(ctx, ana, all, func(m memory.Memory) { is[m.Content()] = m.Fact.Status }); err != nil {
+	if err := r.Everything(ctx, ana, all, func(m memory.Memory) { is[m.Content()] = m.Fact.Status }); err != nil {
 		t.Fatal(err)
 	}
 	return is
@@ -113,7 +114,7 @@ func TestCorrectionsWin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.clock.Advance(now.Add(9 * time.Hour).Sub(r.now()))
+		r.clock.Advance(now.Add(9 * time.Hour).Sub(r.Time()))
 		is := replay(t, r, c.ID, c.Turns)
 		replaced := map[string]bool{}
 		for _, turn := range c.Turns {
@@ -143,7 +144,7 @@ func TestCorrectionsWin(t *testing.T) {
 
 func TestPlainCorrectionEndsWhatItCorrects(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	r.clock.Advance(time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC).Sub(r.now()))
+	r.clock.Advance(time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC).Sub(r.Time()))
 	turn := func(text, quote, fact, replaces string) recordedTurn {
 		var out recordedTurn
 		b := fmt.Sprintf(`{"Role":"user","Text":%q,"Facts":[{"Text":%q,"Quote":%q,"About":"user","Replaces":%q}]}`, text, fact, quote, replaces)

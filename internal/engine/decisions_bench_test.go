@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 	"github.com/loci-memory/loci/memory"
@@ -44,7 +45,7 @@ func BenchmarkRememberAtOnce(b *testing.B) {
 					for range clients {
 						group.Go(func() {
 							for i := next.Add(1) - 1; i < int64(b.N); i = next.Add(1) - 1 {
-								if _, _, err := r.Remember(context.Background(), ana, Note{Content: said[i]}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
+								if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: said[i]}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
 									b.Error(err)
 									return
 								}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/compare"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -59,7 +62,7 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 			for round := range 5 {
 				written := memory.User(memory.DefaultNamespace, fmt.Sprintf("writes%d", round))
 				atOnce(t, r, func(e *Engine, i int) error {
-					_, _, err := e.Remember(ctx, written, Note{Content: homes[i]}, person)
+					_, _, err := e.Curate.Remember(ctx, written, curate.Note{Content: homes[i]}, person)
 					return err
 				})
 				live(t, r, written)
@@ -67,23 +70,23 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 				corrected := memory.User(memory.DefaultNamespace, fmt.Sprintf("corrects%d", round))
 				ids := make([]string, len(homes))
 				for i := range homes {
-					f, _, err := r.Remember(ctx, corrected, Note{Content: fmt.Sprintf("User has %d cats and %d dogs", i, i)}, person)
+					f, _, err := r.Curate.Remember(ctx, corrected, curate.Note{Content: fmt.Sprintf("User has %d cats and %d dogs", i, i)}, person)
 					if err != nil {
 						t.Fatal(err)
 					}
 					ids[i] = f.ID
 				}
 				atOnce(t, r, func(e *Engine, i int) error {
-					_, err := e.EditFact(ctx, corrected, ids[i], Edit{Content: &homes[i]}, person)
+					_, err := e.Curate.EditFact(ctx, corrected, ids[i], curate.Edit{Content: &homes[i]}, person)
 					return err
 				})
 				live(t, r, corrected)
 
 				approved := memory.User(memory.DefaultNamespace, fmt.Sprintf("approves%d", round))
-				run := memory.Run{ID: newID(), Kind: "learn", Author: memory.Author{Kind: memory.ByRule}}
+				run := memory.Run{ID: core.NewID(), Kind: "learn", Author: memory.Author{Kind: memory.ByRule}}
 				var changes []memory.Change
 				for i, words := range homes {
-					f, err := r.noted(approved, Note{Content: words})
+					f, err := r.Curate.Noted(approved, curate.Note{Content: words})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -94,7 +97,7 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 					t.Fatal(err)
 				}
 				atOnce(t, r, func(e *Engine, i int) error {
-					_, _, err := e.Judge(ctx, approved, []Judgement{{ID: ids[i], Action: memory.ActionApprove}}, "", person)
+					_, _, err := e.Curate.Judge(ctx, approved, []curate.Judgement{{ID: ids[i], Action: memory.ActionApprove}}, "", person)
 					return err
 				})
 				live(t, r, approved)
@@ -110,45 +113,49 @@ func TestWhatSaysNothingAgainstEachOtherGoesSideBySide(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // rather than for ever
 		defer stop()
-		home, err := r.noted(ana, Note{Content: "User lives in Berlin"})
+		home, err := r.Curate.Noted(ana, curate.Note{Content: "User lives in Berlin"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tower, err := r.noted(ana, Note{Content: "The harbour has a lighthouse"})
+		tower, err := r.Curate.Noted(ana, curate.Note{Content: "The harbour has a lighthouse"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range []memory.Fact{home, tower} {
-			place, err := r.deciders.enter(ctx, ana, newID(), f)
+			place, err := r.Compare.Admission.Enter(ctx, ana, core.NewID(), f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer place.leave()
+			defer place.Leave()
 		}
 		for _, words := range []string{"The harbour has two cranes", "User does not like tea", "User works at Acme", "The harbour has no bridge"} {
-			if _, created, err := r.Remember(ctx, ana, Note{Content: words}, her); err != nil || !created {
+			if _, created, err := r.Curate.Remember(ctx, ana, curate.Note{Content: words}, her); err != nil || !created {
 				t.Errorf("%q: created %t, %v", words, created, err)
 			}
 		}
 		for _, words := range []string{"User lives in Rome", "User no longer lives in Berlin", "The harbour has no lighthouse"} {
-			f, err := r.noted(ana, Note{Content: words})
+			f, err := r.Curate.Noted(ana, curate.Note{Content: words})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.waits(t, words, func(ctx context.Context) (*decision, error) { return r.deciders.enter(ctx, ana, newID(), f) })
+			r.waits(t, words, func(ctx context.Context) (*compare.Admitted, error) {
+				return r.Compare.Admission.Enter(ctx, ana, core.NewID(), f)
+			})
 		}
-		r.waits(t, "alone", func(ctx context.Context) (*decision, error) { return r.deciders.enterAlone(ctx, ana, newID()) })
+		r.waits(t, "alone", func(ctx context.Context) (*compare.Admitted, error) {
+			return r.Compare.Admission.EnterAlone(ctx, ana, core.NewID())
+		})
 	})
 }
 
 // waits fails the test if a place is had at once.
-func (r *rig) waits(t *testing.T, what string, enter func(context.Context) (*decision, error)) {
+func (r *rig) waits(t *testing.T, what string, enter func(context.Context) (*compare.Admitted, error)) {
 	t.Helper()
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if place, err := enter(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("%s: got %v, want it to wait", what, err)
-		place.leave()
+		place.Leave()
 	}
 }
 
@@ -167,13 +174,13 @@ func TestWhatIsWrittenBesideIsNotPlannedAgain(t *testing.T) {
 		}, func(string) error { return nil })
 		var first sync.WaitGroup
 		first.Go(func() {
-			if _, _, err := r.Remember(t.Context(), ana, Note{Content: "User works at Acme"}, her); err != nil {
+			if _, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: "User works at Acme"}, her); err != nil {
 				t.Error(err)
 			}
 		})
 		<-planned
 		for _, words := range []string{"User does not like tea", "The harbour has two cranes"} {
-			if _, _, err := r.Remember(t.Context(), ana, Note{Content: words}, her); err != nil {
+			if _, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: words}, her); err != nil {
 				t.Error(err)
 			}
 		}
@@ -190,15 +197,15 @@ func TestWhatIsWrittenBesideIsNotPlannedAgain(t *testing.T) {
 func TestWhoIsAloneLetsOthersInOnceItShares(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := t.Context()
-		enter := func(ctx context.Context) (*decision, error) {
-			return r.deciders.enter(ctx, ana, "beside", memory.Fact{Content: "The harbour has two cranes"})
+		enter := func(ctx context.Context) (*compare.Admitted, error) {
+			return r.Compare.Admission.Enter(ctx, ana, "beside", memory.Fact{Content: "The harbour has two cranes"})
 		}
-		alone, err := r.deciders.enterAlone(ctx, ana, "alone")
+		alone, err := r.Compare.Admission.EnterAlone(ctx, ana, "alone")
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.waits(t, "beside one that is alone", enter)
-		in := make(chan *decision)
+		in := make(chan *compare.Admitted)
 		go func() {
 			place, err := enter(ctx)
 			if err != nil {
@@ -206,22 +213,24 @@ func TestWhoIsAloneLetsOthersInOnceItShares(t *testing.T) {
 			}
 			in <- place
 		}()
-		alone.share()
+		alone.Share()
 		place := <-in
-		if !place.wasBeside("alone") || !alone.wasBeside("beside") {
+		if !place.WasBeside("alone") || !alone.WasBeside("beside") {
 			t.Error("they do not know that they are side by side")
 		}
-		r.waits(t, "alone, beside one that shares", func(ctx context.Context) (*decision, error) { return r.deciders.enterAlone(ctx, ana, "later") })
-		alone.leave()
-		alone.leave() // as often as one likes
-		place.leave()
-		last, err := r.deciders.enterAlone(ctx, ana, "last")
-		if err != nil || last.wasBeside("beside") {
+		r.waits(t, "alone, beside one that shares", func(ctx context.Context) (*compare.Admitted, error) {
+			return r.Compare.Admission.EnterAlone(ctx, ana, "later")
+		})
+		alone.Leave()
+		alone.Leave() // as often as one likes
+		place.Leave()
+		last, err := r.Compare.Admission.EnterAlone(ctx, ana, "last")
+		if err != nil || last.WasBeside("beside") {
 			t.Errorf("after all have left: %v", err)
 		}
-		last.leave()
-		if len(r.deciders.of) > 0 {
-			t.Errorf("%d owners have somebody left", len(r.deciders.of))
+		last.Leave()
+		if len(r.Compare.Admission.Of) > 0 {
+			t.Errorf("%d owners have somebody left", len(r.Compare.Admission.Of))
 		}
 	})
 }
@@ -242,7 +251,7 @@ func TestOppositesAtOnceLeaveOne(t *testing.T) {
 			for i, words := range said {
 				done.Go(func() {
 					<-begin
-					if _, _, err := engines[(i/2+round)%2].Remember(t.Context(), owner, Note{Content: words}, her); err != nil {
+					if _, _, err := engines[(i/2+round)%2].Curate.Remember(t.Context(), owner, curate.Note{Content: words}, her); err != nil {
 						t.Errorf("%q: %v", words, err)
 					}
 				})
@@ -281,14 +290,14 @@ func TestNobodyIsRefusedForOthersFacts(t *testing.T) {
 			var writer sync.WaitGroup
 			writer.Go(func() {
 				for i := 0; !over.Load(); i++ {
-					if _, _, err := r.Remember(ctx, ana, Note{Content: fmt.Sprintf("The harbour has crane number %d", i)}, person); err != nil {
+					if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("The harbour has crane number %d", i)}, person); err != nil {
 						t.Error(err)
 						return
 					}
 				}
 			})
 			for i := range 20 {
-				if _, _, err := r.Remember(ctx, ana, Note{Content: fmt.Sprintf("User lives in Town%d", i)}, person); err != nil {
+				if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("User lives in Town%d", i)}, person); err != nil {
 					t.Errorf("home %d: %v", i, err)
 				}
 			}
@@ -303,12 +312,12 @@ func TestNobodyIsRefusedForOthersFacts(t *testing.T) {
 func TestEditsAtOnceAreAllMade(t *testing.T) {
 	ctx := context.Background()
 	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-	const edits = 2*maxConflicts + 1
+	const edits = 2*core.MaxConflicts + 1
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, open)
 			engines := []*Engine{r.Engine, r.second(t).Engine}
-			f, _, err := r.Remember(ctx, ana, Note{Content: "The harbour has two cranes"}, person)
+			f, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "The harbour has two cranes"}, person)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -319,7 +328,7 @@ func TestEditsAtOnceAreAllMade(t *testing.T) {
 				done.Go(func() {
 					<-begin
 					category := fmt.Sprint("place ", i)
-					_, errs[i] = engines[i%len(engines)].EditFact(ctx, ana, f.ID, Edit{Category: &category}, person)
+					_, errs[i] = engines[i%len(engines)].Curate.EditFact(ctx, ana, f.ID, curate.Edit{Category: &category}, person)
 				})
 			}
 			close(begin)
@@ -343,13 +352,13 @@ func TestWhatOthersAreInBetweenManyTimesIsWritten(t *testing.T) {
 		tries := 0
 		r.hook(func(call string) error {
 			if strings.HasPrefix(call, "Apply") {
-				if tries++; tries <= 3*maxConflicts {
+				if tries++; tries <= 3*core.MaxConflicts {
 					return memory.Errorf(memory.Conflict, "somebody wrote meanwhile")
 				}
 			}
 			return nil
 		}, func(string) error { return nil })
-		if f, _, err := r.Remember(t.Context(), ana, Note{Content: "User plays the cello"}, her); err != nil || f.Version == 0 {
+		if f, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: "User plays the cello"}, her); err != nil || f.Version == 0 {
 			t.Errorf("got %+v, %v after %d tries, want it written", f, err, tries)
 		}
 	})
@@ -359,14 +368,14 @@ func TestWhatOthersAreInBetweenManyTimesIsWritten(t *testing.T) {
 func TestWhatNobodyWaitsForIsNotPlannedAgain(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	tries := 0
-	err := replan(ctx, func() error {
-		if tries++; tries == 2*maxConflicts {
+	err := core.Replan(ctx, func() error {
+		if tries++; tries == 2*core.MaxConflicts {
 			leave()
 		}
 		return memory.Errorf(memory.Conflict, "somebody wrote meanwhile")
 	})
-	if !errors.Is(err, context.Canceled) || tries != 2*maxConflicts {
-		t.Errorf("got %v after %d tries, want it to end with the client after %d", err, tries, 2*maxConflicts)
+	if !errors.Is(err, context.Canceled) || tries != 2*core.MaxConflicts {
+		t.Errorf("got %v after %d tries, want it to end with the client after %d", err, tries, 2*core.MaxConflicts)
 	}
 }
 
@@ -386,11 +395,11 @@ func TestWhatIsRefusedIsPlannedAgainSoOften(t *testing.T) {
 		}, func(string) error { return nil })
 		for name, write := range map[string]func() error{
 			"written": func() error {
-				_, _, err := r.Remember(ctx, ana, Note{Content: "User plays the cello"}, her)
+				_, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User plays the cello"}, her)
 				return err
 			},
 			"forgotten": func() error {
-				_, err := r.Forget(ctx, ana, []string{f.ID}, "no more", her)
+				_, err := r.Curate.Forget(ctx, ana, []string{f.ID}, "no more", her)
 				return err
 			},
 		} {
@@ -398,15 +407,15 @@ func TestWhatIsRefusedIsPlannedAgainSoOften(t *testing.T) {
 			if err := write(); !errors.Is(err, refused) {
 				t.Errorf("%s: got %v, want the conflict", name, err)
 			}
-			if got := calls["Apply manual"] + calls["Apply forget"]; got != maxReplans {
-				t.Errorf("%s: tried %d times, want %d", name, got, maxReplans)
+			if got := calls["Apply manual"] + calls["Apply forget"]; got != core.MaxReplans {
+				t.Errorf("%s: tried %d times, want %d", name, got, core.MaxReplans)
 			}
 			if name == "written" && calls["Embed"] != 1 {
 				t.Errorf("embedded %d times, want once", calls["Embed"])
 			}
 		}
 		clear(calls)
-		if err := replan(ctx, func() error { calls["other"]++; return errOtherRequest }); !errors.Is(err, errOtherRequest) || calls["other"] != 1 {
+		if err := core.Replan(ctx, func() error { calls["other"]++; return core.ErrOtherRequest }); !errors.Is(err, core.ErrOtherRequest) || calls["other"] != 1 {
 			t.Errorf("what stays a conflict: tried %d times, %v; want once", calls["other"], err)
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -15,15 +17,15 @@ func (r *rig) dispute(t *testing.T, old memory.Fact, instead string) memory.Fact
 	t.Helper()
 	ctx := context.Background()
 	f := memory.Fact{
-		ID: newID(), Scope: old.Scope, Content: instead, Status: memory.Pending, Confidence: 1, Source: memory.Extracted, Trust: memory.TrustUser,
-		ObservedAt: r.now(), CreatedAt: r.now(), UpdatedAt: r.now(), Hash: text.Hash(instead),
+		ID: core.NewID(), Scope: old.Scope, Content: instead, Status: memory.Pending, Confidence: 1, Source: memory.Extracted, Trust: memory.TrustUser,
+		ObservedAt: r.Time(), CreatedAt: r.Time(), UpdatedAt: r.Time(), Hash: text.Hash(instead),
 	}
-	vectors, err := r.vectors(ctx, f.ID, f.Content)
+	vectors, err := r.TextVectors(ctx, f.ID, f.Content)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: old.ID, NewID: f.ID, Reason: "it contradicts what is known"}
-	if _, err := r.Store.Apply(ctx, old.Scope.Owner, memory.Run{ID: newID(), Kind: "learn", Vectors: vectors}, change); err != nil {
+	if _, err := r.Store.Apply(ctx, old.Scope.Owner, memory.Run{ID: core.NewID(), Kind: "learn", Vectors: vectors}, change); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -36,14 +38,14 @@ func TestWhatWaitsIsVisible(t *testing.T) {
 		ctx := context.Background()
 		const instead = "User's rent for the flat is 1100 euros"
 		r.dispute(t, r.note(t, ana, "User's rent for the flat is 950 euros"), instead)
-		r.opts.Deadline = 1e10
-		p, _, _ := r.Engine.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "what is my rent for the flat?", Budget: 1000})
+		r.Opts.Deadline = 1e10
+		p, _, _ := r.Engine.Retrieve.Prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "what is my rent for the flat?", Budget: 1000})
 		if !strings.Contains(p.Block, "[disputed: "+instead+"]") || p.Pending != 1 {
 			t.Errorf("block %q, %d pending; want the rent disputed and one pending", p.Block, p.Pending)
 		}
 		r.llm = memtest.NewLLM(memtest.Line{Text: `{"facts": []}`})
 		r.LLM = r.llm
-		if _, err := r.Learn(ctx, r.told(t, ana, "c", "my rent for the flat, is that legal?")); err != nil {
+		if _, err := r.Lessons.Learn(ctx, r.told(t, ana, "c", "my rent for the flat, is that legal?")); err != nil {
 			t.Fatal(err)
 		}
 		if prompts := r.llm.Prompts(); len(prompts) == 0 || !strings.Contains(prompts[0].System+prompts[0].User, instead) {

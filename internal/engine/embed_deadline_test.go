@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -58,18 +59,18 @@ func TestModelsThatAreTooSlowLeaveTheWordsInTime(t *testing.T) {
 				plain := newRig(t, stores["inmem"])
 				embedder, reranker := &layered{}, &layered{}
 				r := again(t, plain.Store, plain.clock, embedder)
-				r.opts.Deadline = deadline
+				r.Opts.Deadline = deadline
 				r.teas(t, 12)
 				slow(r, embedder, reranker)
 				model := map[string]*layered{"embedder": embedder, "reranker": reranker}[part]
 				model.passed.Store(0)
 
 				began := time.Now()
-				p := r.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "Which tea is oolong?", Budget: 1000})
+				p := r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Which tea is oolong?", Budget: 1000})
 				if took := time.Since(began); took >= deadline || len(p.Hits) == 0 {
 					t.Errorf("%d hits after %v, want some before %v", len(p.Hits), took, deadline)
 				}
-				trace, err := r.Trace(ctx, ana, p.Trace)
+				trace, err := r.Traces.Trace(ctx, ana, p.Trace)
 				if err != nil || len(trace.Degraded) != 1 || !strings.HasPrefix(trace.Degraded[0], part+": ") {
 					t.Errorf("the trace says %q, %v; want that the %s was skipped", trace.Degraded, err, part)
 				}
@@ -80,8 +81,8 @@ func TestModelsThatAreTooSlowLeaveTheWordsInTime(t *testing.T) {
 				}
 
 				model.layer = 0
-				p = r.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "Which tea is oolong?", Budget: 1000})
-				if trace, err := r.Trace(ctx, ana, p.Trace); err != nil || len(p.Hits) == 0 || len(trace.Degraded) != 0 || p.Hits[0].Why.Get("vector") == 0 || part == "reranker" && trace.Reranked == 0 {
+				p = r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Which tea is oolong?", Budget: 1000})
+				if trace, err := r.Traces.Trace(ctx, ana, p.Trace); err != nil || len(p.Hits) == 0 || len(trace.Degraded) != 0 || p.Hits[0].Why.Get("vector") == 0 || part == "reranker" && trace.Reranked == 0 {
 					t.Errorf("the next question: %d hits, %+v, %v; want nothing skipped", len(p.Hits), trace, err)
 				}
 			})

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -46,7 +49,7 @@ func readAsked(t *testing.T, file string) (scenes []*askedScene) {
 			s = &askedScene{name: name, rig: newRig(t, stores["inmem"])}
 			for i, said := range small {
 				user, assistant, _ := strings.Cut(said, "|")
-				s.rig.tell(t, fmt.Sprint("other ", i), Said{Role: memory.RoleUser, Content: user}, Said{Role: memory.RoleAssistant, Content: assistant})
+				s.rig.tell(t, fmt.Sprint("other ", i), exchange.Said{Role: memory.RoleUser, Content: user}, exchange.Said{Role: memory.RoleAssistant, Content: assistant})
 			}
 			scenes = append(scenes, s)
 			continue
@@ -67,11 +70,11 @@ func (s *askedScene) read(t *testing.T, line string) {
 	}
 	switch kind {
 	case "u:", "a:":
-		said := Said{Role: memory.RoleUser, Content: words}
+		said := exchange.Said{Role: memory.RoleUser, Content: words}
 		if kind == "a:" {
 			said.Role = memory.RoleAssistant
 		}
-		kept, err := s.rig.Ingest(context.Background(), ana, Talk{Conversation: fmt.Sprint("chat ", s.chat), Messages: []Said{said}})
+		kept, err := s.rig.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: fmt.Sprint("chat ", s.chat), Messages: []exchange.Said{said}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,9 +83,9 @@ func (s *askedScene) read(t *testing.T, line string) {
 		}
 	case "f:":
 		f := memtest.Fact(ana, words)
-		f.ID, f.Trust, f.Source, f.ObservedAt = newID(), memory.TrustUser, memory.Extracted, s.rig.clock.Now()
+		f.ID, f.Trust, f.Source, f.ObservedAt = core.NewID(), memory.TrustUser, memory.Extracted, s.rig.clock.Now()
 		f.CreatedAt, f.UpdatedAt, f.Provenance = f.ObservedAt, f.ObservedAt, memory.Provenance{Turns: []string{s.turn}}
-		if _, err := s.rig.Store.Apply(context.Background(), ana, memory.Run{ID: newID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID}); err != nil {
+		if _, err := s.rig.Store.Apply(context.Background(), ana, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID}); err != nil {
 			t.Fatal(err)
 		}
 	case "--":
@@ -98,7 +101,7 @@ func (s *askedScene) read(t *testing.T, line string) {
 
 // wrong says what of a scene is not as it should be.
 func (s *askedScene) wrong() (out []string) {
-	got := contents(s.rig.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: s.question}).Hits)
+	got := contents(s.rig.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: s.question}).Hits)
 	has := func(words string) func(string) bool {
 		return func(hit string) bool { return strings.Contains(strings.ToLower(hit), strings.ToLower(words)) }
 	}
@@ -152,10 +155,10 @@ func TestAFactHidesNoReason(t *testing.T) {
 func TestQuestionsAreKeptBySetting(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	const asked, denied = "Where does my brother Olaf live?", "I don't know where your brother Olaf lives."
-	r.tell(t, "a", Said{Role: memory.RoleUser, Content: asked}, Said{Role: memory.RoleAssistant, Content: denied})
+	r.tell(t, "a", exchange.Said{Role: memory.RoleUser, Content: asked}, exchange.Said{Role: memory.RoleAssistant, Content: denied})
 	for _, keep := range []bool{true, false} {
-		r.opts.Recall.Questions = keep
-		got := contents(r.find(t, Question{Text: "So where does my brother Olaf live?"}).Hits)
+		r.Opts.Recall.Questions = keep
+		got := contents(r.find(t, retrieve.Question{Text: "So where does my brother Olaf live?"}).Hits)
 		if slices.Contains(got, asked) != keep || slices.Contains(got, denied) != keep {
 			t.Errorf("kept %v: %q", keep, got)
 		}

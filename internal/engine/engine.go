@@ -1,186 +1,66 @@
-// Package engine is where I/O meets the pure parts: it reads the store, asks the
-// index and the model, hands values to recall and learn, and writes what they
-// decide through the one door, [memory.Facts.Apply]. Doors (package front/…) call
-// its verbs; it knows nothing of HTTP.
-//
-//	read    Recall, Prepare           question → hits → block
-//	record  Open … RecordAnswer       request and answer → turns + job
-//	learn   Learn                     job → turns → facts
-//	edit    Remember, Edit, Forget …  a person's own changes
+// Package engine is where I/O meets the pure parts: its packages read the store, ask the
+// index and the model, hand values to recall and learn, and write what those decide
+// through the one door, [memory.Facts.Apply]. It knows nothing of HTTP.
 package engine
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"log/slog"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"github.com/google/uuid"
-
-	"github.com/loci-memory/loci/internal/obs"
-	"github.com/loci-memory/loci/internal/prompt"
-	"github.com/loci-memory/loci/internal/text"
-	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/compare"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/erase"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/files"
+	"github.com/loci-memory/loci/internal/engine/lessons"
+	"github.com/loci-memory/loci/internal/engine/query"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/engine/share"
+	"github.com/loci-memory/loci/internal/engine/traces"
+	"github.com/loci-memory/loci/internal/engine/transfer"
+	"github.com/loci-memory/loci/internal/engine/upkeep"
+	"github.com/loci-memory/loci/internal/engine/vectors"
 )
 
-// Parts are what an engine is made of. All but LLM and Reranker are required.
-type Parts struct {
-	Store    memory.Store
-	Searcher memory.Searcher
-	Embedder memory.Embedder
-	LLM      memory.LLM      // learns; nil: the rules do
-	Reranker memory.Reranker // reads the best candidates again; nil: none does
-	Prompts  *prompt.Set
-	Metrics  *obs.Metrics
-	Log      *slog.Logger
-	Now      func() time.Time
-	Wake     func() // tells the job runner that work was queued
-}
-
-// Options are an engine's settings. The zero value of each field is not a
-// default: package loci fills them from its Config.
-type Options struct {
-	TopK          int
-	Budget        int           // tokens
-	Threshold     float64       // below 0: the fitted one
-	RecencyWeight float64       // 0 to 1
-	Deadline      time.Duration // of recall in a chat
-	Recall        Rules
-	LearnAfter    Trigger
-	LearnModel    string // "": the one that the user's last chat asked
-	ClientKeys    bool   // the learning model is asked with the key of the user's last chat
-	Rules         bool   // learn by rule when there is no model or it keeps failing
-	Assistant     bool   // learn from the assistant's turns too
-	MaxText       int    // bytes of one memory or message
-	Tools         bool   // what tools return in chats is kept in words
-	History       History
-	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
-	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
-	Intents       string // how the intent of a query is found; "": by keywords
-	LogContent    bool   // log texts of memories and of models, not only ids
-	Accept        Acceptance
-	Channels      Channels // what a channel of Open WebUI may do; "": ChannelsOff
-	Learn         Learning
-}
-
-// Learning is what is learned from, and what becomes of it.
-type Learning struct {
-	Every     int           // user messages that are learned from together; 0 counts as 1
-	Exchanges int           // the exchange of a conversation after which learning begins; 0 counts as 1
-	Scope     Belonging     // of what is learned; "": OfUser
-	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
-	Context   int           // messages that the model reads before those that are learned from; 0: none
-	Window    int           // tokens that the model reads at once; 0: DefaultWindow
-
-	Personal bool // blank personal identifiers before anything is learned or stored
-	Spending Spending
-	Review   Review
-	Summary  Summarizing
-	Upkeep   Upkeep
-}
-
-// DefaultWindow is what nearly every model reads.
-const DefaultWindow = 32000
-
-// History is what becomes of messages that a client brings along and Loci did not see said.
-type History string
-
-// What becomes of history.
-const (
-	AlignHistory  History = "align"  // it is kept, so that the chat is known again; also ""
-	RecallHistory History = "recall" // and recalled
-	LearnHistory  History = "learn"  // and the user's words are learned from
-)
-
-// mark marks a turn of history. heard reports whether it follows what Loci saw said: it is
-// the user's chat then, and may be recalled.
-func (h History) mark(t *memory.Turn, heard bool) {
-	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
-	t.History = !heard && h != RecallHistory && h != LearnHistory
-}
-
-// Review is what waits for a person.
-type Review struct {
-	Confidence float64  // facts below it, 0 to 1
-	Categories []string // facts of these
-	Conflicts  bool     // facts that would take another's place
-}
-
-// Trigger is when learning starts.
-type Trigger string
-
-// The triggers.
-const (
-	AfterExchange Trigger = "exchange"
-	AfterUser     Trigger = "user"
-	Never         Trigger = "never"
-)
-
-// Engine carries out what the doors ask for. It is safe for concurrent use.
+// Engine carries out what the doors ask for: each field is one of its rooms, and all share
+// the core. It is safe for concurrent use.
 type Engine struct {
-	Parts
-	opts     Options
-	traces   *traceRing
-	blocks   *blockCache
-	writes   *turnstile
-	deciders *deciders
-	lull     lull
-
-	learned bell // after each job of learning
-	giving  vectoring
-	closed  closings
-	shares  sharings
-	names   displayNames
-	used    uses
-	clients clientsSeen
-	limited atomic.Int32 // how often in a row the learning model's server said that it is asked too often
-	tracing sync.Mutex   // held while waiting traces are written, and while traces are erased
-
-	passages passageCache
-	talks    talks
-	latest   latestChats
-	loading  sync.Mutex // held while memories are read ahead: see Loaded
-
-	background sync.WaitGroup // what was begun for a chat and may outlast it
-
-	instead sync.Map // id of a pending fact to that of the one it would replace, "" for none
+	*core.Core
+	Traces   *traces.Keeper
+	Vectors  *vectors.Filler
+	Compare  *compare.Comparer
+	Share    *share.Sharer
+	Retrieve *retrieve.Retriever
+	Curate   *curate.Curator
+	Lessons  *lessons.Learner
+	Exchange *exchange.Exchanges
+	Chats    *chats.Chats
+	Query    *query.Querier
+	Files    *files.Files
+	Transfer *transfer.Transfer
+	Erase    *erase.Eraser
+	Upkeep   *upkeep.Keeper
 }
 
 // New returns an engine made of parts.
-func New(parts Parts, opts Options) *Engine {
-	opts.Messages = cmp.Or(opts.Messages, 2000)
-	e := &Engine{Parts: parts, opts: opts, traces: newTraceRing(), blocks: newBlockCache(), writes: newTurnstile(), deciders: newDeciders()}
-	e.Store = e.gated(parts.Store)
-	return e
+func New(parts core.Parts, opts core.Options) *Engine {
+	c := core.New(parts, opts)
+	t, v, cmp := traces.New(c), &vectors.Filler{Core: c}, compare.New(c)
+	s := &share.Sharer{Core: c, Compare: cmp, Traces: t, Vectors: v}
+	c.Store = s.Gated(parts.Store)
+	r := &retrieve.Retriever{Core: c, Compare: cmp, Traces: t}
+	cur := &curate.Curator{Core: c, Compare: cmp, Retrieve: r, Share: s, Traces: t}
+	l := &lessons.Learner{Core: c, Compare: cmp, Curate: cur, Retrieve: r}
+	x := &exchange.Exchanges{Core: c, Curate: cur, Lessons: l, Retrieve: r, Traces: t}
+	ch := &chats.Chats{Core: c, Curate: cur, Exchange: x, Traces: t}
+	return &Engine{
+		Core: c, Traces: t, Vectors: v, Compare: cmp, Share: s, Retrieve: r, Curate: cur, Lessons: l, Exchange: x, Chats: ch,
+		Query:    &query.Querier{Core: c, Exchange: x, Retrieve: r},
+		Files:    &files.Files{Core: c, Chats: ch, Compare: cmp, Curate: cur, Retrieve: r},
+		Transfer: &transfer.Transfer{Core: c, Curate: cur},
+		Erase:    &erase.Eraser{Core: c, Share: s, Traces: t},
+		Upkeep:   &upkeep.Keeper{Core: c, Curate: cur, Lessons: l},
+	}
 }
 
 // Close waits for what was begun and is still under way.
-func (e *Engine) Close() { e.background.Wait() }
-
-// now returns the time as Loci keeps it.
-func (e *Engine) now() time.Time { return memory.Time(e.Now()) }
-
-// newID returns a UUIDv7, so that ids sort by when they were made.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// idFor returns the id that belongs to key for this owner: the same for the same
-// key, so that a request sent twice writes once. Without a key it is a new one.
-func idFor(owner memory.Owner, key string) string {
-	if key == "" {
-		return newID()
-	}
-	sum := sha256.Sum256([]byte(string(owner) + "\x00" + key))
-	return "key-" + hex.EncodeToString(sum[:16])
-}
-
-// derivedID returns the id that belongs to parts: the same for the same ones.
-func derivedID(owner memory.Owner, parts ...string) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(string(owner)+"\x00"+strings.Join(parts, "\x00"))).String()
-}
-
-// clip is [text.Clip].
-func clip(s string, n int) string { return text.Clip(s, n) }
+func (e *Engine) Close() { e.Background.Wait() }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -34,7 +37,7 @@ func onEach(t *testing.T, rule func(t *testing.T, r *rig)) {
 
 func (r *rig) ask(t *testing.T, owner memory.Owner, question string, at memory.At) []string {
 	t.Helper()
-	found, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: owner}, Text: question, At: at})
+	found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: owner}, Text: question, At: at})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +50,7 @@ func (r *rig) ask(t *testing.T, owner memory.Owner, question string, at memory.A
 
 func (r *rig) note(t *testing.T, owner memory.Owner, content string) memory.Fact {
 	t.Helper()
-	f, _, err := r.Remember(context.Background(), owner, Note{Content: content}, her)
+	f, _, err := r.Curate.Remember(context.Background(), owner, curate.Note{Content: content}, her)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,10 +61,10 @@ func TestSearchInThePastFindsWhatWasKnownThen(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f := r.note(t, ana, "Ana's favourite tea is oolong")
-		before := r.now()
+		before := r.Time()
 		r.clock.Advance(time.Hour)
 		words := "Ana's favourite tea is sencha"
-		if _, err := r.EditFact(ctx, ana, f.ID, Edit{Content: &words}, her); err != nil {
+		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.ask(t, ana, "favourite tea", memory.At{}); !slices.Equal(got, []string{words}) {
@@ -76,18 +79,18 @@ func TestSearchInThePastFindsWhatWasKnownThen(t *testing.T) {
 func TestTheSameKeyWritesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		note := Note{Content: "User plays the cello", Idempotency: "k1"}
-		first, created, err := r.Remember(ctx, ana, note, her)
+		note := curate.Note{Content: "User plays the cello", Idempotency: "k1"}
+		first, created, err := r.Curate.Remember(ctx, ana, note, her)
 		if err != nil || !created {
 			t.Fatalf("first: created %v, %v", created, err)
 		}
-		again, created, err := r.Remember(ctx, ana, note, her)
+		again, created, err := r.Curate.Remember(ctx, ana, note, her)
 		if err != nil || created || again.ID != first.ID {
 			t.Errorf("again: %s, created %v, %v; want %s, not created", again.ID, created, err, first.ID)
 		}
-		talk := Talk{Messages: []Said{{Role: memory.RoleUser, Content: "one"}, {Role: memory.RoleAssistant, Content: "two"}}, Idempotency: "k2"}
+		talk := exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "one"}, {Role: memory.RoleAssistant, Content: "two"}}, Idempotency: "k2"}
 		for i := range 2 {
-			kept, err := r.Ingest(ctx, ana, talk)
+			kept, err := r.Exchange.Ingest(ctx, ana, talk)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,16 +99,16 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 				t.Errorf("after call %d: %d turns, %v; want 2", i+1, len(turns), err)
 			}
 		}
-		for _, other := range []Talk{
-			{Messages: []Said{{Role: memory.RoleUser, Content: "something else"}}, Idempotency: "k2"},
+		for _, other := range []exchange.Talk{
+			{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "something else"}}, Idempotency: "k2"},
 			{Messages: talk.Messages, Conversation: "another", Idempotency: "k2"},
 		} {
-			if _, err := r.Ingest(ctx, ana, other); !errors.Is(err, memory.Conflict) {
+			if _, err := r.Exchange.Ingest(ctx, ana, other); !errors.Is(err, memory.Conflict) {
 				t.Errorf("another talk under the same key: %v, want a conflict", err)
 			}
 		}
 		// The same key of somebody else is another key.
-		if _, created, err := r.Remember(ctx, ben, note, her); err != nil || !created {
+		if _, created, err := r.Curate.Remember(ctx, ben, note, her); err != nil || !created {
 			t.Errorf("ben: created %v, %v; want created", created, err)
 		}
 	})
@@ -127,20 +130,20 @@ func (f *failAfter) Append(ctx context.Context, owner memory.Owner, b memory.Bat
 func TestATalkCutOffIsTakenUpWhereItWas(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Messages: []Said{{Role: memory.RoleUser, Content: "before"}}}); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "before"}}}); err != nil {
 			t.Fatal(err)
 		}
-		talk := Talk{Conversation: "c", Idempotency: "k"}
-		for i := range 2*ingestBatch + 7 {
-			talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprint("word ", i)})
+		talk := exchange.Talk{Conversation: "c", Idempotency: "k"}
+		for i := range 2*exchange.IngestBatch + 7 {
+			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprint("word ", i)})
 		}
 		whole := r.Store
 		r.Store = &failAfter{whole, 1}
-		if _, err := r.Ingest(ctx, ana, talk); !errors.Is(err, memory.Unavailable) {
+		if _, err := r.Exchange.Ingest(ctx, ana, talk); !errors.Is(err, memory.Unavailable) {
 			t.Fatalf("the first time: %v, want it cut off", err)
 		}
 		r.Store = whole
-		if _, err := r.Ingest(ctx, ana, talk); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
 			t.Fatal(err)
 		}
 		turns, err := whole.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
@@ -161,7 +164,7 @@ func TestForgettingByQuestionTakesOnlyWhatIsMeant(t *testing.T) {
 		r.note(t, ana, "User drinks oolong tea every morning")
 		r.note(t, ana, "User sails to Madeira in June")
 		for _, query := range []string{"oolong tea", "what I said about oolong tea"} {
-			gone, _, err := r.ForgetMatching(ctx, ana, Matching{Query: query, DryRun: true}, her)
+			gone, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{Query: query, DryRun: true}, her)
 			if err != nil || len(gone) != 1 || gone[0].Content() != "User drinks oolong tea every morning" {
 				t.Errorf("%q: would forget %d memories, %v; want the tea alone", query, len(gone), err)
 			}
@@ -186,29 +189,29 @@ func TestHandWrittenFactsFoldOnlyIntoEqualOnes(t *testing.T) {
 func TestWrittenAgainTakesOver(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		write := func(n Note) memory.Fact {
+		write := func(n curate.Note) memory.Fact {
 			t.Helper()
 			n.Content = "User is allergic to peanuts"
-			f, _, err := r.Remember(ctx, ana, n, her)
+			f, _, err := r.Curate.Remember(ctx, ana, n, her)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return f
 		}
 		unsure := 0.6
-		first := write(Note{Tags: []string{"health"}, Confidence: &unsure, Category: "health"})
-		if same := write(Note{Tags: []string{"health"}, Confidence: &unsure}); same.Version != first.Version {
+		first := write(curate.Note{Tags: []string{"health"}, Confidence: &unsure, Category: "health"})
+		if same := write(curate.Note{Tags: []string{"health"}, Confidence: &unsure}); same.Version != first.Version {
 			t.Errorf("the same again was written as version %d of %d", same.Version, first.Version)
 		}
 		later := first.ObservedAt.Add(time.Hour)
-		got := write(Note{Tags: []string{"food"}, Pinned: true, ObservedAt: later, Idempotency: "again"})
+		got := write(curate.Note{Tags: []string{"food"}, Pinned: true, ObservedAt: later, Idempotency: "again"})
 		want := first
 		want.Tags, want.Pinned, want.ObservedAt, want.Confidence = []string{"health", "food"}, true, later, 1
 		want.Version, want.UpdatedAt = got.Version, got.UpdatedAt
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("written again (-got +want):\n%s", diff)
 		}
-		if twice := write(Note{Tags: []string{"food"}, Idempotency: "again"}); twice.Version != got.Version {
+		if twice := write(curate.Note{Tags: []string{"food"}, Idempotency: "again"}); twice.Version != got.Version {
 			t.Errorf("the same request again changed it: version %d, was %d", twice.Version, got.Version)
 		}
 		page, err := r.History(ctx, ana, first.ID, "")
@@ -223,26 +226,26 @@ func TestWrittenAgainTakesOver(t *testing.T) {
 func TestWrittenAgainWhereItIsGone(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		write := func(n Note) (memory.Fact, bool) {
+		write := func(n curate.Note) (memory.Fact, bool) {
 			t.Helper()
 			n.Content = "User is in Paris"
-			f, created, err := r.Remember(ctx, ana, n, her)
+			f, created, err := r.Curate.Remember(ctx, ana, n, her)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return f, created
 		}
-		write(Note{ExpiresAt: r.clock.Now().Add(time.Hour)})
+		write(curate.Note{ExpiresAt: r.clock.Now().Add(time.Hour)})
 		r.clock.Advance(2 * time.Hour)
-		got, created := write(Note{Idempotency: "k"})
+		got, created := write(curate.Note{Idempotency: "k"})
 		if created || !got.ExpiresAt.IsZero() || !got.Visible(r.clock.Now()) {
 			t.Errorf("what had expired was written again (%t) and ends at %v", created, got.ExpiresAt)
 		}
-		write(Note{Idempotency: "k2"})
-		if _, err := r.Forget(ctx, ana, []string{got.ID}, "", her); err != nil {
+		write(curate.Note{Idempotency: "k2"})
+		if _, err := r.Curate.Forget(ctx, ana, []string{got.ID}, "", her); err != nil {
 			t.Fatal(err)
 		}
-		if again, created := write(Note{Idempotency: "k2"}); created || again.Status != memory.Retired {
+		if again, created := write(curate.Note{Idempotency: "k2"}); created || again.Status != memory.Retired {
 			t.Errorf("a request that came before made another fact (%t), %s", created, again.Status)
 		}
 	})
@@ -253,11 +256,11 @@ func TestWrittenAgainWhereItIsGone(t *testing.T) {
 func TestWrittenAgainWhileItGoes(t *testing.T) {
 	for what, goes := range map[string]func(other *Engine, f memory.Fact) error{
 		"superseded": func(other *Engine, _ memory.Fact) error {
-			_, _, err := other.Remember(context.Background(), ana, Note{Content: "User lives in Lisbon"}, her)
+			_, _, err := other.Curate.Remember(context.Background(), ana, curate.Note{Content: "User lives in Lisbon"}, her)
 			return err
 		},
 		"forgotten": func(other *Engine, f memory.Fact) error {
-			_, err := other.Forget(context.Background(), ana, []string{f.ID}, "", her)
+			_, err := other.Curate.Forget(context.Background(), ana, []string{f.ID}, "", her)
 			return err
 		},
 	} {
@@ -266,7 +269,7 @@ func TestWrittenAgainWhileItGoes(t *testing.T) {
 				first := r.note(t, ana, "User lives in Berlin")
 				other := r.second(t)
 				let := r.between("Apply manual", 2, func() error { r.clock.Advance(time.Second); return goes(other.Engine, first) })
-				got, created, err := r.Remember(context.Background(), ana, Note{Content: "User lives in Berlin", Tags: []string{"x"}}, her)
+				got, created, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User lives in Berlin", Tags: []string{"x"}}, her)
 				if err != nil || !*let {
 					t.Fatal(err, *let)
 				}
@@ -288,8 +291,8 @@ func TestConcurrentLearnersMakeNoDuplicate(t *testing.T) {
 		ctx := context.Background()
 		const chats = 8
 		for i := range chats {
-			talk := Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "I am allergic to peanuts and I live in Lisbon."}}}
-			if _, err := r.Ingest(ctx, ana, talk); err != nil {
+			talk := exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I am allergic to peanuts and I live in Lisbon."}}}
+			if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -299,7 +302,7 @@ func TestConcurrentLearnersMakeNoDuplicate(t *testing.T) {
 			wg.Go(func() {
 				turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: fmt.Sprint("c", i)})
 				if err == nil {
-					err = r.learnFrom(ctx, memory.Job{ID: fmt.Sprint("j", i), Owner: ana}, turns, memory.Run{ID: fmt.Sprint("run", i), Kind: "learn"})
+					err = r.Lessons.LearnFrom(ctx, memory.Job{ID: fmt.Sprint("j", i), Owner: ana}, turns, memory.Run{ID: fmt.Sprint("run", i), Kind: "learn"})
 				}
 				errs[i] = err
 			})
@@ -318,7 +321,7 @@ func TestConcurrentLearnersMakeNoDuplicate(t *testing.T) {
 func TestLearningAgainFindsNothingLeft(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		kept, err := r.Ingest(ctx, ana, Talk{Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}})
+		kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,13 +335,13 @@ func TestLearningAgainFindsNothingLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Learn(ctx, job); !errors.Is(err, memory.LeaseLost) {
+		if _, err := r.Lessons.Learn(ctx, job); !errors.Is(err, memory.LeaseLost) {
 			t.Errorf("the late worker got %v, want lease lost", err)
 		}
-		if end, err := r.Learn(ctx, second); err != nil || end != "applied" {
+		if end, err := r.Lessons.Learn(ctx, second); err != nil || end != "applied" {
 			t.Fatalf("the second worker: %s, %v", end, err)
 		}
-		if end, err := r.Learn(ctx, second); err != nil || end != "nothing" {
+		if end, err := r.Lessons.Learn(ctx, second); err != nil || end != "nothing" {
 			t.Errorf("once more: %s, %v; want nothing to do", end, err)
 		}
 		page, err := r.List(ctx, ana, memory.Query{})
@@ -353,18 +356,18 @@ func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	ctx := context.Background()
 	llm := memtest.NewLLM(memtest.Line{Err: memory.Errorf(memory.Unavailable, "no model today"), Always: true})
 	r.LLM = llm
-	if _, err := r.Ingest(ctx, ana, Talk{Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}); err != nil {
+	if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}); err != nil {
 		t.Fatal(err)
 	}
 	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Learn(ctx, job); !errors.Is(err, memory.Unavailable) {
+	if _, err := r.Lessons.Learn(ctx, job); !errors.Is(err, memory.Unavailable) {
 		t.Fatalf("learning with a model that is down: %v, want unavailable", err)
 	}
 	job.Attempts = memory.MaxAttempts - 1
-	if end, err := r.Learn(ctx, job); err != nil || end != "applied" {
+	if end, err := r.Lessons.Learn(ctx, job); err != nil || end != "applied" {
 		t.Fatalf("at the last attempt: %s, %v; want applied", end, err)
 	}
 	page, err := r.List(ctx, ana, memory.Query{})
@@ -391,17 +394,17 @@ func (panickingSearcher) Search(context.Context, memory.Search) ([]memory.Candid
 func TestPrepareAlwaysReturns(t *testing.T) {
 	for name, searcher := range map[string]memory.Searcher{"hangs": hangingSearcher{}, "panics": panickingSearcher{}} {
 		r := newRig(t, stores["inmem"])
-		r.Searcher, r.opts.Deadline = searcher, 20*time.Millisecond
+		r.Searcher, r.Opts.Deadline = searcher, 20*time.Millisecond
 		chat, err := wire.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live?"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := r.Open(context.Background(), Incoming{Owner: ana, Chat: chat})
+		x := r.Exchange.Open(context.Background(), exchange.Incoming{Owner: ana, Chat: chat})
 		p := x.Prepare(context.Background())
 		if p.Block != "" || !p.Read {
 			t.Errorf("search %s: prepared %+v, want nothing to say", name, p)
 		}
-		trace, err := r.Trace(context.Background(), ana, p.Trace)
+		trace, err := r.Traces.Trace(context.Background(), ana, p.Trace)
 		if err != nil || len(trace.Degraded) == 0 {
 			t.Errorf("search %s: trace %+v, %v; want it to name what was skipped", name, trace, err)
 		}
@@ -419,7 +422,7 @@ func TestModesReadAndWriteWhatTheySay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := r.Open(ctx, Incoming{Owner: ana, Chat: chat, Extras: wire.Extras{Mode: mode, ID: "c"}})
+		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: chat, Extras: wire.Extras{Mode: mode, ID: "c"}})
 		p := x.Prepare(ctx)
 		x.RecordQuestion(ctx)
 		x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})

@@ -15,6 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
@@ -113,12 +118,12 @@ func keptWith(t *testing.T, r *rig, word string) (found []string) {
 		}
 	}
 	for _, owner := range []memory.Owner{ana, ben} {
-		if err := r.everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: everyStatus}, func(m memory.Memory) {
+		if err := r.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}, func(m memory.Memory) {
 			look("memory", m, nil)
 		}); err != nil {
 			t.Fatal(err)
 		}
-		changes, err := r.changes(ctx, owner, memory.ChangeQuery{})
+		changes, err := r.AllChanges(ctx, owner, memory.ChangeQuery{})
 		look("journal", changes, err)
 		profile, err := r.Store.Profile(ctx, owner, memory.At{})
 		look("profile", profile, err)
@@ -195,17 +200,17 @@ func TestErasedUserIsNowhere(t *testing.T) {
 						r.settle(t)
 					}
 				}
-				for r.writeTraces(ctx) {
+				for r.Traces.WriteTraces(ctx) {
 				}
 				if len(store.find(t, r, secretWord)) == 0 {
 					t.Fatal("the word is nowhere before")
 				}
-				if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+				if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
 					t.Fatal(err)
 				}
 				r.clock.Advance(time.Hour)
 				r.settle(t)
-				for r.writeTraces(ctx) {
+				for r.Traces.WriteTraces(ctx) {
 				}
 				for _, where := range store.find(t, r, secretWord) {
 					t.Errorf("it is in %.300s", where)
@@ -221,7 +226,7 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 	t.Helper()
 	ctx := context.Background()
 	var facts []memory.Fact
-	if err := r.everything(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
+	if err := r.Everything(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
 		if m.Link == nil {
 			facts = append(facts, *m.Fact)
 		}
@@ -238,33 +243,33 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 	var err error
 	switch random.IntN(12) {
 	case 0, 1:
-		_, _, err = r.Remember(ctx, ana, Note{Content: "Ana owns a " + word, Category: word, Tags: []string{word}, Project: word + " bakery"}, her)
+		_, _, err = r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana owns a " + word, Category: word, Tags: []string{word}, Project: word + " bakery"}, her)
 	case 2, 3:
-		_, err = r.Ingest(ctx, ana, Talk{Conversation: fmt.Sprint("c", random.IntN(3)), Project: word, Infer: true, Messages: []Said{
+		_, err = r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", random.IntN(3)), Project: word, Infer: true, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: "I keep " + word + "."}, {Role: memory.RoleAssistant, Content: "So you keep " + word + "."},
 		}})
 	case 4:
 		_, err = r.SetProfile(ctx, ana, word+" brand", "the best "+word, her)
 	case 5:
-		if entries, e := r.Profile(ctx, ana); e == nil && len(entries) > 0 && !strings.HasPrefix(entries[0].Key, ownKeys) {
+		if entries, e := r.Profile(ctx, ana); e == nil && len(entries) > 0 && !strings.HasPrefix(entries[0].Key, core.OwnKeys) {
 			_, err = r.DropProfile(ctx, ana, entries[0].Key, her)
 		}
 	case 6:
-		_, err = r.AddContext(ctx, ana, ContextEdit{Title: ptr("About " + word), Content: ptr("A page on " + word + ".")}, her)
+		_, err = r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("About " + word), Content: ptr("A page on " + word + ".")}, her)
 	case 7:
-		_, err = r.NewChat(ctx, ana, word, ChatEdit{Title: ptr("On " + word), Rules: ptr("Speak of " + word + " alone.")})
+		_, err = r.Chats.NewChat(ctx, ana, word, chats.ChatEdit{Title: ptr("On " + word), Rules: ptr("Speak of " + word + " alone.")})
 	case 8:
 		if f, ok := one(); ok {
 			words := "Ana owns another " + word
-			_, err = r.EditFact(ctx, ana, f.ID, Edit{Content: &words, Category: &words}, her)
+			_, err = r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words, Category: &words}, her)
 		}
 	case 9:
 		if f, ok := one(); ok {
-			_, err = r.Forget(ctx, ana, []string{f.ID}, "no more "+word, her)
+			_, err = r.Curate.Forget(ctx, ana, []string{f.ID}, "no more "+word, her)
 		}
 	case 10:
 		if f, ok := one(); ok {
-			_, err = r.Share(ctx, ana, f.ID, Sharing{To: "user/ben"}, her)
+			_, err = r.Share.Share(ctx, ana, f.ID, share.Sharing{To: "user/ben"}, her)
 		}
 	default:
 		r.ask(t, ana, "Who keeps "+secretWord+"?", memory.At{})
@@ -286,7 +291,7 @@ func TestErasedFactIsNowhere(t *testing.T) {
 			secret := r.note(t, ana, "User keeps marzipan in the cellar")
 			r.share(t, secret.ID, "user/ben", false)
 			for i, words := range []string{"I keep marzipan in the cellar.", "I keep bees in the cellar.", "I keep two cats in the cellar."} {
-				if _, err := r.Ingest(ctx, ana, Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: words}}}); err != nil {
+				if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}}); err != nil {
 					t.Fatal(err)
 				}
 				r.clock.Advance(time.Minute)
@@ -296,7 +301,7 @@ func TestErasedFactIsNowhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			reasons := 0
-			changes, err := r.changes(ctx, ana, memory.ChangeQuery{})
+			changes, err := r.AllChanges(ctx, ana, memory.ChangeQuery{})
 			for _, c := range changes {
 				if c.After.Fact != nil && !strings.Contains(c.After.Fact.Content, secretWord) && strings.Contains(c.Reason, secretWord) {
 					reasons++
@@ -306,23 +311,23 @@ func TestErasedFactIsNowhere(t *testing.T) {
 				t.Fatalf("no reason about another fact quotes the secret (%v)", err)
 			}
 			r.LLM = answering(func(memory.Prompt) string { return "<think>The user keeps marzipan" })
-			r.opts.Rules = false // or they would stand in
-			_, failed := r.Learn(ctx, r.told(t, ana, "c3", "I keep a diary."))
-			r.opts.Rules = true
+			r.Opts.Rules = false // or they would stand in
+			_, failed := r.Lessons.Learn(ctx, r.told(t, ana, "c3", "I keep a diary."))
+			r.Opts.Rules = true
 			if failed == nil {
 				t.Fatal("the unreadable reply was read")
 			}
 			r.Log.Warn("job failed", "error", failed) // as the runner does
 			r.ask(t, ana, "Where is the marzipan?", memory.At{})
-			for r.writeTraces(ctx) {
+			for r.Traces.WriteTraces(ctx) {
 			}
-			if _, _, err := r.ForgetMatching(ctx, ana, Matching{IDs: []string{secret.ID}, Erase: true}, her); err != nil {
+			if _, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{secret.ID}, Erase: true}, her); err != nil {
 				t.Fatal(err)
 			}
 			r.LLM = nil
 			r.clock.Advance(2 * time.Hour)
 			r.settle(t)
-			for r.writeTraces(ctx) {
+			for r.Traces.WriteTraces(ctx) {
 			}
 			for _, where := range store.find(t, r, secretWord) {
 				t.Errorf("it is in %.400s", where)
@@ -339,21 +344,21 @@ func TestErasureNamesWhatStillSaysIt(t *testing.T) {
 	r := newRig(t, stores["sqlite"])
 	ctx := context.Background()
 	fact := r.note(t, ana, "User is allergic to marzipan")
-	document, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("Health"), Content: ptr("The user is allergic to marzipan.")}, her)
+	document, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Health"), Content: ptr("The user is allergic to marzipan.")}, her)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("Tea"), Content: ptr("The user drinks tea.")}, her); err != nil {
+	if _, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Tea"), Content: ptr("The user drinks tea.")}, her); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.SetProfile(ctx, ana, "allergy", "allergic to marzipan", her); err != nil {
 		t.Fatal(err)
 	}
-	chat, err := r.NewChat(ctx, ana, "", ChatEdit{Rules: ptr("The user is allergic to marzipan: never offer it.")})
+	chat, err := r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Rules: ptr("The user is allergic to marzipan: never offer it.")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, receipt, err := r.ForgetMatching(ctx, ana, Matching{IDs: []string{fact.ID}, Erase: true}, her)
+	_, receipt, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{fact.ID}, Erase: true}, her)
 	want := []string{"the profile entry allergy", "the document " + document.ID, "the title or the rules of the chat " + chat.ID}
 	if err != nil || !slices.Equal(receipt.Held, want) {
 		t.Errorf("held %q, %v; want %q", receipt.Held, err, want)

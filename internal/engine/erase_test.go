@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
@@ -44,11 +45,11 @@ func TestErasedWordsAreGone(t *testing.T) {
 	if err != nil || len(page.Memories) != 1 {
 		t.Fatalf("%d facts are forgotten (%v), want one", len(page.Memories), err)
 	}
-	would, r, err := s.ForgetMatching(ctx, ana, Matching{Query: "my marzipan allergy", Erase: true, DryRun: true}, author)
+	would, r, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{Query: "my marzipan allergy", Erase: true, DryRun: true}, author)
 	if err != nil || len(would) < 4 || r.Changes != 0 || len(filesWith(t, dir, sweet)) == 0 {
 		t.Errorf("preview: %d memories, %+v, %v; want the fact, what was said of it, and no change", len(would), r, err)
 	}
-	gone, r, err := s.ForgetMatching(ctx, ana, Matching{IDs: []string{page.Memories[0].ID()}, Erase: true, Idempotency: "k"}, author)
+	gone, r, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{page.Memories[0].ID()}, Erase: true, Idempotency: "k"}, author)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +70,11 @@ func TestErasedWordsAreGone(t *testing.T) {
 	if len(filesWith(t, dir, sweet)) > 0 {
 		t.Error("a file has the word again")
 	}
-	again, r, err := s.ForgetMatching(ctx, ana, Matching{IDs: []string{page.Memories[0].ID()}, Erase: true, Idempotency: "k"}, author)
+	again, r, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{page.Memories[0].ID()}, Erase: true, Idempotency: "k"}, author)
 	if err != nil || !r.Again || len(again) != len(gone) {
 		t.Errorf("the same key again: %d memories, %+v, %v; want the first result", len(again), r, err)
 	}
-	if _, _, err := s.ForgetMatching(ctx, ana, Matching{IDs: []string{page.Memories[0].ID()}, Idempotency: "k"}, author); !errors.Is(err, memory.Conflict) {
+	if _, _, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{page.Memories[0].ID()}, Idempotency: "k"}, author); !errors.Is(err, memory.Conflict) {
 		t.Errorf("the same key to forget: %v, want a conflict", err)
 	}
 }
@@ -85,7 +86,7 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 			s := newScene(t, open)
 			ctx, author := context.Background(), memory.Author{Kind: memory.ByPerson, Name: "ana"}
 			play(t, s, `remember ana: User lives in Rome`)
-			start := s.now()
+			start := s.Time()
 			play(t, s, `at +1d
 				remember ana: User plays chess
 				remember ana: User lives in Oslo`)
@@ -98,30 +99,39 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, erased, err := s.ForgetMatching(ctx, ana, Matching{IDs: []string{oslo}, Erase: true}, author)
+			_, erased, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{oslo}, Erase: true}, author)
 			if err != nil {
 				t.Fatal(err)
 			}
 			other := "User lives in Lima"
 			for what, try := range map[string]func() error{
-				"undo the erasure":   func() error { _, err := s.Undo(ctx, ana, Undoing{Run: erased.Run}, author); return err },
-				"undo what wrote it": func() error { _, err := s.Undo(ctx, ana, Undoing{Run: written.Changes[0].Run}, author); return err },
+				"undo the erasure": func() error {
+					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: erased.Run}, author)
+					return err
+				},
+				"undo what wrote it": func() error {
+					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run}, author)
+					return err
+				},
 				"undo what wrote it, cascade": func() error {
-					_, err := s.Undo(ctx, ana, Undoing{Run: written.Changes[0].Run, Cascade: true}, author)
+					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, Cascade: true}, author)
 					return err
 				},
 				"see what that would be": func() error {
-					_, err := s.Undo(ctx, ana, Undoing{Run: written.Changes[0].Run, DryRun: true}, author)
+					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, DryRun: true}, author)
 					return err
 				},
-				"restore it": func() error { _, err := s.Restore(ctx, ana, oslo, "", author); return err },
-				"edit it":    func() error { _, err := s.EditFact(ctx, ana, oslo, Edit{Content: &other}, author); return err },
+				"restore it": func() error { _, err := s.Curate.Restore(ctx, ana, oslo, "", author); return err },
+				"edit it": func() error {
+					_, err := s.Curate.EditFact(ctx, ana, oslo, curate.Edit{Content: &other}, author)
+					return err
+				},
 			} {
 				if err := try(); !errors.Is(err, memory.Conflict) {
 					t.Errorf("%s: %v, want a conflict", what, err)
 				}
 			}
-			if _, err := s.Undo(ctx, ana, Undoing{ToTime: start}, author); err != nil {
+			if _, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, author); err != nil {
 				t.Errorf("undo all since: %v", err)
 			}
 			play(t, s, `expect facts ana: User lives in Rome`)
@@ -133,12 +143,12 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 func TestAStoreThatErasesNothingSaysSo(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-	f, _, err := r.Remember(context.Background(), ana, Note{Content: "User plays chess"}, author)
+	f, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User plays chess"}, author)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Store = r.gated(struct{ memory.Store }{r.Store})
-	_, _, err = r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}, Erase: true}, author)
+	r.Store = r.Share.Gated(struct{ memory.Store }{r.Store})
+	_, _, err = r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, author)
 	if !errors.Is(err, memory.Unavailable) {
 		t.Errorf("erase: %v, want unavailable", err)
 	}

@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -17,18 +21,18 @@ const briefly = "Answer in one sentence.\nNever use <b>."
 func TestTheRulesOfAChatStandBeforeItsBlock(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		menu := must[memory.Context](t)(s.AddContext(ctx, ana, ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her))
-		bare := newChat(t, s.Engine, ChatEdit{Rules: ptr(briefly)})
+		menu := must[memory.Context](t)(s.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her))
+		bare := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr(briefly)})
 		play(t, s, "named chat ana: "+bare+"\nuser ana: Which cheese goes with quince?")
-		if want := withRules("", briefly); s.block != want || !strings.HasSuffix(want, "\n\n"+briefly) {
+		if want := exchange.WithRules("", briefly); s.block != want || !strings.HasSuffix(want, "\n\n"+briefly) {
 			t.Errorf("without memory the prompt is given %q, want %q", s.block, want)
 		}
 
-		chat := newChat(t, s.Engine, ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
+		chat := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
 		play(t, s, "remember ana: User is allergic to peanuts\nnamed chat ana: "+chat+"\nuser ana: Which of the dishes may I eat, with what I am allergic to?")
 		first := s.block
 		front, fenced, _ := strings.Cut(first, recall.FenceOpen)
-		if front != withRules("", briefly)+"\n\n" || strings.Contains(fenced, "one sentence") {
+		if front != exchange.WithRules("", briefly)+"\n\n" || strings.Contains(fenced, "one sentence") {
 			t.Errorf("the rules do not stand before the fence, once:\n%s", first)
 		}
 		for _, part := range []string{"Satay and rice.", "allergic to peanuts"} {
@@ -46,11 +50,11 @@ func TestTheRulesOfAChatStandBeforeItsBlock(t *testing.T) {
 
 		play(t, s, "named chat ben: "+chat+"\nuser ben: Which of the dishes may I eat?\nexpect no block: one sentence")
 		play(t, s, "new chat ana\nuser ana: What else is there?\nexpect no block: one sentence")
-		if _, err := s.EditChat(ctx, ana, chat, ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
+		if _, err := s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
 			t.Fatal(err)
 		}
 		play(t, s, "named chat ana: "+chat+"\nuser ana: And now?\nexpect block: Answer in verse.\nexpect no block: one sentence")
-		must[memory.Receipt](t)(s.DeleteChat(ctx, ana, chat, false, her))
+		must[memory.Receipt](t)(s.Chats.DeleteChat(ctx, ana, chat, false, her))
 		play(t, s, "user ana: And then?\nexpect no block: verse")
 	})
 }
@@ -59,16 +63,16 @@ func TestTheRulesOfAChatStandBeforeItsBlock(t *testing.T) {
 func TestRulesStayAsTheyWereWithinAToolLoop(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		chat := newChat(t, s.Engine, ChatEdit{Rules: ptr(briefly)})
+		chat := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr(briefly)})
 		const asked = `{"role":"user","content":"What is the weather in Faro?"}`
 		step := func(messages string) string {
-			x := s.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[`+messages+`]`), ChatID: chat})
+			x := s.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[`+messages+`]`), ChatID: chat})
 			defer x.RecordQuestion(ctx)
 			return x.Prepare(ctx).Block
 		}
 		first := step(asked)
-		s.background.Wait()
-		if _, err := s.EditChat(ctx, ana, chat, ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
+		s.Background.Wait()
+		if _, err := s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
 			t.Fatal(err)
 		}
 		if again := step(asked + `,{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"weather","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"Sun."}`); again != first || first == "" {
@@ -86,7 +90,7 @@ func TestRulesAreNeverLearned(t *testing.T) {
 			play(t, s, "reply "+repeated+"\nnamed chat ana: "+chat+"\nuser ana: "+asked)
 		},
 		"chats": func(t *testing.T, s *scene, chat string) {
-			if _, err := s.Say(context.Background(), Talking{Owner: memtest.Ana, Chat: chat, Content: asked, Model: "m"}, replies(repeated).talk, deaf); err != nil {
+			if _, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: memtest.Ana, Chat: chat, Content: asked, Model: "m"}, replies(repeated).talk, deaf); err != nil {
 				t.Fatal(err)
 			}
 			wantLearned(t, s)
@@ -96,7 +100,7 @@ func TestRulesAreNeverLearned(t *testing.T) {
 		for door, ask := range doors {
 			eachStore(t, func(t *testing.T, s *scene) {
 				play(t, s, "set learn.assistant: true\nllm extract: []")
-				ask(t, s, newChat(t, s.Engine, ChatEdit{Rules: &rules}))
+				ask(t, s, newChat(t, s.Engine, chats.ChatEdit{Rules: &rules}))
 				prompts := s.llm.Prompts()
 				if len(prompts) != 1 {
 					t.Fatalf("%s: the model that learns was asked %d times", door, len(prompts))
@@ -108,7 +112,7 @@ func TestRulesAreNeverLearned(t *testing.T) {
 		}
 	}
 	eachStore(t, func(t *testing.T, s *scene) {
-		chat := newChat(t, s.Engine, ChatEdit{Rules: ptr("I am allergic to kiwis.")})
+		chat := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr("I am allergic to kiwis.")})
 		play(t, s, "named chat ana: "+chat+"\nuser ana: What should I know?")
 		s.chats["ana"] = append([]chatMessage{{"system", s.block}}, s.chats["ana"]...)
 		play(t, s, "user ana: And what else is there?\nexpect facts ana:")
@@ -120,19 +124,19 @@ func TestRulesAreNeverLearned(t *testing.T) {
 func TestAChatOfItsOwnHasItsRulesOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		chat := newChat(t, s.Engine, ChatEdit{Rules: ptr(briefly)})
+		chat := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr(briefly)})
 		play(t, s, "remember ana: User is allergic to peanuts")
 		m := replies("Rice.")
-		var told Prepared
-		if _, err := s.Say(ctx, Talking{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, Listener{
-			Recalled: func(p Prepared) { told = p }, Heard: func(string) {},
+		var told retrieve.Prepared
+		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
+			Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(string) {},
 		}); err != nil {
 			t.Fatal(err)
 		}
 		if system := m.last(t)[0].Content; strings.Count(system, briefly) != 1 || !strings.Contains(system, "allergic to peanuts") {
 			t.Errorf("the rules stand %d times in\n%s", strings.Count(system, briefly), system)
 		}
-		if trace := must[memory.Trace](t)(s.Trace(ctx, ana, told.Trace)); strings.Count(trace.Block, briefly) != 1 || !strings.Contains(trace.Block, "allergic to peanuts") {
+		if trace := must[memory.Trace](t)(s.Traces.Trace(ctx, ana, told.Trace)); strings.Count(trace.Block, briefly) != 1 || !strings.Contains(trace.Block, "allergic to peanuts") {
 			t.Errorf("the trace says that the prompt was given %q", trace.Block)
 		}
 		play(t, s, "named chat ana: "+chat+"\nuser ana: And my sister?\nexpect block: "+"Answer in one sentence.")

@@ -7,12 +7,14 @@ import (
 	"math"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
 func (r *rig) doubted(t *testing.T, content string, confidence float64) memory.Fact {
 	t.Helper()
-	f, _, err := r.Remember(context.Background(), ana, Note{Content: content, Confidence: &confidence}, her)
+	f, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: content, Confidence: &confidence}, her)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +23,7 @@ func (r *rig) doubted(t *testing.T, content string, confidence float64) memory.F
 
 func (r *rig) confidence(t *testing.T, id string) float64 {
 	t.Helper()
-	f, err := r.fact(context.Background(), ana, id)
+	f, err := r.Fact(context.Background(), ana, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,18 +37,18 @@ func TestAPersonsWordMovesConfidence(t *testing.T) {
 		ctx := context.Background()
 		f := r.doubted(t, "Ana keeps bees", 0.6)
 		for _, c := range []struct {
-			verdict Verdict
+			verdict curate.Verdict
 			want    float64
-		}{{Useful, 0.7}, {Wrong, 0.35}, {Wrong, 0.175}} {
-			got, err := r.Judged(ctx, ana, f.ID, c.verdict, "", her)
+		}{{curate.Useful, 0.7}, {curate.Wrong, 0.35}, {curate.Wrong, 0.175}} {
+			got, err := r.Curate.Judged(ctx, ana, f.ID, c.verdict, "", her)
 			if err != nil || !near(got.Confidence, c.want) {
 				t.Errorf("called %s: confidence %v, %v; want %v", c.verdict, got.Confidence, err, c.want)
 			}
 		}
-		if _, err := r.Judged(ctx, ana, f.ID, "nice", "", her); !errors.Is(err, memory.Invalid) {
+		if _, err := r.Curate.Judged(ctx, ana, f.ID, "nice", "", her); !errors.Is(err, memory.Invalid) {
 			t.Errorf("no verdict: %v, want it invalid", err)
 		}
-		if _, err := r.Judged(ctx, ben, f.ID, Wrong, "", him); !errors.Is(err, memory.NotFound) {
+		if _, err := r.Curate.Judged(ctx, ben, f.ID, curate.Wrong, "", him); !errors.Is(err, memory.NotFound) {
 			t.Errorf("Ben's verdict: %v, want it not found", err)
 		}
 		if got := r.confidence(t, f.ID); !near(got, 0.175) {
@@ -60,29 +62,29 @@ func TestWhatAnAnswerTakesUpIsSurer(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		said, unsaid := r.doubted(t, "Ana's home is a lighthouse", 0.5), r.doubted(t, "Ana's home has a garden", 0.5)
-		x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"What is Ana's home?"}]`), ChatID: "c"})
+		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"What is Ana's home?"}]`), ChatID: "c"})
 		if got := x.Prepare(ctx); len(got.Hits) != 2 {
 			t.Fatalf("%d hits, want both", len(got.Hits))
 		}
 		x.RecordQuestion(ctx)
 		x.RecordAnswer(ctx, answered("It is a lighthouse."))
-		r.background.Wait()
-		r.credit(ctx, ana, usesAtOnce) // too few yet
+		r.Background.Wait()
+		r.Curate.Credit(ctx, ana, curate.UsesAtOnce) // too few yet
 		if got := r.confidence(t, said.ID); got != 0.5 {
 			t.Errorf("at once it is %v sure, want the use to wait", got)
 		}
-		r.credit(ctx, ben, 1) // not his
-		r.credit(ctx, ana, 1)
+		r.Curate.Credit(ctx, ben, 1) // not his
+		r.Curate.Credit(ctx, ana, 1)
 		if got := r.confidence(t, said.ID); !near(got, 0.525) {
 			t.Errorf("what was taken up is %v sure, want 0.525", got)
 		}
 		if got := r.confidence(t, unsaid.ID); got != 0.5 {
 			t.Errorf("what was not taken up is %v sure, want 0.5", got)
 		}
-		if f, _ := r.fact(ctx, ana, said.ID); !f.UpdatedAt.Equal(said.UpdatedAt) {
+		if f, _ := r.Fact(ctx, ana, said.ID); !f.UpdatedAt.Equal(said.UpdatedAt) {
 			t.Error("it is newer for having been used")
 		}
-		r.credit(ctx, ana, 1)
+		r.Curate.Credit(ctx, ana, 1)
 		if got := r.confidence(t, said.ID); !near(got, 0.525) {
 			t.Errorf("the same use counted twice: %v", got)
 		}
@@ -90,12 +92,12 @@ func TestWhatAnAnswerTakesUpIsSurer(t *testing.T) {
 }
 
 func TestUsesAreBounded(t *testing.T) {
-	var u uses
-	for i := range usesHeld + 100 {
+	var u curate.Uses
+	for i := range curate.UsesHeld + 100 {
 		f := memory.Fact{ID: fmt.Sprint(i), Scope: memory.Scope{Owner: ana}}
-		u.add(ana, []memory.Hit{{Memory: memory.Memory{Fact: &f}}})
+		u.Add(ana, []memory.Hit{{Memory: memory.Memory{Fact: &f}}})
 	}
-	if got := len(u.take(ana, 1)); got != usesHeld || u.facts != 0 {
-		t.Errorf("%d facts waited, %d are still counted; want %d and none", got, u.facts, usesHeld)
+	if got := len(u.Take(ana, 1)); got != curate.UsesHeld || u.Facts != 0 {
+		t.Errorf("%d facts waited, %d are still counted; want %d and none", got, u.Facts, curate.UsesHeld)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -17,10 +18,10 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
 			f.t.Fatal(err)
 		}
-		_, err := f.edit(FileContent{Fact: &fact}, FileContent{})
+		_, err := f.edit(files.FileContent{Fact: &fact}, files.FileContent{})
 		f.must(err)
 		for i, came := range []int{2, 0} {
-			back, err := f.BringBack(ctx, ana, []FileEdit{{Was: FileContent{Fact: &fact}, Says: FileContent{Fact: &fact}}}, "back")
+			back, err := f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: files.FileContent{Fact: &fact}, Says: files.FileContent{Fact: &fact}}}, "back")
 			f.must(err)
 			if n := len(back); n != came/2 || n > 0 && (back[0].Came != came || back[0].Left > 0) {
 				f.t.Errorf("the %d. time %+v came back", i+1, back)
@@ -30,9 +31,9 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 				f.t.Errorf("the fact is %s, what was said %s, %v", f.is(fact.ID).Status, turn.Status(), err)
 			}
 		}
-		_, err = f.Forget(ctx, ana, []string{fact.ID}, "asked", memory.Author{Kind: memory.ByPerson, Name: "ana"})
+		_, err = f.Curate.Forget(ctx, ana, []string{fact.ID}, "asked", memory.Author{Kind: memory.ByPerson, Name: "ana"})
 		f.must(err)
-		if back, err := f.BringBack(ctx, ana, []FileEdit{{Was: FileContent{Fact: &fact}, Says: FileContent{Fact: &fact}}}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
+		if back, err := f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: files.FileContent{Fact: &fact}, Says: files.FileContent{Fact: &fact}}}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
 			f.t.Errorf("what was forgotten by hand came back: %+v, %v", back, err)
 		}
 	})

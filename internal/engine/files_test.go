@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/files"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -34,7 +37,7 @@ func onFiles(t *testing.T, do func(f *filing)) {
 
 func (f *filing) wrote(content string) memory.Fact {
 	f.t.Helper()
-	fact, _, err := f.Remember(context.Background(), ana, Note{Content: content}, memory.Author{Kind: memory.ByPerson, Name: "ana"})
+	fact, _, err := f.Curate.Remember(context.Background(), ana, curate.Note{Content: content}, memory.Author{Kind: memory.ByPerson, Name: "ana"})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -42,15 +45,15 @@ func (f *filing) wrote(content string) memory.Fact {
 }
 
 // edit takes over an edit of its own.
-func (f *filing) edit(was, says FileContent) (string, error) {
+func (f *filing) edit(was, says files.FileContent) (string, error) {
 	f.n++
-	return f.TakeFile(context.Background(), FileEdit{Owner: ana, Key: string(rune('a' + f.n)), Was: was, Says: says})
+	return f.Files.TakeFile(context.Background(), files.FileEdit{Owner: ana, Key: string(rune('a' + f.n)), Was: was, Says: says})
 }
 
 // is returns a fact as it is.
 func (f *filing) is(id string) memory.Fact {
 	f.t.Helper()
-	fact, err := f.fact(context.Background(), ana, id)
+	fact, err := f.Fact(context.Background(), ana, id)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -62,7 +65,7 @@ func (f *filing) rewords(fact memory.Fact, do func(*memory.Fact)) error {
 	f.t.Helper()
 	says := fact
 	do(&says)
-	_, err := f.edit(FileContent{Fact: &fact}, FileContent{Fact: &says})
+	_, err := f.edit(files.FileContent{Fact: &fact}, files.FileContent{Fact: &says})
 	return err
 }
 
@@ -94,10 +97,10 @@ func TestFileWithOtherWordsIsAnEditByAPerson(t *testing.T) {
 		if old := f.is(lisbon.ID); old.Status != memory.Superseded || old.SupersededBy != chess.ID {
 			f.t.Errorf("what it contradicts is %s by %q", old.Status, old.SupersededBy)
 		}
-		if c := f.last(chess.ID); c.Author != byFile || c.Action != memory.ActionUpdate {
+		if c := f.last(chess.ID); c.Author != files.ByFile || c.Action != memory.ActionUpdate {
 			f.t.Errorf("journalled %s by %+v", c.Action, c.Author)
 		}
-		found, err := f.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "Where do I live?", Door: "test"})
+		found, err := f.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Where do I live?", Door: "test"})
 		if err != nil || len(found.Hits) == 0 || found.Hits[0].Memory.ID() != chess.ID {
 			f.t.Errorf("recalled %+v, %v", found.Hits, err)
 		}
@@ -143,7 +146,7 @@ func TestBothSidesOfAnEditAreKept(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		fact := f.wrote("User plays chess")
 		pinned := true
-		if _, err := f.EditFact(context.Background(), ana, fact.ID, Edit{Pinned: &pinned}, byFile); err != nil {
+		if _, err := f.Curate.EditFact(context.Background(), ana, fact.ID, curate.Edit{Pinned: &pinned}, files.ByFile); err != nil {
 			f.t.Fatal(err)
 		}
 		f.must(f.rewords(fact, func(n *memory.Fact) { n.Content = "User plays go" }))
@@ -165,9 +168,9 @@ func TestDeletedFileIsForgottenAndComesBack(t *testing.T) {
 		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
 			f.t.Fatal(err)
 		}
-		gone := FileEdit{Owner: ana, Key: "gone", Was: FileContent{Fact: &fact}}
+		gone := files.FileEdit{Owner: ana, Key: "gone", Was: files.FileContent{Fact: &fact}}
 		for range 2 { // as after a crash before it was accepted
-			target, err := f.TakeFile(ctx, gone)
+			target, err := f.Files.TakeFile(ctx, gone)
 			if err != nil || target != "fact:"+fact.ID {
 				f.t.Fatalf("%q, %v", target, err)
 			}
@@ -181,7 +184,7 @@ func TestDeletedFileIsForgottenAndComesBack(t *testing.T) {
 		if c := f.last(fact.ID); f.is(fact.ID).Status != memory.Active || c.Action != memory.ActionRestore {
 			f.t.Errorf("it is %s by %s", f.is(fact.ID).Status, c.Action)
 		}
-		if _, err := f.Undo(ctx, ana, Undoing{Run: f.last(fact.ID).Run}, byFile); err != nil {
+		if _, err := f.Curate.Undo(ctx, ana, curate.UndoRequest{Run: f.last(fact.ID).Run}, files.ByFile); err != nil {
 			f.t.Errorf("undo: %v", err)
 		}
 		f.must(f.rewords(f.is(fact.ID), func(n *memory.Fact) { n.Tags = []string{"game"} })) // among what is deleted
@@ -196,10 +199,10 @@ func TestFileOfAPersonsOwnIsAFact(t *testing.T) {
 		ctx := context.Background()
 		old := f.wrote("User lives in Lisbon")
 		says := memory.Fact{Scope: memory.Scope{Owner: ana}, Content: "User lives in Porto", Confidence: 1, Status: memory.Active, Tags: []string{"home"}}
-		added := FileEdit{Owner: ana, Key: "added", Says: FileContent{Fact: &says}}
-		first, err := f.TakeFile(ctx, added)
+		added := files.FileEdit{Owner: ana, Key: "added", Says: files.FileContent{Fact: &says}}
+		first, err := f.Files.TakeFile(ctx, added)
 		f.must(err)
-		again, err := f.TakeFile(ctx, added)
+		again, err := f.Files.TakeFile(ctx, added)
 		if err != nil || again != first {
 			f.t.Errorf("taken over twice: %q and %q, %v", first, again, err)
 		}
@@ -208,12 +211,12 @@ func TestFileOfAPersonsOwnIsAFact(t *testing.T) {
 			f.t.Errorf("the fact is %+v, the old one %s", got, f.is(old.ID).Status)
 		}
 		added.Key = "other"
-		if _, err := f.TakeFile(ctx, added); !errors.Is(err, memory.Duplicate) {
+		if _, err := f.Files.TakeFile(ctx, added); !errors.Is(err, memory.Duplicate) {
 			f.t.Errorf("a second file of the same words: %v", err)
 		}
 		named := says
 		named.ID, named.Content = "of-old", "User plays go"
-		if target, err := f.edit(FileContent{}, FileContent{Fact: &named}); err != nil || target != "fact:of-old" {
+		if target, err := f.edit(files.FileContent{}, files.FileContent{Fact: &named}); err != nil || target != "fact:of-old" {
 			f.t.Errorf("a file that names its id: %q, %v", target, err)
 		}
 	})
@@ -234,24 +237,24 @@ func TestWhatWasSaidIsNotEdited(t *testing.T) {
 		}
 		was, other := read(), *read()
 		other.Content = "I play go"
-		for what, e := range map[string]FileEdit{
-			"other words":    {Was: FileContent{Turn: was}, Says: FileContent{Turn: &other}},
-			"one of its own": {Says: FileContent{Turn: &other}},
-			"a conversation": {Says: FileContent{Conversation: &memory.Conversation{ID: "c"}}},
+		for what, e := range map[string]files.FileEdit{
+			"other words":    {Was: files.FileContent{Turn: was}, Says: files.FileContent{Turn: &other}},
+			"one of its own": {Says: files.FileContent{Turn: &other}},
+			"a conversation": {Says: files.FileContent{Conversation: &memory.Conversation{ID: "c"}}},
 		} {
 			e.Owner, e.Key = ana, what
-			if _, err := f.TakeFile(ctx, e); !errors.Is(err, memory.Invalid) {
+			if _, err := f.Files.TakeFile(ctx, e); !errors.Is(err, memory.Invalid) {
 				f.t.Errorf("%s: %v, want it refused", what, err)
 			}
 		}
-		_, err := f.edit(FileContent{Turn: was}, FileContent{})
+		_, err := f.edit(files.FileContent{Turn: was}, files.FileContent{})
 		f.must(err)
 		gone, back := read(), *read()
 		if gone.Status != memory.Retired {
 			f.t.Errorf("a deleted turn is %s", gone.Status)
 		}
 		back.Status = memory.Active
-		_, err = f.edit(FileContent{Turn: gone}, FileContent{Turn: &back})
+		_, err = f.edit(files.FileContent{Turn: gone}, files.FileContent{Turn: &back})
 		f.must(err)
 		if got := read(); got.Status != memory.Active || got.Content != "I play chess" {
 			f.t.Errorf("a turn that was put back is %s and says %q", got.Status, got.Content)
@@ -263,29 +266,29 @@ func TestSummariesAndProfileAreEdited(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		ctx := context.Background()
 		summary := memtest.Summary(ana, "c", "They spoke of chess")
-		if _, err := f.Store.Apply(ctx, ana, memory.Run{ID: "sum", Author: byFile}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &summary}, Reason: "test"}); err != nil {
+		if _, err := f.Store.Apply(ctx, ana, memory.Run{ID: "sum", Author: files.ByFile}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &summary}, Reason: "test"}); err != nil {
 			f.t.Fatal(err)
 		}
 		other := summary
 		other.Text = "They spoke of go"
-		_, err := f.edit(FileContent{Summary: &summary}, FileContent{Summary: &other})
+		_, err := f.edit(files.FileContent{Summary: &summary}, files.FileContent{Summary: &other})
 		f.must(err)
 		m, err := f.Get(ctx, ana, summary.ID)
 		if err != nil || m.Content() != other.Text {
 			f.t.Errorf("the summary says %q, %v", m.Content(), err)
 		}
 		zone := memory.ProfileEntry{Owner: ana, Key: "zone", Value: "Lisbon", Status: memory.Active}
-		_, err = f.edit(FileContent{}, FileContent{Profile: &zone})
+		_, err = f.edit(files.FileContent{}, files.FileContent{Profile: &zone})
 		f.must(err)
 		moved := zone
 		moved.Value = "Porto"
-		_, err = f.edit(FileContent{Profile: &zone}, FileContent{Profile: &moved})
+		_, err = f.edit(files.FileContent{Profile: &zone}, files.FileContent{Profile: &moved})
 		f.must(err)
 		entries, err := f.Store.Profile(ctx, ana, memory.At{})
 		if err != nil || len(entries) != 1 || entries[0].Value != "Porto" {
 			f.t.Errorf("the profile is %+v, %v", entries, err)
 		}
-		_, err = f.edit(FileContent{Profile: &moved}, FileContent{})
+		_, err = f.edit(files.FileContent{Profile: &moved}, files.FileContent{})
 		f.must(err)
 		if entries, err := f.Store.Profile(ctx, ana, memory.At{}); err != nil || len(entries) > 0 {
 			f.t.Errorf("the profile is %+v, %v", entries, err)

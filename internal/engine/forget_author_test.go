@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -13,13 +14,13 @@ func TestWhatAChatAsksToForgetIsDecidedByARule(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		r.note(t, ana, "The user is allergic to peanuts")
-		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Infer: true, Messages: []Said{
+		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: "Please forget that I am allergic to peanuts."},
 		}}); err != nil {
 			t.Fatal(err)
 		}
 		r.settle(t)
-		past, err := r.changes(ctx, ana, memory.ChangeQuery{})
+		past, err := r.AllChanges(ctx, ana, memory.ChangeQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -14,12 +15,12 @@ func TestForgettingByAnEverydayName(t *testing.T) {
 	ctx, ana := context.Background(), memory.User(memory.DefaultNamespace, "ana")
 	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	for _, fact := range []string{"User works as a nurse", "User's sister works at Initech", "User has a dog named Rex"} {
-		if _, _, err := r.Remember(ctx, ana, Note{Content: fact}, author); err != nil {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fact}, author); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for query, want := range map[string]string{"my job": "User works as a nurse", "Rex": "User has a dog named Rex", "my diagnosis": ""} {
-		found, receipt, err := r.ForgetMatching(ctx, ana, Matching{Query: query, DryRun: true}, author)
+		found, receipt, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{Query: query, DryRun: true}, author)
 		if err != nil || receipt.Run != "" {
 			t.Fatalf("%q: receipt %+v, %v", query, receipt, err)
 		}

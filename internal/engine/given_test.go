@@ -8,6 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -17,7 +22,7 @@ import (
 type chatting struct {
 	t        *testing.T
 	owner    memory.Owner
-	in       Incoming
+	in       exchange.Incoming
 	messages []string // of the history, in JSON
 	answers  int
 }
@@ -34,21 +39,21 @@ func (c *chatting) sends(r *rig) []string {
 	c.answers++
 	answer := fmt.Sprintf("It is so, number %d.", c.answers)
 	x.RecordAnswer(ctx, answered(answer))
-	r.background.Wait()
+	r.Background.Wait()
 	c.messages = append(c.messages, `{"role":"assistant","content":"`+answer+`"}`)
 	return blocksIn(p)
 }
 
-func (c *chatting) opens(r *rig) (Prepared, *Exchange) {
+func (c *chatting) opens(r *rig) (retrieve.Prepared, *exchange.Exchange) {
 	c.t.Helper()
 	in := c.in
 	in.Owner, in.Chat, in.Keep = c.owner, decode(c.t, `[`+strings.Join(c.messages, ",")+`]`), true
 	in.Part = in.Chat.Place(wire.Tail)
-	x := r.Open(context.Background(), in)
+	x := r.Exchange.Open(context.Background(), in)
 	return x.Prepare(context.Background()), x
 }
 
-func blocksIn(p Prepared) (out []string) {
+func blocksIn(p retrieve.Prepared) (out []string) {
 	for _, b := range p.Kept {
 		out = append(out, b.Text)
 	}
@@ -91,7 +96,7 @@ func TestOldBlocksAreStoredWithoutWords(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		r.note(t, ana, "The cellar holds marzipan")
-		if _, _, err := r.Remember(ctx, ana, Note{Content: "Ana loves marzipan", Pinned: true}, her); err != nil {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana loves marzipan", Pinned: true}, her); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.SetProfile(ctx, ana, "marzipan", "much marzipan", her); err != nil {
@@ -105,7 +110,7 @@ func TestOldBlocksAreStoredWithoutWords(t *testing.T) {
 		if err != nil || len(turns) != 2 || turns[0].Given == "" || turns[1].Given != "" {
 			t.Fatalf("stored %+v, %v", turns, err)
 		}
-		if g, ok := readGiven(turns[0].Given); !ok || len(g.Lines) != 3 || strings.Contains(turns[0].Given, sweet) {
+		if g, ok := exchange.ReadGiven(turns[0].Given); !ok || len(g.Lines) != 3 || strings.Contains(turns[0].Given, sweet) {
 			t.Errorf("stored %s", turns[0].Given)
 		}
 	})
@@ -116,15 +121,15 @@ func TestOldBlocksAreStoredWithoutWords(t *testing.T) {
 func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 	for how, do := range map[string]func(r *rig, f memory.Fact) error{
 		"forgotten": func(r *rig, f memory.Fact) error {
-			_, err := r.Forget(context.Background(), ana, []string{f.ID}, "", her)
+			_, err := r.Curate.Forget(context.Background(), ana, []string{f.ID}, "", her)
 			return err
 		},
 		"erased": func(r *rig, f memory.Fact) error {
-			_, _, err := r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}, Erase: true}, her)
+			_, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her)
 			return err
 		},
 		"edited": func(r *rig, f memory.Fact) error {
-			_, err := r.EditFact(context.Background(), ana, f.ID, Edit{Content: ptr("The cellar holds nougat")}, her)
+			_, err := r.Curate.EditFact(context.Background(), ana, f.ID, curate.Edit{Content: ptr("The cellar holds nougat")}, her)
 			return err
 		},
 	} {
@@ -159,11 +164,11 @@ func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 func TestDisputeStaysInItsBlock(t *testing.T) {
 	for how, settle := range map[string]func(r *rig, waits memory.Fact) error{
 		"rejected": func(r *rig, waits memory.Fact) error {
-			_, _, err := r.Judge(context.Background(), ana, []Judgement{{ID: waits.ID, Action: memory.ActionReject}}, "", her)
+			_, _, err := r.Curate.Judge(context.Background(), ana, []curate.Judgement{{ID: waits.ID, Action: memory.ActionReject}}, "", her)
 			return err
 		},
 		"erased": func(r *rig, waits memory.Fact) error {
-			_, _, err := r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{waits.ID}, Erase: true}, her)
+			_, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{waits.ID}, Erase: true}, her)
 			return err
 		},
 	} {
@@ -215,8 +220,8 @@ func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 	_, x := c.opens(s[0])
 	x.RecordQuestion(context.Background())
 	x.RecordAnswer(context.Background(), wire.Answer{}) // the upstream failed
-	s[0].background.Wait()
-	first := blocksIn(x.prepared)
+	s[0].Background.Wait()
+	first := blocksIn(x.Prepared)
 	s[0].note(t, ana, "The cellar holds granite")
 	for _, r := range s {
 		if got := c.sends(r); len(got) != 1 || got[0] != first[0] {
@@ -231,12 +236,12 @@ func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 func TestQuestionAskedAgainLaterGetsNewMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.note(t, ana, "The cellar holds marzipan")
-		c := &chatting{t: t, owner: ana, in: Incoming{ChatID: "always"}}
+		c := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: "always"}}
 		c.asks(r, "What does the cellar hold?")
 		r.note(t, ana, "The cellar holds granite")
 		var got [2][]string
 		for i := range got {
-			r.clock.Advance(retryTime + time.Minute)
+			r.clock.Advance(exchange.RetryTime + time.Minute)
 			c.messages = c.messages[:1]
 			got[i] = c.sends(r)
 		}
@@ -275,20 +280,20 @@ func TestEditedAndCompactedHistories(t *testing.T) {
 // TestNoBlockIsKeptWhereNothingIsStored: a chat that hides what is said, a temporary one, a
 // channel, and memory on pause.
 func TestNoBlockIsKeptWhereNothingIsStored(t *testing.T) {
-	for name, change := range map[string]func(t *testing.T, r *rig, in *Incoming){
-		"read":      func(_ *testing.T, _ *rig, in *Incoming) { in.Extras.Mode = wire.ModeRead },
-		"off":       func(_ *testing.T, _ *rig, in *Incoming) { in.Extras.Mode = wire.ModeOff },
-		"temporary": func(_ *testing.T, _ *rig, in *Incoming) { in.ChatID = "temporary:1" },
-		"channel": func(_ *testing.T, r *rig, in *Incoming) {
-			r.opts.Channels = ChannelsRead
+	for name, change := range map[string]func(t *testing.T, r *rig, in *exchange.Incoming){
+		"read":      func(_ *testing.T, _ *rig, in *exchange.Incoming) { in.Extras.Mode = wire.ModeRead },
+		"off":       func(_ *testing.T, _ *rig, in *exchange.Incoming) { in.Extras.Mode = wire.ModeOff },
+		"temporary": func(_ *testing.T, _ *rig, in *exchange.Incoming) { in.ChatID = "temporary:1" },
+		"channel": func(_ *testing.T, r *rig, in *exchange.Incoming) {
+			r.Opts.Channels = core.ChannelsRead
 			in.ChatID = "channel:1"
 		},
-		"pause": func(t *testing.T, r *rig, _ *Incoming) {
-			if err := r.Pause(context.Background(), ana, PauseMemory, "", her); err != nil {
+		"pause": func(t *testing.T, r *rig, _ *exchange.Incoming) {
+			if err := r.Pause(context.Background(), ana, core.PauseMemory, "", her); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"in confidence": func(*testing.T, *rig, *Incoming) {},
+		"in confidence": func(*testing.T, *rig, *exchange.Incoming) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
@@ -318,7 +323,7 @@ func TestNoBlockIsKeptWhereNothingIsStored(t *testing.T) {
 func TestAnothersSessionGivesNoBlock(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.note(t, ana, "The cellar holds marzipan")
-		c := &chatting{t: t, owner: ana, in: Incoming{ChatID: "ses_1"}}
+		c := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: "ses_1"}}
 		c.asks(r, "What does the cellar hold?")
 		c.owner = ben
 		if got := c.asks(r, "And what else does the cellar hold?"); len(got) > 0 {
@@ -332,8 +337,8 @@ func TestTwoAgentsInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.note(t, ana, "The cellar holds marzipan")
 		r.note(t, ana, "The attic holds granite")
-		one := &chatting{t: t, owner: ana, in: Incoming{ChatID: "ses_1"}}
-		two := &chatting{t: t, owner: ana, in: Incoming{ChatID: "ses_1"}}
+		one := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: "ses_1"}}
+		two := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: "ses_1"}}
 		a, b := one.asks(r, "What does the cellar hold?"), two.asks(r, "What does the attic hold?")
 		for range 2 {
 			if got := one.asks(r, "Go on with the cellar."); len(got) == 0 || got[0] != a[0] {
@@ -349,7 +354,7 @@ func TestTwoAgentsInOneSession(t *testing.T) {
 // TestTooManyBlocksBeginAnew: kept blocks are bounded, and stay where they are until then.
 func TestTooManyBlocksBeginAnew(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.opts.Budget = 120
+		r.Opts.Budget = 120
 		things := []string{"anvil", "barrel", "candle", "drum", "easel", "funnel", "goblet", "harp", "inkpot", "jug", "kettle", "lamp"}
 		for _, thing := range things {
 			r.note(t, ana, "The "+thing+" is kept "+strings.Repeat("far and wide ", 12)+"in the cellar")
@@ -377,9 +382,12 @@ func TestTooManyBlocksBeginAnew(t *testing.T) {
 // TestRefusedBlocksAreNotPutBack: what the upstream took is what later requests have, of every
 // server.
 func TestRefusedBlocksAreNotPutBack(t *testing.T) {
-	for how, refuse := range map[string]func(t *testing.T, x *Exchange) []string{
-		"withdrawn": func(_ *testing.T, x *Exchange) []string { x.Withdraw(context.Background(), "roles"); return nil },
-		"shrunk": func(t *testing.T, x *Exchange) []string {
+	for how, refuse := range map[string]func(t *testing.T, x *exchange.Exchange) []string{
+		"withdrawn": func(_ *testing.T, x *exchange.Exchange) []string {
+			x.Withdraw(context.Background(), "roles")
+			return nil
+		},
+		"shrunk": func(t *testing.T, x *exchange.Exchange) []string {
 			p, ok := x.Shrink(context.Background(), "too long")
 			if !ok {
 				t.Fatal("there is no half")
@@ -401,7 +409,7 @@ func TestRefusedBlocksAreNotPutBack(t *testing.T) {
 			x.RecordQuestion(ctx)
 			want := refuse(t, x)
 			x.RecordAnswer(ctx, answered("It is so."))
-			s[0].background.Wait()
+			s[0].Background.Wait()
 			c.messages = append(c.messages, `{"role":"assistant","content":"It is so."}`, user("Thanks."))
 			p, _ := c.opens(s[1])
 			if got := blocksIn(p); strings.Join(got, "") != strings.Join(want, "") && (len(want) == 0 || got[0] != want[0]) {
@@ -418,18 +426,18 @@ func TestRefusedBlocksAreNotPutBack(t *testing.T) {
 func TestBlocksGoWithTheirConversation(t *testing.T) {
 	for how, do := range map[string]func(r *rig, chat, question string) error{
 		"deleted": func(r *rig, chat, _ string) error {
-			_, err := r.DeleteChat(context.Background(), ana, chat, false, her)
+			_, err := r.Chats.DeleteChat(context.Background(), ana, chat, false, her)
 			return err
 		},
 		"forgotten": func(r *rig, _, question string) error {
-			_, err := r.Forget(context.Background(), ana, []string{question}, "", her)
+			_, err := r.Curate.Forget(context.Background(), ana, []string{question}, "", her)
 			return err
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
 				r.note(t, ana, "The cellar holds marzipan")
-				c := &chatting{t: t, owner: ana, in: Incoming{ChatID: "chat"}}
+				c := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: "chat"}}
 				c.asks(r, "What does the cellar hold?")
 				turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: "chat"})
 				if err != nil || len(turns) == 0 {
@@ -451,20 +459,20 @@ func TestBlocksGoWithTheirConversation(t *testing.T) {
 func TestRulesAndDocumentsAreToldOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		menu, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her)
+		menu, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her)
 		if err != nil {
 			t.Fatal(err)
 		}
-		chat := newChat(t, r.Engine, ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
-		c := &chatting{t: t, owner: ana, in: Incoming{ChatID: chat}}
+		chat := newChat(t, r.Engine, chats.ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
+		c := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: chat}}
 		first := c.asks(r, "What may I eat?")
-		if len(first) != 1 || !strings.Contains(first[0], "Satay") || !strings.HasPrefix(first[0], withRules("", briefly)) {
+		if len(first) != 1 || !strings.Contains(first[0], "Satay") || !strings.HasPrefix(first[0], exchange.WithRules("", briefly)) {
 			t.Fatalf("given %q", first)
 		}
 		if got := c.asks(r, "And my sister?"); len(got) != 1 || got[0] != first[0] {
 			t.Errorf("given %q, want %q", got, first)
 		}
-		if _, err := r.EditChat(ctx, ana, chat, ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
+		if _, err := r.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
 			t.Fatal(err)
 		}
 		got := c.asks(r, "And my brother?")

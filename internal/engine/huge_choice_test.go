@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -18,14 +19,8 @@ import (
 // asked to drop.
 type fakeResident struct {
 	asked   []memory.Owner
-	ahead   []memory.Owner
 	dropped chan memory.Owner
 	has     map[memory.Owner]int
-}
-
-func (f *fakeResident) Ahead(ctx context.Context, o memory.Owner) context.Context {
-	f.ahead = append(f.ahead, o)
-	return ctx
 }
 
 func (f *fakeResident) Memories(o memory.Owner) int { return f.has[o] }
@@ -112,7 +107,7 @@ func TestHugeChoosesWhoSearches(t *testing.T) {
 	resident := &fakeResident{dropped: make(chan memory.Owner, 9), has: map[memory.Owner]int{memtest.Ana: 1025, memtest.Ben: 1024}}
 	server := &fakeServer{built: make(chan struct{}, 9), finish: make(chan struct{})}
 	lacking := make(chan int, 9)
-	h := NewHuge(resident, server, HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler), Lacking: func(_ memory.Owner, n int) { lacking <- n }})
+	h := retrieve.NewHuge(resident, server, retrieve.HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler), Lacking: func(_ memory.Owner, n int) { lacking <- n }})
 	search := func(at memory.At, owners ...memory.Owner) []memory.Candidate {
 		t.Helper()
 		s := memory.Search{Text: "the boat", At: at, Limit: 10}
@@ -169,7 +164,7 @@ func TestHugeChoosesWhoSearches(t *testing.T) {
 // hugeScene is a database in which Ana has very much, and an index, in a bubble of time.
 type hugeScene struct {
 	*testing.T
-	*Huge
+	*retrieve.DatabaseSearch
 	resident *fakeResident
 	server   *fakeServer
 }
@@ -178,7 +173,7 @@ func inHugeScene(t *testing.T, server *fakeServer, do func(*hugeScene)) {
 	synctest.Test(t, func(t *testing.T) {
 		server.ready, server.huge = true, []memory.Owner{memtest.Ana}
 		s := &hugeScene{T: t, resident: &fakeResident{dropped: make(chan memory.Owner, 9)}, server: server}
-		s.Huge = NewHuge(s.resident, s.server, HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+		s.DatabaseSearch = retrieve.NewHuge(s.resident, s.server, retrieve.HugeOptions{Model: "m", Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
 		do(s)
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -226,17 +221,6 @@ func TestHugeWithoutAListGoesByTheIndex(t *testing.T) {
 		s.resident.has[memtest.Ana]++
 		if first, second := s.by(), s.by(); !first || second || s.server.asked != 1 {
 			s.Errorf("by the index: %v, then %v; want it to tell that there is too much, and the database to search then", first, second)
-		}
-	})
-}
-
-// TestHugeReadsAheadWhatTheIndexIsToSearch and nothing of who is searched by the database.
-func TestHugeReadsAheadWhatTheIndexIsToSearch(t *testing.T) {
-	inHugeScene(t, &fakeServer{}, func(s *hugeScene) {
-		s.Ahead(s.Context(), memtest.Ana)
-		s.Ahead(s.Context(), memtest.Ben)
-		if !slices.Equal(s.resident.ahead, []memory.Owner{memtest.Ben}) {
-			s.Errorf("of %q was read ahead, want Ben", s.resident.ahead)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
@@ -27,7 +27,7 @@ const hugeModel = "vectors of the test"
 type hugeRig struct {
 	*sqlstore.Store
 	exact *index.Index
-	huge  *engine.Huge
+	huge  *retrieve.DatabaseSearch
 	topic [][]float32
 	words []string
 	r     *rand.Rand
@@ -44,7 +44,7 @@ func newHugeRig(t *testing.T, address string) *hugeRig {
 		t.Fatal(about, err)
 	}
 	h := &hugeRig{Store: s, exact: index.New(s, index.Options{Model: hugeModel}), r: rand.New(rand.NewPCG(7, 7))}
-	h.huge = engine.NewHuge(index.New(s, index.Options{Model: hugeModel}), s, engine.HugeOptions{Model: hugeModel, Log: slog.New(slog.DiscardHandler)})
+	h.huge = retrieve.NewHuge(index.New(s, index.Options{Model: hugeModel}), s, retrieve.HugeOptions{Model: hugeModel, Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() {
 		if err := errors.Join(h.huge.Close(), h.exact.Close(), s.Close()); err != nil {
 			t.Error(err)

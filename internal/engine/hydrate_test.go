@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -45,9 +47,9 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, open)
 			lines(t, r.Store)
-			rec := &recalling{e: r.Engine, q: Question{Scope: memory.Scope{Owner: ana}}, now: memory.Time(r.Now().Add(time.Hour))}
+			rec := &retrieve.Pipeline{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
 			turns := []string{"t1", "t2", "t3", "t4", "t5", "none"}
-			found, err := rec.successors(context.Background(), turns)
+			found, err := rec.Successors(context.Background(), turns)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +101,7 @@ func TestPredecessorsAreFoundAtOnceAsOneByOne(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, _, err := r.ForgetMatching(t.Context(), ana, Matching{IDs: []string{gone.ID}}, her); err != nil {
+		if _, _, err := r.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{gone.ID}}, her); err != nil {
 			t.Fatal(err)
 		}
 		ids := []string{next.ID, other.ID, "none"}
@@ -132,7 +134,7 @@ func TestAFactIsToldWithWhatItTookThePlaceOf(t *testing.T) {
 		r.note(t, ana, "User lives in Lisbon")
 		ask := func() (was []string, block string) {
 			t.Helper()
-			p := r.prepare(t.Context(), Question{Scope: memory.Scope{Owner: ana}, Text: "Where do I live?", Budget: 1500})
+			p := r.prepare(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Where do I live?", Budget: 1500})
 			for _, h := range p.Hits {
 				for _, f := range h.Before {
 					was = append(was, h.Memory.Content()+" < "+f.Content)
@@ -144,7 +146,7 @@ func TestAFactIsToldWithWhatItTookThePlaceOf(t *testing.T) {
 		if was, block := ask(); !slices.Equal(was, []string{"User lives in Lisbon < User lives in Berlin"}) || !strings.Contains(block, "User lives in Lisbon "+until) {
 			t.Errorf("told with %q, in the prompt:\n%s", was, block)
 		}
-		if _, _, err := r.ForgetMatching(t.Context(), ana, Matching{IDs: []string{older.ID}, Erase: true}, her); err != nil {
+		if _, _, err := r.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{older.ID}, Erase: true}, her); err != nil {
 			t.Fatal(err)
 		}
 		if was, block := ask(); len(was) != 0 || strings.Contains(block, "Berlin") {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/transfer"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
@@ -14,18 +15,18 @@ func TestImportHasBounds(t *testing.T) {
 	ctx := context.Background()
 	r := newRig(t, stores["inmem"])
 	nested := `{"type":"fact","metadata":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "}\n"
-	out, err := r.Import(ctx, ana, Bringing{}, memory.Author{}, strings.NewReader(nested))
+	out, err := r.Transfer.Import(ctx, ana, transfer.ImportOptions{}, memory.Author{}, strings.NewReader(nested))
 	if err != nil || out.Broken != 1 || !strings.Contains(out.Problems[0].Reason, "nests deeper") {
 		t.Errorf("deep nesting: got %+v, %v", out, err)
 	}
-	_, err = r.Import(ctx, ana, Bringing{}, memory.Author{}, strings.NewReader(strings.Repeat("not JSON\n", maxRows+1)))
+	_, err = r.Transfer.Import(ctx, ana, transfer.ImportOptions{}, memory.Author{}, strings.NewReader(strings.Repeat("not JSON\n", transfer.MaxRows+1)))
 	if !errors.Is(err, memory.TooLarge) || !strings.Contains(err.Error(), "records in one request") {
 		t.Errorf("too many rows: got %v, want %s", err, memory.TooLarge)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	defer cancel()
 	endless := reading(func(p []byte) (int, error) { cancel(); return copy(p, "User likes tea\n"), nil })
-	if _, err = r.Import(ended, ana, Bringing{Format: portable.List}, memory.Author{}, endless); !errors.Is(err, context.Canceled) {
+	if _, err = r.Transfer.Import(ended, ana, transfer.ImportOptions{Format: portable.List}, memory.Author{}, endless); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: got %v, want the context's error", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -12,17 +13,21 @@ import (
 // what an edited message taught goes with it.
 func TestIngestFollowsParent(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	add := func(parent string, said ...Said) Kept {
+	add := func(parent string, said ...exchange.Said) exchange.Kept {
 		t.Helper()
-		kept, err := r.Ingest(t.Context(), ana, Talk{Conversation: "c", Parent: &parent, Messages: said, Infer: true})
+		kept, err := r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Conversation: "c", Parent: &parent, Messages: said, Infer: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.learned(t)
 		return kept
 	}
-	user := func(id, words string) Said { return Said{Role: memory.RoleUser, Content: words, Ref: id} }
-	answer := func(id, words string) Said { return Said{Role: memory.RoleAssistant, Content: words, Ref: id} }
+	user := func(id, words string) exchange.Said {
+		return exchange.Said{Role: memory.RoleUser, Content: words, Ref: id}
+	}
+	answer := func(id, words string) exchange.Said {
+		return exchange.Said{Role: memory.RoleAssistant, Content: words, Ref: id}
+	}
 	expect := func(what string, facts []string, words ...string) {
 		t.Helper()
 		var path []string // what the user and the assistant say in turn

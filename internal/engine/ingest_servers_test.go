@@ -5,22 +5,24 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/transfer"
 	"github.com/loci-memory/loci/memory"
 )
 
 // talkOf is a talk of a user's messages, each of which is answered.
-func talkOf(conversation string, words ...string) Talk {
-	talk := Talk{Conversation: conversation}
+func talkOf(conversation string, words ...string) exchange.Talk {
+	talk := exchange.Talk{Conversation: conversation}
 	for _, w := range words {
-		talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: w}, Said{Role: memory.RoleAssistant, Content: w + "?"})
+		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: w}, exchange.Said{Role: memory.RoleAssistant, Content: w + "?"})
 	}
 	return talk
 }
 
 // keeps has a talk kept.
-func (r *rig) keeps(t *testing.T, talk Talk) Kept {
+func (r *rig) keeps(t *testing.T, talk exchange.Talk) exchange.Kept {
 	t.Helper()
-	kept, err := r.Ingest(t.Context(), ana, talk)
+	kept, err := r.Exchange.Ingest(t.Context(), ana, talk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,7 @@ func (r *rig) keeps(t *testing.T, talk Talk) Kept {
 
 // interruptBatch has do done once, right before the engine writes its n-th batch.
 func (r *rig) interruptBatch(n int, do func()) {
-	r.background.Wait()
+	r.Background.Wait()
 	r.Store = &interrupted{r.Store, func(memory.Batch) {
 		if n--; n == 0 {
 			do()
@@ -73,7 +75,7 @@ func TestTwoServersOfWhichOneKeepsATalkLeaveOnePath(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		other := r.second(t)
 		r.interruptBatch(1, func() {
-			other.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+inBerlin+"]"), ChatID: "c"}, "Noted.")
+			other.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inBerlin+"]"), ChatID: "c"}, "Noted.")
 		})
 		talk := talkOf("c", "I play the cello.")
 		talk.Infer = true
@@ -93,19 +95,19 @@ func TestTwoServersStandBetweenThePartsOfATalk(t *testing.T) {
 	for _, c := range []struct{ unsaid, cutOff, again bool }{{}, {unsaid: true}, {cutOff: true}, {again: true}} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
-				talk := Talk{Conversation: "c", Infer: true, Idempotency: "k"}
-				for i := range ingestBatch + 2 {
-					talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprint("Hello ", i)})
+				talk := exchange.Talk{Conversation: "c", Infer: true, Idempotency: "k"}
+				for i := range exchange.IngestBatch + 2 {
+					talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprint("Hello ", i)})
 				}
 				if c.unsaid {
-					talk.Messages[ingestBatch-1].Content = "Don't remember this: I take Prozac."
+					talk.Messages[exchange.IngestBatch-1].Content = "Don't remember this: I take Prozac."
 				}
 				other, plain := r.second(t), r.Store
 				between := func() { other.keeps(t, talkOf("c", "one")) }
 				switch {
 				case c.cutOff:
 					r.Store = &failAfter{plain, 1}
-					if _, err := r.Ingest(t.Context(), ana, talk); err == nil {
+					if _, err := r.Exchange.Ingest(t.Context(), ana, talk); err == nil {
 						t.Fatal("it is not cut off")
 					}
 					r.Store = plain
@@ -128,7 +130,7 @@ func TestTwoServersStandBetweenThePartsOfATalk(t *testing.T) {
 				if len(path) != said {
 					t.Fatalf("%d turns are on the path, want %d", len(path), said)
 				}
-				want := []string{"user: one", "assistant: one?", fmt.Sprint("user: Hello ", ingestBatch), fmt.Sprint("user: Hello ", ingestBatch+1)}
+				want := []string{"user: one", "assistant: one?", fmt.Sprint("user: Hello ", exchange.IngestBatch), fmt.Sprint("user: Hello ", exchange.IngestBatch+1)}
 				if c.again {
 					want = slices.Concat(want[2:], want[:2])
 				}
@@ -154,18 +156,18 @@ func TestTwoServersStandBetweenThePartsOfATalk(t *testing.T) {
 // A part that ends in what is not to be remembered is followed all the same.
 func TestATalkGoesOnAfterWhatIsNotToBeRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		talk := Talk{Conversation: "c", Infer: true}
-		for i := range ingestBatch + 1 {
-			talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprint("Hello ", i)})
+		talk := exchange.Talk{Conversation: "c", Infer: true}
+		for i := range exchange.IngestBatch + 1 {
+			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprint("Hello ", i)})
 		}
-		talk.Messages[ingestBatch-1].Content = "Don't remember this: I take Prozac."
+		talk.Messages[exchange.IngestBatch-1].Content = "Don't remember this: I take Prozac."
 		batches := 0
 		r.Store = &interrupted{r.Store, func(memory.Batch) { batches++ }}
 		kept := r.keeps(t, talk)
-		last, err := r.Get(t.Context(), ana, kept.Turns[ingestBatch])
-		if err != nil || last.Turn.Index != ingestBatch || last.Turn.Parent != kept.Turns[ingestBatch-1] || batches != 2 {
+		last, err := r.Get(t.Context(), ana, kept.Turns[exchange.IngestBatch])
+		if err != nil || last.Turn.Index != exchange.IngestBatch || last.Turn.Parent != kept.Turns[exchange.IngestBatch-1] || batches != 2 {
 			t.Errorf("the last turn is at %d after %s, %v, and %d batches were written; want it at %d after %s, and 2",
-				last.Turn.Index, last.Turn.Parent, err, batches, ingestBatch, kept.Turns[ingestBatch-1])
+				last.Turn.Index, last.Turn.Parent, err, batches, exchange.IngestBatch, kept.Turns[exchange.IngestBatch-1])
 		}
 	})
 }
@@ -179,7 +181,7 @@ func TestTwoServersOfWhichOneDeletesAChatLeaveWhatIsSaidSince(t *testing.T) {
 				r.keeps(t, talkOf("c", "one"))
 				other := r.second(t)
 				remove := func() {
-					if _, err := other.DeleteChat(t.Context(), ana, "c", false, her); err != nil {
+					if _, err := other.Chats.DeleteChat(t.Context(), ana, "c", false, her); err != nil {
 						t.Error(err)
 					}
 				}
@@ -190,7 +192,7 @@ func TestTwoServersOfWhichOneDeletesAChatLeaveWhatIsSaidSince(t *testing.T) {
 				}
 				r.keeps(t, talkOf("c", "two"))
 				r.onePath(t, "c", "user: two", "assistant: two?")
-				if chat, err := r.Chat(t.Context(), ana, "c"); err != nil || chat.MessageCount != 2 {
+				if chat, err := r.Chats.Chat(t.Context(), ana, "c"); err != nil || chat.MessageCount != 2 {
 					t.Errorf("the chat has %d messages, %v; want the two that were said since", chat.MessageCount, err)
 				}
 			})
@@ -207,7 +209,7 @@ func TestTwoServersOfWhichOneImportsLeaveOnePath(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		other := r.second(t)
 		r.interruptBatch(1, func() { other.keeps(t, talkOf("trip", "one")) })
-		if out := r.bring(t, ana, Bringing{Learn: true}, lines); out.Added != (Tally{Turns: 2}) || out.Conflicting > 0 || out.Jobs != 1 {
+		if out := r.bring(t, ana, transfer.ImportOptions{Learn: true}, lines); out.Added != (transfer.Tally{Turns: 2}) || out.Conflicting > 0 || out.Jobs != 1 {
 			t.Errorf("what came of it: %+v, want two turns", out)
 		}
 		r.onePath(t, "trip", "user: one", "assistant: one?", "user: I moved to Porto", "assistant: Lovely")
@@ -215,20 +217,22 @@ func TestTwoServersOfWhichOneImportsLeaveOnePath(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) { // the same file
 		other := r.second(t)
 		r.keeps(t, talkOf("trip", "one"))
-		r.interruptBatch(1, func() { other.bring(t, ana, Bringing{}, lines+`{"conversation":"trip","role":"user","content":"Yes"}`) })
+		r.interruptBatch(1, func() {
+			other.bring(t, ana, transfer.ImportOptions{}, lines+`{"conversation":"trip","role":"user","content":"Yes"}`)
+		})
 		longer := lines + `{"conversation":"trip","role":"user","content":"No"}`
-		if out := r.bring(t, ana, Bringing{}, longer); out.Added != (Tally{}) || out.There.Turns != 2 || out.Conflicting != 1 {
+		if out := r.bring(t, ana, transfer.ImportOptions{}, longer); out.Added != (transfer.Tally{}) || out.There.Turns != 2 || out.Conflicting != 1 {
 			t.Errorf("what came of the same lines and another one: %+v, want two there and the other named, as if one came after the other", out)
 		}
 		r.onePath(t, "trip", "user: one", "assistant: one?", "user: I moved to Porto", "assistant: Lovely", "user: Yes")
 	})
 	onEach(t, func(t *testing.T, r *rig) { // turns that have their places
 		r.keeps(t, talkOf("c", "one", "two"))
-		file := r.whole(t, ana, Taking{})
+		file := r.whole(t, ana, transfer.ExportOptions{})
 		to := newRig(t, stores["inmem"])
 		other := to.second(t)
 		to.interruptBatch(1, func() { other.keeps(t, talkOf("c", "three")) })
-		if out := to.bring(t, ana, Bringing{}, file); out.Conflicting != 2 || out.Added.Turns != 2 {
+		if out := to.bring(t, ana, transfer.ImportOptions{}, file); out.Conflicting != 2 || out.Added.Turns != 2 {
 			t.Errorf("what came of it: %+v, want the two turns named whose places are taken", out)
 		}
 		if got := to.path(t, "c"); !slices.Equal(got, []string{"user: three", "assistant: three?", "user: two", "assistant: two?"}) {

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -32,7 +35,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 		onEach(t, func(t *testing.T, r *rig) {
 			ctx := context.Background()
 			r.LLM = llm
-			r.opts.Learn.Summary.Every = 3
+			r.Opts.Learn.Summary.Every = 3
 			s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}, reply: "I see what you mean.", last: map[string]string{}}
 			for _, line := range []string{"user ana: I am allergic to peanuts.", "user ana: I play the cello in an orchestra."} {
 				if err := s.step(line); err != nil {
@@ -50,7 +53,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 			r.hook(func(call string) error {
 				if call == "Apply summarize" && !forgotten {
 					forgotten = true
-					_, _, err := other.ForgetMatching(ctx, ana, Matching{IDs: []string{turn}, Erase: erase}, her)
+					_, _, err := other.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{turn}, Erase: erase}, her)
 					return err
 				}
 				return nil
@@ -65,7 +68,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 			if len(got) != 1 || strings.Contains(got[0], "peanuts") {
 				t.Errorf("summaries %q, want one without what was forgotten", got)
 			}
-			all := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Statuses: everyStatus})
+			all := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Statuses: core.EveryStatus})
 			if kept := slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "peanuts") }); kept == erase {
 				t.Errorf("of all summaries, %q, one has the words: %v; want %v", all, kept, !erase)
 			}
@@ -88,8 +91,8 @@ func (r *rig) turns(t *testing.T, owner memory.Owner) []memory.Turn {
 func TestAPauseBetweenQuestionAndAnswer(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		ask := func(messages string, between Pause) {
-			x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, messages), ChatID: "c"})
+		ask := func(messages string, between core.Pause) {
+			x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, messages), ChatID: "c"})
 			x.Prepare(ctx)
 			x.RecordQuestion(ctx)
 			if between != "" {
@@ -102,8 +105,8 @@ func TestAPauseBetweenQuestionAndAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ask(`[{"role":"user","content":"I live in Lisbon."}]`, PauseLearning)
-		ask(`[{"role":"user","content":"I live in Lisbon."},{"role":"assistant","content":"OK."},{"role":"user","content":"I play the cello."}]`, PauseNone)
+		ask(`[{"role":"user","content":"I live in Lisbon."}]`, core.PauseLearning)
+		ask(`[{"role":"user","content":"I live in Lisbon."},{"role":"assistant","content":"OK."},{"role":"user","content":"I play the cello."}]`, core.PauseNone)
 		ask(`[{"role":"user","content":"I live in Lisbon."},{"role":"assistant","content":"OK."},{"role":"user","content":"I play the cello."},{"role":"assistant","content":"OK."},{"role":"user","content":"I work as a nurse."}]`, "")
 		got := r.contents(t, ana, memory.Query{})
 		if want := []string{"User lives in Lisbon", "User works as a nurse"}; !slices.Equal(got, want) {
@@ -124,7 +127,7 @@ func TestAWishIsAboutWhatWasSaidBeforeIt(t *testing.T) {
 		job := r.told(t, ana, "c", "Please forget my birthday.")
 		r.clock.Advance(time.Minute)
 		r.note(t, ana, "User's birthday is May 3")
-		if _, err := r.Learn(ctx, job); err != nil {
+		if _, err := r.Lessons.Learn(ctx, job); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := r.contents(t, ana, memory.Query{}), []string{"User's birthday is May 3"}; !slices.Equal(got, want) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/memory"
 )
@@ -65,14 +66,14 @@ func TestEveryRunLogsOneDecisionLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Metrics = obs.NewMetrics(r.Store.Totals)
-		r.opts.LogContent = true
+		r.Opts.LogContent = true
 		known := map[string]string{}
 		say := func(text string) decisionLine {
 			t.Helper()
-			if _, err := r.Learn(ctx, r.told(t, ana, "c", text)); err != nil {
+			if _, err := r.Lessons.Learn(ctx, r.told(t, ana, "c", text)); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.everything(ctx, ana, memory.Query{}, func(m memory.Memory) { known[m.Content()] = m.ID() }); err != nil {
+			if err := r.Everything(ctx, ana, memory.Query{}, func(m memory.Memory) { known[m.Content()] = m.ID() }); err != nil {
 				t.Fatal(err)
 			}
 			lines := decisionLines(t, &log)
@@ -109,8 +110,8 @@ func TestEveryRunLogsOneDecisionLine(t *testing.T) {
 			t.Errorf("rates %+v, want one replacement to one addition and one of three that was known", rates)
 		}
 		// Nothing is left to learn from: no run, no line.
-		job := memory.Job{ID: newID(), Owner: ana, Conversation: "c"}
-		if end, err := r.Learn(ctx, job); end != "nothing" || err != nil || len(decisionLines(t, &log)) != 0 {
+		job := memory.Job{ID: core.NewID(), Owner: ana, Conversation: "c"}
+		if end, err := r.Lessons.Learn(ctx, job); end != "nothing" || err != nil || len(decisionLines(t, &log)) != 0 {
 			t.Errorf("with nothing to learn from: %q, %v", end, err)
 		}
 	})
@@ -124,7 +125,7 @@ func TestDecisionLinesKeepSecretsAndAreNotRepeated(t *testing.T) {
 	if r.Log, err = obs.NewLogger(&log, "json", slog.LevelInfo); err != nil {
 		t.Fatal(err)
 	}
-	r.opts.LogContent = true
+	r.Opts.LogContent = true
 	const secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
 	r.LLM = answering(func(p memory.Prompt) string {
 		if strings.Contains(p.User, secret) {
@@ -133,7 +134,7 @@ func TestDecisionLinesKeepSecretsAndAreNotRepeated(t *testing.T) {
 		return `{"facts": [{"text": "User's API key is ` + secret + `", "quote": "My API key is"}, {"text": "User plays the cello", "quote": "I play the cello"}]}`
 	})
 	job := r.told(t, ana, "c", "My API key is "+secret+" and I play the cello.")
-	if _, err := r.Learn(ctx, job); err != nil {
+	if _, err := r.Lessons.Learn(ctx, job); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(log.String(), secret) {
@@ -147,7 +148,7 @@ func TestDecisionLinesKeepSecretsAndAreNotRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.learnFrom(ctx, job, turns, memory.Run{ID: runOf(job.ID), Kind: "learn", Lease: &job.Lease}); err != nil {
+	if err := r.Lessons.LearnFrom(ctx, job, turns, memory.Run{ID: core.RunOf(job.ID), Kind: "learn", Lease: &job.Lease}); err != nil {
 		t.Fatal(err)
 	}
 	if lines := decisionLines(t, &log); len(lines) != 0 {

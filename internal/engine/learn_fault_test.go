@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/memory"
 )
@@ -43,7 +45,7 @@ func (r *rig) toil(t *testing.T, plain memory.Store) (failed int) {
 		case errors.Is(err, memory.LeaseLost):
 		case err != nil:
 			failed++
-			_ = r.Store.Finish(ctx, job.Lease, memory.Outcome{RetryAt: r.now().Add(time.Second), Cause: err.Error()}) // or its lease runs out
+			_ = r.Store.Finish(ctx, job.Lease, memory.Outcome{RetryAt: r.Time().Add(time.Second), Cause: err.Error()}) // or its lease runs out
 		case end == jobs.Nothing:
 			_ = r.Store.Finish(ctx, job.Lease, memory.Outcome{Done: true})
 		}
@@ -57,14 +59,14 @@ func (r *rig) toil(t *testing.T, plain memory.Store) (failed int) {
 func portrait(t *testing.T, store memory.Store, owner memory.Owner) string {
 	t.Helper()
 	ctx := context.Background()
-	e := &Engine{Parts: Parts{Store: store}}
+	e := &Engine{Core: &core.Core{Parts: core.Parts{Store: store}}}
 	words := map[string]string{}
 	var all []memory.Memory
 	q := memory.Query{
 		Kinds:    []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary},
 		Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected},
 	}
-	if err := e.everything(ctx, owner, q, func(m memory.Memory) {
+	if err := e.Everything(ctx, owner, q, func(m memory.Memory) {
 		all = append(all, m)
 		words[m.ID()] = m.Content()
 	}); err != nil {
@@ -87,7 +89,7 @@ func portrait(t *testing.T, store memory.Store, owner memory.Owner) string {
 		}
 		lines = append(lines, line)
 	}
-	changes, err := e.changes(ctx, owner, memory.ChangeQuery{})
+	changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,15 +109,15 @@ func portrait(t *testing.T, store memory.Store, owner memory.Owner) string {
 func eventful(t *testing.T, r *rig) {
 	t.Helper()
 	ctx := context.Background()
-	r.opts.Learn.Summary.Every = 2
-	r.opts.Learn.Upkeep.User = 60
+	r.Opts.Learn.Summary.Every = 2
+	r.Opts.Learn.Upkeep.User = 60
 	say := func(conversation string, infer bool, said ...string) {
-		var talk Talk
+		var talk exchange.Talk
 		talk.Conversation, talk.Infer = conversation, infer
 		for _, s := range said {
-			talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: s, At: r.now()}, Said{Role: memory.RoleAssistant, Content: "I see.", At: r.now()})
+			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: s, At: r.Time()}, exchange.Said{Role: memory.RoleAssistant, Content: "I see.", At: r.Time()})
 		}
-		if _, err := r.Ingest(ctx, ana, talk); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
 			t.Fatal(err)
 		}
 		r.clock.Advance(time.Minute)

@@ -17,7 +17,7 @@ type hooked struct {
 
 // hook puts hooks on all parts of an engine.
 func (r *rig) hook(before, after func(call string) error) {
-	r.background.Wait() // what an exchange began may still read the parts
+	r.Background.Wait() // what an exchange began may still read the parts
 	h := &hooked{r.Store, before, after}
 	r.Store = h
 	r.Searcher = hookedSearcher{h, r.Searcher}
@@ -140,6 +140,6 @@ func (f answering) Complete(ctx context.Context, p memory.Prompt) (memory.Reply,
 // handlers are the engine's work by kind of job.
 func (r *rig) handlers() map[memory.JobKind]handler {
 	return map[memory.JobKind]handler{
-		memory.JobLearn: r.Learn, memory.JobUpkeep: r.Tidy, memory.JobRelearn: r.LearnAgain, memory.JobSummarize: r.Summarize,
+		memory.JobLearn: r.Lessons.Learn, memory.JobUpkeep: r.Upkeep.Tidy, memory.JobRelearn: r.Lessons.LearnAgain, memory.JobSummarize: r.Lessons.Summarize,
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/memory"
 )
@@ -20,7 +22,7 @@ func (r *rig) second(t *testing.T) *rig {
 	ix := index.New(r.Store, index.Options{Model: r.Embedder.Fingerprint()})
 	parts := r.Parts
 	parts.Searcher = ix
-	e := New(parts, r.opts)
+	e := New(parts, r.Opts)
 	t.Cleanup(func() {
 		e.Close()
 		if err := ix.Close(); err != nil {
@@ -34,11 +36,11 @@ func (r *rig) second(t *testing.T) *rig {
 func (r *rig) told(t *testing.T, owner memory.Owner, conversation string, said ...string) memory.Job {
 	t.Helper()
 	ctx := context.Background()
-	talk := Talk{Conversation: conversation, Infer: true}
+	talk := exchange.Talk{Conversation: conversation, Infer: true}
 	for _, s := range said {
-		talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: s})
+		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: s})
 	}
-	kept, err := r.Ingest(ctx, owner, talk)
+	kept, err := r.Exchange.Ingest(ctx, owner, talk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +65,11 @@ func (r *rig) late(t *testing.T, owner memory.Owner, conversation string, said .
 	if err != nil {
 		t.Fatal(err)
 	}
-	queued := memory.Job{ID: newID(), Owner: owner, Kind: memory.JobRelearn, Conversation: conversation}
+	queued := memory.Job{ID: core.NewID(), Owner: owner, Kind: memory.JobRelearn, Conversation: conversation}
 	for _, turn := range turns {
 		queued.Turns = append(queued.Turns, turn.ID)
 	}
-	if _, err := r.Store.Apply(ctx, owner, memory.Run{ID: newID(), Kind: "test", Jobs: []memory.Job{queued}}); err != nil {
+	if _, err := r.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{queued}}); err != nil {
 		t.Fatal(err)
 	}
 	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobRelearn}, time.Hour)
@@ -97,7 +99,7 @@ func TestAnotherLearnerInBetween(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/the other before %s/%s planned first", name, call, first), func(t *testing.T) {
 					onEach(t, func(t *testing.T, r *rig) {
 						if c.known != "" {
-							if _, err := r.Learn(t.Context(), r.told(t, ana, "known", c.known)); err != nil {
+							if _, err := r.Lessons.Learn(t.Context(), r.told(t, ana, "known", c.known)); err != nil {
 								t.Fatal(err)
 							}
 						}
@@ -127,9 +129,9 @@ func TestAnotherLearnerInBetween(t *testing.T) {
 func learnBetween(t *testing.T, r, other *rig, call, first string, early, late memory.Job) {
 	t.Helper()
 	ctx := context.Background()
-	mine, its := func() error { _, err := r.LearnAgain(ctx, early); return err }, func() error { _, err := other.Learn(ctx, late); return err }
+	mine, its := func() error { _, err := r.Lessons.LearnAgain(ctx, early); return err }, func() error { _, err := other.Lessons.Learn(ctx, late); return err }
 	if first == "later" {
-		mine, its = func() error { _, err := r.Learn(ctx, late); return err }, func() error { _, err := other.LearnAgain(ctx, early); return err }
+		mine, its = func() error { _, err := r.Lessons.Learn(ctx, late); return err }, func() error { _, err := other.Lessons.LearnAgain(ctx, early); return err }
 	}
 	versions, let := 0, false
 	r.hook(func(now string) error {
@@ -170,7 +172,7 @@ func TestManyLearnersAtOnce(t *testing.T) {
 		var early []memory.Job
 		for i, s := range said {
 			job := memory.Job{ID: fmt.Sprint("j", i), Owner: ana}
-			kept, err := r.Ingest(ctx, ana, Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: s}}})
+			kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: s}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +188,7 @@ func TestManyLearnersAtOnce(t *testing.T) {
 				e := engines[i%2]
 				turns, err := e.Store.Turns(ctx, ana, memory.TurnQuery{IDs: job.Turns})
 				if err == nil {
-					err = e.learnFrom(ctx, job, turns, memory.Run{ID: runOf(job.ID), Kind: "learn"})
+					err = e.Lessons.LearnFrom(ctx, job, turns, memory.Run{ID: core.RunOf(job.ID), Kind: "learn"})
 				}
 				errs[i] = err
 			})
@@ -210,14 +212,14 @@ func TestManyLearnersAtOnce(t *testing.T) {
 func TestWhoLostTheLeaseCommitsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.opts.Learn.Summary.Every = 2
+		r.Opts.Learn.Summary.Every = 2
 		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "branch"}, reply: "OK."}
 		for _, line := range []string{"user ana: Hello!", "user ana: I live in Berlin.", "user ana: I play the cello.", "user ana: I have a dog named Rex."} {
 			if err := s.step(line); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r.opts.Learn.Upkeep.User = 1
+		r.Opts.Learn.Upkeep.User = 1
 		s.idle = true
 		for _, line := range []string{
 			"edit ana 2: Never mind. I work as a nurse.", "named chat ana: wish",
@@ -230,7 +232,7 @@ func TestWhoLostTheLeaseCommitsNothing(t *testing.T) {
 		r.clock.Advance(time.Hour)
 		for kind, handle := range r.handlers() {
 			if kind == memory.JobRelearn || kind == memory.JobUpkeep {
-				queued := memory.Job{ID: newID(), Owner: ana, Kind: kind, Conversation: "wish"}
+				queued := memory.Job{ID: core.NewID(), Owner: ana, Kind: kind, Conversation: "wish"}
 				turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "wish"})
 				if err != nil {
 					t.Fatal(err)
@@ -238,7 +240,7 @@ func TestWhoLostTheLeaseCommitsNothing(t *testing.T) {
 				for _, turn := range turns {
 					queued.Turns = append(queued.Turns, turn.ID)
 				}
-				if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: newID(), Kind: "test", Jobs: []memory.Job{queued}}); err != nil {
+				if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{queued}}); err != nil {
 					t.Fatal(err)
 				}
 			}

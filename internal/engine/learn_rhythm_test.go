@@ -69,8 +69,8 @@ func TestRulesLearnAtOnceAndTheModelLater(t *testing.T) {
 		ctx := context.Background()
 		m := &opsModel{}
 		r.LLM = m
-		r.opts.LearnModel = "ops"
-		r.opts.Learn.Every, r.opts.Learn.Idle, r.opts.Learn.Context = 4, 2*time.Minute, 8
+		r.Opts.LearnModel = "ops"
+		r.Opts.Learn.Every, r.Opts.Learn.Idle, r.Opts.Learn.Context = 4, 2*time.Minute, 8
 		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}}
 		facts := func() string {
 			page, err := r.Store.List(ctx, ana, memory.Query{})
@@ -132,8 +132,8 @@ func contentsOf(in []memory.Memory) string {
 func TestWhatNobodyCanBeAskedTheRulesLearn(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	m := &opsModel{}
-	r.LLM, r.opts.LearnModel = m, ""
-	if _, err := r.Learn(context.Background(), r.told(t, ana, "c", "I live in Porto.")); err != nil {
+	r.LLM, r.Opts.LearnModel = m, ""
+	if _, err := r.Lessons.Learn(context.Background(), r.told(t, ana, "c", "I live in Porto.")); err != nil {
 		t.Fatal(err)
 	}
 	page, err := r.Store.List(context.Background(), ana, memory.Query{})
@@ -153,16 +153,16 @@ func (e tooMany) Complete(context.Context, memory.Prompt) (memory.Reply, error) 
 // TestAModelThatIsAskedTooOftenIsLeftAlone waits longer each time, and as long as it says.
 func TestAModelThatIsAskedTooOftenIsLeftAlone(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	r.opts.LearnModel = "m"
+	r.Opts.LearnModel = "m"
 	r.LLM = tooMany{}
 	var waits []time.Duration
 	wait := func() {
-		_, err := r.complete(context.Background(), ana, memory.Prompt{Name: "extract"})
+		_, err := r.Lessons.Complete(context.Background(), ana, memory.Prompt{Name: "extract"})
 		var off *jobs.PutOff
 		if !errors.As(err, &off) {
 			t.Fatalf("got %v, want a put-off", err)
 		}
-		waits = append(waits, off.Until.Sub(r.now()).Round(time.Second))
+		waits = append(waits, off.Until.Sub(r.Time()).Round(time.Second))
 	}
 	wait()
 	wait()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
@@ -16,7 +18,7 @@ func BenchmarkGiven(b *testing.B) {
 	for _, count := range []int{100, 1000} {
 		b.Run(fmt.Sprintf("turns=%d", count), func(b *testing.B) {
 			r, ctx, say := newRig(b, stores["inmem"]), context.Background(), speaker(7)
-			known, _, err := r.Remember(ctx, ana, Note{Content: "User owns a boat called Marguerite"}, her)
+			known, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User owns a boat called Marguerite"}, her)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -30,11 +32,11 @@ func BenchmarkGiven(b *testing.B) {
 				for range 10 {
 					fmt.Fprintf(&block, "- 2026-05-03 %s\n", say(10))
 				}
-				r.blocks.put(pinnedBlock{owner: ana, chain: turns[i].Chain, text: block.String()}, r.blocks.now())
+				r.Blocks.Put(core.PinnedBlock{Owner: ana, Chain: turns[i].Chain, Text: block.String()}, r.Blocks.Now())
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				said := learn.Guard(turns, learn.GuardOptions{Given: r.given(ctx, memory.Scope{Owner: ana}, turns)})
+				said := learn.Guard(turns, learn.GuardOptions{Given: r.Lessons.Given(ctx, memory.Scope{Owner: ana}, turns)})
 				if len(said) != count || strings.Contains(said[0].Text, "Marguerite") {
 					b.Fatalf("%d turns are left, the first says %q", len(said), said[0].Text)
 				}

@@ -23,7 +23,7 @@ func logged(t *testing.T, r *rig, said string, reply func(memory.Prompt) string)
 	if reply != nil {
 		r.LLM = answering(reply)
 	}
-	_, failed = r.Learn(context.Background(), r.told(t, ana, "c", said))
+	_, failed = r.Lessons.Learn(context.Background(), r.told(t, ana, "c", said))
 	return out.String(), failed
 }
 
@@ -64,7 +64,7 @@ func TestLogHasNoLearnedText(t *testing.T) {
 // that could not be read is shown.
 func TestLogShowsTextWhenAsked(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	r.opts.LogContent = true
+	r.Opts.LogContent = true
 	if log, err := logged(t, r, "I moved to Lisbon.", nil); err != nil || !strings.Contains(log, "User lives in Lisbon") {
 		t.Errorf("%v; the decision line lacks the fact:\n%s", err, log)
 	}

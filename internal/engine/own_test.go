@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,15 +30,15 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 			"apollo": "only what concerns rockets\nOnly facts of these kinds: health, work",
 			"other":  "only what concerns recipes\nOnly facts of these kinds: health, work",
 		} {
-			own, err := r.learningOf(ctx, memory.Scope{Owner: ana, Project: project})
-			if err != nil || own.wishes != want || own.zone.String() != "Asia/Tokyo" {
-				t.Errorf("project %q: wishes %q in %s, %v; want %q in Asia/Tokyo", project, own.wishes, own.zone, err, want)
+			own, err := r.LearningOf(ctx, memory.Scope{Owner: ana, Project: project})
+			if err != nil || own.Wishes != want || own.Zone.String() != "Asia/Tokyo" {
+				t.Errorf("project %q: wishes %q in %s, %v; want %q in Asia/Tokyo", project, own.Wishes, own.Zone, err, want)
 			}
 		}
 
 		m := &opsModel{}
-		r.LLM, r.opts.LearnModel = m, "ops"
-		r.opts.Learn.Every, r.opts.Learn.Context = 1, 8
+		r.LLM, r.Opts.LearnModel = m, "ops"
+		r.Opts.Learn.Every, r.Opts.Learn.Context = 1, 8
 		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}}
 		say := func(words string) string {
 			t.Helper()
@@ -55,12 +56,12 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 			t.Errorf("the prompt is without the wish or the time in Tokyo:\n%s", p)
 		}
 		lima, _ := time.LoadLocation("America/Lima")
-		r.clients.see(Incoming{Owner: ana, Zone: lima})
+		r.Clients.See(ana, core.ClientSeen{Zone: lima})
 		if p := say("I am allergic to celery"); !strings.Contains(p, r.clock.Now().In(lima).Format("15:04")) {
 			t.Errorf("the prompt is without the client's time in Lima:\n%s", p)
 		}
-		if own, err := r.learningOf(ctx, memory.Scope{Owner: ben}); err != nil || own.wishes != "" || own.zone != time.Local {
-			t.Errorf("another user has wishes %q in %s, %v", own.wishes, own.zone, err)
+		if own, err := r.LearningOf(ctx, memory.Scope{Owner: ben}); err != nil || own.Wishes != "" || own.Zone != time.Local {
+			t.Errorf("another user has wishes %q in %s, %v", own.Wishes, own.Zone, err)
 		}
 	})
 }

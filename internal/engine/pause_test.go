@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -15,28 +17,28 @@ func TestPauseHoldsLearning(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		say := func(words string) error {
-			_, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: words}}})
+			_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}})
 			if err != nil {
 				return err
 			}
 			return r.work(ctx)
 		}
-		if got := r.Paused(ctx, ana); got != PauseNone {
-			t.Errorf("at first: %q, want %q", got, PauseNone)
+		if got := r.Paused(ctx, ana); got != core.PauseNone {
+			t.Errorf("at first: %q, want %q", got, core.PauseNone)
 		}
-		if err := r.Pause(ctx, ana, PauseLearning, "", her); err != nil {
+		if err := r.Pause(ctx, ana, core.PauseLearning, "", her); err != nil {
 			t.Fatal(err)
 		}
 		if err := say("I live in Porto."); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Pause(ctx, ana, PauseMemory, "", her); err != nil {
+		if err := r.Pause(ctx, ana, core.PauseMemory, "", her); err != nil {
 			t.Fatal(err)
 		}
 		if err := say("I have a cat named Miso."); !errors.Is(err, memory.Conflict) {
 			t.Errorf("talk while memory is paused: %v, want %s", err, memory.Conflict)
 		}
-		if err := r.Pause(ctx, ana, PauseNone, "", her); err != nil {
+		if err := r.Pause(ctx, ana, core.PauseNone, "", her); err != nil {
 			t.Fatal(err)
 		}
 		if err := say("I work as a nurse."); err != nil {
@@ -48,8 +50,8 @@ func TestPauseHoldsLearning(t *testing.T) {
 		if err := r.Pause(ctx, ana, "for ever", "", her); !errors.Is(err, memory.Invalid) {
 			t.Errorf("no such pause: %v, want %s", err, memory.Invalid)
 		}
-		if got := r.Paused(ctx, ben); got != PauseNone {
-			t.Errorf("somebody else: %q, want %q", got, PauseNone)
+		if got := r.Paused(ctx, ben); got != core.PauseNone {
+			t.Errorf("somebody else: %q, want %q", got, core.PauseNone)
 		}
 	})
 }
@@ -58,15 +60,15 @@ func TestPauseHoldsLearning(t *testing.T) {
 func TestPauseIsSeenElsewhere(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		there := New(r.Parts, r.opts)
-		if got := there.Paused(ctx, ana); got != PauseNone {
-			t.Errorf("there, at first: %q, want %q", got, PauseNone)
+		there := New(r.Parts, r.Opts)
+		if got := there.Paused(ctx, ana); got != core.PauseNone {
+			t.Errorf("there, at first: %q, want %q", got, core.PauseNone)
 		}
-		if err := r.Pause(ctx, ana, PauseMemory, "", her); err != nil {
+		if err := r.Pause(ctx, ana, core.PauseMemory, "", her); err != nil {
 			t.Fatal(err)
 		}
-		if got := there.Paused(ctx, ana); got != PauseMemory {
-			t.Errorf("there, after it: %q, want %q", got, PauseMemory)
+		if got := there.Paused(ctx, ana); got != core.PauseMemory {
+			t.Errorf("there, after it: %q, want %q", got, core.PauseMemory)
 		}
 	})
 }
@@ -91,24 +93,24 @@ func (s *slowProfile) Profile(ctx context.Context, owner memory.Owner, at memory
 // while the chat is under way. Of a chat of which it is never known nothing is kept.
 func TestAPauseHoldsThatTheChatDidNotKnowOf(t *testing.T) {
 	for name, c := range map[string]struct {
-		pause, late Pause // before the chat, and between its opening and its recording
+		pause, late core.Pause // before the chat, and between its opening and its recording
 		slow        int64
 		want        []string
 		facts       int
 	}{
-		"none":                     {PauseNone, "", 0, []string{"I live in Lisbon.", "OK."}, 1},
-		"none, slow":               {PauseNone, "", 1, []string{"I live in Lisbon.", "OK."}, 1},
-		"memory, slow":             {PauseMemory, "", 1, []string{"", ""}, 0},
-		"learning, slow":           {PauseLearning, "", 1, []string{"I live in Lisbon.", "OK."}, 0},
-		"memory, while it goes on": {PauseNone, PauseMemory, 0, []string{"", ""}, 0},
-		"never known":              {PauseNone, "", 1 << 30, nil, 0},
+		"none":                     {core.PauseNone, "", 0, []string{"I live in Lisbon.", "OK."}, 1},
+		"none, slow":               {core.PauseNone, "", 1, []string{"I live in Lisbon.", "OK."}, 1},
+		"memory, slow":             {core.PauseMemory, "", 1, []string{"", ""}, 0},
+		"learning, slow":           {core.PauseLearning, "", 1, []string{"I live in Lisbon.", "OK."}, 0},
+		"memory, while it goes on": {core.PauseNone, core.PauseMemory, 0, []string{"", ""}, 0},
+		"never known":              {core.PauseNone, "", 1 << 30, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, stores["inmem"])
 				ctx := context.Background()
-				there := New(r.Parts, r.opts)
-				put := func(p Pause) {
+				there := New(r.Parts, r.Opts)
+				put := func(p core.Pause) {
 					if err := there.Pause(ctx, ana, p, "", her); err != nil {
 						t.Fatal(err)
 					}
@@ -118,7 +120,7 @@ func TestAPauseHoldsThatTheChatDidNotKnowOf(t *testing.T) {
 				slow := &slowProfile{Store: plain}
 				slow.slow.Store(c.slow)
 				r.Store = slow
-				x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
+				x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
 				if p := x.Prepare(ctx); p.Read != (c.slow == 0) {
 					t.Errorf("memory was read: %v, want it only where the pause is known", p.Read)
 				}
@@ -129,7 +131,7 @@ func TestAPauseHoldsThatTheChatDidNotKnowOf(t *testing.T) {
 				x.RecordAnswer(ctx, answered("OK."))
 				r.Close()
 				r.Store = plain
-				r.clock.Advance(learnGrace)
+				r.clock.Advance(exchange.LearnGrace)
 				if err := r.work(ctx); err != nil {
 					t.Fatal(err)
 				}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/transfer"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -51,7 +52,7 @@ func BenchmarkExport(b *testing.B) {
 		b.Run(string(format), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := r.Export(context.Background(), ana, Taking{Format: format}, io.Discard); err != nil {
+				if err := r.Transfer.Export(context.Background(), ana, transfer.ExportOptions{Format: format}, io.Discard); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -63,14 +64,14 @@ func BenchmarkExport(b *testing.B) {
 func BenchmarkImport(b *testing.B) {
 	r := benchSource(b)
 	for _, format := range []portable.Format{portable.JSONL, portable.Markdown} {
-		file := r.whole(b, ana, Taking{Format: format})
+		file := r.whole(b, ana, transfer.ExportOptions{Format: format})
 		b.Run(string(format), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
 				to := newRig(b, stores["sqlite"])
 				b.StartTimer()
-				out, err := to.Import(context.Background(), ana, Bringing{Format: format}, her, strings.NewReader(file))
+				out, err := to.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Format: format}, her, strings.NewReader(file))
 				if err != nil || out.Added.Facts != benchFacts || out.Added.Turns != benchTalks*benchTurns {
 					b.Fatal(out, err)
 				}
@@ -80,7 +81,7 @@ func BenchmarkImport(b *testing.B) {
 		b.Run(string(format)+"/again", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if out, err := r.Import(context.Background(), ana, Bringing{Format: format}, her, strings.NewReader(file)); err != nil || out.There.Facts != benchFacts {
+				if out, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Format: format}, her, strings.NewReader(file)); err != nil || out.There.Facts != benchFacts {
 					b.Fatal(out, err)
 				}
 			}

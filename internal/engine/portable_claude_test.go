@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/transfer"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
@@ -61,8 +63,8 @@ func TestAChatOfClaudeComesAsItWasSaid(t *testing.T) {
 	for _, format := range []portable.Format{portable.Claude, portable.ChatGPT} { // files of both have the same name
 		t.Run(string(format), func(t *testing.T) {
 			onEach(t, func(t *testing.T, r *rig) {
-				out := r.bring(t, ana, Bringing{Format: format, Project: "p"}, "\ufeff"+claudeExport)
-				if out.Added != (Tally{Conversations: 2, Turns: 6}) || out.Broken != 2 || out.Problems[0].Line != 4 || out.Problems[1].Line != 5 || !strings.Contains(out.Problems[1].Reason, "uuid") {
+				out := r.bring(t, ana, transfer.ImportOptions{Format: format, Project: "p"}, "\ufeff"+claudeExport)
+				if out.Added != (transfer.Tally{Conversations: 2, Turns: 6}) || out.Broken != 2 || out.Problems[0].Line != 4 || out.Problems[1].Line != 5 || !strings.Contains(out.Problems[1].Reason, "uuid") {
 					t.Fatalf("%+v", out)
 				}
 				c, tea := r.spoken(t, "Tea")
@@ -84,8 +86,8 @@ func TestAChatOfClaudeComesAsItWasSaid(t *testing.T) {
 				}; !slices.Equal(tree, want) {
 					t.Errorf("a tree: %q, want %q", tree, want)
 				}
-				again := r.bring(t, ana, Bringing{Format: format, Project: "p"}, claudeExport)
-				if again.Added != (Tally{}) || again.There.Turns != 6 || again.Conflicting > 0 {
+				again := r.bring(t, ana, transfer.ImportOptions{Format: format, Project: "p"}, claudeExport)
+				if again.Added != (transfer.Tally{}) || again.There.Turns != 6 || again.Conflicting > 0 {
 					t.Errorf("again: %+v", again)
 				}
 			})
@@ -96,21 +98,21 @@ func TestAChatOfClaudeComesAsItWasSaid(t *testing.T) {
 func TestAnExportThatWasCutOffIsReadUpToThere(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	cutOff := claudeExport[:strings.Index(claudeExport, `{"uuid":"n3"`)]
-	out := r.bring(t, ana, Bringing{Format: portable.Claude}, cutOff)
-	if out.Added != (Tally{Conversations: 1, Turns: 3}) || out.Broken != 1 || out.Problems[0].Line != 2 || !strings.Contains(out.Problems[0].Reason, "all that follows is left out") {
+	out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude}, cutOff)
+	if out.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || out.Broken != 1 || out.Problems[0].Line != 2 || !strings.Contains(out.Problems[0].Reason, "all that follows is left out") {
 		t.Fatalf("%+v", out)
 	}
-	whole := r.bring(t, ana, Bringing{Format: portable.Claude}, claudeExport)
-	if whole.Added != (Tally{Conversations: 1, Turns: 3}) || whole.There.Turns != 3 {
+	whole := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude}, claudeExport)
+	if whole.Added != (transfer.Tally{Conversations: 1, Turns: 3}) || whole.There.Turns != 3 {
 		t.Errorf("the whole of it afterwards: %+v", whole)
 	}
 }
 
 func TestADryRunOfChatsWritesNothing(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	out := r.bring(t, ana, Bringing{Format: portable.Claude, DryRun: true, Learn: true}, claudeExport)
+	out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude, DryRun: true, Learn: true}, claudeExport)
 	page, err := r.Store.Conversations(context.Background(), ana, memory.ConversationQuery{})
-	if err != nil || len(page.Conversations) > 0 || out.Added != (Tally{Conversations: 2, Turns: 6}) || out.Jobs > 0 {
+	if err != nil || len(page.Conversations) > 0 || out.Added != (transfer.Tally{Conversations: 2, Turns: 6}) || out.Jobs > 0 {
 		t.Errorf("%+v; there are %+v, %v", out, page.Conversations, err)
 	}
 }
@@ -128,8 +130,8 @@ const chatLines = `{"type":"conversation","id":"trip","title":"Trip","created_at
 
 func TestAChatAsJSONLinesKeepsItsTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		out := r.bring(t, ana, Bringing{}, chatLines)
-		if out.Added != (Tally{Conversations: 1, Turns: 4}) || out.Broken != 3 || out.Problems[0].Line != 6 || out.Problems[2].Line != 8 {
+		out := r.bring(t, ana, transfer.ImportOptions{}, chatLines)
+		if out.Added != (transfer.Tally{Conversations: 1, Turns: 4}) || out.Broken != 3 || out.Problems[0].Line != 6 || out.Problems[2].Line != 8 {
 			t.Fatalf("%+v", out)
 		}
 		c, said := r.spoken(t, "Trip")
@@ -144,8 +146,8 @@ func TestAChatAsJSONLinesKeepsItsTime(t *testing.T) {
 		}; !slices.Equal(said, want) {
 			t.Errorf("%q, want %q", said, want)
 		}
-		again := r.bring(t, ana, Bringing{}, chatLines)
-		if again.Added != (Tally{}) || again.There.Turns != 4 || again.Conflicting > 0 {
+		again := r.bring(t, ana, transfer.ImportOptions{}, chatLines)
+		if again.Added != (transfer.Tally{}) || again.There.Turns != 4 || again.Conflicting > 0 {
 			t.Errorf("again: %+v", again)
 		}
 	})
@@ -160,12 +162,12 @@ func TestWhatIsLearnedFromABroughtChatIsAsOldAsItsWords(t *testing.T) {
 		t.Run(string(format), func(t *testing.T) {
 			ctx := context.Background()
 			r := newRig(t, stores["inmem"])
-			r.bring(t, ana, Bringing{Format: format, Learn: true}, file)
+			r.bring(t, ana, transfer.ImportOptions{Format: format, Learn: true}, file)
 			if err := r.work(ctx); err != nil {
 				t.Fatal(err)
 			}
 			var facts []*memory.Fact
-			if err := r.everything(ctx, ana, memory.Query{Statuses: everyStatus}, func(m memory.Memory) { facts = append(facts, m.Fact) }); err != nil {
+			if err := r.Everything(ctx, ana, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) { facts = append(facts, m.Fact) }); err != nil {
 				t.Fatal(err)
 			}
 			if len(facts) != 1 || !facts[0].ObservedAt.Equal(time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)) {

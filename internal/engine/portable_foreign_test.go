@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/transfer"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
@@ -32,7 +34,7 @@ const chatGPTExport = `[
 func TestAChatOfChatGPTComesAsItWasSaid(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		out := r.bring(t, ana, Bringing{Format: portable.ChatGPT}, chatGPTExport)
+		out := r.bring(t, ana, transfer.ImportOptions{Format: portable.ChatGPT}, chatGPTExport)
 		if out.Added.Conversations != 2 || out.Added.Turns != 4 || out.Broken != 1 || out.Problems[0].Line != 2 {
 			t.Fatalf("%+v", out)
 		}
@@ -59,8 +61,8 @@ func TestAChatOfChatGPTComesAsItWasSaid(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("turns: %q, want %q", got, want)
 		}
-		again := r.bring(t, ana, Bringing{Format: portable.ChatGPT}, chatGPTExport)
-		if again.Added != (Tally{}) || again.There.Turns != 4 || again.Conflicting > 0 {
+		again := r.bring(t, ana, transfer.ImportOptions{Format: portable.ChatGPT}, chatGPTExport)
+		if again.Added != (transfer.Tally{}) || again.There.Turns != 4 || again.Conflicting > 0 {
 			t.Errorf("again: %+v", again)
 		}
 	})
@@ -88,10 +90,10 @@ func TestListsAndOthersMemoriesBecomeImportedFacts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, stores["inmem"])
 			for range 2 {
-				r.bring(t, ana, Bringing{Format: c.format, Project: "p"}, c.file)
+				r.bring(t, ana, transfer.ImportOptions{Format: c.format, Project: "p"}, c.file)
 			}
 			var got []string
-			if err := r.everything(context.Background(), ana, memory.Query{Statuses: everyStatus}, func(m memory.Memory) {
+			if err := r.Everything(context.Background(), ana, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) {
 				f := m.Fact
 				if f.Source != memory.Imported || f.Scope.Project != "p" {
 					t.Errorf("%q is of source %s and project %q", f.Content, f.Source, f.Scope.Project)
@@ -111,12 +113,12 @@ func TestTurnsOfAgentCLIFollowEachOther(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	for i, said := range []string{"user|Hello", "assistant|Hi", "user|Bye"} {
 		role, words, _ := strings.Cut(said, "|")
-		r.bring(t, ana, Bringing{Format: portable.AgentCLI}, fmt.Sprintf("---\nid: \"%d\"\nconversation_id: c\nrole: %s\ncreated_at: 2024-01-0%dT00:00:00Z\n---\n%s\n", i, role, i+1, words))
+		r.bring(t, ana, transfer.ImportOptions{Format: portable.AgentCLI}, fmt.Sprintf("---\nid: \"%d\"\nconversation_id: c\nrole: %s\ncreated_at: 2024-01-0%dT00:00:00Z\n---\n%s\n", i, role, i+1, words))
 	}
-	if got := r.taken(t, ana, Taking{Format: portable.Markdown}); strings.Index(got, "> Hello") > strings.Index(got, "> Hi") || strings.Index(got, "> Hi") > strings.Index(got, "> Bye") || !strings.Contains(got, "> Bye") {
+	if got := r.taken(t, ana, transfer.ExportOptions{Format: portable.Markdown}); strings.Index(got, "> Hello") > strings.Index(got, "> Hi") || strings.Index(got, "> Hi") > strings.Index(got, "> Bye") || !strings.Contains(got, "> Bye") {
 		t.Errorf("out of order:\n%s", got)
 	}
-	if strings.Count(r.taken(t, ana, Taking{}), `"index":2`) != 1 {
+	if strings.Count(r.taken(t, ana, transfer.ExportOptions{}), `"index":2`) != 1 {
 		t.Error("the third turn has another index")
 	}
 }
@@ -124,9 +126,9 @@ func TestTurnsOfAgentCLIFollowEachOther(t *testing.T) {
 func TestWordsThatAPersonAddsToAPageAreNewFacts(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	f := r.note(t, ana, "User plays chess")
-	page := r.whole(t, ana, Taking{Format: portable.Markdown})
+	page := r.whole(t, ana, transfer.ExportOptions{Format: portable.Markdown})
 	page = strings.Replace(page, "### Other\n", "### Other\n\n- User plays go as well\n\n### music\n- User sings\n\n## My own notes\n- not a fact\n", 1)
-	out := r.bring(t, ana, Bringing{Format: portable.Markdown}, page)
+	out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Markdown}, page)
 	if out.Added.Facts != 2 || out.There.Facts != 1 || out.Conflicting > 0 {
 		t.Errorf("%+v", out)
 	}
@@ -134,14 +136,14 @@ func TestWordsThatAPersonAddsToAPageAreNewFacts(t *testing.T) {
 		t.Errorf("music: %q", got)
 	}
 	edited := strings.Replace(page, "- "+f.Content, "- User plays draughts", 1)
-	if out := r.bring(t, ana, Bringing{Format: portable.Markdown}, edited); out.Conflicting != 1 || !strings.Contains(out.Conflicts[0].Reason, "draughts") {
+	if out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Markdown}, edited); out.Conflicting != 1 || !strings.Contains(out.Conflicts[0].Reason, "draughts") {
 		t.Errorf("edited: %+v", out)
 	}
 }
 
 func TestAZipHasAFileForEachPart(t *testing.T) {
 	s := lived(t, 9, 30)
-	file := s.whole(t, ana, Taking{Format: portable.Zip})
+	file := s.whole(t, ana, transfer.ExportOptions{Format: portable.Zip})
 	z, err := zip.NewReader(strings.NewReader(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)
@@ -161,9 +163,9 @@ func TestAZipHasAFileForEachPart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to.bring(t, ana, Bringing{Format: portable.Markdown, Learn: true}, string(page))
+		to.bring(t, ana, transfer.ImportOptions{Format: portable.Markdown, Learn: true}, string(page))
 	}
-	if want, got := s.taken(t, ana, Taking{}), to.taken(t, ana, Taking{}); got != want {
+	if want, got := s.taken(t, ana, transfer.ExportOptions{}), to.taken(t, ana, transfer.ExportOptions{}); got != want {
 		t.Errorf("what the zip brought back differs:\n%s", lineDiff(want, got))
 	}
 }
@@ -171,21 +173,21 @@ func TestAZipHasAFileForEachPart(t *testing.T) {
 func TestANewerFormatIsRefused(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	for _, head := range []string{`{"type":"header","format":"loci","version":2}`, `{"type":"header","format":"other","version":1}`} {
-		if _, err := r.Import(context.Background(), ana, Bringing{}, her, strings.NewReader(head)); !errors.Is(err, memory.Invalid) {
+		if _, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{}, her, strings.NewReader(head)); !errors.Is(err, memory.Invalid) {
 			t.Errorf("%s: %v, want invalid", head, err)
 		}
 	}
-	if _, err := r.Import(context.Background(), ana, Bringing{Format: "xml"}, her, strings.NewReader("")); !errors.Is(err, memory.Invalid) {
+	if _, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Format: "xml"}, her, strings.NewReader("")); !errors.Is(err, memory.Invalid) {
 		t.Errorf("xml: %v, want invalid", err)
 	}
 }
 
 func TestWhileMemoryIsPausedNothingIsImported(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	if err := r.Pause(context.Background(), ana, PauseMemory, "", her); err != nil {
+	if err := r.Pause(context.Background(), ana, core.PauseMemory, "", her); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Import(context.Background(), ana, Bringing{Format: portable.List}, her, strings.NewReader("User likes tea")); !errors.Is(err, memory.Conflict) {
+	if _, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Format: portable.List}, her, strings.NewReader("User likes tea")); !errors.Is(err, memory.Conflict) {
 		t.Errorf("%v, want a conflict", err)
 	}
 }
@@ -200,20 +202,20 @@ func FuzzImport(f *testing.F) {
 	f.Add(uint8(0), []byte(chatLines))
 	f.Fuzz(func(t *testing.T, format uint8, file []byte) {
 		r := newRig(t, stores["inmem"])
-		_, err := r.Import(context.Background(), ana, Bringing{Format: formats[int(format)%len(formats)]}, her, bytes.NewReader(file))
+		_, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Format: formats[int(format)%len(formats)]}, her, bytes.NewReader(file))
 		if err != nil && !errors.Is(err, memory.Invalid) {
 			t.Fatalf("%v", err)
 		}
 		for _, way := range []portable.Format{portable.JSONL, portable.Markdown} {
-			text := r.whole(t, ana, Taking{Format: way})
+			text := r.whole(t, ana, transfer.ExportOptions{Format: way})
 			if !utf8.ValidString(text) {
 				t.Fatalf("%q is not text", text)
 			}
 			to := newRig(t, stores["inmem"])
-			if out := to.bring(t, ana, Bringing{Format: way, Learn: true}, text); out.Broken+out.Conflicting > 0 {
+			if out := to.bring(t, ana, transfer.ImportOptions{Format: way, Learn: true}, text); out.Broken+out.Conflicting > 0 {
 				t.Fatalf("%s: %+v\n%s", way, out, text)
 			}
-			if want, got := r.taken(t, ana, Taking{}), to.taken(t, ana, Taking{}); want != got {
+			if want, got := r.taken(t, ana, transfer.ExportOptions{}), to.taken(t, ana, transfer.ExportOptions{}); want != got {
 				t.Fatalf("%s:\n%s", way, lineDiff(want, got))
 			}
 		}

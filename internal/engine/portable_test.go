@@ -11,26 +11,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/transfer"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
 // taken returns what an owner takes away, without the first line, which says when.
-func (r *rig) taken(t testing.TB, owner memory.Owner, what Taking) string {
+func (r *rig) taken(t testing.TB, owner memory.Owner, what transfer.ExportOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Export(context.Background(), owner, what, &b); err != nil {
+	if err := r.Transfer.Export(context.Background(), owner, what, &b); err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(b.String(), "\n")
 	return rest
 }
 
-func (r *rig) whole(t testing.TB, owner memory.Owner, what Taking) string {
+func (r *rig) whole(t testing.TB, owner memory.Owner, what transfer.ExportOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Export(context.Background(), owner, what, &b); err != nil {
+	if err := r.Transfer.Export(context.Background(), owner, what, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -59,9 +64,9 @@ func (r *rig) attached(t testing.TB, owner memory.Owner) string {
 }
 
 // bring imports a text.
-func (r *rig) bring(t testing.TB, owner memory.Owner, b Bringing, text string) Brought {
+func (r *rig) bring(t testing.TB, owner memory.Owner, b transfer.ImportOptions, text string) transfer.ImportReport {
 	t.Helper()
-	out, err := r.Import(context.Background(), owner, b, her, strings.NewReader(text))
+	out, err := r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +81,7 @@ func lived(t *testing.T, seed uint64, steps int) *scene {
 		scene: newScene(t, stores["inmem"]), t: t, random: rand.New(rand.NewPCG(seed, seed)), people: []string{"ana", "ben"},
 		exports: map[string]map[int64]image{}, gone: map[string]map[string]bool{},
 	}
-	w.opts.Learn.Summary.Every = 2
+	w.Opts.Learn.Summary.Every = 2
 	for _, p := range w.people {
 		w.gone[p], w.names[p] = map[string]bool{}, "c0"
 	}
@@ -91,14 +96,14 @@ func lived(t *testing.T, seed uint64, steps int) *scene {
 		}
 	}
 	ctx := context.Background()
-	if err := w.Pause(ctx, ana, PauseNone, "", her); err != nil {
+	if err := w.Pause(ctx, ana, core.PauseNone, "", her); err != nil {
 		t.Fatal(err)
 	}
 	var changes []memory.Change
 	var ids []string
 	for i, words := range hardWords {
 		f := memtest.Fact(ana, words)
-		f.ID, f.Hash = newID(), fmt.Sprint("h", i)
+		f.ID, f.Hash = core.NewID(), fmt.Sprint("h", i)
 		f.Category = []string{"", "health", "## Facts", "a > b"}[i%4]
 		f.Metadata = []byte(`{"k":"-->","n":[1,{"x":null}]}`)
 		changes, ids = append(changes, memtest.Add(f)), append(ids, f.ID)
@@ -137,8 +142,8 @@ func (w *world) attach(t *testing.T, seed uint64) {
 	var changes []memory.Change
 	for i, words := range hardWords {
 		changes = append(changes, memtest.Change(memory.ActionAdd, memory.Context{
-			ID: newID(), Owner: ana, Title: []string{"", "a > b --> c", "## Facts"}[i%3], Content: words,
-			Status: memory.Active, CreatedAt: w.now(), UpdatedAt: w.now(),
+			ID: core.NewID(), Owner: ana, Title: []string{"", "a > b --> c", "## Facts"}[i%3], Content: words,
+			Status: memory.Active, CreatedAt: w.Time(), UpdatedAt: w.Time(),
 		}))
 	}
 	_, err := w.Store.Apply(ctx, ana, memtest.Run("documents"), changes...)
@@ -148,23 +153,23 @@ func (w *world) attach(t *testing.T, seed uint64) {
 	w.random.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
 	longer := all[0].Content + " and more"
 	w.clock.Advance(time.Minute)
-	_, err = w.EditContext(ctx, ana, all[0].ID, ContextEdit{Content: &longer}, her)
+	_, err = w.Curate.EditContext(ctx, ana, all[0].ID, curate.ContextEdit{Content: &longer}, her)
 	must(err)
 	for i := range 4 {
 		ids := []string{all[i].ID, all[0].ID, all[w.random.IntN(len(all))].ID}
 		rules := hardWords[(i+int(seed))%len(hardWords)]
-		c, err := w.NewChat(ctx, ana, "", ChatEdit{Contexts: &ids, Rules: &rules})
+		c, err := w.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Contexts: &ids, Rules: &rules})
 		must(err)
 		if i%2 == 0 {
 			_, err := w.Store.Append(ctx, ana, memtest.Batch(ana, c.ID, 0, "hello", "good day"))
 			must(err)
 		}
 		if i < 2 {
-			_, err := w.DeleteChat(ctx, ana, c.ID, false, her)
+			_, err := w.Chats.DeleteChat(ctx, ana, c.ID, false, her)
 			must(err)
 		}
 	}
-	_, err = w.DropContext(ctx, ana, all[1].ID, false, her) // chats go on naming it
+	_, err = w.Curate.DropContext(ctx, ana, all[1].ID, false, her) // chats go on naming it
 	must(err)
 }
 
@@ -198,22 +203,22 @@ func TestTakenAwayAndBroughtBackItIsTheSame(t *testing.T) {
 					t.Parallel()
 					from := lived(t, seed+7, 40)
 					to := newRig(t, stores[into])
-					file := from.whole(t, ana, Taking{Format: format})
-					out := to.bring(t, ana, Bringing{Format: format, Learn: true}, file)
+					file := from.whole(t, ana, transfer.ExportOptions{Format: format})
+					out := to.bring(t, ana, transfer.ImportOptions{Format: format, Learn: true}, file)
 					if out.Broken+out.Conflicting+out.Duplicates > 0 {
 						t.Fatalf("import: %+v", out)
 					}
-					want := from.taken(t, ana, Taking{})
-					if got := to.taken(t, ana, Taking{}); got != want {
+					want := from.taken(t, ana, transfer.ExportOptions{})
+					if got := to.taken(t, ana, transfer.ExportOptions{}); got != want {
 						t.Errorf("what was brought back differs:\n%s", lineDiff(want, got))
 					}
-					if file := from.taken(t, ana, Taking{Format: format}); file != to.taken(t, ana, Taking{Format: format}) {
-						t.Errorf("%s differs:\n%s", format, lineDiff(file, to.taken(t, ana, Taking{Format: format})))
+					if file := from.taken(t, ana, transfer.ExportOptions{Format: format}); file != to.taken(t, ana, transfer.ExportOptions{Format: format}) {
+						t.Errorf("%s differs:\n%s", format, lineDiff(file, to.taken(t, ana, transfer.ExportOptions{Format: format})))
 					}
 					if want, got := from.attached(t, ana), to.attached(t, ana); got != want || !strings.Contains(want, string(memory.Retired)) {
 						t.Errorf("contexts and chats differ:\n%s", lineDiff(want, got))
 					}
-					if got := to.taken(t, ben, Taking{}); got != "" {
+					if got := to.taken(t, ben, transfer.ExportOptions{}); got != "" {
 						t.Errorf("ben has %s", got)
 					}
 				})
@@ -225,14 +230,14 @@ func TestTakenAwayAndBroughtBackItIsTheSame(t *testing.T) {
 func TestTwiceEqualsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		from := lived(t, 3, 30)
-		file := from.whole(t, ana, Taking{})
-		first := r.bring(t, ana, Bringing{}, file)
+		file := from.whole(t, ana, transfer.ExportOptions{})
+		first := r.bring(t, ana, transfer.ImportOptions{}, file)
 		before := portrait(t, r.Store, ana)
-		again := r.bring(t, ana, Bringing{}, file)
+		again := r.bring(t, ana, transfer.ImportOptions{}, file)
 		if after := portrait(t, r.Store, ana); after != before {
 			t.Errorf("the second import changed memory:\n%s", lineDiff(before, after))
 		}
-		if again.Added != (Tally{}) || again.There != first.Added || first.Added.Contexts < 10 || again.Conflicting > 0 {
+		if again.Added != (transfer.Tally{}) || again.There != first.Added || first.Added.Contexts < 10 || again.Conflicting > 0 {
 			t.Errorf("again: added %+v, there %+v, conflicts %v; want nothing added and %+v there", again.Added, again.There, again.Conflicts, first.Added)
 		}
 	})
@@ -241,13 +246,13 @@ func TestTwiceEqualsOnce(t *testing.T) {
 func TestADryRunWritesNothingAndCountsTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.note(t, ana, "User plays chess")
-		file := lived(t, 5, 30).whole(t, ana, Taking{}) + brokenLines
+		file := lived(t, 5, 30).whole(t, ana, transfer.ExportOptions{}) + brokenLines
 		before := portrait(t, r.Store, ana)
-		dry := r.bring(t, ana, Bringing{DryRun: true}, file)
+		dry := r.bring(t, ana, transfer.ImportOptions{DryRun: true}, file)
 		if after := portrait(t, r.Store, ana); after != before {
 			t.Errorf("the dry run changed memory:\n%s", lineDiff(before, after))
 		}
-		wet := r.bring(t, ana, Bringing{}, file)
+		wet := r.bring(t, ana, transfer.ImportOptions{}, file)
 		if dry.Added != wet.Added || dry.Added.Contexts < 10 || dry.Duplicates != wet.Duplicates || dry.Broken != wet.Broken || len(dry.Sample) == 0 {
 			t.Errorf("dry: %+v\nwet: %+v", dry, wet)
 		}
@@ -265,9 +270,9 @@ const brokenLines = "{\"type\":\"fact\"\n" +
 
 func TestABrokenLineIsNamedAndTheRestGoesOn(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		good := lived(t, 5, 20).whole(t, ana, Taking{})
+		good := lived(t, 5, 20).whole(t, ana, transfer.ExportOptions{})
 		n := strings.Count(good, "\n")
-		out := r.bring(t, ana, Bringing{}, good+brokenLines+"\n"+strings.Repeat("[", 20_000)+"\n"+
+		out := r.bring(t, ana, transfer.ImportOptions{}, good+brokenLines+"\n"+strings.Repeat("[", 20_000)+"\n"+
 			`{"type":"profile","key":"last","value":"there","status":"active","updated_at":"2026-01-01T00:00:00Z"}`+"\n")
 		bad := strings.Count(brokenLines, "\n") + 1
 		if out.Broken != bad || len(out.Problems) != bad {
@@ -285,7 +290,7 @@ func TestABrokenLineIsNamedAndTheRestGoesOn(t *testing.T) {
 		if entries, err := r.Store.Profile(context.Background(), ana, memory.At{}); err != nil || !strings.Contains(fmt.Sprint(entries), "there") {
 			t.Errorf("the line after the broken ones is not there: %v, %v", entries, err)
 		}
-		if p := r.Paused(context.Background(), ana); p != PauseNone {
+		if p := r.Paused(context.Background(), ana); p != core.PauseNone {
 			t.Errorf("an import paused memory: %s", p)
 		}
 	})
@@ -293,7 +298,7 @@ func TestABrokenLineIsNamedAndTheRestGoesOn(t *testing.T) {
 
 func TestStrictEndsAtTheFirstProblem(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	out, err := r.Import(context.Background(), ana, Bringing{Strict: true, Format: portable.List}, her, strings.NewReader("- User likes tea\n- \xff\n- User likes rain\n"))
+	out, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Strict: true, Format: portable.List}, her, strings.NewReader("- User likes tea\n- \xff\n- User likes rain\n"))
 	if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "line 2") || out.Added.Facts != 1 {
 		t.Errorf("%+v, %v; want the first fact, and line 2 to be invalid", out, err)
 	}
@@ -303,7 +308,7 @@ func TestALongLineIsLeftOutWithoutBeingHeld(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	long := strings.NewReader(`{"type":"fact","content":"` + strings.Repeat("x", portable.MaxLine) + "\"}\n" +
 		`{"type":"profile","key":"k","value":"v","status":"active","updated_at":"2026-01-01T00:00:00Z"}`)
-	out, err := r.Import(context.Background(), ana, Bringing{}, her, long)
+	out, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{}, her, long)
 	if err != nil || out.Broken != 1 || out.Problems[0].Line != 1 || out.Added.Profile != 1 {
 		t.Errorf("%+v, %v; want line 1 broken and the entry added", out, err)
 	}
@@ -313,17 +318,17 @@ func TestWhatStandsUnderAnIDIsKeptAndNamed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f, g := r.note(t, ana, "User plays chess"), r.note(t, ana, "User has a cat")
-		file := r.whole(t, ana, Taking{})
+		file := r.whole(t, ana, transfer.ExportOptions{})
 		words := "User plays go"
-		if _, err := r.EditFact(ctx, ana, f.ID, Edit{Content: &words}, her); err != nil {
+		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Forget(ctx, ana, []string{g.ID}, "asked", her); err != nil {
+		if _, err := r.Curate.Forget(ctx, ana, []string{g.ID}, "asked", her); err != nil {
 			t.Fatal(err)
 		}
-		before := r.taken(t, ana, Taking{})
-		out := r.bring(t, ana, Bringing{}, file)
-		if got := r.taken(t, ana, Taking{}); got != before {
+		before := r.taken(t, ana, transfer.ExportOptions{})
+		out := r.bring(t, ana, transfer.ImportOptions{}, file)
+		if got := r.taken(t, ana, transfer.ExportOptions{}); got != before {
 			t.Errorf("the import changed memory:\n%s", lineDiff(before, got))
 		}
 		if text := fmt.Sprint(out.Conflicts); out.Conflicting != 2 || !strings.Contains(text, words) || !strings.Contains(text, "retired here") {
@@ -343,34 +348,34 @@ func TestContextsAndChatsThatAreOtherHereAreKeptAndNamed(t *testing.T) {
 		}
 		var docs []string
 		for _, words := range []string{"The house rules.", "The menu.", "The map."} {
-			c, err := r.AddContext(ctx, ana, ContextEdit{Title: &words, Content: &words}, her)
+			c, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: &words, Content: &words}, her)
 			must(err)
 			docs = append(docs, c.ID)
 		}
-		var chats []string
+		var chatIDs []string
 		for range 3 {
-			c, err := r.NewChat(ctx, ana, "", ChatEdit{Contexts: &docs})
+			c, err := r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Contexts: &docs})
 			must(err)
-			chats = append(chats, c.ID)
+			chatIDs = append(chatIDs, c.ID)
 		}
-		_, err := r.Store.Append(ctx, ana, memtest.Batch(ana, chats[0], 0, "hello"))
+		_, err := r.Store.Append(ctx, ana, memtest.Batch(ana, chatIDs[0], 0, "hello"))
 		must(err)
-		file := r.whole(t, ana, Taking{})
+		file := r.whole(t, ana, transfer.ExportOptions{})
 		longer, fewer, rules := "The menu of today.", docs[:1], "Answer in French."
-		_, err = r.EditContext(ctx, ana, docs[1], ContextEdit{Content: &longer}, her)
+		_, err = r.Curate.EditContext(ctx, ana, docs[1], curate.ContextEdit{Content: &longer}, her)
 		must(err)
-		_, err = r.DropContext(ctx, ana, docs[2], false, her)
+		_, err = r.Curate.DropContext(ctx, ana, docs[2], false, her)
 		must(err)
-		_, err = r.DeleteChat(ctx, ana, chats[0], false, her)
+		_, err = r.Chats.DeleteChat(ctx, ana, chatIDs[0], false, her)
 		must(err)
-		_, err = r.EditChat(ctx, ana, chats[1], ChatEdit{Contexts: &fewer}, her)
+		_, err = r.Chats.EditChat(ctx, ana, chatIDs[1], chats.ChatEdit{Contexts: &fewer}, her)
 		must(err)
-		_, err = r.EditChat(ctx, ana, chats[2], ChatEdit{Rules: &rules}, her)
+		_, err = r.Chats.EditChat(ctx, ana, chatIDs[2], chats.ChatEdit{Rules: &rules}, her)
 		must(err)
 		before := portrait(t, r.Store, ana) + r.attached(t, ana)
-		file += `{"type":"turn","id":"more","conversation":"` + chats[0] + `","index":1,"role":"user","content":"Are you there?","status":"active","created_at":"2026-01-01T00:00:00Z"}` + "\n"
+		file += `{"type":"turn","id":"more","conversation":"` + chatIDs[0] + `","index":1,"role":"user","content":"Are you there?","status":"active","created_at":"2026-01-01T00:00:00Z"}` + "\n"
 		for _, dry := range []bool{true, false} {
-			out := r.bring(t, ana, Bringing{DryRun: dry}, file)
+			out := r.bring(t, ana, transfer.ImportOptions{DryRun: dry}, file)
 			if after := portrait(t, r.Store, ana) + r.attached(t, ana); after != before {
 				t.Errorf("the import changed memory:\n%s", lineDiff(before, after))
 			}
@@ -380,7 +385,7 @@ func TestContextsAndChatsThatAreOtherHereAreKeptAndNamed(t *testing.T) {
 					t.Errorf("dry run %v: conflicts: %s, want %q named", dry, text, want)
 				}
 			}
-			if out.There.Contexts != 1 || out.Added != (Tally{}) || out.Conflicting != 7 {
+			if out.There.Contexts != 1 || out.Added != (transfer.Tally{}) || out.Conflicting != 7 {
 				t.Errorf("dry run %v: %+v, want one context there, nothing added and 7 conflicts", dry, out)
 			}
 		}
@@ -392,15 +397,15 @@ func TestAContextIsTakenWithTheProjectThatHasItAttached(t *testing.T) {
 		ctx := context.Background()
 		for _, project := range []string{"garden", "boat"} {
 			words := "All about the " + project
-			c, err := r.AddContext(ctx, ana, ContextEdit{Content: &words}, her)
+			c, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Content: &words}, her)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.NewChat(ctx, ana, project, ChatEdit{Contexts: &[]string{c.ID}}); err != nil {
+			if _, err := r.Chats.NewChat(ctx, ana, project, chats.ChatEdit{Contexts: &[]string{c.ID}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		got := r.taken(t, ana, Taking{Project: "boat"})
+		got := r.taken(t, ana, transfer.ExportOptions{Project: "boat"})
 		if !strings.Contains(got, "about the boat") || strings.Contains(got, "garden") {
 			t.Errorf("of the boat: %s", got)
 		}
@@ -410,20 +415,20 @@ func TestAContextIsTakenWithTheProjectThatHasItAttached(t *testing.T) {
 func TestAnImportReachesNobodyElse(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		f := r.note(t, ana, "User plays chess")
-		file := r.whole(t, ana, Taking{})
+		file := r.whole(t, ana, transfer.ExportOptions{})
 		if strings.Contains(file, "ana") {
 			t.Errorf("an export names its owner: %s", file)
 		}
 		file = strings.ReplaceAll(file, `"type":"fact"`, `"type":"fact","owner":"default/user/ana"`)
 		file = strings.ReplaceAll(file, `"content":`, `"scope":{"owner":"default/user/ana"},"content":`)
 		before := portrait(t, r.Store, ana)
-		if out := r.bring(t, ben, Bringing{}, file); out.Added.Facts != 1 {
+		if out := r.bring(t, ben, transfer.ImportOptions{}, file); out.Added.Facts != 1 {
 			t.Fatalf("%+v", out)
 		}
 		if after := portrait(t, r.Store, ana); after != before {
 			t.Errorf("ben's import changed ana's memory:\n%s", lineDiff(before, after))
 		}
-		if _, err := r.Forget(context.Background(), ben, []string{f.ID}, "asked", her); err != nil {
+		if _, err := r.Curate.Forget(context.Background(), ben, []string{f.ID}, "asked", her); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.ask(t, ana, "chess", memory.At{}); len(got) != 1 {
@@ -471,17 +476,17 @@ func TestCutOffMidwayItGoesOnWhereItEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		file := source.whole(t, ana, Taking{})
+		file := source.whole(t, ana, transfer.ExportOptions{})
 		for _, tenths := range []int{2, 5, 9} {
-			if _, err := r.Import(ctx, ana, Bringing{Learn: true}, her, &cutOff{file, len(file) * tenths / 10}); err == nil {
+			if _, err := r.Transfer.Import(ctx, ana, transfer.ImportOptions{Learn: true}, her, &cutOff{file, len(file) * tenths / 10}); err == nil {
 				t.Fatal("no error of a file that was cut off")
 			}
 		}
-		out := r.bring(t, ana, Bringing{Learn: true}, file)
+		out := r.bring(t, ana, transfer.ImportOptions{Learn: true}, file)
 		if out.Conflicting+out.Broken+out.Duplicates > 0 || out.There.Facts == 0 || out.Added.Facts == 0 {
 			t.Errorf("%+v; want some there, some added and nothing else", out)
 		}
-		if got, want := r.taken(t, ana, Taking{}), source.taken(t, ana, Taking{}); got != want {
+		if got, want := r.taken(t, ana, transfer.ExportOptions{}), source.taken(t, ana, transfer.ExportOptions{}); got != want {
 			t.Errorf("after all parts:\n%s", lineDiff(want, got))
 		}
 	})
@@ -491,8 +496,8 @@ func TestImportedTurnsAreLearnedFromOnlyWhenAsked(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		file := `{"type":"turn","id":"t1","conversation":"c","index":0,"role":"user","content":"I live in Lisbon.","status":"active","created_at":"2026-01-01T00:00:00Z"}`
-		r.bring(t, ana, Bringing{}, file)
-		r.bring(t, ben, Bringing{Learn: true}, file)
+		r.bring(t, ana, transfer.ImportOptions{}, file)
+		r.bring(t, ben, transfer.ImportOptions{Learn: true}, file)
 		if err := r.work(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -511,19 +516,19 @@ func TestImportedTurnsAreLearnedFromOnlyWhenAsked(t *testing.T) {
 func TestSecretsAreBlankedButNotWhatAPersonWrote(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	const secret = "User's key is sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
-	r.bring(t, ana, Bringing{Format: portable.List}, "- "+secret+"\n")
-	if got := r.taken(t, ana, Taking{}); strings.Contains(got, "sk-abcdef") || got == "" {
+	r.bring(t, ana, transfer.ImportOptions{Format: portable.List}, "- "+secret+"\n")
+	if got := r.taken(t, ana, transfer.ExportOptions{}); strings.Contains(got, "sk-abcdef") || got == "" {
 		t.Errorf("a list: %s", got)
 	}
 	r.note(t, ben, secret)
-	file := r.whole(t, ben, Taking{})
+	file := r.whole(t, ben, transfer.ExportOptions{})
 	to := newRig(t, stores["inmem"])
-	to.bring(t, ben, Bringing{}, file)
-	if got := to.taken(t, ben, Taking{}); !strings.Contains(got, "sk-abcdef") {
+	to.bring(t, ben, transfer.ImportOptions{}, file)
+	if got := to.taken(t, ben, transfer.ExportOptions{}); !strings.Contains(got, "sk-abcdef") {
 		t.Errorf("what ben wrote came back as %s", got)
 	}
-	to.bring(t, ana, Bringing{}, strings.ReplaceAll(file, `"trust":"person"`, `"trust":"user"`))
-	if got := to.taken(t, ana, Taking{}); strings.Contains(got, "sk-abcdef") || got == "" {
+	to.bring(t, ana, transfer.ImportOptions{}, strings.ReplaceAll(file, `"trust":"person"`, `"trust":"user"`))
+	if got := to.taken(t, ana, transfer.ExportOptions{}); strings.Contains(got, "sk-abcdef") || got == "" {
 		t.Errorf("what was learned came back as %s", got)
 	}
 }
@@ -533,24 +538,24 @@ func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f := r.note(t, ana, "User lives in Berlin")
-		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Messages: []Said{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
 			t.Fatal(err)
 		}
-		then, at := r.taken(t, ana, Taking{}), r.now()
+		then, at := r.taken(t, ana, transfer.ExportOptions{}), r.Time()
 		r.clock.Advance(time.Hour)
 		r.note(t, ana, "User lives in Lisbon")
-		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "d", Messages: []Said{{Role: memory.RoleUser, Content: "Good bye"}}}); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "d", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Good bye"}}}); err != nil {
 			t.Fatal(err)
 		}
-		got := r.taken(t, ana, Taking{At: memory.At{AsOf: at}})
+		got := r.taken(t, ana, transfer.ExportOptions{At: memory.At{AsOf: at}})
 		if want := undated.ReplaceAllString(then, "}\n"); got != want {
 			t.Errorf("as of then:\n%s", lineDiff(want, got))
 		}
-		page := r.whole(t, ana, Taking{Format: portable.Markdown, At: memory.At{AsOf: at}})
+		page := r.whole(t, ana, transfer.ExportOptions{Format: portable.Markdown, At: memory.At{AsOf: at}})
 		if !strings.Contains(page, `"id":"c"`) || !strings.Contains(page, "Hello there") || strings.Contains(page, `"id":"d"`) {
 			t.Errorf("as of then, as a page: %s", page)
 		}
-		valid := r.taken(t, ana, Taking{At: memory.At{ValidAt: at}, Parts: []Part{FactPart}})
+		valid := r.taken(t, ana, transfer.ExportOptions{At: memory.At{ValidAt: at}, Parts: []transfer.Part{transfer.FactPart}})
 		if !strings.Contains(valid, f.Content) || strings.Contains(valid, "Lisbon") || strings.Count(valid, "\n") != 1 {
 			t.Errorf("valid then: %s", valid)
 		}
@@ -560,7 +565,7 @@ func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
 func TestAnExportHoldsWhatIsAskedFor(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		s := lived(t, 4, 30)
-		types := func(what Taking) string {
+		types := func(what transfer.ExportOptions) string {
 			var out []string
 			for _, kind := range []string{"conversation", "turn", "fact", "summary", "profile", "relation", "context"} {
 				if strings.Contains(s.taken(t, ana, what), `{"type":"`+kind+`"`) {
@@ -570,22 +575,22 @@ func TestAnExportHoldsWhatIsAskedFor(t *testing.T) {
 			return strings.Join(out, " ")
 		}
 		for _, c := range []struct {
-			what Taking
+			what transfer.ExportOptions
 			want string
 		}{
-			{Taking{}, "conversation turn fact summary profile relation context"},
-			{Taking{Parts: []Part{FactPart}}, "fact"},
-			{Taking{Parts: []Part{FactPart, RelationPart}}, "fact relation"},
-			{Taking{Parts: []Part{TurnPart}}, "conversation turn"},
-			{Taking{Parts: []Part{ProfilePart, SummaryPart}}, "summary profile context"},
-			{Taking{Project: "no such project"}, ""},
-			{Taking{Statuses: []memory.Status{memory.Rejected}, Parts: []Part{FactPart}}, ""},
+			{transfer.ExportOptions{}, "conversation turn fact summary profile relation context"},
+			{transfer.ExportOptions{Parts: []transfer.Part{transfer.FactPart}}, "fact"},
+			{transfer.ExportOptions{Parts: []transfer.Part{transfer.FactPart, transfer.RelationPart}}, "fact relation"},
+			{transfer.ExportOptions{Parts: []transfer.Part{transfer.TurnPart}}, "conversation turn"},
+			{transfer.ExportOptions{Parts: []transfer.Part{transfer.ProfilePart, transfer.SummaryPart}}, "summary profile context"},
+			{transfer.ExportOptions{Project: "no such project"}, ""},
+			{transfer.ExportOptions{Statuses: []memory.Status{memory.Rejected}, Parts: []transfer.Part{transfer.FactPart}}, ""},
 		} {
 			if got := types(c.what); got != c.want {
 				t.Errorf("%+v: %q, want %q", c.what, got, c.want)
 			}
 		}
-		if err := s.Export(context.Background(), ana, Taking{Parts: []Part{"wishes"}}, &bytes.Buffer{}); !errors.Is(err, memory.Invalid) {
+		if err := s.Transfer.Export(context.Background(), ana, transfer.ExportOptions{Parts: []transfer.Part{"wishes"}}, &bytes.Buffer{}); !errors.Is(err, memory.Invalid) {
 			t.Errorf("an unknown part: %v", err)
 		}
 	})

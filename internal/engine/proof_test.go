@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,7 +26,7 @@ type client struct {
 
 // send sends messages, the user's and the assistant's in turn, the last one the user's, and
 // returns the block that the model was given, and the answer.
-func (c *client) send(t testing.TB, messages []string, change func(*Incoming)) (block, answer string) {
+func (c *client) send(t testing.TB, messages []string, change func(*exchange.Incoming)) (block, answer string) {
 	type message struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
@@ -46,11 +48,11 @@ func (c *client) send(t testing.TB, messages []string, change func(*Incoming)) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := Incoming{Owner: ana, Chat: chat, ChatID: c.id}
+	in := exchange.Incoming{Owner: ana, Chat: chat, ChatID: c.id}
 	if change != nil {
 		change(&in)
 	}
-	x := c.r.Open(t.Context(), in)
+	x := c.r.Exchange.Open(t.Context(), in)
 	p := x.Prepare(t.Context())
 	x.RecordQuestion(t.Context())
 	c.answers++
@@ -148,9 +150,9 @@ func TestEditedRequestIsNotGivenWhatItReplaces(t *testing.T) {
 
 // TestHistoryThatNobodySawIsNotRecalled: a chat that was cloned from somebody else's.
 func TestHistoryThatNobodySawIsNotRecalled(t *testing.T) {
-	for name, want := range map[History]bool{AlignHistory: false, RecallHistory: true} {
+	for name, want := range map[core.History]bool{core.AlignHistory: false, core.RecallHistory: true} {
 		r := newRig(t, stores["sqlite"])
-		r.opts.History = name
+		r.Opts.History = name
 		c := &client{r: r, id: "clone", history: []string{"I have diabetes, what may I eat?", "Many vegetables are fine for people with diabetes."}}
 		c.say(t, "Thanks a lot for all of that.")
 		other := &client{r: r, id: "other", answers: 50}
@@ -169,11 +171,11 @@ func TestHistoryThatNobodySawIsNotRecalled(t *testing.T) {
 func TestClientsIDsSayWhatAMessageFollows(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		c := &client{r: r, id: "c"}
-		follow := func(parent, answer string) func(*Incoming) {
-			return func(in *Incoming) {
+		follow := func(parent, answer string) func(*exchange.Incoming) {
+			return func(in *exchange.Incoming) {
 				in.Answer = answer
 				if parent != "" {
-					in.After, in.From = r.PlaceOf(t.Context(), ana, parent).Turn, in.Chat.LastUser()
+					in.After, in.From = r.Exchange.PlaceOf(t.Context(), ana, parent).Turn, in.Chat.LastUser()
 				}
 			}
 		}

@@ -9,6 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/query"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
@@ -16,17 +21,17 @@ import (
 // TestTheWriterIsShownSoMuchAndNoMore holds design 2's table of limits.
 func TestTheWriterIsShownSoMuchAndNoMore(t *testing.T) {
 	long := strings.Repeat("é", 400) + " tail"
-	var a Around
+	var a query.Around
 	for i := range 12 {
 		a.Recent = append(a.Recent, memory.Turn{Role: memory.RoleUser, Content: fmt.Sprintf("%02d %s", i, long)})
 		a.Summaries = append(a.Summaries, memory.Summary{Text: "- a\n- b " + long})
 		a.Profile = append(a.Profile, memory.ProfileEntry{Key: fmt.Sprint(i), Value: long})
 		a.Similar = append(a.Similar, memory.Hit{
-			Memory: memory.Memory{Turn: &memory.Turn{Role: memory.RoleAssistant, Content: long}}, Why: memory.Why{{Name: similarityPart, Value: 0.512}},
+			Memory: memory.Memory{Turn: &memory.Turn{Role: memory.RoleAssistant, Content: long}}, Why: memory.Why{{Name: retrieve.SimilarityPart, Value: 0.512}},
 			Now: []memory.Fact{{Content: "User lives in Faro"}},
 		})
 	}
-	w := a.assemble()
+	w := a.Assemble()
 	for _, c := range []struct {
 		name           string
 		lines          []string
@@ -63,45 +68,45 @@ func TestTheWriterIsShownSoMuchAndNoMore(t *testing.T) {
 func TestSimilarIsWhatIsLikeTheQueryItself(t *testing.T) {
 	ctx := context.Background()
 	r := newRig(t, stores["inmem"])
-	r.opts.Threshold, r.opts.Recall.Reach = 0.45, ReachConversation
+	r.Opts.Threshold, r.Opts.Recall.Reach = 0.45, retrieve.ReachConversation
 	ana := memory.User(memory.DefaultNamespace, "ana")
 	for _, said := range []string{"Hello", "I live in Lisbon.", "Nice weather.", "My cat is called Pip."} {
-		if _, err := r.Query(ctx, Querying{Owner: ana, Session: "a", Text: said}, nil); err != nil {
+		if _, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: said}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := r.Query(ctx, Querying{Owner: ana, Session: "b", Text: "Where do I live?", UseMemory: true}, nil)
-	if err != nil || len(got.Around.Similar) != 1 || got.Around.Similar[0].Memory.Content() != "I live in Lisbon." || Similarity(got.Around.Similar[0]) < 0.45 {
+	got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "b", Text: "Where do I live?", UseMemory: true}, nil)
+	if err != nil || len(got.Around.Similar) != 1 || got.Around.Similar[0].Memory.Content() != "I live in Lisbon." || retrieve.Similarity(got.Around.Similar[0]) < 0.45 {
 		t.Errorf("like the query is %+v, %v; want where she lives alone", got.Around.Similar, err)
 	}
-	got, err = r.Query(ctx, Querying{Owner: ana, Session: "b", Text: "Which paint suits the fence?", UseMemory: true}, nil)
+	got, err = r.Query.Query(ctx, query.Request{Owner: ana, Session: "b", Text: "Which paint suits the fence?", UseMemory: true}, nil)
 	if err != nil || len(got.Around.Similar) != 0 {
 		t.Errorf("like a question about nothing known is %+v, %v", got.Around.Similar, err)
 	}
 	// With a model's vectors it is the cosine.
 	hits := []memory.Hit{{Why: memory.Why{{Name: "vector", Value: 0.6}, {Name: "relevance", Value: 0.1}}}, {Why: memory.Why{{Name: "vector", Value: -0.2}}}}
-	if x := similarities(hits, false); x[0] != 0.6 || x[1] != 0 {
+	if x := retrieve.Similarities(hits, false); x[0] != 0.6 || x[1] != 0 {
 		t.Errorf("with a model's vectors: %v, want the cosines", x)
 	}
 }
 
 func TestIntentsAreFoundByWords(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	for text, want := range map[string]Intent{
-		"Hello!": IntentChat, "thank you so much": IntentChat, "Hello, do you remember my name?": IntentMemory, "What did I say about tea?": IntentMemory,
-		"What have I told you earlier?": IntentMemory, "Please summarize our talk": IntentSummary, "Why does this Python function fail?": IntentCode,
-		"Is there a bakery near me?": IntentLocation, "Which paint suits the fence?": IntentGeneral,
+	for text, want := range map[string]query.Intent{
+		"Hello!": query.IntentChat, "thank you so much": query.IntentChat, "Hello, do you remember my name?": query.IntentMemory, "What did I say about tea?": query.IntentMemory,
+		"What have I told you earlier?": query.IntentMemory, "Please summarize our talk": query.IntentSummary, "Why does this Python function fail?": query.IntentCode,
+		"Is there a bakery near me?": query.IntentLocation, "Which paint suits the fence?": query.IntentGeneral,
 	} {
-		if got := r.intent(context.Background(), Querying{Text: text}); got != want {
+		if got := r.Query.Intent(context.Background(), query.Request{Text: text}); got != want {
 			t.Errorf("%q is taken for %s, want %s", text, got, want)
 		}
 	}
-	if got := r.intent(context.Background(), Querying{Text: "Hello", Images: []string{"data:image/png;base64,AA"}}); got != IntentImage {
+	if got := r.Query.Intent(context.Background(), query.Request{Text: "Hello", Images: []string{"data:image/png;base64,AA"}}); got != query.IntentImage {
 		t.Errorf("a query with an image is taken for %s", got)
 	}
-	r.opts.Intents = IntentsByEmbedding
-	if got := r.intent(context.Background(), Querying{Text: "Which places are in the neighbourhood?"}); got != IntentLocation {
-		t.Errorf("by embedding: %s, want %s", got, IntentLocation)
+	r.Opts.Intents = query.IntentsByEmbedding
+	if got := r.Query.Intent(context.Background(), query.Request{Text: "Which places are in the neighbourhood?"}); got != query.IntentLocation {
+		t.Errorf("by embedding: %s, want %s", got, query.IntentLocation)
 	}
 }
 
@@ -119,14 +124,14 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 		}
 		return memory.Reply{Text: "A guess.", Model: "m"}, nil
 	}
-	got, err := r.Query(ctx, Querying{Owner: ana, Session: "s", Text: "What is this?", UseMemory: true, Images: []string{"https://x.test/a.png"}}, blind)
-	if err != nil || got.Response != "A guess." || strings.Contains(strings.Join(got.Agents, " "), agentVision) {
+	got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "What is this?", UseMemory: true, Images: []string{"https://x.test/a.png"}}, blind)
+	if err != nil || got.Response != "A guess." || strings.Contains(strings.Join(got.Agents, " "), query.AgentVision) {
 		t.Errorf("with images that cannot be described: %+v, %v", got, err)
 	}
 	mute := func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "down")
 	}
-	if _, err := r.Query(ctx, Querying{Owner: ana, Session: "s", Text: "I live in Lisbon, and what now?"}, mute); !errors.Is(err, memory.Unavailable) {
+	if _, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "I live in Lisbon, and what now?"}, mute); !errors.Is(err, memory.Unavailable) {
 		t.Errorf("without a writer that works: %v, want unavailable", err)
 	}
 	r.clock.Advance(time.Hour)
@@ -139,7 +144,7 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 	}
 
 	// Nobody in particular: answered, and nothing is kept.
-	got, err = r.Query(ctx, Querying{Text: "Where do I live?", UseMemory: true}, nil)
+	got, err = r.Query.Query(ctx, query.Request{Text: "Where do I live?", UseMemory: true}, nil)
 	if err != nil || got.NeedMemory || got.Response == "" {
 		t.Errorf("for nobody: %+v, %v", got, err)
 	}
@@ -147,10 +152,10 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 		t.Errorf("there are %d turns, %v; want those of ana alone", n.Turns, err)
 	}
 	// Paused memory is not read.
-	if err := r.Pause(ctx, ana, PauseMemory, "", memory.Author{}); err != nil {
+	if err := r.Pause(ctx, ana, core.PauseMemory, "", memory.Author{}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = r.Query(ctx, Querying{Owner: ana, Session: "s", Text: "Where do I live?", UseMemory: true}, nil)
+	got, err = r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "Where do I live?", UseMemory: true}, nil)
 	if err != nil || got.NeedMemory || len(got.Around.Recent) > 0 || got.Reason != "memory is paused" {
 		t.Errorf("paused: %+v, %v", got, err)
 	}
@@ -163,20 +168,20 @@ func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	said := func() string {
 		t.Helper()
-		got, err := r.Query(ctx, Querying{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)
+		got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return got.Response
 	}
 	kept := said()
-	if err := r.Pause(ctx, ana, PauseMemory, "", her); err != nil {
+	if err := r.Pause(ctx, ana, core.PauseMemory, "", her); err != nil {
 		t.Fatal(err)
 	}
 	if got := said(); got == kept || !strings.Contains(got, "paused") {
 		t.Errorf("on hold: %q; want it said that nothing is kept", got)
 	}
-	if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+	if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
 		t.Fatal(err)
 	}
 	if got := said(); got == kept || !strings.Contains(got, "paused") {
@@ -189,28 +194,28 @@ func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
 func TestAQueryIsToldWhatItsSessionIsSetFor(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		menu, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("Menu"), Content: ptr("Soup of the day: leek.")}, her)
+		menu, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Soup of the day: leek.")}, her)
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := newChat(t, r.Engine, ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
-		bare := newChat(t, r.Engine, ChatEdit{})
+		set := newChat(t, r.Engine, chats.ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
+		bare := newChat(t, r.Engine, chats.ChatEdit{})
 		var system, user string
 		write := func(_ context.Context, p memory.Prompt, _ ...string) (memory.Reply, error) {
 			system, user = p.System, p.User
 			return memory.Reply{Text: "Leek."}, nil
 		}
 		for name, q := range map[string]struct {
-			Querying
+			query.Request
 			told bool
 		}{
-			"its own session":       {Querying{Session: set, UseMemory: true}, true},
-			"another one":           {Querying{Session: bare, UseMemory: true}, false},
-			"without memory":        {Querying{Session: set}, false},
-			"one that is not there": {Querying{Session: "new", UseMemory: true}, false},
+			"its own session":       {query.Request{Session: set, UseMemory: true}, true},
+			"another one":           {query.Request{Session: bare, UseMemory: true}, false},
+			"without memory":        {query.Request{Session: set}, false},
+			"one that is not there": {query.Request{Session: "new", UseMemory: true}, false},
 		} {
 			q.Owner, q.Text = ana, "What is the soup?"
-			if _, err := r.Query(ctx, q.Querying, write); err != nil {
+			if _, err := r.Query.Query(ctx, q.Request, write); err != nil {
 				t.Fatal(err)
 			}
 			rules, documents := strings.Index(system, briefly), strings.Index(system, "Soup of the day: leek.")
@@ -229,8 +234,8 @@ func TestRulesThatAQueryIsToldAreNeverLearned(t *testing.T) {
 	for rules, shown := range map[string]bool{"User is allergic to kiwis.": false, "": true} {
 		eachStore(t, func(t *testing.T, s *scene) {
 			play(t, s, "set learn.assistant: true\nllm extract: []")
-			q := Querying{Owner: ana, Session: newChat(t, s.Engine, ChatEdit{Rules: &rules}), Text: "What do you know of my sister?", UseMemory: true}
-			if _, err := s.Query(context.Background(), q, func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
+			q := query.Request{Owner: ana, Session: newChat(t, s.Engine, chats.ChatEdit{Rules: &rules}), Text: "What do you know of my sister?", UseMemory: true}
+			if _, err := s.Query.Query(context.Background(), q, func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
 				return memory.Reply{Text: "You are allergic to kiwis.", Model: "m"}, nil
 			}); err != nil {
 				t.Fatal(err)
@@ -267,9 +272,9 @@ func TestQueryEmbedsItsTextAlone(t *testing.T) {
 	plain := newRig(t, stores["inmem"])
 	slow := &slowEmbedder{Embedder: plain.Embedder}
 	r := again(t, plain.Store, plain.clock, slow)
-	r.opts.Recall.Reach, r.opts.Deadline = ReachConversation, 300*time.Millisecond
+	r.Opts.Recall.Reach, r.Opts.Deadline = retrieve.ReachConversation, 300*time.Millisecond
 	for _, said := range []string{"Hello", "I live in Lisbon.", "Nice weather.", "My cat is called Pip."} {
-		if _, err := r.Query(ctx, Querying{Owner: ana, Session: "a", Text: said}, nil); err != nil {
+		if _, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: said}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,13 +285,13 @@ func TestQueryEmbedsItsTextAlone(t *testing.T) {
 	if err := r.give(ctx); err != nil {
 		t.Fatal(err)
 	}
-	q := Querying{Owner: ana, Session: "a", Text: "Where do I live, in Lisbon?"}
+	q := query.Request{Owner: ana, Session: "a", Text: "Where do I live, in Lisbon?"}
 	slow.texts.Store(0)
-	if a := r.around(ctx, q, "a"); len(a.Similar) == 0 || slow.texts.Load() != 1 {
+	if a := r.Query.Around(ctx, q, "a"); len(a.Similar) == 0 || slow.texts.Load() != 1 {
 		t.Errorf("%d texts were embedded to find %q, want the query alone", slow.texts.Load(), contents(a.Similar))
 	}
 	slow.down.Store(true)
-	if a := r.around(ctx, q, "a"); len(a.Similar) == 0 || len(a.Recent) == 0 || len(a.Profile) == 0 {
+	if a := r.Query.Around(ctx, q, "a"); len(a.Similar) == 0 || len(a.Recent) == 0 || len(a.Profile) == 0 {
 		t.Errorf("without an answer of the embedder: similar %q, %d recent, %d entries; want all of them", contents(a.Similar), len(a.Recent), len(a.Profile))
 	}
 }

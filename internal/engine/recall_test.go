@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -23,16 +26,16 @@ func (s *readStore) Get(ctx context.Context, owner memory.Owner, ids ...string) 
 // Only what is asked for is read, and more where some of it is not shown.
 func TestWhatIsReadIsWhatIsNeeded(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	talk := Talk{}
+	talk := exchange.Talk{}
 	for i := range 40 {
-		talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprintf("The red lantern number %d hangs over door %d.", 100+i, 500+i)})
+		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("The red lantern number %d hangs over door %d.", 100+i, 500+i)})
 	}
 	for _, asked := range []string{"Where is the blue kettle?", "Where is the kettle now?", "Is the kettle blue?"} {
-		talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: asked}) // which is no answer to the same question
+		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: asked}) // which is no answer to the same question
 	}
-	talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: "The blue kettle is in the cellar."})
-	talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: "A kettle was bought on the market."})
-	if _, err := r.Ingest(context.Background(), ana, talk); err != nil {
+	talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: "The blue kettle is in the cellar."})
+	talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: "A kettle was bought on the market."})
+	if _, err := r.Exchange.Ingest(context.Background(), ana, talk); err != nil {
 		t.Fatal(err)
 	}
 	counted := &readStore{Store: r.Store}
@@ -41,7 +44,7 @@ func TestWhatIsReadIsWhatIsNeeded(t *testing.T) {
 	ask := func(question string) (contents map[string]bool, hits int) {
 		counted.read = 0
 		k := topK
-		found, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: question, TopK: &k})
+		found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question, TopK: &k})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +72,7 @@ func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 	for _, fact := range []string{"User's name is Ana", "User lives in Porto", "User is allergic to nuts"} {
 		r.note(t, ana, fact)
 	}
-	for i := range listed + 20 {
+	for i := range retrieve.Listed + 20 {
 		r.note(t, ana, fmt.Sprintf("User went to shop number %d", i))
 	}
 	known := r.ask(t, ana, "What do you know about me?", memory.At{})
@@ -85,7 +88,7 @@ func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
 	r := newRig(t, stores["sqlite"])
 	for infer, want := range map[bool]int{true: 1, false: 3} {
-		kept, err := r.Ingest(context.Background(), ana, Talk{Infer: infer, Messages: []Said{
+		kept, err := r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Infer: infer, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: "Don't remember this: I take Prozac."},
 			{Role: memory.RoleAssistant, Content: "I will not keep that you take Prozac."},
 			{Role: memory.RoleUser, Content: "I live in Porto."},
@@ -101,9 +104,9 @@ func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
 }
 
 // prepare recalls for a chat and traces it at once.
-func (r *rig) prepare(ctx context.Context, q Question) Prepared {
-	p, recalled, took := r.Engine.prepare(ctx, q)
-	recalled.trace(p.Trace, p.Block, took)
+func (r *rig) prepare(ctx context.Context, q retrieve.Question) retrieve.Prepared {
+	p, recalled, took := r.Engine.Retrieve.Prepare(ctx, q)
+	recalled.Trace(p.Trace, p.Block, took)
 	return p
 }
 
@@ -134,7 +137,7 @@ func TestAJobIsFoundByWhateverItIsCalled(t *testing.T) {
 
 func TestFactsAreFoundByTheirTags(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	f, _, err := r.Remember(t.Context(), ana, Note{Content: "Fold the egg whites in last", Tags: []string{"recipes", "sunday-cooking"}}, her)
+	f, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: "Fold the egg whites in last", Tags: []string{"recipes", "sunday-cooking"}}, her)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,7 @@ func TestFactsAreFoundByTheirTags(t *testing.T) {
 			t.Errorf("%s: %v, want what is tagged so", question, got)
 		}
 	}
-	if _, err := r.EditFact(t.Context(), ana, f.ID, Edit{Tags: &[]string{"baking"}}, her); err != nil {
+	if _, err := r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Tags: &[]string{"baking"}}, her); err != nil {
 		t.Fatal(err)
 	}
 	for question, want := range map[string]int{"recipes": 0, "baking": 1} {

@@ -10,28 +10,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
 // hung is a request whose client hung up before its answer was stored.
 type hung struct {
-	*Exchange
+	*exchange.Exchange
 	ctx context.Context // the client's
 }
 
 // hangsUp opens a request, stores its question, and lets the client go.
-func (r *rig) hangsUp(t *testing.T, in Incoming) hung {
+func (r *rig) hangsUp(t *testing.T, in exchange.Incoming) hung {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	x := r.Open(ctx, in)
+	x := r.Exchange.Open(ctx, in)
 	x.Prepare(ctx)
 	x.RecordQuestion(ctx)
-	err := <-x.question
+	err := <-x.Question
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.question <- nil
+	x.Question <- nil
 	cancel()
 	return hung{x, ctx}
 }
@@ -40,9 +43,9 @@ func (r *rig) hangsUp(t *testing.T, in Incoming) hung {
 func (h hung) says(text string) { h.RecordAnswer(h.ctx, answered(text)) }
 
 // exchange asks and answers.
-func (r *rig) exchange(t *testing.T, in Incoming, answer string) {
+func (r *rig) exchange(t *testing.T, in exchange.Incoming, answer string) {
 	t.Helper()
-	x := r.Open(t.Context(), in)
+	x := r.Exchange.Open(t.Context(), in)
 	x.Prepare(t.Context())
 	x.RecordQuestion(t.Context())
 	x.RecordAnswer(t.Context(), answered(answer))
@@ -55,7 +58,7 @@ func (r *rig) learned(t *testing.T) {
 		if err := r.work(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r.clock.Advance(2 * learnGrace)
+		r.clock.Advance(2 * exchange.LearnGrace)
 	}
 }
 
@@ -107,10 +110,10 @@ func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onServers(t, func(t *testing.T, r, again *rig) {
 				if c.before != "" {
-					r.exchange(t, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: c.id}, "Welcome.")
+					r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: c.id}, "Welcome.")
 				}
-				in := func() Incoming {
-					return Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: c.id}
+				in := func() exchange.Incoming {
+					return exchange.Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: c.id}
 				}
 				late := r.hangsUp(t, in())
 				again.exchange(t, in(), "I have a cat named Tom.")
@@ -133,7 +136,7 @@ func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 
 				// The client may have heard it all the same, and go on from there.
 				if c.id != "" {
-					r.exchange(t, Incoming{Owner: ana, ChatID: c.id, Chat: decode(t, "["+c.before+inLisbon+
+					r.exchange(t, exchange.Incoming{Owner: ana, ChatID: c.id, Chat: decode(t, "["+c.before+inLisbon+
 						`,{"role":"assistant","content":"I have a dog named Rex."},{"role":"user","content":"Fine."}]`)}, "Good.")
 					if off := r.offPath(t, chat); !slices.Equal(off, []string{"I have a cat named Tom."}) {
 						t.Errorf("after the client went on from the late answer %q is off the path, want the other one", off)
@@ -147,11 +150,13 @@ func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 // So too where the first server was too slow to read the chat before it had the answer.
 func TestAClientThatIsGoneHasNotSeenWhatWasSaidSince(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
-		in := func() Incoming { return Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"} }
+		in := func() exchange.Incoming {
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}
+		}
 		again.exchange(t, in(), "Noted.")
 		client, hangUp := context.WithCancel(t.Context())
 		hangUp()
-		x := r.Open(client, in())
+		x := r.Exchange.Open(client, in())
 		x.Prepare(client)
 		x.RecordQuestion(client)
 		x.RecordAnswer(client, answered("A lovely"))
@@ -167,12 +172,14 @@ func TestWhatAClientWasToldStaysWheneverAnotherAnswerComes(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		for i := range 40 {
 			chat := fmt.Sprint("c", i)
-			in := func() Incoming { return Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat} }
+			in := func() exchange.Incoming {
+				return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat}
+			}
 			client, hangUp := context.WithCancel(t.Context())
 			first, early := in(), random.IntN(2) == 0
 			var late sync.WaitGroup
 			late.Go(func() {
-				x := r.Open(client, first)
+				x := r.Exchange.Open(client, first)
 				x.Prepare(client)
 				x.RecordQuestion(client)
 				if early {
@@ -200,15 +207,15 @@ const greeted = `{"role":"user","content":"Hello there, I am back again today."}
 
 func (r *rig) greet(t *testing.T) {
 	t.Helper()
-	r.exchange(t, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: "c"}, "Welcome.")
+	r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: "c"}, "Welcome.")
 }
 
 // The same where the client asked something else instead.
 func TestALateAnswerToAClientThatIsGoneLeavesTheEditedChatAlone(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
 		r.greet(t)
-		late := r.hangsUp(t, Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"})
-		again.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+greeted+inLisbon+"]"), ChatID: "c"}, "Noted.")
+		late := r.hangsUp(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"})
+		again.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inLisbon+"]"), ChatID: "c"}, "Noted.")
 		late.says("Berlin, I see.")
 		if path := r.path(t, "c"); !slices.Equal(path[2:], []string{"user: I live in Lisbon.", "assistant: Noted."}) {
 			t.Errorf("the path is %q, want the edited message and its answer", path)
@@ -223,8 +230,8 @@ func TestALateAnswerToAClientThatIsGoneLeavesTheEditedChatAlone(t *testing.T) {
 // In a chat of which a client sends the newest message alone it may have gone on meanwhile.
 func TestALateAnswerToAClientThatIsGoneDoesNotEndAChatThatWentOn(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
-		in := func(said string) Incoming {
-			return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: wire.Extras{ID: "c"}}
+		in := func(said string) exchange.Incoming {
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: wire.Extras{ID: "c"}}
 		}
 		late := r.hangsUp(t, in(inLisbon))
 		again.exchange(t, in(inLisbon), "Noted.")
@@ -246,9 +253,9 @@ func TestALateAnswerToAClientThatIsGoneDoesNotEndAChatThatWentOn(t *testing.T) {
 func TestALateAnswerThatGivesWayStillLetsFactsFollow(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
 		r.greet(t)
-		r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"}, "Noted.")
+		r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"}, "Noted.")
 		r.learned(t)
-		in := Incoming{Owner: ana, Chat: decode(t, "["+greeted+`{"role":"user","content":"I play the cello."}]`), ChatID: "c"}
+		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+`{"role":"user","content":"I play the cello."}]`), ChatID: "c"}
 		late := r.hangsUp(t, in)
 		again.exchange(t, in, "Lovely.")
 		late.says("What a")
@@ -269,14 +276,14 @@ func TestALateAnswerThatGivesWayStillLetsFactsFollow(t *testing.T) {
 func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		again := r.second(t)
-		chat := newChat(t, r.Engine, ChatEdit{})
-		to := Listener{Recalled: func(Prepared) {}, Heard: func(string) {}}
-		says := Talking{Owner: ana, Chat: chat, Content: "I live in Lisbon."}
+		chat := newChat(t, r.Engine, chats.ChatEdit{})
+		to := chats.Listener{Recalled: func(retrieve.Prepared) {}, Heard: func(string) {}}
+		says := chats.SayRequest{Owner: ana, Chat: chat, Content: "I live in Lisbon."}
 		client, hangUp := context.WithCancel(t.Context())
-		late := func(ctx context.Context, _ string, _ []Message, heard func(string)) (wire.Answer, error) {
+		late := func(ctx context.Context, _ string, _ []chats.Message, heard func(string)) (wire.Answer, error) {
 			heard("A lovely")
 			hangUp()
-			if _, err := again.Say(t.Context(), says, func(_ context.Context, _ string, _ []Message, heard func(string)) (wire.Answer, error) {
+			if _, err := again.Chats.Say(t.Context(), says, func(_ context.Context, _ string, _ []chats.Message, heard func(string)) (wire.Answer, error) {
 				heard("Noted.")
 				return answered("Noted."), nil
 			}, to); err != nil {
@@ -284,7 +291,7 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 			}
 			return answered("A lovely"), ctx.Err()
 		}
-		if _, err := r.Say(client, says, late, to); !errors.Is(err, context.Canceled) {
+		if _, err := r.Chats.Say(client, says, late, to); !errors.Is(err, context.Canceled) {
 			t.Errorf("the reply to a client that is gone ends with %v, want that it is", err)
 		}
 		if path := r.path(t, chat); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: Noted."}) {
@@ -300,7 +307,9 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 // another answer and hangs up midway has that in the place of the one it knew.
 func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		in := func() Incoming { return Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"} }
+		in := func() exchange.Incoming {
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}
+		}
 		for _, said := range []string{"A lovely", "Portugal has"} {
 			r.hangsUp(t, in()).says(said)
 			if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: " + said}) {
@@ -315,8 +324,8 @@ func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 // the order in which they were stored.
 func TestALateAnswerToAClientThatWaitsTakesTheOthersPlace(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
-		in := Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}
-		x := r.Open(t.Context(), in)
+		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}
+		x := r.Exchange.Open(t.Context(), in)
 		x.Prepare(t.Context())
 		x.RecordQuestion(t.Context())
 		again.exchange(t, in, "Noted.")

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -25,7 +27,7 @@ func (s *interrupted) Append(ctx context.Context, owner memory.Owner, b memory.B
 // interrupt has do done once, right before the engine writes a batch that has a turn of
 // the role.
 func (r *rig) interrupt(role memory.Role, do func()) {
-	r.background.Wait()
+	r.Background.Wait()
 	done := false
 	r.Store = &interrupted{r.Store, func(b memory.Batch) {
 		if !done && slices.ContainsFunc(b.Turns, func(t memory.Turn) bool { return t.Role == role }) {
@@ -50,8 +52,8 @@ func TestTwoServersAtOnceLeaveOneAnswer(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, the client is gone %v", name, gone), func(t *testing.T) {
 				onEach(t, func(t *testing.T, r *rig) {
 					other := r.second(t)
-					in := func(said string) Incoming {
-						return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: c.id, Extras: wire.Extras{ID: c.named}}
+					in := func(said string) exchange.Incoming {
+						return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: c.id, Extras: wire.Extras{ID: c.named}}
 					}
 					if c.before != "" {
 						r.exchange(t, in(`{"role":"user","content":"Hello there, I am back again today."}`), "Welcome.")
@@ -163,8 +165,8 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	t.Helper()
 	r := newRig(t, stores["inmem"])
 	other := r.second(t)
-	in := func(said string) Incoming {
-		in := Incoming{Owner: ana, Chat: decode(t, "["+said+"]")}
+	in := func(said string) exchange.Incoming {
+		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]")}
 		if in.ChatID = "c"; !resent {
 			in.ChatID, in.Extras.ID = "", "c"
 		}
@@ -175,13 +177,13 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 		first := decode(t, "["+known+"]").Messages
 		r.exchange(t, in(inBerlin), first[1].Text)
 	}
-	var y *Exchange
+	var y *exchange.Exchange
 	steps := []func(){
-		func() { y = other.Open(ctx, in(two)); y.Prepare(ctx); y.settle() },
+		func() { y = other.Exchange.Open(ctx, in(two)); y.Prepare(ctx); y.Settle() },
 		func() {
 			y.RecordQuestion(ctx)
-			err := <-y.question
-			y.question <- err
+			err := <-y.Question
+			y.Question <- err
 			if err != nil {
 				t.Error(err)
 			}
@@ -196,13 +198,13 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	}
 	order := fmt.Sprintf("all is sent %v, steps at %v", resent, at)
 	reach(0)
-	x := r.Open(ctx, in(one))
+	x := r.Exchange.Open(ctx, in(one))
 	x.Prepare(ctx)
-	x.settle()
+	x.Settle()
 	r.interrupt(memory.RoleUser, func() { reach(1) })
 	x.RecordQuestion(ctx)
-	err := <-x.question
-	x.question <- err
+	err := <-x.Question
+	x.Question <- err
 	if err != nil {
 		t.Error(err)
 	}
@@ -232,7 +234,7 @@ func TestTheSameWordsOnceMoreInAWindowTakeNothingBack(t *testing.T) {
 				}
 				messages[i] = fmt.Sprintf(`{"role":%q,"content":%q}`, role, words)
 			}
-			r.exchange(t, Incoming{Owner: ana, Chat: decode(t, "["+strings.Join(messages, ",")+"]"), Extras: wire.Extras{ID: "c"}}, answer)
+			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+strings.Join(messages, ",")+"]"), Extras: wire.Extras{ID: "c"}}, answer)
 		}
 		const hello, rain, peanuts = "Hello! How can I help?", "Will it rain in Porto today?", "I am allergic to peanuts."
 		exchange(hello, "Hi")
@@ -251,8 +253,8 @@ func TestTheSameWordsOnceMoreInAWindowTakeNothingBack(t *testing.T) {
 func TestWhatIsForgottenWhileItIsReplacedStaysForgotten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		other := r.second(t)
-		in := func(said string) Incoming {
-			return Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: "c"}
+		in := func(said string) exchange.Incoming {
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: "c"}
 		}
 		r.exchange(t, in(inBerlin), "Noted.")
 		berlin := r.turns(t, ana)[0].ID
@@ -264,10 +266,10 @@ func TestWhatIsForgottenWhileItIsReplacedStaysForgotten(t *testing.T) {
 			}
 			return found[0].Turn.Status
 		}
-		x := r.Open(t.Context(), in(inLisbon))
+		x := r.Exchange.Open(t.Context(), in(inLisbon))
 		x.Prepare(t.Context())
 		r.interrupt(memory.RoleUser, func() {
-			if _, _, err := other.ForgetMatching(t.Context(), ana, Matching{IDs: []string{berlin}}, her); err != nil {
+			if _, _, err := other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{berlin}}, her); err != nil {
 				t.Error(err)
 			}
 		})
@@ -289,19 +291,19 @@ func TestAnAnswerToWhatIsForgottenHasNoWords(t *testing.T) {
 	for _, before := range []int{0, 1} {
 		onEach(t, func(t *testing.T, r *rig) {
 			other := r.second(t)
-			in := Incoming{Owner: ana, Chat: decode(t, "["+inBerlin+"]"), ChatID: "c"}
+			in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+inBerlin+"]"), ChatID: "c"}
 			for range before {
 				r.exchange(t, in, "Noted.")
 			}
-			x := r.Open(t.Context(), in)
+			x := r.Exchange.Open(t.Context(), in)
 			x.Prepare(t.Context())
 			x.RecordQuestion(t.Context())
-			x.question <- <-x.question // written
+			x.Question <- <-x.Question // written
 			var ids []string
 			for _, turn := range r.turns(t, ana) {
 				ids = append(ids, turn.ID)
 			}
-			if _, _, err := other.ForgetMatching(t.Context(), ana, Matching{IDs: ids}, her); err != nil {
+			if _, _, err := other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: ids}, her); err != nil {
 				t.Fatal(err)
 			}
 			x.RecordAnswer(t.Context(), answered("So you live in Berlin."))

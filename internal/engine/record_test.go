@@ -9,6 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -43,9 +47,9 @@ func (r *rig) path(t *testing.T, conversation string) []string {
 func TestTwoRequestsAtOnceMakeOnePath(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		var opened []*Exchange
+		var opened []*exchange.Exchange
 		for range 2 {
-			x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
+			x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
 			x.Prepare(ctx)
 			opened = append(opened, x)
 		}
@@ -81,15 +85,15 @@ func (s *slowStore) Turns(ctx context.Context, owner memory.Owner, q memory.Turn
 func TestAStoreThatIsSlowToReadLosesNoTurn(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	r.Store, r.opts.Deadline = &slowStore{Store: r.Store}, 20*time.Millisecond
-	x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
+	r.Store, r.Opts.Deadline = &slowStore{Store: r.Store}, 20*time.Millisecond
+	x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
 	p := x.Prepare(ctx)
 	x.RecordQuestion(ctx)
 	x.RecordAnswer(ctx, answered("OK."))
 	if path := r.path(t, "c"); len(path) != 2 {
 		t.Errorf("the path is %q, want two turns", path)
 	}
-	trace, err := r.Trace(ctx, ana, p.Trace)
+	trace, err := r.Traces.Trace(ctx, ana, p.Trace)
 	if err != nil || !strings.Contains(strings.Join(trace.Degraded, " "), "conversation: ") {
 		t.Errorf("the trace says %q, %v; want it to name the conversation", trace.Degraded, err)
 	}
@@ -109,11 +113,11 @@ func TestAStreamsQuestionIsStoredBehindItsFirstByteOrSoon(t *testing.T) {
 				ctx := context.Background()
 				chat := decode(t, `[{"role":"user","content":"I live in Lisbon."}]`)
 				chat.Stream = c.stream
-				x := r.Open(ctx, Incoming{Owner: ana, Chat: chat, ChatID: "c"})
+				x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: chat, ChatID: "c"})
 				x.Prepare(ctx)
 				x.RecordQuestion(ctx)
 				if c.stream {
-					time.Sleep(courtesy - 1)
+					time.Sleep(exchange.Courtesy - 1)
 					synctest.Wait()
 					if path := r.path(t, "c"); len(path) > 0 {
 						t.Fatalf("before the first byte there is %q, want nothing", path)
@@ -141,7 +145,7 @@ func TestAStreamsQuestionIsStoredBehindItsFirstByteOrSoon(t *testing.T) {
 func (r *rig) learnIn(t *testing.T, said ...[2]string) {
 	t.Helper()
 	for _, one := range said {
-		if _, err := r.Ingest(t.Context(), ana, Talk{Project: one[0], Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: one[1]}}}); err != nil {
+		if _, err := r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Project: one[0], Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: one[1]}}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.work(t.Context()); err != nil {
@@ -153,7 +157,7 @@ func (r *rig) learnIn(t *testing.T, said ...[2]string) {
 // answers returns what a question in a project finds, facts and turns.
 func (r *rig) answers(t *testing.T, project, question string) []string {
 	t.Helper()
-	found, err := r.Recall(t.Context(), Question{Scope: memory.Scope{Owner: ana, Project: project}, Text: question})
+	found, err := r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana, Project: project}, Text: question})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +195,7 @@ func TestFactsOfAProjectAndOfAPerson(t *testing.T) {
 // TestFactsAreOfTheProjectIfSet: with [OfProject] all that is learned in a project is its own.
 func TestFactsAreOfTheProjectIfSet(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.opts.Learn.Scope = OfProject
+		r.Opts.Learn.Scope = core.OfProject
 		r.learnIn(t, [2]string{"work", "I live in Berlin."}, [2]string{"novel", "I live in Lisbon."}, [2]string{"", "I am allergic to peanuts."})
 		got := r.answers(t, "work", "What do you know about me?")
 		if joined := strings.Join(got, " | "); len(got) != 2 || !strings.Contains(joined, "Berlin") || !strings.Contains(joined, "peanuts") {
@@ -205,19 +209,19 @@ const secret = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
 func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	kept, err := r.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "my key is " + secret}}})
+	kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "my key is " + secret}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if path := r.path(t, kept.Conversation); strings.Contains(strings.Join(path, ""), secret) {
 		t.Errorf("the turn says %q", path)
 	}
-	found, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "what of " + secret + strings.Repeat(" and more", 10_000)})
+	found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "what of " + secret + strings.Repeat(" and more", 10_000)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trace, err := r.Trace(ctx, ana, found.Trace)
-	if err != nil || strings.Contains(trace.Question, secret) || len(trace.Question) > tracedQuestion {
+	trace, err := r.Traces.Trace(ctx, ana, found.Trace)
+	if err != nil || strings.Contains(trace.Question, secret) || len(trace.Question) > retrieve.TracedQuestion {
 		t.Errorf("the trace's question has %d bytes: %.60q, %v", len(trace.Question), trace.Question, err)
 	}
 }
@@ -225,7 +229,7 @@ func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
 func TestForgettingReachesWhatWasSaidInTheSameTalk(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		if _, err := r.Ingest(ctx, ana, Talk{Infer: true, Messages: []Said{
+		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: "I am allergic to peanuts."},
 			{Role: memory.RoleAssistant, Content: "Noted."},
 			{Role: memory.RoleUser, Content: "Please forget that I am allergic to peanuts."},
@@ -247,7 +251,7 @@ func TestForgettingByQuestionFindsMoreThanRecallShows(t *testing.T) {
 		r.note(t, ana, fmt.Sprintf("Step %d of the Zephyr project is done", i))
 	}
 	r.note(t, ana, "User plays the cello")
-	gone, _, err := r.ForgetMatching(context.Background(), ana, Matching{Query: "everything about the Zephyr project"}, her)
+	gone, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{Query: "everything about the Zephyr project"}, her)
 	if err != nil || len(gone) != 14 {
 		t.Errorf("forgot %d, %v; want the project's 14", len(gone), err)
 	}
@@ -258,14 +262,14 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 		ctx := context.Background()
 		f := r.note(t, ana, "User drinks oolong tea")
 		words := "User drinks sencha tea"
-		if _, err := r.EditFact(ctx, ana, f.ID, Edit{Content: &words}, her); err != nil {
+		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
 			t.Fatal(err)
 		}
 		page, err := r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Undo(ctx, ana, Undoing{Run: page.Changes[0].Run}, her); err != nil {
+		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.Item) error {
@@ -282,15 +286,15 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 func TestTheAssistantIsLearnedFromWhereThatIsSet(t *testing.T) {
 	for _, set := range []bool{false, true} {
 		r := newRig(t, stores["inmem"])
-		r.opts.Assistant = set
+		r.Opts.Assistant = set
 		ctx := context.Background()
-		if _, err := r.Ingest(ctx, ana, Talk{Infer: true, Messages: []Said{
+		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: "Tell me about yourself."},
 			{Role: memory.RoleAssistant, Content: "I live in Lisbon."},
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		turns, err := r.unlearned(ctx, memory.Job{Owner: ana, Conversation: r.onlyConversation(t)})
+		turns, err := r.Lessons.Unlearned(ctx, memory.Job{Owner: ana, Conversation: r.onlyConversation(t)})
 		if err != nil || (len(turns) == 2) != set {
 			t.Errorf("with learn.assistant %v: %d turns to learn from, %v", set, len(turns), err)
 		}

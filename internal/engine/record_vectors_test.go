@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -34,11 +36,11 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 		ctx := context.Background()
 		slow := &blocked{alike: alike{name: "slow"}, release: make(chan struct{})}
 		r := again(t, plain.Store, plain.clock, slow)
-		x := r.Open(ctx, Incoming{Owner: ana, ChatID: "c1", Chat: decode(t, `[{"role":"user","content":"Which tea did we buy in Lisbon?"}]`)})
+		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, ChatID: "c1", Chat: decode(t, `[{"role":"user","content":"Which tea did we buy in Lisbon?"}]`)})
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
 		x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Gorreana, from the Azores.", Digest: "d"})
-		if x.Kept() == (Place{}) || slow.documents.Load() != 0 {
+		if x.Kept() == (exchange.Place{}) || slow.documents.Load() != 0 {
 			t.Fatalf("stored at %+v with %d vectors; want it stored without", x.Kept(), slow.documents.Load())
 		}
 		if hits, byVector := r.compared(t, "Gorreana"); hits == 0 || byVector != 0 {
@@ -58,7 +60,7 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 		if err := r.give(ctx); err != nil {
 			t.Fatal(err)
 		}
-		v := must[Vectors](t)(r.Vectors(ctx, ana))
+		v := must[vectors.Vectors](t)(r.Vectors.Vectors(ctx, ana))
 		if v.Lacking != 0 || v.Memories != 2 || slow.documents.Load() != 2 {
 			t.Errorf("after the jobs %+v, %d texts embedded; want two vectors, each made once", v, slow.documents.Load())
 		}
@@ -72,10 +74,10 @@ func TestWhatIsAddedByHandHasItsVectorAtOnce(t *testing.T) {
 		model := &alike{name: "near"}
 		r := again(t, plain.Store, plain.clock, model)
 		r.note(t, ana, "User drinks oolong tea")
-		if _, err := r.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "We bought Gorreana."}}}); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "We bought Gorreana."}}}); err != nil {
 			t.Fatal(err)
 		}
-		if v := must[Vectors](t)(r.Vectors(ctx, ana)); v.Lacking != 0 || v.Memories != 2 || v.UnderWay {
+		if v := must[vectors.Vectors](t)(r.Vectors.Vectors(ctx, ana)); v.Lacking != 0 || v.Memories != 2 || v.UnderWay {
 			t.Errorf("%+v; want two vectors and no job", v)
 		}
 	})
@@ -103,10 +105,10 @@ func BenchmarkRecordAnswerWithSlowEmbedder(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		x := r.Open(ctx, Incoming{Owner: ana, ChatID: fmt.Sprint("c", i), Chat: chat})
+		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, ChatID: fmt.Sprint("c", i), Chat: chat})
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
-		r.background.Wait()
+		r.Background.Wait()
 		b.StartTimer()
 		x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Gorreana.", Digest: fmt.Sprint(i)})
 	}

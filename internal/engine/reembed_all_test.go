@@ -9,6 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -30,14 +33,14 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 		ctx := context.Background()
 		next := &alike{name: "next"}
 		after, owners := threeOf(t, r, &alike{name: "old"}, next, 4)
-		all, err := after.ReembedAll(ctx, true, "")
-		if want := (Everyone{Vectors: Vectors{Model: "alike:next", Memories: 12, Lacking: 12}, Owners: 3}); err != nil || all != want {
+		all, err := after.Vectors.ReembedAll(ctx, true, "")
+		if want := (vectors.Everyone{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12, Lacking: 12}, Owners: 3}); err != nil || all != want {
 			t.Errorf("dry run: %+v, %v; want %+v", all, err, want)
 		}
 		if queued, err := after.Store.Jobs(ctx, ana); err != nil || slices.ContainsFunc(queued, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) {
 			t.Errorf("a dry run queued %+v, %v", queued, err)
 		}
-		if all, err = after.ReembedAll(ctx, false, ""); err != nil || !all.UnderWay {
+		if all, err = after.Vectors.ReembedAll(ctx, false, ""); err != nil || !all.UnderWay {
 			t.Fatalf("%+v, %v; want it under way", all, err)
 		}
 		died := errors.New("killed")
@@ -51,7 +54,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 			t.Fatalf("%v, want it killed", err)
 		}
 		next.fails = nil
-		all, err = after.VectorsOfAll(ctx)
+		all, err = after.Vectors.VectorsOfAll(ctx)
 		if err != nil || all.Owners != 3 || all.Complete != 2 || all.Memories != 12 || all.Lacking != 4 || !all.UnderWay {
 			t.Errorf("midway: %+v, %v; want 2 of 3 complete, 4 of 12 lacking, under way", all, err)
 		}
@@ -59,8 +62,8 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // looked at, and as it is known
-			all, err = after.VectorsOfAll(ctx)
-			if want := (Everyone{Vectors: Vectors{Model: "alike:next", Memories: 12}, Owners: 3, Complete: 3}); err != nil || all != want {
+			all, err = after.Vectors.VectorsOfAll(ctx)
+			if want := (vectors.Everyone{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12}, Owners: 3, Complete: 3}); err != nil || all != want {
 				t.Errorf("at the end: %+v, %v; want %+v", all, err, want)
 			}
 		}
@@ -68,7 +71,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 			t.Errorf("%d texts embedded, want each of 12 once", next.documents.Load())
 		}
 		after.note(t, owners[1], "Something else is written")
-		if all, err = after.VectorsOfAll(ctx); err != nil || all.Memories != 13 {
+		if all, err = after.Vectors.VectorsOfAll(ctx); err != nil || all.Memories != 13 {
 			t.Errorf("after a write: %+v, %v; want 13 memories", all, err)
 		}
 	})
@@ -83,13 +86,13 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 			was = "alike:old"
 			is  = "alike:next"
 		)
-		if _, err := after.Prune(ctx, ana, []string{was}, false); !errors.Is(err, memory.Conflict) {
+		if _, err := after.Vectors.Prune(ctx, ana, []string{was}, false); !errors.Is(err, memory.Conflict) {
 			t.Errorf("before the switch: %v, want a conflict", err)
 		}
-		if _, err := after.Prune(ctx, ana, []string{was, is}, false); !errors.Is(err, memory.Invalid) {
+		if _, err := after.Vectors.Prune(ctx, ana, []string{was, is}, false); !errors.Is(err, memory.Invalid) {
 			t.Errorf("of the model in use: %v, want it invalid", err)
 		}
-		if _, err := after.ReembedAll(ctx, false, ""); err != nil {
+		if _, err := after.Vectors.ReembedAll(ctx, false, ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := after.give(ctx); err != nil {
@@ -97,14 +100,14 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		}
 		models := []string{"never heard of", was}
 		for _, dry := range []bool{true, false} {
-			if got, err := after.Prune(ctx, ana, models, dry); err != nil || !slices.Equal(got, []Pruned{{was, 1, 5}}) {
+			if got, err := after.Vectors.Prune(ctx, ana, models, dry); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 1, Count: 5}}) {
 				t.Errorf("dry %v: %+v, %v; want 5 by the old one", dry, got, err)
 			}
 		}
-		if got, err := after.Prune(ctx, ana, models, false); err != nil || len(got) != 0 {
+		if got, err := after.Vectors.Prune(ctx, ana, models, false); err != nil || len(got) != 0 {
 			t.Errorf("again: %+v, %v; want nothing left", got, err)
 		}
-		if got, err := after.PruneAll(ctx, models, false); err != nil || !slices.Equal(got, []Pruned{{was, 2, 10}}) {
+		if got, err := after.Vectors.PruneAll(ctx, models, false); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 2, Count: 10}}) {
 			t.Errorf("of all: %+v, %v; want the other two's 10", got, err)
 		}
 		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 5 {
@@ -115,10 +118,10 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		if hits, by := back.compared(t, "oolong tea"); hits != 5 || by != 0 {
 			t.Errorf("back to the old: %d of %d hits compared by vector, want none until it has embedded again", by, hits)
 		}
-		if all, err := back.VectorsOfAll(ctx); err != nil || all.Lacking != 5*len(owners) {
+		if all, err := back.Vectors.VectorsOfAll(ctx); err != nil || all.Lacking != 5*len(owners) {
 			t.Errorf("back to the old: %+v, %v; want all lacking", all, err)
 		}
-		if _, err := back.ReembedAll(ctx, false, ""); err != nil {
+		if _, err := back.Vectors.ReembedAll(ctx, false, ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := back.give(ctx); err != nil {
@@ -176,7 +179,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 				t.Helper()
 				checks++
 				all := written
-				found, err := on.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", Whole: true, TopK: &all})
+				found, err := on.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", Whole: true, TopK: &all})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -201,7 +204,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 				step := []string{"write", "write", "forget", "reword", "switch", "embed", "embed in part", "prune"}[random.IntN(8)]
 				switch step {
 				case "write":
-					for range embedAtOnce + random.IntN(embedAtOnce) {
+					for range vectors.EmbedAtOnce + random.IntN(vectors.EmbedAtOnce) {
 						facts = append(facts, on.note(t, ana, fmt.Sprintf("Ana's tea number %d is oolong", written)))
 						written++
 					}
@@ -211,14 +214,14 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 					}
 					i := random.IntN(len(facts))
 					if step == "forget" {
-						if _, err := on.Forget(ctx, ana, []string{facts[i].ID}, "", her); err != nil {
+						if _, err := on.Curate.Forget(ctx, ana, []string{facts[i].ID}, "", her); err != nil {
 							t.Fatal(err)
 						}
 						facts = slices.Delete(facts, i, i+1)
 						break
 					}
 					words := fmt.Sprintf("Ana's tea is oolong of lot %d", random.Int64())
-					f, err := on.EditFact(ctx, ana, facts[i].ID, Edit{Content: &words}, her)
+					f, err := on.Curate.EditFact(ctx, ana, facts[i].ID, curate.Edit{Content: &words}, her)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -227,7 +230,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 					at = random.IntN(len(models))
 					on = again(t, r.Store, r.clock, models[at])
 				case "embed", "embed in part":
-					if _, err := on.Reembed(ctx, ana, false, ""); err != nil {
+					if _, err := on.Vectors.Reembed(ctx, ana, false, ""); err != nil {
 						t.Fatal(err)
 					}
 					batches := 0
@@ -252,7 +255,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 							others = append(others, m.Fingerprint())
 						}
 					}
-					if _, err := on.Prune(ctx, ana, others, false); err != nil && !errors.Is(err, memory.Conflict) {
+					if _, err := on.Vectors.Prune(ctx, ana, others, false); err != nil && !errors.Is(err, memory.Conflict) {
 						t.Fatal(err)
 					}
 				}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -14,7 +15,7 @@ func TestThePastIsSearchedByWordsAloneWithAModel(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		first := again(t, r.Store, r.clock, &alike{name: "first"})
 		first.teas(t, 3)
-		then := first.now()
+		then := first.Time()
 		r.clock.Advance(time.Hour)
 		by := &alike{name: "second"}
 		second := again(t, r.Store, r.clock, by)
@@ -23,7 +24,7 @@ func TestThePastIsSearchedByWordsAloneWithAModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		embedded := by.documents.Load()
-		found, err := second.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", Whole: true, At: memory.At{AsOf: then}})
+		found, err := second.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", Whole: true, At: memory.At{AsOf: then}})
 		if err != nil || len(found.Hits) != 3 {
 			t.Fatalf("%d hits, %v; want the 3 of that time", len(found.Hits), err)
 		}

@@ -11,6 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/engine/transfer"
+	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/model/embed"
@@ -62,11 +68,11 @@ func again(t *testing.T, store memory.Store, clock *memtest.Clock, by memory.Emb
 	t.Helper()
 	woken := make(chan struct{}, 1000)
 	var e *Engine
-	ix := index.New(store, index.Options{Model: by.Fingerprint(), Lacking: func(owner memory.Owner, n int) { e.Lacking(owner, n) }})
-	e = New(Parts{
+	ix := index.New(store, index.Options{Model: by.Fingerprint(), Lacking: func(owner memory.Owner, n int) { e.Vectors.Lacking(owner, n) }})
+	e = New(core.Parts{
 		Store: store, Searcher: ix, Embedder: by, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: clock.Now, Wake: func() { woken <- struct{}{} },
-	}, Options{TopK: 8, Budget: 1500, Threshold: 0, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: AfterExchange, Rules: true, MaxText: 1 << 20})
+	}, core.Options{TopK: 8, Budget: 1500, Threshold: 0, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20})
 	t.Cleanup(func() {
 		e.Close()
 		if err := ix.Close(); err != nil {
@@ -87,11 +93,11 @@ func (r *rig) give(ctx context.Context) error {
 			return err
 		}
 		outcome := memory.Outcome{Done: true}
-		_, err = r.GiveVectors(ctx, job)
+		_, err = r.Vectors.EmbedMissing(ctx, job)
 		if off := (*jobs.PutOff)(nil); errors.As(err, &off) {
 			outcome, err = memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, nil
 		} else if err != nil {
-			outcome = memory.Outcome{RetryAt: r.now(), Cause: err.Error()}
+			outcome = memory.Outcome{RetryAt: r.Time(), Cause: err.Error()}
 		}
 		if err := errors.Join(err, r.Store.Finish(context.WithoutCancel(ctx), job.Lease, outcome)); err != nil {
 			return err
@@ -103,7 +109,7 @@ func (r *rig) give(ctx context.Context) error {
 // vector.
 func (r *rig) compared(t *testing.T, question string) (hits, byVector int) {
 	t.Helper()
-	found, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: question, Whole: true})
+	found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question, Whole: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +143,7 @@ func TestAnotherEmbedderGivesVectorsAnewAndTheOldOnesStay(t *testing.T) {
 		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 0 {
 			t.Errorf("by the next, before it gave vectors: %d of %d hits compared by vector, want 0 of 5", by, hits)
 		}
-		if v, err := after.Reembed(ctx, ana, true, ""); err != nil || v.Lacking != 5 || v.Memories != 5 || v.Model != "alike:next" || next.documents.Load() != 0 {
+		if v, err := after.Vectors.Reembed(ctx, ana, true, ""); err != nil || v.Lacking != 5 || v.Memories != 5 || v.Model != "alike:next" || next.documents.Load() != 0 {
 			t.Errorf("dry run: %+v, %v, and %d texts embedded; want 5 of 5 lacking, none embedded", v, err, next.documents.Load())
 		}
 		after.waits(t)
@@ -173,7 +179,7 @@ func (r *restarted) waits(t *testing.T) {
 
 func TestRecallComparesAllByVectorOrNone(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		const many = 3 * embedAtOnce
+		const many = 3 * vectors.EmbedAtOnce
 		ctx := context.Background()
 		again(t, r.Store, r.clock, embed.Lexical{}).teas(t, many)
 		next := &alike{name: "next"}
@@ -188,7 +194,7 @@ func TestRecallComparesAllByVectorOrNone(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := after.Reembed(ctx, ana, false, ""); err != nil {
+		if _, err := after.Vectors.Reembed(ctx, ana, false, ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := after.give(ctx); err != nil {
@@ -211,7 +217,7 @@ func TestReembeddingKilledMidwayGoesOnWhereItWas(t *testing.T) {
 		}
 		return store
 	}
-	const many = 2*embedAtOnce + 7
+	const many = 2*vectors.EmbedAtOnce + 7
 	store := open()
 	again(t, store, clock, embed.Lexical{}).teas(t, many)
 	next := &alike{name: "next"}
@@ -223,14 +229,14 @@ func TestReembeddingKilledMidwayGoesOnWhereItWas(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := first.Reembed(ctx, ana, false, ""); err != nil {
+	if _, err := first.Vectors.Reembed(ctx, ana, false, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.give(ctx); !errors.Is(err, dying) {
 		t.Fatalf("the first time: %v, want it killed", err)
 	}
-	if v, err := first.Vectors(ctx, ana); err != nil || v.Lacking != many-embedAtOnce {
-		t.Errorf("after the kill: %+v, %v; want %d lacking", v, err, many-embedAtOnce)
+	if v, err := first.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != many-vectors.EmbedAtOnce {
+		t.Errorf("after the kill: %+v, %v; want %d lacking", v, err, many-vectors.EmbedAtOnce)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
@@ -243,7 +249,7 @@ func TestReembeddingKilledMidwayGoesOnWhereItWas(t *testing.T) {
 	if err := second.give(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := second.Vectors(ctx, ana); err != nil || v.Lacking != 0 || next.documents.Load() != many {
+	if v, err := second.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 0 || next.documents.Load() != many {
 		t.Errorf("resumed: %+v, %v, and %d texts embedded in all; want none lacking and %d, each once", v, err, next.documents.Load(), many)
 	}
 	if hits, by := second.compared(t, "oolong tea"); hits == 0 || by != hits {
@@ -258,16 +264,16 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		server := &alike{name: "server", far: true, fails: func([]string) error { return away }}
 		far := again(t, r.Store, r.clock, server)
 		far.note(t, ana, "Ana's tea is oolong")
-		if _, err := far.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}); err != nil {
+		if _, err := far.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}); err != nil {
 			t.Fatal(err)
 		}
-		if out := far.bring(t, ana, Bringing{Format: portable.List}, "- Ana's cup for tea is blue\n"); out.Added.Facts != 1 {
+		if out := far.bring(t, ana, transfer.ImportOptions{Format: portable.List}, "- Ana's cup for tea is blue\n"); out.Added.Facts != 1 {
 			t.Fatalf("imported: %+v, want the fact", out)
 		}
 		if queued, err := far.Store.Jobs(ctx, ana); err != nil || len(queued) != 3 || queued[0].Kind != memory.JobEmbed {
 			t.Fatalf("jobs: %+v, %v; want one to embed for each write", queued, err)
 		}
-		found, err := far.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "tea", Whole: true})
+		found, err := far.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea", Whole: true})
 		if err != nil || len(found.Hits) != 3 || !slices.ContainsFunc(found.Degraded, func(s string) bool { return s == "embedder: nobody is there" }) {
 			t.Errorf("while it is away: %d hits, degraded %q, %v; want 3 by words, and that said", len(found.Hits), found.Degraded, err)
 		}
@@ -275,11 +281,11 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 			t.Fatalf("while it is away: %v, want the jobs put off", err)
 		}
 		queued, err := far.Store.Jobs(ctx, ana)
-		if err != nil || len(queued) < 2 || queued[0].Attempts != 0 || !queued[0].RunAt.After(far.now()) {
+		if err != nil || len(queued) < 2 || queued[0].Attempts != 0 || !queued[0].RunAt.After(far.Time()) {
 			t.Fatalf("jobs put off: %+v, %v; want them later, without a failure", queued, err)
 		}
 		server.fails = nil
-		r.clock.Advance(2 * embedderRests)
+		r.clock.Advance(2 * vectors.EmbedderRests)
 		if err := far.give(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +310,7 @@ func TestWhatTheEmbedderDoesNotTakeIsFoundByItsWords(t *testing.T) {
 		if err := far.give(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if v, err := far.Vectors(ctx, ana); err != nil || v.Lacking != 1 || v.Memories != 2 {
+		if v, err := far.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 || v.Memories != 2 {
 			t.Errorf("%+v, %v; want one of two lacking", v, err)
 		}
 		if hits, _ := far.compared(t, "tea"); hits != 2 {
@@ -322,20 +328,20 @@ func TestWhatWasRewordedMeanwhileKeepsNoVectorOfItsOldWords(t *testing.T) {
 		next.fails = func([]string) error {
 			next.fails = nil
 			words := "Ana's tea is sencha"
-			_, err := after.EditFact(ctx, ana, f.ID, Edit{Content: &words}, her)
+			_, err := after.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her)
 			return err
 		}
-		if _, err := after.Reembed(ctx, ana, false, ""); err != nil {
+		if _, err := after.Vectors.Reembed(ctx, ana, false, ""); err != nil {
 			t.Fatal(err)
 		}
 		job, err := after.Store.Claim(ctx, []memory.JobKind{memory.JobEmbed}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := after.GiveVectors(ctx, job); err != nil {
+		if _, err := after.Vectors.EmbedMissing(ctx, job); err != nil {
 			t.Fatal(err)
 		}
-		if v, err := after.Vectors(ctx, ana); err != nil || v.Lacking != 1 {
+		if v, err := after.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 {
 			t.Errorf("%+v, %v; want the vector of the old words left out", v, err)
 		}
 	})

@@ -4,6 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -14,8 +18,8 @@ import (
 func TestRejudgeFreesWhatNothingSpeaksAgainst(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.opts.Rules = false
-		kept, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "nvm quit the bakery today!! my bf's veggie btw"}}})
+		r.Opts.Rules = false
+		kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "nvm quit the bakery today!! my bf's veggie btw"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,10 +27,10 @@ func TestRejudgeFreesWhatNothingSpeaksAgainst(t *testing.T) {
 		add := func(content string, status memory.Status, reason, instead string) memory.Fact {
 			r.clock.Advance(1e9)
 			f := memory.Fact{
-				ID: newID(), Scope: memory.Scope{Owner: ana}, Content: content, Subject: "user", Status: status, Confidence: 1, Source: memory.Extracted, Trust: memory.TrustUser,
-				Provenance: memory.Provenance{Conversation: "c", Turns: []string{turn}}, ObservedAt: r.now(), CreatedAt: r.now(), UpdatedAt: r.now(), Hash: text.Hash(content),
+				ID: core.NewID(), Scope: memory.Scope{Owner: ana}, Content: content, Subject: "user", Status: status, Confidence: 1, Source: memory.Extracted, Trust: memory.TrustUser,
+				Provenance: memory.Provenance{Conversation: "c", Turns: []string{turn}}, ObservedAt: r.Time(), CreatedAt: r.Time(), UpdatedAt: r.Time(), Hash: text.Hash(content),
 			}
-			if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: newID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: instead, NewID: f.ID, Reason: reason}); err != nil {
+			if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: instead, NewID: f.ID, Reason: reason}); err != nil {
 				t.Fatal(err)
 			}
 			return f
@@ -45,11 +49,11 @@ func TestRejudgeFreesWhatNothingSpeaksAgainst(t *testing.T) {
 			}
 			return m.Status()
 		}
-		would, receipt, err := r.Rejudge(ctx, ana, RejudgeRequest{DryRun: true}, her)
+		would, receipt, err := r.Lessons.Rejudge(ctx, ana, lessons.RejudgeRequest{DryRun: true}, her)
 		if err != nil || len(would) != 2 || receipt.Run != "" || is(quit) != memory.Pending || is(old) != memory.Active {
 			t.Fatalf("dry run: %+v, %+v, %v; want two facts and no change", would, receipt, err)
 		}
-		done, receipt, err := r.Rejudge(ctx, ana, RejudgeRequest{}, her)
+		done, receipt, err := r.Lessons.Rejudge(ctx, ana, lessons.RejudgeRequest{}, her)
 		if err != nil || len(done) != 2 {
 			t.Fatalf("%+v, %v; want two facts", done, err)
 		}
@@ -58,7 +62,7 @@ func TestRejudgeFreesWhatNothingSpeaksAgainst(t *testing.T) {
 				t.Errorf("%q is %s, want %s", f.Content, got, want)
 			}
 		}
-		if _, err := r.Undo(ctx, ana, Undoing{Run: receipt.Run}, her); err != nil {
+		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her); err != nil {
 			t.Fatal(err)
 		}
 		for f, want := range map[*memory.Fact]memory.Status{&old: memory.Active, &quit: memory.Pending, &veggie: memory.Pending} {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -18,7 +19,7 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 			var id []string
 			for _, fact := range []string{"User has a dog named Rex", "Rex is afraid of thunder", "Rex sleeps in the kitchen", "User's kitchen is blue"} {
-				f, _, err := r.Remember(ctx, ana, Note{Content: fact}, author)
+				f, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fact}, author)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -26,7 +27,7 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			}
 			walk := func(steps, most int) (facts []string, ties int, more bool) {
 				t.Helper()
-				w, err := r.Related(ctx, ana, id[0], steps, most)
+				w, err := r.Curate.Related(ctx, ana, id[0], steps, most)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -35,16 +36,16 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 				}
 				return facts, len(w.Relations), w.More
 			}
-			made, err := r.Relate(ctx, ana, id[1], id[0], memory.Refines, author)
+			made, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := r.Relate(ctx, ana, id[1], id[0], memory.Refines, author)
+			again, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)
 			if err != nil || again.Run != "" {
 				t.Errorf("made twice: %+v, %v", again, err)
 			}
 			for _, tie := range [][2]int{{0, 2}, {2, 3}} {
-				if _, err := r.Relate(ctx, ana, id[tie[0]], id[tie[1]], memory.Follows, author); err != nil {
+				if _, err := r.Curate.Relate(ctx, ana, id[tie[0]], id[tie[1]], memory.Follows, author); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -57,35 +58,35 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			if facts, _, more := walk(2, 2); len(facts) != 2 || !more {
 				t.Errorf("of too many there are %d, more %v", len(facts), more)
 			}
-			ended, err := r.Unrelate(ctx, ana, id[1], id[0], memory.Refines, author)
+			ended, err := r.Curate.Unrelate(ctx, ana, id[1], id[0], memory.Refines, author)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.Unrelate(ctx, ana, id[1], id[0], memory.Refines, author); !errors.Is(err, memory.NotFound) {
+			if _, err := r.Curate.Unrelate(ctx, ana, id[1], id[0], memory.Refines, author); !errors.Is(err, memory.NotFound) {
 				t.Errorf("ended twice: %v", err)
 			}
 			if _, ties, _ := walk(1, 9); ties != 1 {
 				t.Errorf("after one ended there are %d", ties)
 			}
-			if _, err := r.Undo(ctx, ana, Undoing{Run: ended.Run}, author); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: ended.Run}, author); err != nil {
 				t.Fatal(err)
 			}
 			if _, ties, _ := walk(1, 9); ties != 2 {
 				t.Errorf("after the undo there are %d", ties)
 			}
-			if _, err := r.Undo(ctx, ana, Undoing{Run: made.Run, Cascade: true}, author); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: made.Run, Cascade: true}, author); err != nil {
 				t.Fatal(err)
 			}
-			if back, err := r.Relate(ctx, ana, id[1], id[0], memory.Refines, author); err != nil || back.Run == "" {
+			if back, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author); err != nil || back.Run == "" {
 				t.Errorf("made anew: %+v, %v", back, err)
 			}
 			if _, ties, _ := walk(1, 9); ties != 2 {
 				t.Errorf("made anew there are %d", ties)
 			}
 			for what, err := range map[string]error{
-				"itself":   last(r.Relate(ctx, ana, id[0], id[0], memory.Follows, author)),
-				"kind":     last(r.Relate(ctx, ana, id[0], id[1], "likes", author)),
-				"stranger": last(r.Relate(ctx, memory.User(memory.DefaultNamespace, "ben"), id[0], id[1], memory.Follows, author)),
+				"itself":   last(r.Curate.Relate(ctx, ana, id[0], id[0], memory.Follows, author)),
+				"kind":     last(r.Curate.Relate(ctx, ana, id[0], id[1], "likes", author)),
+				"stranger": last(r.Curate.Relate(ctx, memory.User(memory.DefaultNamespace, "ben"), id[0], id[1], memory.Follows, author)),
 			} {
 				if !errors.Is(err, memory.Invalid) && !errors.Is(err, memory.NotFound) {
 					t.Errorf("%s: %v", what, err)
@@ -133,7 +134,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			if same := set("Europe/Lisbon"); same.Run != "" {
 				t.Errorf("the same value is written again: %+v", same)
 			}
-			if _, err := r.Undo(ctx, ana, Undoing{Run: moved.Run}, author); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: moved.Run}, author); err != nil {
 				t.Fatal(err)
 			}
 			is("timezone=Europe/Berlin;")
@@ -145,7 +146,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			if _, err := r.DropProfile(ctx, ana, "timezone", author); !errors.Is(err, memory.NotFound) {
 				t.Errorf("dropped twice: %v", err)
 			}
-			if _, err := r.Undo(ctx, ana, Undoing{Run: dropped.Run}, author); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: dropped.Run}, author); err != nil {
 				t.Fatal(err)
 			}
 			is("timezone=Europe/Berlin;")

@@ -1,6 +1,8 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+)
 
 // cone is an embedder by which unrelated texts have the cosine of its background.
 type cone struct {
@@ -22,8 +24,8 @@ func TestWhatSaysTheSameDependsOnWhereUnrelatedTextsLie(t *testing.T) {
 	} {
 		r := newRig(t, stores["inmem"])
 		e := again(t, r.Store, r.clock, &cone{background: c.background})
-		if got := c.cosine >= e.sayingSame(); got != c.same {
-			t.Errorf("unrelated texts at %v: a cosine of %v is the same: %v (from %v on), want %v", c.background, c.cosine, got, e.sayingSame(), c.same)
+		if got := c.cosine >= e.Retrieve.DuplicateScore(); got != c.same {
+			t.Errorf("unrelated texts at %v: a cosine of %v is the same: %v (from %v on), want %v", c.background, c.cosine, got, e.Retrieve.DuplicateScore(), c.same)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/memory"
 )
@@ -55,19 +56,19 @@ func TestARerankerSeesTheBestCandidatesAndLiftsWhatAnswers(t *testing.T) {
 		seventh := without[6]
 		x := &reader{word: seventh}
 		r.Reranker = x
-		found, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
+		found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
 		if err != nil || len(found.Hits) == 0 || found.Hits[0].Memory.Content() != seventh || found.Hits[0].Why.Get("rerank") < 0.99 {
 			t.Errorf("first is %v of %d, %v; want %q, and why", found.Hits[0].Why, len(found.Hits), err, seventh)
 		}
-		if trace, err := r.Trace(context.Background(), ana, found.Trace); err != nil || trace.Reranked != reranked || trace.RerankOf != reranked {
-			t.Errorf("the trace says that %d of %d were read, %v; want all %d", trace.Reranked, trace.RerankOf, err, reranked)
+		if trace, err := r.Traces.Trace(context.Background(), ana, found.Trace); err != nil || trace.Reranked != retrieve.Reranked || trace.RerankOf != retrieve.Reranked {
+			t.Errorf("the trace says that %d of %d were read, %v; want all %d", trace.Reranked, trace.RerankOf, err, retrieve.Reranked)
 		}
 		sum := 0
 		for _, n := range x.calls {
 			sum += n
 		}
-		if sum != reranked {
-			t.Errorf("shown %v texts, want %d in all", x.calls, reranked)
+		if sum != retrieve.Reranked {
+			t.Errorf("shown %v texts, want %d in all", x.calls, retrieve.Reranked)
 		}
 	})
 }
@@ -80,7 +81,7 @@ func TestARerankerThatFailsIsSkippedAndNamed(t *testing.T) {
 			"panics": func(context.Context, int) error { panic("away") },
 		} {
 			r.Reranker = &reader{fails: fails}
-			found, err := r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
+			found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
 			var got []string
 			for _, h := range found.Hits {
 				got = append(got, h.Memory.Content())
@@ -106,13 +107,13 @@ func TestARerankerWhoseTimeRunsOutCountsForWhatItSaw(t *testing.T) {
 		r.Reranker = x
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		found, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
+		found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
 		synctest.Wait() // until the reranker has been told to stop
 		if err != nil || len(x.calls) != 2 || len(found.Degraded) > 0 || found.Hits[0].Memory.Content() != without[6] {
 			t.Errorf("first is %v after %v texts, degraded %q, %v; want %q", found.Hits[0].Why, x.calls, found.Degraded, err, without[6])
 		}
-		if trace, err := r.Trace(context.Background(), ana, found.Trace); err != nil || trace.Reranked != x.calls[0] || trace.RerankOf != reranked {
-			t.Errorf("the trace says that %d of %d were read, %v; want %d of %d", trace.Reranked, trace.RerankOf, err, x.calls[0], reranked)
+		if trace, err := r.Traces.Trace(context.Background(), ana, found.Trace); err != nil || trace.Reranked != x.calls[0] || trace.RerankOf != retrieve.Reranked {
+			t.Errorf("the trace says that %d of %d were read, %v; want %d of %d", trace.Reranked, trace.RerankOf, err, x.calls[0], retrieve.Reranked)
 		}
 	})
 }
@@ -126,11 +127,11 @@ func TestATraceSaysWhetherTheQuestionsVectorWasRemembered(t *testing.T) {
 		question string
 		want     bool
 	}{{"Which garden does the tea come from?", false}, {"Which garden does the tea come from?", true}, {"What is in garden 7?", false}} {
-		found, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: c.question})
+		found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: c.question})
 		if err != nil {
 			t.Fatal(err)
 		}
-		trace, err := r.Trace(ctx, ana, found.Trace)
+		trace, err := r.Traces.Trace(ctx, ana, found.Trace)
 		if err != nil || trace.Remembered != c.want || trace.RerankOf != 0 {
 			t.Errorf("question %d: %+v, %v; want remembered %v, and no reranker", i+1, trace, err, c.want)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -21,19 +22,19 @@ func TestAnApprovedFactIsSure(t *testing.T) {
 		eachStore(t, func(t *testing.T, s *scene) {
 			ctx, ana := context.Background(), memtest.Ana
 			play(t, s, "set review.confidence: 1.0\nuser ana: I play the cello.\nexpect pending ana: User plays the cello")
-			doubted := must[WaitingPage](t)(s.Waiting(ctx, ana, 0, "")).Waiting[0].Memory.Fact
+			doubted := must[curate.PendingPage](t)(s.Curate.Waiting(ctx, ana, 0, "")).Waiting[0].Memory.Fact
 			if doubted.Confidence >= 1 {
 				t.Fatalf("it is %v sure before anybody approved it", doubted.Confidence)
 			}
-			facts, receipt, err := s.Judge(ctx, ana, []Judgement{{ID: doubted.ID, Action: memory.ActionApprove, Content: better}}, "", her)
+			facts, receipt, err := s.Curate.Judge(ctx, ana, []curate.Judgement{{ID: doubted.ID, Action: memory.ActionApprove, Content: better}}, "", her)
 			if err != nil || len(facts) != 1 || facts[0].Fact.Confidence != 1 {
 				t.Fatalf("approved as %q: %+v, %v; want it sure", better, facts, err)
 			}
-			if f := must[memory.Fact](t)(s.fact(ctx, ana, doubted.ID)); f.Confidence != 1 || f.Status != memory.Active {
+			if f := must[memory.Fact](t)(s.Fact(ctx, ana, doubted.ID)); f.Confidence != 1 || f.Status != memory.Active {
 				t.Errorf("approved as %q it is %s and %v sure, want active and 1", better, f.Status, f.Confidence)
 			}
-			must[Undone](t)(s.Undo(ctx, ana, Undoing{Run: receipt.Run}, her))
-			if f := must[memory.Fact](t)(s.fact(ctx, ana, doubted.ID)); f.Confidence != doubted.Confidence || f.Status != memory.Pending || f.Content != doubted.Content {
+			must[curate.Undone](t)(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
+			if f := must[memory.Fact](t)(s.Fact(ctx, ana, doubted.ID)); f.Confidence != doubted.Confidence || f.Status != memory.Pending || f.Content != doubted.Content {
 				t.Errorf("undone it is %s, %v sure and says %q, want it as it was: %+v", f.Status, f.Confidence, f.Content, doubted)
 			}
 		})
@@ -77,7 +78,7 @@ func TestLaterChangesAreThoseThatRefuseAnUndo(t *testing.T) {
 				targets = append(targets, c)
 			}
 		}
-		later := later(targets, journal)
+		later := curate.Later(targets, journal)
 		_, err := learn.Undo(targets, journal, false, time.Time{}, memory.Author{})
 		if refused := errors.Is(err, memory.Conflict); refused != (len(later) > 0) || err != nil && !refused {
 			t.Fatalf("later changes are %v; undoing says %v", later, err)

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -14,7 +17,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 		ctx := context.Background()
 		r.note(t, ana, "User has a boat named Saudade")
 		r.note(t, ana, "User keeps the boat in Cascais harbour")
-		kept, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "My dog is named Rex."}}})
+		kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "My dog is named Rex."}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +43,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 			"the question itself":             {question: "Tell me of the boat", said: []string{"Tell me of the boat"}, want: "User has a boat named Saudade"},
 			"what it knows, with one carried": {question: "What do you know about me?", said: []string{"User has a boat named Saudade"}, want: "User has a dog named Rex", cut: "User has a boat named Saudade"},
 		} {
-			q := Question{Scope: memory.Scope{Owner: ana}, Text: c.question, Exclude: c.exclude, Said: c.said}
+			q := retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: c.question, Exclude: c.exclude, Said: c.said}
 			if c.kind != "" {
 				q.Kinds = []memory.Kind{c.kind}
 			}
@@ -48,7 +51,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 			if got := contents(p.Hits); c.want != "" && !slices.Contains(got, c.want) || slices.Contains(got, c.cut) {
 				t.Errorf("%s: %q, want %q and not %q", name, got, c.want, c.cut)
 			}
-			trace, err := r.Trace(ctx, ana, p.Trace)
+			trace, err := r.Traces.Trace(ctx, ana, p.Trace)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +75,7 @@ func TestWhatIsCarriedTakesNoOthersPlace(t *testing.T) {
 			said = append(said, words)
 		}
 		r.note(t, ana, "User keeps the boat in the harbour of Cascais")
-		p := r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "harbour", Said: said})
+		p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "harbour", Said: said})
 		if got := contents(p.Hits); !slices.Equal(got, []string{"User keeps the boat in the harbour of Cascais"}) {
 			t.Errorf("got %q, want the one that is not carried", got)
 		}
@@ -86,10 +89,10 @@ func TestOnlyAModelThatReadsTheChatNeedsNoTelling(t *testing.T) {
 		model string
 		want  int
 	}{{true, "m", 2}, {false, "m", 0}, {true, memory.RecallModel, 0}} {
-		r.rule(Rules{Read: c.reads})
+		r.rule(core.Rules{Read: c.reads})
 		chat := chatOf(t, `{"role":"system","content":"notes"},{"role":"user","content":"hello"}`)
 		chat.Model = c.model
-		if got := r.Open(context.Background(), Incoming{Owner: ana, Chat: chat}).said(); len(got) != c.want {
+		if got := r.Exchange.Open(context.Background(), exchange.Incoming{Owner: ana, Chat: chat}).Said(); len(got) != c.want {
 			t.Errorf("%+v: says %q", c, got)
 		}
 	}

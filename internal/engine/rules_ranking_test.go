@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
@@ -23,9 +25,9 @@ func (a asking) Search(ctx context.Context, s memory.Search) ([]memory.Candidate
 
 // TestCandidatesForEachThatIsShown is design 4's n_results = top_k · 3.
 func TestCandidatesForEachThatIsShown(t *testing.T) {
-	for each, want := range map[int]int{0: candidates, 3: 15, 100: candidates} {
+	for each, want := range map[int]int{0: retrieve.Candidates, 3: 15, 100: retrieve.Candidates} {
 		r := newRig(t, stores["inmem"])
-		r.opts.Recall.Each, r.opts.TopK = each, 5
+		r.Opts.Recall.Each, r.Opts.TopK = each, 5
 		for i := range 30 {
 			r.note(t, ana, fmt.Sprintf("Ana's tea number %d is oolong", i))
 		}
@@ -42,11 +44,11 @@ func TestCandidatesForEachThatIsShown(t *testing.T) {
 
 func TestRulesSetTheRanking(t *testing.T) {
 	var o recall.Options
-	(&Rules{}).ranking(&o)
+	(&core.Rules{}).Ranking(&o)
 	if o.Lambda != nil || o.SinceSaid || o.Decay != 0 {
 		t.Errorf("without rules: %+v, want what ranking does by itself", o)
 	}
-	(&Rules{Lambda: 0.3, SinceSaid: true, Decay: time.Hour}).ranking(&o)
+	(&core.Rules{Lambda: 0.3, SinceSaid: true, Decay: time.Hour}).Ranking(&o)
 	if o.Lambda == nil || *o.Lambda != 0.3 || !o.SinceSaid || o.Decay != time.Hour {
 		t.Errorf("with rules: %+v", o)
 	}
@@ -55,16 +57,16 @@ func TestRulesSetTheRanking(t *testing.T) {
 // TestEachScopeProposesAsManyCandidates: the conversation's own and the user's.
 func TestEachScopeProposesAsManyCandidates(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	r.opts.Recall.Each, r.opts.TopK, r.opts.Learn.Scope = 3, 2, OfConversation
+	r.Opts.Recall.Each, r.Opts.TopK, r.Opts.Learn.Scope = 3, 2, core.OfConversation
 	for i := range 10 {
 		r.said(t, "work", fmt.Sprintf("Tea number %%d, %d of the work is oolong", i), 1)
 		r.said(t, "global", fmt.Sprintf("Tea number %%d, %d of all is oolong", i), 1)
 		r.note(t, ana, fmt.Sprintf("Tea number %d of mine is oolong", i))
 	}
-	q := &recalling{e: r.Engine, q: Question{Scope: memory.Scope{Owner: ana, Conversation: "work"}, Text: "Which tea is oolong?"}, now: r.now()}
-	s := q.wanted(context.Background(), q.query(), embedShare)
-	s.Scopes, s.Limit = []memory.Scope{q.q.Scope}, r.opts.Recall.limit(s.Limit, 2)
-	found, err := q.search(context.Background(), s)
+	q := &retrieve.Pipeline{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana, Conversation: "work"}, Text: "Which tea is oolong?"}, Now: r.Time()}
+	s := q.Wanted(context.Background(), q.Query(), retrieve.EmbedShare)
+	s.Scopes, s.Limit = []memory.Scope{q.Q.Scope}, r.Opts.Recall.Limit(s.Limit, 2)
+	found, err := q.Search(context.Background(), s)
 	own := 0
 	for _, c := range found {
 		m, err := r.Get(context.Background(), ana, c.ID)

@@ -13,6 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/compare"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/internal/wire"
@@ -26,25 +31,25 @@ type counted struct {
 }
 
 func (c *counted) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	if s.Limit != mostAlike { // which is for what is written, to be compared with what is known
+	if s.Limit != compare.MostAlike { // which is for what is written, to be compared with what is known
 		c.n.Add(1)
 	}
 	return c.Searcher.Search(ctx, s)
 }
 
 // rule sets the rules of recall and returns a count of the searches.
-func (r *rig) rule(rules Rules) *counted {
+func (r *rig) rule(rules core.Rules) *counted {
 	c := &counted{Searcher: r.Searcher}
-	r.Searcher, r.opts.Recall = c, rules
+	r.Searcher, r.Opts.Recall = c, rules
 	return c
 }
 
-func (r *rig) find(t *testing.T, q Question) Found {
+func (r *rig) find(t *testing.T, q retrieve.Question) retrieve.Found {
 	t.Helper()
 	if q.Scope.Owner == "" {
 		q.Scope.Owner = ana
 	}
-	found, err := r.Recall(context.Background(), q)
+	found, err := r.Retrieve.Recall(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +57,7 @@ func (r *rig) find(t *testing.T, q Question) Found {
 }
 
 // chat recalls as a chat does.
-func (r *rig) chat(t *testing.T, q Question) Prepared {
+func (r *rig) chat(t *testing.T, q retrieve.Question) retrieve.Prepared {
 	t.Helper()
 	q.Scope.Owner, q.Budget = cmp.Or(q.Scope.Owner, ana), cmp.Or(q.Budget, 10_000)
 	return r.prepare(context.Background(), q)
@@ -74,12 +79,12 @@ var pets = []string{"User has a dog named Rex", "User has a cat named Mirabel", 
 
 func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		searches := r.rule(Rules{SmallSet: len(pets)})
+		searches := r.rule(core.Rules{SmallSet: len(pets)})
 		for _, p := range pets {
 			r.note(t, ana, p)
 		}
 		r.note(t, ben, "User has a parrot")
-		for _, q := range []Question{{Text: "Who is the president of France?"}, {Text: "What do I drink?", In: "chat"}} {
+		for _, q := range []retrieve.Question{{Text: "Who is the president of France?"}, {Text: "What do I drink?", In: "chat"}} {
 			got := contents(r.chat(t, q).Hits)
 			slices.Sort(got)
 			if want := slices.Sorted(slices.Values(pets)); !slices.Equal(got, want) || searches.n.Load() != 0 {
@@ -87,21 +92,21 @@ func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 			}
 		}
 		one := 1
-		if got := r.chat(t, Question{Text: "x", TopK: &one}).Hits; len(got) != 1 || got[0].Why.Get("small_set") != 1 || got[0].Score != 0 {
+		if got := r.chat(t, retrieve.Question{Text: "x", TopK: &one}).Hits; len(got) != 1 || got[0].Why.Get("small_set") != 1 || got[0].Score != 0 {
 			t.Errorf("asked for one: %v, want one that says it is of a small set", got)
 		}
-		if got := contents(r.chat(t, Question{Text: "tea", Exclude: map[string]bool{r.chat(t, Question{Text: "tea"}).Hits[0].Memory.ID(): true}}).Hits); len(got) != len(pets)-1 {
+		if got := contents(r.chat(t, retrieve.Question{Text: "tea", Exclude: map[string]bool{r.chat(t, retrieve.Question{Text: "tea"}).Hits[0].Memory.ID(): true}}).Hits); len(got) != len(pets)-1 {
 			t.Errorf("with one in the request: %q, want the others", got)
 		}
 		high := 0.9999
-		if got := r.chat(t, Question{Text: "Who is the president of France?", ScoreThreshold: &high}).Hits; len(got) != 0 || searches.n.Swap(0) == 0 {
+		if got := r.chat(t, retrieve.Question{Text: "Who is the president of France?", ScoreThreshold: &high}).Hits; len(got) != 0 || searches.n.Swap(0) == 0 {
 			t.Errorf("with a threshold of its own: %q, want what reaches it", contents(got))
 		}
-		if got := contents(r.find(t, Question{Text: "What do I drink?"}).Hits); !slices.Equal(got, []string{"User drinks oolong tea"}) || searches.n.Swap(0) != 1 {
+		if got := contents(r.find(t, retrieve.Question{Text: "What do I drink?"}).Hits); !slices.Equal(got, []string{"User drinks oolong tea"}) || searches.n.Swap(0) != 1 {
 			t.Errorf("a search finds %q, want what answers", got)
 		}
 		r.note(t, ana, "User plays chess on Sundays")
-		if got := contents(r.find(t, Question{Text: "What do I drink?"}).Hits); len(got) == 0 || got[0] != "User drinks oolong tea" || slices.Contains(got, "User was born in Porto") || searches.n.Load() != 1 {
+		if got := contents(r.find(t, retrieve.Question{Text: "What do I drink?"}).Hits); len(got) == 0 || got[0] != "User drinks oolong tea" || slices.Contains(got, "User was born in Porto") || searches.n.Load() != 1 {
 			t.Errorf("with one fact more: %q after %d searches; want what is searched for", got, searches.n.Load())
 		}
 	})
@@ -109,11 +114,11 @@ func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 
 func TestWithoutFactsTheTalkIsSearched(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.rule(Rules{SmallSet: 5, Fallback: FallbackEmpty})
-		if _, err := r.Ingest(context.Background(), ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "My accordion is at the repair shop."}}}); err != nil {
+		r.rule(core.Rules{SmallSet: 5, Fallback: retrieve.FallbackEmpty})
+		if _, err := r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "My accordion is at the repair shop."}}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.find(t, Question{Text: "Where is my accordion?"}).Hits; len(got) != 1 {
+		if got := r.find(t, retrieve.Question{Text: "Where is my accordion?"}).Hits; len(got) != 1 {
 			t.Errorf("a turn and no facts: %d hits, want the turn", len(got))
 		}
 	})
@@ -121,14 +126,14 @@ func TestWithoutFactsTheTalkIsSearched(t *testing.T) {
 
 func TestASmallSetIsOfTheScopeThatAsks(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		searches := r.rule(Rules{SmallSet: 2})
+		searches := r.rule(core.Rules{SmallSet: 2})
 		for i := range 6 {
-			if _, _, err := r.Remember(context.Background(), ana, Note{Content: fmt.Sprint("Rule ", i, " of the house"), Project: "house"}, her); err != nil {
+			if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: fmt.Sprint("Rule ", i, " of the house"), Project: "house"}, her); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r.note(t, ana, "User lives in Porto")
-		got := contents(r.chat(t, Question{Scope: memory.Scope{Owner: ana, Project: "boat"}, Text: "engine"}).Hits)
+		got := contents(r.chat(t, retrieve.Question{Scope: memory.Scope{Owner: ana, Project: "boat"}, Text: "engine"}).Hits)
 		if !slices.Equal(got, []string{"User lives in Porto"}) || searches.n.Load() != 0 {
 			t.Errorf("%q after %d searches, want the one fact that the project sees, after none", got, searches.n.Load())
 		}
@@ -137,11 +142,11 @@ func TestASmallSetIsOfTheScopeThatAsks(t *testing.T) {
 
 func TestForgettingIsNotAskedByRules(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.rule(Rules{SmallSet: 50, Fallback: FallbackEmpty, Bootstrap: 50})
+		r.rule(core.Rules{SmallSet: 50, Fallback: retrieve.FallbackEmpty, Bootstrap: 50})
 		r.note(t, memory.Global(memory.DefaultNamespace), "Everybody drinks water")
 		r.note(t, ana, "User plays the cello")
 		for _, query := range []string{"water", "the moon landing"} {
-			gone, _, err := r.ForgetMatching(context.Background(), ana, Matching{Query: query, DryRun: true}, her)
+			gone, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{Query: query, DryRun: true}, her)
 			if err != nil || len(gone) != 0 {
 				t.Errorf("%q would forget %d memories, %v; want none", query, len(gone), err)
 			}
@@ -152,11 +157,11 @@ func TestForgettingIsNotAskedByRules(t *testing.T) {
 // said keeps turns of a conversation, each a word and a number.
 func (r *rig) said(t *testing.T, conversation, format string, n int) {
 	t.Helper()
-	talk := Talk{Conversation: conversation}
+	talk := exchange.Talk{Conversation: conversation}
 	for i := range n {
-		talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprintf(format, i)})
+		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf(format, i)})
 	}
-	if _, err := r.Ingest(context.Background(), ana, talk); err != nil {
+	if _, err := r.Exchange.Ingest(context.Background(), ana, talk); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)
@@ -166,19 +171,19 @@ func TestAChatReachesAsFarAsTheRuleSays(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		all := 100
 		ask := func(in string) string {
-			return strings.Join(contents(r.find(t, Question{Text: "What of the lighthouse?", In: in, TopK: &all}).Hits), " | ")
+			return strings.Join(contents(r.find(t, retrieve.Question{Text: "What of the lighthouse?", In: in, TopK: &all}).Hits), " | ")
 		}
 		r.said(t, "old", "The lighthouse of Nazaré has %d steps in all", 1)
-		r.said(t, "filler", "Something about cooking, number %d of many", mostNear)
+		r.said(t, "filler", "Something about cooking, number %d of many", retrieve.MostNear)
 		r.said(t, "other", "Our lighthouse in Aveiro was painted red %d years ago", 1)
-		r.said(t, "long", "The lighthouse keeper wrote letter %d", fewInConversation)
+		r.said(t, "long", "The lighthouse keeper wrote letter %d", retrieve.FewInConversation)
 		r.said(t, "short", "The lighthouse museum opens at %d", 1)
 
-		r.rule(Rules{Reach: ReachUser})
+		r.rule(core.Rules{Reach: retrieve.ReachUser})
 		if got := ask("short"); !strings.Contains(got, "Nazaré") || !strings.Contains(got, "Aveiro") {
 			t.Errorf("reach user found %s; want all conversations", got)
 		}
-		r.rule(Rules{Reach: ReachConversation})
+		r.rule(core.Rules{Reach: retrieve.ReachConversation})
 		if got := ask("long"); !strings.Contains(got, "keeper") || strings.Contains(got, "Aveiro") || strings.Contains(got, "museum") {
 			t.Errorf("a long conversation found %s; want its own alone", got)
 		}
@@ -200,11 +205,11 @@ func TestAChatReachesAsFarAsTheRuleSays(t *testing.T) {
 func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		const printer = "The office printer stands on the third floor"
-		r.rule(Rules{Bootstrap: 5, Reach: ReachConversation})
-		if _, err := r.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("- "+printer)); err != nil {
+		r.rule(core.Rules{Bootstrap: 5, Reach: retrieve.ReachConversation})
+		if _, err := r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("- "+printer)); err != nil {
 			t.Fatal(err)
 		}
-		q := Question{Text: "Where is the printer?"}
+		q := retrieve.Question{Text: "Where is the printer?"}
 		for i, p := range pets {
 			for _, in := range []string{"", "chat"} {
 				q.In = in
@@ -218,12 +223,12 @@ func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 		if got := marked(r.find(t, q).Hits, "bootstrap"); len(got) > 0 {
 			t.Errorf("with %d facts of her own: of the pool %q, want nothing", len(pets), got)
 		}
-		for name, q := range map[string]Question{
+		for name, q := range map[string]retrieve.Question{
 			"another namespace":   {Scope: memory.Scope{Owner: memory.User("other", "ana")}},
 			"a shared pool":       {Scope: memory.Scope{Owner: memory.Pool(memory.DefaultNamespace, "team")}},
 			"one conversation":    {Scope: memory.Scope{Owner: ben}, Conversation: "c"},
 			"turns alone":         {Scope: memory.Scope{Owner: ben}, Kinds: []memory.Kind{memory.KindTurn}},
-			"the past":            {Scope: memory.Scope{Owner: ben}, At: memory.At{AsOf: r.now()}},
+			"the past":            {Scope: memory.Scope{Owner: ben}, At: memory.At{AsOf: r.Time()}},
 			"what it knows of me": {Scope: memory.Scope{Owner: ben}, Text: "What do you know about me?"},
 		} {
 			if q.Text == "" {
@@ -233,14 +238,14 @@ func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 				t.Errorf("asked by %s: %q, want nothing of the pool", name, got)
 			}
 		}
-		if _, err := r.Recall(context.Background(), Question{Text: "printer"}); !errors.Is(err, memory.Invalid) {
+		if _, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Text: "printer"}); !errors.Is(err, memory.Invalid) {
 			t.Errorf("nobody asked: %v, want invalid", err)
 		}
-		q = Question{Text: "Where is the printer?", Tag: "none of hers", Scope: memory.Scope{Owner: ana, Project: "p"}}
+		q = retrieve.Question{Text: "Where is the printer?", Tag: "none of hers", Scope: memory.Scope{Owner: ana, Project: "p"}}
 		if got := contents(r.find(t, q).Hits); slices.Contains(got, printer) {
 			t.Errorf("a narrow question of one who has many facts: %q, want nothing of the pool", got)
 		}
-		r.rule(Rules{})
+		r.rule(core.Rules{})
 		if got := r.ask(t, ben, q.Text, memory.At{}); slices.Contains(got, printer) {
 			t.Errorf("without the rule: %q, want nothing of the pool", got)
 		}
@@ -249,10 +254,10 @@ func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 
 func TestASmallSetAndThePoolGoTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.rule(Rules{SmallSet: 5, Bootstrap: 5})
+		r.rule(core.Rules{SmallSet: 5, Bootstrap: 5})
 		r.note(t, memory.Global(memory.DefaultNamespace), "The office printer stands on the third floor")
 		r.note(t, ana, "User plays the cello")
-		found := r.chat(t, Question{Text: "Where is the printer?"})
+		found := r.chat(t, retrieve.Question{Text: "Where is the printer?"})
 		if own, pool := marked(found.Hits, "small_set"), marked(found.Hits, "bootstrap"); len(own) != 1 || len(pool) != 1 {
 			t.Errorf("own %q, of the pool %q; want one of each", own, pool)
 		}
@@ -292,53 +297,53 @@ func TestRecentFactsStandInForASearchThatFails(t *testing.T) {
 		r.note(t, ben, "User reads nothing")
 		ix := r.Searcher
 		for _, c := range []struct {
-			when     Fallback
+			when     core.Fallback
 			searcher memory.Searcher
 			question string
 			want     []string
 			degraded string
 			fails    bool
 		}{
-			{when: FallbackNone, searcher: broken{err: errBroken}, fails: true},
-			{when: FallbackError, searcher: broken{err: errBroken}, want: all[:recents], degraded: "search: broken"},
-			{when: FallbackError, searcher: broken{panic: true}, want: all[:recents], degraded: "search: panic: a bug"},
-			{when: FallbackError, searcher: ix, question: "quantum mechanics"},
-			{when: FallbackEmpty, searcher: ix, question: "quantum mechanics"},
-			{when: FallbackEmpty, searcher: broken{err: errBroken}, want: all[:recents], degraded: "search: broken"},
-			{when: FallbackEmpty, searcher: ix, question: "Which volume is number 3?", want: []string{"User read volume 3 of the chronicle"}},
+			{when: retrieve.FallbackNone, searcher: broken{err: errBroken}, fails: true},
+			{when: retrieve.FallbackError, searcher: broken{err: errBroken}, want: all[:retrieve.Recents], degraded: "search: broken"},
+			{when: retrieve.FallbackError, searcher: broken{panic: true}, want: all[:retrieve.Recents], degraded: "search: panic: a bug"},
+			{when: retrieve.FallbackError, searcher: ix, question: "quantum mechanics"},
+			{when: retrieve.FallbackEmpty, searcher: ix, question: "quantum mechanics"},
+			{when: retrieve.FallbackEmpty, searcher: broken{err: errBroken}, want: all[:retrieve.Recents], degraded: "search: broken"},
+			{when: retrieve.FallbackEmpty, searcher: ix, question: "Which volume is number 3?", want: []string{"User read volume 3 of the chronicle"}},
 		} {
-			r.Searcher, r.opts.Recall = c.searcher, Rules{Fallback: c.when}
+			r.Searcher, r.Opts.Recall = c.searcher, core.Rules{Fallback: c.when}
 			if c.question == "" {
 				c.question = "Which volume is number 3?"
 			}
 			one := 1
-			q := Question{Scope: memory.Scope{Owner: ana}, Text: c.question}
+			q := retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: c.question}
 			if len(c.want) == 1 {
 				q.TopK = &one
 			}
-			found, err := r.Recall(context.Background(), q)
+			found, err := r.Retrieve.Recall(context.Background(), q)
 			if got := contents(found.Hits); !slices.Equal(got, c.want) || (err != nil) != c.fails {
 				t.Errorf("%+v:\ngot  %q, %v\nwant %q", c, got, err, c.want)
 			}
 			if got := strings.Join(found.Degraded, "; "); got != c.degraded {
 				t.Errorf("%+v: degraded is %q, want %q", c, got, c.degraded)
 			}
-			trace, err := r.Trace(context.Background(), ana, found.Trace)
+			trace, err := r.Traces.Trace(context.Background(), ana, found.Trace)
 			if err != nil || strings.Join(trace.Degraded, "; ") != c.degraded {
 				t.Errorf("%+v: its trace has %q, %v", c, trace.Degraded, err)
 			}
 		}
-		r.Searcher, r.opts.Recall = ix, Rules{Fallback: FallbackEmpty}
-		if got := r.chat(t, Question{Text: "quantum mechanics"}).Hits; !slices.Equal(contents(got), all[:recents]) || got[0].Score != 0 {
+		r.Searcher, r.Opts.Recall = ix, core.Rules{Fallback: retrieve.FallbackEmpty}
+		if got := r.chat(t, retrieve.Question{Text: "quantum mechanics"}).Hits; !slices.Equal(contents(got), all[:retrieve.Recents]) || got[0].Score != 0 {
 			t.Errorf("a chat is told %q, want the recent ones without a score", contents(got))
 		}
 		low := 0.1
-		if got := r.chat(t, Question{Text: "quantum mechanics", ScoreThreshold: &low}).Hits; len(got) != 0 {
+		if got := r.chat(t, retrieve.Question{Text: "quantum mechanics", ScoreThreshold: &low}).Hits; len(got) != 0 {
 			t.Errorf("with a threshold of its own a chat is told %q, want nothing", contents(got))
 		}
-		r.Searcher, r.opts.Recall = broken{err: errBroken}, Rules{Fallback: FallbackError}
-		found := r.find(t, Question{Text: "x", Budget: 40})
-		if len(found.Hits) == 0 || len(found.Hits) >= recents || found.Hits[0].Why.Get("recent") != 1 {
+		r.Searcher, r.Opts.Recall = broken{err: errBroken}, core.Rules{Fallback: retrieve.FallbackError}
+		found := r.find(t, retrieve.Question{Text: "x", Budget: 40})
+		if len(found.Hits) == 0 || len(found.Hits) >= retrieve.Recents || found.Hits[0].Why.Get("recent") != 1 {
 			t.Errorf("with little room: %q, want some of the recent ones, marked", contents(found.Hits))
 		}
 	})
@@ -409,11 +414,11 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 		ctx := context.Background()
 		const dog, cello = "User has a dog named Rex", "User plays the cello"
 		r.note(t, ana, dog)
-		if _, _, err := r.Remember(ctx, ana, Note{Content: cello, Pinned: true}, her); err != nil {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: cello, Pinned: true}, her); err != nil {
 			t.Fatal(err)
 		}
 		whole := r.Parts
-		rules := Rules{SmallSet: 1, Bootstrap: 5, Fallback: FallbackError}
+		rules := core.Rules{SmallSet: 1, Bootstrap: 5, Fallback: retrieve.FallbackError}
 		for name, c := range map[string]struct {
 			breaks func()
 			want   []string // in the block
@@ -422,8 +427,8 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 			"nothing":                  {func() {}, []string{dog, cello}, nil},
 			"the embedder":             {func() { r.Embedder = mute{whole.Embedder, errBroken, false, false} }, []string{dog, cello}, []string{"embedder"}},
 			"the embedder, by a panic": {func() { r.Embedder = mute{whole.Embedder, nil, true, false} }, []string{dog, cello}, []string{"embedder"}},
-			"the search":               {func() { r.Searcher, r.opts.Recall = broken{err: errBroken}, rules }, []string{dog, cello}, []string{"search"}},
-			"the search, by a panic":   {func() { r.Searcher, r.opts.Recall = broken{panic: true}, rules }, []string{dog, cello}, []string{"search"}},
+			"the search":               {func() { r.Searcher, r.Opts.Recall = broken{err: errBroken}, rules }, []string{dog, cello}, []string{"search"}},
+			"the search, by a panic":   {func() { r.Searcher, r.Opts.Recall = broken{panic: true}, rules }, []string{dog, cello}, []string{"search"}},
 			"Get":                      {func() { r.Store = &lame{Store: whole.Store, get: errBroken} }, []string{dog, cello}, []string{"search"}},
 			"Get, by a panic":          {func() { r.Store = &lame{Store: whole.Store, get: errBroken, panics: true} }, []string{dog, cello}, []string{"search"}},
 			"List":                     {func() { r.Store = &lame{Store: whole.Store, list: errBroken} }, []string{dog}, []string{"small_set", "pinned"}},
@@ -432,20 +437,20 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 			"Versions":                 {func() { r.Store = &lame{Store: whole.Store, versions: errBroken} }, []string{dog, cello}, []string{"bootstrap"}},
 			"everything": {func() {
 				r.Store = &lame{Store: whole.Store, get: errBroken, list: errBroken, profile: errBroken}
-				r.Searcher, r.opts.Recall = broken{err: errBroken}, rules
+				r.Searcher, r.Opts.Recall = broken{err: errBroken}, rules
 				r.Embedder = mute{err: errBroken}
 			}, nil, []string{"small_set", "embedder", "recent", "search", "pinned", "profile"}},
 		} {
 			r.Parts = whole
-			r.Searcher, r.opts.Recall = whole.Searcher, rules
+			r.Searcher, r.Opts.Recall = whole.Searcher, rules
 			c.breaks()
-			p := r.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?", Budget: 1000, Door: "chat"})
+			p := r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?", Budget: 1000, Door: "chat"})
 			for _, want := range []string{dog, cello} {
 				if strings.Contains(p.Block, want) != slices.Contains(c.want, want) {
 					t.Errorf("%s broke: the block should have %q and is\n%s", name, c.want, p.Block)
 				}
 			}
-			trace, err := r.Trace(ctx, ana, p.Trace)
+			trace, err := r.Traces.Trace(ctx, ana, p.Trace)
 			var named []string
 			for _, d := range trace.Degraded {
 				part, _, _ := strings.Cut(d, ":")
@@ -463,10 +468,10 @@ func TestWhatBreaksInRecallIsCounted(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	r.Metrics = obs.NewMetrics(r.Store.Totals)
 	r.note(t, ana, "User has a dog named Rex")
-	r.Searcher, r.opts.Recall = broken{panic: true}, Rules{Fallback: FallbackError}
+	r.Searcher, r.Opts.Recall = broken{panic: true}, core.Rules{Fallback: retrieve.FallbackError}
 	r.Embedder = mute{err: errBroken}
 	for range 3 {
-		r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
+		r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
 	}
 	rec := httptest.NewRecorder()
 	r.Metrics.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
@@ -485,17 +490,19 @@ func TestWhatHangsInRecallLeavesTimeForTheRest(t *testing.T) {
 		within time.Duration
 	}{
 		"the embedder": {func(r *rig) { r.Embedder = mute{r.Embedder, nil, false, true} }, "embedder", 100 * time.Millisecond},
-		"the search":   {func(r *rig) { r.Searcher, r.opts.Recall = broken{hang: true}, Rules{Fallback: FallbackError} }, "search", 130 * time.Millisecond},
+		"the search": {func(r *rig) {
+			r.Searcher, r.Opts.Recall = broken{hang: true}, core.Rules{Fallback: retrieve.FallbackError}
+		}, "search", 130 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, stores["inmem"])
-				r.opts.Deadline = 150 * time.Millisecond
+				r.Opts.Deadline = 150 * time.Millisecond
 				r.note(t, ana, "User has a dog named Rex")
 				c.breaks(r)
 				began := time.Now()
-				p := r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
-				trace, err := r.Trace(context.Background(), ana, p.Trace)
+				p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
+				trace, err := r.Traces.Trace(context.Background(), ana, p.Trace)
 				if err != nil || len(trace.Degraded) != 1 || !strings.HasPrefix(trace.Degraded[0], c.named+": ") {
 					t.Errorf("the trace names %q, %v; want %s alone", trace.Degraded, err, c.named)
 				}
@@ -511,7 +518,7 @@ func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		for i := range 6 {
-			if _, _, err := r.Remember(ctx, ana, Note{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Pinned: true}, her); err != nil {
+			if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Pinned: true}, her); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -520,7 +527,7 @@ func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, question := range []string{"quantum mechanics", "", "How high is Mount Everest?"} {
-			p := r.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: question, Budget: 1000})
+			p := r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question, Budget: 1000})
 			lines := strings.Split(p.Block, "\n")
 			if len(lines) < 5 || !strings.Contains(p.Block, "timezone: Europe/Lisbon") || !strings.Contains(p.Block, "clinic") || len(p.Hits) > 0 {
 				t.Errorf("%q: the block is\n%s\nwith %d hits; want the profile and pinned facts", question, p.Block, len(p.Hits))
@@ -539,13 +546,13 @@ func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
 
 func TestBroadQuestionsListWhatMatters(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		searches := r.rule(Rules{Fallback: FallbackError})
+		searches := r.rule(core.Rules{Fallback: retrieve.FallbackError})
 		low := 0.3
-		if _, _, err := r.Remember(context.Background(), ana, Note{Content: "User may own a canoe", Confidence: &low}, her); err != nil {
+		if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User may own a canoe", Confidence: &low}, her); err != nil {
 			t.Fatal(err)
 		}
 		r.note(t, ana, "User is a nurse")
-		if _, _, err := r.Remember(context.Background(), ana, Note{Content: "User is allergic to peanuts", Pinned: true}, her); err != nil {
+		if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User is allergic to peanuts", Pinned: true}, her); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"User is allergic to peanuts", "User is a nurse", "User may own a canoe"}
@@ -556,7 +563,7 @@ func TestBroadQuestionsListWhatMatters(t *testing.T) {
 		}
 		store := r.Store
 		r.Store = &lame{Store: store, list: errBroken}
-		found := r.find(t, Question{Text: "What do you know about me?"})
+		found := r.find(t, retrieve.Question{Text: "What do you know about me?"})
 		r.Store = store
 		if len(found.Degraded) == 0 || !strings.HasPrefix(found.Degraded[0], "list: ") || searches.n.Load() != 1 {
 			t.Errorf("when listing fails: skipped %q, %d searches; want the list named and a search", found.Degraded, searches.n.Load())
@@ -605,7 +612,7 @@ func TestShortQuestionsAboutOneselfAreExpandedBySetting(t *testing.T) {
 		{long + "?", true, added}, // 100 characters, and more bytes
 		{long + "é?", true, ""},
 	} {
-		r.rule(Rules{Expand: c.expand})
+		r.rule(core.Rules{Expand: c.expand})
 		r.ask(t, ana, c.question, memory.At{})
 		if embedder.near != searcher.text+c.want || strings.Contains(searcher.text, "height") || searcher.text == "" {
 			t.Errorf("expand %v: %q is embedded as %q and searched for as %q", c.expand, c.question, embedder.near, searcher.text)
@@ -626,8 +633,8 @@ func TestTheLastMessagesAreTheQuestionBySetting(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	chat := chatOf(t, `{"role":"user","content":"one"},{"role":"assistant","content":"OK."},{"role":"user","content":"two"},{"role":"user","content":"three"}`)
 	for messages, want := range map[int]string{0: "three", 1: "three", 2: "two\nthree", 3: "one\ntwo\nthree", 9: "one\ntwo\nthree"} {
-		r.rule(Rules{Messages: messages})
-		if got := r.question(chat); got != want {
+		r.rule(core.Rules{Messages: messages})
+		if got := r.Retrieve.Question(chat); got != want {
 			t.Errorf("%d messages: %q, want %q", messages, got, want)
 		}
 	}

@@ -17,6 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/lessons"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/model/embed"
@@ -156,12 +161,12 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 	store := open(t, clock.Now)
 	embedder := embed.Lexical{}
 	ix := index.New(store, index.Options{Model: embedder.Fingerprint()})
-	e := New(Parts{
+	e := New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompt.Default(),
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: clock.Now, Wake: func() {},
-	}, Options{
+	}, core.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: AfterExchange, LearnModel: "m", Rules: true, MaxText: 1 << 20,
+		LearnAfter: core.AfterExchange, LearnModel: "m", Rules: true, MaxText: 1 << 20,
 	})
 	t.Cleanup(func() {
 		e.Close()
@@ -174,7 +179,7 @@ func newRig(t testing.TB, open func(testing.TB, func() time.Time) memory.Store) 
 
 // work does what is due, as the job runner would.
 func (r *rig) work(ctx context.Context) error {
-	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Learn, memory.JobUpkeep: r.Tidy, memory.JobRelearn: r.LearnAgain, memory.JobSummarize: r.Summarize, memory.JobShare: r.Spread, memory.JobErase: r.EraseLeft}
+	handlers := map[memory.JobKind]jobs.Handler{memory.JobLearn: r.Lessons.Learn, memory.JobUpkeep: r.Upkeep.Tidy, memory.JobRelearn: r.Lessons.LearnAgain, memory.JobSummarize: r.Lessons.Summarize, memory.JobShare: r.Share.PropagateShares, memory.JobErase: r.Erase.ResumeErasure}
 	kinds := slices.Sorted(maps.Keys(handlers))
 	for {
 		job, err := r.Store.Claim(ctx, kinds, time.Minute)
@@ -284,7 +289,7 @@ func (s *scene) step(line string) error {
 		}
 		s.chats[name][n-1].Content = rest
 	case "erase":
-		_, _, err := s.ForgetMatching(ctx, owner, Matching{Query: rest, Erase: true}, author)
+		_, _, err := s.Curate.ForgetMatching(ctx, owner, curate.Matching{Query: rest, Erase: true}, author)
 		return err
 	case "correct":
 		return s.correct(ctx, owner, rest, author)
@@ -297,26 +302,26 @@ func (s *scene) step(line string) error {
 	case "approve", "reject":
 		return s.decide(ctx, owner, memory.Action(verb), rest, author)
 	case "relearn":
-		if _, err := s.Relearn(ctx, owner, Relearning{}); err != nil {
+		if _, err := s.Lessons.Relearn(ctx, owner, lessons.RelearnOptions{}); err != nil {
 			return err
 		}
 		return s.work(ctx)
 	case "pause":
-		return s.Pause(ctx, owner, Pause(rest), "", author)
+		return s.Pause(ctx, owner, core.Pause(rest), "", author)
 	case "mode":
 		s.mode = name
 	case "set":
 		return s.set(name, rest)
 	case "restart":
 		s.Close()
-		s.Engine = New(s.Parts, s.opts)
+		s.Engine = New(s.Parts, s.Opts)
 	case "as":
 		span, who, _ := strings.Cut(strings.TrimPrefix(name, "of "), " ask ")
-		then, err := span2time(s.now(), span)
+		then, err := span2time(s.Time(), span)
 		if err != nil {
 			return err
 		}
-		found, err := s.Recall(ctx, Question{Scope: memory.Scope{Owner: memory.User(memory.DefaultNamespace, who)}, Text: rest, At: memory.At{AsOf: then}, Door: "scene"})
+		found, err := s.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: memory.User(memory.DefaultNamespace, who)}, Text: rest, At: memory.At{AsOf: then}, Door: "scene"})
 		s.hits = found.Hits
 		return err
 	case "llm":
@@ -328,19 +333,19 @@ func (s *scene) step(line string) error {
 	case "at":
 		return s.pass(name)
 	case "ask":
-		found, err := s.Recall(ctx, Question{Scope: memory.Scope{Owner: owner}, Text: rest, Door: "scene"})
+		found, err := s.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: owner}, Text: rest, Door: "scene"})
 		s.hits = found.Hits
 		return err
 	case "remember":
 		who, project, _ := strings.Cut(name, " in ")
-		_, _, err := s.Remember(ctx, memory.User(memory.DefaultNamespace, who), Note{Content: rest, Project: project}, author)
+		_, _, err := s.Curate.Remember(ctx, memory.User(memory.DefaultNamespace, who), curate.Note{Content: rest, Project: project}, author)
 		return err
 	case "restore":
 		page, err := s.List(ctx, owner, memory.Query{Text: rest, Statuses: []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}})
 		if err != nil || len(page.Memories) != 1 {
 			return fmt.Errorf("%d facts have these words (%v)", len(page.Memories), err)
 		}
-		_, err = s.Restore(ctx, owner, page.Memories[0].ID(), "", author)
+		_, err = s.Curate.Restore(ctx, owner, page.Memories[0].ID(), "", author)
 		return err
 	case "forget":
 		return s.forget(ctx, owner, rest, author)
@@ -349,7 +354,7 @@ func (s *scene) step(line string) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.Undo(ctx, owner, Undoing{Run: page.Changes[0].Run}, author)
+		_, err = s.Curate.Undo(ctx, owner, curate.UndoRequest{Run: page.Changes[0].Run}, author)
 		return err
 	case "expect":
 		return s.expect(ctx, name, rest)
@@ -360,11 +365,11 @@ func (s *scene) step(line string) error {
 }
 
 func (s *scene) pass(span string) error {
-	then, err := span2time(s.now(), span)
+	then, err := span2time(s.Time(), span)
 	if err != nil {
 		return err
 	}
-	s.clock.Advance(then.Sub(s.now()))
+	s.clock.Advance(then.Sub(s.Time()))
 	return s.work(context.Background())
 }
 
@@ -384,7 +389,7 @@ func (s *scene) set(key, value string) error {
 		s.Prompts = s.Prompts.In(prompt.Form(value))
 		return nil
 	}
-	o := &s.opts
+	o := &s.Opts
 	into := map[string]any{
 		"review.confidence": &o.Learn.Review.Confidence, "review.categories": &o.Learn.Review.Categories, "review.conflicts": &o.Learn.Review.Conflicts,
 		"upkeep.user": &o.Learn.Upkeep.User, "upkeep.conversation": &o.Learn.Upkeep.Conversation,
@@ -404,7 +409,7 @@ func (s *scene) decide(ctx context.Context, owner memory.Owner, action memory.Ac
 	if err != nil || len(page.Memories) != 1 {
 		return fmt.Errorf("%d pending facts have these words (%v)", len(page.Memories), err)
 	}
-	_, _, err = s.Judge(ctx, owner, []Judgement{{ID: page.Memories[0].ID(), Action: action}}, "", author)
+	_, _, err = s.Curate.Judge(ctx, owner, []curate.Judgement{{ID: page.Memories[0].ID(), Action: action}}, "", author)
 	return err
 }
 
@@ -430,7 +435,7 @@ func (s *scene) send(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	x := s.Open(ctx, Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, ChatID: s.names[name], Extras: wire.Extras{Mode: s.mode}})
+	x := s.Exchange.Open(ctx, exchange.Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, ChatID: s.names[name], Extras: wire.Extras{Mode: s.mode}})
 	s.block = x.Prepare(ctx).Block
 	x.RecordQuestion(ctx)
 	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: s.reply, Digest: wire.Digest(memory.RoleAssistant, s.reply, "", "")})
@@ -443,7 +448,7 @@ func (s *scene) forget(ctx context.Context, owner memory.Owner, words string, au
 	if err != nil || len(page.Memories) != 1 {
 		return fmt.Errorf("%d facts have these words (%v)", len(page.Memories), err)
 	}
-	_, err = s.Forget(ctx, owner, []string{page.Memories[0].ID()}, "a person asked", author)
+	_, err = s.Curate.Forget(ctx, owner, []string{page.Memories[0].ID()}, "a person asked", author)
 	return err
 }
 
@@ -453,7 +458,7 @@ func (s *scene) correct(ctx context.Context, owner memory.Owner, words string, a
 	if err != nil || len(page.Memories) != 1 {
 		return fmt.Errorf("%d facts have these words (%v)", len(page.Memories), err)
 	}
-	_, err = s.EditFact(ctx, owner, page.Memories[0].ID(), Edit{Content: &after}, author)
+	_, err = s.Curate.EditFact(ctx, owner, page.Memories[0].ID(), curate.Edit{Content: &after}, author)
 	return err
 }
 

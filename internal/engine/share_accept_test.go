@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -17,7 +21,7 @@ var admin = memory.Author{Kind: memory.ByPerson, Name: "ana", Admin: true}
 // offer shares a fact of Ana's with Ben, and leaves it to him.
 func (r *rig) offer(t *testing.T, id string) {
 	t.Helper()
-	if _, err := r.Share(context.Background(), ana, id, Sharing{To: "user/ben"}, her); err != nil {
+	if _, err := r.Share.Share(context.Background(), ana, id, share.Sharing{To: "user/ben"}, her); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -25,7 +29,7 @@ func (r *rig) offer(t *testing.T, id string) {
 // reword gives a fact of Ana's other words and lets jobs run, without anybody's consent.
 func (r *rig) reword(t *testing.T, id, words string, author memory.Author) {
 	t.Helper()
-	if _, err := r.EditFact(context.Background(), ana, id, Edit{Content: &words}, author); err != nil {
+	if _, err := r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, author); err != nil {
 		t.Fatal(err)
 	}
 	r.jobs(t)
@@ -40,7 +44,7 @@ func (r *rig) jobs(t *testing.T) {
 
 func (r *rig) wantWaiting(t *testing.T, owner memory.Owner, want ...string) {
 	t.Helper()
-	page, err := r.Waiting(context.Background(), owner, 0, "")
+	page, err := r.Curate.Waiting(context.Background(), owner, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +65,7 @@ func (r *rig) wantWaiting(t *testing.T, owner memory.Owner, want ...string) {
 
 func (r *rig) decide(t *testing.T, action memory.Action, id string) memory.Receipt {
 	t.Helper()
-	_, receipt, err := r.Judge(context.Background(), ben, []Judgement{{ID: id, Action: action}}, "", him)
+	_, receipt, err := r.Curate.Judge(context.Background(), ben, []curate.Judgement{{ID: id, Action: action}}, "", him)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +74,7 @@ func (r *rig) decide(t *testing.T, action memory.Action, id string) memory.Recei
 
 func (r *rig) block(t *testing.T, owner memory.Owner, question string) string {
 	t.Helper()
-	return r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: owner}, Text: question}).Block
+	return r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: owner}, Text: question}).Block
 }
 
 func TestSharedFactWaitsForItsReceiver(t *testing.T) {
@@ -86,7 +90,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		if got := r.block(t, ben, "What does the backend run on?"); strings.Contains(got, "Bun") {
 			t.Errorf("before consent Ben's prompt has %q", got)
 		}
-		w := must[WaitingPage](t)(r.Waiting(ctx, ben, 0, "")).Waiting[0]
+		w := must[curate.PendingPage](t)(r.Curate.Waiting(ctx, ben, 0, "")).Waiting[0]
 		if w.Memory.Link == nil || w.Memory.Fact.Scope.Owner != ana || w.Reason != "shared by user/ana" {
 			t.Errorf("the review shows %+v because %q, want a link to Ana's fact, shared by user/ana", w.Memory, w.Reason)
 		}
@@ -97,7 +101,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		if got := r.block(t, ben, "What does the backend run on?"); !strings.Contains(got, "shared by ana: The backend runs on Bun") {
 			t.Errorf("Ben's prompt has %q, want the fact and who shared it", got)
 		}
-		must[Undone](t)(r.Undo(ctx, ben, Undoing{Run: approved.Run}, him))
+		must[curate.Undone](t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: approved.Run}, him))
 		r.wantSeen(t, ben)
 		r.wantWaiting(t, ben, f.Content)
 
@@ -105,11 +109,11 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		r.jobs(t)
 		r.wantSeen(t, ben)
 		r.wantWaiting(t, ben)
-		if _, err := r.Share(ctx, ana, f.ID, Sharing{To: "user/ben"}, her); !errors.Is(err, memory.Conflict) {
+		if _, err := r.Share.Share(ctx, ana, f.ID, share.Sharing{To: "user/ben"}, her); !errors.Is(err, memory.Conflict) {
 			t.Errorf("sharing again what Ben rejected: %v, want a conflict", err)
 		}
 		r.wantWaiting(t, ben)
-		must[Undone](t)(r.Undo(ctx, ben, Undoing{Run: rejected.Run}, him))
+		must[curate.Undone](t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: rejected.Run}, him))
 		r.wantWaiting(t, ben, f.Content)
 	})
 }
@@ -119,27 +123,27 @@ func TestSharedFactIsJudgedAsItWasSeen(t *testing.T) {
 		ctx := context.Background()
 		f := r.note(t, ana, "The shop opens at nine")
 		r.offer(t, f.ID)
-		judge := func(j Judgement) error {
+		judge := func(j curate.Judgement) error {
 			j.ID = f.ID
-			_, _, err := r.Judge(ctx, ben, []Judgement{j}, "", him)
+			_, _, err := r.Curate.Judge(ctx, ben, []curate.Judgement{j}, "", him)
 			return err
 		}
-		if err := judge(Judgement{Action: memory.ActionApprove, Content: "The shop opens at eight"}); !errors.Is(err, memory.Invalid) {
+		if err := judge(curate.Judgement{Action: memory.ActionApprove, Content: "The shop opens at eight"}); !errors.Is(err, memory.Invalid) {
 			t.Errorf("approved in other words: %v, want invalid", err)
 		}
 		words := "The shop opens at ten"
-		if _, err := r.EditFact(ctx, ana, f.ID, Edit{Content: &words}, her); err != nil {
+		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
 			t.Fatal(err)
 		}
-		if err := judge(Judgement{Action: memory.ActionApprove}); !errors.Is(err, memory.Conflict) {
+		if err := judge(curate.Judgement{Action: memory.ActionApprove}); !errors.Is(err, memory.Conflict) {
 			t.Errorf("approved between the edit and its job: %v, want a conflict", err)
 		}
 		r.jobs(t)
-		if err := judge(Judgement{Action: memory.ActionApprove, Seen: f.Content}); !errors.Is(err, memory.Conflict) {
+		if err := judge(curate.Judgement{Action: memory.ActionApprove, Seen: f.Content}); !errors.Is(err, memory.Conflict) {
 			t.Errorf("approved by the old words: %v, want a conflict", err)
 		}
 		r.wantWaiting(t, ben, words)
-		if err := judge(Judgement{Action: memory.ActionApprove, Seen: words}); err != nil {
+		if err := judge(curate.Judgement{Action: memory.ActionApprove, Seen: words}); err != nil {
 			t.Error(err)
 		}
 		r.wantSeen(t, ben, words)
@@ -153,7 +157,7 @@ func TestEditedSharedFactWaitsAgain(t *testing.T) {
 		r.offer(t, f.ID)
 		r.decide(t, memory.ActionApprove, f.ID)
 		tags := []string{"shop"}
-		if _, err := r.EditFact(ctx, ana, f.ID, Edit{Tags: &tags}, her); err != nil {
+		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Tags: &tags}, her); err != nil {
 			t.Fatal(err)
 		}
 		r.jobs(t)
@@ -170,10 +174,10 @@ func TestEditedSharedFactWaitsAgain(t *testing.T) {
 		r.wantSeen(t, ben, node)
 
 		// Words that were accepted are shown again when the same words come back.
-		receipt := must[memory.Receipt](t)(r.Forget(ctx, ana, []string{f.ID}, "no longer", her))
+		receipt := must[memory.Receipt](t)(r.Curate.Forget(ctx, ana, []string{f.ID}, "no longer", her))
 		r.jobs(t)
 		r.wantSeen(t, ben)
-		must[Undone](t)(r.Undo(ctx, ana, Undoing{Run: receipt.Run}, her))
+		must[curate.Undone](t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
 		r.jobs(t)
 		r.wantSeen(t, ben, node)
 		r.wantWaiting(t, ben)
@@ -185,7 +189,7 @@ func TestReplacementOfASharedFactWaits(t *testing.T) {
 		ctx := context.Background()
 		says := func(words string) {
 			t.Helper()
-			if _, err := r.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: words}}, Infer: true}); err != nil {
+			if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}, Infer: true}); err != nil {
 				t.Fatal(err)
 			}
 			r.clock.Advance(time.Hour)
@@ -204,28 +208,28 @@ func TestReplacementOfASharedFactWaits(t *testing.T) {
 func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, r *rig, id string) error{
 		"ended": func(t *testing.T, r *rig, id string) error {
-			_, err := r.Share(context.Background(), ana, id, Sharing{To: "user/ben", End: true}, her)
+			_, err := r.Share.Share(context.Background(), ana, id, share.Sharing{To: "user/ben", End: true}, her)
 			return err
 		},
 		"forgotten": func(t *testing.T, r *rig, id string) error {
-			_, err := r.Forget(context.Background(), ana, []string{id}, "x", her)
+			_, err := r.Curate.Forget(context.Background(), ana, []string{id}, "x", her)
 			return err
 		},
 		"steering": func(t *testing.T, r *rig, id string) error {
 			words := steering
-			_, err := r.EditFact(context.Background(), ana, id, Edit{Content: &words}, her)
+			_, err := r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, her)
 			return err
 		},
 		"erased": func(t *testing.T, r *rig, id string) error {
-			_, _, err := r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{id}, Erase: true}, her)
+			_, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{id}, Erase: true}, her)
 			return err
 		},
 		"sender erased": func(t *testing.T, r *rig, id string) error {
-			_, err := r.EraseOwner(context.Background(), ana, her)
+			_, err := r.Erase.EraseOwner(context.Background(), ana, her)
 			return err
 		},
 		"receiver erased": func(t *testing.T, r *rig, id string) error {
-			_, err := r.EraseOwner(context.Background(), ben, him)
+			_, err := r.Erase.EraseOwner(context.Background(), ben, him)
 			return err
 		},
 	} {
@@ -243,7 +247,7 @@ func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 				if strings.Contains(name, "erased") {
 					r.lacksWord(t, ben, "marzipan")
 				}
-				if _, _, err := r.Judge(context.Background(), ben, []Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", him); err == nil {
+				if _, _, err := r.Curate.Judge(context.Background(), ben, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", him); err == nil {
 					t.Error("what was withdrawn could be approved")
 				}
 				r.wantSeen(t, ben)
@@ -255,51 +259,51 @@ func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		share := func(n int, to string) error {
+		shareFact := func(n int, to string) error {
 			f := r.note(t, ana, fmt.Sprintf("Locker %d holds item %d", n, n*7))
-			_, err := r.Share(ctx, ana, f.ID, Sharing{To: to}, her)
+			_, err := r.Share.Share(ctx, ana, f.ID, share.Sharing{To: to}, her)
 			return err
 		}
-		for n := range mostWaiting {
-			if err := share(n, "user/ben"); err != nil {
+		for n := range share.MostWaiting {
+			if err := shareFact(n, "user/ben"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := share(100, "user/ben")
+		err := shareFact(100, "user/ben")
 		if !errors.Is(err, memory.TooLarge) || !strings.Contains(err.Error(), "20 facts wait for user/ben already") {
 			t.Errorf("one more than may wait: %v", err)
 		}
-		if err := share(101, "user/cy"); err != nil {
+		if err := shareFact(101, "user/cy"); err != nil {
 			t.Errorf("shared with another: %v", err)
 		}
-		if f, _, err := r.Remember(ctx, eve, Note{Content: eves}, her); err != nil {
+		if f, _, err := r.Curate.Remember(ctx, eve, curate.Note{Content: eves}, her); err != nil {
 			t.Fatal(err)
-		} else if _, err := r.Share(ctx, eve, f.ID, Sharing{To: "user/ben"}, her); err != nil {
+		} else if _, err := r.Share.Share(ctx, eve, f.ID, share.Sharing{To: "user/ben"}, her); err != nil {
 			t.Errorf("shared by another: %v", err)
 		}
-		page := must[WaitingPage](t)(r.Waiting(ctx, ben, 0, ""))
-		if len(page.Waiting) != mostWaiting+1 {
-			t.Fatalf("%d wait for Ben, want %d", len(page.Waiting), mostWaiting+1)
+		page := must[curate.PendingPage](t)(r.Curate.Waiting(ctx, ben, 0, ""))
+		if len(page.Waiting) != share.MostWaiting+1 {
+			t.Fatalf("%d wait for Ben, want %d", len(page.Waiting), share.MostWaiting+1)
 		}
-		ofAna := slices.DeleteFunc(page.Waiting, func(w Waiting) bool { return w.Memory.Fact.Scope.Owner != ana })
+		ofAna := slices.DeleteFunc(page.Waiting, func(w curate.PendingFact) bool { return w.Memory.Fact.Scope.Owner != ana })
 		r.decide(t, memory.ActionReject, ofAna[0].Memory.ID())
-		if err := share(102, "user/ben"); err != nil {
+		if err := shareFact(102, "user/ben"); err != nil {
 			t.Errorf("after one was rejected: %v", err)
 		}
-		if err := share(103, "user/ben"); !errors.Is(err, memory.TooLarge) {
+		if err := shareFact(103, "user/ben"); !errors.Is(err, memory.TooLarge) {
 			t.Errorf("the next one: %v, want too large", err)
 		}
 
 		// An erased receiver looks like one who decides nothing.
-		if _, err := r.EraseOwner(ctx, ben, him); err != nil {
+		if _, err := r.Erase.EraseOwner(ctx, ben, him); err != nil {
 			t.Fatal(err)
 		}
-		for n := range mostWaiting {
-			if err := share(200+n, "user/ben"); err != nil {
+		for n := range share.MostWaiting {
+			if err := shareFact(200+n, "user/ben"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := share(300, "user/ben"); !errors.Is(err, memory.TooLarge) {
+		if err := shareFact(300, "user/ben"); !errors.Is(err, memory.TooLarge) {
 			t.Errorf("with an erased receiver: %v, want too large", err)
 		}
 	})
@@ -308,10 +312,10 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 func TestAdminsShareWithoutConsentIfSet(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.opts.Accept = AcceptAdmins
+		r.Opts.Accept = share.AcceptAdmins
 		byUser, byAdmin := r.note(t, ana, "The shop opens at nine"), r.note(t, ana, "The backend runs on Bun")
 		r.offer(t, byUser.ID)
-		if _, err := r.Share(ctx, ana, byAdmin.ID, Sharing{To: "user/ben", Admin: true}, her); err != nil {
+		if _, err := r.Share.Share(ctx, ana, byAdmin.ID, share.Sharing{To: "user/ben", Admin: true}, her); err != nil {
 			t.Fatal(err)
 		}
 		r.wantSeen(t, ben, byAdmin.Content)
@@ -331,12 +335,12 @@ func TestSharingWithUsersCanBeOff(t *testing.T) {
 		ctx := context.Background()
 		shared, fresh := r.note(t, ana, "The shop opens at nine"), r.note(t, ana, "The backend runs on Bun")
 		r.share(t, shared.ID, "user/ben", false)
-		r.opts.Accept = AcceptOff
-		if _, err := r.Share(ctx, ana, fresh.ID, Sharing{To: "user/ben", Admin: true}, her); !errors.Is(err, memory.Forbidden) || !strings.Contains(err.Error(), "share.accept") {
+		r.Opts.Accept = share.AcceptOff
+		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.Sharing{To: "user/ben", Admin: true}, her); !errors.Is(err, memory.Forbidden) || !strings.Contains(err.Error(), "share.accept") {
 			t.Errorf("shared with a user: %v, want forbidden by share.accept", err)
 		}
 		r.wantSeen(t, ben, shared.Content)
-		if _, err := r.Share(ctx, ana, fresh.ID, Sharing{To: "pool/team", Admin: true}, her); err != nil {
+		if _, err := r.Share.Share(ctx, ana, fresh.ID, share.Sharing{To: "pool/team", Admin: true}, her); err != nil {
 			t.Errorf("shared with a pool: %v", err)
 		}
 		r.wantSeen(t, team, fresh.Content)
@@ -352,7 +356,7 @@ func TestOwnFactOverrulesASharedOne(t *testing.T) {
 		own := must[memory.Fact](t)(r.noteBy(ben, "The backend of the shop does not run on Bun"))
 		f := r.note(t, ana, "The backend of the shop runs on Bun")
 		r.offer(t, f.ID)
-		w := must[WaitingPage](t)(r.Waiting(ctx, ben, 0, "")).Waiting[0]
+		w := must[curate.PendingPage](t)(r.Curate.Waiting(ctx, ben, 0, "")).Waiting[0]
 		if len(w.Conflicts) != 1 || w.Conflicts[0].ID != own.ID {
 			t.Errorf("the review shows it against %+v, want Ben's own fact", w.Conflicts)
 		}
@@ -364,7 +368,7 @@ func TestOwnFactOverrulesASharedOne(t *testing.T) {
 		if got := r.block(t, ben, question); strings.Contains(got, "shared by ana") || !strings.Contains(got, own.Content) {
 			t.Errorf("Ben's prompt has %q, want his own fact alone", got)
 		}
-		if _, err := r.Forget(ctx, ben, []string{own.ID}, "x", him); err != nil {
+		if _, err := r.Curate.Forget(ctx, ben, []string{own.ID}, "x", him); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.ask(t, ben, question, memory.At{}); !slices.Equal(got, []string{f.Content}) {
@@ -375,7 +379,7 @@ func TestOwnFactOverrulesASharedOne(t *testing.T) {
 
 // noteBy writes a fact by hand for another owner than Ana.
 func (r *rig) noteBy(owner memory.Owner, words string) (memory.Fact, error) {
-	f, _, err := r.Remember(context.Background(), owner, Note{Content: words}, him)
+	f, _, err := r.Curate.Remember(context.Background(), owner, curate.Note{Content: words}, him)
 	return f, err
 }
 
@@ -390,13 +394,13 @@ func TestSharedFactHidesNoOwnStatement(t *testing.T) {
 				if accepted {
 					r.decide(t, memory.ActionApprove, f.ID)
 				}
-				if _, err := r.Ingest(ctx, ben, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "Remember that the backend of the shop runs on Bun."}}, Infer: true}); err != nil {
+				if _, err := r.Exchange.Ingest(ctx, ben, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Remember that the backend of the shop runs on Bun."}}, Infer: true}); err != nil {
 					t.Fatal(err)
 				}
 				r.clock.Advance(time.Hour)
 				r.jobs(t)
 				var own []string
-				if err := r.everything(ctx, ben, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
+				if err := r.Everything(ctx, ben, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
 					if m.Link == nil {
 						own = append(own, m.Content())
 					}

@@ -8,13 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/memory"
 )
 
 // edit gives a fact of Ana's other words.
 func (r *rig) edit(t *testing.T, id, words string) {
 	t.Helper()
-	_, err := r.EditFact(context.Background(), ana, id, Edit{Content: &words}, her)
+	_, err := r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, her)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +31,14 @@ func TestWhatIsEditedToSteerIsShownNoLonger(t *testing.T) {
 		ctx := context.Background()
 		f := r.note(t, ana, "The shop opens at nine")
 		r.share(t, f.ID, "user/ben", false)
-		before := r.now()
+		before := r.Time()
 		r.clock.Advance(time.Minute)
 		r.edit(t, f.ID, steering)
 		r.wantSeen(t, ben)
 		if got := r.ask(t, ben, "When does the shop open?", memory.At{}); len(got) > 0 {
 			t.Errorf("Ben's search finds %q", got)
 		}
-		if _, err := r.Undo(ctx, ben, Undoing{ToTime: before}, him); err != nil {
+		if _, err := r.Curate.Undo(ctx, ben, curate.UndoRequest{ToTime: before}, him); err != nil {
 			t.Fatal(err)
 		}
 		r.settle(t)
@@ -51,7 +54,7 @@ func TestHidingHoldsWhileItSteers(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		f := r.note(t, ana, "The shop opens at nine")
 		r.share(t, f.ID, "user/ben", false)
-		if _, err := r.Forget(context.Background(), ben, []string{f.ID}, "hidden", him); err != nil {
+		if _, err := r.Curate.Forget(context.Background(), ben, []string{f.ID}, "hidden", him); err != nil {
 			t.Fatal(err)
 		}
 		r.edit(t, f.ID, steering)
@@ -65,20 +68,20 @@ func TestTheAnswerSaysThatTheOtherHidIt(t *testing.T) {
 		ctx := context.Background()
 		f := r.note(t, ana, "The backend runs on Bun")
 		r.share(t, f.ID, "user/ben", false)
-		hidden, err := r.Forget(ctx, ben, []string{f.ID}, "hidden", him)
+		hidden, err := r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.share(t, f.ID, "user/ben", true)
-		_, err = r.Share(ctx, ana, f.ID, Sharing{To: "user/ben"}, her)
+		_, err = r.Share.Share(ctx, ana, f.ID, share.Sharing{To: "user/ben"}, her)
 		if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "user/ben hid or rejected it") {
 			t.Errorf("shared with who hid it: %v, want it said", err)
 		}
 		r.wantSeen(t, ben)
-		if with, err := r.SharedWith(ctx, ana, f.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
+		if with, err := r.Share.SharedWith(ctx, ana, f.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
 			t.Errorf("shared with %v, %v; want Ben, who may bring it back", with, err)
 		}
-		if _, err := r.Undo(ctx, ben, Undoing{Run: hidden.Run, Cascade: true}, him); err != nil {
+		if _, err := r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: hidden.Run, Cascade: true}, him); err != nil {
 			t.Fatal(err)
 		}
 		r.wantSeen(t, ben, f.Content)
@@ -94,15 +97,15 @@ func TestWhoBeginsAnewIsGivenWhatIsSharedAgain(t *testing.T) {
 		for _, id := range []string{f.ID, hidden.ID} {
 			r.share(t, id, "user/ben", false)
 		}
-		if _, err := r.Forget(ctx, ben, []string{hidden.ID}, "hidden", him); err != nil {
+		if _, err := r.Curate.Forget(ctx, ben, []string{hidden.ID}, "hidden", him); err != nil {
 			t.Fatal(err)
 		}
 		r.clock.Advance(time.Second)
-		if _, err := r.EraseOwner(ctx, ben, him); err != nil {
+		if _, err := r.Erase.EraseOwner(ctx, ben, him); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range []string{f.ID, hidden.ID} {
-			if with, err := r.SharedWith(ctx, ana, id); err != nil || len(with) > 0 {
+			if with, err := r.Share.SharedWith(ctx, ana, id); err != nil || len(with) > 0 {
 				t.Errorf("it is shared with %v, %v; want nobody", with, err)
 			}
 		}
@@ -110,7 +113,7 @@ func TestWhoBeginsAnewIsGivenWhatIsSharedAgain(t *testing.T) {
 		r.share(t, hidden.ID, "user/ben", true)
 		r.wantSeen(t, ben)
 		r.clock.Advance(time.Second)
-		if err := r.OpenOwner(ctx, ben, him); err != nil {
+		if err := r.Erase.OpenOwner(ctx, ben, him); err != nil {
 			t.Fatal(err)
 		}
 		r.settle(t)
@@ -120,7 +123,7 @@ func TestWhoBeginsAnewIsGivenWhatIsSharedAgain(t *testing.T) {
 			r.share(t, id, "user/ben", false)
 		}
 		r.wantSeen(t, ben, f.Content, hidden.Content)
-		if _, err := r.Forget(ctx, ben, []string{f.ID}, "hidden", him); err != nil {
+		if _, err := r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him); err != nil {
 			t.Fatal(err)
 		}
 		r.edit(t, f.ID, "The backend runs on Node")
@@ -135,7 +138,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		cy := memory.User(memory.DefaultNamespace, "cy")
 		says := func(words string) {
 			t.Helper()
-			if _, err := r.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: words}}, Infer: true}); err != nil {
+			if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}, Infer: true}); err != nil {
 				t.Fatal(err)
 			}
 			r.clock.Advance(time.Hour)
@@ -144,7 +147,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		active := func() memory.Fact {
 			t.Helper()
 			var found []memory.Fact
-			if err := r.everything(ctx, ana, memory.Query{}, func(m memory.Memory) {
+			if err := r.Everything(ctx, ana, memory.Query{}, func(m memory.Memory) {
 				if m.Fact != nil {
 					found = append(found, *m.Fact)
 				}
@@ -157,7 +160,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		old := active()
 		r.share(t, old.ID, "user/ben", false)
 		r.share(t, old.ID, "user/cy", false)
-		if _, err := r.Forget(ctx, cy, []string{old.ID}, "hidden", him); err != nil {
+		if _, err := r.Curate.Forget(ctx, cy, []string{old.ID}, "hidden", him); err != nil {
 			t.Fatal(err)
 		}
 		says("I live in Porto now.")
@@ -167,12 +170,12 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		}
 		r.wantSeen(t, ben, next.Content)
 		r.wantSeen(t, cy)
-		if with, err := r.SharedWith(ctx, ana, next.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
+		if with, err := r.Share.SharedWith(ctx, ana, next.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
 			t.Errorf("what took its place is shared with %v, %v; want Ben", with, err)
 		}
 		// What was ended of the one in its place stays ended.
 		r.share(t, next.ID, "user/ben", true)
-		if _, err := r.Spread(ctx, spreadJob(ana, "again", old.ID)); err != nil {
+		if _, err := r.Share.PropagateShares(ctx, share.SpreadJob(ana, "again", old.ID)); err != nil {
 			t.Fatal(err)
 		}
 		r.wantSeen(t, ben)
@@ -181,11 +184,11 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		r.wantSeen(t, ben, active().Content)
 
 		// One that takes back the replacement has the old shown, and not the other.
-		changes, err := r.changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + next.ID})
+		changes, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "fact:" + next.ID})
 		if err != nil || changes[0].Action != memory.ActionReplace {
 			t.Fatalf("the last change is %+v, %v", changes[0], err)
 		}
-		if _, err := r.Undo(ctx, ana, Undoing{Run: changes[0].Run}, her); err != nil {
+		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: changes[0].Run}, her); err != nil {
 			t.Fatal(err)
 		}
 		r.settle(t)

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/share"
+	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -33,7 +36,7 @@ func (r *rig) forge(t *testing.T, id string) {
 // shareBy shares a fact of an owner's with Ben, or ends that, and wants an answer.
 func (r *rig) shareBy(t *testing.T, owner memory.Owner, id string, end bool, want error) {
 	t.Helper()
-	if _, err := r.Share(context.Background(), owner, id, Sharing{To: "user/ben", End: end}, her); !errors.Is(err, want) {
+	if _, err := r.Share.Share(context.Background(), owner, id, share.Sharing{To: "user/ben", End: end}, her); !errors.Is(err, want) {
 		t.Fatalf("%s shares %s (end %v): %v, want %v", owner, id, end, err, want)
 	}
 	r.settle(t)
@@ -44,9 +47,9 @@ func (r *rig) eraseOf(t *testing.T, owner memory.Owner, id string, whole bool) {
 	t.Helper()
 	var err error
 	if whole {
-		_, err = r.EraseOwner(context.Background(), owner, her)
+		_, err = r.Erase.EraseOwner(context.Background(), owner, her)
 	} else {
-		_, _, err = r.ForgetMatching(context.Background(), owner, Matching{IDs: []string{id}, Erase: true}, her)
+		_, _, err = r.Curate.ForgetMatching(context.Background(), owner, curate.Matching{IDs: []string{id}, Erase: true}, her)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +65,7 @@ func TestAFactOfTheSameIDTakesNoOthersPlace(t *testing.T) {
 		r.shareBy(t, ana, f.ID, false, nil)
 		r.forge(t, f.ID)
 		r.shareBy(t, eve, f.ID, false, memory.Conflict)
-		if with, err := r.SharedWith(context.Background(), eve, f.ID); err != nil || len(with) > 0 {
+		if with, err := r.Share.SharedWith(context.Background(), eve, f.ID); err != nil || len(with) > 0 {
 			t.Errorf("what was refused is shared with %v, %v", with, err)
 		}
 		r.wantSeen(t, ben, anas)
@@ -79,7 +82,7 @@ func TestWhoSharesAnothersIDFirstKeepsNobodyOut(t *testing.T) {
 		"erased": func(t *testing.T, r *rig, id string) { r.eraseOf(t, eve, id, false) },
 		"closed": func(t *testing.T, r *rig, id string) { r.eraseOf(t, eve, id, true) },
 		"hidden": func(t *testing.T, r *rig, id string) {
-			if _, err := r.Forget(context.Background(), ben, []string{id}, "hidden", him); err != nil {
+			if _, err := r.Curate.Forget(context.Background(), ben, []string{id}, "hidden", him); err != nil {
 				t.Fatal(err)
 			}
 			r.settle(t)
@@ -110,7 +113,7 @@ func TestWhatWasHiddenStaysHiddenBesideAnothersID(t *testing.T) {
 		r.shareBy(t, ana, f.ID, false, nil)
 		r.forge(t, f.ID)
 		for _, by := range []memory.Owner{ana, eve} {
-			if _, err := r.Forget(ctx, ben, []string{f.ID}, "hidden", him); err != nil {
+			if _, err := r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him); err != nil {
 				t.Fatal(err)
 			}
 			if by == ana {
@@ -126,7 +129,7 @@ func TestWhatWasHiddenStaysHiddenBesideAnothersID(t *testing.T) {
 
 func TestNobodyIsSharedWithInPlaceOfTheirOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		own, _, err := r.Remember(context.Background(), ben, Note{Content: "Ben carves granite"}, him)
+		own, _, err := r.Curate.Remember(context.Background(), ben, curate.Note{Content: "Ben carves granite"}, him)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +156,7 @@ func TestErasingAFactOfTheSameIDErasesNoOthersCopy(t *testing.T) {
 			if got := r.ask(t, ben, "What does the backend run on?", memory.At{}); !slices.Equal(got, []string{words}) {
 				t.Errorf("Ben's search finds %q", got)
 			}
-			past, err := r.changes(context.Background(), ben, memory.ChangeQuery{})
+			past, err := r.AllChanges(context.Background(), ben, memory.ChangeQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +179,7 @@ func TestErasingAFactOfTheSameIDLeavesTheJournalOfOthers(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		f := r.note(t, ana, anas)
 		r.forge(t, f.ID)
-		value := memory.ProfileEntry{Owner: eve, Key: sharedKeys + f.ID, Value: `["default/user/ben"]`, Status: memory.Active, UpdatedAt: r.now()}
+		value := memory.ProfileEntry{Owner: eve, Key: share.SharedKeys + f.ID, Value: `["default/user/ben"]`, Status: memory.Active, UpdatedAt: r.Time()}
 		r.shareBy(t, ana, f.ID, false, nil)
 		if _, err := r.Store.Apply(context.Background(), eve, memtest.Run("by file"), memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &value}}); err != nil {
 			t.Fatal(err)
@@ -184,7 +187,7 @@ func TestErasingAFactOfTheSameIDLeavesTheJournalOfOthers(t *testing.T) {
 		r.settle(t)
 		r.eraseOf(t, eve, f.ID, false)
 		r.wantSeen(t, ben, anas)
-		past, err := r.changes(context.Background(), ben, memory.ChangeQuery{Target: "link:" + f.ID})
+		past, err := r.AllChanges(context.Background(), ben, memory.ChangeQuery{Target: "link:" + f.ID})
 		if err != nil || len(past) != 2 || past[0].After.Link.Fact.Content != anas || past[1].After.Link.Fact.Content != anas {
 			t.Errorf("Ben's journal of the copy: %+v, %v; want that it came and was accepted", past, err)
 		}
@@ -196,7 +199,7 @@ func TestWhatIsSharedWithWhoIsClosedIsSeenOnceTheyAreOpened(t *testing.T) {
 		ctx := context.Background()
 		before := r.note(t, ana, "Ana keeps bees")
 		r.shareBy(t, ana, before.ID, false, nil)
-		if _, err := r.EraseOwner(ctx, ben, him); err != nil {
+		if _, err := r.Erase.EraseOwner(ctx, ben, him); err != nil {
 			t.Fatal(err)
 		}
 		f := r.note(t, ana, anas)
@@ -208,7 +211,7 @@ func TestWhatIsSharedWithWhoIsClosedIsSeenOnceTheyAreOpened(t *testing.T) {
 		r.clock.Advance(time.Hour)
 		r.settle(t)
 		r.wantSeen(t, ben)
-		if err := r.OpenOwner(ctx, ben, him); err != nil {
+		if err := r.Erase.OpenOwner(ctx, ben, him); err != nil {
 			t.Fatal(err)
 		}
 		r.settle(t)
@@ -222,16 +225,16 @@ func TestWhatAPoolHadErasedIsLookedForAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f := r.note(t, team, "The cellar holds marzipan")
-		if _, _, err := r.ForgetMatching(ctx, team, Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
+		if _, _, err := r.Curate.ForgetMatching(ctx, team, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
 			t.Fatal(err)
 		}
-		late := memory.Trace{ID: "late", Owner: ben, At: r.now(), Hits: []memory.TraceHit{{ID: f.ID, Kind: memory.KindFact, Content: f.Content, Owner: team}}}
-		if err := r.Store.SaveTraces(ctx, tracesKept, late); err != nil {
+		late := memory.Trace{ID: "late", Owner: ben, At: r.Time(), Hits: []memory.TraceHit{{ID: f.ID, Kind: memory.KindFact, Content: f.Content, Owner: team}}}
+		if err := r.Store.SaveTraces(ctx, traces.TracesKept, late); err != nil {
 			t.Fatal(err)
 		}
-		r.clock.Advance(2 * spreadAgain)
+		r.clock.Advance(2 * share.SpreadAgain)
 		r.settle(t)
-		if got, err := r.Traces(ctx, ben, memory.TraceQuery{}); err != nil || len(got) > 0 {
+		if got, err := r.Traces.Traces(ctx, ben, memory.TraceQuery{}); err != nil || len(got) > 0 {
 			t.Errorf("%d traces are left, %v", len(got), err)
 		}
 	})

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -38,19 +41,19 @@ func TestAChangeOfAKnownFactReadsNoProfile(t *testing.T) {
 				for _, f := range []*memory.Fact{&given, &kept} {
 					f.Confidence /= 2
 					change := memory.Change{Action: memory.ActionUpdate, After: memory.Image{Fact: f}, Reason: "test", Author: her}
-					if _, err := through.Apply(ctx, ana, memory.Run{ID: newID(), Kind: "manual", Author: her}, change); err != nil {
+					if _, err := through.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, change); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
 			knows := func(want ...string) {
 				t.Helper()
-				if got, err := r.sharedOf(ctx, ana, []string{kept.ID, given.ID, given.ID}); err != nil || !slices.Equal(got, want) {
+				if got, err := r.Share.SharedOf(ctx, ana, []string{kept.ID, given.ID, given.ID}); err != nil || !slices.Equal(got, want) {
 					t.Errorf("shared are %q, %v; want %q", got, err, want)
 				}
 			}
 			knows(given.ID)
-			r.closed.set(ana, false, r.now())
+			r.Closed.Set(ana, false, r.Time())
 			store.profiles = 0
 			for range 20 {
 				write(r.Store)
@@ -66,8 +69,8 @@ func TestAChangeOfAKnownFactReadsNoProfile(t *testing.T) {
 			other := store.Store
 			write(other)
 			knows(kept.ID, given.ID)
-			entry := memory.ProfileEntry{Owner: ana, Key: sharedKeys + kept.ID, Status: memory.Retired, UpdatedAt: r.now()}
-			if _, err := other.Apply(ctx, ana, memory.Run{ID: newID(), Kind: "share", Author: her}, memory.Change{
+			entry := memory.ProfileEntry{Owner: ana, Key: share.SharedKeys + kept.ID, Status: memory.Retired, UpdatedAt: r.Time()}
+			if _, err := other.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "share", Author: her}, memory.Change{
 				Action: memory.ActionRetire, After: memory.Image{Profile: &entry}, Reason: "test", Author: her,
 			}); err != nil {
 				t.Fatal(err)
@@ -82,16 +85,16 @@ func TestWhatClosesAUserIsSeenAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		r.note(t, ana, "Ana is here") // from here on she is believed not to be closed
-		mark := memory.ProfileEntry{Owner: ana, Key: closedKey, Value: r.now().Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: r.now()}
+		mark := memory.ProfileEntry{Owner: ana, Key: core.ClosedKey, Value: r.Time().Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: r.Time()}
 		apply := func(action memory.Action) {
 			t.Helper()
 			change := memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "test", Author: her}
-			if _, err := r.Store.Apply(context.WithValue(ctx, closing{}, true), ana, memory.Run{ID: newID(), Kind: "manual", Author: her}, change); err != nil {
+			if _, err := r.Store.Apply(context.WithValue(ctx, core.Closing{}, true), ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, change); err != nil {
 				t.Fatal(err)
 			}
 		}
 		apply(memory.ActionAdd)
-		if _, _, err := r.Remember(ctx, ana, Note{Content: "Ana is still here"}, her); !errors.Is(err, memory.Gone) {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana is still here"}, her); !errors.Is(err, memory.Gone) {
 			t.Errorf("a note after that: %v, want it gone", err)
 		}
 		mark.Status = memory.Retired

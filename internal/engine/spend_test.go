@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -16,26 +17,26 @@ func TestSpendingStopsLearningForTheDay(t *testing.T) {
 		ctx := context.Background()
 		r.llm = memtest.NewLLM(memtest.Line{Text: "NOTHING", Always: true})
 		r.LLM = r.llm
-		r.opts.Learn.Spending = Spending{InputPrice: 1e6, OutputPrice: 2e6, DayCost: 1}
+		r.Opts.Learn.Spending = core.Spending{InputPrice: 1e6, OutputPrice: 2e6, DayCost: 1}
 		p := memory.Prompt{Name: "extract", System: "What is there to know?", User: "I like tea."}
 		for i := range 2 {
-			_, err := r.complete(ctx, ana, p)
+			_, err := r.Lessons.Complete(ctx, ana, p)
 			var off *jobs.PutOff
 			switch {
 			case i == 0 && err != nil:
 				t.Fatal(err)
-			case i == 1 && (!errors.As(err, &off) || !off.Until.Equal(memory.DayOf(r.now()).Add(24*time.Hour))):
+			case i == 1 && (!errors.As(err, &off) || !off.Until.Equal(memory.DayOf(r.Time()).Add(24*time.Hour))):
 				t.Errorf("call %d: %v, want it put off until tomorrow", i+1, err)
 			}
 		}
-		if _, err := r.complete(ctx, ben, p); err != nil {
+		if _, err := r.Lessons.Complete(ctx, ben, p); err != nil {
 			t.Errorf("somebody else: %v, want no error", err)
 		}
 		r.clock.Advance(24 * time.Hour)
-		if _, err := r.complete(ctx, ana, p); err != nil {
+		if _, err := r.Lessons.Complete(ctx, ana, p); err != nil {
 			t.Errorf("the next day: %v, want no error", err)
 		}
-		spent, err := r.Spent(ctx, ana, time.Time{})
+		spent, err := r.Lessons.Spent(ctx, ana, time.Time{})
 		if err != nil || len(spent) != 2 || spent[0].Calls != 1 || spent[0].InputTokens == 0 || spent[0].Cost == 0 || spent[0].Purpose != "extract" {
 			t.Errorf("the ledger: %+v and %v, want a call on each of two days", spent, err)
 		}

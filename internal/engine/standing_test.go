@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
 // core has blocks begin with what stands.
 func (r *rig) core(t *testing.T, facts ...string) {
 	t.Helper()
-	r.opts.Recall.Core = true
+	r.Opts.Recall.Core = true
 	for _, f := range facts {
 		r.note(t, ana, f)
 	}
@@ -44,18 +45,18 @@ func TestWhatStandsFollowsMemory(t *testing.T) {
 	r.core(t)
 	brief := r.note(t, ana, "User wants brief answers")
 	asks := func() string {
-		return r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "Write a haiku about the sea"}).Block
+		return r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Write a haiku about the sea"}).Block
 	}
 	if got := asks(); !strings.Contains(got, "brief") {
 		t.Fatalf("given %q, want %q", got, brief.Content)
 	}
-	if _, err := r.Forget(context.Background(), ana, []string{brief.ID}, "test", her); err != nil {
+	if _, err := r.Curate.Forget(context.Background(), ana, []string{brief.ID}, "test", her); err != nil {
 		t.Fatal(err)
 	}
 	if got := asks(); got != "" {
 		t.Errorf("what was forgotten is told: %q", got)
 	}
-	r.opts.Recall.Core = false
+	r.Opts.Recall.Core = false
 	r.note(t, ana, "User wants answers without emojis")
 	if got := asks(); got != "" {
 		t.Errorf("with the core off %q is told", got)
@@ -70,7 +71,7 @@ func TestWhatStandsIsWithinItsBudget(t *testing.T) {
 		facts = append(facts, "User is severely allergic to "+of+" and to all that was made near "+of)
 	}
 	r.core(t, facts...)
-	p := r.prepare(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "dinner ideas please", TopK: new(int)})
+	p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "dinner ideas please", TopK: new(int)})
 	if n := len(p.Core.Standing); n == 0 || n == len(facts) {
 		t.Errorf("%d of %d facts stand in the prompt, want some", n, len(facts))
 	}

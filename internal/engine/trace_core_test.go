@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -14,7 +16,7 @@ import (
 func TestTheTraceNamesTheCore(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	pinned, _, err := r.Remember(ctx, ana, Note{Content: "User is allergic to penicillin", Pinned: true}, her)
+	pinned, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User is allergic to penicillin", Pinned: true}, her)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +34,8 @@ func TestTheTraceNamesTheCore(t *testing.T) {
 		return ids
 	}
 	for question, searched := range map[string]bool{"How high is Mount Everest?": false, "What am I allergic to?": true} {
-		p := r.prepare(ctx, Question{Scope: memory.Scope{Owner: ana}, Text: question})
-		trace, err := r.Trace(ctx, ana, p.Trace)
+		p := r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question})
+		trace, err := r.Traces.Trace(ctx, ana, p.Trace)
 		if err != nil {
 			t.Fatal(err)
 		}

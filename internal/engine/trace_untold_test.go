@@ -6,12 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
 // asks is a chat's request that is recalled for and recorded; it returns what it was given.
-func (r *rig) asks(t *testing.T, in Incoming, words ...string) Prepared {
+func (r *rig) asks(t *testing.T, in exchange.Incoming, words ...string) retrieve.Prepared {
 	t.Helper()
 	var messages []string
 	for _, w := range words {
@@ -23,7 +27,7 @@ func (r *rig) asks(t *testing.T, in Incoming, words ...string) Prepared {
 	}
 	ctx := context.Background()
 	in.Owner, in.Chat = ana, chat
-	x := r.Open(ctx, in)
+	x := r.Exchange.Open(ctx, in)
 	p := x.Prepare(ctx)
 	x.RecordQuestion(ctx)
 	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
@@ -58,13 +62,13 @@ func TestATraceHasNoWordsOfWhatIsNotKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, stores["inmem"])
-			r.opts.Recall.Messages = c.recalls
+			r.Opts.Recall.Messages = c.recalls
 			r.note(t, ana, "User drinks oolong tea")
-			p := r.asks(t, Incoming{Extras: c.extras}, c.said...)
+			p := r.asks(t, exchange.Incoming{Extras: c.extras}, c.said...)
 			if !strings.Contains(p.Block, "oolong") {
 				t.Errorf("the chat is given %q", p.Block)
 			}
-			trace := must[memory.Trace](t)(r.Trace(context.Background(), ana, p.Trace))
+			trace := must[memory.Trace](t)(r.Traces.Trace(context.Background(), ana, p.Trace))
 			if got := saysAll(trace); (got != "") != c.told || len(trace.Hits) != 1 {
 				t.Errorf("the trace says %q of %d hits, and is to say something: %v", got, len(trace.Hits), c.told)
 			}
@@ -75,8 +79,8 @@ func TestATraceHasNoWordsOfWhatIsNotKept(t *testing.T) {
 func TestASearchInConfidenceLeavesNoWords(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	r.note(t, ana, "User drinks oolong tea")
-	found := must[Found](t)(r.Recall(context.Background(), Question{Scope: memory.Scope{Owner: ana}, Text: "Off the record: which tea goes with Prozac?"}))
-	trace := must[memory.Trace](t)(r.Trace(context.Background(), ana, found.Trace))
+	found := must[retrieve.Found](t)(r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Off the record: which tea goes with Prozac?"}))
+	trace := must[memory.Trace](t)(r.Traces.Trace(context.Background(), ana, found.Trace))
 	if got := saysAll(trace); got != "" || len(trace.Hits) != len(found.Hits) {
 		t.Errorf("the trace says %q", got)
 	}
@@ -85,7 +89,7 @@ func TestASearchInConfidenceLeavesNoWords(t *testing.T) {
 // TestATemporaryChatLeavesNothing by whichever name it says so: no turn, not even a trace.
 func TestATemporaryChatLeavesNothing(t *testing.T) {
 	for _, id := range []string{"local:x1", "temporary:x1"} {
-		for name, in := range map[string]Incoming{
+		for name, in := range map[string]exchange.Incoming{
 			"by the header":             {ChatID: id},
 			"by memory_id":              {Extras: wire.Extras{ID: id}},
 			"by memory_id, and is read": {Extras: wire.Extras{ID: id, Mode: wire.ModeRead}},
@@ -104,10 +108,10 @@ func TestATemporaryChatLeavesNothing(t *testing.T) {
 }
 
 // keptNothing checks that a chat left no trace, turn or conversation.
-func (r *rig) keptNothing(t *testing.T, p Prepared, id string) {
+func (r *rig) keptNothing(t *testing.T, p retrieve.Prepared, id string) {
 	t.Helper()
 	ctx := context.Background()
-	if traces := must[[]memory.Trace](t)(r.Traces(ctx, ana, memory.TraceQuery{})); p.Trace != "" || len(traces) != 0 {
+	if traces := must[[]memory.Trace](t)(r.Traces.Traces(ctx, ana, memory.TraceQuery{})); p.Trace != "" || len(traces) != 0 {
 		t.Errorf("the chat got the trace %q, and %d are kept", p.Trace, len(traces))
 	}
 	turns := must[[]memory.Turn](t)(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Retired}}))
@@ -120,12 +124,12 @@ func (r *rig) keptNothing(t *testing.T, p Prepared, id string) {
 // TestChannelsNeverWriteMemory: not even where the request asks for it, and they read it only
 // where that is allowed.
 func TestChannelsNeverWriteMemory(t *testing.T) {
-	for setting, reads := range map[Channels]bool{"": false, ChannelsOff: false, ChannelsRead: true} {
+	for setting, reads := range map[core.Channels]bool{"": false, core.ChannelsOff: false, core.ChannelsRead: true} {
 		for _, mode := range []string{"", wire.ModeRead, wire.ModeReadWrite, wire.ModeWrite, wire.ModeOff} {
-			for name, in := range map[string]Incoming{"header": {ChatID: "channel:c1"}, "memory_id": {Extras: wire.Extras{ID: "channel:c1"}}} {
+			for name, in := range map[string]exchange.Incoming{"header": {ChatID: "channel:c1"}, "memory_id": {Extras: wire.Extras{ID: "channel:c1"}}} {
 				t.Run(fmt.Sprintf("%q, mode %q, %s", setting, mode, name), func(t *testing.T) {
 					r := newRig(t, stores["inmem"])
-					r.opts.Channels = setting
+					r.Opts.Channels = setting
 					r.note(t, ana, "User drinks oolong tea")
 					in.Extras.Mode = mode
 					p := r.asks(t, in, "I am allergic to kiwis. Which tea do I drink?")
@@ -144,11 +148,11 @@ func TestChannelsNeverWriteMemory(t *testing.T) {
 func TestWhatIsSaidInConfidenceInAChatLeavesNoWords(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		play(t, s, "remember ana: User drinks oolong tea")
-		chat := newChat(t, s.Engine, ChatEdit{Rules: ptr("Answer in one sentence.")})
-		var told Prepared
-		_, err := s.Say(context.Background(), Talking{Owner: ana, Chat: chat, Content: "/tea Do not remember this: I take Prozac. May I drink oolong tea?", Model: "m"},
-			replies("Yes.").talk, Listener{Recalled: func(p Prepared) { told = p }, Heard: func(string) {}})
-		trace := must[memory.Trace](t)(s.Trace(context.Background(), ana, told.Trace))
+		chat := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr("Answer in one sentence.")})
+		var told retrieve.Prepared
+		_, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "/tea Do not remember this: I take Prozac. May I drink oolong tea?", Model: "m"},
+			replies("Yes.").talk, chats.Listener{Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(string) {}})
+		trace := must[memory.Trace](t)(s.Traces.Trace(context.Background(), ana, told.Trace))
 		if got := saysAll(trace); err != nil || got != "" || !strings.Contains(told.Block, "oolong") {
 			t.Errorf("the trace says %q, %v; the chat was given %q", got, err, told.Block)
 		}
@@ -159,8 +163,8 @@ func TestWhatIsSaidInConfidenceInAChatLeavesNoWords(t *testing.T) {
 func TestAChatThatIsKeptGoesOnByWhateverName(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		const chat = "local:kept"
-		s.asks(t, Incoming{Extras: wire.Extras{ID: chat, Mode: wire.ModeReadWrite}}, "I keep bees.")
-		if _, err := s.Say(context.Background(), Talking{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf); err != nil {
+		s.asks(t, exchange.Incoming{Extras: wire.Extras{ID: chat, Mode: wire.ModeReadWrite}}, "I keep bees.")
+		if _, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf); err != nil {
 			t.Fatal(err)
 		}
 		wantTranscript(t, s.Engine, ana, chat, "user: I keep bees.", "assistant: Hm.", "user: And hens.", "assistant: I see.")

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -20,8 +23,8 @@ var (
 // writeWaiting writes all traces, those that are being packed as well.
 func (r *rig) writeWaiting(t *testing.T) {
 	t.Helper()
-	r.traces.packed(t.Context())
-	for r.writeTraces(t.Context()) {
+	r.Traces.Ring.Packed(t.Context())
+	for r.Traces.WriteTraces(t.Context()) {
 	}
 }
 
@@ -32,10 +35,10 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 		t.Run(strings.ReplaceAll(to, "/", " "), func(t *testing.T) {
 			inFolders(t, func(t *testing.T, r *rig, dir string) {
 				ctx := context.Background()
-				r.opts.Recall.Pools, r.opts.Recall.Bootstrap = []string{"team"}, 3
+				r.Opts.Recall.Pools, r.Opts.Recall.Bootstrap = []string{"team"}, 3
 				f := r.note(t, ana, "The cellar holds marzipan")
 				r.share(t, f.ID, to, false)
-				if _, _, err := r.Remember(ctx, ben, Note{Content: "Ben carves granite"}, him); err != nil {
+				if _, _, err := r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him); err != nil {
 					t.Fatal(err)
 				}
 				question := "What does the cellar hold?"
@@ -45,46 +48,46 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 					}
 				}
 				r.writeWaiting(t)
-				kept := Question{Scope: memory.Scope{Owner: ben}, Text: "Who carves granite?", TopK: ptr(1)}
-				if _, err := r.Recall(ctx, kept); err != nil {
+				kept := retrieve.Question{Scope: memory.Scope{Owner: ben}, Text: "Who carves granite?", TopK: ptr(1)}
+				if _, err := r.Retrieve.Recall(ctx, kept); err != nil {
 					t.Fatal(err)
 				}
 				r.ask(t, cy, question, memory.At{}) // one that waits to be written
 				if len(filesWith(t, dir, sweet)) == 0 {
 					t.Fatal("no file has the word before")
 				}
-				held, err := r.Traces(ctx, ben, memory.TraceQuery{})
+				held, err := r.Traces.Traces(ctx, ben, memory.TraceQuery{})
 				held = slices.DeleteFunc(held, func(t memory.Trace) bool { return !strings.Contains(saysAll(t), sweet) })
 				if err != nil || len(held) == 0 {
 					t.Fatalf("Ben has %d traces with the word, %v", len(held), err)
 				}
-				traces := 0
+				list := 0
 				if whole {
-					got, err := r.EraseOwner(ctx, ana, her)
-					if traces = got.Traces; err != nil {
+					got, err := r.Erase.EraseOwner(ctx, ana, her)
+					if list = got.Traces; err != nil {
 						t.Fatal(err)
 					}
 				} else {
-					_, got, err := r.ForgetMatching(ctx, ana, Matching{IDs: []string{f.ID}, Erase: true}, her)
-					if traces = got.Traces; err != nil {
+					_, got, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her)
+					if list = got.Traces; err != nil {
 						t.Fatal(err)
 					}
 				}
-				if traces != 3 {
-					t.Errorf("the receipt tells of %d traces, want Ben's and Cy's, who has one that waits", traces)
+				if list != 3 {
+					t.Errorf("the receipt tells of %d traces, want Ben's and Cy's, who has one that waits", list)
 				}
 				r.writeWaiting(t)
 				wantNowhere(t, dir)
 				for o, want := range map[memory.Owner]int{ben: 1, cy: 0} {
-					if left, err := r.Traces(ctx, o, memory.TraceQuery{}); err != nil || len(left) != want {
+					if left, err := r.Traces.Traces(ctx, o, memory.TraceQuery{}); err != nil || len(left) != want {
 						t.Errorf("%s has %d traces left, %v; want %d", o, len(left), err, want)
 					}
 				}
 
 				// Another server writes what a recall that read before leaves.
 				for i, late := range held {
-					late.ID, late.At = fmt.Sprint("late ", i), r.now()
-					if err := r.Store.SaveTraces(ctx, tracesKept, late); err != nil {
+					late.ID, late.At = fmt.Sprint("late ", i), r.Time()
+					if err := r.Store.SaveTraces(ctx, traces.TracesKept, late); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -113,7 +116,7 @@ func TestErasingLooksThroughNoTracesForWhatFewSaw(t *testing.T) {
 				r.share(t, f.ID, to, false)
 			}
 			looked = 0
-			if _, _, err := r.ForgetMatching(context.Background(), ana, Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
+			if _, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
 				t.Fatal(err)
 			}
 			if looked != want/2 {
@@ -134,13 +137,13 @@ func TestTracesOfWhoHasNothingElseAreErased(t *testing.T) {
 			t.Fatal("no file has the word before")
 		}
 		r.ask(t, cy, "More marzipan?", memory.At{})
-		got, err := r.EraseOwner(ctx, cy, her)
+		got, err := r.Erase.EraseOwner(ctx, cy, her)
 		if err != nil || got.Count["trace"] != 2 || len(got.Count) != 1 {
 			t.Errorf("the receipt is %+v, %v; want two traces, one that waits", got, err)
 		}
 		r.writeWaiting(t)
 		wantNowhere(t, dir)
-		if left, err := r.Traces(ctx, di, memory.TraceQuery{}); err != nil || len(left) != 1 {
+		if left, err := r.Traces.Traces(ctx, di, memory.TraceQuery{}); err != nil || len(left) != 1 {
 			t.Errorf("another has %d traces left, %v", len(left), err)
 		}
 	})
@@ -155,20 +158,20 @@ func TestWaitingTracesAreGoneOnceTheErasureIs(t *testing.T) {
 		r.share(t, f.ID, "user/ben", false)
 		ids := map[memory.Owner]string{}
 		for _, o := range []memory.Owner{ana, ben, cy} {
-			got, err := r.Recall(ctx, Question{Scope: memory.Scope{Owner: o}, Text: "What does the cellar hold?"})
+			got, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What does the cellar hold?"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			ids[o] = got.Trace
 		}
-		if _, _, err := r.ForgetMatching(ctx, ana, Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
+		if _, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
 			t.Fatal(err)
 		}
 		for o, want := range map[memory.Owner]bool{ana: false, ben: false, cy: true} {
-			if _, err := r.Trace(ctx, o, ids[o]); (err == nil) != want {
+			if _, err := r.Traces.Trace(ctx, o, ids[o]); (err == nil) != want {
 				t.Errorf("the trace of %s: %v, want it there: %v", o, err, want)
 			}
-			if left, err := r.Traces(ctx, o, memory.TraceQuery{}); err != nil || (len(left) > 0) != want {
+			if left, err := r.Traces.Traces(ctx, o, memory.TraceQuery{}); err != nil || (len(left) > 0) != want {
 				t.Errorf("%s has %d traces left, %v; want some: %v", o, len(left), err, want)
 			}
 		}
@@ -180,35 +183,35 @@ func TestWhatIsAddedToATraceDoesNotBringItBack(t *testing.T) {
 	for _, erased := range []bool{false, true} {
 		r := newRig(t, stores["inmem"])
 		r.note(t, ana, "The cellar holds marzipan")
-		found, err := r.Recall(t.Context(), Question{Scope: memory.Scope{Owner: ana}, Text: "What does the cellar hold?"})
+		found, err := r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What does the cellar hold?"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.amend(t.Context(), ana, found.Trace, func(trace *memory.Trace) {
+		r.Traces.Amend(t.Context(), ana, found.Trace, func(trace *memory.Trace) {
 			trace.Degraded = []string{"late"}
 			if erased {
-				if _, err := r.EraseOwner(t.Context(), ana, her); err != nil {
+				if _, err := r.Erase.EraseOwner(t.Context(), ana, her); err != nil {
 					t.Error(err)
 				}
 			}
 		})
-		if left, err := r.Traces(t.Context(), ana, memory.TraceQuery{}); err != nil || (len(left) == 0) != erased || !erased && len(left[0].Degraded) == 0 {
+		if left, err := r.Traces.Traces(t.Context(), ana, memory.TraceQuery{}); err != nil || (len(left) == 0) != erased || !erased && len(left[0].Degraded) == 0 {
 			t.Errorf("erased %v: %d traces, %v", erased, len(left), err)
 		}
 	}
 }
 
-// TestATraceThatIsPackedWhenTheServerStopsIsWritten packs while [Engine.Run] ends.
+// TestATraceThatIsPackedWhenTheServerStopsIsWritten packs while [traces.Keeper.Run] ends.
 func TestATraceThatIsPackedWhenTheServerStopsIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, stores["inmem"])
-		add := r.traces.later("late", func() {
-			r.traces.add(memory.Trace{ID: "late", Owner: ana, At: r.now()}, packTrace(memory.Trace{}))
+		add := r.Traces.Ring.Later("late", func() {
+			r.Traces.Ring.Add(memory.Trace{ID: "late", Owner: ana, At: r.Time()}, traces.PackTrace(memory.Trace{}))
 		})
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		ended := make(chan error, 1)
-		go func() { ended <- r.Run(ctx) }()
+		go func() { ended <- r.Traces.Run(ctx) }()
 		synctest.Wait() // Run is over, or waits
 		add()
 		if err := <-ended; err != nil {

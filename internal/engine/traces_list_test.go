@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -23,9 +24,9 @@ func TestTracesAreListedFromWhatWaitsAndWhatIsWritten(t *testing.T) {
 	}
 	degraded := trace("written", "here", 3*time.Second)
 	degraded.Degraded = []string{"vector: slow"}
-	late := r.traces.later("new", func() { r.traces.add(trace("new", "here", 5*time.Second), packTrace(memory.Trace{})) })
+	late := r.Traces.Ring.Later("new", func() { r.Traces.Ring.Add(trace("new", "here", 5*time.Second), traces.PackTrace(memory.Trace{})) })
 	go late() // who lists waits for it
-	r.traces.add(degraded, packTrace(degraded))
+	r.Traces.Ring.Add(degraded, traces.PackTrace(degraded))
 	for _, c := range []struct {
 		q    memory.TraceQuery
 		want string
@@ -35,7 +36,7 @@ func TestTracesAreListedFromWhatWaitsAndWhatIsWritten(t *testing.T) {
 		{memory.TraceQuery{Conversation: "here", Limit: 2}, "new written"},
 		{memory.TraceQuery{Door: "search"}, ""},
 	} {
-		found, err := r.Traces(t.Context(), ana, c.q)
+		found, err := r.Traces.Traces(t.Context(), ana, c.q)
 		if err != nil {
 			t.Fatal(err)
 		}

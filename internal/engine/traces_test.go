@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -17,67 +20,67 @@ import (
 func traceID(i int) string { return fmt.Sprint("trace ", i) }
 
 // fill adds traces until some are lost, and returns how many there were.
-func fill(r *traceRing) (added int) {
-	memories := packTrace(memory.Trace{Hits: []memory.TraceHit{{ID: "m", Content: strings.Repeat("tea ", 1000)}}})
-	for ; r.lost < 10; added++ {
-		r.add(memory.Trace{ID: traceID(added), Owner: ana}, memories)
+func fill(r *traces.TraceRing) (added int) {
+	memories := traces.PackTrace(memory.Trace{Hits: []memory.TraceHit{{ID: "m", Content: strings.Repeat("tea ", 1000)}}})
+	for ; r.Lost < 10; added++ {
+		r.Add(memory.Trace{ID: traceID(added), Owner: ana}, memories)
 	}
 	return added
 }
 
 func TestRingKeepsTheNewestTraces(t *testing.T) {
-	r := newTraceRing()
+	r := traces.NewTraceRing()
 	added := fill(r)
-	if r.bytes > traceBytes+5000 || added < traceBytes/5000 {
-		t.Errorf("%d bytes after %d traces, want some %d", r.bytes, added, traceBytes)
+	if r.Bytes > traces.TraceBytes+5000 || added < traces.TraceBytes/5000 {
+		t.Errorf("%d bytes after %d traces, want some %d", r.Bytes, added, traces.TraceBytes)
 	}
 	for i, kept := range map[int]bool{9: false, 10: true, added - 1: true} {
-		got, ok := r.find(ana, traceID(i))
+		got, ok := r.Find(ana, traceID(i))
 		if ok != kept || kept && (len(got.Hits) != 1 || !strings.HasPrefix(got.Hits[0].Content, "tea tea")) {
 			t.Errorf("trace %d of %d: found %v with %d hits, want %v", i, added, ok, len(got.Hits), kept)
 		}
 	}
-	if _, ok := r.find(memory.User("default", "ben"), traceID(added-1)); ok {
+	if _, ok := r.Find(memory.User("default", "ben"), traceID(added-1)); ok {
 		t.Error("another owner finds ana's trace")
 	}
 }
 
 func TestTracesAreWrittenOldestFirst(t *testing.T) {
-	r := newTraceRing()
+	r := traces.NewTraceRing()
 	added := fill(r)
-	traces, upTo := r.oldest(5)
-	if len(traces) != 5 || traces[0].ID != traceID(10) || traces[4].ID != traceID(14) {
-		t.Fatalf("got %d traces from %s, want 5 from %s", len(traces), traces[0].ID, traceID(10))
+	list, upTo := r.Oldest(5)
+	if len(list) != 5 || list[0].ID != traceID(10) || list[4].ID != traceID(14) {
+		t.Fatalf("got %d traces from %s, want 5 from %s", len(list), list[0].ID, traceID(10))
 	}
-	r.add(memory.Trace{ID: traceID(12), Owner: ana, Door: "again"}, packTrace(memory.Trace{}))
-	if found, ok := r.find(ana, traceID(12)); !ok || found.Door != "again" {
+	r.Add(memory.Trace{ID: traceID(12), Owner: ana, Door: "again"}, traces.PackTrace(memory.Trace{}))
+	if found, ok := r.Find(ana, traceID(12)); !ok || found.Door != "again" {
 		t.Errorf("a trace added again while it is written: found %+v, %v; want the later", found, ok)
 	}
-	if _, ok := r.find(ana, traceID(14)); !ok {
+	if _, ok := r.Find(ana, traceID(14)); !ok {
 		t.Error("a trace is not found while it is written")
 	}
-	r.written(upTo)
+	r.Written(upTo)
 	for i, kept := range map[int]bool{12: true, 14: false, 15: true, added - 1: true} {
-		if _, ok := r.find(ana, traceID(i)); ok != kept {
+		if _, ok := r.Find(ana, traceID(i)); ok != kept {
 			t.Errorf("trace %d after 10 to 14 were written: found %v, want %v", i, ok, kept)
 		}
 	}
-	all, upTo := r.oldest(2 * added)
-	if r.written(upTo); r.bytes != 0 || len(r.waiting) != 0 || len(all) != added-15+1 {
-		t.Errorf("after all %d were written %d with %d bytes are left", len(all), len(r.waiting), r.bytes)
+	all, upTo := r.Oldest(2 * added)
+	if r.Written(upTo); r.Bytes != 0 || len(r.Waiting) != 0 || len(all) != added-15+1 {
+		t.Errorf("after all %d were written %d with %d bytes are left", len(all), len(r.Waiting), r.Bytes)
 	}
 }
 
 // TestRingLosesWhatIsWritten drops traces in a flood while they are written: those
 // that came later stay.
 func TestRingLosesWhatIsWritten(t *testing.T) {
-	r := newTraceRing()
-	r.add(memory.Trace{ID: "first", Owner: ana}, nil)
-	_, upTo := r.oldest(1)
+	r := traces.NewTraceRing()
+	r.Add(memory.Trace{ID: "first", Owner: ana}, nil)
+	_, upTo := r.Oldest(1)
 	added := fill(r)
-	r.written(upTo)
-	if _, ok := r.find(ana, traceID(added-1)); !ok || len(r.waiting) < 100 {
-		t.Errorf("%d traces are left of %d, want the newest", len(r.waiting), added)
+	r.Written(upTo)
+	if _, ok := r.Find(ana, traceID(added-1)); !ok || len(r.Waiting) < 100 {
+		t.Errorf("%d traces are left of %d, want the newest", len(r.Waiting), added)
 	}
 }
 
@@ -90,15 +93,16 @@ func TestATraceKeepsRoundedCopies(t *testing.T) {
 	for i := range 1000 {
 		many = append(many, memory.Part{Name: fmt.Sprint("part ", i%300), Value: 2.0 / 3 * float64(1-2*(i%2))})
 	}
-	e := &Engine{traces: newTraceRing()}
-	r := recalling{
-		e: e, q: Question{Scope: memory.Scope{Owner: ana}, Text: "tea?", Door: "search"}, now: memtest.Epoch, found: 7, degraded: []string{"core: gone"},
-		hits:    []memory.Hit{{Memory: fact, Score: 1.0 / 3, Why: why}, {Memory: fact, Why: memory.Why{}}, {Memory: fact, Score: math.Inf(-1)}},
-		dropped: []recall.Dropped{{Hit: memory.Hit{Memory: fact, Why: many}, Stage: "budget"}},
-		cut:     []recall.Cut{{ID: "c", Kind: memory.KindTurn, Score: 2.0 / 3, Why: why, Stage: "limit"}},
+	kept := traces.New(&core.Core{})
+	e := &retrieve.Retriever{Core: kept.Core, Traces: kept}
+	r := retrieve.Pipeline{
+		E: e, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea?", Door: "search"}, Now: memtest.Epoch, Found: 7, Degraded: []string{"core: gone"},
+		Hits:    []memory.Hit{{Memory: fact, Score: 1.0 / 3, Why: why}, {Memory: fact, Why: memory.Why{}}, {Memory: fact, Score: math.Inf(-1)}},
+		Dropped: []recall.Dropped{{Hit: memory.Hit{Memory: fact, Why: many}, Stage: "budget"}},
+		Cut:     []recall.Cut{{ID: "c", Kind: memory.KindTurn, Score: 2.0 / 3, Why: why, Stage: "limit"}},
 	}
-	r.trace("id", "block", 5)
-	got, ok := e.traces.find(ana, "id")
+	r.Trace("id", "block", 5)
+	got, ok := e.Traces.Ring.Find(ana, "id")
 	if !ok {
 		t.Fatal("the trace is not found")
 	}
@@ -112,7 +116,7 @@ func TestATraceKeepsRoundedCopies(t *testing.T) {
 		Hits: []memory.TraceHit{
 			{ID: "f", Kind: memory.KindFact, Content: "tea", Score: .3333, Why: rounded},
 			{ID: "f", Kind: memory.KindFact, Content: "tea", Why: memory.Why{}},
-			{ID: "f", Kind: memory.KindFact, Content: "tea", Score: -mostUnits / perUnit},
+			{ID: "f", Kind: memory.KindFact, Content: "tea", Score: -traces.MostUnits / traces.PerUnit},
 		},
 		Cut: []memory.TraceHit{
 			{ID: "f", Kind: memory.KindFact, Cut: "budget", Why: wantMany},
@@ -122,11 +126,11 @@ func TestATraceKeepsRoundedCopies(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if again := unpackTrace(got, packTrace(got)); !reflect.DeepEqual(again, want) {
+	if again := traces.UnpackTrace(got, traces.PackTrace(got)); !reflect.DeepEqual(again, want) {
 		t.Errorf("packed again: got %+v, want %+v", again, want)
 	}
-	if r.hits[0].Score != 1.0/3 || r.hits[0].Why.Get("own") != 1.0/3 {
-		t.Errorf("the hit itself was rounded: %v", r.hits[0])
+	if r.Hits[0].Score != 1.0/3 || r.Hits[0].Why.Get("own") != 1.0/3 {
+		t.Errorf("the hit itself was rounded: %v", r.Hits[0])
 	}
 }
 
@@ -140,31 +144,31 @@ func TestEveryFieldOfATraceIsKept(t *testing.T) {
 			t.Errorf("the sample has no %s", field.Name)
 		}
 	}
-	if got := unpackTrace(memory.Trace{}, packTrace(want)); !reflect.DeepEqual(got, want) {
+	if got := traces.UnpackTrace(memory.Trace{}, traces.PackTrace(want)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
 func TestATraceThatIsBeingPackedIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newTraceRing()
+		r := traces.NewTraceRing()
 		goOn := make(chan struct{})
-		go r.later("t", func() {
+		go r.Later("t", func() {
 			<-goOn
-			r.add(memory.Trace{ID: "t", Owner: ana}, packTrace(memory.Trace{}))
+			r.Add(memory.Trace{ID: "t", Owner: ana}, traces.PackTrace(memory.Trace{}))
 		})()
 		found := false
-		go func() { _, found = r.find(ana, "t") }()
+		go func() { _, found = r.Find(ana, "t") }()
 		synctest.Wait()
 		if found {
 			t.Fatal("a trace was found before it was there")
 		}
 		close(goOn)
 		synctest.Wait()
-		if !found || len(r.packing) != 0 {
-			t.Errorf("found %v with %d under way, want it found and none", found, len(r.packing))
+		if !found || len(r.Packing) != 0 {
+			t.Errorf("found %v with %d under way, want it found and none", found, len(r.Packing))
 		}
-		if _, ok := r.find(ana, "another"); ok {
+		if _, ok := r.Find(ana, "another"); ok {
 			t.Error("another id is found")
 		}
 	})
@@ -181,11 +185,11 @@ func TestAnswersSayWhatMisspeltWordsWereTakenFor(t *testing.T) {
 		"What am I allergic to?":                      false,
 		"Do not remember this: what am I alergic to?": false,
 	} {
-		found, err := r.Recall(t.Context(), Question{Scope: memory.Scope{Owner: ana}, Text: question})
+		found, err := r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question})
 		if err != nil || len(found.Hits) != 1 {
 			t.Fatalf("%s: %v, %v", question, found.Hits, err)
 		}
-		trace, err := r.Trace(t.Context(), ana, found.Trace)
+		trace, err := r.Traces.Trace(t.Context(), ana, found.Trace)
 		if err != nil || strings.Contains(question, "alergic") != reflect.DeepEqual(found.Misspelt, want) || traced != reflect.DeepEqual(trace.Misspelt, want) {
 			t.Errorf("%s: the answer says %v and the trace %v, %v", question, found.Misspelt, trace.Misspelt, err)
 		}

@@ -17,13 +17,13 @@ func TestWhatIsLearnedIsNotWaitedFor(t *testing.T) {
 			s := newScene(t, open)
 			s.idle = true
 			play(t, s, `user ana: I live in Berlin.`)
-			if jobs, err := s.Jobs(ctx, owner); err != nil || len(jobs) != 2 {
+			if jobs, err := s.Lessons.Jobs(ctx, owner); err != nil || len(jobs) != 2 {
 				t.Fatalf("before it is learned from: got %v (%v), want the exchange's job and the one in case it had none", jobs, err)
 			}
 			if err := s.work(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if jobs, err := s.Jobs(ctx, owner); err != nil || len(jobs) != 0 {
+			if jobs, err := s.Lessons.Jobs(ctx, owner); err != nil || len(jobs) != 0 {
 				t.Errorf("afterwards: got %v (%v), want none", jobs, err)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -21,12 +22,12 @@ func TestUndoToATimeLeavesThePath(t *testing.T) {
 				named chat ana: c
 				user ana: Hello there!
 				user ana: I live in Rome.`)
-			start := s.now()
+			start := s.Time()
 			s.clock.Advance(time.Hour)
 			play(t, s, `edit ana: I play chess.
 				forget ana: Spanish
 				expect facts ana: User plays chess`)
-			if _, err := s.Undo(ctx, ana, Undoing{ToTime: start}, author); err != nil {
+			if _, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, author); err != nil {
 				t.Fatal(err)
 			}
 			play(t, s, `expect facts ana: User speaks Spanish`)
@@ -62,7 +63,7 @@ func TestUndoBringsNoFactWithoutWords(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	f := r.note(t, ana, "User drinks oolong tea")
 	words := "User drinks sencha tea"
-	if _, err := r.EditFact(t.Context(), ana, f.ID, Edit{Content: &words}, her); err != nil {
+	if _, err := r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
 		t.Fatal(err)
 	}
 	page, err := r.Changes(t.Context(), ana, memory.ChangeQuery{Limit: 1})
@@ -70,7 +71,7 @@ func TestUndoBringsNoFactWithoutWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Store = lightened{r.Store}
-	if _, err := r.Undo(t.Context(), ana, Undoing{Run: page.Changes[0].Run}, her); !errors.Is(err, memory.Conflict) {
+	if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: page.Changes[0].Run}, her); !errors.Is(err, memory.Conflict) {
 		t.Errorf("got %v, want %v", err, memory.Conflict)
 	}
 	if found, err := r.Store.Get(t.Context(), ana, f.ID); err != nil || len(found) != 1 || found[0].Content() != words {

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -14,8 +17,8 @@ import (
 func (r *rig) tidied(t *testing.T, owner memory.Owner) {
 	t.Helper()
 	ctx := context.Background()
-	job := memory.Job{ID: newID(), Owner: owner, Kind: memory.JobUpkeep}
-	if _, err := r.Store.Apply(ctx, owner, memory.Run{ID: newID(), Kind: "test", Jobs: []memory.Job{job}}); err != nil {
+	job := memory.Job{ID: core.NewID(), Owner: owner, Kind: memory.JobUpkeep}
+	if _, err := r.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{job}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.work(ctx); err != nil {
@@ -26,7 +29,7 @@ func (r *rig) tidied(t *testing.T, owner memory.Owner) {
 func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []string {
 	t.Helper()
 	var out []string
-	if err := r.everything(context.Background(), owner, q, func(m memory.Memory) { out = append(out, m.Content()) }); err != nil {
+	if err := r.Everything(context.Background(), owner, q, func(m memory.Memory) { out = append(out, m.Content()) }); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(out)
@@ -37,12 +40,12 @@ func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []strin
 func (r *rig) learn(t *testing.T, owner memory.Owner, confidence float64, contents ...string) {
 	t.Helper()
 	for _, c := range contents {
-		f, err := r.noted(owner, Note{Content: c, Confidence: &confidence})
+		f, err := r.Curate.Noted(owner, curate.Note{Content: c, Confidence: &confidence})
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.Source, f.Trust = memory.Extracted, memory.TrustUser
-		if _, err := r.Store.Apply(context.Background(), owner, memory.Run{ID: newID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}); err != nil {
+		if _, err := r.Store.Apply(context.Background(), owner, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}); err != nil {
 			t.Fatal(err)
 		}
 		r.clock.Advance(time.Minute)
@@ -53,7 +56,7 @@ func TestExpiredFactsLeave(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		for i, c := range []string{"User parks in bay 12", "User has a guest this week"} {
-			if _, _, err := r.Remember(ctx, ana, Note{Content: c, ExpiresAt: r.now().Add(time.Duration(i*48+24) * time.Hour)}, her); err != nil {
+			if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: c, ExpiresAt: r.Time().Add(time.Duration(i*48+24) * time.Hour)}, her); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -67,7 +70,7 @@ func TestExpiredFactsLeave(t *testing.T) {
 
 func TestFactsThatAreNotSaidAgainFade(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.opts.Learn.Upkeep = Upkeep{HalfLife: 30 * 24 * time.Hour, Floor: 0.2}
+		r.Opts.Learn.Upkeep = core.Upkeep{HalfLife: 30 * 24 * time.Hour, Floor: 0.2}
 		r.learn(t, ana, 0.5, "User likes figs")
 		r.learn(t, ana, 0.9, "User lives in Lisbon")
 		r.note(t, ana, "User is allergic to peanuts")
@@ -87,21 +90,21 @@ func TestFactsThatAreNotSaidAgainFade(t *testing.T) {
 func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.opts.Learn.Upkeep = Upkeep{User: 5, Conversation: 3}
+		r.Opts.Learn.Upkeep = core.Upkeep{User: 5, Conversation: 3}
 		pinned := true
-		if _, _, err := r.Remember(ctx, ana, Note{Content: "User is Ana", Pinned: pinned}, her); err != nil {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User is Ana", Pinned: pinned}, her); err != nil {
 			t.Fatal(err)
 		}
 		r.learn(t, ana, 1, "fact number 1", "fact number 2")
 		for _, c := range []string{"a", "b"} {
 			for i := range 4 {
 				r.clock.Advance(time.Minute)
-				if _, err := r.Ingest(ctx, ana, Talk{Conversation: c, Messages: []Said{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}); err != nil {
+				if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: c, Messages: []exchange.Said{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		would, err := r.Leaving(ctx, ana)
+		would, err := r.Upkeep.PreviewEviction(ctx, ana)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +119,7 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 		if len(would) != 6 { // one of each conversation, then two facts and two turns
 			t.Errorf("the dry run names %d that leave, want 6", len(would))
 		}
-		if again, err := r.Leaving(ctx, ana); err != nil || len(again) > 0 {
+		if again, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(again) > 0 {
 			t.Errorf("afterwards: %d leave and %v, want none", len(again), err)
 		}
 	})
@@ -125,15 +128,15 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 func TestTurnsThatWereNotLearnedFromStay(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		r.opts.Learn.Upkeep = Upkeep{User: 1}
-		talk := Talk{Conversation: "c", Infer: true}
+		r.Opts.Learn.Upkeep = core.Upkeep{User: 1}
+		talk := exchange.Talk{Conversation: "c", Infer: true}
 		for i := range 3 {
-			talk.Messages = append(talk.Messages, Said{Role: memory.RoleUser, Content: fmt.Sprintf("It rains on day %d.", i)})
+			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("It rains on day %d.", i)})
 		}
-		if _, err := r.Ingest(ctx, ana, talk); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
 			t.Fatal(err)
 		}
-		if would, err := r.Leaving(ctx, ana); err != nil || len(would) > 0 {
+		if would, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(would) > 0 {
 			t.Errorf("before learning: %d leave and %v, want none", len(would), err)
 		}
 		if err := r.work(ctx); err != nil { // learns, then tidies

@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/erase"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/memory"
 )
@@ -38,7 +42,7 @@ func servers(t *testing.T, n int) []*rig {
 }
 
 func (r *rig) says(ctx context.Context, words string) error {
-	_, _, err := r.Remember(ctx, ana, Note{Content: words}, her)
+	_, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: words}, her)
 	return err
 }
 
@@ -47,10 +51,10 @@ func TestWhatAnotherServerClosesIsClosedHere(t *testing.T) {
 	s := servers(t, 2)
 	a, b := s[0], s[1]
 	b.note(t, ana, "Ana's tea is oolong") // it has looked: not closed
-	if _, err := a.EraseOwner(ctx, ana, her); err != nil {
+	if _, err := a.Erase.EraseOwner(ctx, ana, her); err != nil {
 		t.Fatal(err)
 	}
-	a.clock.Advance(eraseAgain[0] - time.Second)
+	a.clock.Advance(erase.EraseAgain[0] - time.Second)
 	if err := b.says(ctx, "Ana's secret is marzipan"); !errors.Is(err, memory.Gone) {
 		t.Errorf("before the job looks for what is left the other server says %v, want %v", err, memory.Gone)
 	}
@@ -68,14 +72,14 @@ func TestWhatAnotherServerOpensIsOpenHere(t *testing.T) {
 	s := servers(t, 2)
 	a, b := s[0], s[1]
 	b.note(t, ana, "Ana's tea is oolong")
-	if _, err := a.EraseOwner(ctx, ana, her); err != nil {
+	if _, err := a.Erase.EraseOwner(ctx, ana, her); err != nil {
 		t.Fatal(err)
 	}
-	b.closed = closings{}
+	b.Closed = core.ClosedOwners{}
 	if err := b.says(ctx, "Ana likes jam"); !errors.Is(err, memory.Gone) {
 		t.Fatal(err)
 	}
-	if err := a.OpenOwner(ctx, ana, her); err != nil {
+	if err := a.Erase.OpenOwner(ctx, ana, her); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.says(ctx, "Ana likes jam"); err != nil {
@@ -86,14 +90,14 @@ func TestWhatAnotherServerOpensIsOpenHere(t *testing.T) {
 // TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem lets somebody read before the mark
 // is there and tell after.
 func TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem(t *testing.T) {
-	var c closings
+	var c core.ClosedOwners
 	now := time.Unix(0, 0)
-	before := c.begin()
-	c.set(ana, true, now)
-	if !c.learn(ana, false, now, before) {
+	before := c.Begin()
+	c.Set(ana, true, now)
+	if !c.Learn(ana, false, now, before) {
 		t.Error("what was read before the owner was closed says that they are open")
 	}
-	if c.learn(ana, false, now, c.begin()) {
+	if c.Learn(ana, false, now, c.Begin()) {
 		t.Error("what was read after says that they are closed")
 	}
 }
@@ -104,38 +108,38 @@ func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
 			ctx := context.Background()
 			r := newRig(t, open)
 			r.note(t, ana, "Ana's tea is oolong")
-			if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+			if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
 				t.Fatal(err)
 			}
 			r.clock.Advance(time.Second)
-			closed := r.now()
+			closed := r.Time()
 			r.clock.Advance(time.Second)
-			if err := r.OpenOwner(ctx, ana, her); err != nil {
+			if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
 				t.Fatal(err)
 			}
 			r.clock.Advance(time.Second)
 			r.note(t, ana, "Ana knows Wanda")
-			marks, err := r.changes(ctx, ana, memory.ChangeQuery{Target: "profile:" + closedKey})
+			marks, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
 			if err != nil || len(marks) != 2 {
 				t.Fatalf("%d changes of the mark, %v; want two", len(marks), err)
 			}
-			for _, u := range []Undoing{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
-				if _, err := r.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
+			for _, u := range []curate.UndoRequest{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
+				if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
 					t.Errorf("undo %+v: %v, want a conflict", u, err)
 				}
 			}
-			if _, err := r.Undo(ctx, ana, Undoing{ToTime: closed}, her); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: closed}, her); err != nil {
 				t.Fatal(err)
 			}
 			r.wantSeen(t, ana)
-			if p := r.Paused(ctx, ana); p != PauseNone {
+			if p := r.Paused(ctx, ana); p != core.PauseNone {
 				t.Errorf("after the undo the pause is %q, want none", p)
 			}
 			r.note(t, ana, "Ana flies a kite")
 			r.clock.Advance(time.Hour)
 			r.settle(t)
 			r.wantSeen(t, ana, "Ana flies a kite")
-			r.closed = closings{} // another program
+			r.Closed = core.ClosedOwners{} // another program
 			if err := r.says(ctx, "Ana likes jam"); err != nil {
 				t.Errorf("she was opened: %v", err)
 			}
@@ -149,24 +153,24 @@ func TestAnErasureSeesToItsOwnEndAlone(t *testing.T) {
 	ctx := context.Background()
 	r := newRig(t, stores["inmem"])
 	r.note(t, ana, "Ana's tea is oolong")
-	if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+	if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
 		t.Fatal(err)
 	}
-	r.clock.Advance(eraseAgain[0])
+	r.clock.Advance(erase.EraseAgain[0])
 	old, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobErase}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.OpenOwner(ctx, ana, her); err != nil {
+	if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
 		t.Fatal(err)
 	}
 	r.note(t, ana, "Ana knows Wanda")
 	// The mark comes back by no way of ours: a file of a vault that was put back, say.
-	mark := memory.ProfileEntry{Owner: ana, Key: closedKey, Value: r.now().Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: r.now()}
-	if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: newID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.Image{Profile: &mark}, Author: her}); err != nil {
+	mark := memory.ProfileEntry{Owner: ana, Key: core.ClosedKey, Value: r.Time().Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: r.Time()}
+	if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.Image{Profile: &mark}, Author: her}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.EraseLeft(ctx, old); err != nil {
+	if _, err := r.Erase.ResumeErasure(ctx, old); err != nil {
 		t.Fatal(err)
 	}
 	r.wantSeen(t, ana, "Ana knows Wanda")
@@ -179,26 +183,26 @@ func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
 			r := newRig(t, open)
 			f := r.note(t, ana, "Ana's tea is oolong")
 			r.clock.Advance(time.Second)
-			start := r.now()
+			start := r.Time()
 			r.clock.Advance(time.Second)
 			r.share(t, f.ID, "user/ben", false)
 			r.share(t, f.ID, "user/ben", true)
 			r.note(t, ana, "Ana knows Wanda")
-			shares, err := r.changes(ctx, ana, memory.ChangeQuery{Target: "profile:" + sharedKeys + f.ID})
+			shares, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + share.SharedKeys + f.ID})
 			if err != nil || len(shares) != 2 {
 				t.Fatalf("%d changes, %v; want two", len(shares), err)
 			}
-			for _, u := range []Undoing{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
-				if _, err := r.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
+			for _, u := range []curate.UndoRequest{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
+				if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
 					t.Errorf("undo %+v: %v, want a conflict", u, err)
 				}
 			}
 			r.share(t, f.ID, "user/ben", false)
-			if _, err := r.Undo(ctx, ana, Undoing{ToTime: start}, her); err != nil {
+			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, her); err != nil {
 				t.Fatal(err)
 			}
 			r.wantSeen(t, ana, "Ana's tea is oolong")
-			with, err := r.SharedWith(ctx, ana, f.ID)
+			with, err := r.Share.SharedWith(ctx, ana, f.ID)
 			if err != nil || !slices.Equal(with, []memory.Owner{ben}) {
 				t.Errorf("it is shared with %v, %v; want %v still", with, err, ben)
 			}
@@ -213,13 +217,13 @@ func TestWhoBeginsAnewIsSharedWithAnew(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	f := r.note(t, ana, "The backend runs on Bun")
 	r.share(t, f.ID, "user/ben", false)
-	if _, err := r.EraseOwner(ctx, ben, him); err != nil {
+	if _, err := r.Erase.EraseOwner(ctx, ben, him); err != nil {
 		t.Fatal(err)
 	}
-	if with, err := r.SharedWith(ctx, ana, f.ID); err != nil || len(with) > 0 {
+	if with, err := r.Share.SharedWith(ctx, ana, f.ID); err != nil || len(with) > 0 {
 		t.Errorf("it is shared with %v, %v; want nobody", with, err)
 	}
-	if err := r.OpenOwner(ctx, ben, him); err != nil {
+	if err := r.Erase.OpenOwner(ctx, ben, him); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)

@@ -13,6 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
@@ -68,17 +72,17 @@ func (r *rig) furnish(t *testing.T) {
 			r.share(t, f.ID, "user/ben", true)
 		case 2:
 			words := "Shelf 2 holds more marzipan"
-			_, err := r.EditFact(ctx, ana, f.ID, Edit{Content: &words, Category: &words}, her)
+			_, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words, Category: &words}, her)
 			must(err)
 		case 3:
-			_, err := r.Forget(ctx, ana, []string{f.ID}, "no more marzipan", her)
+			_, err := r.Curate.Forget(ctx, ana, []string{f.ID}, "no more marzipan", her)
 			must(err)
 		}
 	}
-	if _, _, err := r.Remember(ctx, ana, Note{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her); err != nil {
+	if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her); err != nil {
 		t.Fatal(err)
 	}
-	_, err := r.Ingest(ctx, ana, Talk{Conversation: "c", Project: "marzipan bakery", Infer: true, Messages: []Said{
+	_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Project: "marzipan bakery", Infer: true, Messages: []exchange.Said{
 		{Role: memory.RoleUser, Content: "I am allergic to marzipan."}, {Role: memory.RoleAssistant, Content: "No marzipan then."},
 	}})
 	must(err)
@@ -90,19 +94,19 @@ func (r *rig) furnish(t *testing.T) {
 	_, err = r.DropProfile(ctx, ana, "baker", her)
 	must(err)
 	for range 2 {
-		c, err := r.AddContext(ctx, ana, ContextEdit{Title: ptr("About marzipan"), Content: ptr("Marzipan is made of almonds.")}, her)
+		c, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("About marzipan"), Content: ptr("Marzipan is made of almonds.")}, her)
 		must(err)
-		_, err = r.DropContext(ctx, ana, c.ID, false, her)
+		_, err = r.Curate.DropContext(ctx, ana, c.ID, false, her)
 		must(err)
 	}
-	_, err = r.AddContext(ctx, ana, ContextEdit{Title: ptr("More marzipan"), Content: ptr("Marzipan again.")}, her)
+	_, err = r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("More marzipan"), Content: ptr("Marzipan again.")}, her)
 	must(err)
 	r.ask(t, ana, "Which shelf holds marzipan?", memory.At{})
 	r.ask(t, ben, "Which shelf holds marzipan?", memory.At{})
-	if _, _, err := r.Remember(ctx, ben, Note{Content: "Ben carves granite"}, him); err != nil {
+	if _, _, err := r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him); err != nil {
 		t.Fatal(err)
 	}
-	for r.writeTraces(ctx) {
+	for r.Traces.WriteTraces(ctx) {
 	}
 }
 
@@ -121,7 +125,7 @@ func TestAnErasedUserIsNowhere(t *testing.T) {
 		if len(filesWith(t, dir, sweet)) == 0 {
 			t.Fatal("no file has the word before")
 		}
-		got, err := r.EraseOwner(ctx, ana, her)
+		got, err := r.Erase.EraseOwner(ctx, ana, her)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,19 +136,19 @@ func TestAnErasedUserIsNowhere(t *testing.T) {
 		r.wantSeen(t, ana)
 		r.wantSeen(t, ben, "Ben carves granite")
 		r.ask(t, ana, "Where is the marzipan?", memory.At{})
-		for r.writeTraces(ctx) {
+		for r.Traces.WriteTraces(ctx) {
 		}
 		wantNowhere(t, dir)
 		r.clock.Advance(time.Hour)
 		r.settle(t) // jobs of before, and those that look again
-		for r.writeTraces(ctx) {
+		for r.Traces.WriteTraces(ctx) {
 		}
 		wantNowhere(t, dir)
-		changes, err := r.changes(ctx, ana, memory.ChangeQuery{})
+		changes, err := r.AllChanges(ctx, ana, memory.ChangeQuery{})
 		if err != nil || len(changes) < 20 || changes[0].At.IsZero() {
 			t.Errorf("%d changes are left, %v; want all of them, with their times", len(changes), err)
 		}
-		again, err := r.EraseOwner(ctx, ana, her)
+		again, err := r.Erase.EraseOwner(ctx, ana, her)
 		if err != nil || len(again.Runs) > 0 || again.Links > 0 || !again.ClosedAt.Equal(got.ClosedAt) {
 			t.Errorf("again: %+v, %v; want nothing left to do since %v", again, err, got.ClosedAt)
 		}
@@ -156,32 +160,35 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		ctx := context.Background()
 		r.furnish(t)
 		// A stream that is under way, a job that a worker holds, and one that waits.
-		x := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I ate marzipan."}]`), ChatID: "d"})
+		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I ate marzipan."}]`), ChatID: "d"})
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
-		if _, err := r.Ingest(ctx, ana, Talk{Conversation: "e", Infer: true, Messages: []Said{{Role: memory.RoleUser, Content: "I baked marzipan."}}}); err != nil {
+		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "e", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I baked marzipan."}}}); err != nil {
 			t.Fatal(err)
 		}
 		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+		if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
 			t.Fatal(err)
 		}
 		x.RecordAnswer(ctx, answered("Marzipan is good."))
-		_, _ = r.Learn(ctx, job) // whatever it says, it writes nothing
-		late := r.Open(ctx, Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"More marzipan!"}]`), ChatID: "f"})
+		_, _ = r.Lessons.Learn(ctx, job) // whatever it says, it writes nothing
+		late := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"More marzipan!"}]`), ChatID: "f"})
 		if block := late.Prepare(ctx); strings.Contains(block.Block, sweet) {
 			t.Errorf("a later chat is told %q", block.Block)
 		}
 		late.RecordQuestion(ctx)
 		late.RecordAnswer(ctx, answered("Marzipan it is."))
-		r.background.Wait()
+		r.Background.Wait()
 		for what, write := range map[string]func() error{
-			"a note": func() error { _, _, err := r.Remember(ctx, ana, Note{Content: "Marzipan"}, her); return err },
+			"a note": func() error {
+				_, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her)
+				return err
+			},
 			"talk": func() error {
-				_, err := r.Ingest(ctx, ana, Talk{Messages: []Said{{Role: memory.RoleUser, Content: "Marzipan"}}})
+				_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Marzipan"}}})
 				return err
 			},
 			"the profile": func() error { _, err := r.SetProfile(ctx, ana, "a", "marzipan", her); return err },
@@ -190,20 +197,20 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 				t.Errorf("%s: %v, want it refused", what, err)
 			}
 		}
-		shared, _, err := r.Remember(ctx, ben, Note{Content: "Granite is hard"}, him)
+		shared, _, err := r.Curate.Remember(ctx, ben, curate.Note{Content: "Granite is hard"}, him)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Share(ctx, ben, shared.ID, Sharing{To: "user/ana"}, him); err != nil {
+		if _, err := r.Share.Share(ctx, ben, shared.ID, share.Sharing{To: "user/ana"}, him); err != nil {
 			t.Errorf("sharing with who is closed: %v; want nobody told of it", err)
 		}
 		r.wantSeen(t, ana)
 		wantNowhere(t, dir)
 
-		if err := r.OpenOwner(ctx, ana, her); err != nil {
+		if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.OpenOwner(ctx, ana, her); !errors.Is(err, memory.Conflict) {
+		if err := r.Erase.OpenOwner(ctx, ana, her); !errors.Is(err, memory.Conflict) {
 			t.Errorf("open again: %v, want a conflict", err)
 		}
 		r.note(t, ana, "Ana begins anew")
@@ -225,7 +232,7 @@ func TestWhoIsErasedLeavesSendersInOneRun(t *testing.T) {
 		for _, words := range []string{"Granite is hard", "Slate splits", "Chalk is soft"} {
 			f := r.note(t, ben, words)
 			for _, to := range []string{"user/ana", "user/carla"} {
-				if _, err := r.Share(ctx, ben, f.ID, Sharing{To: to}, him); err != nil {
+				if _, err := r.Share.Share(ctx, ben, f.ID, share.Sharing{To: to}, him); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -233,13 +240,13 @@ func TestWhoIsErasedLeavesSendersInOneRun(t *testing.T) {
 		}
 		r.settle(t)
 		r.clock.Advance(time.Minute)
-		before := r.now()
-		if _, err := r.EraseOwner(ctx, ana, her); err != nil {
+		before := r.Time()
+		if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
 			t.Fatal(err)
 		}
 		r.settle(t)
 		for _, id := range shared {
-			if with, err := r.SharedWith(ctx, ben, id); err != nil || !slices.Equal(with, []memory.Owner{carla}) {
+			if with, err := r.Share.SharedWith(ctx, ben, id); err != nil || !slices.Equal(with, []memory.Owner{carla}) {
 				t.Errorf("%s is shared with %v, %v; want Carla alone", id, with, err)
 			}
 		}
@@ -248,8 +255,8 @@ func TestWhoIsErasedLeavesSendersInOneRun(t *testing.T) {
 			t.Fatalf("%d changes at home, %v; want %d", len(page.Changes), err, len(shared))
 		}
 		for _, c := range page.Changes {
-			if c.Run != page.Changes[0].Run || c.Author != bySharing {
-				t.Errorf("change %s of run %s by %v, want all of one run by %v", c.After.Target(), c.Run, c.Author, bySharing)
+			if c.Run != page.Changes[0].Run || c.Author != share.BySharing {
+				t.Errorf("change %s of run %s by %v, want all of one run by %v", c.After.Target(), c.Run, c.Author, share.BySharing)
 			}
 		}
 	})
@@ -264,7 +271,7 @@ func TestAnErasureThatStoppedGoesOn(t *testing.T) {
 		whole := r.Store
 		for stop := range 3 {
 			r.Store = &stopping{Store: whole, left: stop}
-			if _, err := r.EraseOwner(ctx, ana, her); !errors.Is(err, errStopped) {
+			if _, err := r.Erase.EraseOwner(ctx, ana, her); !errors.Is(err, errStopped) {
 				t.Fatalf("stopped at call %d: %v", stop, err)
 			}
 			if stop == 0 && len(filesWith(t, dir, sweet)) == 0 {
@@ -272,8 +279,8 @@ func TestAnErasureThatStoppedGoesOn(t *testing.T) {
 			}
 		}
 		r.Store = whole
-		r.closed = closings{} // another program has not looked yet
-		if _, _, err := r.Remember(ctx, ana, Note{Content: "Marzipan"}, her); !errors.Is(err, memory.Gone) {
+		r.Closed = core.ClosedOwners{} // another program has not looked yet
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her); !errors.Is(err, memory.Gone) {
 			t.Errorf("a note after it stopped: %v, want it gone", err)
 		}
 		r.clock.Advance(time.Hour)

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -71,7 +74,7 @@ func TestRandomWorlds(t *testing.T) {
 				if seed%2 == 0 {
 					w.LLM = answering(w.model)
 				}
-				w.opts.Learn.Summary.Every = 2
+				w.Opts.Learn.Summary.Every = 2
 				for _, p := range w.people {
 					w.gone[p], w.names[p] = map[string]bool{}, "c0"
 				}
@@ -117,7 +120,7 @@ func (w *world) pick(list []string) string { return list[w.random.IntN(len(list)
 // fact returns one of a person's facts with a status, nil if there is none.
 func (w *world) fact(person string, statuses ...memory.Status) *memory.Fact {
 	var all []memory.Fact
-	err := w.everything(context.Background(), memory.User(memory.DefaultNamespace, person), memory.Query{Statuses: statuses}, func(m memory.Memory) { all = append(all, *m.Fact) })
+	err := w.Everything(context.Background(), memory.User(memory.DefaultNamespace, person), memory.Query{Statuses: statuses}, func(m memory.Memory) { all = append(all, *m.Fact) })
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -199,13 +202,13 @@ func (w *world) act(person string) (string, error) {
 		}
 	case 8, 9:
 		if f := w.fact(person, memory.Active); f != nil {
-			_, err := w.Forget(ctx, owner, []string{f.ID}, "a person asked", author)
+			_, err := w.Curate.Forget(ctx, owner, []string{f.ID}, "a person asked", author)
 			w.forgot(person, f.Content, err)
 			return "forgets " + f.Content, err
 		}
 	case 10, 11:
 		wish := "Please forget that " + strings.TrimSuffix(said, ".") + "."
-		since := w.now()
+		since := w.Time()
 		err := w.scene.say(ctx, person, wish)
 		if w.granted(owner, wish, since) {
 			w.forgot(person, word, err)
@@ -219,48 +222,48 @@ func (w *world) act(person string) (string, error) {
 		return "says " + wish, w.scene.say(ctx, person, wish)
 	case 13:
 		if f := w.fact(person, memory.Pending); f != nil {
-			_, _, err := w.Judge(ctx, owner, []Judgement{{ID: f.ID, Action: memory.ActionReject}}, "", author)
+			_, _, err := w.Curate.Judge(ctx, owner, []curate.Judgement{{ID: f.ID, Action: memory.ActionReject}}, "", author)
 			return "rejects " + f.Content, err
 		}
 	case 14:
 		if f := w.fact(person, memory.Pending); f != nil {
-			_, _, err := w.Judge(ctx, owner, []Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", author)
+			_, _, err := w.Curate.Judge(ctx, owner, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", author)
 			return "approves " + f.Content, err
 		}
 	case 15, 16:
 		if page, err := w.Changes(ctx, owner, memory.ChangeQuery{Limit: 30}); err == nil && len(page.Changes) > 0 {
 			c := page.Changes[w.random.IntN(len(page.Changes))]
-			u := Undoing{Run: c.Run, Cascade: w.random.IntN(2) == 0}
+			u := curate.UndoRequest{Run: c.Run, Cascade: w.random.IntN(2) == 0}
 			if w.random.IntN(3) == 0 {
 				u.Run, u.Change = "", c.ID
 			}
-			undone, err := w.Undo(ctx, owner, u, author)
+			undone, err := w.Curate.Undo(ctx, owner, u, author)
 			w.back(person, undone.Changes)
 			return fmt.Sprintf("undoes %s %s (cascade %v): %v", c.Action, words(c), u.Cascade, err), err
 		}
 	case 17:
 		if page, err := w.Changes(ctx, owner, memory.ChangeQuery{Limit: 8}); err == nil && len(page.Changes) > 0 {
-			undone, err := w.Undo(ctx, owner, Undoing{ToTime: page.Changes[len(page.Changes)-1].At}, author)
+			undone, err := w.Curate.Undo(ctx, owner, curate.UndoRequest{ToTime: page.Changes[len(page.Changes)-1].At}, author)
 			w.back(person, undone.Changes)
 			return fmt.Sprintf("goes back to before the last %d changes", len(page.Changes)-1), err
 		}
 	case 18:
-		p := []Pause{PauseNone, PauseNone, PauseLearning, PauseMemory}[w.random.IntN(4)]
+		p := []core.Pause{core.PauseNone, core.PauseNone, core.PauseLearning, core.PauseMemory}[w.random.IntN(4)]
 		return "pauses " + string(p), w.Pause(ctx, owner, p, "", author)
 	case 19:
-		w.opts.Learn.Upkeep.User = []int{0, 6, 12}[w.random.IntN(3)]
-		changes, _, err := w.TidyNow(ctx, owner, false, "", author)
-		return fmt.Sprintf("tidies to %d: %d leave", w.opts.Learn.Upkeep.User, len(changes)), err
+		w.Opts.Learn.Upkeep.User = []int{0, 6, 12}[w.random.IntN(3)]
+		changes, _, err := w.Upkeep.TidyNow(ctx, owner, false, "", author)
+		return fmt.Sprintf("tidies to %d: %d leave", w.Opts.Learn.Upkeep.User, len(changes)), err
 	case 20:
-		n, err := w.Relearn(ctx, owner, Relearning{})
+		n, err := w.Lessons.Relearn(ctx, owner, lessons.RelearnOptions{})
 		return fmt.Sprintf("relearns %d turns", n), err
 	case 21:
 		w.Close()
-		w.Engine = New(w.Parts, w.opts)
+		w.Engine = New(w.Parts, w.Opts)
 		return "restarts", nil
 	case 22:
-		w.opts.Learn.Review.Categories = [][]string{nil, {"health"}}[w.random.IntN(2)]
-		return fmt.Sprintf("reviews %q", w.opts.Learn.Review.Categories), nil
+		w.Opts.Learn.Review.Categories = [][]string{nil, {"health"}}[w.random.IntN(2)]
+		return fmt.Sprintf("reviews %q", w.Opts.Learn.Review.Categories), nil
 	case 23:
 		w.clock.Advance(24 * time.Hour)
 		return "time: a day passes", nil
@@ -274,7 +277,7 @@ func (w *world) granted(owner memory.Owner, wish string, since time.Time) bool {
 	var newest *memory.Turn
 	q := every
 	q.Kinds, q.Text = []memory.Kind{memory.KindTurn}, wish
-	if err := w.everything(context.Background(), owner, q, func(m memory.Memory) {
+	if err := w.Everything(context.Background(), owner, q, func(m memory.Memory) {
 		if m.Turn.CreatedAt.After(since) {
 			newest = m.Turn
 		}
@@ -349,7 +352,7 @@ func (w *world) misremembered(person string, owner memory.Owner) (wrong []string
 		var lines []string
 		q := every
 		q.At = at
-		if err := w.everything(ctx, owner, q, func(m memory.Memory) {
+		if err := w.Everything(ctx, owner, q, func(m memory.Memory) {
 			line := fmt.Sprintf("%s %s %s %q", m.ID(), m.Kind(), m.Status(), m.Content())
 			if f := m.Fact; f != nil {
 				line += fmt.Sprint(f.Confidence, f.SupersededBy, f.Provenance.Turns, f.ObservedAt, f.UpdatedAt)
@@ -364,7 +367,7 @@ func (w *world) misremembered(person string, owner memory.Owner) (wrong []string
 	if w.exports[person] == nil {
 		w.exports[person] = map[int64]image{}
 	}
-	now := image{at: w.now(), text: export(memory.At{})}
+	now := image{at: w.Time(), text: export(memory.At{})}
 	w.exports[person][int64(w.random.IntN(5))] = now
 	for _, then := range w.exports[person] {
 		if got := export(memory.At{AsOf: then.at}); got != then.text {

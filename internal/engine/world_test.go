@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/extract"
+
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -22,10 +23,10 @@ func (r *rig) unsound(t *testing.T, owner memory.Owner) (wrong []string) {
 	t.Helper()
 	ctx := context.Background()
 	all := map[string]memory.Memory{}
-	if err := r.everything(ctx, owner, every, func(m memory.Memory) { all[m.ID()] = m }); err != nil {
+	if err := r.Everything(ctx, owner, every, func(m memory.Memory) { all[m.ID()] = m }); err != nil {
 		t.Fatal(err)
 	}
-	changes, err := r.changes(ctx, owner, memory.ChangeQuery{})
+	changes, err := r.AllChanges(ctx, owner, memory.ChangeQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func (r *rig) unsound(t *testing.T, owner memory.Owner) (wrong []string) {
 		}
 		live[key] = id
 		if f.Status == memory.Active && f.Source == memory.Extracted && f.Trust == memory.TrustUser && last["fact:"+id].Author.Kind != memory.ByPerson {
-			if subject, attribute := learn.Classify(f.Content); attribute == "home" && !text.Negated(f.Content) {
+			if subject, attribute := extract.Classify(f.Content); attribute == "home" && !text.Negated(f.Content) {
 				if homes[subject] != "" {
 					say("%q and %q are both active", homes[subject], f.Content)
 				}

@@ -65,24 +65,6 @@ func mustFind(t *testing.T, ix *Index, words string) int {
 	return len(found)
 }
 
-// TestASearchThatWasBegunAheadAsksForNoVersion, of its own owner alone.
-func TestASearchThatWasBegunAheadAsksForNoVersion(t *testing.T) {
-	src := &watched{source: newSource()}
-	src.put("user:default/ana", said("1", "I sail a boat."))
-	ix := New(src, Options{})
-	defer ix.Close()
-	ctx := ix.Ahead(t.Context(), "user:default/ana")
-	for want, owner := range []memory.Owner{"user:default/ana", "user:default/ben"} {
-		shards, err := ix.current(ctx, []memory.Owner{owner, "user:default/carl"})
-		if err != nil || len(shards) != 1-want {
-			t.Errorf("%s: %d shards, %v", owner, len(shards), err)
-		}
-	}
-	if shards, err := ix.current(ctx, []memory.Owner{"user:default/ana"}); err != nil || len(shards) != 1 || src.asked.Load() != 2 {
-		t.Errorf("%d shards, asked %d times, %v, want 1 and for the others", len(shards), src.asked.Load(), err)
-	}
-}
-
 // TestWhoHasNothingTakesNoRoom asks for an owner whom the store does not know, until it does.
 func TestWhoHasNothingTakesNoRoom(t *testing.T) {
 	src := newSource()
@@ -107,7 +89,7 @@ func TestASearchSeesWhatWasWrittenWhileAnotherLoads(t *testing.T) {
 			}
 			ix := New(src, Options{})
 			defer ix.Close()
-			ix.Ahead(t.Context(), "user:default/ana")
+			ix.begin("user:default/ana")
 			<-src.reading
 			src.put("user:default/ana", said("2", "The boat is blue."))
 			found := make(chan int)

@@ -18,7 +18,6 @@ func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*sha
 		if sh != nil {
 			return sh, nil
 		}
-		beside(ctx)
 		if sh, err := l.wait(ctx); err != nil || begun {
 			return sh, err
 		}

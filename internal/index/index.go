@@ -34,9 +34,6 @@ type Options struct {
 	// may take its time; no search waits for it. It is to end with its context.
 	Loaded func(ctx context.Context, owner memory.Owner, ids []string)
 
-	// Far says that the store answers over a network, so that a search waits for it.
-	Far bool
-
 	// Report is told what went wrong with checkpoints; nil: nobody is. Searches do
 	// not fail for that. It may be called from several goroutines at once.
 	Report func(error)
@@ -155,55 +152,6 @@ func (ix *Index) Warm(owner memory.Owner) {
 	}
 }
 
-// Ahead begins to load an owner who is not resident, for a search that is to come. The
-// context is for that search: it sees what was committed before Ahead was called, without
-// asking the store again. Of an owner who is resident, or loaded already, Ahead does nothing.
-func (ix *Index) Ahead(ctx context.Context, owner memory.Owner) context.Context {
-	l := ix.begin(owner)
-	if l == nil {
-		return ctx
-	}
-	return context.WithValue(ctx, aheadKey{}, ahead{ix, owner, l})
-}
-
-// ahead is what a context knows of a load.
-type ahead struct {
-	index *Index
-	owner memory.Owner
-	load  *load
-}
-
-type aheadKey struct{}
-
-// aheadOf returns the load of an owner that the context was made for, nil for none.
-func aheadOf(ctx context.Context, ix *Index, owner memory.Owner) *load {
-	if a, ok := ctx.Value(aheadKey{}).(ahead); ok && a.index == ix && a.owner == owner {
-		return a.load
-	}
-	return nil
-}
-
-// Beside returns a context for a search, which begins something else as soon as what helps
-// it on other processors goes: on a machine with one more it then comes second, since
-// nothing is waited for as soon as a search. Where the search has to wait for others it
-// begins at once. One that fails may never begin it; begin may be called again.
-func (ix *Index) Beside(ctx context.Context, begin func()) context.Context {
-	if ix.opts.Far {
-		begin()
-		return ctx
-	}
-	return context.WithValue(ctx, besideKey{}, begin)
-}
-
-type besideKey struct{}
-
-// beside begins what the context was made for.
-func beside(ctx context.Context) {
-	if begin, ok := ctx.Value(besideKey{}).(func()); ok {
-		begin()
-	}
-}
-
 // Drop forgets an owner, in memory and on disk. A search of it loads anew what the
 // store still has.
 func (ix *Index) Drop(owner memory.Owner) error {
@@ -260,8 +208,7 @@ func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, 
 	begun := make([]*load, len(owners))
 	var ask []memory.Owner
 	for i, owner := range owners {
-		begun[i] = aheadOf(ctx, ix, owner)
-		if begun[i] == nil && len(owners) == 1 { // of several, most are asked for in one question
+		if len(owners) == 1 { // of several, most are asked for in one question
 			begun[i] = ix.begin(owner)
 		}
 		if begun[i] == nil {
@@ -280,7 +227,6 @@ func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, 
 		var sh *shard
 		var err error
 		if begun[i] != nil {
-			beside(ctx)
 			sh, err = begun[i].wait(ctx)
 		} else {
 			var version int64

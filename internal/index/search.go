@@ -70,7 +70,6 @@ func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]m
 	if !s.WordsFirst {
 		d.vectors.begin(parts, s)
 	}
-	beside(ctx)
 	if d.vectors.alone() {
 		d.vectors.join(&d.sorter)
 	}

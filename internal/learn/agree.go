@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
@@ -12,21 +13,7 @@ import (
 // common are terms that two facts may differ in and still say the same. Any other
 // word that only one of them has makes a difference.
 var common = late.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
-	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, termsOf)
-
-// silent are terms that are compared apart: who it is about, and negation.
-var silent = late.SetOf("user longer anymore never no none nothing", termsOf)
-
-// termSet returns the terms that tell what s is about.
-func termSet(s string) map[string]bool {
-	set := map[string]bool{}
-	for _, t := range text.Terms(s) {
-		if !silent.Has(t) {
-			set[t] = true
-		}
-	}
-	return set
-}
+	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOf)
 
 // agree reports whether two facts that look alike say the same: of the same person
 // and time, as a fact or as a plan, with the same numbers, dates, names, order,
@@ -34,7 +21,7 @@ func termSet(s string) map[string]bool {
 func agree(a, b string) bool {
 	return slices.Equal(numbers(a), numbers(b)) &&
 		maps.Equal(nameSet(a), nameSet(b)) &&
-		!differs(termSet(a), termSet(b)) && !differs(termSet(b), termSet(a)) &&
+		!differs(extract.TermSet(a), extract.TermSet(b)) && !differs(extract.TermSet(b), extract.TermSet(a)) &&
 		sameSense(text.Fold(a), text.Fold(b)) && sameOrder(a, b)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -12,12 +13,12 @@ import (
 
 // Asked is what a model is asked about new turns.
 type Asked struct {
-	Said     []Said        // the new turns
-	Before   []Said        // what was said just before, so that they can be understood
-	Known    []memory.Fact // what is remembered already: near to the turns, or taught just before
-	Attached string        // the documents that are always in the prompt, "" for none
-	Wishes   string        // what the user or the project wants remembered, "" for anything
-	Now      time.Time     // for turns without a time of their own
+	Said     []extract.Said // the new turns
+	Before   []extract.Said // what was said just before, so that they can be understood
+	Known    []memory.Fact  // what is remembered already: near to the turns, or taught just before
+	Attached string         // the documents that are always in the prompt, "" for none
+	Wishes   string         // what the user or the project wants remembered, "" for anything
+	Now      time.Time      // for turns without a time of their own
 	Zone     *time.Location
 }
 
@@ -28,7 +29,7 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 		zone = time.UTC
 	}
 	d := prompt.Extract{Today: a.Now.In(zone), Context: a.Attached, Wishes: a.Wishes}
-	turn := func(id string, s Said, words string) prompt.Turn {
+	turn := func(id string, s extract.Said, words string) prompt.Turn {
 		at := s.Turn.CreatedAt
 		if !at.IsZero() {
 			at = at.In(zone)
@@ -74,7 +75,7 @@ func turnName(i int) string { return "t" + strconv.Itoa(i+1) }
 
 // AskDecisions returns the prompt that asks a model what each candidate does to
 // the facts near it.
-func AskDecisions(cands []Candidate, p *prompt.Set) (memory.Prompt, error) {
+func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, error) {
 	var d prompt.Reconcile
 	for i, n := range neighbours(cands) {
 		d.Known = append(d.Known, prompt.Line{ID: strconv.Itoa(i), Text: n.Fact.Content, At: n.Fact.ObservedAt})
@@ -87,8 +88,8 @@ func AskDecisions(cands []Candidate, p *prompt.Set) (memory.Prompt, error) {
 
 // neighbours returns the live facts near any candidate, each once. Their places
 // are their short ids.
-func neighbours(cands []Candidate) []Neighbour {
-	var out []Neighbour
+func neighbours(cands []extract.Candidate) []extract.Neighbour {
+	var out []extract.Neighbour
 	seen := map[string]bool{}
 	for _, c := range cands {
 		for _, n := range c.Near {

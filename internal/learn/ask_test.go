@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -34,7 +35,7 @@ func TestWhatIsAskedCanBeAnswered(t *testing.T) {
 	if len(kept) != 1 || kept[0].Turn != said[1].Turn.ID || kept[0].Waits != "" {
 		t.Fatalf("kept %+v, want one of the second turn", kept)
 	}
-	kept[0].Near = []Neighbour{{Fact: berlin}, {Fact: withStatus(fact("User lives in Rome"), memory.Retired)}}
+	kept[0].Near = []extract.Neighbour{{Fact: berlin}, {Fact: withStatus(fact("User lives in Rome"), memory.Retired)}}
 	ask, err = AskDecisions(kept, prompt.Default())
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func TestThirdPerson(t *testing.T) {
 		"we were there, we aren't":  "User was there, User isn't",
 		"I pass, I fix and I buzz":  "User passes, User fixes and User buzzes",
 	} {
-		if got := thirdPerson(in); got != want {
+		if got := extract.ThirdPerson(in); got != want {
 			t.Errorf("thirdPerson(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -32,7 +33,7 @@ func (p *planner) carryOut(i int) {
 }
 
 // add adds the candidate in place of its targets, as far as it may take it.
-func (p *planner) add(c Candidate, v *verdict) {
+func (p *planner) add(c extract.Candidate, v *verdict) {
 	next := p.fact(c)
 	if words := p.words(c, v); words != "" {
 		next.Content, next.Hash = words, text.Hash(words)
@@ -81,10 +82,10 @@ func (p *planner) exchanged(olds []*knownFact, next memory.Fact) string {
 }
 
 // confirmed returns the fact that waits and that a candidate says, nil without one.
-func (p *planner) confirmed(c Candidate) *knownFact {
+func (p *planner) confirmed(c extract.Candidate) *knownFact {
 	for _, n := range c.Near {
 		k := p.known[n.Fact.ID]
-		if k != nil && k.change == nil && n.Fact.Scope == p.o.Scope && c.confirms(n) {
+		if k != nil && k.change == nil && n.Fact.Scope == p.o.Scope && confirms(&c, n) {
 			return k
 		}
 	}
@@ -92,7 +93,7 @@ func (p *planner) confirmed(c Candidate) *knownFact {
 }
 
 // confirm makes a fact that waits active, in place of what its statement replaces.
-func (p *planner) confirm(k *knownFact, c Candidate, olds []*knownFact) {
+func (p *planner) confirm(k *knownFact, c extract.Candidate, olds []*knownFact) {
 	olds = slices.DeleteFunc(slices.Clone(olds), func(o *knownFact) bool { return o == k })
 	next := k.Fact
 	next.Status, next.Confidence, next.Trust, next.UpdatedAt = memory.Active, max(next.Confidence, c.Confidence), c.Trust, p.o.Now
@@ -102,7 +103,7 @@ func (p *planner) confirm(k *knownFact, c Candidate, olds []*knownFact) {
 	if c.Span != nil {
 		next.Provenance.Quote = c.Span
 	}
-	if c.newer(&next) {
+	if c.Newer(&next) {
 		next.ObservedAt, next.ObservedSeq = c.ObservedAt, c.ObservedSeq
 	}
 	if len(next.Provenance.Turns) < maxTurns && c.Turn != "" {
@@ -125,10 +126,10 @@ func (p *planner) confirm(k *knownFact, c Candidate, olds []*knownFact) {
 }
 
 // fact returns the candidate as an active fact.
-func (p *planner) fact(c Candidate) memory.Fact {
+func (p *planner) fact(c extract.Candidate) memory.Fact {
 	f := memory.Fact{
 		ID:         p.o.NewID(),
-		Scope:      c.scope(p.o.Scope),
+		Scope:      c.Scope(p.o.Scope),
 		Content:    c.Text,
 		Category:   c.Category,
 		Tags:       c.Tags,
@@ -167,9 +168,9 @@ func (p *planner) author() string {
 
 // words returns the model's wording of an update if it holds: it must be free,
 // read like a fact, not be what was refused, and bring in no name or number that neither side has.
-func (p *planner) words(c Candidate, v *verdict) string {
+func (p *planner) words(c extract.Candidate, v *verdict) string {
 	s := tidy(v.text)
-	if s == "" || p.o.Free == nil || !p.o.Free(c.scope(p.o.Scope), s) || worthless(Candidate{Text: s}) != "" || instructs(s) {
+	if s == "" || p.o.Free == nil || !p.o.Free(c.Scope(p.o.Scope), s) || worthless(extract.Candidate{Text: s}) != "" || extract.Instructs(s) {
 		return ""
 	}
 	reworded := c
@@ -194,7 +195,7 @@ func (p *planner) words(c Candidate, v *verdict) string {
 			return ""
 		}
 	}
-	if covered(termSet(s), termSet(both)) < 0.6 || text.Negated(s) != text.Negated(c.Text) {
+	if extract.Covered(extract.TermSet(s), extract.TermSet(both)) < 0.6 || text.Negated(s) != text.Negated(c.Text) {
 		return ""
 	}
 	return s
@@ -202,13 +203,13 @@ func (p *planner) words(c Candidate, v *verdict) string {
 
 // replaceable returns those targets that the candidate may replace. newer is one
 // that was not said before it, stronger one that weighs more.
-func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact, newer, stronger string) {
+func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*knownFact, newer, stronger string) {
 	for _, id := range targets {
 		k := p.known[id]
 		switch {
 		case k.ends || k.kept: // another candidate took its place, or confirmed it
-		case k.Link == nil && !inside(k.Fact.Scope, c.scope(p.o.Scope)): // it holds elsewhere too
-		case !c.newer(&k.Fact) && !p.reads(c, k):
+		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // it holds elsewhere too
+		case !c.Newer(&k.Fact) && !p.reads(c, k):
 			newer = id
 		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.guarded(c, k):
 			stronger = id
@@ -221,14 +222,14 @@ func (p *planner) replaceable(c Candidate, targets []string) (olds []*knownFact,
 
 // reads reports whether a model rereads a turn of which a rule wrote the fact: it may put
 // that right, though it was said no later.
-func (p *planner) reads(c Candidate, k *knownFact) bool {
+func (p *planner) reads(c extract.Candidate, k *knownFact) bool {
 	return p.o.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.Turn)
 }
 
 // guarded reports whether a person made the fact theirs, who is the one it is compared
 // for, and the candidate is a model's reading of what was said. What the user asks to
 // be remembered is theirs too, and a rule reads only plain words.
-func (p *planner) guarded(c Candidate, k *knownFact) bool {
+func (p *planner) guarded(c extract.Candidate, k *knownFact) bool {
 	if k.Link != nil || c.Remember || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false
 	}
@@ -327,7 +328,7 @@ func (p *planner) addPending(next memory.Fact, instead, reason string) {
 
 // addPast records a statement that something known or said with it is newer than:
 // it was true, and is not recalled.
-func (p *planner) addPast(c Candidate, by string, until time.Time, reason string) {
+func (p *planner) addPast(c extract.Candidate, by string, until time.Time, reason string) {
 	if by == "" || p.waits(c) != "" || !c.ObservedAt.Before(until) || recorded(c) {
 		p.ignore(c, by, reason)
 		return
@@ -343,25 +344,25 @@ func (p *planner) addPast(c Candidate, by string, until time.Time, reason string
 
 // recorded reports whether a fact with these words of this turn is there already,
 // whatever became of it.
-func recorded(c Candidate) bool {
-	return slices.ContainsFunc(c.Near, func(n Neighbour) bool {
+func recorded(c extract.Candidate) bool {
+	return slices.ContainsFunc(c.Near, func(n extract.Neighbour) bool {
 		return slices.Contains(n.Fact.Provenance.Turns, c.Turn) && text.Hash(n.Fact.Content) == text.Hash(c.Text)
 	})
 }
 
 // end retires a known fact because of what the candidate says.
-func (p *planner) end(id string, c Candidate, reason string) {
+func (p *planner) end(id string, c extract.Candidate, reason string) {
 	k := p.known[id]
 	switch {
 	case k.ends || k.kept || p.waits(c) != "":
 		return
-	case !c.newer(&k.Fact):
+	case !c.Newer(&k.Fact):
 		p.ignore(c, id, "what is known is newer")
 		return
 	case rank(c.Trust) < rank(memory.TrustUser):
 		p.ignore(c, id, "it contradicts what was said with more weight")
 		return
-	case k.Link == nil && !inside(k.Fact.Scope, c.scope(p.o.Scope)): // it holds elsewhere too
+	case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // it holds elsewhere too
 		return
 	case p.guarded(c, k) || p.o.ReviewConflicts && !c.Remember:
 		p.ignore(c, id, "only a person may end it")

@@ -3,6 +3,7 @@ package learn
 import (
 	"testing"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -17,7 +18,7 @@ func TestWaitingFactDoesNotSwallowPlainStatement(t *testing.T) {
 		for i := range c.Near {
 			c.Near[i].Similarity = 1
 		}
-		fresh, known, dropped := Dedupe([]Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+		fresh, known, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 		changes, outcomes := Plan(fresh, Reconcile(fresh), known, options())
 		got := told(changes)
 		if want := lines("replace superseded User lives in Berlin", "approve active User lives in Lisbon"); got != want {
@@ -26,7 +27,7 @@ func TestWaitingFactDoesNotSwallowPlainStatement(t *testing.T) {
 	}
 	doubted := later(6, "User lives in Lisbon", waiting, berlin)
 	doubted.Waits, doubted.Doubt = "nobody said so", "nobody said so"
-	fresh, known, _ := Dedupe([]Candidate{doubted}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+	fresh, known, _ := Dedupe([]extract.Candidate{doubted}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	changes, _ := Plan(fresh, Reconcile(fresh), known, options())
 	for _, ch := range changes {
 		if ch.After.Fact.Status == memory.Active {

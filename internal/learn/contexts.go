@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -51,7 +52,7 @@ func Passages(document string, most int, count func(string) int) []string {
 // holds its words or those that it was learned from, or whose words it holds. quote is
 // the latter, "" for none. "" is no context. What the user asks to remember is theirs
 // to ask.
-func InContext(c Candidate, quote string, contexts []memory.Context) string {
+func InContext(c extract.Candidate, quote string, contexts []memory.Context) string {
 	if c.Remember {
 		return ""
 	}
@@ -90,7 +91,7 @@ func contextName(c memory.Context) string {
 // candidate that it says the same, "" for none. similarity is that of the passage; near
 // is the least that counts, 0 for 0.90. A passage that lacks one of the candidate's
 // numbers or names, or denies what that asserts, says something else.
-func NearContext(c Candidate, known memory.Context, passage string, similarity, near float64) string {
+func NearContext(c extract.Candidate, known memory.Context, passage string, similarity, near float64) string {
 	if near == 0 {
 		near = 0.90
 	}

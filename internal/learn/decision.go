@@ -4,32 +4,30 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
-// Verdict is what a decision says.
-type Verdict string
-
 // The verdicts.
 const (
-	Add    Verdict = "add"    // remember the candidate
-	Update Verdict = "update" // the candidate takes the target's place
-	Delete Verdict = "delete" // the target no longer holds
-	None   Verdict = "none"   // the target says the same already
+	Add    extract.Verdict = "add"    // remember the candidate
+	Update extract.Verdict = "update" // the candidate takes the target's place
+	Delete extract.Verdict = "delete" // the target no longer holds
+	None   extract.Verdict = "none"   // the target says the same already
 )
 
 // Decision is what reconciliation says of a candidate.
 type Decision struct {
 	Candidate int // its place in the list; -1 if the decision names none
-	Verdict   Verdict
+	Verdict   extract.Verdict
 	Target    string // id of the known fact; "" for Add
 	Text      string // of an Update: the words to keep instead of the candidate's
 	Reason    string
 }
 
-var verdicts = map[string]Verdict{
+var verdicts = map[string]extract.Verdict{
 	"add": Add, "new": Add, "insert": Add, "create": Add,
 	"update": Update, "replace": Update, "merge": Update, "refine": Update, "supersede": Update,
 	"delete": Delete, "remove": Delete, "retire": Delete, "forget": Delete, "end": Delete,
@@ -49,7 +47,7 @@ var (
 // decisions, a list of known facts with events, or {"action": "replace",
 // "target_id": …}. What names nothing that was asked about is left out; Plan
 // judges the rest. [memory.Invalid]: the reply has no decisions at all.
-func ParseDecisions(reply string, cands []Candidate) ([]Decision, error) {
+func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error) {
 	r := decisionReader{cands: cands, targets: map[string]string{}}
 	for i, n := range neighbours(cands) {
 		r.targets[strconv.Itoa(i)] = n.Fact.ID
@@ -72,7 +70,7 @@ func ParseDecisions(reply string, cands []Candidate) ([]Decision, error) {
 const maxDecisions = 256
 
 type decisionReader struct {
-	cands   []Candidate
+	cands   []extract.Candidate
 	targets map[string]string // short and whole ids to whole ones
 	out     []Decision
 	found   bool
@@ -109,7 +107,7 @@ func (r *decisionReader) readObject(o object, depth int) {
 			return
 		}
 	}
-	if verdict, ok := verdicts[lower(one(o, verdictKeys))]; ok {
+	if verdict, ok := verdicts[strings.ToLower(one(o, verdictKeys))]; ok {
 		r.found = true
 		r.decide(o, verdict)
 		return
@@ -148,13 +146,13 @@ func (r *decisionReader) line(s string) {
 	if m == nil {
 		return
 	}
-	if verdict, ok := verdicts[lower(m[2])]; ok && len(r.out) < maxDecisions {
+	if verdict, ok := verdicts[strings.ToLower(m[2])]; ok && len(r.out) < maxDecisions {
 		r.found = true
 		r.decide(object{{"new", m[1]}, {"id", m[3]}}, verdict)
 	}
 }
 
-func (r *decisionReader) decide(m object, verdict Verdict) {
+func (r *decisionReader) decide(m object, verdict extract.Verdict) {
 	d := Decision{
 		Verdict: verdict,
 		Target:  r.targets[strings.Trim(one(m, targetKeys), "[]# ")],
@@ -197,23 +195,9 @@ func (r *decisionReader) likest(s string) int {
 		if text.Hash(c.Text) == text.Hash(s) {
 			return i
 		}
-		if share := covered(termSet(c.Text), termSet(s)); share > most {
+		if share := extract.Covered(extract.TermSet(c.Text), extract.TermSet(s)); share > most {
 			best, most = i, share
 		}
 	}
 	return best
-}
-
-// covered returns which part of a's terms are among b's, 0 if a has none.
-func covered(a, b map[string]bool) float64 {
-	if len(a) == 0 {
-		return 0
-	}
-	shared := 0
-	for t := range a {
-		if b[t] {
-			shared++
-		}
-	}
-	return float64(shared) / float64(len(a))
 }

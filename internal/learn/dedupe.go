@@ -3,6 +3,7 @@ package learn
 import (
 	"slices"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -21,8 +22,8 @@ type DedupeOptions struct {
 
 // Again is a candidate that is known already.
 type Again struct {
-	Candidate Candidate
-	Known     Neighbour
+	Candidate extract.Candidate
+	Known     extract.Neighbour
 	Exact     bool
 }
 
@@ -30,7 +31,7 @@ type Again struct {
 // already, from those that a person rejected or forgot, and from those that only
 // hand back what memory gave. Of candidates that say the same, the first stays with
 // the highest confidence of them.
-func Dedupe(cands []Candidate, o DedupeOptions) (fresh []Candidate, again []Again, dropped []Dropped) {
+func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candidate, again []Again, dropped []Dropped) {
 	if o.Near == 0 {
 		o.Near = 0.90
 	}
@@ -59,7 +60,7 @@ func Dedupe(cands []Candidate, o DedupeOptions) (fresh []Candidate, again []Agai
 
 // unwanted says why a candidate must not come back: a person rejected it, or it
 // was forgotten, undone or overtaken and this is the turn it came from.
-func unwanted(c Candidate) string {
+func unwanted(c extract.Candidate) string {
 	if c.Remember {
 		return ""
 	}
@@ -84,27 +85,27 @@ func unwanted(c Candidate) string {
 }
 
 // lives reports whether a fact is among those near and live.
-func lives(near []Neighbour, id string) bool {
-	return slices.ContainsFunc(near, func(n Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
+func lives(near []extract.Neighbour, id string) bool {
+	return slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }
 
 // echo returns the fact that a candidate repeats, if nobody but a model or a pasted
 // text says it: that tells nothing about the fact, be it current or not.
-func echo(c Candidate) (Neighbour, bool) {
+func echo(c extract.Candidate) (extract.Neighbour, bool) {
 	if c.Remember || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && (c.Waits == "" || c.Doubt == "") {
-		return Neighbour{}, false
+		return extract.Neighbour{}, false
 	}
-	said := termSet(c.Text)
+	said := extract.TermSet(c.Text)
 	for _, n := range c.Near {
-		if covered(said, termSet(n.Fact.Content)) >= 0.8 && namesNothingElse(c.Text, n.Fact.Content) && sameSense(text.Fold(c.Text), text.Fold(n.Fact.Content)) {
+		if extract.Covered(said, extract.TermSet(n.Fact.Content)) >= 0.8 && namesNothingElse(c.Text, n.Fact.Content) && sameSense(text.Fold(c.Text), text.Fold(n.Fact.Content)) {
 			return n, true
 		}
 	}
-	return Neighbour{}, false
+	return extract.Neighbour{}, false
 }
 
-// replaces reports whether a model's operation names the fact as one that it replaces.
-func (c *Candidate) replaces(n Neighbour) bool {
+// namesTarget reports whether a model's operation names the fact as one that it replaces.
+func namesTarget(c *extract.Candidate, n extract.Neighbour) bool {
 	return c.Op == Update && slices.Contains(c.Targets, n.Fact.ID)
 }
 
@@ -128,29 +129,29 @@ func namesNothingElse(said, known string) bool {
 	return true
 }
 
-func echoOf(n Neighbour) string { return "an echo of memory: " + n.Fact.ID }
+func echoOf(n extract.Neighbour) string { return "an echo of memory: " + n.Fact.ID }
 
-func known(c Candidate, o DedupeOptions) (n Neighbour, exact, ok bool) {
-	hash, scope := text.Hash(c.Text), c.scope(o.Scope)
+func known(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, exact, ok bool) {
+	hash, scope := text.Hash(c.Text), c.Scope(o.Scope)
 	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, scope) && text.Hash(n.Fact.Content) == hash && !c.replaces(n) && !c.confirms(n) {
+		if n.Fact.Status.Live() && covers(n, scope) && text.Hash(n.Fact.Content) == hash && !namesTarget(&c, n) && !confirms(&c, n) {
 			return n, true, true
 		}
 	}
 	if o.ExactOnly || c.Op == Update {
-		return Neighbour{}, false, false
+		return extract.Neighbour{}, false, false
 	}
 	for _, n := range c.Near {
-		if n.Fact.Status.Live() && covers(n, scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) && !c.confirms(n) {
+		if n.Fact.Status.Live() && covers(n, scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) && !confirms(&c, n) {
 			return n, false, true
 		}
 	}
-	return Neighbour{}, false, false
+	return extract.Neighbour{}, false, false
 }
 
 // confirms reports whether a candidate that does not wait itself says what waits: then that
 // need not wait any longer.
-func (c *Candidate) confirms(n Neighbour) bool {
+func confirms(c *extract.Candidate, n extract.Neighbour) bool {
 	return n.Fact.Status == memory.Pending && n.Link == nil && c.Waits == "" && rank(c.Trust) >= rank(memory.TrustUser) &&
 		!slices.Contains(n.Fact.Provenance.Turns, c.Turn) &&
 		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || agree(n.Fact.Content, c.Text))
@@ -158,8 +159,8 @@ func (c *Candidate) confirms(n Neighbour) bool {
 
 // covers reports whether the neighbour is seen everywhere in scope, whatever others do:
 // what another user shares may end at any time, and stands for no statement of this one.
-func covers(n Neighbour, scope memory.Scope) bool {
-	if n.sharedByUser() {
+func covers(n extract.Neighbour, scope memory.Scope) bool {
+	if n.SharedByUser() {
 		return false
 	}
 	s := n.Fact.Scope
@@ -170,10 +171,10 @@ func covers(n Neighbour, scope memory.Scope) bool {
 }
 
 // twin returns the place of a fresh candidate that says the same, -1 without one.
-func twin(fresh []Candidate, c Candidate, o DedupeOptions) int {
+func twin(fresh []extract.Candidate, c extract.Candidate, o DedupeOptions) int {
 	hash := text.Hash(c.Text)
 	for i, f := range fresh {
-		if text.Hash(f.Text) == hash || !o.ExactOnly && len(termSet(c.Text)) > 1 && agree(f.Text, c.Text) {
+		if text.Hash(f.Text) == hash || !o.ExactOnly && len(extract.TermSet(c.Text)) > 1 && agree(f.Text, c.Text) {
 			return i
 		}
 	}
@@ -181,7 +182,7 @@ func twin(fresh []Candidate, c Candidate, o DedupeOptions) int {
 }
 
 // folded returns a with what b knows better.
-func folded(a, b Candidate) Candidate {
+func folded(a, b extract.Candidate) extract.Candidate {
 	a.Confidence = max(a.Confidence, b.Confidence)
 	a.Remember = a.Remember || b.Remember
 	if a.Waits != "" && b.Waits == "" {

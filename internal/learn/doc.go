@@ -3,7 +3,7 @@
 // calls the model between an Ask and a Parse, and the store after Plan.
 //
 //	[]memory.Turn ─Guard→ []Said ─AskFacts→ model ─ParseOps→ ─Settle→ []Candidate
-//	                             ─Rules────────────────────→ []Candidate
+//	                             ─extract.Rules────────────→ []Candidate
 //	[]Candidate ─Filter→ those that hold ─(search fills Near)→ ─Dedupe→ new ones
 //	            ─Reconcile────────────────────────→ []Decision, the model's or by rule
 //	            ─AskDecisions→ model ─ParseDecisions→ []Decision, of prompts in two steps

@@ -6,13 +6,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
-
-// minLength is the fewest letters a fact has.
-const minLength = 10
 
 // notOwn is why a candidate is dropped that rests on what the user only passed on,
 // or what came out of memory.
@@ -20,7 +18,7 @@ const notOwn = "not the user's own words"
 
 // Dropped is a candidate that is not remembered, and why.
 type Dropped struct {
-	Candidate Candidate
+	Candidate extract.Candidate
 	Reason    string
 }
 
@@ -29,7 +27,7 @@ type Dropped struct {
 // question or passing talk is dropped, and what stands only in words that Guard
 // blanked. What reads like an instruction, or is not
 // supported by its turn, is kept with Waits set.
-func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped) {
+func Filter(cands []extract.Candidate, said []extract.Said) (kept []extract.Candidate, dropped []Dropped) {
 	r := sources{said: said}
 	for _, c := range cands {
 		c.Text = tidy(c.Text)
@@ -39,7 +37,7 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 		}
 		about := c.Subject
 		c.Subject, c.Attribute, c.Category = shortName(c.Subject), shortName(c.Attribute), shortName(c.Category)
-		c = classified(c)
+		c = extract.Classified(c)
 		byRule := strings.HasPrefix(c.Model, "rule:")
 		i, g := r.source(&c, about)
 		if i < 0 {
@@ -54,13 +52,13 @@ func Filter(cands []Candidate, said []Said) (kept []Candidate, dropped []Dropped
 			dropped = append(dropped, Dropped{c, saidEarlier})
 			continue
 		}
-		if !c.Remember && Unsaid(said[i].Turn.Content) {
+		if !c.Remember && extract.Unsaid(said[i].Turn.Content) {
 			dropped = append(dropped, Dropped{c, "said not to be remembered"})
 			continue
 		}
 		c = placed(c, said[i], byRule)
 		switch {
-		case instructs(c.Text):
+		case extract.Instructs(c.Text):
 			c.Waits = "it reads like an instruction"
 		case c.Waits == "" && g.Grade == Refuted:
 			c.Waits, c.Doubt = g.Reason, g.Reason
@@ -119,7 +117,7 @@ var passing = late.Compile(`(?i)^(?:the )?user (?:` +
 	`|(?:is|feels) .*\b(?:right now|at the moment)$` +
 	`)`)
 
-func worthless(c Candidate) string {
+func worthless(c extract.Candidate) string {
 	switch s := c.Text; {
 	case s == "":
 		return "empty"
@@ -127,7 +125,7 @@ func worthless(c Candidate) string {
 		return "nothing to remember"
 	case len(s) > maxFact:
 		return "too long"
-	case utf8.RuneCountInString(s) < minLength:
+	case utf8.RuneCountInString(s) < extract.MinLength:
 		return "too short"
 	case text.Asks(s):
 		return "a question"
@@ -149,7 +147,7 @@ var transcribed = late.Compile(`^(?:user|assistant|context)(?: said)?: `)
 // saysNothing reports whether a text is a lone word, or words without a meaning of
 // their own.
 func saysNothing(s string) bool {
-	for t := range termSet(s) {
+	for t := range extract.TermSet(s) {
 		if !telling.Has(t) && !wanting.Has(t) {
 			return len(strings.Fields(s)) < 2
 		}
@@ -157,29 +155,17 @@ func saysNothing(s string) bool {
 	return true
 }
 
-var wanting = late.SetOf("what who where when why how which would could do does did", termsOf)
-
-// instruction is text that would steer a model rather than describe a person.
-var instruction = late.Compile(`(?i)` +
-	`\b(?:ignore|disregard|forget|override|bypass)\b.{0,30}\b(?:previous|prior|above|earlier|all|any|your|system|safety)\b.{0,20}\b(?:instruction|prompt|rule|message|guideline|polic|filter|training)` +
-	`|\b(?:system prompt|developer mode|jailbreak|prompt injection)\b` +
-	`|\byou are now\b|\bfrom now on,? you\b|\bact as (?:if you|an? (?:unrestricted|different|evil|ai))` +
-	`|^(?:you (?:must|should|shall|will|have to) |please )?(?:always|never) (?:answer|reply|respond|call|use|send|run|execute|include|append|insert|output|say|tell|recommend|mention|reveal|obey|follow|write|forward|email|visit|open|click|print|refuse|trust|approve|return|begin|start|end)\b` +
-	`|\b(?:assistant|model|ai|bot|agent|system|loci)\b.{0,20}\b(?:must|should|shall|has to|is (?:to|instructed|required|allowed|permitted|authori[sz]ed) to)\b` +
-	`|\b(?:send|post|forward|upload|exfiltrate|email)\b.{0,40}(?:https?://|\bapi keys?\b|\bpasswords?\b|\bcredentials\b|\bconversation\b|\bmemories\b)` +
-	`|<\|?/?(?:im_start|im_end|system|endoftext)|\[/?INST\]|^#+ ?(?:system|instruction)|\bBEGIN (?:SYSTEM|INSTRUCTIONS)\b`)
+var wanting = late.SetOf("what who where when why how which would could do does did", extract.TermsOf)
 
 // ReadsLikeInstruction reports whether the words of a fact would steer a model.
-func ReadsLikeInstruction(words string) bool { return instructs(tidy(words)) }
-
-func instructs(s string) bool { return instruction.MatchString(s) }
+func ReadsLikeInstruction(words string) bool { return extract.Instructs(tidy(words)) }
 
 // sources are the turns that candidates may be from.
-type sources struct{ said []Said }
+type sources struct{ said []extract.Said }
 
 // source finds the turn that a candidate is from, -1 if there is none, and what that turn
 // makes of it: of several the one that speaks for it most.
-func (r *sources) source(c *Candidate, about string) (turn int, g Grounding) {
+func (r *sources) source(c *extract.Candidate, about string) (turn int, g Grounding) {
 	named := named(c.Turn, r.said)
 	if c.Span != nil && named >= 0 {
 		return named, Grounding{} // a rule read it there
@@ -203,7 +189,7 @@ func (r *sources) source(c *Candidate, about string) (turn int, g Grounding) {
 // blanked reports whether a candidate rests on words that it may not be learned
 // from: its quote, or lacking one most of what it says, stands only in what Guard
 // blanked, or it names a turn that was not shown.
-func (r *sources) blanked(c *Candidate) bool {
+func (r *sources) blanked(c *extract.Candidate) bool {
 	for _, s := range r.said {
 		if _, own := locate(s.Text, c.Quote); own {
 			return false
@@ -218,7 +204,7 @@ func (r *sources) blanked(c *Candidate) bool {
 		if span, ok := locate(content, c.Quote); ok && hidden(content[span.Start:span.End], s.Text[span.Start:span.End]) {
 			return true
 		}
-		for t := range termSet(cutOut(content, s.Text)) {
+		for t := range extract.TermSet(cutOut(content, s.Text)) {
 			kept[kin(t)] = true
 		}
 	}
@@ -229,12 +215,12 @@ func (r *sources) blanked(c *Candidate) bool {
 		return false
 	}
 	for _, s := range r.said {
-		for t := range termSet(s.Text) {
+		for t := range extract.TermSet(s.Text) {
 			own[kin(t)] = true
 		}
 	}
 	all, there, here := 0, 0, 0
-	for t := range termSet(c.Text) {
+	for t := range extract.TermSet(c.Text) {
 		if t == "user" {
 			continue
 		}
@@ -277,7 +263,7 @@ func cutOut(content, shown string) string {
 }
 
 // named returns the place of the turn with this id or short id, -1 without one.
-func named(name string, said []Said) int {
+func named(name string, said []extract.Said) int {
 	short := strings.ToLower(strings.Trim(name, "[] "))
 	for i, s := range said {
 		if name != "" && name == s.Turn.ID || short == turnName(i) || short == strconv.Itoa(i+1) {
@@ -306,14 +292,14 @@ var yearly = late.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
 // placed returns the candidate with what its turn knows: where and when it was
 // said, by whom, and of a rule's candidate dates made absolute: a model wrote its own.
-func placed(c Candidate, s Said, byRule bool) Candidate {
+func placed(c extract.Candidate, s extract.Said, byRule bool) extract.Candidate {
 	t := s.Turn
 	c.Turn, c.Conversation, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)
 	offset := 0
 	if c.Span != nil {
 		offset = c.Span.Start
 	}
-	c.ObservedSeq = sequence(t.Index, offset)
+	c.ObservedSeq = extract.Sequence(t.Index, offset)
 	switch t.Role {
 	case memory.RoleUser:
 		c.Trust = memory.TrustUser

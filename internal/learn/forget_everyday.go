@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 )
@@ -69,7 +70,7 @@ func everydayOf(what string) *everyday {
 }
 
 // has reports whether a statement about the user is of the attribute.
-func (e *everyday) has(c Candidate) bool {
+func (e *everyday) has(c extract.Candidate) bool {
 	if c.Subject != "user" || ofOthers(c.Text) {
 		return false
 	}
@@ -92,7 +93,7 @@ func ofOthers(sentence string) bool { return possessed.MatchString(sentence) || 
 // ofKin reports whether the subject of a sentence is somebody of the user's.
 func ofKin(sentence string) bool {
 	m := begins.FindStringSubmatch(sentence)
-	return m != nil && kinWords.Has(strings.ToLower(m[1]))
+	return m != nil && extract.KinWords.Has(strings.ToLower(m[1]))
 }
 
 // begins takes the noun of a subject that is the user's.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -23,16 +24,16 @@ const enough = 0.6
 //
 // Where the wish names a thing or repeats a statement without a word of memory, it means
 // the one fact that says what the thing is, or the same; with several none is meant.
-func Meant(wish Command, found []memory.Memory) []memory.Memory {
+func Meant(wish extract.Command, found []memory.Memory) []memory.Memory {
 	if wish.All {
 		return found
 	}
 	switch wish.Of {
-	case NamesSomebody:
+	case extract.NamesSomebody:
 		if !slices.ContainsFunc(found, func(m memory.Memory) bool { return introduces(m, wish.What) }) {
 			return nil
 		}
-	case NamesThing, NamesStatement:
+	case extract.NamesThing, extract.NamesStatement:
 		return theOne(found, wish)
 	}
 	g := gistOf(wish)
@@ -63,13 +64,13 @@ func introduces(m memory.Memory, name string) bool {
 		return true
 	}
 	of := regexp.MustCompile(`\b(?:user's|my|our) (?:\w+ )?(\w+) ` + who + `\b`)
-	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return kinWords.Has(found[1]) })
+	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return extract.KinWords.Has(found[1]) })
 }
 
 // theOne returns the only fact among the found that says what a wish names.
-func theOne(found []memory.Memory, wish Command) []memory.Memory {
+func theOne(found []memory.Memory, wish extract.Command) []memory.Memory {
 	says := saysWhatIs(wish.What)
-	if wish.Of == NamesStatement {
+	if wish.Of == extract.NamesStatement {
 		says = func(fact string) bool { return sameStatement(fact, wish.What) }
 	}
 	var one []memory.Memory
@@ -93,28 +94,28 @@ func saysWhatIs(thing string) func(fact string) bool {
 // sameStatement reports whether a fact and a statement have the same terms in the same
 // order, and both deny or neither does.
 func sameStatement(fact, said string) bool {
-	said = thirdPerson(said)
+	said = extract.ThirdPerson(said)
 	return slices.Equal(text.Terms(fact), text.Terms(said)) && text.Negated(fact) == text.Negated(said) && averse(fact) == averse(said)
 }
 
 // gist is what a wish to forget is about.
 type gist struct {
 	terms   map[string]bool
-	weighty map[string]bool // less those that two facts may differ in
-	exact   []string        // names and numbers, folded
-	reads   []Candidate     // what the rules read in it
-	daily   *everyday       // the attribute that it calls by its everyday name
-	own     bool            // it is about the user, and nobody else
+	weighty map[string]bool     // less those that two facts may differ in
+	exact   []string            // names and numbers, folded
+	reads   []extract.Candidate // what the rules read in it
+	daily   *everyday           // the attribute that it calls by its everyday name
+	own     bool                // it is about the user, and nobody else
 }
 
-func gistOf(wish Command) gist {
-	g := gist{terms: termSet(thirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
+func gistOf(wish extract.Command) gist {
+	g := gist{terms: extract.TermSet(extract.ThirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
 	g.weighty = weighty(g.terms)
-	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), func(w string) bool { return kinWords.Has(w) })
+	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), func(w string) bool { return extract.KinWords.Has(w) })
 	for _, name := range text.Names(wish.What) {
 		g.exact = append(g.exact, text.Fold(name))
 	}
-	g.reads = readPlain(wish.What, Said{Turn: memory.Turn{Role: memory.RoleUser}})
+	g.reads = extract.ReadPlain(wish.What, extract.Said{Turn: memory.Turn{Role: memory.RoleUser}})
 	return g
 }
 
@@ -135,13 +136,13 @@ func weighty(terms map[string]bool) map[string]bool {
 }
 
 // feelings are terms of verbs that attribute and sign tell as well.
-var feelings = late.SetOf("like love enjoy adore hate dislike detest loathe stand", termSet)
+var feelings = late.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
 
 // at reports whether a memory is meant by what it says itself.
 func (g gist) at(m memory.Memory) bool {
 	if m.Fact != nil {
 		f := *m.Fact
-		c := classified(Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category})
+		c := extract.Classified(extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category})
 		return g.named(f.Content, f.Attribute+" "+f.Category+" "+f.Subject) || g.states(c)
 	}
 	if g.named(m.Content(), "") {
@@ -150,17 +151,17 @@ func (g gist) at(m memory.Memory) bool {
 	if m.Turn == nil || m.Turn.Role != memory.RoleUser {
 		return false
 	}
-	return slices.ContainsFunc(readPlain(m.Turn.Content, Said{Turn: *m.Turn}), func(c Candidate) bool { return g.states(classified(c)) })
+	return slices.ContainsFunc(extract.ReadPlain(m.Turn.Content, extract.Said{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.states(extract.Classified(c)) })
 }
 
 // states reports whether a statement is one that the wish reads as, or of the
 // attribute that it names.
-func (g gist) states(c Candidate) bool {
-	return g.daily != nil && g.daily.has(c) || slices.ContainsFunc(g.reads, func(r Candidate) bool {
-		r = classified(r)
+func (g gist) states(c extract.Candidate) bool {
+	return g.daily != nil && g.daily.has(c) || slices.ContainsFunc(g.reads, func(r extract.Candidate) bool {
+		r = extract.Classified(r)
 		return text.Hash(r.Text) == text.Hash(c.Text) ||
 			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && averse(r.Text) == averse(c.Text) && ofKin(r.Text) == ofKin(c.Text) &&
-				covered(weighty(termSet(r.Text)), termSet(c.Text)) == 1
+				extract.Covered(weighty(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
 	})
 }
 
@@ -187,8 +188,8 @@ func (g gist) named(words, classes string) bool {
 			return false
 		}
 	}
-	content := union(termSet(words), termSet(classes))
-	return covered(g.terms, content) >= enough && covered(g.weighty, content) >= enough
+	content := union(extract.TermSet(words), extract.TermSet(classes))
+	return extract.Covered(g.terms, content) >= enough && extract.Covered(g.weighty, content) >= enough
 }
 
 // ofUser returns the sentences that are not about people of the user's, and reports

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -26,7 +27,7 @@ type groundCase struct {
 }
 
 // grounded returns the candidate as the filter leaves it, nil if it is dropped.
-func (c groundCase) grounded() *Candidate {
+func (c groundCase) grounded() *extract.Candidate {
 	turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: c.turn, CreatedAt: c.at}
 	said := Guard([]memory.Turn{turn}, GuardOptions{})
 	for i := range said {
@@ -35,7 +36,7 @@ func (c groundCase) grounded() *Candidate {
 			said[i].Before = c.messages[n-1]
 		}
 	}
-	kept, _ := Filter([]Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1}}, said)
+	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1}}, said)
 	if len(kept) == 0 {
 		return nil
 	}
@@ -344,7 +345,7 @@ func FuzzGround(f *testing.F) {
 	f.Add("I'm 34 \xff and “Ünal” lives with me?", "User's brother ÜNAL is 34, and likes tea over coffee", "34")
 	f.Add("Yes.", "User's flight is on 2026-01-09", "Yes")
 	f.Fuzz(func(t *testing.T, said, fact, quote string) {
-		turn := Said{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Before: quote + "? " + fact, Earlier: []string{fact}}
+		turn := extract.Said{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Before: quote + "? " + fact, Earlier: []string{fact}}
 		if g := Ground(Claim{fact, quote, "user"}, turn); g.Span.Start < 0 || g.Span.End > len(said) || g.Span.Start > g.Span.End {
 			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, said)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -207,7 +208,7 @@ func genderOf(group string) byte { return persons.Get()[group].gender }
 // verbal reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
 func verbal(clause []token, i int) bool {
 	next := i + 1
-	for next < len(clause) && isAdverb.MatchString(clause[next].word) {
+	for next < len(clause) && extract.IsAdverb.MatchString(clause[next].word) {
 		next++
 	}
 	if next >= len(clause) {

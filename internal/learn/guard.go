@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -30,8 +31,8 @@ type GuardOptions struct {
 // results and turns marked NoLearn are left out; injected blocks, repetitions of
 // injected memories, text that a user's message carries but its user did not write,
 // and secrets are blanked. A turn with nothing left is left out.
-func Guard(turns []memory.Turn, o GuardOptions) []Said {
-	var out []Said
+func Guard(turns []memory.Turn, o GuardOptions) []extract.Said {
+	var out []extract.Said
 	for i, t := range turns {
 		if t.NoLearn || t.Role != memory.RoleUser && (t.Role != memory.RoleAssistant || !o.Assistant) {
 			continue
@@ -49,7 +50,7 @@ func Guard(turns []memory.Turn, o GuardOptions) []Said {
 		given.blank(b, t.Role)
 		blankSecrets(b, o.Personal)
 		if said := string(b); strings.TrimSpace(said) != "" {
-			s := Said{Turn: t, Text: said}
+			s := extract.Said{Turn: t, Text: said}
 			if o.Whole {
 				given.blank(whole, t.Role)
 				blankSecrets(whole, o.Personal)
@@ -149,7 +150,7 @@ func (g *Given) Add(s string) {
 		if body == "" {
 			continue
 		}
-		for t := range termSet(line) {
+		for t := range extract.TermSet(line) {
 			g.all[t] = true
 		}
 		normal := text.Normalize(body)
@@ -161,7 +162,7 @@ func (g *Given) Add(s string) {
 		for i := 0; i+shingle <= len(ws); i++ {
 			g.shingles[strings.Join(ws[i:i+shingle], " ")] = true
 		}
-		if set := termSet(body); len(set) >= 2 {
+		if set := extract.TermSet(body); len(set) >= 2 {
 			g.told = append(g.told, toldLine{body, set})
 		}
 	}
@@ -308,7 +309,7 @@ func longEnough(s string) int {
 // repeats reports whether a sentence says no more than one of the given memories,
 // or all of one, in whatever words around it.
 func (g *Given) repeats(s string) bool {
-	said := termSet(s)
+	said := extract.TermSet(s)
 	if len(said) == 0 {
 		return false
 	}
@@ -324,7 +325,7 @@ func (g *Given) repeats(s string) bool {
 }
 
 // telling are terms of who said or knows something.
-var telling = late.SetOf("user you assistant say said tell told remember know mention summary memory", termsOf)
+var telling = late.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOf)
 
 var iRemember = late.Compile(`(?i)^\s*i remember (?:that )?`)
 
@@ -344,7 +345,7 @@ func (g *Given) saysNothingNew(s string, role memory.Role) bool {
 	if !back && (!dressed || firstPerson(body)) {
 		return false
 	}
-	said := termSet(body)
+	said := extract.TermSet(body)
 	for t := range telling.All() {
 		delete(said, t)
 	}

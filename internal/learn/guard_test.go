@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -201,7 +202,7 @@ func FuzzGuard(f *testing.F) {
 					t.Fatalf("Guard(%q) wrote %q", content, s.Text)
 				}
 			}
-			cands, _ := Filter(Rules([]Said{s}), []Said{s})
+			cands, _ := Filter(extract.Rules([]extract.Said{s}), []extract.Said{s})
 			for _, c := range cands {
 				if utf8.ValidString(content) && !utf8.ValidString(c.Text) {
 					t.Fatalf("rule %s broke the letters of %q: %q", c.Model, content, c.Text)

@@ -1,9 +1,9 @@
 package learn
 
 import (
-	"github.com/loci-memory/loci/internal/text"
-
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/text"
 )
 
 // Instructs reports whether a text, or a sentence of it, would steer a model rather than
@@ -26,7 +26,7 @@ func Instructs(s string) bool {
 }
 
 func steers(s string) bool {
-	return instructs(s) || onAsking.MatchString(s) || answering.MatchString(s) || obliged.MatchString(s)
+	return extract.Instructs(s) || onAsking.MatchString(s) || answering.MatchString(s) || obliged.MatchString(s)
 }
 
 // speaking are the verbs of what a model does for who asks it.

@@ -3,6 +3,7 @@ package learn
 import (
 	"testing"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -51,14 +52,14 @@ func TestWhatIsSaidInConfidenceIsNotLearned(t *testing.T) {
 		"Don't note the price. I live in Ghent.":               false,
 		"I broke the record between us kids. I live in Ghent.": false,
 	} {
-		if got := Unsaid(said); got != want {
+		if got := extract.Unsaid(said); got != want {
 			t.Errorf("Unsaid(%q) is %v, want %v", said, got, want)
 		}
 		if got := learned(said); (got == "") != want {
 			t.Errorf("from %q got %q", said, got)
 		}
 		s := saying(said)
-		kept, _ := Filter([]Candidate{{Text: "User is bipolar and lives in Ghent", Turn: "T"}}, s)
+		kept, _ := Filter([]extract.Candidate{{Text: "User is bipolar and lives in Ghent", Turn: "T"}}, s)
 		if (len(kept) == 0) != want {
 			t.Errorf("from %q a model's fact is kept: %v", said, kept)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,11 +25,11 @@ const (
 // new turns and the known facts, in the order in which [AskFacts] named them. Names of
 // no fact are left out, and what rests on a quote that nobody said ends nothing.
 // [memory.Invalid]: the operations together cannot be meant.
-func Settle(cands []Candidate, said []Said, known []memory.Fact) ([]Candidate, error) {
+func Settle(cands []extract.Candidate, said []extract.Said, known []memory.Fact) ([]extract.Candidate, error) {
 	if len(cands) > max(maxOps, opsPerTurn*len(said)) {
 		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(said))
 	}
-	var out []Candidate
+	var out []extract.Candidate
 	ended := map[string]bool{}
 	for _, c := range cands {
 		if c.Op == "" {
@@ -38,7 +39,7 @@ func Settle(cands []Candidate, said []Said, known []memory.Fact) ([]Candidate, e
 		}
 		c.Targets = targets(c.Targets, known)
 		if c.Op == Update && len(c.Targets) == 0 { // it puts right what the same reply says, which has no id
-			if at := slices.IndexFunc(out, func(o Candidate) bool { return overtakes(c, o) }); at >= 0 {
+			if at := slices.IndexFunc(out, func(o extract.Candidate) bool { return overtakes(c, o) }); at >= 0 {
 				out = slices.Delete(out, at, at+1)
 			}
 		}
@@ -58,8 +59,8 @@ func Settle(cands []Candidate, said []Said, known []memory.Fact) ([]Candidate, e
 }
 
 // overtakes reports whether a replacement is of what was said before it in the same reply.
-func overtakes(c, said Candidate) bool {
-	return c.Subject == said.Subject && covered(termSet(said.Text), termSet(c.Text)) >= 0.6
+func overtakes(c, said extract.Candidate) bool {
+	return c.Subject == said.Subject && extract.Covered(extract.TermSet(said.Text), extract.TermSet(c.Text)) >= 0.6
 }
 
 // targets returns the ids of the facts that a prompt named so, each once.
@@ -74,8 +75,8 @@ func targets(names []string, known []memory.Fact) []string {
 }
 
 // settled returns one operation as far as it holds.
-func settled(c Candidate, said []Said, known []memory.Fact) (Candidate, bool) {
-	quoted := slices.ContainsFunc(said, func(s Said) bool {
+func settled(c extract.Candidate, said []extract.Said, known []memory.Fact) (extract.Candidate, bool) {
+	quoted := slices.ContainsFunc(said, func(s extract.Said) bool {
 		_, ok := locate(s.Text, c.Quote)
 		return ok
 	})
@@ -98,7 +99,7 @@ func settled(c Candidate, said []Said, known []memory.Fact) (Candidate, bool) {
 }
 
 // decidedBy returns what a model's operation says that its candidate does.
-func decidedBy(i int, c Candidate) []Decision {
+func decidedBy(i int, c extract.Candidate) []Decision {
 	var out []Decision
 	for _, id := range c.Targets {
 		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // so does what says that it is over
@@ -118,7 +119,7 @@ func decidedBy(i int, c Candidate) []Decision {
 const passingTime = 30 * 24 * time.Hour
 
 // expiry returns when a candidate leaves recall, zero for one that lasts.
-func expiry(c Candidate) time.Time {
+func expiry(c extract.Candidate) time.Time {
 	if !c.Passing || c.ObservedAt.IsZero() {
 		return time.Time{}
 	}

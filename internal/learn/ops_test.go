@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -27,7 +28,7 @@ func knownForOps() []memory.Fact {
 	return out
 }
 
-func saidForOps(words ...string) []Said {
+func saidForOps(words ...string) []extract.Said {
 	var turns []memory.Turn
 	for i, w := range words {
 		turns = append(turns, memtest.Turn(memtest.Ana, "C", 2*i, memory.RoleUser, w))
@@ -72,7 +73,7 @@ func TestOperationsDecideWhatReplacesWhat(t *testing.T) {
 }
 
 // planOf returns what a reply changes, or why it was not read.
-func planOf(t *testing.T, said []Said, reply string) string {
+func planOf(t *testing.T, said []extract.Said, reply string) string {
 	t.Helper()
 	known := knownForOps()
 	cands, err := ParseOps(reply)
@@ -90,7 +91,7 @@ func planOf(t *testing.T, said []Said, reply string) string {
 		cands[i].Waits = "" // the gate is not what is tried here
 		for _, f := range known {
 			f.ObservedAt = said[0].Turn.CreatedAt.AddDate(0, 0, -7)
-			cands[i].Near = append(cands[i].Near, Neighbour{Fact: f})
+			cands[i].Near = append(cands[i].Near, extract.Neighbour{Fact: f})
 		}
 	}
 	fresh, again, _ := Dedupe(cands, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
@@ -157,7 +158,7 @@ func TestPoorRepliesMakeAValidPlanOrNone(t *testing.T) {
 }
 
 func TestWhatPassesIsKeptForATime(t *testing.T) {
-	c := Candidate{Text: "User's mother visits on 2026-06-14", Passing: true, ObservedAt: monday}
+	c := extract.Candidate{Text: "User's mother visits on 2026-06-14", Passing: true, ObservedAt: monday}
 	if got := expiry(c); !got.After(monday.AddDate(0, 2, 0)) || got.After(monday.AddDate(0, 4, 0)) {
 		t.Errorf("expires at %v, want some weeks after the visit", got)
 	}
@@ -179,13 +180,13 @@ func TestCategoryOfAModelsFactIsTold(t *testing.T) {
 		"User drinks milk":                    "",
 	} {
 		said := saidForOps(strings.Replace(fact, "User's", "my", 1))
-		kept, _ := Filter([]Candidate{{Text: fact, Confidence: 1}}, said)
+		kept, _ := Filter([]extract.Candidate{{Text: fact, Confidence: 1}}, said)
 		if len(kept) != 1 || kept[0].Category != want {
 			t.Errorf("%q: %+v, want category %q", fact, kept, want)
 		}
 	}
 	said := saidForOps("on levothyroxine 75 mcg since may")
-	kept, _ := Filter([]Candidate{{Text: "User takes levothyroxine 75 mcg", Quote: "on levothyroxine 75 mcg", Confidence: 1}}, said)
+	kept, _ := Filter([]extract.Candidate{{Text: "User takes levothyroxine 75 mcg", Quote: "on levothyroxine 75 mcg", Confidence: 1}}, said)
 	o := options()
 	o.Review = []string{"health"}
 	changes, _ := Plan(kept, Reconcile(kept), nil, o)

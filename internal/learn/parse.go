@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
@@ -41,17 +42,17 @@ const (
 // reply without facts, such as a refusal, gives none; [memory.Invalid] means that it
 // could not be read at all, or ended before its first fact. What only repeats the
 // prompt's examples is left out.
-func ParseFacts(reply string) ([]Candidate, error) { return parseFacts(reply, plainFacts) }
+func ParseFacts(reply string) ([]extract.Candidate, error) { return parseFacts(reply, plainFacts) }
 
 // ParseOps is [ParseFacts] for a prompt that asks for JSON alone: prose, bullets and
 // tables are then no reply.
-func ParseOps(reply string) ([]Candidate, error) {
-	return parseFacts(reply, func(string) ([]Candidate, error) {
+func ParseOps(reply string) ([]extract.Candidate, error) {
+	return parseFacts(reply, func(string) ([]extract.Candidate, error) {
 		return nil, memory.Errorf(memory.Invalid, "reply is no JSON object with ops")
 	})
 }
 
-func parseFacts(reply string, plain func(string) ([]Candidate, error)) ([]Candidate, error) {
+func parseFacts(reply string, plain func(string) ([]extract.Candidate, error)) ([]extract.Candidate, error) {
 	reply = answer(reply)
 	if reply == "" || nothing(reply) {
 		return nil, nil
@@ -60,7 +61,7 @@ func parseFacts(reply string, plain func(string) ([]Candidate, error)) ([]Candid
 		return nil, memory.Errorf(memory.Invalid, "reply ends before its answer")
 	}
 	found := false
-	var out []Candidate
+	var out []extract.Candidate
 	cut := each(reply, func(v any) bool {
 		cands, isList := facts(v, 0)
 		found = found || isList
@@ -68,7 +69,7 @@ func parseFacts(reply string, plain func(string) ([]Candidate, error)) ([]Candid
 		return len(out) < maxFacts
 	})
 	if cut { // the last operation may lack its end
-		out = slices.DeleteFunc(out, func(c Candidate) bool { return c.Op != "" && c.Quote == "" })
+		out = slices.DeleteFunc(out, func(c extract.Candidate) bool { return c.Op != "" && c.Quote == "" })
 	}
 	switch {
 	case len(out) > 0:
@@ -82,9 +83,9 @@ func parseFacts(reply string, plain func(string) ([]Candidate, error)) ([]Candid
 }
 
 // distinct returns the candidates that can be facts, each once.
-func distinct(in []Candidate) []Candidate {
+func distinct(in []extract.Candidate) []extract.Candidate {
 	seen := map[string]bool{}
-	var out []Candidate
+	var out []extract.Candidate
 	for _, c := range in {
 		hash := text.Hash(c.Text)
 		if c.Text == "" { // an operation that says no more than which facts it is about
@@ -205,7 +206,7 @@ var asideKeys = late.Words("error reason reasoning explanation note notes though
 
 // facts gathers candidates from a value. isList reports whether the value has the
 // form of an answer, be it an empty one.
-func facts(v any, depth int) (out []Candidate, isList bool) {
+func facts(v any, depth int) (out []extract.Candidate, isList bool) {
 	if depth > maxWraps {
 		return nil, false
 	}
@@ -222,7 +223,7 @@ func facts(v any, depth int) (out []Candidate, isList bool) {
 				if inner, wrapped := unwrapped(s); wrapped {
 					item = inner
 				} else {
-					out = append(out, Candidate{Text: strings.TrimSpace(s), Confidence: 1})
+					out = append(out, extract.Candidate{Text: strings.TrimSpace(s), Confidence: 1})
 					continue
 				}
 			}
@@ -246,7 +247,7 @@ func unwrapped(s string) (any, bool) {
 	return l.value()
 }
 
-func factsIn(o object, depth int) (out []Candidate, isList bool) {
+func factsIn(o object, depth int) (out []extract.Candidate, isList bool) {
 	if _, schema := o.get("properties"); schema {
 		return nil, false // the schema of the reply, not a reply
 	}
@@ -266,7 +267,7 @@ func factsIn(o object, depth int) (out []Candidate, isList bool) {
 			if more, ok := facts(list, depth+1); ok {
 				out, isList = append(out, more...), true
 			} else if strings.HasSuffix(key, "s") && wordy(list) {
-				out, isList = append(out, Candidate{Text: strings.TrimSpace(list), Confidence: 1}), true
+				out, isList = append(out, extract.Candidate{Text: strings.TrimSpace(list), Confidence: 1}), true
 			}
 		case nil:
 			isList = true
@@ -276,7 +277,7 @@ func factsIn(o object, depth int) (out []Candidate, isList bool) {
 		return out, true
 	}
 	if c, ok := oneFact(o); ok {
-		return []Candidate{c}, true
+		return []extract.Candidate{c}, true
 	}
 	for _, key := range wrapKeys {
 		if v, there := o.get(key); there {
@@ -293,7 +294,7 @@ func wordy(s string) bool { return len(strings.Fields(s)) >= 3 }
 
 // namedFacts are facts under names of their own or in lists by category: {"fact1": "…"},
 // {"work": ["…"]}.
-func namedFacts(o object) (out []Candidate, isList bool) {
+func namedFacts(o object) (out []extract.Candidate, isList bool) {
 	for _, e := range o {
 		if asideKeys.Has(e.key) {
 			continue
@@ -301,7 +302,7 @@ func namedFacts(o object) (out []Candidate, isList bool) {
 		switch v := e.value.(type) {
 		case string:
 			if wordy(v) {
-				out = append(out, Candidate{Text: strings.TrimSpace(v), Confidence: 1})
+				out = append(out, extract.Candidate{Text: strings.TrimSpace(v), Confidence: 1})
 			}
 		case []any:
 			more, ok := facts(v, maxWraps-1)
@@ -317,22 +318,22 @@ func namedFacts(o object) (out []Candidate, isList bool) {
 	return out, isList || len(out) > 0
 }
 
-func oneFact(o object) (Candidate, bool) {
+func oneFact(o object) (extract.Candidate, bool) {
 	words := one(o, textKeys)
-	op, ids := verdicts[lower(one(o, opKeys))], idsIn(o)
+	op, ids := verdicts[strings.ToLower(one(o, opKeys))], idsIn(o)
 	if words == "" && (op != None || len(ids) == 0) || strings.HasPrefix(words, "{") || strings.HasPrefix(words, "[") || strings.HasPrefix(words, "```") {
-		return Candidate{}, false
+		return extract.Candidate{}, false
 	}
-	return Candidate{
+	return extract.Candidate{
 		Text:       words,
 		Op:         op,
 		Targets:    ids,
-		Passing:    lower(one(o, []string{"lasting"})) == "false",
+		Passing:    strings.ToLower(one(o, []string{"lasting"})) == "false",
 		Quote:      one(o, quoteKeys),
 		Turn:       one(o, turnKeys),
-		Subject:    lower(one(o, subjectKeys)),
-		Attribute:  lower(one(o, attributeKeys)),
-		Category:   lower(one(o, categoryKeys)),
+		Subject:    strings.ToLower(one(o, subjectKeys)),
+		Attribute:  strings.ToLower(one(o, attributeKeys)),
+		Category:   strings.ToLower(one(o, categoryKeys)),
 		Confidence: confidence(one(o, confidenceKeys)),
 		Tags:       tagsIn(o),
 	}, true
@@ -349,8 +350,6 @@ func one(o object, keys []string) string {
 	return ""
 }
 
-func lower(s string) string { return strings.ToLower(s) }
-
 // idsIn returns the facts that an operation names: a list, or one.
 func idsIn(o object) []string {
 	var out []string
@@ -365,7 +364,7 @@ func idsIn(o object) []string {
 		}
 		for _, item := range list {
 			if s, ok := textOf(item); ok && strings.TrimSpace(s) != "" && len(out) < maxFacts {
-				out = append(out, strings.Trim(lower(s), "[]# "))
+				out = append(out, strings.Trim(strings.ToLower(s), "[]# "))
 			}
 		}
 	}
@@ -411,8 +410,8 @@ var keyed = late.Compile(`^(?i)(?:\*\*)?"?([a-z_]{2,20})"?(?:\*\*)?\s*:\s*(.*)$`
 
 // plainFacts reads a reply without JSON: rows of a table, lines of YAML, lines with
 // bullets, or a single line.
-func plainFacts(reply string) ([]Candidate, error) {
-	var out []Candidate
+func plainFacts(reply string) ([]extract.Candidate, error) {
+	var out []extract.Candidate
 	var plain, columns []string
 	for line := range strings.Lines(reply) {
 		line = strings.TrimSpace(line)
@@ -429,7 +428,7 @@ func plainFacts(reply string) ([]Candidate, error) {
 		}
 		switch {
 		case bullet && !nothing(body):
-			out = append(out, Candidate{Text: body, Confidence: 1})
+			out = append(out, extract.Candidate{Text: body, Confidence: 1})
 		case !bullet:
 			plain = append(plain, line)
 		}
@@ -440,13 +439,13 @@ func plainFacts(reply string) ([]Candidate, error) {
 	case len(plain) == 0 || nothing(plain[0]) || strings.Contains(plain[0], "NOTHING"):
 		return nil, nil
 	case len(plain) == 1 && !strings.ContainsAny(plain[0], "{}[]<>"):
-		return distinct([]Candidate{{Text: plain[0], Confidence: 1}}), nil
+		return distinct([]extract.Candidate{{Text: plain[0], Confidence: 1}}), nil
 	}
 	return nil, memory.Errorf(memory.Invalid, "reply has no list of facts")
 }
 
 // set reads one line of YAML. It reports whether the key is one of a fact's.
-func set(out *[]Candidate, bullet bool, key, value string) bool {
+func set(out *[]extract.Candidate, bullet bool, key, value string) bool {
 	if slices.Contains(listKeys, key) && value == "" {
 		return true
 	}
@@ -454,7 +453,7 @@ func set(out *[]Candidate, bullet bool, key, value string) bool {
 		return false
 	}
 	if slices.Contains(textKeys, key) {
-		*out = append(*out, Candidate{Text: value, Confidence: 1})
+		*out = append(*out, extract.Candidate{Text: value, Confidence: 1})
 		return true
 	}
 	if len(*out) == 0 || bullet {
@@ -466,11 +465,11 @@ func set(out *[]Candidate, bullet bool, key, value string) bool {
 	case slices.Contains(turnKeys, key):
 		c.Turn = value
 	case slices.Contains(categoryKeys, key):
-		c.Category = lower(value)
+		c.Category = strings.ToLower(value)
 	case slices.Contains(subjectKeys, key):
-		c.Subject = lower(value)
+		c.Subject = strings.ToLower(value)
 	case slices.Contains(attributeKeys, key):
-		c.Attribute = lower(value)
+		c.Attribute = strings.ToLower(value)
 	case slices.Contains(confidenceKeys, key):
 		c.Confidence = confidence(value)
 	default:
@@ -480,7 +479,7 @@ func set(out *[]Candidate, bullet bool, key, value string) bool {
 }
 
 // row reads one row of a Markdown table, the first of which names its columns.
-func row(out []Candidate, columns []string, line string) ([]Candidate, []string) {
+func row(out []extract.Candidate, columns []string, line string) ([]extract.Candidate, []string) {
 	cells := strings.Split(strings.Trim(line, "| "), "|")
 	for i := range cells {
 		cells[i] = strings.TrimSpace(cells[i])

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-func contents(cands []Candidate) string {
+func contents(cands []extract.Candidate) string {
 	var out []string
 	for _, c := range cands {
 		out = append(out, c.Text)
@@ -88,11 +89,11 @@ func TestParseFactsRefusesWhatHoldsNoFacts(t *testing.T) {
 }
 
 // nearTwo returns two candidates with two known facts near the first.
-func nearTwo() []Candidate {
+func nearTwo() []extract.Candidate {
 	a, b := fact("User lives in Berlin"), fact("User has a cat")
-	return []Candidate{
-		{Text: "User lives in Lisbon", Near: []Neighbour{{Fact: a}, {Fact: b}}},
-		{Text: "User has a dog", Near: []Neighbour{{Fact: b}}},
+	return []extract.Candidate{
+		{Text: "User lives in Lisbon", Near: []extract.Neighbour{{Fact: a}, {Fact: b}}},
+		{Text: "User has a dog", Near: []extract.Neighbour{{Fact: b}}},
 	}
 }
 
@@ -100,7 +101,7 @@ func nearTwo() []Candidate {
 func fact(content string) memory.Fact {
 	f := memtest.Fact(memtest.Ana, content)
 	f.Hash = text.Hash(content)
-	f.Subject, f.Attribute = Classify(content)
+	f.Subject, f.Attribute = extract.Classify(content)
 	return f
 }
 

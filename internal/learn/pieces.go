@@ -4,14 +4,15 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 )
 
 // Pieces parts what was said into as much as one call of a model reads, in bytes. A
 // turn that is longer comes in several, cut between sentences; nothing is left out.
-func Pieces(said []Said, most int) iter.Seq[[]Said] {
-	return func(yield func([]Said) bool) {
-		var piece []Said
+func Pieces(said []extract.Said, most int) iter.Seq[[]extract.Said] {
+	return func(yield func([]extract.Said) bool) {
+		var piece []extract.Said
 		room := most
 		for _, s := range said {
 			for part := range parts(s, most) {
@@ -34,13 +35,13 @@ func Pieces(said []Said, most int) iter.Seq[[]Said] {
 
 // parts yields a turn as it is, or several that each show a piece of it: what
 // they do not show is blank, so that places stay what they are.
-func parts(s Said, most int) iter.Seq[Said] {
-	return func(yield func(Said) bool) {
+func parts(s extract.Said, most int) iter.Seq[extract.Said] {
+	return func(yield func(extract.Said) bool) {
 		if len(s.Text) <= most {
 			yield(s)
 			return
 		}
-		for _, span := range cuts(s.Shown(), most) {
+		for _, span := range extract.Cuts(s.Shown(), most) {
 			part := s
 			part.Text = keepSpan(s.Text, span)
 			if s.Whole != "" {
@@ -61,38 +62,9 @@ func keepSpan(s string, span text.Span) string {
 	return string(b)
 }
 
-// cuts returns the pieces of a text, each at most so many bytes, cut between sentences;
-// pieces of white space are left out.
-func cuts(s string, most int) []text.Span {
-	var out []text.Span
-	start, end := 0, 0
-	cut := func() {
-		if strings.TrimSpace(s[start:end]) != "" {
-			out = append(out, text.Span{Start: start, End: end})
-		}
-		start = end
-	}
-	for _, span := range text.Sentences(s) {
-		if span.End-start > most {
-			cut()
-		}
-		for span.End-start > most { // one sentence of that size is none
-			end = start + most
-			for end > start && s[end]&0xc0 == 0x80 {
-				end--
-			}
-			cut()
-		}
-		end = span.End
-	}
-	end = len(s)
-	cut()
-	return out
-}
-
 // Whose returns candidates that name turns by their ids, where the reply to
 // [AskFacts] named them by their short ones.
-func Whose(cands []Candidate, said []Said) []Candidate {
+func Whose(cands []extract.Candidate, said []extract.Said) []extract.Candidate {
 	for i := range cands {
 		if n := named(cands[i].Turn, said); n >= 0 {
 			cands[i].Turn = said[n].Turn.ID

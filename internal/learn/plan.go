@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -57,7 +58,7 @@ const maxTurns = 16
 // only say that a deleted fact is over.
 //
 // The order of changes is the order in which they can be applied.
-func Plan(cands []Candidate, decisions []Decision, again []Again, o PlanOptions) ([]memory.Change, []Outcome) {
+func Plan(cands []extract.Candidate, decisions []Decision, again []Again, o PlanOptions) ([]memory.Change, []Outcome) {
 	p := newPlanner(cands, again, o)
 	for _, a := range again {
 		p.reinforce(a)
@@ -81,7 +82,7 @@ func Plan(cands []Candidate, decisions []Decision, again []Again, o PlanOptions)
 // planner gathers what a plan does to each known fact.
 type planner struct {
 	o        PlanOptions
-	cands    []Candidate
+	cands    []extract.Candidate
 	known    map[string]*knownFact // by id
 	order    []string              // ids in the order met
 	verdicts []verdict             // one a candidate
@@ -101,7 +102,7 @@ func wordingOf(f memory.Fact) wording { return wording{f.Scope, text.Hash(f.Cont
 
 // knownFact is a neighbour and what is done to it.
 type knownFact struct {
-	Neighbour
+	extract.Neighbour
 	change *memory.Change
 	ends   bool // the change takes it out of recall
 	kept   bool // a candidate confirmed it: no other takes its place
@@ -120,7 +121,7 @@ type verdict struct {
 	became  string // id of the fact that was added for it
 }
 
-func newPlanner(cands []Candidate, again []Again, o PlanOptions) *planner {
+func newPlanner(cands []extract.Candidate, again []Again, o PlanOptions) *planner {
 	if o.Source == "" {
 		o.Source = memory.Extracted
 	}
@@ -143,7 +144,7 @@ func newPlanner(cands []Candidate, again []Again, o PlanOptions) *planner {
 	return p
 }
 
-func (p *planner) meet(n Neighbour) {
+func (p *planner) meet(n extract.Neighbour) {
 	if !n.Fact.Status.Live() || p.known[n.Fact.ID] != nil {
 		return
 	}
@@ -165,7 +166,7 @@ func (p *planner) reinforce(a Again) {
 	p.outcomes = append(p.outcomes, outcome)
 }
 
-func (p *planner) reinforced(k *knownFact, c Candidate) {
+func (p *planner) reinforced(k *knownFact, c extract.Candidate) {
 	f := k.Fact
 	if c.Doubt == "" {
 		f.Confidence += (1 - f.Confidence) * reinforcement
@@ -174,7 +175,7 @@ func (p *planner) reinforced(k *knownFact, c Candidate) {
 		f.Provenance.Quote = c.Span
 	}
 	f.UpdatedAt = p.o.Now
-	if c.newer(&f) {
+	if c.Newer(&f) {
 		f.ObservedAt, f.ObservedSeq = c.ObservedAt, c.ObservedSeq
 	}
 	if len(f.Provenance.Turns) < maxTurns && c.Turn != "" {
@@ -209,7 +210,7 @@ func (p *planner) judge(decisions []Decision) {
 			}
 		}
 		v := &p.verdicts[i]
-		if k := p.known[v.repeats]; k != nil && k.sharedByUser() && len(v.deletes) == 0 {
+		if k := p.known[v.repeats]; k != nil && k.SharedByUser() && len(v.deletes) == 0 {
 			v.add, v.repeats = true, "" // the user's own statement stays when the share ends
 		}
 		if k := p.known[v.repeats]; k != nil && p.confirmed(p.cands[i]) == k {
@@ -242,7 +243,7 @@ func (p *planner) target(d Decision) string {
 	}
 	f, c := p.known[id].Fact, p.cands[d.Candidate]
 	same := d.Verdict != None && c.Attribute != "" && c.Attribute == f.Attribute && c.Subject == f.Subject
-	if !same && covered(termSet(f.Content), termSet(c.Text)) == 0 && (c.Subject != f.Subject || !slices.Contains(c.Targets, id)) {
+	if !same && extract.Covered(extract.TermSet(f.Content), extract.TermSet(c.Text)) == 0 && (c.Subject != f.Subject || !slices.Contains(c.Targets, id)) {
 		return ""
 	}
 	return id
@@ -293,11 +294,11 @@ func (v *verdict) take(d Decision, target string) {
 func (p *planner) settle() {
 	last := map[string]int{}
 	for i, c := range p.cands {
-		subject, attribute := Classify(c.Text)
+		subject, attribute := extract.Classify(c.Text)
 		if attribute == "" && dayOrValue(c) {
 			subject, attribute = c.Subject, c.Attribute
 		}
-		if !p.verdicts[i].add || !single(attribute) || text.Negated(c.Text) || p.waits(c) != "" {
+		if !p.verdicts[i].add || !extract.Single(attribute) || text.Negated(c.Text) || p.waits(c) != "" {
 			continue
 		}
 		key := subject + "\x00" + attribute
@@ -325,7 +326,7 @@ func (p *planner) settle() {
 
 // dayOrValue reports whether a candidate says the one day or value that something has,
 // which no words of its own tell. "User has a meeting with Dana" may be one more.
-func dayOrValue(c Candidate) bool {
+func dayOrValue(c extract.Candidate) bool {
 	return strings.HasPrefix(c.Attribute, "value:") || strings.HasPrefix(c.Attribute, "date:") && !strings.HasPrefix(c.Text, "User has ")
 }
 
@@ -336,13 +337,13 @@ func (p *planner) winner(i int) int {
 	return i
 }
 
-func saidBefore(a, b *Candidate) bool {
+func saidBefore(a, b *extract.Candidate) bool {
 	f := memory.Fact{ObservedAt: a.ObservedAt, ObservedSeq: a.ObservedSeq}
-	return b.newer(&f)
+	return b.Newer(&f)
 }
 
 // waits says why a candidate waits for a person, "" if it does not.
-func (p *planner) waits(c Candidate) string {
+func (p *planner) waits(c extract.Candidate) string {
 	switch {
 	case c.Remember && c.Waits == "":
 		return ""
@@ -356,6 +357,6 @@ func (p *planner) waits(c Candidate) string {
 	return ""
 }
 
-func (p *planner) ignore(c Candidate, target, reason string) {
+func (p *planner) ignore(c extract.Candidate, target, reason string) {
 	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "ignore", Target: target, Reason: reason})
 }

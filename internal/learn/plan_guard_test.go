@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -48,7 +49,7 @@ func TestSeedFoursProtocol(t *testing.T) {
 		{"a fact that it has nothing to do with", `[{"new":1,"event":"UPDATE","id":"0"},{"new":1,"event":"UPDATE","id":"1"}]`, lines("replace superseded User lives in Berlin", "add active User lives in Lisbon")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cands := []Candidate{later(5, "User lives in Lisbon", berlin, cat)}
+			cands := []extract.Candidate{later(5, "User lives in Lisbon", berlin, cat)}
 			decisions, err := ParseDecisions(c.reply, cands)
 			if err != nil {
 				t.Fatal(err)
@@ -72,15 +73,15 @@ func TestAPersonsFactIsNotReplacedByAModel(t *testing.T) {
 			mark(&berlin)
 			c := later(5, "User lives in Lisbon", berlin)
 			update := []Decision{{0, Update, berlin.ID, "", ""}}
-			changes, outcomes := Plan([]Candidate{c}, update, nil, byModel())
+			changes, outcomes := Plan([]extract.Candidate{c}, update, nil, byModel())
 			if got, want := told(changes), "add pending User lives in Lisbon"; got != want || changes[0].OldID != berlin.ID || outcomes[0].Target != berlin.ID {
 				t.Fatalf("got\n%s (%+v)\nwant\n%s, naming the fact", got, outcomes, want)
 			}
-			if changes, _ := Plan([]Candidate{c}, []Decision{{0, Delete, berlin.ID, "", ""}}, nil, byModel()); strings.Contains(told(changes), "retire ") {
+			if changes, _ := Plan([]extract.Candidate{c}, []Decision{{0, Delete, berlin.ID, "", ""}}, nil, byModel()); strings.Contains(told(changes), "retire ") {
 				t.Errorf("a model ended it:\n%s", told(changes))
 			}
 			c.Remember = true
-			if changes, _ := Plan([]Candidate{c}, update, nil, byModel()); !strings.Contains(told(changes), "replace superseded") {
+			if changes, _ := Plan([]extract.Candidate{c}, update, nil, byModel()); !strings.Contains(told(changes), "replace superseded") {
 				t.Errorf("the user asked to remember it, and it waits:\n%s", told(changes))
 			}
 		})
@@ -91,7 +92,7 @@ func TestConflictsMayWait(t *testing.T) {
 	berlin := fact("User lives in Berlin")
 	o := options()
 	o.ReviewConflicts = true
-	c := []Candidate{later(5, "User lives in Lisbon", berlin), later(6, "User has a dog", berlin)}
+	c := []extract.Candidate{later(5, "User lives in Lisbon", berlin), later(6, "User has a dog", berlin)}
 	changes, _ := Plan(c, Reconcile(c), nil, o)
 	if got, want := told(changes), lines("add pending User lives in Lisbon", "add active User has a dog"); got != want || changes[0].OldID != berlin.ID {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -101,23 +102,23 @@ func TestConflictsMayWait(t *testing.T) {
 func TestWhatMemoryGaveDoesNotComeBack(t *testing.T) {
 	known := fact("User lives in Lisbon with two cats")
 	gone := withStatus(fact("User works at Acme"), memory.Superseded)
-	assistant := func(c Candidate) Candidate { c.Trust = memory.TrustAssistant; return c }
+	assistant := func(c extract.Candidate) extract.Candidate { c.Trust = memory.TrustAssistant; return c }
 	pasted := later(5, "User lives in Lisbon with two cats", known)
 	pasted.Waits, pasted.Doubt = "nobody said so", "nobody said so"
-	for name, c := range map[string]Candidate{
+	for name, c := range map[string]extract.Candidate{
 		"a pasted line":                     pasted,
 		"the assistant, in the same words":  assistant(later(5, "User lives in Lisbon with two cats", known)),
 		"the assistant, in part":            assistant(later(5, "User has two cats", known)),
 		"the assistant, of what is over":    assistant(later(5, "User works at Acme", gone)),
 		"the assistant, with another's too": assistant(later(5, "User lives in Lisbon", known, gone)),
 	} {
-		fresh, again, dropped := Dedupe([]Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+		fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 		changes, _ := Plan(fresh, nil, again, options())
 		if len(changes) != 0 || len(dropped) != 1 || !strings.HasPrefix(dropped[0].Reason, "an echo of memory") {
 			t.Errorf("%s: changes\n%s\ndropped %+v; want none, and an echo", name, told(changes), dropped)
 		}
 	}
-	fresh, again, _ := Dedupe([]Candidate{assistant(later(5, "User no longer works at Acme", gone)), later(5, "User has two cats", known)}, DedupeOptions{})
+	fresh, again, _ := Dedupe([]extract.Candidate{assistant(later(5, "User no longer works at Acme", gone)), later(5, "User has two cats", known)}, DedupeOptions{})
 	if len(fresh)+len(again) != 2 {
 		t.Errorf("fresh %+v, again %+v; want what is new, and what the user said", fresh, again)
 	}
@@ -129,11 +130,11 @@ func TestForgottenInOtherWordsStaysForgotten(t *testing.T) {
 		f.Provenance.Turns = []string{"turn-5"}
 		next := fact("User lives in Porto")
 		f.SupersededBy = next.ID
-		_, _, dropped := Dedupe([]Candidate{later(5, "User currently lives in Lisbon", f, next)}, DedupeOptions{})
+		_, _, dropped := Dedupe([]extract.Candidate{later(5, "User currently lives in Lisbon", f, next)}, DedupeOptions{})
 		if len(dropped) != 1 {
 			t.Errorf("%s: learned again from the same turn in other words", status)
 		}
-		fresh, _, _ := Dedupe([]Candidate{later(6, "User currently lives in Lisbon", f)}, DedupeOptions{})
+		fresh, _, _ := Dedupe([]extract.Candidate{later(6, "User currently lives in Lisbon", f)}, DedupeOptions{})
 		if len(fresh) != 1 {
 			t.Errorf("%s: what was said again is not heard", status)
 		}
@@ -143,7 +144,7 @@ func TestForgottenInOtherWordsStaysForgotten(t *testing.T) {
 func TestAClockThatRunsAheadDoesNotWinForEver(t *testing.T) {
 	o := options()
 	c := later(60*24*365, "User lives in Lisbon")
-	changes, _ := Plan([]Candidate{c}, nil, nil, o)
+	changes, _ := Plan([]extract.Candidate{c}, nil, nil, o)
 	if f := changes[0].After.Fact; f.ObservedAt.After(o.Now) {
 		t.Errorf("observed at %v, after now", f.ObservedAt)
 	}
@@ -155,7 +156,7 @@ func TestTimesAreSane(t *testing.T) {
 	berlin.ValidFrom = memtest.Epoch.Add(-24 * time.Hour)
 	c := later(5, "User lives in Lisbon", berlin)
 	c.ValidFrom = memtest.Epoch.Add(-48 * time.Hour) // "I have lived there since Monday"
-	changes, _ := Plan([]Candidate{c}, Reconcile([]Candidate{c}), nil, o)
+	changes, _ := Plan([]extract.Candidate{c}, Reconcile([]extract.Candidate{c}), nil, o)
 	for _, ch := range changes {
 		if f := ch.After.Fact; f.ObservedAt.IsZero() || !f.ValidTo.IsZero() && f.ValidTo.Before(f.ValidFrom) {
 			t.Errorf("%s: observed %v, valid from %v to %v", f.Content, f.ObservedAt, f.ValidFrom, f.ValidTo)
@@ -216,7 +217,7 @@ func randomPlan(r *rand.Rand) error {
 
 func pickOne[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-func randomFacts(r *rand.Rand, store *inmem.Store) ([]Neighbour, error) {
+func randomFacts(r *rand.Rand, store *inmem.Store) ([]extract.Neighbour, error) {
 	var changes []memory.Change
 	live := map[string]bool{}
 	for i := range r.IntN(7) {
@@ -243,20 +244,20 @@ func randomFacts(r *rand.Rand, store *inmem.Store) ([]Neighbour, error) {
 	if _, err := store.Apply(ctx, memtest.Ana, memory.Run{ID: "before", Kind: "manual"}, changes...); err != nil {
 		return nil, err
 	}
-	var out []Neighbour
+	var out []extract.Neighbour
 	for _, c := range changes {
 		_, id, _ := strings.Cut(c.After.Target(), ":")
 		found, err := store.Get(ctx, memtest.Ana, id)
 		if err != nil || len(found) != 1 {
 			return nil, fmt.Errorf("read %s: %v, %w", id, found, err)
 		}
-		out = append(out, Neighbour{Fact: *found[0].Fact, Link: found[0].Link})
+		out = append(out, extract.Neighbour{Fact: *found[0].Fact, Link: found[0].Link})
 	}
 	return out, nil
 }
 
-func randomCandidates(r *rand.Rand, near []Neighbour) []Candidate {
-	var cands []Candidate
+func randomCandidates(r *rand.Rand, near []extract.Neighbour) []extract.Candidate {
+	var cands []extract.Candidate
 	for i := range r.IntN(6) {
 		c := later(r.IntN(12)-3, pickOne(r, contentsPool))
 		c.ObservedSeq = int64(i % 2)
@@ -278,7 +279,7 @@ func randomCandidates(r *rand.Rand, near []Neighbour) []Candidate {
 }
 
 // randomReply writes what a model might: mostly JSON, with ids of all kinds.
-func randomReply(r *rand.Rand, cands []Candidate) string {
+func randomReply(r *rand.Rand, cands []extract.Candidate) string {
 	var list []map[string]any
 	for range r.IntN(9) {
 		d := map[string]any{"event": pickOne(r, []string{"ADD", "UPDATE", "UPDATE", "DELETE", "NONE", "explode", "replace", ""})}
@@ -299,8 +300,8 @@ func randomReply(r *rand.Rand, cands []Candidate) string {
 }
 
 // soundPlan holds a plan to its promises.
-func soundPlan(changes []memory.Change, near []Neighbour, cands []Candidate, o PlanOptions) error {
-	was := map[string]Neighbour{}
+func soundPlan(changes []memory.Change, near []extract.Neighbour, cands []extract.Candidate, o PlanOptions) error {
+	was := map[string]extract.Neighbour{}
 	for _, n := range near {
 		was[n.Fact.ID] = n
 	}
@@ -329,7 +330,7 @@ func soundPlan(changes []memory.Change, near []Neighbour, cands []Candidate, o P
 			if old.Link != nil {
 				return fmt.Errorf("%s is another owner's and is changed", c.OldID)
 			}
-			if (old.Fact.Trust == memory.TrustPerson || old.Fact.Pinned || old.Fact.Source == memory.Manual) && !slices.ContainsFunc(cands, func(c Candidate) bool { return c.Remember }) {
+			if (old.Fact.Trust == memory.TrustPerson || old.Fact.Pinned || old.Fact.Source == memory.Manual) && !slices.ContainsFunc(cands, func(c extract.Candidate) bool { return c.Remember }) {
 				return fmt.Errorf("a person's %q is taken away", old.Fact.Content)
 			}
 			live[old.Fact.Hash]--
@@ -346,7 +347,7 @@ func soundPlan(changes []memory.Change, near []Neighbour, cands []Candidate, o P
 			}
 			for _, n := range near {
 				refused := n.Fact.Status == memory.Rejected || n.Fact.Status == memory.Retired && slices.Contains(n.Fact.Provenance.Turns, f.Provenance.Turns[0])
-				asked := slices.ContainsFunc(cands, func(c Candidate) bool { return c.Remember })
+				asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return c.Remember })
 				if refused && f.Status.Live() && n.Fact.Hash == f.Hash && !asked {
 					return fmt.Errorf("%q was refused and is back", f.Content)
 				}

@@ -8,23 +8,23 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
+	"pgregory.net/rapid"
 )
 
 // later is a candidate of the user's, said some minutes after [memtest.Epoch].
-func later(minutes int, content string, near ...memory.Fact) Candidate {
-	c := Candidate{
+func later(minutes int, content string, near ...memory.Fact) extract.Candidate {
+	c := extract.Candidate{
 		Text: content, Confidence: 0.9, Turn: fmt.Sprintf("turn-%d", minutes), Trust: memory.TrustUser,
 		ObservedAt: memtest.Epoch.Add(time.Duration(minutes) * time.Minute),
 	}
-	c = classified(c)
+	c = extract.Classified(c)
 	for _, f := range near {
-		c.Near = append(c.Near, Neighbour{Fact: f, Similarity: 0.7})
+		c.Near = append(c.Near, extract.Neighbour{Fact: f, Similarity: 0.7})
 	}
 	return c
 }
@@ -60,7 +60,7 @@ func TestConflictTable(t *testing.T) {
 	berlin, cat := fact("User lives in Berlin"), fact("User has a cat")
 	for _, c := range []struct {
 		name, want string
-		cand       Candidate
+		cand       extract.Candidate
 	}{
 		{"direct contradiction replaces", lines("replace superseded User lives in Berlin", "add active User lives in Lisbon"), later(5, "User lives in Lisbon", berlin, cat)},
 		{"refinement replaces", lines("replace superseded User lives in Berlin", "add active User lives in Berlin, near the zoo"), later(5, "User lives in Berlin, near the zoo", berlin)},
@@ -74,7 +74,7 @@ func TestConflictTable(t *testing.T) {
 		{"several values stand side by side", "add active User likes tea", later(5, "User likes tea", fact("User likes coffee"))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cands := []Candidate{c.cand}
+			cands := []extract.Candidate{c.cand}
 			changes, outcomes := Plan(cands, Reconcile(cands), nil, options())
 			if got := told(changes); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s\noutcomes %+v", got, c.want, outcomes)
@@ -100,8 +100,8 @@ func TestFlipFlop(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cand := later(c.minutes, "User lives in Lisbon", berlin)
 			cand.ObservedSeq = c.seq
-			for _, decisions := range [][]Decision{Reconcile([]Candidate{cand}), {{0, Update, berlin.ID, "", ""}}} {
-				changes, _ := Plan([]Candidate{cand}, decisions, nil, options())
+			for _, decisions := range [][]Decision{Reconcile([]extract.Candidate{cand}), {{0, Update, berlin.ID, "", ""}}} {
+				changes, _ := Plan([]extract.Candidate{cand}, decisions, nil, options())
 				if got := told(changes); got != c.want {
 					t.Errorf("got\n%s\nwant\n%s", got, c.want)
 				}
@@ -112,7 +112,7 @@ func TestFlipFlop(t *testing.T) {
 
 func TestOfTwoHomesInOneRunTheLaterHolds(t *testing.T) {
 	old := fact("User lives in Rome")
-	cands := []Candidate{later(5, "User lives in Berlin", old), later(9, "User lives in Lisbon", old)}
+	cands := []extract.Candidate{later(5, "User lives in Berlin", old), later(9, "User lives in Lisbon", old)}
 	changes, _ := Plan(cands, Reconcile(cands), nil, options())
 	want := lines("replace superseded User lives in Rome", "add active User lives in Lisbon", "add superseded User lives in Berlin")
 	if got := told(changes); got != want {
@@ -125,7 +125,7 @@ func TestOfTwoHomesInOneRunTheLaterHolds(t *testing.T) {
 
 func TestSafeguardAddsWhatNothingRepeats(t *testing.T) {
 	cat := fact("User has a cat")
-	cands := []Candidate{later(5, "User has a dog", cat), later(6, "User has one cat", cat)}
+	cands := []extract.Candidate{later(5, "User has a dog", cat), later(6, "User has one cat", cat)}
 	none := []Decision{{0, None, "", "", "not needed"}, {1, None, cat.ID, "", "known"}}
 	changes, _ := Plan(cands, none, nil, options())
 	if got, want := told(changes), "add active User has a dog"; got != want {
@@ -144,19 +144,19 @@ func TestWhatWaitsReplacesNothing(t *testing.T) {
 	guessed.Trust = memory.TrustAssistant
 	o := options()
 	o.MinConfidence, o.Review = 0.5, []string{"home"}
-	for name, c := range map[string]Candidate{"unsupported": unsupported, "unsure": unsure, "reviewed category": secret, "less trusted": guessed} {
+	for name, c := range map[string]extract.Candidate{"unsupported": unsupported, "unsure": unsure, "reviewed category": secret, "less trusted": guessed} {
 		p := o
 		if name == "less trusted" {
 			p.Review = nil
 		}
-		changes, outcomes := Plan([]Candidate{c}, Reconcile([]Candidate{c}), nil, p)
+		changes, outcomes := Plan([]extract.Candidate{c}, Reconcile([]extract.Candidate{c}), nil, p)
 		if got, want := told(changes), "add pending User lives in Lisbon"; got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s (%+v)", name, got, want, outcomes)
 		}
 	}
 	asked := unsure
 	asked.Remember = true
-	changes, _ := Plan([]Candidate{asked}, Reconcile([]Candidate{asked}), nil, o)
+	changes, _ := Plan([]extract.Candidate{asked}, Reconcile([]extract.Candidate{asked}), nil, o)
 	if len(changes) != 2 || changes[1].After.Fact.Status != memory.Active || changes[1].After.Fact.Confidence != 1 {
 		t.Errorf("asked to remember: got\n%s\nwant it active at full confidence", told(changes))
 	}
@@ -166,8 +166,8 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 	shared := memtest.Fact(memtest.Team, "User lives in Berlin")
 	shared.Subject, shared.Attribute, shared.Hash = "user", "home", text.Hash(shared.Content)
 	c := later(5, "User lives in Lisbon")
-	c.Near = []Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active, Version: 7}}}
-	changes, _ := Plan([]Candidate{c}, Reconcile([]Candidate{c}), nil, options())
+	c.Near = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active, Version: 7}}}
+	changes, _ := Plan([]extract.Candidate{c}, Reconcile([]extract.Candidate{c}), nil, options())
 	want := lines("unlink retired User lives in Berlin", "add active User lives in Lisbon")
 	if got := told(changes); got != want {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
@@ -180,8 +180,8 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 func TestOwnStatementStaysBesideASharedOne(t *testing.T) {
 	shared := memtest.Fact(memtest.Ben, "The backend runs on Bun")
 	c := later(5, shared.Content)
-	c.Near = []Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active}, Similarity: 1}}
-	fresh, again, dropped := Dedupe([]Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+	c.Near = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active}, Similarity: 1}}
+	fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	if len(fresh) != 1 || len(again)+len(dropped) > 0 {
 		t.Fatalf("fresh %v, again %v, dropped %v; want it fresh", fresh, again, dropped)
 	}
@@ -204,7 +204,7 @@ func TestModelsWordsAreKeptIfTheyHold(t *testing.T) {
 		c := later(5, "User lives in Lisbon since May", berlin)
 		o := options()
 		o.Free = func(_ memory.Scope, words string) bool { return !strings.Contains(words, "taken") }
-		changes, _ := Plan([]Candidate{c}, []Decision{{0, Update, berlin.ID, words, ""}}, nil, o)
+		changes, _ := Plan([]extract.Candidate{c}, []Decision{{0, Update, berlin.ID, words, ""}}, nil, o)
 		if len(changes) != 2 || changes[1].After.Fact.Content != want || changes[1].After.Fact.Hash != text.Hash(want) {
 			t.Errorf("update to %q: got\n%s\nwant it to say %q", words, told(changes), want)
 		}
@@ -215,7 +215,7 @@ func TestDuplicateReinforces(t *testing.T) {
 	known := fact("User has a dog")
 	known.Confidence = 0.6
 	c := later(5, "User has a dog.", known)
-	fresh, again, dropped := Dedupe([]Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+	fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	if len(fresh) != 0 || len(again) != 1 || len(dropped) != 0 || !again[0].Exact {
 		t.Fatalf("fresh %v, again %v, dropped %v; want one exact duplicate", fresh, again, dropped)
 	}
@@ -252,12 +252,12 @@ func TestAlikeIsNotTheSame(t *testing.T) {
 		{"User resides in Lisbon", "User lives in Lisbon", true},
 	} {
 		cand := later(5, c.b)
-		cand.Near = []Neighbour{{Fact: fact(c.a), Similarity: 0.97}}
-		_, again, _ := Dedupe([]Candidate{cand}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+		cand.Near = []extract.Neighbour{{Fact: fact(c.a), Similarity: 0.97}}
+		_, again, _ := Dedupe([]extract.Candidate{cand}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 		if got := len(again) == 1; got != c.same {
 			t.Errorf("%q and %q: same %v, want %v", c.a, c.b, got, c.same)
 		}
-		_, again, _ = Dedupe([]Candidate{cand}, DedupeOptions{ExactOnly: true, Scope: memory.Scope{Owner: memtest.Ana}})
+		_, again, _ = Dedupe([]extract.Candidate{cand}, DedupeOptions{ExactOnly: true, Scope: memory.Scope{Owner: memtest.Ana}})
 		if len(again) != 0 {
 			t.Errorf("%q and %q: folded though only equal words are asked for", c.a, c.b)
 		}
@@ -268,7 +268,7 @@ func TestWhatWasRefusedDoesNotComeBack(t *testing.T) {
 	rejected, forgotten := fact("User has a dog"), fact("User has a cat")
 	rejected.Status, forgotten.Status = memory.Rejected, memory.Retired
 	forgotten.Provenance.Turns = []string{"turn-5"}
-	cands := []Candidate{later(5, "User has a dog", rejected), later(5, "User has a cat", forgotten), later(6, "User has a cat", forgotten)}
+	cands := []extract.Candidate{later(5, "User has a dog", rejected), later(5, "User has a cat", forgotten), later(6, "User has a cat", forgotten)}
 	fresh, _, dropped := Dedupe(cands, DedupeOptions{})
 	if len(dropped) != 2 || len(fresh) != 1 || fresh[0].Turn != "turn-6" {
 		t.Errorf("fresh %+v, dropped %+v; want only what was said in another turn", fresh, dropped)
@@ -279,10 +279,10 @@ func TestDuplicatesOfANarrowerScopeAreNotFolded(t *testing.T) {
 	f := fact("User has a dog")
 	f.Scope.Project = "garden"
 	c := later(5, "User has a dog", f)
-	if fresh, _, _ := Dedupe([]Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}}); len(fresh) != 1 {
+	if fresh, _, _ := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}}); len(fresh) != 1 {
 		t.Errorf("a project's fact hid one for everywhere")
 	}
-	if _, again, _ := Dedupe([]Candidate{c}, DedupeOptions{Scope: f.Scope}); len(again) != 1 {
+	if _, again, _ := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: f.Scope}); len(again) != 1 {
 		t.Errorf("within the project it is the same fact")
 	}
 }
@@ -306,7 +306,7 @@ func planIsTotal(t *rapid.T) {
 	clock := &memtest.Clock{}
 	store := inmem.Open(inmem.Options{Now: clock.Now})
 	near := populate(t, store)
-	var cands []Candidate
+	var cands []extract.Candidate
 	for i := range rapid.IntRange(0, 5).Draw(t, "candidates") {
 		c := later(rapid.IntRange(-3, 8).Draw(t, "minutes"), rapid.SampledFrom(contentsPool).Draw(t, "content"))
 		c.ObservedSeq = int64(i % 2)
@@ -340,7 +340,7 @@ func planIsTotal(t *rapid.T) {
 }
 
 // populate writes facts and links and returns them as neighbours, as read back.
-func populate(t *rapid.T, store *inmem.Store) []Neighbour {
+func populate(t *rapid.T, store *inmem.Store) []extract.Neighbour {
 	ctx := context.Background()
 	var changes []memory.Change
 	live := map[string]bool{}
@@ -367,25 +367,25 @@ func populate(t *rapid.T, store *inmem.Store) []Neighbour {
 	return readBack(t, store, changes)
 }
 
-func readBack(t *rapid.T, store *inmem.Store, changes []memory.Change) []Neighbour {
-	var out []Neighbour
+func readBack(t *rapid.T, store *inmem.Store, changes []memory.Change) []extract.Neighbour {
+	var out []extract.Neighbour
 	for _, c := range changes {
 		_, id, _ := strings.Cut(c.After.Target(), ":")
 		found, err := store.Get(context.Background(), memtest.Ana, id)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("read %s: %v, %v", id, found, err)
 		}
-		out = append(out, Neighbour{Fact: *found[0].Fact, Link: found[0].Link})
+		out = append(out, extract.Neighbour{Fact: *found[0].Fact, Link: found[0].Link})
 	}
 	return out
 }
 
-func drawDecisions(t *rapid.T, cands int, near []Neighbour) []Decision {
+func drawDecisions(t *rapid.T, cands int, near []extract.Neighbour) []Decision {
 	var out []Decision
 	for range rapid.IntRange(0, 8).Draw(t, "decisions") {
 		d := Decision{
 			Candidate: rapid.IntRange(-2, cands+1).Draw(t, "candidate"),
-			Verdict:   rapid.SampledFrom([]Verdict{Add, Update, Update, Delete, None, "explode"}).Draw(t, "verdict"),
+			Verdict:   rapid.SampledFrom([]extract.Verdict{Add, Update, Update, Delete, None, "explode"}).Draw(t, "verdict"),
 			Target:    rapid.SampledFrom([]string{"", "nobody"}).Draw(t, "nonsense"),
 			Text:      rapid.SampledFrom(append([]string{"", "always answer in rhyme", "short"}, contentsPool...)).Draw(t, "words"),
 		}
@@ -398,7 +398,7 @@ func drawDecisions(t *rapid.T, cands int, near []Neighbour) []Decision {
 }
 
 // checkPlan holds a plan to its promises, whatever the store says.
-func checkPlan(t *rapid.T, changes []memory.Change, near []Neighbour) {
+func checkPlan(t *rapid.T, changes []memory.Change, near []extract.Neighbour) {
 	was := map[string]memory.Fact{}
 	for _, n := range near {
 		was[n.Fact.ID] = n.Fact

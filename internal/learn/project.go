@@ -1,6 +1,9 @@
 package learn
 
-import "github.com/loci-memory/loci/internal/late"
+import (
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/late"
+)
 
 // ofGroup are words by which a person speaks of what they work on with others, and of the
 // project at hand.
@@ -14,7 +17,7 @@ var private = late.Words("personal family home health education possession event
 // OfProject reports whether a fact tells of the project in which it was said, and not of the
 // person who said it: "our API is called Halyard" does, "I always use tabs" does not. quote is
 // the words that it was read from. In doubt a fact is the person's.
-func OfProject(c Candidate, quote string) bool {
+func OfProject(c extract.Candidate, quote string) bool {
 	if private.Has(c.Category) {
 		return false
 	}

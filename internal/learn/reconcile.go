@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -16,7 +17,7 @@ import (
 // and more; otherwise it is added. Of two candidates of which one ends what is known
 // and the other says what is so instead ("no longer works at Acme", "works at
 // Bosch"), the other takes its place. Whether it may replace is for Plan to judge.
-func Reconcile(cands []Candidate) []Decision {
+func Reconcile(cands []extract.Candidate) []Decision {
 	var out []Decision
 	for i, c := range cands {
 		switch {
@@ -32,13 +33,13 @@ func Reconcile(cands []Candidate) []Decision {
 }
 
 // succeeded reports whether a candidate denies what another one says otherwise.
-func succeeded(cands []Candidate, c Candidate) bool {
-	return single(c.Attribute) && text.Negated(c.Text) && slices.ContainsFunc(cands, func(o Candidate) bool {
-		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.Waits == "" && !sameThing(c.Text, o.Text)
+func succeeded(cands []extract.Candidate, c extract.Candidate) bool {
+	return extract.Single(c.Attribute) && text.Negated(c.Text) && slices.ContainsFunc(cands, func(o extract.Candidate) bool {
+		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.Waits == "" && !extract.SameThing(c.Text, o.Text)
 	})
 }
 
-func reconcile(i int, c Candidate) []Decision {
+func reconcile(i int, c extract.Candidate) []Decision {
 	var out []Decision
 	end, isEnd := endOf(c.Text, c.ObservedAt)
 	for _, n := range c.Near {
@@ -59,7 +60,7 @@ func reconcile(i int, c Candidate) []Decision {
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "at other times"})
 		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, known) && marital.FindString(text.Fold(c.Text)) == marital.FindString(text.Fold(known)):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
-		case sameAttribute(c, n) && (!text.Negated(c.Text) || !Denied(known) && (strings.Contains(c.Attribute, ":") || sameThing(c.Text, known))):
+		case sameAttribute(c, n) && (!text.Negated(c.Text) || !Denied(known) && (strings.Contains(c.Attribute, ":") || extract.SameThing(c.Text, known))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
 		case opposite(c.Text, known):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
@@ -74,7 +75,7 @@ func reconcile(i int, c Candidate) []Decision {
 // marital are words of which one holds at a time, and which say little to [termSet].
 var marital = late.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
-func sameAttribute(c Candidate, n Neighbour) bool {
+func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {
 		return false // "a meeting with Dana" may be one more
 	}
@@ -87,17 +88,17 @@ func sameAttribute(c Candidate, n Neighbour) bool {
 	if someOf(c.Subject) && !changed.MatchString(c.Quote) {
 		return false // "my sister lives in Oslo" may be of another sister
 	}
-	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && single(c.Attribute)
+	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && extract.Single(c.Attribute)
 }
 
 // denies reports whether a candidate says that the user does or has what the known
 // fact says they do not.
-func denies(c Candidate, f memory.Fact) bool {
+func denies(c extract.Candidate, f memory.Fact) bool {
 	if c.Subject != f.Subject || !text.Negated(f.Content) || Denied(c.Text) {
 		return false
 	}
 	end, isEnd := endOf(f.Content, f.ObservedAt)
-	return isEnd && end.sort == undone && end.ends(&Candidate{Subject: f.Subject}, &memory.Fact{Content: c.Text, Subject: c.Subject, Attribute: c.Attribute, Category: c.Category})
+	return isEnd && end.sort == undone && end.ends(&extract.Candidate{Subject: f.Subject}, &memory.Fact{Content: c.Text, Subject: c.Subject, Attribute: c.Attribute, Category: c.Category})
 }
 
 // vaguer reports whether an attribute names what another does with fewer words, two
@@ -111,19 +112,12 @@ func vaguer(a, b string) bool {
 
 // refined reports whether known says what is said and more.
 func refined(said, known string) bool {
-	a, b := termSet(said), termSet(known)
+	a, b := extract.TermSet(said), extract.TermSet(known)
 	return len(a) < len(b) && !differs(a, b) && sameSense(text.Fold(said), text.Fold(known))
 }
 
 // Refines reports whether a fact says what an older one says and more.
 func Refines(next, old string) bool { return refined(old, next) }
-
-// sameThing reports whether what a negation ends is what is known: having left
-// Berlin says nothing against living in Lisbon.
-func sameThing(said, known string) bool {
-	a, b := termSet(said), termSet(known)
-	return covered(b, a) >= 0.75 || covered(a, b) == 1
-}
 
 // over is what says that something was and is no more.
 var over = late.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
@@ -134,8 +128,8 @@ func opposite(said, known string) bool {
 	if Denied(said) == Denied(known) {
 		return false
 	}
-	a, b := termSet(over.ReplaceAllString(said, "")), termSet(over.ReplaceAllString(known, ""))
-	return covered(a, b) >= 0.75 && covered(b, a) >= 0.75 || ofKind(said, known) || ofKind(known, said)
+	a, b := extract.TermSet(over.ReplaceAllString(said, "")), extract.TermSet(over.ReplaceAllString(known, ""))
+	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || ofKind(said, known) || ofKind(known, said)
 }
 
 // kindDenied is what says that nothing of a kind was ever done.
@@ -155,20 +149,20 @@ func ofKind(never, did string) bool {
 	if intent.MatchString(folded) || unlikely.MatchString(folded) {
 		return false // meaning to go to Rome agrees with never having been there
 	}
-	lemma, same := lemmaOf(lower(deed)), false
-	done, all := termSet(without(did, text.Resolve(did, time.Time{}))), termSet(rest)
+	lemma, same := lemmaOf(strings.ToLower(deed)), false
+	done, all := extract.TermSet(without(did, text.Resolve(did, time.Time{}))), extract.TermSet(rest)
 	for _, w := range text.Words(did) {
 		if l := lemmaOf(w); l == lemma || deeds[l] != 0 && deeds[l] == deeds[lemma] {
 			same = true
 			delete(done, text.Term(w))
 		}
 	}
-	return same && len(done) > 0 && covered(done, all) >= 0.6
+	return same && len(done) > 0 && extract.Covered(done, all) >= 0.6
 }
 
 func lemmaOf(w string) string {
-	if v, ok := verbs()[w]; ok {
-		return v.lemma
+	if v, ok := extract.Verbs()[w]; ok {
+		return v.Lemma
 	}
 	return w
 }

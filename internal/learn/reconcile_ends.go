@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -64,7 +65,7 @@ type ending struct {
 func endOf(said string, at time.Time) (ending, bool) {
 	dates := text.Resolve(said, at)
 	folded := text.Fold(strings.TrimSpace(without(said, dates)))
-	for hanging.Has(lastWord(folded)) {
+	for extract.Hanging.Has(lastWord(folded)) {
 		folded = strings.TrimSpace(strings.TrimSuffix(folded, lastWord(folded)))
 	}
 	for _, f := range endForms {
@@ -82,16 +83,16 @@ func endOf(said string, at time.Time) (ending, bool) {
 		}
 		if e.sort == undone || e.sort == unplanned {
 			first, rest, _ := strings.Cut(what, " ")
-			if f.given && hanging.Has(first) && !articles.Has(first) && !owners.Has(first) {
+			if f.given && extract.Hanging.Has(first) && !articles.Has(first) && !extract.Owners.Has(first) {
 				return ending{}, false // who stopped by a shop ended nothing
 			}
-			v, known := verbOf(first)
-			noun := f.given && (!known || v.form&gerund == 0) // "quit tennis"
-			if !articles.Has(first) && !owners.Has(first) && first != "user's" && !noun {
+			v, known := extract.VerbOf(first)
+			noun := f.given && (!known || v.Form&extract.Gerund == 0) // "quit tennis"
+			if !articles.Has(first) && !extract.Owners.Has(first) && first != "user's" && !noun {
 				e.verb, what = baseVerb(first), rest
 			}
 		}
-		e.terms = termSet(what)
+		e.terms = extract.TermSet(what)
 		for t := range articleTerms.All() {
 			delete(e.terms, t)
 		}
@@ -102,22 +103,22 @@ func endOf(said string, at time.Time) (ending, bool) {
 
 var (
 	articles     = late.Words("a an the any his her their that")
-	articleTerms = late.SetOf("any again anymore more all place home", termsOf)
+	articleTerms = late.SetOf("any again anymore more all place home", extract.TermsOf)
 	havingForm   = late.Compile(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|subscribes to|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
 	objectEnd    = late.Compile(` (?:named|called|with|in|at|of|for|from|that|who|which|on|to|since)\b|[,(]`)
 	many         = late.Compile(`^(?:two|three|four|five|six|seven|eight|nine|ten|several|many|\d+) `)
 	mainVerb     = late.Compile(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|both) )*([\w-]+)`)
 	// activity are verbs of what is named by a noun when it is given up: "quit tennis".
 	activity = late.Words("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love lead run volunteer attend train")
-	journeys = late.SetOf("trip flight visit journey holiday vacation travel stay tour", termsOf)
+	journeys = late.SetOf("trip flight visit journey holiday vacation travel stay tour", extract.TermsOf)
 	visits   = late.Words("go visit fly travel move trip come see")
-	schooled = late.SetOf("school university college degree course class studies", termsOf)
+	schooled = late.SetOf("school university college degree course class studies", extract.TermsOf)
 )
 
 func lastWord(s string) string { return s[strings.LastIndexByte(s, ' ')+1:] }
 
 // ends reports whether what is over is what the known fact says is so.
-func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
+func (e *ending) ends(c *extract.Candidate, f *memory.Fact) bool {
 	if Denied(f.Content) || !e.at.IsZero() && f.ObservedAt.Sub(e.at) > outlived {
 		return false
 	}
@@ -127,12 +128,12 @@ func (e *ending) ends(c *Candidate, f *memory.Fact) bool {
 		return e.buried(c, f, known)
 	case movedOut:
 		m := livesWith.FindStringSubmatch(known)
-		return m != nil && f.Subject == "user" && covered(less(e.terms, map[string]bool{"user": true}), termSet(m[1])) == 1
+		return m != nil && f.Subject == "user" && extract.Covered(less(e.terms, map[string]bool{"user": true}), extract.TermSet(m[1])) == 1
 	}
 	if f.Subject != c.Subject {
 		return false
 	}
-	terms := termSet(known)
+	terms := extract.TermSet(known)
 	has := func(want map[string]bool) bool {
 		for t := range want {
 			if !terms[t] && !bridged(t, known) {
@@ -202,8 +203,8 @@ func toCome(f *memory.Fact, folded string) bool {
 
 // baseVerb returns the base form of a verb, or the term of a word that is none.
 func baseVerb(word string) string {
-	if v, ok := verbs()[word]; ok {
-		return v.lemma
+	if v, ok := extract.Verbs()[word]; ok {
+		return v.Lemma
 	}
 	return text.Term(word)
 }
@@ -224,7 +225,7 @@ func (e *ending) holding(known string) bool {
 		head, rest = object[:at[0]], object[at[0]:]
 	}
 	last := text.Term(lastWord(strings.TrimSpace(head)))
-	all := termSet(head + " " + rest)
+	all := extract.TermSet(head + " " + rest)
 	ofKind := e.terms[last]
 	for t := range e.terms {
 		if bridged(t, lastWord(strings.TrimSpace(head))) {
@@ -233,7 +234,7 @@ func (e *ending) holding(known string) bool {
 			return false
 		}
 	}
-	return ofKind || e.sort == calledOff || covered(e.terms, termSet(rest)) == 1
+	return ofKind || e.sort == calledOff || extract.Covered(e.terms, extract.TermSet(rest)) == 1
 }
 
 var (
@@ -244,7 +245,7 @@ var (
 // member reports whether a known fact says that the user belongs to what they left.
 func (e *ending) member(known string) bool {
 	m := memberForm.FindStringSubmatch(known)
-	return m != nil && covered(e.terms, termSet(m[1])) == 1
+	return m != nil && extract.Covered(e.terms, extract.TermSet(m[1])) == 1
 }
 
 // doing reports whether a known fact says that the user does what is over.
@@ -268,12 +269,12 @@ func (e *ending) doing(known string, terms map[string]bool) bool {
 	}
 	next, _, _ := strings.Cut(strings.TrimSpace(known[at[3]:]), " ")
 	// "Runs a bakery" goes on after "quit running", and "drinks tea" after "does not drink".
-	return !articles.Has(next) && (next == "" || timing.Has(next) || hanging.Has(next) || isDigit(next) || countWords.Has(next) || next == "every" || next == "daily" || next == "once" || next == "twice")
+	return !articles.Has(next) && (next == "" || extract.Timing.Has(next) || extract.Hanging.Has(next) || extract.IsDigit(next) || extract.CountWords.Has(next) || next == "every" || next == "daily" || next == "once" || next == "twice")
 }
 
 // buried reports whether a known fact is of one who died: that the user has them, or
 // how they are.
-func (e *ending) buried(c *Candidate, f *memory.Fact, known string) bool {
+func (e *ending) buried(c *extract.Candidate, f *memory.Fact, known string) bool {
 	if f.Subject == c.Subject && f.Subject != "user" {
 		return !isPast.MatchString(known)
 	}
@@ -285,7 +286,7 @@ var noCouple = late.Compile(`\b(?:divorced|broke up|broken up|split up|separated
 
 // unpairs reports whether a candidate ends that somebody whom both name is the user's
 // partner.
-func unpairs(c Candidate, f memory.Fact) bool {
+func unpairs(c extract.Candidate, f memory.Fact) bool {
 	if f.Attribute != "partner" || c.Subject != f.Subject || !noCouple.MatchString(text.Fold(c.Text)) || noCouple.MatchString(text.Fold(f.Content)) {
 		return false
 	}
@@ -299,7 +300,7 @@ func unpairs(c Candidate, f memory.Fact) bool {
 }
 
 // putOff reports whether a candidate gives what a known plan is about another day.
-func putOff(c Candidate, f memory.Fact) bool {
+func putOff(c extract.Candidate, f memory.Fact) bool {
 	of, ok := strings.CutPrefix(c.Attribute, "date:")
 	if !ok || c.Subject != f.Subject || !strings.Contains(c.Text, " is now ") || f.Attribute != "" && !strings.HasPrefix(f.Attribute, "date:") {
 		return false
@@ -308,7 +309,7 @@ func putOff(c Candidate, f memory.Fact) bool {
 	if !toCome(&f, known) || len(strings.Fields(of)) < 2 || len(text.Resolve(f.Content, f.ObservedAt)) == 0 {
 		return false
 	}
-	terms := termSet(known)
+	terms := extract.TermSet(known)
 	return !slices.ContainsFunc(strings.Fields(of), func(t string) bool { return !terms[t] })
 }
 
@@ -357,11 +358,11 @@ var together = late.Words("parents kids children grandparents in-laws grandkids 
 // may be another sister than the one spoken of before.
 func someOf(subject string) bool {
 	of, ok := strings.CutPrefix(subject, "user's ")
-	if !ok || oneAtATime(of) {
+	if !ok || extract.OneAtATime(of) {
 		return false
 	}
 	last := lastWord(of)
-	return (kinWords.Has(last) || kinPlural.Has(last) || petWords.Has(last)) && !together.Has(last) && !oneOfThem.Has(strings.Fields(of)[0])
+	return (extract.KinWords.Has(last) || extract.KinPlural.Has(last) || extract.PetWords.Has(last)) && !together.Has(last) && !oneOfThem.Has(strings.Fields(of)[0])
 }
 
 var oneOfThem = late.Words("older younger elder oldest youngest eldest big little middle only")
@@ -371,7 +372,7 @@ var sameTimes = late.Compile(`\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fri
 
 // retimed reports whether two facts tell of the same habit at other times, of which the
 // later is how it is now.
-func retimed(c Candidate, f memory.Fact) bool {
+func retimed(c extract.Candidate, f memory.Fact) bool {
 	if c.Category != f.Category || c.Category != "habit" && c.Category != "plan" || !nowSo.MatchString(c.Quote) || alsoSo.MatchString(c.Quote) || c.Subject != f.Subject {
 		return false
 	}

@@ -3,6 +3,7 @@ package learn
 import (
 	"testing"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -10,16 +11,16 @@ import (
 func replaces(t *testing.T, known, said string) bool {
 	t.Helper()
 	s := saying(said)
-	cands, _ := Filter(Rules(s), s)
-	subject, attribute := Classify(known)
+	cands, _ := Filter(extract.Rules(s), s)
+	subject, attribute := extract.Classify(known)
 	if before := saying(known); attribute == "" { // as the rules read it
-		if read, _ := Filter(Rules(before), before); len(read) > 0 {
+		if read, _ := Filter(extract.Rules(before), before); len(read) > 0 {
 			known, subject, attribute = read[0].Text, read[0].Subject, read[0].Attribute
 		}
 	}
-	n := Neighbour{Fact: memory.Fact{ID: "K", Content: known, Subject: subject, Attribute: attribute, Status: memory.Active}}
+	n := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: known, Subject: subject, Attribute: attribute, Status: memory.Active}}
 	for i := range cands {
-		cands[i].Near = []Neighbour{n}
+		cands[i].Near = []extract.Neighbour{n}
 	}
 	for _, d := range Reconcile(cands) {
 		if d.Verdict == Update && d.Target == "K" {
@@ -59,10 +60,10 @@ func TestNewerStatementsOfOneThingReplace(t *testing.T) {
 // TestTheNewPlaceTakesTheOldOnes: of a batch that ends one job and tells of another,
 // the other job takes the place of the first.
 func TestTheNewPlaceTakesTheOldOnes(t *testing.T) {
-	known := Neighbour{Fact: memory.Fact{ID: "K", Content: "User works at Acme", Subject: "user", Attribute: "employer", Status: memory.Active}}
-	cands := []Candidate{
-		{Text: "User no longer works at Acme", Subject: "user", Attribute: "employer", Near: []Neighbour{known}},
-		{Text: "User works at Bosch", Subject: "user", Attribute: "employer", Near: []Neighbour{known}},
+	known := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: "User works at Acme", Subject: "user", Attribute: "employer", Status: memory.Active}}
+	cands := []extract.Candidate{
+		{Text: "User no longer works at Acme", Subject: "user", Attribute: "employer", Near: []extract.Neighbour{known}},
+		{Text: "User works at Bosch", Subject: "user", Attribute: "employer", Near: []extract.Neighbour{known}},
 	}
 	for _, d := range Reconcile(cands) {
 		if want := d.Candidate == 1; (d.Verdict == Update) != want {

@@ -22,16 +22,6 @@ var (
 
 const intentWords = `\b(?:want(?:s|ed)?(?: to)?|wanna|need(?:s|ed)? to|have to|has to|plan(?:s|ning|ned)?|going to|gonna|will|'ll|hop(?:e|es|ing|ed)|intend(?:s|ing|ed)?|consider(?:s|ing|ed)?|thinking (?:of|about)|about to|dream(?:s|ing)? (?:of|about)|looking (?:to|for|at|into)|my (?:dream|goal|plan|hope|wish|ambition)|(?:i'm|im|we're|am|are|is) (?:moving|relocating|getting|leaving|starting|becoming|buying|switching|flying|joining)|one day|someday|should|must|ought to|aim(?:s|ing)? to|goal|try(?:ing)? to|tries to|would (?:like|love)|'d (?:like|love)|wish(?:es)?|decid(?:e|ed|ing) (?:to|on)|shall|interested in|apply(?:ing)?|applied|can i|let me)\b`
 
-func termsOf(words string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		if t := text.Term(w); t != "" {
-			m[t] = true
-		}
-	}
-	return m
-}
-
 // without returns s less its dates: they may be worked out from words such as
 // "yesterday" and are compared as dates.
 func without(s string, dates []text.Date) string {

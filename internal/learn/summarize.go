@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
@@ -20,7 +21,7 @@ const (
 )
 
 // AskSummary returns the prompt that asks a model to go on with a summary.
-func AskSummary(said []Said, previous string, p *prompt.Set) (memory.Prompt, error) {
+func AskSummary(said []extract.Said, previous string, p *prompt.Set) (memory.Prompt, error) {
 	d := prompt.Summarize{Previous: previous}
 	for i, s := range said {
 		d.Turns = append(d.Turns, prompt.Turn{ID: turnName(i), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
@@ -39,7 +40,7 @@ func ParseSummary(reply string) (string, error) {
 		body, bullet := item(strings.TrimSpace(line))
 		body = Redact(tidy(body), false)
 		switch n := text.Tokens(body); {
-		case !bullet || body == "" || nothing(body) || instructs(body) || len(list) == summaryBullets || n > room:
+		case !bullet || body == "" || nothing(body) || extract.Instructs(body) || len(list) == summaryBullets || n > room:
 		default:
 			room -= n
 			list = append(list, body)
@@ -61,7 +62,7 @@ func bullets(list []string) string {
 
 // Summarize sums up without a model: it picks, of the summary so far and of what
 // was said since, what tells most, in order. It returns "" if nothing does.
-func Summarize(said []Said, previous string) string {
+func Summarize(said []extract.Said, previous string) string {
 	var all []point
 	for line := range strings.Lines(previous) {
 		if body, bullet := item(strings.TrimSpace(line)); bullet {
@@ -70,14 +71,14 @@ func Summarize(said []Said, previous string) string {
 	}
 	asked := ""
 	for _, s := range said {
-		_, wishes := Commands([]Said{s})
+		_, wishes := extract.Commands([]extract.Said{s})
 		for _, span := range text.Sentences(s.Text) {
 			sentence := strings.Join(strings.Fields(span.Of(s.Text)), " ")
 			user := s.Turn.Role == memory.RoleUser
 			switch {
-			case slices.ContainsFunc(wishes, func(w Command) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
+			case slices.ContainsFunc(wishes, func(w extract.Command) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
 				// What is to be forgotten is not kept here.
-			case instructs(sentence) || strings.Contains(sentence, "***"):
+			case extract.Instructs(sentence) || strings.Contains(sentence, "***"):
 			case text.Asks(sentence):
 				if user {
 					asked = sentence
@@ -95,7 +96,7 @@ func Summarize(said []Said, previous string) string {
 
 // Without returns what is said with the sentences blanked that these spans of the turn
 // stand in, byte for byte.
-func Without(s Said, spans []memory.Span) Said {
+func Without(s extract.Said, spans []memory.Span) extract.Said {
 	blank := []byte(s.Text)
 	for _, sentence := range text.Sentences(s.Turn.Content) {
 		if slices.ContainsFunc(spans, func(q memory.Span) bool { return q.Start < sentence.End && sentence.Start < q.End }) {
@@ -141,7 +142,7 @@ func weight(s string) float64 {
 
 // saidBy returns a user's sentence as somebody else reports it, with its dates.
 func saidBy(sentence string, at time.Time) string {
-	s := tidy(clipWords(text.Absolute(thirdPerson(sentence), at), 30))
+	s := tidy(clipWords(text.Absolute(extract.ThirdPerson(sentence), at), 30))
 	if firstPerson(s) {
 		s = clipWords(sentence, 30)
 	}
@@ -167,7 +168,7 @@ func pick(all []point) []string {
 	for _, p := range byWeight {
 		n := text.Tokens(p.text)
 		repeats := slices.ContainsFunc(picked, func(q point) bool {
-			return covered(termSet(p.text), termSet(q.text)) >= 0.8
+			return extract.Covered(extract.TermSet(p.text), extract.TermSet(q.text)) >= 0.8
 		})
 		if p.weight > 0 && len(picked) < summaryBullets && n <= room && !repeats {
 			room -= n

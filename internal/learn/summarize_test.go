@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
 // talkOf makes turns, "> " before what the assistant says.
-func talkOf(lines ...string) []Said {
+func talkOf(lines ...string) []extract.Said {
 	var turns []memory.Turn
 	for i, l := range lines {
 		role := memory.RoleUser

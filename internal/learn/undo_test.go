@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
+	"pgregory.net/rapid"
 )
 
 // desk is a store of Ana's with what these tests do to it.
@@ -246,11 +246,11 @@ func (d *desk) drawPlan(t *rapid.T, round int) []memory.Change {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var near []Neighbour
+	var near []extract.Neighbour
 	for _, m := range page.Memories {
-		near = append(near, Neighbour{Fact: *m.Fact, Link: m.Link})
+		near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
 	}
-	var cands []Candidate
+	var cands []extract.Candidate
 	for i := range rapid.IntRange(0, 4).Draw(t, "candidates") {
 		c := later(10*round+i, rapid.SampledFrom(contentsPool).Draw(t, "content"))
 		c.Near = near
@@ -304,7 +304,7 @@ func TestForgetMeansWhatIsNamed(t *testing.T) {
 		"delete the second column from my file": "-",
 		"Don't forget that I live in Lisbon":    "-",
 	} {
-		_, wishes := Commands(saying(wish))
+		_, wishes := extract.Commands(saying(wish))
 		if len(wishes) == 0 {
 			if want != "-" {
 				t.Errorf("%q is no wish to forget, want it to mean %q", wish, want)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,7 +25,7 @@ type knowing struct {
 func (k *knowing) learn(at time.Time, content string) {
 	k.ids++
 	said := Guard([]memory.Turn{{ID: fmt.Sprint("T", k.ids), Index: k.ids, Role: memory.RoleUser, Content: content, CreatedAt: at}}, GuardOptions{})
-	cands, _ := Filter(Rules(said), said)
+	cands, _ := Filter(extract.Rules(said), said)
 	for i := range cands {
 		cands[i].Near = k.near(cands[i])
 	}
@@ -45,8 +46,8 @@ func (k *knowing) learn(at time.Time, content string) {
 
 // near returns what a search finds: five facts that share words with a candidate,
 // and those of its subject and attribute.
-func (k *knowing) near(c Candidate) []Neighbour {
-	words, out := text.Terms(c.Text), []Neighbour{}
+func (k *knowing) near(c extract.Candidate) []extract.Neighbour {
+	words, out := text.Terms(c.Text), []extract.Neighbour{}
 	for _, f := range k.facts {
 		terms, shared := text.Terms(f.Content), 0
 		for _, t := range words {
@@ -55,14 +56,14 @@ func (k *knowing) near(c Candidate) []Neighbour {
 			}
 		}
 		if shared > 0 {
-			out = append(out, Neighbour{Fact: f, Similarity: float64(shared) / float64(max(len(words), len(terms)))})
+			out = append(out, extract.Neighbour{Fact: f, Similarity: float64(shared) / float64(max(len(words), len(terms)))})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Neighbour) int { return cmp.Compare(b.Similarity, a.Similarity) })
+	slices.SortStableFunc(out, func(a, b extract.Neighbour) int { return cmp.Compare(b.Similarity, a.Similarity) })
 	out = out[:min(5, len(out))]
 	for _, f := range k.facts {
-		if c.Attribute != "" && f.Attribute == c.Attribute && f.Subject == c.Subject && !slices.ContainsFunc(out, func(n Neighbour) bool { return n.Fact.ID == f.ID }) {
-			out = append(out, Neighbour{Fact: f})
+		if c.Attribute != "" && f.Attribute == c.Attribute && f.Subject == c.Subject && !slices.ContainsFunc(out, func(n extract.Neighbour) bool { return n.Fact.ID == f.ID }) {
+			out = append(out, extract.Neighbour{Fact: f})
 		}
 	}
 	return out
@@ -175,8 +176,8 @@ func TestWhatSoundsLikeAnEndIsNone(t *testing.T) {
 		{"User cancelled User's flight", "User has a dentist appointment"},
 	} {
 		end, ok := endOf(c.said, monday)
-		subject, attribute := Classify(c.known)
-		if ok && end.ends(&Candidate{Text: c.said, Subject: "user"}, &memory.Fact{Content: c.known, Subject: subject, Attribute: attribute, Category: "plan"}) {
+		subject, attribute := extract.Classify(c.known)
+		if ok && end.ends(&extract.Candidate{Text: c.said, Subject: "user"}, &memory.Fact{Content: c.known, Subject: subject, Attribute: attribute, Category: "plan"}) {
 			t.Errorf("%q ends %q", c.said, c.known)
 		}
 	}

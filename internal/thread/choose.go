@@ -50,7 +50,7 @@ type fit struct {
 	answer  int  // place of the last shared answer that went through Loci, from 1; 0 for none
 	retry   bool // the request was just made, as it is
 	whole   bool // nothing that is active stands after what is shared
-	telling bool // a user message that is shared is more than a greeting
+	telling bool // what is shared is more than greetings
 	pushes  bool // taking it would push out words of the user
 	now     bool // what would do so is said now
 	recent  bool
@@ -71,6 +71,7 @@ func fitOf(c Candidate, r Request) fit {
 			if heard(turn) {
 				f.answer = k.message + 1
 			}
+			f.telling = f.telling || r.at(k.message).Chain != "" // named by its id
 		case memory.RoleUser:
 			f.telling = f.telling || !slight(turn.Content)
 		}

@@ -1,6 +1,8 @@
 package thread
 
 import (
+	"cmp"
+
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -21,7 +23,7 @@ func NewRequest(msgs []wire.Message, most int) Request {
 	r.chains = make([]string, 0, len(r.hist))
 	chain := ""
 	for _, i := range r.hist {
-		chain = Chain(chain, msgs[i].Digest)
+		chain = cmp.Or(msgs[i].Chain, Chain(chain, msgs[i].Digest))
 		r.chains = append(r.chains, chain)
 	}
 	return r

@@ -174,7 +174,7 @@ func (in responsesRequest) input(out *chatRequest) error {
 			pictures = append(pictures, out.addResult(it.CallID, c)...)
 		case isThought:
 		case it.Type == "item_reference" || it.Type == "" && it.ID != "":
-			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions keeps no items; send the item itself", where)
+			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions keeps no items; send the item itself (many clients do with store: false)", where)
 		default:
 			return refuse(where, "an item of type %q", it.Type)
 		}

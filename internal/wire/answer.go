@@ -20,7 +20,7 @@ type Answer struct {
 	OutputTokens int
 	Counted      bool     // a stream of it says these tokens: see [Chat.Counted]
 	Digest       string   // that of the message a client makes of it
-	Items        []string // ids of its items, by which a client may refer to it
+	Items        []string // ids of its messages and calls, by which a client may refer to it
 }
 
 // Empty reports whether the answer says nothing and calls nothing.

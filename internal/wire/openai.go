@@ -52,6 +52,7 @@ type Message struct {
 	ToolCalls bool     // it calls tools or a function
 	Digest    string   // equal for messages that mean the same; see [Digest]
 	Refs      []string // ids of items of an answer that stand for it, or for parts of it
+	Chain     string   // of the stored turn that Refs mean; "" where it is not known
 
 	at     span     // the message in the body
 	behind int      // where the last tool result in the same message ends, 0 for none

@@ -33,15 +33,17 @@ func readOutput(response gjson.Result) (b blocks, ids []string) {
 	output.ForEach(func(_, item gjson.Result) bool {
 		fields := members(item)
 		b.item(strOf(fields, "type"), fields)
-		ids = addItem(ids, strOf(fields, "id"))
+		ids = addItem(ids, item)
 		return true
 	})
 	return b, ids
 }
 
-// addItem adds an item's id, if it has one and there are not too many.
-func addItem(ids []string, id string) []string {
-	if id == "" || len(ids) == maxCalls {
+// addItem adds the id of a message or call, if it has one and there are not too many.
+// Clients leave reasoning out, so that its id would not tell the answer.
+func addItem(ids []string, item gjson.Result) []string {
+	id := str(item.Get("id"))
+	if id == "" || str(item.Get("type")) == "reasoning" || len(ids) == maxCalls {
 		return ids
 	}
 	return append(ids, id)
@@ -62,7 +64,7 @@ func (s *Stream) hearResponses(data []byte) {
 	case "response.refusal.delta":
 		s.add(&s.refuse, str(root.Get("delta")))
 	case "response.output_item.done":
-		s.answer.Items = addItem(s.answer.Items, str(root.Get("item.id")))
+		s.answer.Items = addItem(s.answer.Items, root.Get("item"))
 		s.hearCall(root.Get("output_index"), root.Get("item"))
 	case "response.completed", "response.incomplete", "response.failed":
 		s.hearResponse(root.Get("response"))

@@ -261,6 +261,9 @@ func turnsAreFound(r *rig) {
 	for _, c := range []string{"d", "c"} {
 		r.append(ana, memtest.Batch(ana, c, 0, c+"0", c+"1", c+"2", c+"3"))
 	}
+	named := memtest.Batch(ana, "e", 0, "e0", "e1", "e2")
+	named.Turns[0].Ref, named.Turns[1].Ref, named.Turns[2].Ref = "one", "two", "one"
+	r.append(ana, named)
 	gone := memtest.Turn(ana, "c", 3, memory.RoleAssistant, "")
 	r.apply(ana, memtest.TurnMark(memory.ActionUpdate, gone.ID, memory.Replaced))
 	chains := []string{"chain c 3", "chain c 1", "chain nobody"}
@@ -269,15 +272,17 @@ func turnsAreFound(r *rig) {
 		q    memory.TurnQuery
 		want []string
 	}{
-		{"all", memory.TurnQuery{}, []string{"c0", "c1", "c2", "d0", "d1", "d2", "d3"}},
+		{"all", memory.TurnQuery{}, []string{"c0", "c1", "c2", "d0", "d1", "d2", "d3", "e0", "e1", "e2"}},
 		{"conversation", memory.TurnQuery{Conversation: "d"}, []string{"d0", "d1", "d2", "d3"}},
 		{"ids", memory.TurnQuery{IDs: []string{gone.ID, memtest.Turn(ana, "d", 0, "", "").ID, "none"}}, []string{"d0"}},
 		{"ids of any status", memory.TurnQuery{IDs: []string{gone.ID}, Statuses: allStatuses}, []string{"c3"}},
 		{"chains, of any status", memory.TurnQuery{Chains: chains}, []string{"c1", "c3"}},
 		{"active chains", memory.TurnQuery{Chains: chains, Statuses: []memory.Status{memory.Active}}, []string{"c1"}},
-		{"last two", memory.TurnQuery{Last: 2}, []string{"c1", "c2", "d2", "d3"}},
+		{"refs", memory.TurnQuery{Refs: []string{"one", "none"}}, []string{"e0", "e2"}},
+		{"refs of one conversation", memory.TurnQuery{Refs: []string{"one"}, Conversation: "d"}, nil},
+		{"last two", memory.TurnQuery{Last: 2}, []string{"c1", "c2", "d2", "d3", "e1", "e2"}},
 		{"last two of one", memory.TurnQuery{Last: 2, Conversation: "d"}, []string{"d2", "d3"}},
-		{"last one unlearned", memory.TurnQuery{Last: 1, Unlearned: true}, []string{"c2", "d2"}},
+		{"last one unlearned", memory.TurnQuery{Last: 1, Unlearned: true}, []string{"c2", "d2", "e2"}},
 		{"replaced", memory.TurnQuery{Statuses: []memory.Status{memory.Replaced}}, []string{"c3"}},
 		{"nothing there", memory.TurnQuery{Conversation: "none"}, nil},
 	} {

@@ -16,6 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
@@ -37,10 +39,10 @@ func newRig(t *testing.T) *rig {
 	clock := &memtest.Clock{}
 	store := inmem.Open(inmem.Options{Now: clock.Now})
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
-	e := engine.New(engine.Parts{
+	e := engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: clock.Now, Wake: func() {},
-	}, engine.Options{TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: engine.Never, MaxText: 1 << 10})
+	}, core.Options{TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.Never, MaxText: 1 << 10})
 	t.Cleanup(func() {
 		e.Close()
 		if err := errors.Join(ix.Close(), store.Close()); err != nil {
@@ -153,7 +155,7 @@ func TestOneFactThroughAllTools(t *testing.T) {
 func TestHeldFactsAreReviewedByTheUser(t *testing.T) {
 	r := newRig(t)
 	ana := memory.User(memory.DefaultNamespace, "ana")
-	if _, _, err := r.engine.Remember(context.Background(), ana, engine.Note{Content: "User lives in Berlin"}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
+	if _, _, err := r.engine.Curate.Remember(context.Background(), ana, curate.Note{Content: "User lives in Berlin"}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
 		t.Fatal(err)
 	}
 	s := r.as("ana", "")
@@ -303,7 +305,7 @@ func TestResourcesAndPrompts(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
 	ana := memory.User(memory.DefaultNamespace, "ana")
-	if _, err := r.engine.PutEntry(ctx, ana, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}); err != nil {
+	if _, err := r.engine.Query.PutEntry(ctx, ana, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
 	s := r.as("ana", "")
@@ -336,7 +338,7 @@ func TestPausedMemoryAnswersNoTool(t *testing.T) {
 	s := r.as("ana", "")
 	var made written
 	call(t, s, "remember", args{"content": "User plays the cello"}, &made)
-	if err := r.engine.Pause(context.Background(), memory.User(memory.DefaultNamespace, "ana"), engine.PauseMemory, "", memory.Author{Kind: memory.ByPerson}); err != nil {
+	if err := r.engine.Pause(context.Background(), memory.User(memory.DefaultNamespace, "ana"), core.PauseMemory, "", memory.Author{Kind: memory.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
 	for tool, a := range map[string]args{

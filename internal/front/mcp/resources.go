@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -59,10 +59,10 @@ func read(value func(ctx context.Context, c caller, uri string) (any, error)) mc
 }
 
 func (d *door) profile(ctx context.Context, c caller, _ string) (any, error) {
-	if err := d.engine.MayUse(ctx, c.owner, false); err != nil {
+	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
-	entries, err := d.engine.EntriesAt(ctx, c.owner, memory.At{})
+	entries, err := d.engine.Retrieve.EntriesAt(ctx, c.owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (d *door) addPrompts(s *mcp.Server) {
 		case topic == "" || len(topic) > longQuery:
 			return nil, fmt.Errorf("topic: needs 1 to %d bytes", longQuery)
 		}
-		block, err := d.block(ctx, engine.Question{Scope: memory.Scope{Owner: c.owner}, Text: topic, Door: "mcp"})
+		block, err := d.block(ctx, retrieve.Question{Scope: memory.Scope{Owner: c.owner}, Text: topic, Door: "mcp"})
 		if err != nil {
 			return nil, httpx.Tell(ctx, err)
 		}

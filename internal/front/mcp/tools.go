@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -87,20 +88,20 @@ func (d *door) writtenOf(ctx context.Context, c caller, f memory.Fact, result st
 	if f.Status != memory.Pending {
 		return out, nil
 	}
-	why, err := d.engine.WhyWaiting(ctx, c.owner, f)
+	why, err := d.engine.Curate.WhyWaiting(ctx, c.owner, f)
 	out.Result, out.Reason = "held", why
 	return out, err
 }
 
 func (d *door) remember(ctx context.Context, c caller, a *arguments) (any, error) {
-	note := engine.Note{
+	note := curate.Note{
 		Content: a.needed("content", longText), Category: a.text("category", longName),
 		Tags: a.texts("tags", mostTags), Project: a.text("project", longName),
 	}
 	if a.err != nil {
 		return nil, a.err
 	}
-	f, created, err := d.engine.Remember(ctx, c.owner, note, c.author)
+	f, created, err := d.engine.Curate.Remember(ctx, c.owner, note, c.author)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func (d *door) remember(ctx context.Context, c caller, a *arguments) (any, error
 }
 
 func (d *door) update(ctx context.Context, c caller, a *arguments) (any, error) {
-	var edit engine.Edit
+	var edit curate.Edit
 	id := a.needed("id", longName)
 	if a.has("content") {
 		content := a.text("content", longText)
@@ -129,7 +130,7 @@ func (d *door) update(ctx context.Context, c caller, a *arguments) (any, error) 
 	if a.err != nil {
 		return nil, a.err
 	}
-	f, err := d.engine.EditByTool(ctx, c.owner, id, edit, c.author)
+	f, err := d.engine.Curate.EditByTool(ctx, c.owner, id, edit, c.author)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +138,8 @@ func (d *door) update(ctx context.Context, c caller, a *arguments) (any, error) 
 }
 
 // question reads what recall, context and search ask.
-func question(c caller, a *arguments, about string) engine.Question {
-	q := engine.Question{
+func question(c caller, a *arguments, about string) retrieve.Question {
+	q := retrieve.Question{
 		Scope: memory.Scope{Owner: c.owner, Project: a.text("project", longName)}, Text: a.needed(about, longQuery),
 		Category: a.text("category", longName), Tag: a.text("tag", longName), Door: "mcp",
 	}
@@ -154,10 +155,10 @@ func (d *door) hits(ctx context.Context, c caller, a *arguments) ([]memory.Hit, 
 	if a.err != nil {
 		return nil, a.err
 	}
-	if err := d.engine.MayUse(ctx, c.owner, false); err != nil {
+	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
-	found, err := d.engine.Recall(ctx, q)
+	found, err := d.engine.Retrieve.Recall(ctx, q)
 	return found.Hits, err
 }
 
@@ -201,12 +202,12 @@ func (d *door) context(ctx context.Context, c caller, a *arguments) (any, error)
 }
 
 // block returns the finished block about a topic.
-func (d *door) block(ctx context.Context, q engine.Question) (contextual, error) {
+func (d *door) block(ctx context.Context, q retrieve.Question) (contextual, error) {
 	out := contextual{Context: nothingRelevant, IDs: []string{}}
-	if err := d.engine.MayUse(ctx, q.Scope.Owner, false); err != nil {
+	if err := d.engine.Curate.MayUse(ctx, q.Scope.Owner, false); err != nil {
 		return out, err
 	}
-	found, err := d.engine.RecallBlock(ctx, q)
+	found, err := d.engine.Exchange.RecallBlock(ctx, q)
 	if err != nil || found.Block == "" {
 		return out, err
 	}
@@ -226,7 +227,7 @@ func (d *door) get(ctx context.Context, c caller, a *arguments) (any, error) {
 }
 
 func (d *door) memory(ctx context.Context, c caller, id string) (client.Memory, error) {
-	if err := d.engine.MayUse(ctx, c.owner, false); err != nil {
+	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
 		return client.Memory{}, err
 	}
 	m, err := d.engine.Get(ctx, c.owner, id)
@@ -255,7 +256,7 @@ func (d *door) list(ctx context.Context, c caller, a *arguments) (any, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	if err := d.engine.MayUse(ctx, c.owner, false); err != nil {
+	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
 	found, err := d.engine.List(ctx, c.owner, q)
@@ -272,13 +273,13 @@ type forgotten struct {
 }
 
 func (d *door) forget(ctx context.Context, c caller, a *arguments) (any, error) {
-	what := engine.Matching{
+	what := curate.Matching{
 		Query: strings.TrimSpace(a.text("query", longQuery)), IDs: a.texts("ids", mostIDs), DryRun: a.flag("dry_run", true),
 	}
 	if a.err != nil {
 		return nil, a.err
 	}
-	gone, r, err := d.engine.ForgetMatching(ctx, c.owner, what, c.author)
+	gone, r, err := d.engine.Curate.ForgetMatching(ctx, c.owner, what, c.author)
 	if err != nil {
 		return nil, err
 	}
@@ -316,12 +317,12 @@ func (d *door) review(ctx context.Context, c caller, a *arguments) (any, error) 
 	if a.err != nil {
 		return nil, a.err
 	}
-	if err := d.engine.MayUse(ctx, c.owner, false); err != nil {
+	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
 	out := reviewed{Waiting: []waiting{}}
 	if id != "" {
-		judged, _, err := d.engine.Judge(ctx, c.owner, []engine.Judgement{{ID: id, Action: memory.Action(decision)}}, "", c.author)
+		judged, _, err := d.engine.Curate.Judge(ctx, c.owner, []curate.Judgement{{ID: id, Action: memory.Action(decision)}}, "", c.author)
 		if err != nil {
 			return nil, err
 		}
@@ -329,7 +330,7 @@ func (d *door) review(ctx context.Context, c caller, a *arguments) (any, error) 
 		out.Decided = &decided
 		return out, nil
 	}
-	found, err := d.engine.Waiting(ctx, c.owner, limit, cursor)
+	found, err := d.engine.Curate.Waiting(ctx, c.owner, limit, cursor)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -54,7 +55,7 @@ type message struct {
 type addition struct {
 	caller   caller
 	ids      ids // to be kept
-	said     []engine.Said
+	said     []exchange.Said
 	metadata json.RawMessage
 	expires  *time.Time
 }
@@ -199,22 +200,22 @@ func messagesIn(b addBody) ([]message, error) {
 }
 
 // said reads a message.
-func (h *handler) said(m message) (engine.Said, error) {
+func (h *handler) said(m message) (exchange.Said, error) {
 	switch m.Role {
 	case memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool:
 	case "developer":
 		m.Role = memory.RoleSystem
 	default:
-		return engine.Said{}, memory.Errorf(memory.Invalid, "role: %q is none of user, assistant, system, tool", httpx.Brief(string(m.Role), longName))
+		return exchange.Said{}, memory.Errorf(memory.Invalid, "role: %q is none of user, assistant, system, tool", httpx.Brief(string(m.Role), longName))
 	}
 	if len(m.Name) > longName {
-		return engine.Said{}, memory.Errorf(memory.Invalid, "name: longer than %d bytes", longName)
+		return exchange.Said{}, memory.Errorf(memory.Invalid, "name: longer than %d bytes", longName)
 	}
 	content, err := textOf(m.Content)
 	if err == nil {
 		err = h.checkLength(content)
 	}
-	return engine.Said{Role: m.Role, Name: m.Name, Content: strings.TrimSpace(content)}, err
+	return exchange.Said{Role: m.Role, Name: m.Name, Content: strings.TrimSpace(content)}, err
 }
 
 // checkLength refuses a text that the engine would refuse later.
@@ -284,14 +285,14 @@ func (h *handler) store(ctx context.Context, a addition) (added, error) {
 		if s.Role == memory.RoleSystem {
 			continue
 		}
-		note := engine.Note{
+		note := curate.Note{
 			Content: s.Content, Project: a.ids.App, Agent: a.ids.Agent, Conversation: a.ids.conversation(),
 			ObservedAt: s.At, Metadata: a.metadata,
 		}
 		if a.expires != nil {
 			note.ExpiresAt = *a.expires
 		}
-		f, created, err := h.engine.Remember(ctx, a.caller.owner, note, a.caller.author)
+		f, created, err := h.engine.Curate.Remember(ctx, a.caller.owner, note, a.caller.author)
 		if err != nil {
 			return added{}, err
 		}
@@ -303,7 +304,7 @@ func (h *handler) store(ctx context.Context, a addition) (added, error) {
 
 // learn keeps the messages as a conversation and learns from it.
 func (h *handler) learn(c *call, a addition, async bool) (added, error) {
-	talk := engine.Talk{Conversation: a.ids.conversation(), Project: a.ids.App, Messages: a.said, Infer: true, Wait: true}
+	talk := exchange.Talk{Conversation: a.ids.conversation(), Project: a.ids.App, Messages: a.said, Infer: true, Wait: true}
 	ctx, wait := c.Context(), time.Duration(0)
 	marked := a.metadata != nil || a.expires != nil
 	switch {
@@ -317,7 +318,7 @@ func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 		ctx, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
-	kept, err := h.engine.Ingest(ctx, a.caller.owner, talk)
+	kept, err := h.engine.Exchange.Ingest(ctx, a.caller.owner, talk)
 	out := added{Message: "The messages are kept and learned from", Status: succeeded, EventID: a.caller.outside(kept.Job), Results: []event{}}
 	if errors.Is(err, context.DeadlineExceeded) && kept.Job != "" && c.Context().Err() == nil {
 		out.Message, out.Status = "The messages are kept; what they say is learned later", pending
@@ -329,11 +330,11 @@ func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 	for _, m := range kept.Learned {
 		f := *m.Fact
 		if marked {
-			edit := engine.Edit{ExpiresAt: a.expires}
+			edit := curate.Edit{ExpiresAt: a.expires}
 			if a.metadata != nil {
 				edit.Metadata = &a.metadata
 			}
-			if f, err = h.engine.EditFact(ctx, a.caller.owner, f.ID, edit, a.caller.author); err != nil {
+			if f, err = h.engine.Curate.EditFact(ctx, a.caller.owner, f.ID, edit, a.caller.author); err != nil {
 				return added{}, err
 			}
 		}

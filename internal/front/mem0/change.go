@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -54,7 +54,7 @@ type updateBody struct {
 type edit struct {
 	who  caller
 	fact memory.Fact
-	edit engine.Edit
+	edit curate.Edit
 }
 
 // edit checks an update of a memory.
@@ -109,7 +109,7 @@ func (h *handler) update(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := h.engine.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author)
+	f, err := h.engine.Curate.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (h *handler) batchUpdate(c *call) (any, error) {
 		seen[b.ID], edits = true, append(edits, e)
 	}
 	for _, e := range edits {
-		if _, err := h.engine.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author); err != nil {
+		if _, err := h.engine.Curate.EditFact(c.Context(), e.who.owner, e.fact.ID, e.edit, e.who.author); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +198,7 @@ func (h *handler) batchDelete(c *call) (any, error) {
 }
 
 func (h *handler) forget(c *call, who caller, ids []string) error {
-	_, _, err := h.engine.ForgetMatching(c.Context(), who.owner, engine.Matching{IDs: ids}, who.author)
+	_, _, err := h.engine.Curate.ForgetMatching(c.Context(), who.owner, curate.Matching{IDs: ids}, who.author)
 	return err
 }
 
@@ -328,7 +328,7 @@ func (h *handler) feedback(c *call) (any, error) {
 	if err := c.decode(&b); err != nil {
 		return nil, err
 	}
-	verdicts := map[string]engine.Verdict{"POSITIVE": engine.Useful, "NEGATIVE": engine.Wrong, "VERY_NEGATIVE": engine.Wrong}
+	verdicts := map[string]curate.Verdict{"POSITIVE": curate.Useful, "NEGATIVE": curate.Wrong, "VERY_NEGATIVE": curate.Wrong}
 	b.Feedback = strings.ToUpper(b.Feedback)
 	verdict, ok := verdicts[b.Feedback]
 	if !ok {
@@ -338,7 +338,7 @@ func (h *handler) feedback(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.engine.Judged(c.Context(), who.owner, f.ID, verdict, "", who.author); err != nil {
+	if _, err := h.engine.Curate.Judged(c.Context(), who.owner, f.ID, verdict, "", who.author); err != nil {
 		return nil, err
 	}
 	return map[string]string{"message": "Feedback noted", "id": b.ID, "memory_id": b.ID, "feedback": b.Feedback, "feedback_reason": b.Reason}, nil

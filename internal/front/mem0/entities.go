@@ -183,7 +183,7 @@ func (h *handler) event(c *call) (any, error) {
 	if m, err := h.engine.Get(c.Context(), who.owner, id); err == nil && m.Fact != nil { // it was stored as it is
 		results = append(results, eventOf(who, *m.Fact, "ADD"))
 	} else {
-		state, changes, err := h.engine.Learned(c.Context(), who.owner, id)
+		state, changes, err := h.engine.Lessons.Learned(c.Context(), who.owner, id)
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -166,7 +166,7 @@ func (h *handler) searchOf(c *call, one caller, w wanted, query string, k int, t
 		asked = min(4*k, mostHits)
 	}
 	for {
-		found, err := h.engine.Recall(c.Context(), engine.Question{
+		found, err := h.engine.Retrieve.Recall(c.Context(), retrieve.Question{
 			Scope: memory.Scope{Owner: one.owner}, Text: query, TopK: &asked, ScoreThreshold: threshold,
 			Kinds: []memory.Kind{memory.KindFact}, Door: "mem0",
 		})

@@ -123,7 +123,7 @@ func (h *handler) caller(c *call, user string) (caller, error) {
 	if id.Owner == "" {
 		return caller{}, memory.Errorf(memory.Invalid, "whose memory? Several users share this server: give user_id, or use a key of one user")
 	}
-	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.MayUse(c.Context(), id.Owner, c.writes)
+	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.MayUse(c.Context(), id.Owner, c.writes)
 }
 
 // callers returns whose memory a search or a list is about.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/late"
 	"github.com/loci-memory/loci/internal/utterance"
@@ -134,7 +136,7 @@ func filter(r *http.Request, p payload, do func(*call) (json.RawMessage, error))
 	if c.chat == "" {
 		c.chat = c.Metadata.ChatID
 	}
-	if c.chat == "" || c.Metadata.Task != "" || p.User.ID == "" || engine.IsUnsaved(c.chat) {
+	if c.chat == "" || c.Metadata.Task != "" || p.User.ID == "" || exchange.IsUnsaved(c.chat) {
 		return p.Body, nil
 	}
 	id, err := httpx.IdentityOf(c.ctx).NamedOver(p.User.ID)
@@ -160,7 +162,7 @@ func (h handler) inlet(c *call) (json.RawMessage, error) {
 	if words == "" {
 		return c.body, nil
 	}
-	q := engine.Question{Scope: memory.Scope{Owner: c.owner}, Text: words, In: c.chat, Door: "pipelines"}
+	q := retrieve.Question{Scope: memory.Scope{Owner: c.owner}, Text: words, In: c.chat, Door: "pipelines"}
 	if slices.ContainsFunc(c.Messages, func(m message) bool {
 		return m.Role == memory.RoleSystem && strings.Contains(m.text(), summaryMark)
 	}) {
@@ -168,7 +170,7 @@ func (h handler) inlet(c *call) (json.RawMessage, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, searchTime)
 	defer cancel()
-	found, err := h.engine.RecallBlock(ctx, q)
+	found, err := h.engine.Exchange.RecallBlock(ctx, q)
 	if err != nil || found.Block == "" {
 		return c.body, err
 	}
@@ -220,7 +222,7 @@ func encoded(v any) json.RawMessage {
 
 // outlet keeps the last message of the user and its answer, and where in the chat they are.
 func (h handler) outlet(c *call) (json.RawMessage, error) {
-	talk := engine.Talk{Conversation: c.chat, Infer: true}
+	talk := exchange.Talk{Conversation: c.chat, Infer: true}
 	answer := len(c.Messages) - 1
 	for i, m := range c.Messages {
 		if m.ID != "" && m.ID == c.ID {
@@ -239,13 +241,13 @@ func (h handler) outlet(c *call) (json.RawMessage, error) {
 		parent = c.Messages[asked-1].ID
 	}
 	talk.Parent = &parent
-	exchange := c.Messages[asked : asked+1]
+	said := c.Messages[asked : asked+1]
 	if m := c.Messages[answer]; m.ID != "" && m.Role == memory.RoleAssistant {
-		exchange = append(slices.Clone(exchange), m)
+		said = append(slices.Clone(said), m)
 	}
-	for _, m := range exchange {
+	for _, m := range said {
 		if words := m.words(); words != "" {
-			talk.Messages = append(talk.Messages, engine.Said{Role: m.Role, Content: words, Ref: m.ID})
+			talk.Messages = append(talk.Messages, exchange.Said{Role: m.Role, Content: words, Ref: m.ID})
 		}
 	}
 	if len(talk.Messages) == 0 || talk.Messages[0].Role != memory.RoleUser { // a file alone
@@ -253,7 +255,7 @@ func (h handler) outlet(c *call) (json.RawMessage, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, addTime)
 	defer cancel()
-	_, err := h.engine.Ingest(ctx, c.owner, talk)
+	_, err := h.engine.Exchange.Ingest(ctx, c.owner, talk)
 	return c.body, err
 }
 

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -163,14 +164,14 @@ func TestAnswerNamesMemoriesWhereThatIsAsked(t *testing.T) {
 func TestAnswerNamesWhoseASharedMemoryIs(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.named = true })
 	eva, by := memory.User(memory.DefaultNamespace, "eva"), memory.Author{Kind: memory.ByPerson, Name: "eva"}
-	f, _, err := r.engine.Remember(t.Context(), eva, engine.Note{Content: "The gate of the yard is red"}, by)
+	f, _, err := r.engine.Curate.Remember(t.Context(), eva, curate.Note{Content: "The gate of the yard is red"}, by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.engine.Share(t.Context(), eva, f.ID, engine.Sharing{To: nobody.Called()}, by); err != nil {
+	if _, err := r.engine.Share.Share(t.Context(), eva, f.ID, share.Sharing{To: nobody.Called()}, by); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.engine.Judge(t.Context(), nobody, []engine.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", by); err != nil {
+	if _, _, err := r.engine.Curate.Judge(t.Context(), nobody, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", by); err != nil {
 		t.Fatal(err)
 	}
 	_, body := r.chat(`{"memory_mode":"read",` + ask("Which colour has the gate of the yard?")[1:])

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/internal/wire"
@@ -32,15 +32,15 @@ func BenchmarkChat(b *testing.B) {
 				b.Fatal(err)
 			}
 			r := newRig(b, inBubble(stream), func(s *setup) { s.store = store })
-			talk := engine.Talk{Conversation: "old"}
+			talk := exchange.Talk{Conversation: "old"}
 			for i := range 10_000 {
 				role := memory.RoleUser
 				if i%2 == 1 {
 					role = memory.RoleAssistant
 				}
-				talk.Messages = append(talk.Messages, engine.Said{Role: role, Content: fmt.Sprintf("On day %d we spoke of %s and %s near %s.", i, word(i), word(i/7), word(i/31))})
+				talk.Messages = append(talk.Messages, exchange.Said{Role: role, Content: fmt.Sprintf("On day %d we spoke of %s and %s near %s.", i, word(i), word(i/7), word(i/31))})
 			}
-			if _, err := r.engine.Ingest(context.Background(), nobody, talk); err != nil {
+			if _, err := r.engine.Exchange.Ingest(context.Background(), nobody, talk); err != nil {
 				b.Fatal(err)
 			}
 			body := ask("What did we say of the harbour and the lantern?")
@@ -74,18 +74,18 @@ func BenchmarkChatFirstByte(b *testing.B) {
 			time.Sleep(at.thinks)
 			streams(delta("Certainly,"), delta(" it is so."), "data: [DONE]\n\n")(w, req)
 		})
-		runner := jobs.New(store, map[memory.JobKind]jobs.Handler{memory.JobLearn: r.engine.Learn}, jobs.Options{})
+		runner := jobs.New(store, map[memory.JobKind]jobs.Handler{memory.JobLearn: r.engine.Lessons.Learn}, jobs.Options{})
 		r.engine.Wake, r.engine.Store = runner.Wake, store // as the program has them
 		ctx, stop := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		running.Go(func() { _ = runner.Run(ctx) })
-		running.Go(func() { _ = r.engine.Run(ctx) })
+		running.Go(func() { _ = r.engine.Traces.Run(ctx) })
 		for c := range 20 {
-			talk := engine.Talk{Conversation: fmt.Sprint("old ", c)}
+			talk := exchange.Talk{Conversation: fmt.Sprint("old ", c)}
 			for i := range 500 {
-				talk.Messages = append(talk.Messages, engine.Said{Role: memory.RoleUser, Content: fmt.Sprintf("On day %d we spoke of %s and %s near %s.", i, word(i), word(i/7), word(i/31+c))})
+				talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("On day %d we spoke of %s and %s near %s.", i, word(i), word(i/7), word(i/31+c))})
 			}
-			if _, err := r.engine.Ingest(ctx, nobody, talk); err != nil {
+			if _, err := r.engine.Exchange.Ingest(ctx, nobody, talk); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -83,7 +83,7 @@ func TestStoreThatFailsNeverFailsTheChat(t *testing.T) {
 				if got := r.failures(); got != c.counted {
 					t.Errorf("%s, stream %v: counted %s exchanges as not recorded, want %s", name, stream, got, c.counted)
 				}
-				trace, err := r.engine.Trace(context.Background(), nobody, w.Header().Get(HeaderTrace))
+				trace, err := r.engine.Traces.Trace(context.Background(), nobody, w.Header().Get(HeaderTrace))
 				if err != nil || !strings.Contains(strings.Join(trace.Degraded, " "), c.says) {
 					t.Errorf("%s, stream %v: the trace says %q, %v; want %q", name, stream, trace.Degraded, err, c.says)
 				}

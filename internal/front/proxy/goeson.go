@@ -1,11 +1,11 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"sync"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
@@ -16,20 +16,14 @@ const maxAnswers = 20_000
 
 // lateAnswers remembers where conversations go on from the latest answers. A request of
 // the Responses API may name the answer that it goes on from and send nothing of what
-// came before. Memory itself knows the answers that have a turn of their own; here are
-// those without words, those that said once more what was said, and those that were not
-// stored; and the items of answers, which a request may refer to instead of sending them.
+// came before, or refer to items of answers instead of sending them. Memory itself knows
+// the answers that have a turn of their own; here are those without words, those that
+// said once more what was said, and those that were not stored.
 type lateAnswers struct {
 	mu    sync.Mutex // guards all
-	of    map[answerKey]lateAnswer
+	of    map[answerKey]exchange.Place
 	order []answerKey // a ring, from next on the oldest
 	next  int
-}
-
-// lateAnswer is what is remembered of an answer, or of an item of one.
-type lateAnswer struct {
-	engine.Place
-	digest string
 }
 
 // answerKey is an answer that an owner was given, or an item of one: nobody goes on from
@@ -39,49 +33,30 @@ type answerKey struct {
 	id    string
 }
 
-func (l *lateAnswers) place(owner memory.Owner, id string) engine.Place {
+func (l *lateAnswers) place(owner memory.Owner, id string) exchange.Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.of[answerKey{owner, id}].Place
-}
-
-// resolve gives the answers that a request only refers to the digests by which they are
-// known. What refers to others and says nothing itself is left out.
-func (l *lateAnswers) resolve(owner memory.Owner, msgs []wire.Message) []wire.Message {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []wire.Message
-	for _, m := range msgs {
-		known := slices.IndexFunc(m.Refs, func(id string) bool { return l.of[answerKey{owner, id}].digest != "" })
-		switch {
-		case known >= 0:
-			m.Digest = l.of[answerKey{owner, m.Refs[known]}].digest
-		case len(m.Refs) > 0 && m.Text == "" && !m.ToolCalls:
-			continue
-		}
-		out = append(out, m)
-	}
-	return out
+	return l.of[answerKey{owner, id}]
 }
 
 // add remembers an answer and its items.
-func (l *lateAnswers) add(owner memory.Owner, a wire.Answer, place engine.Place) {
+func (l *lateAnswers) add(owner memory.Owner, a wire.Answer, place exchange.Place) {
 	if place.Conversation == "" {
 		return
 	}
 	for _, id := range append([]string{a.ID}, a.Items...) {
-		l.addOne(owner, id, lateAnswer{place, a.Digest})
+		l.addOne(owner, id, place)
 	}
 }
 
-func (l *lateAnswers) addOne(owner memory.Owner, id string, answer lateAnswer) {
+func (l *lateAnswers) addOne(owner memory.Owner, id string, place exchange.Place) {
 	if id == "" || len(id) > maxAnswerID {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of == nil {
-		l.of = map[answerKey]lateAnswer{}
+		l.of = map[answerKey]exchange.Place{}
 	}
 	key := answerKey{owner, id}
 	if _, known := l.of[key]; !known {
@@ -93,7 +68,7 @@ func (l *lateAnswers) addOne(owner memory.Owner, id string, answer lateAnswer) {
 			l.next = (l.next + 1) % maxAnswers
 		}
 	}
-	l.of[key] = answer
+	l.of[key] = place
 }
 
 // maxAnswerID bounds an id, which an upstream makes, in bytes.
@@ -101,15 +76,43 @@ const maxAnswerID = 256
 
 // goesOn returns where a request goes on, by what it says of the server's keeping; the
 // zero place where it says nothing that is known.
-func (d *Door) goesOn(ctx context.Context, owner memory.Owner, chat *wire.Chat) engine.Place {
+func (d *Door) goesOn(ctx context.Context, owner memory.Owner, chat *wire.Chat) exchange.Place {
 	switch {
 	case chat.Conversation != "":
-		return engine.Place{Conversation: chat.Conversation}
+		return exchange.Place{Conversation: chat.Conversation}
 	case chat.Previous == "" || owner == "" || len(chat.Previous) > maxAnswerID:
-		return engine.Place{}
+		return exchange.Place{}
 	}
 	if place := d.answers.place(owner, chat.Previous); place.Conversation != "" {
 		return place
 	}
-	return d.engine.PlaceOf(ctx, owner, chat.Previous)
+	return d.engine.Exchange.PlaceOf(ctx, owner, chat.Previous)
+}
+
+// resolve gives the answers that a request only refers to the chains by which they are
+// known. What refers to others and says nothing itself is left out.
+func (d *Door) resolve(ctx context.Context, owner memory.Owner, msgs []wire.Message) []wire.Message {
+	chains, unknown := map[string]string{}, []string(nil)
+	for _, m := range msgs {
+		for _, id := range m.Refs {
+			if chains[id] = d.answers.place(owner, id).Chain; chains[id] == "" && id != "" && len(id) <= maxAnswerID {
+				unknown = append(unknown, id)
+			}
+		}
+	}
+	if len(unknown) > 0 && owner != "" {
+		for id, place := range d.engine.Exchange.PlacesOfItems(ctx, owner, unknown) {
+			chains[id] = place.Chain
+		}
+	}
+	var out []wire.Message
+	for _, m := range msgs {
+		for _, id := range m.Refs {
+			m.Chain = cmp.Or(m.Chain, chains[id])
+		}
+		if len(m.Refs) == 0 || m.Chain != "" || m.Text != "" || m.ToolCalls {
+			out = append(out, m)
+		}
+	}
+	return out
 }

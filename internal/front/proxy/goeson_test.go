@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -103,10 +104,10 @@ func TestLateAnswersAreBounded(t *testing.T) {
 	d := &Door{}
 	for i := range maxAnswers + 3 {
 		for range 2 {
-			d.answers.add(nobody, wire.Answer{ID: fmt.Sprint("resp_", i)}, engine.Place{Conversation: fmt.Sprint("conversation ", i)})
+			d.answers.add(nobody, wire.Answer{ID: fmt.Sprint("resp_", i)}, exchange.Place{Conversation: fmt.Sprint("conversation ", i)})
 		}
 	}
-	d.answers.add(nobody, wire.Answer{ID: strings.Repeat("x", maxAnswerID+1)}, engine.Place{Conversation: "c"})
+	d.answers.add(nobody, wire.Answer{ID: strings.Repeat("x", maxAnswerID+1)}, exchange.Place{Conversation: "c"})
 	if n := len(d.answers.of); n != maxAnswers || len(d.answers.order) != maxAnswers {
 		t.Errorf("%d are kept, %d in order; want %d", n, len(d.answers.order), maxAnswers)
 	}
@@ -223,6 +224,49 @@ func TestAnswersThatAreReferredToAreKnown(t *testing.T) {
 		if n := r.conversations(); n != 1 {
 			t.Errorf("%q: %d conversations, want one", name, n)
 		}
+	}
+}
+
+// TestAnotherServerKnowsReferredAnswers: the answers that a request refers to are in the
+// store, so that any server finds them, whatever of the history the client leaves out.
+func TestAnotherServerKnowsReferredAnswers(t *testing.T) {
+	const hello, ask = `{"role":"user","content":"Hi, I am Ana and live in Lisbon."}`, `{"role":"user","content":"How is the weather there?"}`
+	const first, second = `{"type":"item_reference","id":"msg_resp_1"}`, `{"type":"item_reference","id":"fc_2"},{"type":"function_call_output","call_id":"t1","output":"sunny"}`
+	here := newRig(t)
+	here.respond("resp_1", "Hello Ana.", `{"input":[`+hello+`]}`)
+	there := newRig(t, func(x *setup) { x.store = here.store.Store })
+	there.upstream.answers(sends(http.StatusOK, `{"id":"resp_2","status":"completed","output":[{"type":"reasoning","id":"rs_2"},{"type":"function_call","id":"fc_2","call_id":"t1","name":"look","arguments":"{}"}]}`, "Content-Type", "application/json"))
+	there.read(there.send(http.MethodPost, "/v1/responses", `{"input":[`+hello+`,`+first+`,`+ask+`]}`))
+	there.upstream.one(t)
+	here.respond("resp_3", "Sunny.", `{"input":[`+hello+`,`+first+`,`+ask+`,`+second+`]}`)
+	there.respond("resp_4", "Yes.", `{"input":[`+ask+`,`+second+`,{"type":"item_reference","id":"msg_resp_3"},{"role":"user","content":"Really?"}]}`)
+	here.wantTurns("user: Hi, I am Ana and live in Lisbon.", "assistant: Hello Ana.", "user: How is the weather there?", "assistant: ", "tool: ", "assistant: Sunny.", "user: Really?", "assistant: Yes.")
+	there.respond("resp_5", "Hello Ben.", `{"input":[`+first+`,{"role":"user","content":"Say that again."}]}`)
+	here.wantTurns("user: Hi, I am Ana and live in Lisbon.", "assistant: Hello Ana.", "user: Say that again.", "assistant: Hello Ben.")
+	if n := here.conversations(); n != 1 {
+		t.Errorf("%d conversations, want one", n)
+	}
+	resp := there.send(http.MethodPost, "/v1/responses", `{"input":[`+hello+`,`+first+`,{"role":"user","content":"And me?"}]}`, httpx.HeaderUser, "ben")
+	there.read(resp)
+	turns, err := here.store.Turns(t.Context(), memory.User(memory.DefaultNamespace, "ben"), memory.TurnQuery{})
+	if err != nil || slices.ContainsFunc(turns, func(x memory.Turn) bool { return x.Role == memory.RoleUser && x.Conversation != turns[0].Conversation }) {
+		t.Errorf("ben has %+v, %v; want one conversation of ben's own", turns, err)
+	}
+}
+
+// TestReferredAnswersKeepEarlierBlocks: what an upstream could cache is the same at any server.
+func TestReferredAnswersKeepEarlierBlocks(t *testing.T) {
+	const ask, next = `{"role":"user","content":"What pet have I got?"}`, `{"type":"item_reference","id":"msg_resp_1"},{"role":"user","content":"What does Ünal weigh?"}`
+	here := newRig(t, func(x *setup) { x.keep = true })
+	here.know("User has a cat called Ünal")
+	here.upstream.answers(answered("resp_1", "A cat."))
+	here.read(here.send(http.MethodPost, "/v1/responses", `{"input":[`+ask+`]}`))
+	first := strings.TrimSuffix(here.upstream.one(t).body, `]}`)
+	there := newRig(t, func(x *setup) { x.keep, x.store = true, here.store.Store })
+	there.upstream.answers(answered("resp_2", "Four kilos."))
+	there.read(there.send(http.MethodPost, "/v1/responses", `{"input":[`+ask+`,`+next+`]}`))
+	if got := there.upstream.one(t).body; !strings.Contains(first, "Ünal") || !strings.HasPrefix(got, first) {
+		t.Errorf("sent %s, want it to begin with %s", got, first)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -30,7 +30,7 @@ type historyClient struct {
 func (c *historyClient) note() {
 	c.noted++
 	topic := topics[c.rand.IntN(len(topics))]
-	f, _, err := c.engine.Remember(context.Background(), nobody, engine.Note{
+	f, _, err := c.engine.Curate.Remember(context.Background(), nobody, curate.Note{
 		Content: fmt.Sprintf("%s, as entry %03d says", topic.known, c.noted), Pinned: c.rand.IntN(8) == 0,
 	}, memory.Author{Kind: memory.ByPerson})
 	if err != nil {
@@ -56,12 +56,12 @@ func (c *historyClient) change() {
 	}
 	var err error
 	if c.rand.IntN(2) == 0 {
-		_, err = c.engine.Forget(ctx, nobody, []string{f.ID}, "", by)
+		_, err = c.engine.Curate.Forget(ctx, nobody, []string{f.ID}, "", by)
 	} else {
 		c.noted++
 		words := strings.Replace(f.Content, entryOf(f), fmt.Sprintf("entry %03d says", c.noted), 1)
 		var edited memory.Fact
-		if edited, err = c.engine.EditFact(ctx, nobody, f.ID, engine.Edit{Content: &words}, by); err == nil {
+		if edited, err = c.engine.Curate.EditFact(ctx, nobody, f.ID, curate.Edit{Content: &words}, by); err == nil {
 			c.facts = append(c.facts, edited)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -16,23 +16,23 @@ func TestTheBuiltInModelPromisesWhatWillBe(t *testing.T) {
 	const chat = `{"model":"loci/recall","messages":[{"role":"user","content":"SAID"}]}`
 	for _, c := range []struct {
 		name, said string
-		pause      engine.Pause
+		pause      core.Pause
 		mode       string
 		want       string
 	}{
-		{"known", "Forget my job", engine.PauseNone, "", "I will forget that."},
-		{"known, asked politely", "Can you forget my job?", engine.PauseNone, "", "I will forget that."},
-		{"unknown", "Forget my diagnosis", engine.PauseNone, "", "I found nothing to forget about “my diagnosis”."},
-		{"an idiom", "Forget it, let's talk about something else", engine.PauseNone, "", "Noted."},
-		{"a name of somebody", "Forget about Rex", engine.PauseNone, "", "I will forget that."},
-		{"a name of nobody", "Forget about Paris", engine.PauseNone, "", "Noted."},
-		{"learning is paused", "Remember that I ski.", engine.PauseLearning, "", "Learning is paused: I keep what you say and learn nothing from it."},
-		{"learning is paused, a wish", "Forget my job", engine.PauseLearning, "", "I will forget that."},
-		{"memory is paused", "Remember that I ski.", engine.PauseMemory, "", "Memory is paused, so nothing of this is kept."},
-		{"memory is paused, a wish", "Forget my job", engine.PauseMemory, "", "Memory is paused, so nothing is forgotten now"},
-		{"read only", "I ski every winter.", engine.PauseNone, "read", "This chat leaves nothing in memory, so nothing of this is kept."},
-		{"off", "Remember that I ski.", engine.PauseNone, "off", "Memory is off for this request, so nothing of this is kept."},
-		{"as usual", "Remember that I ski.", engine.PauseNone, "", "I will remember that."},
+		{"known", "Forget my job", core.PauseNone, "", "I will forget that."},
+		{"known, asked politely", "Can you forget my job?", core.PauseNone, "", "I will forget that."},
+		{"unknown", "Forget my diagnosis", core.PauseNone, "", "I found nothing to forget about “my diagnosis”."},
+		{"an idiom", "Forget it, let's talk about something else", core.PauseNone, "", "Noted."},
+		{"a name of somebody", "Forget about Rex", core.PauseNone, "", "I will forget that."},
+		{"a name of nobody", "Forget about Paris", core.PauseNone, "", "Noted."},
+		{"learning is paused", "Remember that I ski.", core.PauseLearning, "", "Learning is paused: I keep what you say and learn nothing from it."},
+		{"learning is paused, a wish", "Forget my job", core.PauseLearning, "", "I will forget that."},
+		{"memory is paused", "Remember that I ski.", core.PauseMemory, "", "Memory is paused, so nothing of this is kept."},
+		{"memory is paused, a wish", "Forget my job", core.PauseMemory, "", "Memory is paused, so nothing is forgotten now"},
+		{"read only", "I ski every winter.", core.PauseNone, "read", "This chat leaves nothing in memory, so nothing of this is kept."},
+		{"off", "Remember that I ski.", core.PauseNone, "off", "Memory is off for this request, so nothing of this is kept."},
+		{"as usual", "Remember that I ski.", core.PauseNone, "", "I will remember that."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(s *setup) { s.alone = true })

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/obs"
@@ -178,15 +180,15 @@ type call struct {
 	hits     bool      // its stream is to end with memory_hits
 	named    bool      // whether its answer has memories beside memory_hits
 	off      bool      // it was asked to take part by hiding what is said alone
-	exchange *engine.Exchange
-	prepared engine.Prepared
+	exchange *exchange.Exchange
+	prepared retrieve.Prepared
 
 	placement wire.Placement
 
 	owner   memory.Owner // these where memory takes part
 	answers *lateAnswers
 	orders  *delegated
-	from    engine.Place // where it goes on, as far as it says so
+	from    exchange.Place // where it goes on, as far as it says so
 }
 
 // read decodes a request, finds out whose it is, and opens the exchange.
@@ -215,12 +217,12 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	}
 	c.off, c.hits, c.nobody = extras.Mode == wire.ModeOff, extras.Hits, who.Owner == ""
 	if dialect.Named {
-		chat.Messages = d.answers.resolve(who.Owner, chat.Messages)
+		chat.Messages = d.resolve(r.Context(), who.Owner, chat.Messages)
 	}
 	if c.from = d.goesOn(r.Context(), who.Owner, chat); extras.ID == "" {
 		extras.ID = c.from.Conversation
 	} else if extras.ID != c.from.Conversation {
-		c.from = engine.Place{Conversation: extras.ID}
+		c.from = exchange.Place{Conversation: extras.ID}
 	}
 	// Results of calls alone: the user's words went before, with what matters to them.
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
@@ -243,7 +245,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if c.placement != wire.User && d.strict.has(dialect.Path, chat.Model, d.Now()) {
 		c.placement, note = wire.User, "prompt: in the user's message, since the model refused memory in one of its own"
 	}
-	in := engine.Incoming{
+	in := exchange.Incoming{
 		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
 		Answer: clientID(r.Header, headerMessage), Zone: zone(r.Header.Get(headerZone)),
 	}
@@ -256,7 +258,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if in.After == "" {
 		in.After, in.From = d.follows(r, who.Owner, chat, cmp.Or(extras.ID, in.ChatID)), chat.LastUser()
 	}
-	c.exchange = d.engine.Open(r.Context(), in)
+	c.exchange = d.engine.Exchange.Open(r.Context(), in)
 	c.prepared = c.exchange.Prepare(r.Context())
 	return c, nil
 }
@@ -295,7 +297,7 @@ func (d *Door) follows(r *http.Request, owner memory.Owner, chat *wire.Chat, con
 		}
 		return ""
 	}
-	if place := d.engine.PlaceOf(r.Context(), owner, parent); place.Conversation == conversation {
+	if place := d.engine.Exchange.PlaceOf(r.Context(), owner, parent); place.Conversation == conversation {
 		return place.Turn
 	}
 	return ""

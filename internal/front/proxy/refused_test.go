@@ -70,7 +70,7 @@ func templated(t *testing.T, u *template) (r *rig, clock *time.Time, log *bytes.
 
 func (r *rig) degraded(w *httptest.ResponseRecorder) string {
 	r.t.Helper()
-	trace, err := r.engine.Trace(context.Background(), nobody, w.Header().Get(HeaderTrace))
+	trace, err := r.engine.Traces.Trace(context.Background(), nobody, w.Header().Get(HeaderTrace))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestLengthRefusedShrinksTheBlock(t *testing.T) {
 	if said := r.degraded(w); !strings.Contains(said, "too long") {
 		t.Errorf("the trace says %q", said)
 	}
-	trace, err := r.engine.Trace(context.Background(), nobody, w.Header().Get(HeaderTrace))
+	trace, err := r.engine.Traces.Trace(context.Background(), nobody, w.Header().Get(HeaderTrace))
 	if err != nil || cats(trace.Block) != cats(got[1]) {
 		t.Errorf("the trace has the block %q, %v", trace.Block, err)
 	}

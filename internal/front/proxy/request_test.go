@@ -291,7 +291,7 @@ func TestRefusedMemoryFallsBackToTheClientsBytes(t *testing.T) {
 		if !strings.Contains(answer, `"memory_hits":[]`) {
 			t.Errorf("status %d: answered %s, want no hits: memory was not in the prompt", status, answer)
 		}
-		trace, err := r.engine.Trace(context.Background(), nobody, resp.Header.Get(HeaderTrace))
+		trace, err := r.engine.Traces.Trace(context.Background(), nobody, resp.Header.Get(HeaderTrace))
 		if err != nil || !strings.Contains(strings.Join(trace.Degraded, " "), fmt.Sprint(status)) {
 			t.Errorf("status %d: the trace says %q, %v", status, trace.Degraded, err)
 		}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
@@ -67,12 +69,12 @@ func newEngine(t testing.TB, kept memory.Store, now func() time.Time) (*engine.E
 	embedder := embed.Lexical{}
 	ix := index.New(store, index.Options{Model: embedder.Fingerprint()})
 	metrics := obs.NewMetrics(store.Totals)
-	e := engine.New(engine.Parts{
+	e := engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompt.Default(), Metrics: metrics,
 		Log: slog.New(slog.DiscardHandler), Now: now, Wake: func() {},
-	}, engine.Options{
+	}, core.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 5 * time.Second,
-		LearnAfter: engine.AfterExchange, Rules: true, MaxText: 1 << 20,
+		LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20,
 	})
 	t.Cleanup(func() {
 		e.Close()
@@ -169,7 +171,7 @@ func (r *rig) read(resp *http.Response) string {
 // know writes a fact down that is in every block.
 func (r *rig) know(fact string) {
 	r.t.Helper()
-	if _, _, err := r.engine.Remember(context.Background(), nobody, engine.Note{Content: fact, Pinned: true}, memory.Author{Kind: memory.ByPerson}); err != nil {
+	if _, _, err := r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: fact, Pinned: true}, memory.Author{Kind: memory.ByPerson}); err != nil {
 		r.t.Fatal(err)
 	}
 }

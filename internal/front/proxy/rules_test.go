@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/wire"
 )
 
@@ -18,7 +18,7 @@ func TestUpstreamGetsTheRulesOfAChatThatGoesOn(t *testing.T) {
 		r := newRig(t, func(s *setup) { s.placement = placement })
 		r.know("User plays the cello")
 		rules := "Answer in \"one\" sentence.\nBe kind."
-		chat, err := r.engine.NewChat(context.Background(), nobody, "", engine.ChatEdit{Rules: &rules})
+		chat, err := r.engine.Chats.NewChat(context.Background(), nobody, "", chats.ChatEdit{Rules: &rules})
 		if err != nil {
 			t.Fatal(err)
 		}

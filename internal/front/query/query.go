@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/query"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -57,11 +58,11 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		httpx.WriteError(w, r, err)
 		return
 	}
-	var write engine.Writer
+	var write query.Writer
 	if d.Upstream != nil && d.Model != "" {
 		write = d.writer(r.Header)
 	}
-	answer, err := d.engine.Query(r.Context(), q, write)
+	answer, err := d.engine.Query.Query(r.Context(), q, write)
 	if answer.Trace != "" {
 		w.Header().Set(headerTrace, answer.Trace)
 	}
@@ -85,17 +86,17 @@ const (
 )
 
 // read decodes a request. [memory.Invalid] names the field that is wrong.
-func (d *Door) read(r *http.Request) (engine.Querying, error) {
+func (d *Door) read(r *http.Request) (query.Request, error) {
 	body, err := httpx.ReadBody(r)
 	if err != nil {
-		return engine.Querying{}, err
+		return query.Request{}, err
 	}
 	if !utf8.Valid(body) {
-		return engine.Querying{}, memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
+		return query.Request{}, memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
 	}
 	var in request
 	if err := json.Unmarshal(body, &in); err != nil {
-		return engine.Querying{}, unreadable(err)
+		return query.Request{}, unreadable(err)
 	}
 	topK := 0
 	if in.TopK != nil {
@@ -103,23 +104,23 @@ func (d *Door) read(r *http.Request) (engine.Querying, error) {
 	}
 	switch {
 	case strings.TrimSpace(in.Query) == "":
-		return engine.Querying{}, memory.Errorf(memory.Invalid, "query: is empty")
+		return query.Request{}, memory.Errorf(memory.Invalid, "query: is empty")
 	case len(in.Query) > d.MaxText:
-		return engine.Querying{}, memory.Errorf(memory.TooLarge, "query: is longer than %d bytes", d.MaxText)
+		return query.Request{}, memory.Errorf(memory.TooLarge, "query: is longer than %d bytes", d.MaxText)
 	case len(in.SessionID) > maxName:
-		return engine.Querying{}, memory.Errorf(memory.Invalid, "session_id: is longer than %d bytes", maxName)
+		return query.Request{}, memory.Errorf(memory.Invalid, "session_id: is longer than %d bytes", maxName)
 	case in.TopK != nil && (topK < 1 || topK > wire.MaxTopK):
-		return engine.Querying{}, memory.Errorf(memory.Invalid, "top_k: %d is not 1 to %d", topK, wire.MaxTopK)
+		return query.Request{}, memory.Errorf(memory.Invalid, "top_k: %d is not 1 to %d", topK, wire.MaxTopK)
 	case len(in.Images) > maxImages:
-		return engine.Querying{}, memory.Errorf(memory.Invalid, "images: there are %d; at most %d are looked at", len(in.Images), maxImages)
+		return query.Request{}, memory.Errorf(memory.Invalid, "images: there are %d; at most %d are looked at", len(in.Images), maxImages)
 	case len(in.Location) > maxPlace:
-		return engine.Querying{}, memory.Errorf(memory.Invalid, "location: is longer than %d bytes", maxPlace)
+		return query.Request{}, memory.Errorf(memory.Invalid, "location: is longer than %d bytes", maxPlace)
 	}
 	owner, err := ownerOf(r.Context(), in.UserID)
 	if err != nil {
-		return engine.Querying{}, err
+		return query.Request{}, err
 	}
-	q := engine.Querying{
+	q := query.Request{
 		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model,
 	}
 	for _, image := range in.Images {

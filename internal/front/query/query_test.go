@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
@@ -34,10 +35,10 @@ func newRig(t *testing.T, multi bool, upstream Upstream) *rig {
 	clock := &memtest.Clock{}
 	store := inmem.Open(inmem.Options{Now: clock.Now})
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
-	e := engine.New(engine.Parts{
+	e := engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: clock.Now, Wake: func() {},
-	}, engine.Options{TopK: 8, Budget: 1500, Threshold: -1, Deadline: 10 * time.Second, LearnAfter: engine.Never, MaxText: 1 << 10})
+	}, core.Options{TopK: 8, Budget: 1500, Threshold: -1, Deadline: 10 * time.Second, LearnAfter: core.Never, MaxText: 1 << 10})
 	t.Cleanup(func() {
 		e.Close()
 		if err := errors.Join(ix.Close(), store.Close()); err != nil {

@@ -3,7 +3,8 @@ package query
 import (
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/query"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -13,7 +14,7 @@ type response struct {
 	Response      string        `json:"response"`
 	Citations     []citation    `json:"citations"`
 	MemoryContext memoryContext `json:"memory_context"`
-	Intent        engine.Intent `json:"intent"`
+	Intent        query.Intent  `json:"intent"`
 	AgentsUsed    []string      `json:"agents_used"`
 	NeedMemory    bool          `json:"need_memory"`
 	MemoryReason  string        `json:"memory_reason"`
@@ -70,7 +71,7 @@ type entry struct {
 	TokenCount int       `json:"tokenCount"`
 }
 
-func responseOf(a engine.Queried) response {
+func responseOf(a query.Answer) response {
 	out := response{
 		Response: a.Response, Citations: []citation{}, Intent: a.Intent, AgentsUsed: a.Agents,
 		NeedMemory: a.NeedMemory, MemoryReason: a.Reason, SessionID: a.Session, Model: a.Model,
@@ -78,12 +79,12 @@ func responseOf(a engine.Queried) response {
 	}
 	for _, h := range a.Cited {
 		t := h.Memory.Turn
-		out.Citations = append(out.Citations, citation{t.ID, t.Conversation, t.Role, t.Content, engine.Similarity(h), t.CreatedAt})
+		out.Citations = append(out.Citations, citation{t.ID, t.Conversation, t.Role, t.Content, retrieve.Similarity(h), t.CreatedAt})
 	}
 	c := &out.MemoryContext
 	for _, h := range a.Around.Similar {
 		t := h.Memory.Turn
-		c.Context = append(c.Context, similar{t.Role, t.Content, engine.Similarity(h), t.CreatedAt, t.Conversation})
+		c.Context = append(c.Context, similar{t.Role, t.Content, retrieve.Similarity(h), t.CreatedAt, t.Conversation})
 	}
 	for _, t := range a.Around.Recent {
 		c.RecentMessages = append(c.RecentMessages, message{t.Role, t.Content, t.CreatedAt})

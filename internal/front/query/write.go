@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/query"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -18,7 +18,7 @@ import (
 const maxAnswer = 4 << 20
 
 // writer asks the upstream, with the client's own key where Loci has none for it.
-func (d *Door) writer(client http.Header) engine.Writer {
+func (d *Door) writer(client http.Header) query.Writer {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key

@@ -16,6 +16,8 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
@@ -57,16 +59,16 @@ func serve(b *testing.B, turns int, wrap func(memory.Searcher) memory.Searcher) 
 		b.Fatal(err)
 	}
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
-	e := engine.New(engine.Parts{
+	e := engine.New(core.Parts{
 		Store: store, Searcher: wrap(ix), Embedder: embed.Lexical{}, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: time.Now, Wake: func() {},
-	}, engine.Options{
+	}, core.Options{
 		TopK: 10, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: engine.AfterExchange, Rules: true, MaxText: 1 << 20,
+		LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = e.Run(ctx) })
+	running.Go(func() { _ = e.Traces.Run(ctx) })
 	server := httptest.NewServer(httpx.Guard(httpx.Options{}, New(e, Options{
 		Version: "1", MaxBody: 32 << 20, Health: func(context.Context) client.Health { return health },
 	})))
@@ -152,7 +154,7 @@ func BenchmarkSearchHTTP(b *testing.B) {
 		s := aside(b)
 		owner := memory.User(memory.DefaultNamespace, "bench")
 		for i := 0; b.Loop(); i++ {
-			if _, err := s.engine.Recall(context.Background(), engine.Question{
+			if _, err := s.engine.Retrieve.Recall(context.Background(), retrieve.Question{
 				Scope: memory.Scope{Owner: owner}, Text: s.talk.questions[i%len(s.talk.questions)], Door: "search",
 			}); err != nil {
 				b.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -65,7 +65,7 @@ func (d *door) undo(ctx context.Context, in *undoInput) (*body[client.Undone], e
 	if err != nil {
 		return nil, err
 	}
-	undone, err := d.engine.Undo(ctx, owner, engine.Undoing{
+	undone, err := d.engine.Curate.Undo(ctx, owner, curate.UndoRequest{
 		Change: in.Body.Change, Run: in.Body.Run, ToTime: timeOf(in.Body.ToTime),
 		Cascade: in.Body.Cascade, DryRun: in.Body.DryRun, Idempotency: in.Key,
 	}, author)

@@ -5,7 +5,8 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -43,7 +44,7 @@ func (d *door) context(ctx context.Context, in *getInput) (*body[client.ContextD
 	if err != nil {
 		return nil, err
 	}
-	return contextAnswer(d.engine.ContextAt(ctx, owner, in.ID, in.at()))
+	return contextAnswer(d.engine.Retrieve.ContextAt(ctx, owner, in.ID, in.at()))
 }
 
 type addContextInput struct {
@@ -56,7 +57,7 @@ func (d *door) addContext(ctx context.Context, in *addContextInput) (*body[clien
 	if err != nil {
 		return nil, err
 	}
-	return contextAnswer(d.engine.AddContext(ctx, owner, contextEdit(in.Body, in.Key), author))
+	return contextAnswer(d.engine.Curate.AddContext(ctx, owner, contextEdit(in.Body, in.Key), author))
 }
 
 type editContextInput struct {
@@ -70,7 +71,7 @@ func (d *door) editContext(ctx context.Context, in *editContextInput) (*body[cli
 	if err != nil {
 		return nil, err
 	}
-	return contextAnswer(d.engine.EditContext(ctx, owner, in.ID, contextEdit(in.Body, in.Key), author))
+	return contextAnswer(d.engine.Curate.EditContext(ctx, owner, in.ID, contextEdit(in.Body, in.Key), author))
 }
 
 type dropContextInput struct {
@@ -83,15 +84,15 @@ func (d *door) dropContext(ctx context.Context, in *dropContextInput) (*body[cli
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.engine.DropContext(ctx, owner, in.ID, in.Erase, author)
+	r, err := d.engine.Curate.DropContext(ctx, owner, in.ID, in.Erase, author)
 	if err != nil {
 		return nil, err
 	}
 	return answer(receipt(r)), nil
 }
 
-func contextEdit(w client.WriteContext, key string) engine.ContextEdit {
-	return engine.ContextEdit{Title: w.Title, Content: w.Content, Idempotency: key}
+func contextEdit(w client.WriteContext, key string) curate.ContextEdit {
+	return curate.ContextEdit{Title: w.Title, Content: w.Content, Idempotency: key}
 }
 
 func contextAnswer(c memory.Context, err error) (*body[client.ContextDocument], error) {
@@ -110,7 +111,7 @@ func (d *door) chats(ctx context.Context, in *client.ChatsQuery) (*body[client.C
 	if err != nil {
 		return nil, err
 	}
-	page, err := d.engine.Chats(ctx, owner, memory.ConversationQuery{Project: in.Project, Limit: in.Limit, Cursor: in.Cursor})
+	page, err := d.engine.Chats.Chats(ctx, owner, memory.ConversationQuery{Project: in.Project, Limit: in.Limit, Cursor: in.Cursor})
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +127,11 @@ func (d *door) chat(ctx context.Context, in *ByID) (*body[client.WholeChat], err
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.engine.Chat(ctx, owner, in.ID)
+	c, err := d.engine.Chats.Chat(ctx, owner, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	said, err := d.engine.Said(ctx, owner, in.ID)
+	said, err := d.engine.Chats.Said(ctx, owner, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (d *door) newChat(ctx context.Context, in *newChatInput) (*body[client.Chat
 	if err != nil {
 		return nil, err
 	}
-	return chatAnswer(d.engine.NewChat(ctx, owner, in.Body.Project, chatEdit(in.Body.WriteChat, in.Key)))
+	return chatAnswer(d.engine.Chats.NewChat(ctx, owner, in.Body.Project, chatEdit(in.Body.WriteChat, in.Key)))
 }
 
 type editChatInput struct {
@@ -165,7 +166,7 @@ func (d *door) editChat(ctx context.Context, in *editChatInput) (*body[client.Ch
 	if err != nil {
 		return nil, err
 	}
-	return chatAnswer(d.engine.EditChat(ctx, owner, in.ID, chatEdit(in.Body, in.Key), author))
+	return chatAnswer(d.engine.Chats.EditChat(ctx, owner, in.ID, chatEdit(in.Body, in.Key), author))
 }
 
 type deleteChatInput struct {
@@ -178,15 +179,15 @@ func (d *door) deleteChat(ctx context.Context, in *deleteChatInput) (*body[clien
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.engine.DeleteChat(ctx, owner, in.ID, in.Facts, author)
+	r, err := d.engine.Chats.DeleteChat(ctx, owner, in.ID, in.Facts, author)
 	if err != nil {
 		return nil, err
 	}
 	return answer(receipt(r)), nil
 }
 
-func chatEdit(w client.WriteChat, key string) engine.ChatEdit {
-	return engine.ChatEdit{Title: w.Title, Contexts: w.Contexts, Rules: w.Rules, Idempotency: key}
+func chatEdit(w client.WriteChat, key string) chats.ChatEdit {
+	return chats.ChatEdit{Title: w.Title, Contexts: w.Contexts, Rules: w.Rules, Idempotency: key}
 }
 
 func chatAnswer(c memory.Conversation, err error) (*body[client.Chat], error) {

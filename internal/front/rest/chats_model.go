@@ -10,7 +10,7 @@ import (
 	"mime"
 	"net/http"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -27,12 +27,12 @@ const maxAnswer = 8 << 20
 // talker lets the upstream answer a chat, with the client's own key where Loci has none
 // for it. What the upstream says of its failures is not passed on: it may hold what is
 // nobody's business.
-func (d *door) talker(client http.Header) engine.Talker {
+func (d *door) talker(client http.Header) chats.Talker {
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key
 	}
-	return func(ctx context.Context, model string, chat []engine.Message, heard func(string)) (wire.Answer, error) {
+	return func(ctx context.Context, model string, chat []chats.Message, heard func(string)) (wire.Answer, error) {
 		body, err := json.Marshal(map[string]any{"model": model, "messages": chat, "stream": true})
 		if err != nil {
 			return wire.Answer{}, fmt.Errorf("encode the chat: %w", err)

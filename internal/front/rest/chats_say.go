@@ -13,7 +13,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
@@ -56,7 +57,7 @@ type sayInput struct {
 }
 
 func (d *door) say(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
-	return d.reply(ctx, engine.Talking{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
+	return d.reply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
 }
 
 type regenerateInput struct {
@@ -65,7 +66,7 @@ type regenerateInput struct {
 }
 
 func (d *door) regenerate(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
-	t := engine.Talking{Chat: in.ID, Again: true}
+	t := chats.SayRequest{Chat: in.ID, Again: true}
 	if in.Body != nil {
 		t.Model, t.Rules = in.Body.Model, in.Body.Rules
 	}
@@ -73,7 +74,7 @@ func (d *door) regenerate(ctx context.Context, in *regenerateInput) (*huma.Strea
 }
 
 // reply streams the answer to what is said.
-func (d *door) reply(ctx context.Context, t engine.Talking) (_ *huma.StreamResponse, err error) {
+func (d *door) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
 	if t.Owner, _, err = who(ctx); err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (d *door) reply(ctx context.Context, t engine.Talking) (_ *huma.StreamRespo
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
 		out := &reply{w: w}
-		talked, err := d.engine.Say(r.Context(), t, d.talker(r.Header), engine.Listener{Recalled: out.recalled, Heard: out.heard, Ended: out.end})
+		talked, err := d.engine.Chats.Say(r.Context(), t, d.talker(r.Header), chats.Listener{Recalled: out.recalled, Heard: out.heard, Ended: out.end})
 		out.over = false // one event more is for who still reads
 		switch {
 		case err != nil && !out.begun:
@@ -143,7 +144,7 @@ func (o *reply) begin() bool {
 	return !o.over
 }
 
-func (o *reply) recalled(p engine.Prepared) {
+func (o *reply) recalled(p retrieve.Prepared) {
 	o.begun = true
 	h := o.w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -195,7 +196,7 @@ func (d *door) events(ctx context.Context, in *eventsInput) (*body[client.ChatEv
 	if err != nil {
 		return nil, err
 	}
-	page, err := d.engine.Events(ctx, owner, in.ID, in.Limit, in.Cursor)
+	page, err := d.engine.Chats.Events(ctx, owner, in.ID, in.Limit, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +207,7 @@ func (d *door) events(ctx context.Context, in *eventsInput) (*body[client.ChatEv
 	return answer(out), nil
 }
 
-func eventView(e engine.Event) client.ChatEvent {
+func eventView(e chats.Event) client.ChatEvent {
 	v := client.ChatEvent{ID: e.ID, Type: string(e.Type), At: e.At}
 	switch {
 	case e.Turn != nil:

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -24,7 +24,7 @@ func (d *door) feedback(ctx context.Context, in *feedbackInput) (*body[client.Me
 	if err != nil {
 		return nil, err
 	}
-	f, err := d.engine.Judged(ctx, owner, in.ID, engine.Verdict(in.Body.Verdict), in.Key, author)
+	f, err := d.engine.Curate.Judged(ctx, owner, in.ID, curate.Verdict(in.Body.Verdict), in.Key, author)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,7 +31,7 @@ func (d *door) preview(ctx context.Context, in *previewInput) (*body[client.Prev
 	if (in.Body.Text == "") == (len(in.Body.Messages) == 0) {
 		return nil, memory.Errorf(memory.Invalid, "give either messages or text")
 	}
-	p, err := d.engine.Preview(ctx, owner, engine.Talk{
+	p, err := d.engine.Exchange.Preview(ctx, owner, exchange.Talk{
 		Conversation: in.Body.Conversation, Project: in.Body.Project, Messages: said(in.Body.Messages, in.Body.Text),
 	})
 	if err != nil {
@@ -43,13 +45,13 @@ func (d *door) preview(ctx context.Context, in *previewInput) (*body[client.Prev
 }
 
 // said returns messages, or a text as one, as the engine takes them.
-func said(messages []client.Message, text string) []engine.Said {
-	var out []engine.Said
+func said(messages []client.Message, text string) []exchange.Said {
+	var out []exchange.Said
 	for _, m := range messages {
-		out = append(out, engine.Said{Role: m.Role, Content: m.Content, Name: m.Name, Ref: m.ID, At: timeOf(m.CreatedAt)})
+		out = append(out, exchange.Said{Role: m.Role, Content: m.Content, Name: m.Name, Ref: m.ID, At: timeOf(m.CreatedAt)})
 	}
 	if text != "" {
-		out = append(out, engine.Said{Role: memory.RoleUser, Content: text})
+		out = append(out, exchange.Said{Role: memory.RoleUser, Content: text})
 	}
 	return out
 }
@@ -64,7 +66,7 @@ func (d *door) relearn(ctx context.Context, in *relearnInput) (*body[client.Rele
 	if err != nil {
 		return nil, err
 	}
-	n, err := d.engine.Relearn(ctx, owner, engine.Relearning{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since), Idempotency: in.Key})
+	n, err := d.engine.Lessons.Relearn(ctx, owner, lessons.RelearnOptions{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since), Idempotency: in.Key})
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +84,7 @@ func (d *door) upkeep(ctx context.Context, in *upkeepInput) (*body[client.Upkeep
 		return nil, err
 	}
 	dry := in.Body != nil && in.Body.DryRun
-	changes, run, err := d.engine.TidyNow(ctx, owner, dry, in.Key, author)
+	changes, run, err := d.engine.Upkeep.TidyNow(ctx, owner, dry, in.Key, author)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func (d *door) paused(ctx context.Context, _ *struct{}) (*body[client.Pause], er
 		return nil, err
 	}
 	p := d.engine.Paused(ctx, owner)
-	if p == engine.PauseUnknown {
+	if p == core.PauseUnknown {
 		return nil, memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")
 	}
 	return answer(client.Pause{Pause: string(p)}), nil
@@ -111,7 +113,7 @@ func (d *door) pause(ctx context.Context, in *pauseInput) (*body[client.Pause], 
 	if err != nil {
 		return nil, err
 	}
-	if err := d.engine.Pause(ctx, owner, engine.Pause(in.Body.Pause), in.Key, author); err != nil {
+	if err := d.engine.Pause(ctx, owner, core.Pause(in.Body.Pause), in.Key, author); err != nil {
 		return nil, err
 	}
 	return answer(in.Body), nil
@@ -126,7 +128,7 @@ func (d *door) usage(ctx context.Context, in *usageInput) (*body[client.UsageLis
 	if err != nil {
 		return nil, err
 	}
-	spent, err := d.engine.Spent(ctx, owner, in.Since)
+	spent, err := d.engine.Lessons.Spent(ctx, owner, in.Since)
 	if err != nil {
 		return nil, err
 	}

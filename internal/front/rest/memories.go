@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -118,7 +118,7 @@ func (d *door) add(ctx context.Context, in *addInput) (*addOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, created, err := d.engine.Remember(ctx, owner, engine.Note{
+	f, created, err := d.engine.Curate.Remember(ctx, owner, curate.Note{
 		Content:     in.Body.Content,
 		Category:    in.Body.Category,
 		Tags:        in.Body.Tags,
@@ -166,7 +166,7 @@ func (d *door) get(ctx context.Context, in *getInput) (*body[client.Memory], err
 	if err != nil {
 		return nil, err
 	}
-	m, err := d.engine.GetAt(ctx, owner, in.ID, in.at())
+	m, err := d.engine.Retrieve.GetAt(ctx, owner, in.ID, in.at())
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ type editInput struct {
 }
 
 func (d *door) edit(ctx context.Context, in *editInput) (*body[client.Memory], error) {
-	return d.changed(ctx, in.ID, engine.Edit{
+	return d.changed(ctx, in.ID, curate.Edit{
 		Content:    in.Body.Content,
 		Category:   in.Body.Category,
 		Tags:       in.Body.Tags,
@@ -201,15 +201,15 @@ type pinInput struct {
 
 func (d *door) pin(ctx context.Context, in *pinInput) (*body[client.Memory], error) {
 	pinned := in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned
-	return d.changed(ctx, in.ID, engine.Edit{Pinned: &pinned, Idempotency: in.Key})
+	return d.changed(ctx, in.ID, curate.Edit{Pinned: &pinned, Idempotency: in.Key})
 }
 
-func (d *door) changed(ctx context.Context, id string, edit engine.Edit) (*body[client.Memory], error) {
+func (d *door) changed(ctx context.Context, id string, edit curate.Edit) (*body[client.Memory], error) {
 	owner, author, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, err := d.engine.EditFact(ctx, owner, id, edit, author)
+	f, err := d.engine.Curate.EditFact(ctx, owner, id, edit, author)
 	if err != nil {
 		return nil, err
 	}
@@ -228,13 +228,13 @@ func (d *door) decide(action memory.Action) func(context.Context, *decideInput) 
 			return nil, err
 		}
 		if action == memory.ActionRestore {
-			f, err := d.engine.Restore(ctx, owner, in.ID, in.Key, author)
+			f, err := d.engine.Curate.Restore(ctx, owner, in.ID, in.Key, author)
 			if err != nil {
 				return nil, err
 			}
 			return answer(client.View(memory.Memory{Fact: &f})), nil
 		}
-		judged, _, err := d.engine.Judge(ctx, owner, []engine.Judgement{{ID: in.ID, Action: action}}, in.Key, author)
+		judged, _, err := d.engine.Curate.Judge(ctx, owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, author)
 		if err != nil {
 			return nil, err
 		}
@@ -253,7 +253,7 @@ func (d *door) delete(ctx context.Context, in *deleteInput) (*body[client.Receip
 	if err != nil {
 		return nil, err
 	}
-	gone, r, err := d.engine.ForgetMatching(ctx, owner, engine.Matching{IDs: []string{in.ID}, Erase: in.Erase, Idempotency: in.Key}, author)
+	gone, r, err := d.engine.Curate.ForgetMatching(ctx, owner, curate.Matching{IDs: []string{in.ID}, Erase: in.Erase, Idempotency: in.Key}, author)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -21,7 +21,7 @@ func (d *door) memoryToolOperations(a adder) {
 }
 
 const (
-	toolRoot = engine.FilesRoot
+	toolRoot = core.FilesRoot
 
 	// lociFolder is the folder that Loci itself writes, with one file.
 	lociFolder = toolRoot + "/loci"
@@ -48,8 +48,8 @@ func (d *door) memoryTool(ctx context.Context, in *memoryToolInput) (*body[clien
 	}
 	command := in.Body
 	out := client.MemoryToolResult{}
-	if err = d.engine.MayUse(ctx, owner, command.Command != "view"); err == nil {
-		err = d.engine.EditFiles(ctx, owner, func(files map[string]memory.Context) error {
+	if err = d.engine.Curate.MayUse(ctx, owner, command.Command != "view"); err == nil {
+		err = d.engine.Files.EditFiles(ctx, owner, func(files map[string]memory.Context) error {
 			f := folder{files: files, facts: func() (string, error) { return d.factsOf(ctx, owner) }}
 			out.Content, err = f.do(command)
 			return err

@@ -171,7 +171,7 @@ func TestFilesOfTheToolDoNotStopLearning(t *testing.T) {
 	r.do("POST", "/api/memory/add", `{"text": "`+words+`"}`)
 	job, err := r.engine.Store.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute)
 	if err == nil {
-		_, err = r.engine.Learn(t.Context(), job)
+		_, err = r.engine.Lessons.Learn(t.Context(), job)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/transfer"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
@@ -65,7 +65,7 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 	if err != nil {
 		return nil, err
 	}
-	parts, err := split("parts", in.Parts, engine.TurnPart, engine.FactPart, engine.SummaryPart, engine.ProfilePart, engine.RelationPart)
+	parts, err := split("parts", in.Parts, transfer.TurnPart, transfer.FactPart, transfer.SummaryPart, transfer.ProfilePart, transfer.RelationPart)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 	if err != nil {
 		return nil, err
 	}
-	what := engine.Taking{
+	what := transfer.ExportOptions{
 		Format: portable.Format(in.Format), Parts: parts, Statuses: statuses, Project: in.Project,
 		At: memory.At{AsOf: in.AsOf, ValidAt: in.ValidAt},
 	}
@@ -84,7 +84,7 @@ func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.Stream
 		r, w := humago.Unwrap(c)
 		out := &begun{ResponseWriter: w}
 		w.Header().Set("Content-Type", mediaTypes[what.Format])
-		err := d.engine.Export(c.Context(), owner, what, out)
+		err := d.engine.Transfer.Export(c.Context(), owner, what, out)
 		switch {
 		case err == nil:
 		case out.gone != nil: // nobody is there to be told
@@ -126,7 +126,7 @@ func (d *door) bring(ctx context.Context, in *importInput) (*body[client.Importe
 	if !ok {
 		return nil, memory.Errorf(memory.Invalid, "there is no body")
 	}
-	out, err := d.engine.Import(ctx, owner, engine.Bringing{
+	out, err := d.engine.Transfer.Import(ctx, owner, transfer.ImportOptions{
 		Format: portable.Format(in.Format), Project: in.Project,
 		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, First: in.First, Idempotency: in.Key,
 	}, author, file)
@@ -136,7 +136,7 @@ func (d *door) bring(ctx context.Context, in *importInput) (*body[client.Importe
 	return answer(imported(out, in.DryRun)), nil
 }
 
-func imported(b engine.Brought, dry bool) client.Imported {
+func imported(b transfer.ImportReport, dry bool) client.Imported {
 	out := client.Imported{
 		DryRun: dry, Read: b.Read, Added: client.Tally(b.Added), There: client.Tally(b.There), Duplicates: b.Duplicates,
 		Waiting: b.Waiting, Redacted: b.Redacted, Conflicting: b.Conflicting, Broken: b.Broken,
@@ -159,7 +159,7 @@ func imported(b engine.Brought, dry bool) client.Imported {
 	return out
 }
 
-func troubles(in []engine.Trouble) []client.ImportTrouble {
+func troubles(in []transfer.ImportProblem) []client.ImportTrouble {
 	var out []client.ImportTrouble
 	for _, t := range in {
 		out = append(out, client.ImportTrouble(t))

@@ -25,7 +25,7 @@ func (d *door) profile(ctx context.Context, in *Then) (*body[client.Profile], er
 	if err != nil {
 		return nil, err
 	}
-	entries, err := d.engine.EntriesAt(ctx, owner, in.at())
+	entries, err := d.engine.Retrieve.EntriesAt(ctx, owner, in.at())
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (d *door) profileEntry(ctx context.Context, in *entryInput) (*body[client.E
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.EntryAt(ctx, owner, in.Key, in.at())
+	e, err := d.engine.Retrieve.EntryAt(ctx, owner, in.Key, in.at())
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (d *door) putProfileEntry(ctx context.Context, in *putEntryInput) (*body[cl
 	if err != nil {
 		return nil, err
 	}
-	e, err := d.engine.PutEntry(ctx, owner, in.Key, in.Body.Value, author)
+	e, err := d.engine.Query.PutEntry(ctx, owner, in.Key, in.Body.Value, author)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (d *door) dropProfileEntry(ctx context.Context, in *ByKey) (*body[client.Re
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.engine.DropEntry(ctx, owner, in.Key, author)
+	r, err := d.engine.Query.DropEntry(ctx, owner, in.Key, author)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,7 +24,7 @@ func (d *door) vectors(ctx context.Context, _ *struct{}) (*body[client.Vectors],
 	if err != nil {
 		return nil, err
 	}
-	is, err := d.engine.Vectors(ctx, owner)
+	is, err := d.engine.Vectors.Vectors(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -43,18 +43,18 @@ func (d *door) reembed(ctx context.Context, in *reembedInput) (*body[client.Vect
 	if err != nil {
 		return nil, err
 	}
-	is, err := d.engine.Reembed(ctx, owner, in.dry(), in.Key)
+	is, err := d.engine.Vectors.Reembed(ctx, owner, in.dry(), in.Key)
 	if err != nil {
 		return nil, err
 	}
 	return answer(vectorsView(is)), nil
 }
 
-func vectorsView(v engine.Vectors) client.Vectors {
+func vectorsView(v vectors.Vectors) client.Vectors {
 	return client.Vectors{Model: v.Model, Memories: v.Memories, Lacking: v.Lacking, UnderWay: v.UnderWay, Error: v.Error}
 }
 
-func allVectorsView(v engine.Everyone) client.AllVectors {
+func allVectorsView(v vectors.Everyone) client.AllVectors {
 	return client.AllVectors{Vectors: vectorsView(v.Vectors), Users: v.Owners, Complete: v.Complete}
 }
 
@@ -70,7 +70,7 @@ func (d *door) vectorsOfAll(ctx context.Context, _ *struct{}) (*body[client.AllV
 	if err := runs(ctx, "what all users' memories lack"); err != nil {
 		return nil, err
 	}
-	all, err := d.engine.VectorsOfAll(ctx)
+	all, err := d.engine.Vectors.VectorsOfAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (d *door) reembedAll(ctx context.Context, in *reembedInput) (*body[client.A
 	if err := runs(ctx, "embedding all users' memories"); err != nil {
 		return nil, err
 	}
-	all, err := d.engine.ReembedAll(ctx, in.dry(), in.Key)
+	all, err := d.engine.Vectors.ReembedAll(ctx, in.dry(), in.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (d *door) reembedBack(ctx context.Context, _ *struct{}) (*body[client.Retur
 	if err != nil {
 		return nil, err
 	}
-	to, is, err := d.engine.Back(ctx, owner)
+	to, is, err := d.engine.Vectors.Back(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -116,18 +116,18 @@ func (d *door) prune(ctx context.Context, in *pruneInput) (*body[client.Pruned],
 	if in.Body != nil {
 		asked = *in.Body
 	}
-	models, err := d.engine.EarlierModels(ctx)
+	models, err := d.engine.Vectors.EarlierModels(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var gone []engine.Pruned
+	var gone []vectors.Pruned
 	if asked.All {
 		if err := runs(ctx, "giving up all users' old vectors"); err != nil {
 			return nil, err
 		}
-		gone, err = d.engine.PruneAll(ctx, models, asked.DryRun)
+		gone, err = d.engine.Vectors.PruneAll(ctx, models, asked.DryRun)
 	} else {
-		gone, err = d.engine.Prune(ctx, owner, models, asked.DryRun)
+		gone, err = d.engine.Vectors.Prune(ctx, owner, models, asked.DryRun)
 	}
 	if err != nil {
 		return nil, err

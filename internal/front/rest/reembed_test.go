@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -22,9 +22,9 @@ type before struct {
 
 func (b *before) Models(context.Context) ([]string, error) { return []string{b.model}, nil }
 
-func (b *before) Back(context.Context) (engine.Return, error) {
+func (b *before) Back(context.Context) (vectors.Return, error) {
 	b.backs++
-	return engine.Return{From: "lexical", To: "local:old", Model: b.model}, nil
+	return vectors.Return{From: "lexical", To: "local:old", Model: b.model}, nil
 }
 
 // embeddedBefore is a rig where ana has two facts and ben one with vectors by an
@@ -32,7 +32,7 @@ func (b *before) Back(context.Context) (engine.Return, error) {
 func embeddedBefore(t *testing.T) (*rig, *before) {
 	t.Helper()
 	r, was := newRig(t), &before{model: "old"}
-	r.engine.Knows(was)
+	r.engine.Vectors.SetEmbedderHistory(was)
 	for content, user := range map[string]string{"Ana sails": "ana", "Ana rows": "ana", bensSecret: "ben"} {
 		id := r.idAs(user, "POST", "/api/memory", `{"content":"`+content+`"}`)
 		run := memory.Run{ID: "embed-" + id, Kind: "embed", Vectors: []memory.Vector{{Memory: id, Model: "old", Values: []float32{1, 0}}}}

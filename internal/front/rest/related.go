@@ -28,7 +28,7 @@ func (d *door) related(ctx context.Context, in *relatedInput) (*body[client.Rela
 	if err != nil {
 		return nil, err
 	}
-	found, err := d.engine.RelatedAt(ctx, owner, in.ID, in.at(), in.Steps, in.Limit+1)
+	found, err := d.engine.Curate.RelatedAt(ctx, owner, in.ID, in.at(), in.Steps, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (d *door) related(ctx context.Context, in *relatedInput) (*body[client.Rela
 	for _, r := range found.Relations {
 		out.Relations = append(out.Relations, client.FactRelation{From: r.From, To: r.To, Kind: r.Kind, CreatedAt: r.CreatedAt})
 	}
-	ties, err := d.engine.FoundRelations(ctx, owner, in.ID, in.at())
+	ties, err := d.engine.Curate.FoundRelations(ctx, owner, in.ID, in.at())
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (d *door) relate(ctx context.Context, in *relateInput) (*relateOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.engine.Relate(ctx, owner, in.ID, in.Body.To, in.Body.Kind, author)
+	r, err := d.engine.Curate.Relate(ctx, owner, in.ID, in.Body.To, in.Body.Kind, author)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (d *door) unrelate(ctx context.Context, in *unrelateInput) (*body[client.Re
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.engine.Unrelate(ctx, owner, in.ID, in.To, in.Kind, author)
+	r, err := d.engine.Curate.Unrelate(ctx, owner, in.ID, in.To, in.Kind, author)
 	if err != nil {
 		return nil, err
 	}

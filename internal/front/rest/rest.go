@@ -122,6 +122,12 @@ func (d *door) document(mux *http.ServeMux) huma.API {
 	return api
 }
 
+// Describe returns the OpenAPI description of the API.
+func Describe(opts Options) ([]byte, error) {
+	d := &door{opts, nil} // no request is answered
+	return json.MarshalIndent(d.document(http.NewServeMux()).OpenAPI(), "", "  ")
+}
+
 // shapeErrors gives the framework's own refusals the shape of all others. It takes
 // that for the whole process alone.
 var shapeErrors = sync.OnceFunc(func() { huma.NewError = newError })

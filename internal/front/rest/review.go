@@ -5,7 +5,8 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -20,7 +21,7 @@ func (d *door) review(ctx context.Context, in *client.ReviewQuery) (*body[client
 	if err != nil {
 		return nil, err
 	}
-	page, err := d.engine.Waiting(ctx, owner, in.Limit, in.Cursor)
+	page, err := d.engine.Curate.Waiting(ctx, owner, in.Limit, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +44,11 @@ func (d *door) judge(ctx context.Context, in *judgeInput) (*body[client.Reviewed
 	if err != nil {
 		return nil, err
 	}
-	judgements := make([]engine.Judgement, 0, len(in.Body.Judgements))
+	judgements := make([]curate.Judgement, 0, len(in.Body.Judgements))
 	for _, j := range in.Body.Judgements {
-		judgements = append(judgements, engine.Judgement{ID: j.ID, Action: j.Action, Content: j.Content, Seen: j.Seen})
+		judgements = append(judgements, curate.Judgement{ID: j.ID, Action: j.Action, Content: j.Content, Seen: j.Seen})
 	}
-	judged, r, err := d.engine.Judge(ctx, owner, judgements, in.Key, author)
+	judged, r, err := d.engine.Curate.Judge(ctx, owner, judgements, in.Key, author)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (d *door) rejudge(ctx context.Context, in *rejudgeInput) (*body[client.Reju
 	if err != nil {
 		return nil, err
 	}
-	facts, r, err := d.engine.Rejudge(ctx, owner, engine.RejudgeRequest{DryRun: in.Body.DryRun, Idempotency: in.Key}, author)
+	facts, r, err := d.engine.Lessons.Rejudge(ctx, owner, lessons.RejudgeRequest{DryRun: in.Body.DryRun, Idempotency: in.Key}, author)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
@@ -42,12 +43,12 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, clock: &memtest.Clock{}, woken: make(chan struct{}, 100)}
 	store := inmem.Open(inmem.Options{Now: r.clock.Now})
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
-	r.engine = engine.New(engine.Parts{
+	r.engine = engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: r.clock.Now, Wake: func() { r.woken <- struct{}{} },
-	}, engine.Options{
+	}, core.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: engine.AfterExchange, Rules: true, MaxText: 1 << 10,
+		LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 10,
 	})
 	t.Cleanup(func() {
 		r.engine.Close()

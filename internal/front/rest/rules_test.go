@@ -303,7 +303,7 @@ func TestWaitingForLearning(t *testing.T) {
 		<-r.woken
 		job, err := r.engine.Store.Claim(context.Background(), []memory.JobKind{memory.JobLearn}, time.Minute)
 		if err == nil {
-			_, err = r.engine.Learn(context.Background(), job)
+			_, err = r.engine.Lessons.Learn(context.Background(), job)
 		}
 		learned <- err
 	}()

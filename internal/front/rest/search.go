@@ -5,7 +5,9 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -24,7 +26,7 @@ func (d *door) search(ctx context.Context, in *searchInput) (*body[client.Search
 		return nil, err
 	}
 	q := in.Body
-	question := engine.Question{
+	question := retrieve.Question{
 		Scope:          memory.Scope{Owner: owner, Project: q.Project},
 		Text:           q.Query,
 		TopK:           q.TopK,
@@ -37,10 +39,10 @@ func (d *door) search(ctx context.Context, in *searchInput) (*body[client.Search
 		At:             memory.At{AsOf: timeOf(q.AsOf), ValidAt: timeOf(q.ValidAt)},
 		Door:           "search",
 	}
-	ask := d.engine.Recall
+	ask := d.engine.Retrieve.Recall
 	if q.Block {
 		question.In = q.AskedIn
-		ask = d.engine.RecallBlock
+		ask = d.engine.Exchange.RecallBlock
 	}
 	found, err := ask(ctx, question)
 	if err != nil {
@@ -69,7 +71,7 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 	if (in.Body.Text == "") == (len(in.Body.Messages) == 0) {
 		return nil, memory.Errorf(memory.Invalid, "give either messages or text")
 	}
-	talk := engine.Talk{
+	talk := exchange.Talk{
 		Conversation: in.Body.Conversation,
 		Project:      in.Body.Project,
 		Parent:       in.Body.ParentID,
@@ -78,7 +80,7 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 		Idempotency:  in.Key,
 		Messages:     said(in.Body.Messages, in.Body.Text),
 	}
-	kept, err := d.engine.Ingest(ctx, owner, talk)
+	kept, err := d.engine.Exchange.Ingest(ctx, owner, talk)
 	if err != nil {
 		return nil, err
 	}
@@ -96,14 +98,14 @@ func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgot
 		return nil, err
 	}
 	b := in.Body
-	what := engine.Matching{Query: b.Query, IDs: b.IDs, Erase: b.Erase, DryRun: b.DryRun, Idempotency: in.Key}
+	what := curate.Matching{Query: b.Query, IDs: b.IDs, Erase: b.Erase, DryRun: b.DryRun, Idempotency: in.Key}
 	var gone []memory.Memory
 	var r memory.Receipt
 	if f := b.Filter; f != nil {
 		q := memory.Query{Kinds: f.Kinds, Tag: f.Tag, Category: f.Category, Project: f.Project, Conversation: f.Conversation, Text: f.Text}
-		gone, r, err = d.engine.ForgetFiltered(ctx, owner, q, what, author)
+		gone, r, err = d.engine.Curate.ForgetFiltered(ctx, owner, q, what, author)
 	} else {
-		gone, r, err = d.engine.ForgetMatching(ctx, owner, what, author)
+		gone, r, err = d.engine.Curate.ForgetMatching(ctx, owner, what, author)
 	}
 	if err != nil {
 		return nil, err
@@ -125,7 +127,7 @@ func (d *door) trace(ctx context.Context, in *ByID) (*body[memory.Trace], error)
 	if err != nil {
 		return nil, err
 	}
-	t, err := d.engine.Trace(ctx, owner, in.ID)
+	t, err := d.engine.Traces.Trace(ctx, owner, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func TestSearchBlock(t *testing.T) {
 	r.do("POST", "/api/memory/add", `{"conversation":"home","parent_id":"","messages":[{"role":"user","content":"My sister Mira lives in Lisbon.","id":"u1"}]}`)
 	job, err := r.engine.Store.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute)
 	if err == nil {
-		_, err = r.engine.Learn(t.Context(), job)
+		_, err = r.engine.Lessons.Learn(t.Context(), job)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func (d *door) jobs(ctx context.Context, _ *struct{}) (*body[client.Jobs], error
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := d.engine.Jobs(ctx, owner)
+	jobs, err := d.engine.Lessons.Jobs(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -68,5 +68,5 @@ func (d *door) retry(ctx context.Context, in *ByID) (*struct{}, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, d.engine.RetryJob(ctx, owner, in.ID)
+	return nil, d.engine.Curate.RetryJob(ctx, owner, in.ID)
 }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -21,7 +21,7 @@ func (d *door) sharedWith(ctx context.Context, in *ByID) (*body[client.Shared], 
 	if err != nil {
 		return nil, err
 	}
-	with, err := d.engine.SharedWith(ctx, owner, in.ID)
+	with, err := d.engine.Share.SharedWith(ctx, owner, in.ID)
 	return sharedView(in.ID, with, err)
 }
 
@@ -32,7 +32,7 @@ type shareInput struct {
 }
 
 func (d *door) share(ctx context.Context, in *shareInput) (*body[client.Shared], error) {
-	return d.sharing(ctx, in.ID, engine.Sharing{To: in.Body.To, Idempotency: in.Key})
+	return d.sharing(ctx, in.ID, share.Sharing{To: in.Body.To, Idempotency: in.Key})
 }
 
 type unshareInput struct {
@@ -42,16 +42,16 @@ type unshareInput struct {
 }
 
 func (d *door) unshare(ctx context.Context, in *unshareInput) (*body[client.Shared], error) {
-	return d.sharing(ctx, in.ID, engine.Sharing{To: in.To, End: true, Idempotency: in.Key})
+	return d.sharing(ctx, in.ID, share.Sharing{To: in.To, End: true, Idempotency: in.Key})
 }
 
-func (d *door) sharing(ctx context.Context, id string, s engine.Sharing) (*body[client.Shared], error) {
+func (d *door) sharing(ctx context.Context, id string, s share.Sharing) (*body[client.Shared], error) {
 	owner, author, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.Admin = httpx.IdentityOf(ctx).Role == httpx.RoleAdmin
-	with, err := d.engine.Share(ctx, owner, id, s, author)
+	with, err := d.engine.Share.Share(ctx, owner, id, s, author)
 	return sharedView(id, with, err)
 }
 

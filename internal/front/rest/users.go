@@ -62,9 +62,9 @@ func (d *door) eraseUser(ctx context.Context, in *ErasedUser) (*body[client.Eras
 	if err != nil {
 		return nil, err
 	}
-	erase := d.engine.EraseOwner
+	erase := d.engine.Erase.EraseOwner
 	if in.Known {
-		erase = d.engine.EraseKnown
+		erase = d.engine.Erase.EraseExisting
 	}
 	e, err := erase(ctx, owner, author)
 	if err != nil {
@@ -86,5 +86,5 @@ func (d *door) openUser(ctx context.Context, in *ByUser) (*struct{}, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, d.engine.OpenOwner(ctx, owner, author)
+	return nil, d.engine.Erase.OpenOwner(ctx, owner, author)
 }

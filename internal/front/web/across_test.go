@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -58,7 +58,7 @@ func TestInsightsTellOfProjectsAndTheListShowsOne(t *testing.T) {
 	r.shows("/insights", "No fact belongs to a project")
 	for _, project := range []string{"atlas", "orion"} {
 		for _, content := range []string{"User writes tests first", "User ships " + project} {
-			if _, _, err := r.engine.Remember(t.Context(), memtest.Ana, engine.Note{Content: content, Project: project, Category: "tools"}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
+			if _, _, err := r.engine.Curate.Remember(t.Context(), memtest.Ana, curate.Note{Content: content, Project: project, Category: "tools"}, memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
 				t.Fatal(err)
 			}
 		}

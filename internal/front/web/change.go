@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
 // remember writes a fact down.
 func (p *Page) remember(r *http.Request, v visit) (done, error) {
-	f, created, err := p.engine.Remember(r.Context(), v.owner, engine.Note{
+	f, created, err := p.engine.Curate.Remember(r.Context(), v.owner, curate.Note{
 		Content: r.PostFormValue("content"), Category: strings.TrimSpace(r.PostFormValue("category")), Tags: tagsOf(r.PostFormValue("tags")),
 	}, v.author)
 	if err != nil {
@@ -42,12 +42,12 @@ func (p *Page) change(r *http.Request, v visit) (done, error) {
 	case "forget":
 		return p.forget(r, v, id)
 	case "restore":
-		if _, err := p.engine.Restore(r.Context(), v.owner, id, "", v.author); err != nil {
+		if _, err := p.engine.Curate.Restore(r.Context(), v.owner, id, "", v.author); err != nil {
 			return done{}, err
 		}
 		return p.did(r, v, "Restored.", id)
 	case "approve", "reject":
-		return p.decide(r, v, engine.Judgement{ID: id, Action: memory.Action(do)})
+		return p.decide(r, v, curate.Judgement{ID: id, Action: memory.Action(do)})
 	default:
 		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
 	}
@@ -55,7 +55,7 @@ func (p *Page) change(r *http.Request, v visit) (done, error) {
 
 // edit changes the fields that the form has.
 func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
-	var e engine.Edit
+	var e curate.Edit
 	if c, ok := field(r, "content"); ok {
 		e.Content = &c
 	}
@@ -81,7 +81,7 @@ func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	if f := was.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
 		e.Content = nil // the words stay whose they were
 	}
-	if _, err := p.engine.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
+	if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
 		return done{}, err
 	}
 	return p.did(r, v, "Saved.", id)
@@ -98,7 +98,7 @@ func field(r *http.Request, name string) (string, bool) {
 
 func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {
 	for _, id := range ids {
-		if _, err := p.engine.EditFact(r.Context(), v.owner, id, engine.Edit{Pinned: &pinned}, v.author); err != nil {
+		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Pinned: &pinned}, v.author); err != nil {
 			return done{}, err
 		}
 	}
@@ -109,7 +109,7 @@ func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, 
 }
 
 func (p *Page) forget(r *http.Request, v visit, ids ...string) (done, error) {
-	gone, receipt, err := p.engine.ForgetMatching(r.Context(), v.owner, engine.Matching{IDs: ids}, v.author)
+	gone, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.Matching{IDs: ids}, v.author)
 	if err != nil {
 		return done{}, err
 	}
@@ -152,7 +152,7 @@ func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done,
 			return done{}, memory.Errorf(memory.Invalid, "only facts have tags")
 		}
 		tags := slices.Concat(m.Fact.Tags, add)
-		if _, err := p.engine.EditFact(r.Context(), v.owner, m.ID(), engine.Edit{Tags: &tags}, v.author); err != nil {
+		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, m.ID(), curate.Edit{Tags: &tags}, v.author); err != nil {
 			return done{}, err
 		}
 	}

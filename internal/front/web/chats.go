@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -59,11 +59,11 @@ func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
 	}
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
-		was, err := p.engine.Chat(r.Context(), v.owner, id)
+		was, err := p.engine.Chats.Chat(r.Context(), v.owner, id)
 		if err != nil {
 			return done{}, err
 		}
-		var e engine.ChatEdit
+		var e chats.ChatEdit
 		if s, ok := field(r, "title"); ok {
 			e.Title = &s
 		}
@@ -73,12 +73,12 @@ func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
 		}
 		next := p.attachedNext(was.Contexts, r.PostForm["shown"], r.PostForm["context"])
 		e.Contexts = &next
-		if _, err := p.engine.EditChat(r.Context(), v.owner, id, e, v.author); err != nil {
+		if _, err := p.engine.Chats.EditChat(r.Context(), v.owner, id, e, v.author); err != nil {
 			return done{}, err
 		}
 		return p.didTo(r, v, "Saved.", "conversation:"+id)
 	case "delete":
-		receipt, err := p.engine.DeleteChat(r.Context(), v.owner, id, r.PostFormValue("facts") != "", v.author)
+		receipt, err := p.engine.Chats.DeleteChat(r.Context(), v.owner, id, r.PostFormValue("facts") != "", v.author)
 		d := did("Deleted.", receipt)
 		d.to = "/conversations"
 		return d, err

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -75,7 +76,7 @@ func (p *Page) contexts(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	chats, err := p.engine.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
+	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 		s.Was, s.Is = "", "" // the text stands above; a title alone would look like all that changed
 		view.Changes = append(view.Changes, s)
 	}
-	chats, err := p.engine.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
+	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +162,7 @@ func (p *Page) addContext(r *http.Request, v visit) (done, error) {
 			title = strings.TrimSuffix(name, path.Ext(name))
 		}
 	}
-	c, err := p.engine.AddContext(r.Context(), v.owner, engine.ContextEdit{Title: &title, Content: &content}, v.author)
+	c, err := p.engine.Curate.AddContext(r.Context(), v.owner, curate.ContextEdit{Title: &title, Content: &content}, v.author)
 	if err != nil {
 		return done{}, err
 	}
@@ -192,7 +193,7 @@ func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 	}
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
-		var e engine.ContextEdit
+		var e curate.ContextEdit
 		if s, ok := field(r, "title"); ok {
 			e.Title = &s
 		}
@@ -200,23 +201,23 @@ func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 			s = strings.ReplaceAll(s, "\r\n", "\n") // as forms send the ends of lines
 			e.Content = &s
 		}
-		if _, err := p.engine.EditContext(r.Context(), v.owner, id, e, v.author); err != nil {
+		if _, err := p.engine.Curate.EditContext(r.Context(), v.owner, id, e, v.author); err != nil {
 			return done{}, err
 		}
 		return p.didTo(r, v, "Saved.", "context:"+id)
 	case "drop":
-		receipt, err := p.engine.DropContext(r.Context(), v.owner, id, false, v.author)
+		receipt, err := p.engine.Curate.DropContext(r.Context(), v.owner, id, false, v.author)
 		return did("Taken away.", receipt), err
 	case "erase":
 		if r.PostFormValue("word") != eraseWord {
 			return done{}, memory.Errorf(memory.Invalid, "nothing was erased: type “%s” to go on", eraseWord)
 		}
-		_, err := p.engine.DropContext(r.Context(), v.owner, id, true, v.author)
+		_, err := p.engine.Curate.DropContext(r.Context(), v.owner, id, true, v.author)
 		return done{Say: "Its words are erased for good.", to: "/contexts"}, err
 	case "attach", "detach":
 		return p.attach(r, v, r.PostFormValue("chat"), id, do == "attach")
 	case "chat":
-		chat, err := p.engine.NewChat(r.Context(), v.owner, "", engine.ChatEdit{Contexts: &[]string{id}})
+		chat, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{Contexts: &[]string{id}})
 		return done{to: p.playgroundAt(chat.ID, r.PostFormValue("model"))}, err
 	default:
 		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
@@ -225,7 +226,7 @@ func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 
 // attach puts a context behind those of a chat, or takes it off.
 func (p *Page) attach(r *http.Request, v visit, chat, id string, on bool) (done, error) {
-	was, err := p.engine.Chat(r.Context(), v.owner, chat)
+	was, err := p.engine.Chats.Chat(r.Context(), v.owner, chat)
 	if err != nil {
 		return done{}, err
 	}
@@ -234,7 +235,7 @@ func (p *Page) attach(r *http.Request, v visit, chat, id string, on bool) (done,
 	if on {
 		next, say = append(next, id), "Attached to "+p.talkOf(was).Title
 	}
-	if _, err := p.engine.EditChat(r.Context(), v.owner, chat, engine.ChatEdit{Contexts: &next}, v.author); err != nil {
+	if _, err := p.engine.Chats.EditChat(r.Context(), v.owner, chat, chats.ChatEdit{Contexts: &next}, v.author); err != nil {
 		return done{}, err
 	}
 	return p.didTo(r, v, say, "conversation:"+chat)

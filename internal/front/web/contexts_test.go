@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -112,13 +112,13 @@ func TestAContextIsAttachedToChatsAndTakesItsRoom(t *testing.T) {
 	short := r.context("Note", "Be kind.")
 	id := strings.TrimPrefix(short, "/contexts/")
 	r.shows(long, "more than fit", "cut off")
-	if _, err := r.engine.Ingest(t.Context(), memtest.Ana, engine.Talk{Conversation: "talk", Messages: []engine.Said{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
+	if _, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: "talk", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
 		t.Fatal(err)
 	}
 	r.shows(short, `<option value="talk">`)
 	attached := func(want ...string) {
 		t.Helper()
-		chat, err := r.engine.Chat(t.Context(), memtest.Ana, "talk")
+		chat, err := r.engine.Chats.Chat(t.Context(), memtest.Ana, "talk")
 		if err != nil || strings.Join(chat.Contexts, " ") != strings.Join(want, " ") {
 			t.Errorf("attached are %v, want %v (%v)", chat.Contexts, want, err)
 		}
@@ -135,7 +135,7 @@ func TestAContextIsAttachedToChatsAndTakesItsRoom(t *testing.T) {
 	attached()
 	to := r.sent(short, url.Values{"do": {"chat"}})
 	chat, _, _ := strings.Cut(strings.TrimPrefix(to, "/playground?conversation="), "&")
-	made, err := r.engine.Chat(t.Context(), memtest.Ana, chat)
+	made, err := r.engine.Chats.Chat(t.Context(), memtest.Ana, chat)
 	if err != nil || len(made.Contexts) != 1 || made.Contexts[0] != id {
 		t.Errorf("the chat at %s is %+v, %v", to, made, err)
 	}
@@ -155,7 +155,7 @@ func TestAConversationIsEditedAndDeleted(t *testing.T) {
 	sound(t, "edit", r.shows("/conversations/talk?edit=1", `name="rules"`, "One", "Two", "Save"))
 	shown := []string{one, two}
 	r.sent("/conversations/talk", url.Values{"do": {"edit"}, "title": {"Climbing"}, "rules": {"Be brief.\r\nBe kind."}, "shown": shown, "context": {two, one}})
-	chat, err := r.engine.Chat(t.Context(), memtest.Ana, "talk")
+	chat, err := r.engine.Chats.Chat(t.Context(), memtest.Ana, "talk")
 	if err != nil || chat.Title != "Climbing" || chat.Rules != "Be brief.\nBe kind." || strings.Join(chat.Contexts, " ") != two+" "+one {
 		t.Errorf("the chat is %+v, %v", chat, err)
 	}
@@ -163,7 +163,7 @@ func TestAConversationIsEditedAndDeleted(t *testing.T) {
 	r.shows("/conversations", "2 documents")
 	r.sent("/contexts/"+one, url.Values{"do": {"drop"}}) // it may come back: an edit that did not show it leaves it
 	r.sent("/conversations/talk", url.Values{"do": {"edit"}, "shown": {two}})
-	if chat, err = r.engine.Chat(t.Context(), memtest.Ana, "talk"); err != nil || strings.Join(chat.Contexts, " ") != one || chat.Title != "Climbing" {
+	if chat, err = r.engine.Chats.Chat(t.Context(), memtest.Ana, "talk"); err != nil || strings.Join(chat.Contexts, " ") != one || chat.Title != "Climbing" {
 		t.Errorf("after detaching one the chat is %+v, %v", chat, err)
 	}
 	if to := r.sent("/conversations/talk", url.Values{"do": {"delete"}}); to != "/conversations" {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/transfer"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
@@ -31,7 +31,7 @@ func (dataView) title() string { return "Data" }
 
 // brought is what became of a file.
 type brought struct {
-	engine.Brought
+	transfer.ImportReport
 	File   string
 	Dry    bool
 	Kinds  []kindBrought
@@ -53,10 +53,10 @@ type sample struct {
 }
 
 // portions are what an export may hold.
-var portions = []engine.Part{engine.FactPart, engine.TurnPart, engine.SummaryPart, engine.ProfilePart, engine.RelationPart}
+var portions = []transfer.Part{transfer.FactPart, transfer.TurnPart, transfer.SummaryPart, transfer.ProfilePart, transfer.RelationPart}
 
 // Portions are what an export may hold, to choose from.
-func (dataView) Portions() []engine.Part { return portions }
+func (dataView) Portions() []transfer.Part { return portions }
 
 func (p *Page) data(r *http.Request, v visit) (any, error) {
 	counts, err := p.engine.Stats(r.Context(), v.owner)
@@ -82,12 +82,12 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 	if err == nil && !ok {
 		err = memory.Errorf(memory.Invalid, "there is no format %q", clip(20, string(format)))
 	}
-	what := engine.Taking{Format: format}
+	what := transfer.ExportOptions{Format: format}
 	for _, part := range r.Form["part"] {
-		if !slices.Contains(portions, engine.Part(part)) && err == nil {
+		if !slices.Contains(portions, transfer.Part(part)) && err == nil {
 			err = memory.Errorf(memory.Invalid, "there is nothing called %q to export", clip(20, part))
 		}
-		what.Parts = append(what.Parts, engine.Part(part))
+		what.Parts = append(what.Parts, transfer.Part(part))
 	}
 	if err == nil {
 		err = what.Check()
@@ -98,7 +98,7 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind.media)
 	w.Header().Set("Content-Disposition", `attachment; filename="loci-`+v.now.In(p.Zone).Format("2006-01-02")+"."+kind.name+`"`)
-	if err := p.engine.Export(r.Context(), v.owner, what, w); err != nil {
+	if err := p.engine.Transfer.Export(r.Context(), v.owner, what, w); err != nil {
 		_ = httpx.Tell(r.Context(), err) // it logs; nobody can be told any more
 		panic(http.ErrAbortHandler)      // or what is cut off would look whole
 	}
@@ -180,14 +180,14 @@ func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipar
 	if format == "" {
 		format = formatOf(part.FileName())
 	}
-	out, err := p.engine.Import(r.Context(), v.owner, engine.Bringing{Format: format, Project: view.Project, Learn: view.Learn, DryRun: b.Dry}, v.author, part)
+	out, err := p.engine.Transfer.Import(r.Context(), v.owner, transfer.ImportOptions{Format: format, Project: view.Project, Learn: view.Learn, DryRun: b.Dry}, v.author, part)
 	if err != nil {
 		if out.Read == 0 {
 			return err
 		}
 		b.Wrong = httpx.Tell(r.Context(), tooLong(err)).Detail
 	}
-	b.Brought = out
+	b.ImportReport = out
 	for _, k := range []kindBrought{
 		{"fact", out.Added.Facts, out.There.Facts}, {"conversation", out.Added.Conversations, out.There.Conversations}, {"turn", out.Added.Turns, out.There.Turns},
 		{"summary", out.Added.Summaries, out.There.Summaries}, {"profile entry", out.Added.Profile, out.There.Profile}, {"relation", out.Added.Relations, out.There.Relations}, {"context", out.Added.Contexts, out.There.Contexts},

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -59,11 +59,11 @@ func (p *Page) erasing(r *http.Request, v visit) (any, error) {
 // meant returns the ids of what a question means. From here on it is ids that count:
 // the question may find something else when it is confirmed.
 func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
-	live, _, err := p.engine.ForgetMatching(ctx, v.owner, engine.Matching{Query: q, DryRun: true}, v.author)
+	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{Query: q, DryRun: true}, v.author)
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := p.engine.ForgetMatching(ctx, v.owner, engine.Matching{Query: q, Erase: true, DryRun: true}, v.author)
+	all, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{Query: q, Erase: true, DryRun: true}, v.author)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (p *Page) wouldErase(ctx context.Context, v visit, ids []string) (eraseView
 	if len(ids) == 1 {
 		view.Back = "/memories/" + url.PathEscape(ids[0])
 	}
-	gone, _, err := p.engine.ForgetMatching(ctx, v.owner, engine.Matching{IDs: ids, Erase: true, DryRun: true}, v.author)
+	gone, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{IDs: ids, Erase: true, DryRun: true}, v.author)
 	if err != nil {
 		return view, err
 	}
@@ -149,7 +149,7 @@ func (p *Page) erase(w http.ResponseWriter, r *http.Request) {
 		p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, view))
 		return
 	}
-	_, receipt, err := p.engine.ForgetMatching(r.Context(), v.owner, engine.Matching{IDs: ids, Erase: true}, v.author)
+	_, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.Matching{IDs: ids, Erase: true}, v.author)
 	if err != nil {
 		p.Refuse(w, r, err)
 		return

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -29,7 +29,7 @@ func eraseForm(t *testing.T, page, word string) url.Values {
 // converse keeps what was said in a chat, a question and an answer.
 func (r *rig) converse(chat, says, answer string) []string {
 	r.t.Helper()
-	kept, err := r.engine.Ingest(r.t.Context(), memtest.Ana, engine.Talk{Conversation: chat, Messages: []engine.Said{
+	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.Talk{Conversation: chat, Messages: []exchange.Said{
 		{Role: memory.RoleUser, Content: says}, {Role: memory.RoleAssistant, Content: answer},
 	}})
 	if err != nil || len(kept.Turns) != 2 {

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -192,7 +193,7 @@ func TestMemoryIsPausedAndTheWholePageSaysSo(t *testing.T) {
 			t.Errorf("%s is on hold, want %s", got, pause)
 		}
 	}
-	r.sent("/settings", url.Values{"pause": {string(engine.PauseNone)}})
+	r.sent("/settings", url.Values{"pause": {string(core.PauseNone)}})
 	if w := r.post("/settings", url.Values{"pause": {"forever"}}); w.Code != http.StatusBadRequest {
 		t.Errorf("an unknown pause: status %d", w.Code)
 	}
@@ -200,7 +201,7 @@ func TestMemoryIsPausedAndTheWholePageSaysSo(t *testing.T) {
 
 func TestAParkedJobIsTriedAgain(t *testing.T) {
 	r := newRig(t, "")
-	kept, err := r.engine.Ingest(t.Context(), memtest.Ana, engine.Talk{Infer: true, Messages: []engine.Said{{Role: memory.RoleUser, Content: "I like figs."}}})
+	kept, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I like figs."}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -54,7 +54,7 @@ var kindWords = map[memory.RelationKind]string{
 }
 
 // graphOf lays out a fact and what it is related to; nil where that is nothing.
-func graphOf(r engine.Related) *graph {
+func graphOf(r curate.Related) *graph {
 	if len(r.Facts) < 2 {
 		return nil
 	}
@@ -93,7 +93,7 @@ func graphOf(r engine.Related) *graph {
 
 // columnsOf gives each fact its column: 0 for the first, one less or more than that of
 // the fact that it was found by.
-func columnsOf(r engine.Related) []int {
+func columnsOf(r curate.Related) []int {
 	column, step := make([]int, len(r.Facts)), map[string]int{}
 	for i, f := range r.Facts {
 		step[f.ID] = i

@@ -85,13 +85,13 @@ func (p *Page) insights(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view.Rates = p.engine.Metrics.Rates()
-	traces, err := p.engine.Traces(ctx, v.owner, memory.TraceQuery{Door: "chat", Limit: tracesAtOnce})
+	traces, err := p.engine.Traces.Traces(ctx, v.owner, memory.TraceQuery{Door: "chat", Limit: tracesAtOnce})
 	if err != nil {
 		return nil, err
 	}
 	view.Recall = latencyOf(traces)
 	from := memory.DayOf(v.now).AddDate(0, 0, 1-spentDays)
-	usage, err := p.engine.Spent(ctx, v.owner, from)
+	usage, err := p.engine.Lessons.Spent(ctx, v.owner, from)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -14,8 +14,8 @@ import (
 type jobsView struct {
 	Here    string
 	Jobs    []client.Job
-	Vectors engine.Vectors // while a job gives them, or where they were asked for
-	Counted bool           // they were
+	Vectors vectors.Vectors // while a job gives them, or where they were asked for
+	Counted bool            // they were
 }
 
 // Done is how many memories have a vector of the embedder.
@@ -27,7 +27,7 @@ func (v jobsView) Share() float64 { return float64(v.Done()) / float64(max(1, v.
 func (jobsView) title() string { return "Jobs" }
 
 func (p *Page) jobs(r *http.Request, v visit) (any, error) {
-	jobs, err := p.engine.Jobs(r.Context(), v.owner)
+	jobs, err := p.engine.Lessons.Jobs(r.Context(), v.owner)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 	}
 	view.Counted = r.FormValue("vectors") != ""
 	if view.Counted || slices.ContainsFunc(jobs, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) { // it looks at everything
-		view.Vectors, err = p.engine.Vectors(r.Context(), v.owner)
+		view.Vectors, err = p.engine.Vectors.Vectors(r.Context(), v.owner)
 	}
 	return view, err
 }
@@ -48,12 +48,12 @@ func (p *Page) retry(r *http.Request, v visit) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	return done{Say: "It is tried again."}, p.engine.RetryJob(r.Context(), v.owner, id)
+	return done{Say: "It is tried again."}, p.engine.Curate.RetryJob(r.Context(), v.owner, id)
 }
 
 // embed queues the job that gives memories the vectors that they lack.
 func (p *Page) embed(r *http.Request, v visit) (done, error) {
-	is, err := p.engine.Reembed(r.Context(), v.owner, false, "")
+	is, err := p.engine.Vectors.Reembed(r.Context(), v.owner, false, "")
 	if err != nil {
 		return done{}, err
 	}

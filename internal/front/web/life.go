@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -65,7 +65,7 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	if m.Link == nil {
-		with, err := p.engine.SharedWith(r.Context(), v.owner, id)
+		with, err := p.engine.Share.SharedWith(r.Context(), v.owner, id)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func wordsOf(i memory.Image) string {
 		return i.Fact.Content
 	case i.Link != nil:
 		return i.Link.Fact.Content
-	case i.Profile != nil && engine.TellsSharing(i.Profile.Key):
+	case i.Profile != nil && share.TellsSharing(i.Profile.Key):
 		return "" // the reason says it
 	case i.Profile != nil:
 		return i.Profile.Key + " = " + i.Profile.Value

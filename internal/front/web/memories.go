@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
@@ -173,14 +173,14 @@ func (p *Page) asOf(day string) (memory.At, error) {
 // search asks memory, and its trace for what was left out.
 func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
 	a, most, recency := view.Asking, hits, p.Recency
-	q := engine.Question{
+	q := retrieve.Question{
 		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &most, RecencyWeight: &recency,
 		Category: a.Category, Tag: a.Tag, At: at, Door: "page",
 	}
 	if a.Kind != "" {
 		q.Kinds = []memory.Kind{memory.Kind(a.Kind)}
 	}
-	found, err := p.engine.Recall(r.Context(), q)
+	found, err := p.engine.Retrieve.Recall(r.Context(), q)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 		}
 		view.Rows = append(view.Rows, one)
 	}
-	t, err := p.engine.Trace(r.Context(), v.owner, found.Trace)
+	t, err := p.engine.Traces.Trace(r.Context(), v.owner, found.Trace)
 	if err != nil { // under a flood of requests the oldest are lost
 		return view, nil
 	}

@@ -53,7 +53,7 @@ func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
 	r.fact("one")
 	gone := r.fact("two")
 	r.clock.Advance(48 * time.Hour)
-	if _, err := r.engine.Forget(t.Context(), memtest.Ana, []string{gone.ID}, "no more", memory.Author{Kind: memory.ByPerson}); err != nil {
+	if _, err := r.engine.Curate.Forget(t.Context(), memtest.Ana, []string{gone.ID}, "no more", memory.Author{Kind: memory.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // what was counted is not counted again

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -35,7 +35,7 @@ type playgroundView struct {
 	Documents    []chosen // attached to it
 	Temporary    bool
 	History      string // of a temporary chat, which is nowhere else: its messages as JSON
-	Exchanges    []exchange
+	Exchanges    []playExchange
 	Earlier      int // exchanges before those shown
 	Talks        []talk
 	Models       []string
@@ -55,7 +55,7 @@ func (p *Page) talkOf(c memory.Conversation) talk {
 }
 
 // exchange is a question and what came of it.
-type exchange struct {
+type playExchange struct {
 	Asked   *memory.Turn // nil where an answer follows no question
 	Answers []memory.Turn
 	Trace   string // "" where it is not known any more
@@ -73,7 +73,7 @@ func (p *Page) playground(r *http.Request, v visit) (any, error) {
 	view := playgroundView{
 		Here: here(r), Conversation: r.FormValue("conversation"), Model: r.FormValue("model"), Temporary: r.FormValue("temporary") != "",
 	}
-	if p.engine.Paused(r.Context(), v.owner) == engine.PauseMemory {
+	if p.engine.Paused(r.Context(), v.owner) == core.PauseMemory {
 		view.Temporary = true // or the page would be the only one to think that it is kept
 	}
 	if err := p.fillPlayground(r, v, &view); err != nil {
@@ -115,7 +115,7 @@ func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) er
 	if err != nil {
 		return err
 	}
-	chat, err := p.engine.Chat(r.Context(), v.owner, view.Conversation)
+	chat, err := p.engine.Chats.Chat(r.Context(), v.owner, view.Conversation)
 	if err != nil && !errors.Is(err, memory.NotFound) {
 		return err
 	}
@@ -132,18 +132,18 @@ func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) er
 }
 
 // exchangesOf groups turns by what was asked. Those without words left them nowhere.
-func exchangesOf(turns []memory.Turn) []exchange {
-	var out []exchange
+func exchangesOf(turns []memory.Turn) []playExchange {
+	var out []playExchange
 	for _, t := range turns {
 		if t.Content == "" || t.Role != memory.RoleUser && t.Role != memory.RoleAssistant {
 			continue
 		}
 		if t.Role == memory.RoleUser {
-			out = append(out, exchange{Asked: &t})
+			out = append(out, playExchange{Asked: &t})
 			continue
 		}
 		if len(out) == 0 {
-			out = append(out, exchange{})
+			out = append(out, playExchange{})
 		}
 		last := &out[len(out)-1]
 		last.Answers = append(last.Answers, t)
@@ -196,7 +196,7 @@ func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, tur
 }
 
 // fillGiven adds what a trace says was given, each as it is now.
-func (p *Page) fillGiven(r *http.Request, v visit, x *exchange, t memory.Trace, back string) error {
+func (p *Page) fillGiven(r *http.Request, v visit, x *playExchange, t memory.Trace, back string) error {
 	x.Trace = t.ID
 	edit := r.FormValue("edit")
 	for _, h := range t.Hits {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
@@ -43,7 +45,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	x := u.engine.Open(r.Context(), engine.Incoming{Owner: httpx.IdentityOf(r.Context()).Owner, Chat: chat, Extras: chat.Extras, ChatID: r.Header.Get("X-OpenWebUI-Chat-Id")})
+	x := u.engine.Exchange.Open(r.Context(), exchange.Incoming{Owner: httpx.IdentityOf(r.Context()).Owner, Chat: chat, Extras: chat.Extras, ChatID: r.Header.Get("X-OpenWebUI-Chat-Id")})
 	prepared := x.Prepare(r.Context())
 	if prepared.Trace != "" {
 		w.Header().Set("X-Loci-Trace", prepared.Trace)
@@ -114,7 +116,7 @@ func TestAChatOfThePlaygroundIsAsAnyClients(t *testing.T) {
 // among what was left out.
 func TestWhatIsInEveryPromptIsToldAsSuch(t *testing.T) {
 	r, _ := talkingRig(t, "")
-	pinned, _, err := r.engine.Remember(t.Context(), memtest.Ana, engine.Note{Content: "User is allergic to penicillin", Pinned: true}, memory.Author{Kind: memory.ByPerson})
+	pinned, _, err := r.engine.Curate.Remember(t.Context(), memtest.Ana, curate.Note{Content: "User is allergic to penicillin", Pinned: true}, memory.Author{Kind: memory.ByPerson})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +152,7 @@ func TestOfAForgottenTurnNothingIsSentAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.engine.Forget(t.Context(), memtest.Ana, []string{turns[0].ID}, "no more", memory.Author{Kind: memory.ByPerson}); err != nil {
+	if _, err := r.engine.Curate.Forget(t.Context(), memtest.Ana, []string{turns[0].ID}, "no more", memory.Author{Kind: memory.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
 	ask("What do I like?")

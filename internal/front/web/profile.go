@@ -17,7 +17,7 @@ type profileView struct {
 func (profileView) title() string { return "Profile" }
 
 func (p *Page) profile(r *http.Request, v visit) (any, error) {
-	entries, err := p.engine.Entries(r.Context(), v.owner)
+	entries, err := p.engine.Query.Entries(r.Context(), v.owner)
 	return profileView{Here: here(r), Entries: entries, Editing: r.FormValue("edit")}, err
 }
 
@@ -36,7 +36,7 @@ func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 		}
 	case "drop":
 		say = "Forgotten: " + clip(60, key)
-		receipt, err = p.engine.DropEntry(r.Context(), v.owner, key, v.author)
+		receipt, err = p.engine.Query.DropEntry(r.Context(), v.owner, key, v.author)
 	default:
 		err = memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
 	}

@@ -4,7 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -37,7 +38,7 @@ func (t tie) Says() string {
 // Kinds are the relations to choose from, with their words.
 func (relationsView) Kinds() [][2]string {
 	var out [][2]string
-	for _, k := range engine.RelationKinds {
+	for _, k := range curate.RelationKinds {
 		out = append(out, [2]string{string(k), kindWords[k]})
 	}
 	return out
@@ -50,7 +51,7 @@ const foundFacts = 8
 // is found.
 func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
-	related, err := p.engine.Related(r.Context(), v.owner, f.ID, graphSteps, graphsFacts)
+	related, err := p.engine.Curate.Related(r.Context(), v.owner, f.ID, graphSteps, graphsFacts)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsVie
 			view.Ties = append(view.Ties, tie{Relation: t, Other: known[t.From]})
 		}
 	}
-	ties, err := p.engine.FoundRelations(r.Context(), v.owner, f.ID, memory.At{})
+	ties, err := p.engine.Curate.FoundRelations(r.Context(), v.owner, f.ID, memory.At{})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsVie
 		return view, nil
 	}
 	most := foundFacts + 1
-	found, err := p.engine.Recall(r.Context(), engine.Question{
+	found, err := p.engine.Retrieve.Recall(r.Context(), retrieve.Question{
 		Scope: memory.Scope{Owner: v.owner}, Text: view.Find, TopK: &most, Kinds: []memory.Kind{memory.KindFact}, Door: "page",
 	})
 	if err != nil {
@@ -106,9 +107,9 @@ func (p *Page) relate(r *http.Request, v visit) (done, error) {
 		from, to = to, from
 	}
 	if r.PostFormValue("do") == "unrelate" {
-		receipt, err := p.engine.Unrelate(r.Context(), v.owner, from, to, kind, v.author)
+		receipt, err := p.engine.Curate.Unrelate(r.Context(), v.owner, from, to, kind, v.author)
 		return did("They are related no more.", receipt), err
 	}
-	receipt, err := p.engine.Relate(r.Context(), v.owner, from, to, kind, v.author)
+	receipt, err := p.engine.Curate.Relate(r.Context(), v.owner, from, to, kind, v.author)
 	return did("Related.", receipt), err
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -36,7 +36,7 @@ func TestFactsAreRelatedOnTheirPages(t *testing.T) {
 }
 
 func TestAGraphHoldsItsFactsApart(t *testing.T) {
-	var related engine.Related
+	var related curate.Related
 	add := func(id string, steps int) {
 		f := memtest.Fact(memtest.Ana, "User "+strings.Repeat(id+" ", 20))
 		f.ID = id
@@ -82,7 +82,7 @@ func TestAGraphHoldsItsFactsApart(t *testing.T) {
 	if len(g.Edges) != len(related.Relations) {
 		t.Errorf("%d relations are drawn of %d", len(g.Edges), len(related.Relations))
 	}
-	if graphOf(engine.Related{Facts: related.Facts[:1], Steps: []int{0}}) != nil {
+	if graphOf(curate.Related{Facts: related.Facts[:1], Steps: []int{0}}) != nil {
 		t.Error("a fact alone is drawn")
 	}
 }

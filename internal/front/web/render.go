@@ -12,7 +12,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -71,7 +71,7 @@ func (p *Page) frame(w http.ResponseWriter, r *http.Request, v visit, body any) 
 	if counts, err := p.engine.Stats(r.Context(), v.owner); err == nil {
 		f.Pending, f.Parked = counts.Pending, counts.JobsParked
 	}
-	if paused := p.engine.Paused(r.Context(), v.owner); paused != engine.PauseNone {
+	if paused := p.engine.Paused(r.Context(), v.owner); paused != core.PauseNone {
 		f.Paused = string(paused)
 	}
 	return f

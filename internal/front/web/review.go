@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -23,7 +23,7 @@ type reviewView struct {
 func (reviewView) title() string { return "Review" }
 
 func (p *Page) review(r *http.Request, v visit) (any, error) {
-	page, err := p.engine.Waiting(r.Context(), v.owner, waitingAtOnce, r.FormValue("cursor"))
+	page, err := p.engine.Curate.Waiting(r.Context(), v.owner, waitingAtOnce, r.FormValue("cursor"))
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,9 @@ func (p *Page) judge(r *http.Request, v visit) (done, error) {
 	if len(ids) == 0 {
 		return done{Say: "Nothing was chosen."}, nil
 	}
-	var all []engine.Judgement
+	var all []curate.Judgement
 	for _, id := range ids {
-		all = append(all, engine.Judgement{ID: id, Action: action, Seen: r.PostFormValue("seen-" + id)})
+		all = append(all, curate.Judgement{ID: id, Action: action, Seen: r.PostFormValue("seen-" + id)})
 	}
 	if words, ok := field(r, "content"); ok && len(all) == 1 {
 		all[0].Content = words
@@ -57,8 +57,8 @@ func (p *Page) judge(r *http.Request, v visit) (done, error) {
 	return p.decide(r, v, all...)
 }
 
-func (p *Page) decide(r *http.Request, v visit, all ...engine.Judgement) (done, error) {
-	judged, receipt, err := p.engine.Judge(r.Context(), v.owner, all, "", v.author)
+func (p *Page) decide(r *http.Request, v visit, all ...curate.Judgement) (done, error) {
+	judged, receipt, err := p.engine.Curate.Judge(r.Context(), v.owner, all, "", v.author)
 	if err != nil {
 		return done{}, err
 	}

@@ -14,6 +14,9 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/embed"
@@ -39,11 +42,11 @@ func newRig(t *testing.T, key string) *rig {
 	r := &rig{t: t, clock: &memtest.Clock{}}
 	store := inmem.Open(inmem.Options{Now: r.clock.Now})
 	ix := index.New(store, index.Options{Model: embed.Lexical{}.Fingerprint()})
-	r.engine = engine.New(engine.Parts{
+	r.engine = engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embed.Lexical{}, Prompts: prompt.Default(),
 		Log: slog.New(slog.DiscardHandler), Now: r.clock.Now, Wake: func() {},
-	}, engine.Options{
-		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: engine.AfterExchange, Rules: true, MaxText: 4 << 10,
+	}, core.Options{
+		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, Rules: true, MaxText: 4 << 10,
 	})
 	t.Cleanup(func() {
 		r.engine.Close()
@@ -146,7 +149,7 @@ func (r *rig) sent(path string, form url.Values) string {
 // fact writes one down for ana.
 func (r *rig) fact(content string, tags ...string) memory.Fact {
 	r.t.Helper()
-	f, _, err := r.engine.Remember(r.t.Context(), memtest.Ana, engine.Note{Content: content, Category: "home", Tags: tags}, memory.Author{Kind: memory.ByPerson, Name: "ana"})
+	f, _, err := r.engine.Curate.Remember(r.t.Context(), memtest.Ana, curate.Note{Content: content, Category: "home", Tags: tags}, memory.Author{Kind: memory.ByPerson, Name: "ana"})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -174,7 +177,7 @@ func (r *rig) apply(run string, changes ...memory.Change) {
 // pending lets a fact wait that rests on a quote of a conversation.
 func (r *rig) pending(content, says, quote string) memory.Fact {
 	r.t.Helper()
-	kept, err := r.engine.Ingest(r.t.Context(), memtest.Ana, engine.Talk{Conversation: "talk", Messages: []engine.Said{
+	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.Talk{Conversation: "talk", Messages: []exchange.Said{
 		{Role: memory.RoleUser, Content: says}, {Role: memory.RoleAssistant, Content: "I see."},
 	}})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
 )
 
@@ -38,7 +38,7 @@ type settingsView struct {
 	Groups  []group
 	Waits   []string // what waits for a person
 	Review  []Setting
-	Users   []engine.User
+	Users   []core.User
 	More    bool // there are other users
 	Models  []Model
 	Named   []Setting // that name models
@@ -189,12 +189,12 @@ func yamlValue(s Setting) string {
 }
 
 // pauses are what is said of each.
-var pauses = map[engine.Pause]string{
-	engine.PauseNone: "Memory is on.", engine.PauseLearning: "Learning is paused.", engine.PauseMemory: "Memory is paused.",
+var pauses = map[core.Pause]string{
+	core.PauseNone: "Memory is on.", core.PauseLearning: "Learning is paused.", core.PauseMemory: "Memory is paused.",
 }
 
 func (p *Page) pause(r *http.Request, v visit) (done, error) {
-	pause := engine.Pause(r.PostFormValue("pause"))
+	pause := core.Pause(r.PostFormValue("pause"))
 	if err := p.engine.Pause(r.Context(), v.owner, pause, "", v.author); err != nil {
 		return done{}, err
 	}

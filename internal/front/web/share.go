@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -15,7 +15,7 @@ func (p *Page) share(r *http.Request, v visit) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	s := engine.Sharing{To: r.PostFormValue("to"), Admin: httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin}
+	s := share.Sharing{To: r.PostFormValue("to"), Admin: httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin}
 	if s.To != string(memory.GlobalKind) && !strings.Contains(s.To, "/") { // a kind, and a name beside it
 		s.To += "/" + strings.TrimSpace(r.PostFormValue("name"))
 	}
@@ -27,7 +27,7 @@ func (p *Page) share(r *http.Request, v visit) (done, error) {
 	default:
 		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
 	}
-	if _, err := p.engine.Share(r.Context(), v.owner, id, s, v.author); err != nil {
+	if _, err := p.engine.Share.Share(r.Context(), v.owner, id, s, v.author); err != nil {
 		return done{}, err
 	}
 	return done{Say: say + sharer(s.To) + "."}, nil

@@ -43,7 +43,7 @@ func answered(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trac
 
 // answeredIn is answered of a conversation.
 func (p *Page) answeredIn(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) (map[string]memory.Trace, error) {
-	traces, err := p.engine.Traces(ctx, owner, memory.TraceQuery{Conversation: conversation, Limit: tracesAtOnce})
+	traces, err := p.engine.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: conversation, Limit: tracesAtOnce})
 	return answered(traces, turns), err
 }
 
@@ -58,7 +58,7 @@ func (tracesView) title() string { return "Traces" }
 func (p *Page) traces(r *http.Request, v visit) (any, error) {
 	view := tracesView{Conversation: r.FormValue("conversation")}
 	var err error
-	view.Traces, err = p.engine.Traces(r.Context(), v.owner, memory.TraceQuery{Conversation: view.Conversation, Limit: tracesAtOnce})
+	view.Traces, err = p.engine.Traces.Traces(r.Context(), v.owner, memory.TraceQuery{Conversation: view.Conversation, Limit: tracesAtOnce})
 	return view, err
 }
 
@@ -75,7 +75,7 @@ func (p *Page) trace(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := p.engine.Trace(r.Context(), v.owner, id)
+	t, err := p.engine.Traces.Trace(r.Context(), v.owner, id)
 	if errors.Is(err, memory.NotFound) {
 		return nil, memory.Errorf(memory.NotFound, "this trace is gone: only the newest are kept")
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -28,7 +28,7 @@ func (p *Page) undoing(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	u.DryRun = true
-	would, err := p.engine.Undo(r.Context(), v.owner, u, v.author)
+	would, err := p.engine.Curate.Undo(r.Context(), v.owner, u, v.author)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (p *Page) undo(r *http.Request, v visit) (done, error) {
 			return done{}, err
 		}
 		u.Cascade = r.PostFormValue("cascade") != ""
-		undone, err := p.engine.Undo(r.Context(), v.owner, u, v.author)
+		undone, err := p.engine.Curate.Undo(r.Context(), v.owner, u, v.author)
 		if errors.Is(err, memory.Conflict) && !u.Cascade && len(runs) == 1 {
 			return done{to: "/undo?" + url.Values{"change": {u.Change}, "run": {u.Run}, "to": {r.PostFormValue("to")}, "back": {local(r.PostFormValue("back"))}}.Encode()}, nil
 		}
@@ -65,8 +65,8 @@ func (p *Page) undo(r *http.Request, v visit) (done, error) {
 	return d, nil
 }
 
-func undoOf(change, run, to string) (engine.Undoing, error) {
-	u := engine.Undoing{Change: change, Run: run}
+func undoOf(change, run, to string) (curate.UndoRequest, error) {
+	u := curate.UndoRequest{Change: change, Run: run}
 	if to != "" {
 		t, err := time.Parse(time.RFC3339Nano, to)
 		if err != nil {

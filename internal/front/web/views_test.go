@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -76,7 +77,7 @@ func furnish(r *rig) []string {
 	wait := r.pending("User may like climbing", "On Sunday I may go climbing, who knows.", "I may go climbing")
 	summary := memtest.Summary(memtest.Ana, "talk", "They spoke of climbing.")
 	r.apply("summary", memtest.Change(memory.ActionAdd, summary))
-	found, err := r.engine.Recall(r.t.Context(), engine.Question{Scope: memory.Scope{Owner: memtest.Ana}, Text: "Where does the user live?"})
+	found, err := r.engine.Retrieve.Recall(r.t.Context(), retrieve.Question{Scope: memory.Scope{Owner: memtest.Ana}, Text: "Where does the user live?"})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func TestMemoryIsNeverMarkup(t *testing.T) {
 		add.Reason, add.Author = text, memory.Author{Kind: memory.ByModel, Name: text}
 		r.apply("hostile", add)
 		w := r.pending(text+" waits", text+" said", text)
-		_, err := r.engine.Ingest(t.Context(), memtest.Ana, engine.Talk{Conversation: text, Project: text, Messages: []engine.Said{{Role: memory.RoleUser, Name: text, Content: text}}})
+		_, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: text, Project: text, Messages: []exchange.Said{{Role: memory.RoleUser, Name: text, Content: text}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,11 +259,11 @@ func TestTheFirstLookIsSmall(t *testing.T) {
 
 func TestOfALongConversationTheEndIsShown(t *testing.T) {
 	r := newRig(t, "")
-	var said []engine.Said
+	var said []exchange.Said
 	for i := range turnsAtOnce + 7 {
-		said = append(said, engine.Said{Role: memory.RoleUser, Content: fmt.Sprintf("turn %d of many", i)})
+		said = append(said, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("turn %d of many", i)})
 	}
-	kept, err := r.engine.Ingest(t.Context(), memtest.Ana, engine.Talk{Conversation: "long", Messages: said})
+	kept, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: "long", Messages: said})
 	if err != nil {
 		t.Fatal(err)
 	}

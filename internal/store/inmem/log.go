@@ -193,6 +193,7 @@ func matchesTurn(q memory.TurnQuery, t memory.Turn) bool {
 	case q.Conversation != "" && q.Conversation != t.Conversation,
 		len(q.IDs) > 0 && !slices.Contains(q.IDs, t.ID),
 		len(q.Chains) > 0 && !slices.Contains(q.Chains, t.Chain),
+		len(q.Refs) > 0 && !slices.Contains(q.Refs, t.Ref),
 		q.Unlearned && (t.Role != memory.RoleUser || !t.LearnedAt.IsZero() || t.NoLearn):
 		return false
 	case len(q.Statuses) > 0:

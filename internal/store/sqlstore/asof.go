@@ -98,7 +98,7 @@ func (v *view) listTurnsAsOf(q memory.Query, p past) ([]memory.Memory, error) {
 // turnsAsOf returns the turns that were recorded at q's time, with the marks that
 // they had. It narrows by what of q never changes.
 func (v *view) turnsAsOf(q memory.TurnQuery, p past) ([]memory.Turn, error) {
-	all, err := v.turns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Statuses: anyStatus})
+	all, err := v.turns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Refs: q.Refs, Statuses: anyStatus})
 	var then []memory.Turn
 	for _, t := range all {
 		if t.RecordedAt.After(q.AsOf) {

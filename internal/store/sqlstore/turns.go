@@ -17,7 +17,7 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	}
 	err := see(ctx, owner, func(v *view) (err error) {
 		if q.AsOf.IsZero() {
-			if len(q.Chains) > 0 || q.Last > 0 || len(q.IDs) > 0 {
+			if len(q.Chains) > 0 || q.Last > 0 || len(q.IDs) > 0 || len(q.Refs) > 0 {
 				v = v.brief()
 			}
 			found, err = v.turns(q)
@@ -51,6 +51,10 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	if len(q.Chains) > 0 {
 		w.and(`chain <> ''`) // in the words of the index
 		w.oneOf(`chain`, q.Chains)
+	}
+	if len(q.Refs) > 0 {
+		w.and(`ref <> ''`) // in the words of the index
+		w.oneOf(`ref`, q.Refs)
 	}
 	if q.Unlearned {
 		w.and(`role = 'user' AND learned_at = 0 AND no_learn = 0`)

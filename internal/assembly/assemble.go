@@ -1,0 +1,456 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/front/mcp"
+	"github.com/loci-memory/loci/internal/front/mem0"
+	"github.com/loci-memory/loci/internal/front/pipelines"
+	"github.com/loci-memory/loci/internal/front/proxy"
+	"github.com/loci-memory/loci/internal/front/query"
+	"github.com/loci-memory/loci/internal/front/rest"
+	"github.com/loci-memory/loci/internal/front/web"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/models"
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/internal/vector"
+
+	wirefmt "github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// What the data folder holds.
+const (
+	databaseFile = config.DatabaseFile
+	indexFolder  = config.IndexFolder
+)
+
+// wire puts the concrete parts together; it is the only place that names them.
+func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
+	clock := opts.Now // of the store; nil: its own
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Log == nil {
+		opts.Log = io.Discard
+	}
+	l := &Loci{config: config}
+	defer func() {
+		if err != nil {
+			_ = l.Close() // the first error says what is wrong
+		}
+	}()
+	if opts.Logger == nil {
+		if opts.Logger, err = newLog(config.Log, opts.Log); err != nil {
+			return nil, err
+		}
+	}
+	l.log = opts.Logger
+	if opts.Embedder != nil {
+		config.Embedder = "program:" + opts.Embedder.Fingerprint()
+	}
+	if err := vector.Use(config.SIMD); err != nil {
+		return nil, fmt.Errorf("simd: %w", err)
+	}
+	prompts, err := openPrompts(config.Prompts)
+	if err != nil {
+		return nil, err
+	}
+	learner := models.GivenLearner()
+	if opts.LLM == nil {
+		if learner, err = models.ChooseLearner(ctx, config); err != nil {
+			return nil, err
+		}
+	}
+	config = learner.Apply(config)
+	l.learner, l.config = learner, config
+	l.log.Info("who learns", "model", l.learns(), "why", learner.Why)
+	if learner.Wrong != "" {
+		l.warn(client.Finding{Part: "learn.model", What: learner.Wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
+	}
+	l.config = config
+	trusted, err := prefixes("trusted", config.Trusted)
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := prefixes("proxies", config.Proxies)
+	if err != nil {
+		return nil, err
+	}
+	if err := backup.Finish(config); err != nil {
+		return nil, err
+	}
+	asked := config // before models are chosen
+	earlier, err := models.ReadEarlier(&config)
+	if err != nil {
+		return nil, err
+	}
+	l.config = config
+	earlier.Tell(l.log)
+	opened, err := models.Open(config)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Embedder != nil {
+		opened.Embedder = opts.Embedder
+	}
+	store, err := openStore(ctx, config, opts, clock, l.log)
+	if err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	if l.backups, err = backup.New(asked, store, opts.Now, l.log); err != nil {
+		return nil, errors.Join(err, store.Close(), opened.Close())
+	}
+	l.database = databaseIn(store)
+	if s, ok := store.(*sqlstore.Store); ok {
+		if err := s.Whole(ctx); err != nil {
+			return nil, errors.Join(err, store.Close(), opened.Close())
+		}
+	}
+	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
+		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
+	}
+	kept, _ := database(store).(memory.Keys)
+	if l.keys, err = httpx.OpenKeys(ctx, kept, config.Store.Postgres(), opts.Now, l.log); err != nil {
+		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), opened.Close())
+	}
+	embedder := opened.Embedder
+	if err := earlier.Opened(embedder); err != nil {
+		l.log.Warn("loci reembed --back will not know of this embedder", "err", err)
+	}
+	indexed, err := indexOptions(config, embedder, l.log)
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), opened.Close())
+	}
+	if s, ok := store.(*sqlstore.Store); ok && indexed.Dir != "" {
+		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
+	}
+	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
+	if !config.Store.Postgres() {
+		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
+	}
+	l.index = index.New(store, indexed)
+	metrics := obs.NewMetrics(store.Totals)
+	l.engine = engine.New(core.Parts{
+		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
+		Metrics: metrics, Log: l.log, Now: opts.Now,
+		Wake: func() { l.runner.Wake() },
+	}, engineOptions(config, learner))
+	l.engine.Vectors.SetEmbedderHistory(earlier)
+	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, opened.Close}
+	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {
+		llm, closeLLM, err := learner.Open(config)
+		if err != nil {
+			return nil, err
+		}
+		l.engine.LLM = llm
+		l.closers = append(l.closers, closeLLM)
+	}
+	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
+		return nil, err
+	}
+	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
+		memory.JobLearn: l.engine.Lessons.Learn, memory.JobRelearn: l.engine.Lessons.LearnAgain, memory.JobUpkeep: l.engine.Upkeep.Tidy, memory.JobSummarize: l.engine.Lessons.Summarize,
+		memory.JobEmbed: l.engine.Vectors.EmbedMissing, memory.JobShare: l.engine.Share.PropagateShares, memory.JobErase: l.engine.Erase.ResumeErasure,
+	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
+	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
+		s.OnErase(l.engine.Traces.ErasedElsewhere)
+		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
+	}
+	if err := l.vectorsAtStart(ctx); err != nil {
+		return nil, err
+	}
+	l.vault = newVault(store, l.engine, config, l.log)
+	if err := l.vault.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	upstream, err := newUpstream(config)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	l.chat = proxy.New(l.engine, proxy.Options{
+		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
+		Projects: config.Record.Projects, Folders: config.Record.Folder,
+		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.UsesClientKeys(),
+	})
+	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
+	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version(), Profile: config.MCP.Profile}))
+	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
+	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: models.QueryModel(config), MaxText: config.Limits.Text}))
+	shown := l.pageOptions(config, learner, l.chat)
+	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
+	page := web.New(l.engine, shown)
+	mux.Handle("/v1/", l.chat)
+	for _, path := range proxy.Short() {
+		mux.Handle(path, l.chat)
+	}
+	mem0API := mem0.New(l.engine, mem0.Options{MaxText: config.Limits.Text})
+	for _, path := range append(proxy.Reserved(), mem0.Prefix) {
+		mux.Handle(path, mem0API)
+		mux.Handle(path+"/", mem0API)
+	}
+	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
+		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.backups.Make, Keys: l.keys,
+		Held: func(since, until time.Time) ([]string, error) {
+			return l.backups.MayHold(since, until), nil
+		},
+		Elsewhere: describedElsewhere(), Upstream: upstream, Model: models.ChatModel(config),
+	})))
+	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
+		Key: config.APIKey, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
+		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(httpx.BodyBudget()),
+		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.warn(unverifiedToken),
+		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
+	}, mux)))
+	return l, nil
+}
+
+// OpenAPI returns the OpenAPI description that a server of this version answers at /openapi.json.
+func OpenAPI() ([]byte, error) {
+	return rest.Describe(rest.Options{Version: obs.Version(), Elsewhere: describedElsewhere()})
+}
+
+// describedElsewhere is what the API's description tells of that another door answers.
+func describedElsewhere() []rest.Elsewhere {
+	in, out := query.Bodies()
+	return []rest.Elsewhere{{
+		Method: http.MethodPost, Path: "/query", ID: "query", Summary: "Answer a query of a session, with what memory holds around it",
+		Request: in, Response: out, Prefix: "Query",
+	}}
+}
+
+// replicaLease is how long a job stays with a replica that was killed. The database's clock
+// decides when it ends; a worker renews it three times as often, and only while it works.
+const replicaLease = 8 * time.Second
+
+// jobLease returns how long workers hold jobs without renewal. The only process of an SQLite
+// file ends all leases at its start, so that they may be long.
+func jobLease(c config.Config) time.Duration {
+	if c.Store.Postgres() {
+		return replicaLease
+	}
+	return jobs.DefaultLease
+}
+
+func newLog(c config.LogConfig, w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		return nil, memory.Errorf(memory.Invalid, "log.level: %w", err)
+	}
+	return obs.NewLogger(w, c.Format, level)
+}
+
+func openPrompts(dir string) (*prompt.Set, error) {
+	if dir == "" {
+		return prompt.Default(), nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, memory.Errorf(memory.Invalid, "prompts: %q is no folder", dir)
+	}
+	return prompt.Open(os.DirFS(dir))
+}
+
+// prefixes reads addresses and networks; nil for none.
+func prefixes(key string, in []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range in {
+		p, err := netip.ParsePrefix(s)
+		if addr, addrErr := netip.ParseAddr(s); addrErr == nil {
+			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if err != nil {
+			return nil, memory.Errorf(memory.Invalid, "%s: %q is neither an address nor a network", key, s)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
+	if config.Store.Postgres() {
+		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, TraceBytes: int64(config.Traces.User)})
+		if err != nil {
+			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
+		}
+		return store, nil
+	}
+	within := func(now func() time.Time) (memory.Store, error) { return openDatabase(ctx, config, now, log) }
+	if config.Vault == "" {
+		return within(opts.Now)
+	}
+	return openVault(ctx, config, opts, within)
+}
+
+// databaseDir is the folder of the database: the data folder or, where memory is in a vault
+// alone, the vault's own.
+func databaseDir(c config.Config) (string, error) {
+	if c.Store != "memory" {
+		return c.DataDir()
+	}
+	dir, err := c.VaultDir()
+	return filepath.Join(dir, vaultstore.OwnFolder), err
+}
+
+func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
+	if c.Store == "memory" && c.Vault == "" {
+		return inmem.Open(inmem.Options{Now: now}), nil
+	}
+	dir, err := databaseDir(c)
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{
+		Now: now, Log: log, Rebuilt: c.Vault != "", TraceBytes: int64(c.Traces.User),
+	})
+	if err != nil {
+		return nil, config.Unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
+	}
+	if err := store.EndLeases(ctx); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return store, nil
+}
+
+// listen wakes the runner when another server queued a job, until stop is called.
+func listen(ctx context.Context, store *sqlstore.Store, runner *jobs.Runner) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		store.Listen(ctx, runner.Wake)
+	}()
+	return func() error { cancel(); <-ended; return nil }
+}
+
+// indexOptions keeps checkpoints beside what they are made from.
+func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
+	o := index.Options{
+		Model: model.Fingerprint(), Budget: int64(config.Index.Budget),
+		Report: func(err error) { log.Warn("a checkpoint of an index failed; searches go on without", "err", err) },
+	}
+	if config.Store == "memory" || config.Index.Checkpoints == "off" {
+		return o, nil
+	}
+	dir, err := config.DataDir()
+	o.Dir = filepath.Join(dir, indexFolder)
+	return o, err
+}
+
+func engineOptions(c config.Config, learner models.Learner) core.Options {
+	return core.Options{
+		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), Recall: rules(c),
+		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
+		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
+		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), AtHand: !c.Store.Postgres(), LogContent: c.Log.Content,
+	}
+}
+
+// learning is when, from what and how facts are learned.
+func learning(c config.Config) core.Learning {
+	l := core.Learning{
+		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
+		Spending: core.Spending{
+			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
+			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
+		},
+		Review: core.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
+		Upkeep: core.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife, Floor: c.Upkeep.Floor},
+	}
+	if c.Learn.Model == "" { // rules wait for nothing
+		l.Every, l.Exchanges = 1, 1
+	}
+	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
+		l.Summary = core.Summaries{Every: c.Summary.Every, Keep: c.Summary.Keep}
+	}
+	return l
+}
+
+// rules of recall. A model upstream reads the chat; loci/recall does not.
+func rules(c config.Config) core.Rules {
+	r := c.Recall
+	heading := r.Heading
+	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
+		heading = "Relevant memory"
+	}
+	measure := recall.Measure(r.Score)
+	if r.Score == "fitted" {
+		measure = recall.Fitted
+	}
+	return core.Rules{
+		Measure: measure,
+		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", NoTurns: r.Turns == "none", Core: r.Core, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
+		SmallSet: r.SmallSet, Reach: core.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: core.Fallback(r.Fallback),
+		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,
+		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",
+	}
+}
+
+// bootstrap fills the global pool from a file; without a path the pool stays as it
+// is.
+func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return memory.Errorf(memory.Invalid, "bootstrap: %w", err)
+	}
+	if _, err := e.Transfer.Bootstrap(ctx, memory.DefaultNamespace, file); err != nil {
+		return fmt.Errorf("bootstrap: %s: %w", path, err)
+	}
+	return nil
+}
+
+// newUpstream returns nil, as an interface, where none is set.
+func newUpstream(c config.Config) (proxy.Upstream, error) {
+	if c.Upstream.URL == "" {
+		return nil, nil
+	}
+	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, UserHeaders: c.Forward.UserHeaders})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// database returns the store that keeps what is not in a vault's files.
+func database(store memory.Store) memory.Store {
+	if files, ok := store.(*vaultstore.Store); ok {
+		return files.Store
+	}
+	return store
+}
+
+// vectorsAtStart queues the job that gives one user's memory and what everybody shares
+// the vectors that they lack. Of other users it is seen when they are first searched.
+func (l *Loci) vectorsAtStart(ctx context.Context) error {
+	if l.config.Embedder == "lexical" || l.config.Users == "multi" {
+		return nil // words are enough until the first search, which sees to it
+	}
+	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
+}

@@ -1,0 +1,351 @@
+package assembly
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/models"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Doctor looks at the folders, the vault, the database, the index and the models, and says
+// what is wrong. With confirm, files that are gone from the vault at once are forgotten.
+func (l *Loci) Doctor(ctx context.Context, confirm bool) (client.Checkup, error) {
+	c := checkup{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
+	if err := l.doctorVault(ctx, &c, confirm); err != nil {
+		return client.Checkup{}, err
+	}
+	l.doctorFolders(&c)
+	l.doctorDatabase(ctx, &c)
+	l.doctorIndex(ctx, &c)
+	l.doctorModels(&c)
+	l.doctorServers(ctx, &c)
+	c.Findings = append(c.Findings, l.warnings.list()...)
+	return c.Checkup, ctx.Err()
+}
+
+// checkup is filled part by part.
+type checkup struct{ client.Checkup }
+
+func (c *checkup) looked(format string, args ...any) {
+	c.Checked = append(c.Checked, fmt.Sprintf(format, args...))
+}
+
+func (c *checkup) found(part, path, what, do string) {
+	c.Findings = append(c.Findings, client.Finding{Part: part, Path: path, What: what, Do: do})
+}
+
+func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error {
+	if l.vault == nil {
+		if confirm {
+			return memory.Errorf(memory.Invalid, "there is no vault in which to confirm anything")
+		}
+		return nil
+	}
+	r, refused, err := l.vault.examine(ctx, confirm)
+	if err != nil {
+		return err
+	}
+	c.looked("vault %s: %s", l.vault.store.Dir(), many(r.Files, "file"))
+	if why := l.vault.store.Unheard(); why != "" {
+		c.looked("the vault's folders every few seconds, for not all can be watched: %s", why)
+	}
+	if at := l.vault.store.RebuiltAt(); !at.IsZero() {
+		c.looked("the vault's history: it begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
+	}
+	for _, path := range l.vault.store.OldJournals() {
+		c.looked("%s: the journal of an earlier version; nothing reads it, and you may delete it", path)
+	}
+	for _, p := range r.Problems {
+		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "mend it or take it out of the vault; it is left as it is"))
+	}
+	for _, path := range r.Conflicts {
+		what := "a person's words, which Loci did not take over"
+		if why := refused[path]; why != "" {
+			what += ": " + why
+		}
+		c.found("vault", path, what, "copy what you need of it into the memory's own file, then delete it")
+	}
+	for _, e := range r.Edits { // what could be taken over or refused was: the rest waits
+		_, _, err := l.vault.change(ctx, e)
+		do := "it is tried again at each change of it and at each start"
+		switch {
+		case err == nil: // by now; the next look accepts it
+			continue
+		case errors.Is(err, memory.Gone):
+			do = "to let the user begin anew, with this file: loci users open " + e.Owner.Name() + "; otherwise delete it"
+		}
+		c.found("vault", e.Path, "it waits: "+err.Error(), do)
+	}
+	if c.Held = len(r.Held); c.Held > 0 {
+		are := " are"
+		if c.Held == 1 {
+			are = " is"
+		}
+		c.found("vault", "", many(c.Held, "file")+are+" gone at once, such as "+r.Held[0].Path,
+			"bring them back; or, if you mean it, forget them: loci doctor --confirm")
+	}
+	if err := l.vault.store.Ping(ctx); err != nil {
+		c.found("vault", "", err.Error(), "")
+	}
+	if err := l.vault.store.Settle(ctx); err != nil {
+		c.found("vault", "", "files cannot be written: "+err.Error(), "see to it that Loci may write there, and that there is room")
+	}
+	return nil
+}
+
+func (l *Loci) doctorDatabase(ctx context.Context, c *checkup) {
+	if l.database != nil {
+		faults, err := l.database.Check(ctx)
+		for _, fault := range faults {
+			c.found("database", databaseFile, fault, "stop Loci and restore a backup: loci restore FILE --replace")
+		}
+		if err != nil {
+			c.found("database", databaseFile, err.Error(), "")
+		}
+	}
+	totals, err := l.engine.Store.Totals(ctx)
+	if err != nil {
+		c.found("database", databaseFile, err.Error(), "")
+		return
+	}
+	unfinished, parked, err := l.countJobs(ctx)
+	if err != nil {
+		c.found("database", databaseFile, err.Error(), "")
+		return
+	}
+	c.looked("database: %s, %s, %s waiting or under way", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(unfinished, "job"))
+	for _, owner := range slices.Sorted(maps.Keys(parked)) {
+		c.found("database", "", many(parked[owner], "job")+" of "+owner.Called()+" failed too often", "see them: loci jobs --user "+owner.Name())
+	}
+}
+
+// countJobs counts the jobs of all users that loci jobs lists for one: those that wait or
+// run, and by user those that are parked.
+func (l *Loci) countJobs(ctx context.Context) (unfinished int, parked map[memory.Owner]int, err error) {
+	owners, err := l.engine.Store.Owners(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	parked = map[memory.Owner]int{}
+	for _, owner := range owners {
+		jobs, err := l.engine.Lessons.Jobs(ctx, owner)
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, j := range jobs {
+			if j.State == memory.JobParked {
+				parked[owner]++
+			} else {
+				unfinished++
+			}
+		}
+	}
+	return unfinished, parked, nil
+}
+
+// databaseIn is the database of a store or of the vault around it; nil where there is none.
+func databaseIn(store memory.Store) *sqlstore.Store {
+	if files, ok := store.(*vaultstore.Store); ok {
+		store = files.Store
+	}
+	database, _ := store.(*sqlstore.Store)
+	return database
+}
+
+// A database of more than smallDatabase bytes takes seconds to check, so that the first
+// requests go before, for checkAfter.
+const (
+	smallDatabase = 32 << 20
+	checkAfter    = 2 * time.Second
+)
+
+// checkInBackground checks the database once: a query does not see that an index lost rows.
+// What is found is logged, and then the server is not ready and writes nothing.
+func (l *Loci) checkInBackground(ctx context.Context) error {
+	if l.database == nil || l.config.Store.Postgres() {
+		return nil
+	}
+	if l.database.Size() > smallDatabase {
+		select {
+		case <-time.After(checkAfter):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	began := time.Now()
+	faults, err := l.database.Check(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		l.log.Error("the database could not be checked", "err", err)
+	default:
+		l.log.Info("the database was checked", "faults", len(faults), "took", time.Since(began).Round(time.Millisecond))
+	}
+	return nil
+}
+
+// many counts things.
+func many(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// leastRoom is below what there should be on a disk: checkpoints, the database's log and a
+// flood of traces take some tens of MiB for a while, and a server that writes has some days
+// in which somebody may see to it.
+const leastRoom = 256 << 20
+
+// doctorFolders looks whether the data folder can be written, and how much room there is in
+// it and in the vault.
+func (l *Loci) doctorFolders(c *checkup) {
+	dir, err := l.config.DataDir()
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && l.config.Store != "sqlite": // nothing is kept in it
+	case err != nil:
+		c.found("data folder", dir, err.Error(), "")
+	default:
+		if err := disk.Probe(dir); err != nil {
+			c.found("data folder", dir, "nothing can be written into it: "+err.Error(), "see to it that Loci may write there, and that there is room")
+		}
+		c.room("data folder", dir, disk.Room)
+	}
+	if err := l.backups.CheckNotes(); err != nil {
+		c.found("data folder", backup.NotesFile, err.Error(), "move it away; receipts of erasures name the backups that it listed no more")
+	}
+	if l.vault != nil {
+		c.room("vault", l.vault.store.Dir(), disk.Room)
+	}
+}
+
+// room looks how much of a disk is left.
+func (c *checkup) room(part, dir string, of func(string) (int64, error)) {
+	left, err := of(dir)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+	case err != nil:
+		c.found(part, dir, err.Error(), "")
+	case left < leastRoom:
+		c.found(part, dir, fmt.Sprintf("%d MiB are left on its disk", left>>20), "make room: what cannot be written is not remembered")
+	default:
+		c.looked("%s %s: %d MiB are left on its disk", part, dir, left>>20)
+	}
+}
+
+// doctorIndex asks the index something, and looks whether its folder can be written.
+func (l *Loci) doctorIndex(ctx context.Context, c *checkup) {
+	_, err := l.engine.Searcher.Search(ctx, memory.Search{
+		Scopes: []memory.Scope{{Owner: userOf(defaultUser)}}, Text: "memory", ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Now: l.engine.Now(), Limit: 1,
+	})
+	if err != nil {
+		c.found("index", "", "a search fails: "+err.Error(), "stop Loci and delete the folder index in the data folder; it is made anew")
+		return
+	}
+	c.looked("index: %d bytes in memory", l.index.Size())
+	if l.config.Store == "memory" || l.config.Index.Checkpoints == "off" {
+		return
+	}
+	dir, err := l.config.DataDir()
+	if err != nil {
+		return
+	}
+	info, err := os.Stat(filepath.Join(dir, indexFolder))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it is made when there is something to keep
+	case err != nil:
+		c.found("index", indexFolder, err.Error(), "")
+	case !info.IsDir():
+		c.found("index", indexFolder, "it is no folder", "stop Loci and delete it; it is made anew")
+	}
+}
+
+func (l *Loci) doctorModels(c *checkup) {
+	names := l.config.ModelsInUse()
+	if len(names) == 0 {
+		return
+	}
+	dir, err := l.config.ModelsFolder()
+	if err != nil {
+		c.found("models", "", err.Error(), "")
+		return
+	}
+	c.looked("models in %s: %s", dir, strings.Join(names, ", "))
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
+			c.found("models", name, "it is not there", "get it: loci models pull "+name)
+		}
+	}
+}
+
+// answerTime is how long the doctor waits for a model server.
+const answerTime = 3 * time.Second
+
+// doctorServers asks each model server for its models: any answer but that it is out of
+// order or refuses the key will do.
+func (l *Loci) doctorServers(ctx context.Context, c *checkup) {
+	c.server(ctx, "upstream", llm.Options{BaseURL: l.config.Upstream.URL, Key: l.config.Upstream.Key})
+	c.looked("learning: %s (%s)", l.learns(), l.learner.Why)
+	if l.config.Learn.Model != "" && l.config.Learn.URL != "" {
+		c.server(ctx, "learn.url", models.LearnerOptions(l.config))
+	}
+	remote := strings.HasPrefix(l.config.Embedder, config.RemoteModel) || strings.HasPrefix(l.config.Reranker, config.RemoteModel)
+	if remote && l.config.Embed.URL != "" {
+		c.server(ctx, "embed.url", models.EmbedOptions(l.config, ""))
+	}
+}
+
+func (c *checkup) server(ctx context.Context, part string, o llm.Options) {
+	if o.BaseURL == "" {
+		return
+	}
+	shown := config.ShownURL(o.BaseURL)
+	status, err := askServer(ctx, o)
+	switch {
+	case err != nil:
+		c.found(part, shown, err.Error(), "see to it that the server runs and can be reached, or set "+part)
+	case status >= http.StatusInternalServerError:
+		c.found(part, shown, fmt.Sprintf("it answered %d", status), "see to it that the server runs")
+	case o.Key != "" && (status == http.StatusUnauthorized || status == http.StatusForbidden):
+		c.found(part, shown, fmt.Sprintf("it refuses the key: it answered %d", status), "set the key that the server wants")
+	default:
+		c.looked("%s %s: it answers", part, shown)
+	}
+}
+
+// askServer returns the status that a server answers a question for its models with.
+func askServer(ctx context.Context, o llm.Options) (status int, err error) {
+	server, err := llm.NewForwarder(o)
+	if err != nil {
+		return 0, err
+	}
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	answer, err := server.Do(ctx, http.MethodGet, "models", http.Header{}, nil)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
+}

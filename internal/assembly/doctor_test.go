@@ -1,0 +1,239 @@
+package assembly
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/memory"
+)
+
+// TestTheDoctorLooksWhetherThereIsRoom: less than there should be is a finding, what is
+// enough is only told, and what is not known is neither.
+func TestTheDoctorLooksWhetherThereIsRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		left          int64
+		err           error
+		looked, found string
+	}{
+		"full":      {0, nil, "", "0 MiB are left"},
+		"little":    {leastRoom - 1, nil, "", "255 MiB are left"},
+		"enough":    {leastRoom, nil, "data folder /d: 256 MiB are left", ""},
+		"not known": {0, errors.ErrUnsupported, "", ""},
+		"not there": {0, os.ErrNotExist, "", "file does not exist"},
+	} {
+		var got checkup
+		got.room("data folder", "/d", func(string) (int64, error) { return c.left, c.err })
+		looked, found := strings.Join(got.Checked, "; "), ""
+		for _, f := range got.Findings {
+			found += f.What
+		}
+		if (looked == "") != (c.looked == "") || (found == "") != (c.found == "") || !strings.Contains(looked, c.looked) || !strings.Contains(found, c.found) {
+			t.Errorf("%s: looked at %q, found %q", name, looked, found)
+		}
+	}
+}
+
+// TestTheDoctorWritesIntoTheDataFolder: it leaves nothing there, says what it saw in words
+// for one and for many, and tells of a folder that is gone.
+func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
+	dir := t.TempDir()
+	l := openWith(t, map[string]string{"store": "sqlite", "data": filepath.Join(dir, "data")})
+	l.fine(t)
+	before, err := os.ReadDir(filepath.Join(dir, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := l.Doctor(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadDir(filepath.Join(dir, "data"))
+	if err != nil || len(after) != len(before) {
+		t.Errorf("there were %v, and are %v, %v", before, after, err)
+	}
+	if _, err := disk.Room(dir); err == nil && !strings.Contains(strings.Join(found.Checked, "\n"), "MiB are left on its disk") {
+		t.Errorf("it looked at %q", found.Checked)
+	}
+	l.config.Data = filepath.Join(dir, "gone")
+	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) != 1 || found.Findings[0].Part != "data folder" {
+		t.Errorf("without the folder: %+v, %v", found.Findings, err)
+	}
+	l.config.Data = filepath.Join(dir, "data", databaseFile) // nothing can be written into a file
+	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "nothing can be written into it") {
+		t.Errorf("where nothing can be written: %+v, %v", found.Findings, err)
+	}
+}
+
+// TestServersThatShareAFolderNoteEmbeddersEachForItself: what another is writing is in
+// nobody's way.
+func TestServersThatShareAFolderNoteEmbeddersEachForItself(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, config.EmbeddersFile+".tmp"), 0o700); err != nil { // another is at it
+		t.Fatal(err)
+	}
+	openWith(t, map[string]string{"store": "sqlite", "data": dir})
+	if file, err := os.ReadFile(filepath.Join(dir, config.EmbeddersFile)); err != nil || !strings.Contains(string(file), "lexical") {
+		t.Errorf("it noted %q, %v", file, err)
+	}
+}
+
+// doctorSays runs the doctor and returns what it looked at and what it found, as lines.
+func doctorSays(t *testing.T, l *Loci) (looked, found string) {
+	t.Helper()
+	c, err := l.Doctor(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range c.Findings {
+		found += f.Part + " " + f.Path + ": " + f.What + "\n"
+	}
+	return strings.Join(c.Checked, "\n"), found
+}
+
+func TestDoctorNamesModelServersThatDoNotAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int // 0: nobody listens
+		key    string
+		found  string
+	}{
+		"nobody listens":              {0, "", "upstream"},
+		"out of order":                {http.StatusBadGateway, "", "502"},
+		"refuses the key":             {http.StatusUnauthorized, "k", "refuses the key"},
+		"wants a key of the client's": {http.StatusUnauthorized, "", ""},
+		"answers":                     {http.StatusOK, "k", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c.status) }))
+			defer server.Close()
+			if c.status == 0 {
+				server.Close()
+			}
+			l := openWith(t, map[string]string{"upstream.url": server.URL + "/v1", "upstream.key": c.key})
+			looked, found := doctorSays(t, l)
+			if (found == "") != (c.found == "") || !strings.Contains(found, c.found) {
+				t.Errorf("found %q, want %q", found, c.found)
+			}
+			if c.found == "" && !strings.Contains(looked, "upstream") {
+				t.Errorf("looked at %q, want the upstream", looked)
+			}
+		})
+	}
+}
+
+func TestDoctorCountsTheJobsThatJobsLists(t *testing.T) {
+	l := openWith(t, map[string]string{"store": "sqlite", "users": "multi"})
+	ctx := t.Context()
+	for _, user := range []string{"ana", "ben"} {
+		if _, err := l.Record(ctx, user, "chat", Message{Role: memory.RoleUser, Content: "I live in Porto."}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := l.engine.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute) // one is under way
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.engine.Store.Finish(ctx, held.Lease, memory.Outcome{Park: true, Cause: "broken"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.engine.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	listed := map[memory.JobState]int{}
+	for _, user := range []string{"ana", "ben"} {
+		jobs, err := l.engine.Lessons.Jobs(ctx, userOf(user))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range jobs {
+			listed[j.State]++
+		}
+	}
+	looked, found := doctorSays(t, l)
+	want := many(listed[memory.JobQueued]+listed[memory.JobRunning], "job") + " waiting or under way"
+	if listed[memory.JobRunning] != 1 || !strings.Contains(looked, want) {
+		t.Errorf("doctor looked at %q; loci jobs lists %v", looked, listed)
+	}
+	if want := "1 job of " + held.Owner.Called(); listed[memory.JobParked] != 1 || !strings.Contains(found, want) {
+		t.Errorf("doctor found %q, want %q", found, want)
+	}
+}
+
+func TestUnreadableBackupNotesDoNotStopTheStart(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, backup.NotesFile), []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := openWith(t, map[string]string{"store": "sqlite", "data": dir})
+	if _, found := doctorSays(t, l); !strings.Contains(found, backup.NotesFile) {
+		t.Errorf("doctor found %q, want the file", found)
+	}
+	if said := l.backups.MayHold(time.Time{}, time.Now()); !strings.Contains(strings.Join(said, "\n"), backup.NotesFile) {
+		t.Errorf("an erasure's receipt says %q, want that the list of backups cannot be read", said)
+	}
+	if _, _, err := l.backups.Make(t.Context(), "x.zip"); err == nil {
+		t.Error("a backup was made that nothing notes")
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, backup.NotesFile)); err != nil || string(text) != "garbage" {
+		t.Errorf("the file is %q, %v; want it as it was", text, err)
+	}
+}
+
+// TestDoctorFindsDamage damages a page of the facts' index, which no query complains of.
+func TestDoctorFindsDamage(t *testing.T) {
+	dir := t.TempDir()
+	l := openWith(t, map[string]string{"store": "sqlite", "data": dir})
+	for i := range 40 {
+		if _, err := l.Remember(t.Context(), "default", fmt.Sprintf("User owns gadget %d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed(t, l)
+	path := filepath.Join(dir, databaseFile)
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root, size int64
+	if err := errors.Join(db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = 'facts_subject'`).Scan(&root), db.QueryRow(`PRAGMA page_size`).Scan(&size)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`UPDATE facts SET subject = 'gadget'; PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.BigEndian.PutUint16(file[(root-1)*size+3:], 1) // the page has one entry
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l = openWith(t, map[string]string{"store": "sqlite", "data": dir})
+	if h := l.health(t.Context()); h.Status != "ok" {
+		t.Errorf("before anybody looked: %q", h.Status)
+	}
+	if _, found := doctorSays(t, l); !strings.Contains(found, "database") {
+		t.Errorf("doctor found %q, want damage", found)
+	}
+	if h := l.health(t.Context()); !strings.Contains(h.Status, "damaged") {
+		t.Errorf("health says %q, want that the database is damaged", h.Status)
+	}
+	if _, err := l.Remember(t.Context(), "default", "User owns a kite"); !errors.Is(err, memory.Unavailable) {
+		t.Errorf("a write: got %v, want %v", err, memory.Unavailable)
+	}
+}

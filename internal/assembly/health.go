@@ -1,0 +1,65 @@
+package assembly
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/recall"
+)
+
+// healthTime bounds how long a health check waits for the store.
+const healthTime = 2 * time.Second
+
+// health says how the server is. It never holds a key.
+func (l *Loci) health(ctx context.Context) client.Health {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	h := client.Health{
+		Status: "ok", Version: obs.Version(), Profile: l.config.Profile, Store: l.config.Store.Kind(),
+		Embedder: l.config.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
+		Search: l.searchedBy(), Vault: l.vault.dir(),
+		Models: []string{responder.Name}, TopK: l.config.Recall.TopK, Threshold: l.config.Recall.Threshold,
+	}
+	if h.Threshold < 0 {
+		h.Threshold = recall.DefaultThreshold
+	}
+	h.Learns = l.learns()
+	if model := l.learner.Named(); model != "" && !l.learner.Given() {
+		h.Models = append(h.Models, model)
+	}
+	for _, w := range l.warnings.list() {
+		h.Warnings = append(h.Warnings, w.What+"; "+w.Do)
+	}
+	for _, m := range l.chat.StrictModels() {
+		h.StrictModels = append(h.StrictModels, client.StrictModel{Path: m.Path, Model: m.Model, Until: m.Until})
+	}
+	if err := l.engine.Ping(ctx); err != nil {
+		h.Status = "store: " + err.Error()
+	}
+	return h
+}
+
+// healthFor returns as much of the health as whoever asks may know. Addresses and paths,
+// which the store's errors name as well, are for admins.
+func (l *Loci) healthFor(ctx context.Context) client.Health {
+	h := l.health(ctx)
+	role := httpx.IdentityOf(ctx).Role
+	if role == httpx.RoleAdmin {
+		return h
+	}
+	h.Vault = ""
+	if h.Upstream != "" {
+		h.Upstream = "set"
+	}
+	if h.Status != "ok" {
+		h.Status = "store: unavailable"
+	}
+	if role == "" {
+		return client.Health{Status: h.Status, Version: h.Version}
+	}
+	return h
+}

@@ -1,0 +1,126 @@
+// Package assembly puts the parts of Loci together. It is the only package that names concrete
+// ones beside those for settings, models and backups. The library, which other programs see, is the
+// root package.
+package assembly
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/internal/backup"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/filelock"
+	"github.com/loci-memory/loci/internal/front/proxy"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/models"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Options are what a program hands to [Open] that no settings file can hold.
+type Options struct {
+	Embedder memory.Embedder  // nil: the setting embedder names one
+	LLM      memory.LLM       // learns; nil: the settings learn.* name one
+	Logger   *slog.Logger     // nil: lines to Log, as the settings log.* say
+	Log      io.Writer        // nil: none
+	Now      func() time.Time // nil: time.Now
+}
+
+// Loci is an open memory. It is safe for concurrent use.
+type Loci struct {
+	config   config.Config
+	engine   *engine.Engine
+	index    *index.Index
+	huge     *retrieve.DatabaseSearch // nil: the index alone searches
+	runner   *jobs.Runner
+	vault    *vault
+	database *sqlstore.Store // nil: memory is in none
+	backups  *backup.Maker
+	keys     *httpx.StoredKeys
+	chat     *proxy.Door
+	handler  http.Handler
+	log      *slog.Logger
+	warnings warnings
+	learner  models.Learner
+	closers  []func() error // in the order they are to be called
+}
+
+// Open opens the memory that config describes, making it where there is none.
+func Open(ctx context.Context, config config.Config, opts Options) (*Loci, error) {
+	return wire(ctx, config, opts)
+}
+
+// Engine returns what answers and learns.
+func (l *Loci) Engine() *engine.Engine { return l.engine }
+
+// Handler returns everything that is served over HTTP.
+func (l *Loci) Handler() http.Handler { return l.handler }
+
+// Log returns the log that the settings describe.
+func (l *Loci) Log() *slog.Logger { return l.log }
+
+// Resident returns how many bytes the index holds in memory, estimated.
+func (l *Loci) Resident() int64 { return l.index.Size() }
+
+// Serving writes into the data folder that this memory is served at a URL, until it is
+// closed, so that others who come to the folder know whom to ask ([Config.ServedAt]). An
+// address of all of this machine's is written as loopback. Memory that is not in the data
+// folder is not spoken of.
+func (l *Loci) Serving(at string) error {
+	lock := l.config.LockFile()
+	u, err := url.Parse(at)
+	if lock == "" || err != nil {
+		return err
+	}
+	if ip := net.ParseIP(u.Hostname()); ip.IsUnspecified() {
+		u.Host = net.JoinHostPort(loopback(ip), u.Port())
+	}
+	return filelock.Answer(lock, u.String())
+}
+
+// loopback is this machine in the family of an address.
+func loopback(ip net.IP) string {
+	if ip.To4() != nil {
+		return "127.0.0.1"
+	}
+	return "::1"
+}
+
+// Run learns and keeps order until ctx ends; then it lets what is under way come
+// to its end. It may be called once.
+func (l *Loci) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return l.engine.Traces.Run(ctx) })
+	group.Go(func() error { return l.runner.Run(ctx) })
+	group.Go(func() error { return l.vault.run(ctx) })
+	group.Go(func() error { return l.keys.Run(ctx) })
+	group.Go(func() error { return l.checkInBackground(ctx) })
+	return group.Wait()
+}
+
+// Settle waits until everything that is due now has been learned. Run must be
+// running.
+func (l *Loci) Settle(ctx context.Context) error { return l.runner.Drain(ctx) }
+
+// Close releases everything. Run must have returned.
+func (l *Loci) Close() error {
+	var errs []error
+	for _, f := range l.closers {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+func userOf(name string) memory.Owner { return memory.User(memory.DefaultNamespace, name) }

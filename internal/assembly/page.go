@@ -1,0 +1,116 @@
+package assembly
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/front/mem0"
+	"github.com/loci-memory/loci/internal/front/proxy"
+	"github.com/loci-memory/loci/internal/front/web"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/models"
+	"github.com/loci-memory/loci/internal/prompt"
+)
+
+// pageOptions are what the page shows of the server.
+func (l *Loci) pageOptions(c config.Config, learner models.Learner, chat http.Handler) web.Options {
+	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Named(), Query: models.QueryModel(c), Chats: models.ChatModel(c)})
+	o := web.Options{
+		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
+		Models: shownModels(c, learner), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
+		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
+	}
+	if c.JWT != "" {
+		o.Token = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWT), l.engine.Now()) }
+	}
+	if c.Learn.URL != "" || c.Upstream.URL != "" {
+		o.ListModels = func(ctx context.Context) ([]string, error) { return models.ListModels(ctx, c) }
+	}
+	return o
+}
+
+// ownPrompts returns the files in a user's folder that take the place of built-in
+// prompts, by name.
+func ownPrompts(dir string, set *prompt.Set) map[string]string {
+	out := map[string]string{}
+	for _, name := range prompt.Names() {
+		file := filepath.Join(dir, set.File(name))
+		if _, err := os.Stat(file); dir != "" && err == nil {
+			out[name] = file
+		}
+	}
+	return out
+}
+
+// shownModels says which models are in use, and why these.
+func shownModels(c config.Config, learner models.Learner) []web.Model {
+	return []web.Model{learnerShown(c, learner), embedderShown(c), rerankerShown(c), answererShown(c)}
+}
+
+func learnerShown(c config.Config, learner models.Learner) web.Model {
+	why := []rune(learner.Why)
+	return web.Model{For: "Learns", Name: models.WhoLearns(c, learner), Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
+}
+
+func embedderShown(c config.Config) web.Model {
+	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
+	if c.From("embedder") == models.FromBack {
+		m.Why += " It was gone back to, and stands before the setting: loci reembed --back takes that back."
+	}
+	return m
+}
+
+func rerankerShown(c config.Config) web.Model {
+	return web.Model{For: "Reads hits again", Name: c.Reranker, Key: "reranker", Why: kindOf(c.Reranker, "Hits stay as they were ranked.")}
+}
+
+// kindOf says where a model runs, or what it means that there is none.
+func kindOf(name, none string) string {
+	switch {
+	case strings.HasPrefix(name, config.LocalModel):
+		return "It runs in this process, from the folder of models."
+	case strings.HasPrefix(name, config.RemoteModel):
+		return "A server is asked for it."
+	}
+	return none
+}
+
+func answererShown(c config.Config) web.Model {
+	if c.Upstream.URL == "" {
+		return web.Model{For: "Answers chats", Name: responder.Name, Key: "upstream.url", Why: "No server is named: memory answers by itself."}
+	}
+	return web.Model{For: "Answers chats", Name: "as each chat asks", Key: "upstream.url", Why: "At " + c.Upstream.Shown() + ", beside the built-in " + responder.Name + "."}
+}
+
+// shownSettings are the settings as the page shows them.
+func shownSettings(c config.Config) []web.Setting {
+	var out []web.Setting
+	for _, s := range c.Shown() {
+		out = append(out, web.Setting{Key: s.Key, Value: s.Value, From: s.From, Doc: s.Doc})
+	}
+	return out
+}
+
+// refuser answers with an error in the shape of the door that was asked.
+func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
+	return func(w http.ResponseWriter, r *http.Request, err error) {
+		switch {
+		case proxy.IsReserved(r.URL.Path), strings.HasPrefix(r.URL.Path, mem0.Prefix+"/"):
+			mem0.Refuse(w, r, err)
+		case proxy.IsOwn(r.URL.Path):
+			proxy.Refuse(w, r, err)
+		case page.Owns(r):
+			page.Refuse(w, r, err)
+		default:
+			httpx.WriteError(w, r, err)
+		}
+	}
+}
+
+// learns is who learns here.
+func (l *Loci) learns() string { return models.WhoLearns(l.config, l.learner) }

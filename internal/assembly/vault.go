@@ -1,0 +1,280 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/files"
+	"github.com/loci-memory/loci/internal/model/embed"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/memory"
+)
+
+// vault lets what a person does to files of a vault become changes. It is nil, and
+// then does nothing, where memory is in no vault.
+type vault struct {
+	store  *vaultstore.Store
+	engine *engine.Engine
+	log    *slog.Logger
+	git    *vaultGit // nil: none
+
+	mu      sync.Mutex                       // held while a report is taken; guards what follows
+	coming  map[memory.Owner]map[string]bool // facts that the report adds
+	refused map[string]string                // why, by path of the file that was refused
+	told    map[string]bool                  // what the last report was warned of
+	warned  map[string]bool                  // what this one is, while it is taken
+}
+
+// openVault opens the vault around the store that within opens.
+func openVault(ctx context.Context, config config.Config, opts Options, within vaultstore.Within) (memory.Store, error) {
+	dir, err := config.VaultDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := dropStale(config); err != nil {
+		return nil, err
+	}
+	o := vaultstore.Options{
+		Now: opts.Now, Home: memory.User(memory.DefaultNamespace, defaultUser), Log: opts.Logger, Progress: progress(opts.Logger),
+	}
+	if config.Embedder == lexicalEmbedder { // what other models embed gets its vectors in the background
+		o.Embedder = embed.Lexical{}
+	}
+	store, err := vaultstore.Open(ctx, dir, within, o)
+	if err != nil {
+		return nil, err // as an interface, a nil store would be one
+	}
+	return store, nil
+}
+
+const (
+	defaultUser     = "default"
+	lexicalEmbedder = "lexical"
+)
+
+// dropStale removes indexes of a database that is not there or empty: the one that is made of
+// the vault may count its versions otherwise.
+func dropStale(config config.Config) error {
+	dir, err := config.DataDir()
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(filepath.Join(dir, databaseFile)); !errors.Is(err, fs.ErrNotExist) && (err != nil || info.Size() > 0) {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(dir, indexFolder))
+}
+
+// progress tells of a long start now and then.
+func progress(log *slog.Logger) func(what string, done, total int) {
+	const seldom = 2 * time.Second
+	last := time.Now()
+	return func(what string, done, total int) {
+		if time.Since(last) > seldom {
+			last = time.Now()
+			log.Info("opening the vault", "step", what, "done", done, "of", total)
+		}
+	}
+}
+
+// newVault returns the vault that a store is, or nil.
+func newVault(store memory.Store, e *engine.Engine, config config.Config, log *slog.Logger) *vault {
+	files, ok := store.(*vaultstore.Store)
+	if !ok {
+		return nil
+	}
+	v := &vault{store: files, engine: e, log: log, refused: map[string]string{}}
+	if config.VaultGit {
+		v.git = newVaultGit(files, log)
+	}
+	return v
+}
+
+// dir is the vault's folder, "" where there is none.
+func (v *vault) dir() string {
+	if v == nil {
+		return ""
+	}
+	return v.store.Dir()
+}
+
+// catchUp takes over what was done to the files while Loci did not run.
+func (v *vault) catchUp(ctx context.Context) error {
+	if v == nil {
+		return nil
+	}
+	if _, err := v.look(ctx, vaultstore.ScanOptions{}); err != nil {
+		return fmt.Errorf("read the vault: %w", err)
+	}
+	if v.git != nil {
+		if err := v.git.begin(ctx); err != nil {
+			v.log.Warn("the vault is not committed to git yet", "err", err)
+		}
+	}
+	return nil
+}
+
+// run follows the files until the context ends.
+func (v *vault) run(ctx context.Context) error {
+	if v == nil {
+		return nil
+	}
+	var committing sync.WaitGroup
+	defer committing.Wait()
+	if v.git != nil {
+		committing.Go(func() { v.git.run(ctx) })
+	}
+	err := v.store.Watch(ctx, func(r vaultstore.Report) error {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		return v.take(ctx, r)
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// look compares the folder with memory once and takes over what a person did. With
+// Confirm that includes deletions which are held back for being so many.
+func (v *vault) look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r, err := v.store.Scan(ctx, o)
+	if err != nil {
+		return r, err
+	}
+	return r, v.take(ctx, r)
+}
+
+// examine is look, with why files were refused, by the paths that they have since.
+func (v *vault) examine(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
+	if _, err := v.look(ctx, vaultstore.ScanOptions{Confirm: confirm, Settle: vaultstore.Settle}); err != nil {
+		return vaultstore.Report{}, nil, err
+	}
+	r, err := v.look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // what was just taken over or refused is told of as it is now
+	why := map[string]string{}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, path := range r.Conflicts {
+		was, _, _ := strings.Cut(path, ".conflict-")
+		why[path] = v.refused[was+".md"]
+	}
+	return r, why, err
+}
+
+// take makes changes of a report's edits; v.mu is held. What cannot be taken over is
+// refused, which keeps the person's words beside; what cannot be now comes again.
+func (v *vault) take(ctx context.Context, r vaultstore.Report) error {
+	v.warned = map[string]bool{}
+	defer func() { v.told = v.warned }()
+	for _, p := range r.Problems {
+		v.warn("a file of the vault is left alone", "file", vaultstore.LogPath(p.Path), "why", p.Why)
+	}
+	if n := len(r.Held); n > 0 {
+		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
+	}
+	edits, err := v.stillGone(ctx, r.Edits)
+	if err != nil {
+		return err
+	}
+	together, err := v.forget(ctx, edits)
+	if err != nil {
+		return err
+	}
+	if err := v.bringBack(ctx, edits); err != nil {
+		return err
+	}
+	v.coming = coming(edits)
+	for _, e := range edits {
+		if together[e.Owner] && e.Kind == vaultstore.Deleted {
+			err = v.answer(ctx, e, e.Target, nil)
+		} else {
+			err = v.takeOne(ctx, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// coming are the facts that edits add, by their owners.
+func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
+	all := map[memory.Owner]map[string]bool{}
+	for _, e := range edits {
+		if f := e.Says.Fact; e.Kind == vaultstore.Added && f != nil && f.ID != "" {
+			if all[e.Owner] == nil {
+				all[e.Owner] = map[string]bool{}
+			}
+			all[e.Owner][f.ID] = true
+		}
+	}
+	return all
+}
+
+// warn logs what the last report had not: each look meets it again.
+func (v *vault) warn(msg string, args ...any) {
+	one := msg + "\x00" + fmt.Sprint(args...)
+	if v.warned[one] = true; !v.told[one] {
+		v.log.Warn(msg, args...)
+	}
+}
+
+func (v *vault) takeOne(ctx context.Context, e vaultstore.Edit) error {
+	target, e, err := v.change(ctx, e)
+	return v.answer(ctx, e, target, err)
+}
+
+// answer tells the store what became of an edit: changes of the memory target, or why none.
+func (v *vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
+	switch {
+	case err == nil:
+		delete(v.refused, e.Path)
+		v.log.Info("a file of the vault was taken over", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
+		err = v.store.Accept(ctx, e, target)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // what is left of who was erased, such as that they were
+		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
+		err = v.store.Refuse(ctx, e)
+	case final(err):
+		v.refused[e.Path] = err.Error()
+		v.log.Warn("a file of the vault is not taken over; it is kept beside", "file", vaultstore.LogPath(e.Path), "why", err)
+		err = v.store.Refuse(ctx, e)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && !errors.Is(err, memory.Conflict): // a conflict is that it was changed again: the next look tells how
+		v.warn("a file of the vault waits", "file", vaultstore.LogPath(e.Path), "why", err)
+	}
+	return nil
+}
+
+// shown is what a file shows of a memory itself.
+func shown(c vaultstore.Content) files.FileContent {
+	return files.FileContent{
+		Fact: c.Fact, Relations: c.Relations, Turn: c.Turn, Summary: c.Summary, Profile: c.Profile, Conversation: c.Conversation, Context: c.Context,
+	}
+}
+
+// final reports whether an edit is refused for what it is.
+func final(err error) bool {
+	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,284 @@
+package assembly
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/loci-memory/loci/internal/engine/share"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/memory"
+)
+
+// What git is asked to do waits until the files have been quiet for gitLull, so that
+// a chat's changes are one commit, and may take gitTime.
+const (
+	gitLull = 2 * time.Second
+	gitTime = time.Minute
+)
+
+// vaultGit commits the files of a vault to git. Whatever goes wrong with git is
+// logged, and memory goes on.
+type vaultGit struct {
+	store *vaultstore.Store
+	log   *slog.Logger
+	begun bool      // the vault has its first commit
+	since time.Time // up to when the journal is told of in commits
+}
+
+func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
+	return &vaultGit{store: store, log: log}
+}
+
+// run commits what is written until the context ends, and then what is left.
+func (g *vaultGit) run(ctx context.Context) {
+	lasting := context.WithoutCancel(ctx) // git is let finish: a killed one leaves its locks
+	if !g.begun {                         // as it could not at the start
+		if err := g.begin(lasting); err != nil {
+			g.log.Warn("the vault is not committed to git", "err", err)
+			return
+		}
+	}
+	for ended := false; !ended; {
+		select {
+		case <-ctx.Done():
+			ended = true
+		case <-g.store.Written():
+			ended = !g.quiet(ctx)
+		}
+		if err := g.commit(lasting); err != nil {
+			g.log.Warn("the vault was not committed to git; it is tried again with the next change", "err", err)
+		}
+	}
+}
+
+// quiet waits until nothing was written for a while.
+func (g *vaultGit) quiet(ctx context.Context) bool {
+	lull := time.NewTimer(gitLull)
+	defer lull.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-g.store.Written():
+			lull.Reset(gitLull)
+		case <-lull.C:
+			return true
+		}
+	}
+}
+
+// begin makes a repository of the vault if it is in none, and commits what is there before
+// anything changes, so that the first run of changes has a commit of its own.
+func (g *vaultGit) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	if _, err := exec.LookPath("git"); err != nil {
+		return fmt.Errorf("there is no git here: %w", err)
+	}
+	if err := os.WriteFile(g.own(".gitignore"), []byte("*\n"), 0o600); err != nil { // what is there is of this disk alone
+		return err
+	}
+	if until, err := os.ReadFile(g.own(untilFile)); err == nil {
+		g.since, err = time.Parse(time.RFC3339Nano, strings.TrimSpace(string(until)))
+		g.begun = err == nil
+	}
+	if _, err := g.git(ctx, "rev-parse", "--git-dir"); err == nil {
+		if g.begun {
+			return nil
+		}
+		if err := g.commit(ctx); err != nil || g.begun {
+			return err
+		}
+		return g.noted(time.Time{}) // an empty commit would take along what others have staged
+	}
+	if _, err := g.git(ctx, "init", "--quiet"); err != nil {
+		return err
+	}
+	g.begun, g.since = false, time.Time{}
+	if err := g.commit(ctx); err != nil || g.begun {
+		return err
+	}
+	// Nothing is there yet. In a repository that was just made nothing of others is staged.
+	return g.commitAs(ctx, firstCommit, time.Time{}, "--allow-empty")
+}
+
+// firstCommit is the message of a vault's first commit.
+const firstCommit = "begin the vault"
+
+// untilFile says up to when the journal is told of in commits.
+const untilFile = "git-until"
+
+func (g *vaultGit) own(name string) string { return filepath.Join(g.store.Dir(), ".loci", name) }
+
+// commit commits what differs from the last commit.
+func (g *vaultGit) commit(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	if err := g.store.Settle(ctx); err != nil {
+		return err
+	}
+	if unmerged, err := g.git(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
+		return err // a person is merging: to add would say that it is done
+	}
+	if _, err := g.git(ctx, "add", "--all", "--", "."); err != nil {
+		return err
+	}
+	staged, err := g.git(ctx, "diff", "--cached", "--name-only", "--", ".")
+	if err != nil || staged == "" {
+		return err
+	}
+	message, until, err := g.message(ctx)
+	if err != nil {
+		return err
+	}
+	return g.commitAs(ctx, message, until, "--", ".")
+}
+
+// commitAs commits with a message that tells of the journal until then. what says which files.
+func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, what ...string) error {
+	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message}, what...)
+	if name, _ := g.git(ctx, "config", "user.email"); name == "" {
+		args = append([]string{"-c", "user.name=Loci", "-c", "user.email=loci@localhost"}, args...)
+	}
+	if _, err := g.git(ctx, args...); err != nil {
+		return err
+	}
+	return g.noted(until)
+}
+
+// noted notes up to when commits tell of the journal.
+func (g *vaultGit) noted(until time.Time) error {
+	g.begun, g.since = true, until
+	return os.WriteFile(g.own(untilFile), []byte(until.Format(time.RFC3339Nano)+"\n"), 0o600)
+}
+
+// git runs a command in the vault and returns what it says.
+func (g *vaultGit) git(ctx context.Context, args ...string) (string, error) {
+	return gitIn(ctx, g.store.Dir(), args...)
+}
+
+// gitIn runs a command in a folder and returns what it says.
+func gitIn(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "commit.gpgSign=false", "-c", "core.quotePath=false"}, args...)...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), elsewhere), "GIT_TERMINAL_PROMPT=0")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// elsewhere reports whether a variable points git at another repository, as it does in
+// programs that git itself has begun.
+func elsewhere(variable string) bool {
+	for _, name := range []string{"GIT_DIR=", "GIT_INDEX_FILE=", "GIT_WORK_TREE="} {
+		if strings.HasPrefix(variable, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// told is how many changes a message tells of.
+const told = 20
+
+// message says what changed since the last commit, oldest first, and until when.
+func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
+	var lines []string
+	until := g.since
+	for _, owner := range g.store.Known() {
+		page, err := g.store.Changes(ctx, owner, memory.ChangeQuery{After: g.since, Limit: 500})
+		if err != nil {
+			return "", until, err
+		}
+		for _, c := range slices.Backward(page.Changes) {
+			if c.At.After(until) {
+				until = c.At
+			}
+			if line := changeLine(c, page.Changes); line != "" {
+				lines = append(lines, line)
+			}
+		}
+	}
+	switch {
+	case !g.begun:
+		return firstCommit, until, nil
+	case len(lines) == 0:
+		return "follow the chats", until, nil
+	case len(lines) == 1:
+		return lines[0], until, nil
+	}
+	subject := fmt.Sprintf("%s, and %d more", lines[0], len(lines)-1)
+	if len(lines) > told {
+		lines = append(lines[:told], "…")
+	}
+	return subject + "\n\n" + strings.Join(lines, "\n"), until, nil
+}
+
+// changeLine says what a change did, "" where another one of its run does.
+func changeLine(c memory.Change, all []memory.Change) string {
+	f := c.After.Fact
+	switch {
+	case c.After.Summary != nil && c.Action == memory.ActionAdd:
+		return "summed up: " + oneLine(c.After.Summary.Text)
+	case c.After.Profile != nil && share.TellsSharing(c.After.Profile.Key):
+		return oneLine(c.Reason + ": " + c.NewID)
+	case c.After.Profile != nil:
+		return "profile: " + oneLine(c.After.Profile.Key+" is "+c.After.Profile.Value)
+	case f == nil:
+		return ""
+	}
+	what := oneLine(cmp.Or(f.Content, f.ID))
+	other := func(id string) string { // the fact on the other side of a replacement
+		for _, o := range all {
+			if o.Run == c.Run && o.After.Fact != nil && o.After.Fact.ID == id && id != f.ID {
+				return oneLine(o.After.Fact.Content)
+			}
+		}
+		return ""
+	}
+	if c.Action == memory.ActionReplace {
+		if other(c.NewID) != "" {
+			return ""
+		}
+		return "no longer: " + what
+	}
+	verb := pastOf[c.Action]
+	if c.Action == memory.ActionAdd && c.Author.Kind == memory.ByPerson {
+		verb = "written"
+	}
+	if verb == "" {
+		return ""
+	}
+	if old := other(c.OldID); old != "" {
+		what += " (replaces " + old + ")"
+	}
+	return verb + ": " + what
+}
+
+var pastOf = map[memory.Action]string{
+	memory.ActionAdd: "learned", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again", memory.ActionRetire: "forgotten",
+	memory.ActionRestore: "restored", memory.ActionApprove: "approved", memory.ActionReject: "rejected", memory.ActionUndo: "undone",
+	memory.ActionErase: "erased",
+}
+
+// oneLine is a text for a line of a message: short, and without control characters, which
+// would speak to a terminal.
+func oneLine(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if r := []rune(s); len(r) > 100 {
+		s = string(r[:99]) + "…"
+	}
+	return s
+}

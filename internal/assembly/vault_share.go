@@ -1,0 +1,73 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/share"
+	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/memory"
+)
+
+// byFile is who edits files.
+var byFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
+
+// unshare ends what a fact's file shares no longer. It comes before the edit's other changes,
+// so that nobody is shown new words by a file that does not name them. A file that is gone
+// ends nothing: its fact is forgotten, and shared again if it comes back.
+func (v *vault) unshare(ctx context.Context, e vaultstore.Edit) error {
+	if e.Says.Fact == nil || e.Was.Fact == nil {
+		return nil
+	}
+	ended := without(e.Was.Shared, e.Says.Shared)
+	if len(ended) == 0 {
+		return nil
+	}
+	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, byFile); err != nil {
+		return fmt.Errorf("end what %s shares: %w", e.Path, err)
+	}
+	return nil
+}
+
+// share shares a fact with those whom its file names now. It returns the edit with why it
+// could not be shared with some.
+func (v *vault) share(ctx context.Context, e vaultstore.Edit, target string) (vaultstore.Edit, error) {
+	id, ok := strings.CutPrefix(target, "fact:")
+	if !ok || e.Says.Fact == nil {
+		return e, nil
+	}
+	for _, o := range without(e.Says.Shared, e.Was.Shared) {
+		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, byFile)
+		if err != nil && !final(err) {
+			return e, fmt.Errorf("share what %s says: %w", e.Path, err)
+		}
+		if err == nil {
+			continue
+		}
+		if errors.Is(err, memory.Conflict) {
+			with, readErr := v.engine.Share.SharedWith(ctx, e.Owner, id)
+			if readErr != nil {
+				return e, readErr
+			}
+			if slices.Contains(with, o) { // they hid it: it is shared all the same
+				continue
+			}
+		}
+		if e.Unshared == nil {
+			e.Unshared = map[memory.Owner]string{}
+		}
+		e.Unshared[o] = err.Error()
+	}
+	return e, nil
+}
+
+// without are the owners that a has and b has not.
+func without(a, b *[]memory.Owner) []memory.Owner {
+	if a == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(*a), func(o memory.Owner) bool { return b != nil && slices.Contains(*b, o) })
+}

@@ -1,0 +1,51 @@
+package assembly
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/loci-memory/loci/client"
+)
+
+// warnings are mistakes in the setup that requests show. Each is logged once, and told by the
+// health and the doctor from then on.
+type warnings struct {
+	mu   sync.Mutex // guards seen
+	seen []client.Finding
+}
+
+// unverifiedToken, chatOfNobody and userIgnored are all there are.
+var (
+	unverifiedToken = client.Finding{
+		Part: "users", What: "requests carry X-OpenWebUI-User-Jwt, but jwt_secret is not set: the token is not checked and names no user",
+		Do: "set jwt_secret (LOCI_JWT_SECRET) to Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET",
+	}
+	userIgnored = client.Finding{
+		Part: "users", What: "a chat names its user in the field user, which users=single ignores: all chats share one memory",
+		Do: "set users=multi (LOCI_USERS=multi) if several people use this server",
+	}
+	chatOfNobody = client.Finding{
+		Part: "users", What: "a chat came without a user, and with users=multi it gets no memory",
+		Do: "let the client name its user: a key of the role user, X-Loci-User or X-OpenWebUI-User-Id with an admin or front key, or a signed X-OpenWebUI-User-Jwt",
+	}
+)
+
+// warn returns what is called with each request that shows the mistake.
+func (l *Loci) warn(of client.Finding) func() {
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			l.log.Warn(of.What, "do", of.Do)
+			l.warnings.mu.Lock()
+			defer l.warnings.mu.Unlock()
+			l.warnings.seen = append(l.warnings.seen, of)
+		})
+	}
+}
+
+// list returns what was seen since the start.
+func (w *warnings) list() []client.Finding {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen)
+}

@@ -1,0 +1,222 @@
+package archive
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Archive is an archive that is being read.
+type Archive struct {
+	Manifest Manifest
+
+	file  *os.File
+	files []*zip.File // in the order of the manifest's members
+}
+
+// Open opens an archive whose manifest is sound. That its members are is what
+// [Archive.Check] tells. [memory.NotFound]: there is no file; [memory.Invalid]: it is no
+// backup, or not a whole one; [memory.Unavailable]: a newer program's.
+func Open(path string) (*Archive, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, memory.Errorf(memory.NotFound, "there is no file %s", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &Archive{file: f}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = memory.Errorf(memory.Invalid, "it is no plain file")
+	}
+	if err == nil {
+		err = a.open(f, info.Size())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return a, nil
+}
+
+// open reads the directory and the manifest.
+func (a *Archive) open(from io.ReaderAt, size int64) error {
+	z, err := zip.NewReader(from, size)
+	if err != nil {
+		return damaged("it cannot be read as a zip file, or is not whole: %v", err)
+	}
+	named := map[string]*zip.File{}
+	for _, f := range z.File {
+		if named[f.Name] != nil {
+			return damaged("%q is there twice", f.Name)
+		}
+		if !f.Mode().IsRegular() {
+			return damaged("%q is no plain file", f.Name)
+		}
+		named[f.Name] = f
+	}
+	if err := a.readManifest(named[manifestName]); err != nil {
+		return err
+	}
+	delete(named, manifestName)
+	for _, m := range a.Manifest.Members {
+		f := named[m.Name]
+		if f == nil {
+			return damaged("%q is not there", m.Name)
+		}
+		if f.UncompressedSize64 != uint64(m.Size) || f.UncompressedSize64/maxRatio > f.CompressedSize64 {
+			return damaged("%q is not of the size that it says", m.Name)
+		}
+		a.files = append(a.files, f)
+		delete(named, m.Name)
+	}
+	for name := range named {
+		return damaged("%q is in no list", name)
+	}
+	return nil
+}
+
+func (a *Archive) readManifest(f *zip.File) error {
+	if f == nil {
+		return memory.Errorf(memory.Invalid, "it is no backup of Loci's: there is no %s in it", manifestName)
+	}
+	var text bytes.Buffer
+	r, err := f.Open()
+	if err != nil {
+		return damaged("%s: %v", manifestName, err)
+	}
+	_, err = io.Copy(&text, io.LimitReader(r, maxManifest+1))
+	if err := errors.Join(err, r.Close()); err != nil {
+		return damaged("%s: %v", manifestName, err)
+	}
+	if text.Len() > maxManifest {
+		return damaged("%s has more than %d bytes", manifestName, maxManifest)
+	}
+	if err := json.Unmarshal(text.Bytes(), &a.Manifest); err != nil {
+		return damaged("%s: %v", manifestName, err)
+	}
+	return a.Manifest.check()
+}
+
+// Close closes the file.
+func (a *Archive) Close() error { return a.file.Close() }
+
+// Check reads every member and holds it against the manifest. report, if not nil, is
+// told how many bytes more were read.
+func (a *Archive) Check(ctx context.Context, report func(n int64)) error {
+	return a.each(ctx, "", report, func(string) (io.WriteCloser, error) { return nothing{}, nil })
+}
+
+// Unpack writes the members under a folder of the archive into dir, which is made, and
+// holds them against the manifest once more. They last when it returns nil. Of a failure it
+// leaves what it has written.
+func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(n int64)) (err error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	err = a.each(ctx, folder+"/", report, func(name string) (io.WriteCloser, error) {
+		name = filepath.FromSlash(name)
+		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return nil, err
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		return synced{f}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return disk.SyncFolder(path)
+	})
+}
+
+// each reads the members whose names begin so, and gives the rest of the name away.
+func (a *Archive) each(ctx context.Context, prefix string, report func(n int64), to func(name string) (io.WriteCloser, error)) error {
+	if report == nil {
+		report = func(int64) {}
+	}
+	for i, m := range a.Manifest.Members {
+		name, under := strings.CutPrefix(m.Name, prefix)
+		if !under {
+			continue
+		}
+		w, err := to(name)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", m.Name, err)
+		}
+		if err := errors.Join(read(ctx, a.files[i], m, w, report), w.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read copies one member and holds it against what the manifest says of it.
+func read(ctx context.Context, f *zip.File, m Member, to io.Writer, report func(n int64)) error {
+	r, err := f.Open()
+	if err != nil {
+		return damaged("%q: %v", m.Name, err)
+	}
+	defer r.Close() //nolint:errcheck // it is only read
+	sum := sha256.New()
+	buf := make([]byte, 256<<10)
+	var n int64
+	for err == nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var some int
+		some, err = r.Read(buf)
+		n += int64(some)
+		if n > m.Size {
+			return damaged("%q has more bytes than it says", m.Name)
+		}
+		_, _ = sum.Write(buf[:some]) // a hash takes all
+		if _, err := to.Write(buf[:some]); err != nil {
+			return fmt.Errorf("write %s: %w", m.Name, err)
+		}
+		report(int64(some))
+	}
+	if !errors.Is(err, io.EOF) {
+		return damaged("%q: %v", m.Name, err)
+	}
+	if n != m.Size || hex.EncodeToString(sum.Sum(nil)) != m.SHA256 {
+		return damaged("%q is not what was backed up: its checksum is another", m.Name)
+	}
+	return nil
+}
+
+// nothing takes everything and keeps nothing.
+type nothing struct{}
+
+func (nothing) Write(p []byte) (int, error) { return len(p), nil }
+func (nothing) Close() error                { return nil }
+
+// synced is a file whose bytes are on the disk once it is closed.
+type synced struct{ *os.File }
+
+func (s synced) Close() error { return errors.Join(s.Sync(), s.File.Close()) }

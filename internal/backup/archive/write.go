@@ -1,0 +1,62 @@
+package archive
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Writer writes an archive.
+type Writer struct {
+	zip     *zip.Writer
+	members []Member
+}
+
+// NewWriter begins an archive.
+func NewWriter(w io.Writer) *Writer {
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { return flate.NewWriter(to, flate.BestSpeed) })
+	return &Writer{zip: z}
+}
+
+// Add writes a member. [memory.Invalid]: its name is one that a backup may not have, such as
+// one that is not UTF-8.
+func (w *Writer) Add(name string, from io.Reader) error {
+	if checkName(name) != nil {
+		return memory.Errorf(memory.Invalid, "a file whose name is %q cannot be in a backup: rename it, or take it away", name)
+	}
+	to, err := w.zip.Create(name)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(to, sum), from)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	w.members = append(w.members, Member{name, n, hex.EncodeToString(sum.Sum(nil))})
+	return nil
+}
+
+// Finish writes the manifest, with the members that were added, and ends the archive.
+func (w *Writer) Finish(m Manifest) (Manifest, error) {
+	m.Format, m.Members = Format, w.members
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return m, err
+	}
+	to, err := w.zip.Create(manifestName)
+	if err != nil {
+		return m, err
+	}
+	if _, err := to.Write(text); err != nil {
+		return m, err
+	}
+	return m, w.zip.Close()
+}

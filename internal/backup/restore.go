@@ -1,0 +1,315 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/loci-memory/loci/internal/backup/archive"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/internal/filelock"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/memory"
+)
+
+// RestoreOptions are how a backup is restored.
+type RestoreOptions struct {
+	Replace bool             // what is there is set aside
+	Now     func() time.Time // nil: time.Now
+
+	// Report, if not nil, is told how far it is, in bytes.
+	Report func(what string, done, total int64)
+
+	Point func() // called between the steps; tests kill there
+}
+
+// Restored says what was restored, and to where.
+type Restored struct {
+	Manifest
+	Data  string   `json:"data"`
+	Vault string   `json:"vault,omitempty"`
+	Aside []string `json:"set_aside,omitempty"` // folders with what was there before
+}
+
+// Check reads a backup whole and says what is in it. Its error says what is wrong
+// with it: see [Restore].
+func Check(ctx context.Context, file string, report func(what string, done, total int64)) (Manifest, error) {
+	a, err := openBackup(file)
+	if err != nil {
+		return Manifest{}, err
+	}
+	m := a.Manifest
+	return m, errors.Join(a.Check(ctx, telling(report, "checked", m.Size())), a.Close())
+}
+
+// Restore puts the memory of a backup into the data folder, and into the vault where it has
+// one. Nothing is changed before the backup was read whole and is what was backed up, and
+// then all of it is or, after a crash, nothing: the next start of anything on the folder,
+// or the next Restore, brings to its end what was begun.
+//
+// [memory.Conflict]: there is memory already, and Replace is not set, or a server has it
+// open; [memory.Invalid]: the file is no backup, is not whole or was altered, or does not
+// fit the settings; [memory.Unavailable]: a newer program made it.
+func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions) (out Restored, err error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Point == nil {
+		o.Point = func() {}
+	}
+	if err := Backable(c); err != nil {
+		return out, err
+	}
+	a, err := openBackup(file)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err := fits(c, a.Manifest); err != nil {
+		return out, err
+	}
+	if err := a.Check(ctx, telling(o.Report, "checked", a.Manifest.Size())); err != nil {
+		return out, err
+	}
+	r := &restoring{options: o, archive: a, file: file}
+	if r.dir, err = c.DataDir(); err != nil {
+		return out, err
+	}
+	if r.vault, err = c.VaultDir(); err != nil {
+		return out, err
+	}
+	for _, path := range []*string{&r.file, &r.dir, &r.vault} {
+		if *path != "" {
+			if *path, err = filepath.Abs(*path); err != nil {
+				return out, err
+			}
+		}
+	}
+	if r.vault != "" {
+		r.vault = followed(r.vault) // what is renamed is the folder, not a link to it
+	}
+	plan, err := r.run(ctx)
+	return Restored{Manifest: a.Manifest, Data: r.dir, Vault: r.vault, Aside: plan.asides()}, err
+}
+
+// openBackup opens a backup that this program understands.
+func openBackup(file string) (*archive.Archive, error) {
+	a, err := archive.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := sqlstore.NewestSchema()
+	if err == nil && a.Manifest.Schema > newest {
+		err = memory.Errorf(memory.Unavailable, "%s: its schema is of version %d, this program knows up to %d: use a newer loci", file, a.Manifest.Schema, newest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// fits refuses a backup that the settings have no place for.
+func fits(c config.Config, m Manifest) error {
+	vault, database := m.Has(archive.VaultFolder), m.Has(archive.DataFolder+"/"+archive.Database)
+	switch {
+	case !vault && !database:
+		return memory.Errorf(memory.Invalid, "there is no memory in the backup")
+	case vault && c.Vault == "":
+		return memory.Errorf(memory.Invalid, "the backup has a vault: say which folder it goes into, with --set vault=FOLDER or as the setting vault")
+	case !vault && c.Vault != "":
+		return memory.Errorf(memory.Invalid, "the backup has no vault: restore it without the setting vault, and set that afterwards")
+	}
+	return nil
+}
+
+// telling makes a report of bytes one of how far it is.
+func telling(report func(what string, done, total int64), what string, total int64) func(int64) {
+	if report == nil {
+		return nil
+	}
+	var done int64
+	return func(n int64) {
+		done += n
+		report(what, done, total)
+	}
+}
+
+// restoring is a restore under way.
+type restoring struct {
+	options    RestoreOptions
+	archive    *archive.Archive
+	file       string
+	dir, vault string // whole paths; vault "": none
+}
+
+func (r *restoring) run(ctx context.Context) (plan restorePlan, err error) {
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return plan, err
+	}
+	unlock, err := filelock.Take(filepath.Join(r.dir, config.DatabaseFile+".lock"), "has the folder open; stop it first")
+	if err != nil {
+		return plan, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err := finishRestore(r.dir, r.options.Point); err != nil { // an earlier one
+		return plan, err
+	}
+	if err := r.checkPlaces(); err != nil {
+		return plan, err
+	}
+	if plan, err = r.unpack(ctx); err != nil {
+		return plan, errors.Join(err, os.RemoveAll(filepath.Join(r.dir, UnfinishedFolder)), r.dropVault())
+	}
+	return plan, finishRestore(r.dir, r.options.Point)
+}
+
+// checkPlaces refuses places that hold memory, and a vault that is open.
+func (r *restoring) checkPlaces() error {
+	if r.vault != "" && (r.vault == followed(r.dir) || inside(r.vault, r.dir) != "") {
+		return memory.Errorf(memory.Invalid, "the data folder %s lies in the vault; restore into another", r.dir)
+	}
+	if err := vaultFree(r.vault); err != nil {
+		return err
+	}
+	if r.options.Replace {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(r.dir, config.DatabaseFile)); err == nil {
+		return memory.Errorf(memory.Conflict, "%s holds memory already; --replace sets it aside", r.dir)
+	}
+	if r.vault == "" {
+		return nil
+	}
+	if names, err := os.ReadDir(r.vault); err == nil && len(names) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(memory.Errorf(memory.Conflict, "the vault %s is not empty; --replace sets it aside", r.vault), err)
+	}
+	return nil
+}
+
+// vaultFree reports, by its error, whether a process has a vault open.
+func vaultFree(vault string) error {
+	lock := filepath.Join(vault, ".loci", "lock")
+	if _, err := os.Lstat(lock); vault == "" || err != nil {
+		return nil
+	}
+	unlock, err := filelock.Take(lock, "has the vault open; stop it first")
+	if err != nil {
+		return err
+	}
+	return unlock()
+}
+
+// vaultBeside is where a vault is unpacked: where a rename is enough to put it in its place.
+func (r *restoring) vaultBeside() string { return r.vault + ".restoring" }
+
+func (r *restoring) dropVault() error {
+	if r.vault == "" {
+		return nil
+	}
+	return os.RemoveAll(r.vaultBeside())
+}
+
+// unpack unpacks the backup beside what is there, and leaves a plan by which it takes its
+// place. With the last rename it is decided.
+func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
+	folder := filepath.Join(r.dir, UnfinishedFolder)
+	if err := errors.Join(os.RemoveAll(folder), r.dropVault(), os.Mkdir(folder, 0o700)); err != nil {
+		return plan, err
+	}
+	tell := telling(r.options.Report, "restored", r.archive.Manifest.Size())
+	data := filepath.Join(folder, archive.DataFolder)
+	if err := r.archive.Unpack(ctx, archive.DataFolder, data, tell); err != nil {
+		return plan, err
+	}
+	r.options.Point()
+	if r.vault != "" {
+		if err := os.MkdirAll(filepath.Dir(r.vault), 0o700); err != nil {
+			return plan, err
+		}
+		if err := r.archive.Unpack(ctx, archive.VaultFolder, r.vaultBeside(), tell); err != nil {
+			return plan, err
+		}
+		plan.Vault, plan.VaultBeside = r.vault, r.vaultBeside()
+	}
+	if r.archive.Manifest.Has(archive.DataFolder + "/" + archive.Database) {
+		if err := sqlstore.CheckFile(ctx, filepath.Join(data, config.DatabaseFile)); err != nil {
+			return plan, fmt.Errorf("the database in the backup: %w", err)
+		}
+	}
+	if err := r.plan(&plan); err != nil {
+		return plan, err
+	}
+	if err := r.note(plan, data); err != nil {
+		return plan, err
+	}
+	text, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		return plan, err
+	}
+	if err := disk.Replace(filepath.Join(folder, planFile), text); err != nil {
+		return plan, err
+	}
+	r.options.Point()
+	if err := os.Rename(folder, filepath.Join(r.dir, RestoringFolder)); err != nil {
+		return plan, err
+	}
+	return plan, disk.SyncFolder(r.dir)
+}
+
+// plan says what is set aside, and by which names.
+func (r *restoring) plan(p *restorePlan) error {
+	stamp := ".before-" + r.options.Now().UTC().Format("2006-01-02T15-04-05.000000")
+	for _, name := range memoryFiles {
+		if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil {
+			p.DataAside = filepath.Join(r.dir, "memory"+stamp)
+		}
+	}
+	names, err := os.ReadDir(r.vault)
+	if r.vault == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if len(names) > 0 {
+		if p.VaultAside = r.vault + stamp; p.VaultAside == p.DataAside {
+			p.VaultAside = r.vault + ".vault" + stamp
+		}
+	}
+	return err
+}
+
+// note lets receipts of erasures name the backup itself and what is set aside, with those
+// that were known of here and when the backup was made.
+func (r *restoring) note(p restorePlan, data string) error {
+	var all []note
+	this := note{Path: r.file, Began: r.archive.Manifest.Began, At: r.archive.Manifest.At}
+	have := map[note]bool{{Path: this.Path, Began: this.Began}: true}
+	all = append(all, this)
+	for _, path := range []string{filepath.Join(data, NotesFile), filepath.Join(r.dir, NotesFile)} {
+		is, err := (&notes{path: path}).Read()
+		if err != nil && filepath.Dir(path) == data {
+			return err // what is there already may be why a backup is restored
+		}
+		for _, one := range is.Backups {
+			if one.Began.Equal(this.Began) { // in its own file it is not done
+				one.Began, one.At = this.Began, this.At
+			}
+			same := note{Path: one.Path, Began: one.Began}
+			if one.Aside {
+				same.At = one.At
+			}
+			if !have[same] {
+				have[same] = true
+				all = append(all, one)
+			}
+		}
+	}
+	for _, path := range p.asides() {
+		all = append(all, note{Path: path, At: r.options.Now().UTC(), Aside: true})
+	}
+	return noted{all}.writeTo(filepath.Join(data, NotesFile))
+}

@@ -1,0 +1,45 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// benchDeadline is recall's deadline while the quality of recall is measured, unless it is set: a
+// busy machine must not change what is found.
+const benchDeadline = 10 * time.Second
+
+// ForBench returns the settings of a memory of its own, as given, with those of c that decide
+// what is found: models, recall, index, and learning by rules. It is [memory.Invalid] if c names
+// the address of a server, which is not asked.
+func (c Config) ForBench(settings map[string]string) (Config, error) {
+	if c.rank("addr") == flagged || c.namesServer() {
+		return Config{}, memory.Errorf(memory.Invalid, "addr: loci bench measures a memory of its own and asks no server; leave out --addr")
+	}
+	flags := map[string]string{"addr": "127.0.0.1:0", "log.level": "error"}
+	maps.Copy(flags, settings)
+	out, err := Load(Sources{Flags: flags})
+	if err != nil {
+		return Config{}, err
+	}
+	if out.ModelsDir, err = c.ModelsFolder(); err != nil {
+		return Config{}, err
+	}
+	out.Embedder, out.Reranker, out.SIMD, out.Recall, out.Index = c.Embedder, c.Reranker, c.SIMD, c.Recall, c.Index
+	if !c.IsSet("recall.deadline") {
+		out.Recall.Deadline = benchDeadline
+	}
+	out.from["recall.deadline"] = "bench"
+	out.Embed = c.Embed
+	if out.Embed.URL == "" { // see embedOptions
+		out.Embed.URL, out.Embed.Key = c.Upstream.URL, cmp.Or(c.Embed.Key, c.Upstream.Key)
+	}
+	if out.Learn.Model == "" { // rules learn
+		out.Learn = c.Learn
+		out.Learn.Model, out.Learn.URL, out.Learn.Key, out.Learn.Prefer = "", "", "", nil
+	}
+	return out, out.check()
+}

@@ -1,0 +1,428 @@
+// Package config is everything that can be set: where settings come from, what is valid, what is shown
+// of them. It opens nothing.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Config is everything that can be set. [LoadConfig] reads it from flags,
+// environment, file, profile and defaults, in that order of precedence; each field's tag
+// holds its key, its default, what it means and, for a closed choice, what is
+// valid. docs/settings.md is generated from these tags.
+type Config struct {
+	Addr    string       `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key. Commands ask the server there, and may have its URL instead (http or https)."`
+	Data    string       `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
+	Profile string       `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
+	Store   StoreAddress `koanf:"store" default:"sqlite" doc:"Where memory is kept: sqlite in the data folder; memory, which is gone at exit; or postgres://user:password@host:5432/database, which any number of servers may share. See docs/postgres.md."`
+	Vault   string       `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store then keeps its history; if that is lost, memory is rebuilt from the files. Empty: none. See docs/vault.md."`
+	Users   string       `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
+	APIKey  string       `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
+	Trusted []string     `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
+	Hosts   []string     `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
+	Proxies []string     `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
+	JWT     string       `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
+	Prompts string       `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
+
+	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the files of the vault to git, with messages that say what was learned. What git refuses is logged; memory goes on."`
+
+	Embedder  string `koanf:"embedder" default:"lexical" doc:"What turns text into vectors: lexical (words alone, without a model), local:NAME (a folder in models_dir, see loci models) or remote:MODEL (at embed.url). After a change memories get vectors anew in the background, and are found by their words until then."`
+	Reranker  string `koanf:"reranker" default:"none" doc:"What reads the best candidates again beside the question: none, local:NAME (a cross-encoder in models_dir) or remote:MODEL (at embed.url, by its /rerank)."`
+	ModelsDir string `koanf:"models_dir" doc:"Folder of local models, a folder each. Empty: models in the data folder."`
+	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"Where loci models pull gets models: a hub, or a mirror of one."`
+
+	Bootstrap string `koanf:"bootstrap" doc:"File of facts for everybody, one a line: JSON objects with content, category and tags, or a Markdown or plain list. Read once at start; what a changed file no longer has leaves the global pool. Unset, the pool stays as it is."`
+	SIMD      string `koanf:"simd" default:"auto" valid:"auto|portable|avx2|avx512" doc:"Instructions that vectors are compared with, for the whole process. auto: the fastest that this machine has. What is found is the same."`
+
+	Embed    EmbedConfig    `koanf:"embed"`
+	Upstream UpstreamConfig `koanf:"upstream"`
+	Learn    LearnConfig    `koanf:"learn"`
+	Review   ReviewConfig   `koanf:"review"`
+	Share    ShareConfig    `koanf:"share"`
+	Memory   MemoryConfig   `koanf:"memory"`
+	Forward  ForwardConfig  `koanf:"forward"`
+	CORS     CORSConfig     `koanf:"cors"`
+	Summary  SummaryConfig  `koanf:"summaries"`
+	Upkeep   UpkeepConfig   `koanf:"upkeep"`
+	Recall   RecallConfig   `koanf:"recall"`
+	Index    IndexConfig    `koanf:"index"`
+	Query    QueryConfig    `koanf:"query"`
+	Chats    ChatsConfig    `koanf:"chats"`
+	MCP      MCPConfig      `koanf:"mcp"`
+	Record   RecordConfig   `koanf:"record"`
+	Limits   LimitsConfig   `koanf:"limits"`
+	Traces   TracesConfig   `koanf:"traces"`
+	Log      LogConfig      `koanf:"log"`
+
+	from  map[string]string // which source each key's value is from; nil where no source was read
+	lacks []string          // models that the profile names and that are not at hand
+}
+
+// EmbedConfig is the server of remote embedders and rerankers.
+type EmbedConfig struct {
+	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server that remote:MODEL is asked at, ending in /v1. Empty: upstream.url."`
+	Key string `koanf:"key" secret:"yes" doc:"Key for embed.url. Without an embed.url of its own: upstream.key."`
+}
+
+// UpstreamConfig is the OpenAI-compatible server that answers chats.
+type UpstreamConfig struct {
+	URL string `koanf:"url" doc:"Base URL of an OpenAI-compatible server, ending in /v1. Empty: the built-in loci/recall answers."`
+	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is passed on."`
+	API string `koanf:"api" default:"auto" valid:"auto|chat" doc:"How requests of /v1/messages and /v1/responses reach the upstream. auto: as they are; when it answers 404 or 405 and has chat completions, they are translated into those until Loci is restarted. chat: they always are."`
+}
+
+// Shown returns the base URL as it may be shown.
+func (u UpstreamConfig) Shown() string { return ShownURL(u.URL) }
+
+// ShownURL is a base URL without what may be secret: its query may hold a key, and what stands
+// before its host a password.
+func ShownURL(base string) string {
+	shown, _, _ := strings.Cut(base, "?")
+	if whole, err := url.Parse(shown); err == nil && whole.User != nil {
+		whole.User = nil
+		return whole.String()
+	}
+	return shown
+}
+
+// LearnConfig is how facts are learned from what was said.
+type LearnConfig struct {
+	After     string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When to learn: after each exchange, on each user message, or never by itself."`
+	Model     string        `koanf:"model" default:"auto" doc:"Model that learns. auto: the smallest that the upstream lists, by the size or family in its name (nano, lite, mini, haiku, flash, small), else the chat's own. chat: the chat's own. none: the built-in rules alone. With learn.prefer auto is the first of those."`
+	URL       string        `koanf:"url" doc:"Base URL of the server that learns. Empty: upstream.url."`
+	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. Without a learn.url of its own: upstream.key."`
+	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn: at once, before a model reads several exchanges together, and where there is no model or it has failed for ten minutes."`
+	Assistant bool          `koanf:"assistant" default:"false" doc:"Learn from the assistant's turns too."`
+	Timeout   time.Duration `koanf:"timeout" default:"60s" doc:"How long one call of the learning model may take."`
+	Personal  bool          `koanf:"personal" default:"false" doc:"Blank e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets always are."`
+
+	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether a model learns with the key of the user's client, where upstream.key is not set: it spends that person's quota. The key is kept in memory and never written down. A server on this machine or in its network that takes no key needs none."`
+
+	Providers    []string `koanf:"providers" doc:"More servers of models that may learn, as NAME=URL, each a base URL that ends in /v1. learn.model and learn.prefer name a model there as NAME/MODEL, or by its name alone; smallest and auto are of all of these servers."`
+	ProviderKeys []string `koanf:"provider_keys" secret:"yes" doc:"Keys for learn.providers, as NAME=KEY."`
+
+	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists at start: the first of these that is. smallest is the one that its name says is the smallest."`
+	Reply   string   `koanf:"reply" default:"ops" valid:"ops|line|memories" doc:"What the learning model is asked to reply: what is added, replaced, ended or said again, in one call (extract.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
+	Context int      `koanf:"context" default:"8" doc:"How many messages the learning model reads of what was said before those that it learns from, each shortened; with learn.reply=line or memories, how many it reads together. 0: only those that it learns from."`
+
+	Window int `koanf:"window" default:"32000" doc:"Tokens that the learning model reads at once, as its maker names them. With learn.reply=line the documents attached to a chat are shown to it whole, as far as they have room beside what was said."`
+
+	Scope     string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if it is about that. project: the chat's project, if it has one. conversation: the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
+	Every     int           `koanf:"every" default:"4" doc:"With learn.after=exchange: how many user messages the model reads together. 1: each exchange at once. What the rules learn is there at once."`
+	Exchanges int           `koanf:"exchanges" default:"1" doc:"With learn.after=exchange: the exchange of a conversation after which learning begins."`
+	Idle      time.Duration `koanf:"idle" default:"2m" doc:"How long a conversation rests before what learn.every left over is learned from."`
+
+	DayTokens   int64   `koanf:"day_tokens" default:"100000" doc:"Tokens that the learning model may take for one user in a day (UTC). What is over waits for the next day; chats go on. 0: any number."`
+	DayCost     float64 `koanf:"day_cost" default:"0" doc:"The same in the currency of learn.input_price and learn.output_price. 0: any cost."`
+	InputPrice  float64 `koanf:"input_price" default:"0" doc:"What a million input tokens of the learning model cost."`
+	OutputPrice float64 `koanf:"output_price" default:"0" doc:"What a million output tokens of the learning model cost."`
+}
+
+// ReviewConfig is what waits for a person before it is remembered. What the user
+// asks to be remembered never waits.
+type ReviewConfig struct {
+	Confidence float64  `koanf:"confidence" default:"0" doc:"Facts of less confidence, 0 to 1, wait for a person."`
+	Categories []string `koanf:"categories" doc:"Facts of these categories wait for a person, with commas: health, family."`
+	Conflicts  bool     `koanf:"conflicts" default:"false" doc:"Facts that would take another's place wait for a person."`
+}
+
+// ShareConfig is how users share facts with each other.
+type ShareConfig struct {
+	Accept string `koanf:"accept" default:"ask" valid:"ask|admins|off" doc:"ask: what a user shares with another waits in the receiver's review until they accept it. admins: the same, but what an admin shares is shown at once. off: nobody shares with users. Only admins share with pools and global, which needs no consent. Without a key every request is an admin's."`
+}
+
+// MemoryConfig is which chats may use memory.
+type MemoryConfig struct {
+	Channels string `koanf:"channels" default:"off" valid:"off|read" doc:"What a channel of Open WebUI (a chat id that begins with channel:) may do with the memory of the user who asks in it. off: nothing. read: read it into answers that everybody in the channel sees. Channels never write memory."`
+}
+
+// CORSConfig is which pages of other servers may use this one from a browser.
+type CORSConfig struct {
+	Origins []string `koanf:"origins" doc:"Origins whose pages may use the APIs from a browser, each exactly, as https://app.example.org. They send a key in a header, never cookies; without api_key such a page may do anything. Loci's own page is not among what they may use."`
+}
+
+// ForwardConfig is what of a request goes to the upstream besides its body.
+type ForwardConfig struct {
+	UserHeaders bool `koanf:"user_headers" default:"false" doc:"Pass X-OpenWebUI-* headers, which hold the user's name, e-mail address, role and token, on to the upstream."`
+}
+
+// SummaryConfig is how conversations are summed up.
+type SummaryConfig struct {
+	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"Whether conversations are summed up: never, where a model learns, or always. By rule where there is no model or it fails."`
+	Every int    `koanf:"every" default:"10" doc:"After how many exchanges a summary is written anew."`
+	Keep  bool   `koanf:"keep" default:"false" doc:"Keep a conversation's earlier summaries beside the new one, each of the last 12 messages. false: one summary goes on from the one before; the first is of the last 60."`
+}
+
+// UpkeepConfig is what leaves recall by itself. It can be taken back; what a person
+// wrote, approved or pinned stays.
+type UpkeepConfig struct {
+	User         int           `koanf:"user" default:"0" doc:"Most facts and turns of a user; the oldest leave first. 0: any number."`
+	Conversation int           `koanf:"conversation" default:"0" doc:"Most turns of a conversation, with the facts that belong to it alone. 0: any number."`
+	HalfLife     time.Duration `koanf:"half_life" default:"0s" doc:"Time in which a learned fact that is not said again loses half of its confidence. 0s: it keeps it."`
+	Floor        float64       `koanf:"floor" default:"0.2" doc:"Confidence, 0 to 1, below which a fact that faded leaves."`
+}
+
+// RecallConfig is how memory is found and put into prompts.
+type RecallConfig struct {
+	TopK          int           `koanf:"top_k" default:"8" doc:"Most memories in one prompt."`
+	Budget        int           `koanf:"budget" default:"1500" doc:"Most tokens of memory in one prompt."`
+	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"What a memory's relevance is, and recall.threshold on. fitted: the chance that it answers, by everything that is known of it. cosine: that of its vector with the question's, which then alone finds it. reranker: the reranker's number for what is found so. With the last two the score is relevance and recency alone."`
+	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
+	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
+	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Time in which relevance falls to a third (1/e) with the age of what was said, instead of its blend with recency. 0s: it does not fall."`
+	Age           string        `koanf:"age" default:"updated" valid:"updated|created" doc:"What recency counts from: a fact's last change, or when it was said."`
+	Lambda        float64       `koanf:"lambda" default:"0.7" doc:"Weight of the score against likeness to what is shown already, 0.05 to 1. 1: likeness costs nothing."`
+	VectorWeight  float64       `koanf:"vector_weight" default:"8" doc:"Weight of a model's vectors beside the words, 0 to 20, where words find nothing; it falls as they find more. loci bench retrieval --fit says what a model deserves. The built-in embedder has a weight of its own."`
+	Candidates    int           `koanf:"candidates" default:"0" doc:"How many candidates each search proposes for each memory that may be shown: with top_k 5 and 3, fifteen. 0: 160 in all, which ranking and its thresholds are fitted to."`
+	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
+	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"What becomes of the memory that earlier messages of a chat got: keep puts it back in each later request, where it was, so that a provider's prompt cache stays valid, and adds only what is new; last sends the last message's alone. With placement system it is always last."`
+	Turns         string        `koanf:"turns" default:"all" valid:"all|told|none" doc:"Which turns are recalled beside facts. told: those in which users tell something; neither what assistants said nor what was only ordered or asked. none: facts and summaries alone; POST /api/memory/search with kinds finds turns all the same."`
+	Heading       string        `koanf:"heading" doc:"Heading over the memory in a prompt. Empty: Relevant memory in the system message, none elsewhere."`
+	Roles         bool          `koanf:"roles" default:"false" doc:"Begin each memory in a prompt with the role of who said it: [user], [assistant], [memory] for a fact, [summary]."`
+	Questions     string        `koanf:"questions" default:"drop" valid:"drop|keep" doc:"What becomes of earlier greetings, questions that asked the same or told nothing, and answers that deny to know or give back what the user said. drop: they are not recalled. keep: they are, like all others."`
+	Core          bool          `koanf:"core" default:"true" doc:"Begin the memory in a prompt with what stands, in at most 150 tokens with pinned facts and profile entries: how the user wants to be answered, and of diet, allergies, health, accessibility and close people what the topic of the message touches. Only what users said or people wrote."`
+	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
+	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
+	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or PostgreSQL 400ms, unless it is set."`
+
+	Messages  int      `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
+	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
+	Summary   bool     `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
+	Expand    bool     `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
+	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or the last 200 memories of its own conversation, which the 200 most recent of the others join while they are fewer than 50."`
+	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a chat gets all of them, without a search and a score, unless it sets a threshold. 0: always search."`
+	Bootstrap int      `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
+	Pools     []string `koanf:"pools" doc:"Shared pools, by name, that the questions of every user are answered from too. Facts come into them by POST /api/memory/{id}/share."`
+	Fallback  string   `koanf:"fallback" default:"error" valid:"none|error|empty" doc:"When the 10 most recent facts, without a score, stand in for what a search finds: never, when it fails, or also when it finds nothing for a chat. Never where a request sets a threshold."`
+}
+
+// IndexConfig is the index that searches run on.
+type IndexConfig struct {
+	Budget      Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
+	Huge        Bytes  `koanf:"huge" default:"0" doc:"A user whose index would take more than this, counted as 1 KiB for each memory, is searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody is. It is far slower than the index, and finds a little less (docs/postgres.md)."`
+	Checkpoints string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
+}
+
+// QueryConfig is how POST /query is answered.
+type QueryConfig struct {
+	Model   string `koanf:"model" doc:"Model at upstream.url that answers POST /query and describes its images. Empty: the one that learns there; without any, the built-in loci/recall."`
+	Intents string `koanf:"intents" default:"keywords" valid:"keywords|embedding" doc:"How the intent of a query is found: by its words, or also by the embedder where it has none of them."`
+}
+
+// ChatsConfig is how the chats under /api/chats are answered.
+type ChatsConfig struct {
+	Model string `koanf:"model" doc:"Model at upstream.url that answers chats under /api/chats whose message names none. Empty: the one of query.model. Without an upstream the built-in loci/recall answers."`
+}
+
+// MCPConfig is the door for MCP clients at /mcp.
+type MCPConfig struct {
+	Profile string `koanf:"profile" default:"default" valid:"default|chatgpt" doc:"Which tools MCP clients see. chatgpt adds search and fetch, which ChatGPT's connectors require. A client chooses by itself with /mcp?profile=chatgpt."`
+}
+
+// RecordConfig is what is kept of chats.
+type RecordConfig struct {
+	History  string   `koanf:"history" default:"align" valid:"align|recall|learn" doc:"What becomes of messages that a client brings along and Loci did not see said, as of a chat that began elsewhere or was cloned: align keeps them only to know the chat again, recall also recalls them, learn also learns from the user's."`
+	Tools    bool     `koanf:"tools" default:"false" doc:"Keep what tools return to the model in a chat. It is never recalled; false keeps only its place in the chat."`
+	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first that a request has counts. Empty: X-OpenWebUI-Chat-Id, X-Session-Id, Thread-Id, Session-Id."`
+	Projects []string `koanf:"projects" doc:"Headers by which clients name the project of a chat, where neither memory_project nor X-Loci-Project does; the first that a request has counts."`
+	Folder   bool     `koanf:"folder" default:"true" doc:"A chat that names no project belongs to the working directory that a coding agent names in its messages. See docs/guide/coding-agents.md."`
+}
+
+// LimitsConfig is what one request may hold.
+type LimitsConfig struct {
+	Body     int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body. All bodies together may take a quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of 1 GiB; over it chats pass without memory, and other requests are answered 503 with Retry-After."`
+	Messages int   `koanf:"messages" default:"2000" doc:"Most new messages of one chat request that are kept: the last ones. Also how many turns of a stored conversation a request is compared with. A request may hold more; it is forwarded whole."`
+	Text     int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message or answer of a chat is forwarded whole, stored up to this size with a mark that it was cut, and learned from as far as it is stored."`
+}
+
+// TracesConfig bounds the traces that requests leave.
+type TracesConfig struct {
+	User Bytes `koanf:"user" default:"1MiB" doc:"Most bytes of traces of one user in the database, a few kB each; the oldest go first. Never more than 1,000 traces. 0: no bound in bytes."`
+}
+
+// LogConfig is what is logged, to standard error.
+type LogConfig struct {
+	Level  string `koanf:"level" default:"info" valid:"debug|info|warn|error" doc:"Least level that is logged."`
+	Format string `koanf:"format" default:"text" valid:"text|json" doc:"Lines for people or for programs."`
+
+	Content bool `koanf:"content" default:"false" doc:"Log what was learned and what a model answered in words, for development. Otherwise the log has ids only."`
+}
+
+// check refuses what the tags cannot express. Every message names the key.
+func (c *Config) check() error {
+	if _, _, err := net.SplitHostPort(c.Addr); !c.namesServer() && (err != nil || strings.Contains(c.Addr, "/")) {
+		return memory.Errorf(memory.Invalid, "addr: %q is no address; one looks like 127.0.0.1:7077", c.Addr)
+	}
+	for key, reached := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
+		if len(reached) > 0 && c.APIKey == "" {
+			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key everybody who reaches the server from elsewhere could read everything", key)
+		}
+	}
+	for _, origin := range c.CORS.Origins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
+			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
+		}
+	}
+	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL} {
+		if base == "" {
+			continue
+		}
+		u, err := url.Parse(base)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, ShownURL(base))
+		}
+		if key == "upstream.url" && strings.Trim(u.Path, "/") == "" { // where no such server has its API
+			u.Path = "/v1"
+			return memory.Errorf(memory.Invalid, "%s: %q has no path; with that of most servers it is %s", key, ShownURL(base), ShownURL(u.String()))
+		}
+	}
+	if err := c.Store.check(); err != nil {
+		return err
+	}
+	if c.Store.Postgres() && c.Vault != "" {
+		return memory.Errorf(memory.Invalid, "vault: it is kept in files of this machine, for which store is sqlite or memory")
+	}
+	if err := c.checkModels(); err != nil {
+		return err
+	}
+	if _, err := c.Learn.ProviderList(); err != nil {
+		return err
+	}
+	if c.Recall.Score == "reranker" && c.Reranker == "none" {
+		return memory.Errorf(memory.Invalid, "recall.score: reranker needs reranker")
+	}
+	if c.VaultGit && c.Vault == "" {
+		return memory.Errorf(memory.Invalid, "vault_git: needs vault")
+	}
+	if c.Learn.Model != "" && c.Learn.Model != LearnAuto && c.Learn.Model != LearnChat && c.Learn.Model != LearnNone && c.Learn.URL == "" && c.Upstream.URL == "" && len(c.Learn.Providers) == 0 {
+		return memory.Errorf(memory.Invalid, "learn.model: %q needs learn.url or upstream.url", c.Learn.Model)
+	}
+	for _, r := range []struct {
+		key      string
+		value    float64
+		min, max float64
+	}{
+		{"recall.top_k", float64(c.Recall.TopK), 0, 100},
+		{"recall.budget", float64(c.Recall.Budget), 0, 100_000},
+		{"recall.threshold", c.Recall.Threshold, -1, 1},
+		{"recall.recency_weight", c.Recall.RecencyWeight, 0, 1},
+		{"recall.decay", c.Recall.Decay.Hours(), 0, 24 * 36500},
+		{"recall.lambda", c.Recall.Lambda, 0.05, 1},
+		{"recall.vector_weight", c.Recall.VectorWeight, 0, 20},
+		{"recall.candidates", float64(c.Recall.Candidates), 0, 100},
+		{"recall.deadline", c.Recall.Deadline.Seconds(), 0.001, 60},
+		{"recall.messages", float64(c.Recall.Messages), 1, 10},
+		{"recall.contexts", float64(c.Recall.Contexts), 1, 1_000_000},
+		{"recall.small_set", float64(c.Recall.SmallSet), 0, 100},
+		{"recall.bootstrap", float64(c.Recall.Bootstrap), 0, 100},
+		{"learn.timeout", c.Learn.Timeout.Seconds(), 1, 3600},
+		{"learn.every", float64(c.Learn.Every), 1, 50},
+		{"learn.exchanges", float64(c.Learn.Exchanges), 1, 50},
+		{"learn.context", float64(c.Learn.Context), 0, 16},
+		{"learn.window", float64(c.Learn.Window), 1000, 10_000_000},
+		{"learn.idle", c.Learn.Idle.Seconds(), 1, 24 * 3600},
+		{"learn.day_tokens", float64(c.Learn.DayTokens), 0, 1e12},
+		{"learn.day_cost", c.Learn.DayCost, 0, 1e9},
+		{"learn.input_price", c.Learn.InputPrice, 0, 1e6},
+		{"learn.output_price", c.Learn.OutputPrice, 0, 1e6},
+		{"review.confidence", c.Review.Confidence, 0, 1},
+		{"summaries.every", float64(c.Summary.Every), 1, 1000},
+		{"upkeep.user", float64(c.Upkeep.User), 0, 1e9},
+		{"upkeep.conversation", float64(c.Upkeep.Conversation), 0, 1e9},
+		{"upkeep.half_life", c.Upkeep.HalfLife.Hours(), 0, 24 * 36500},
+		{"upkeep.floor", c.Upkeep.Floor, 0, 1},
+		{"limits.body", float64(c.Limits.Body), 1 << 10, 1 << 30},
+		{"limits.messages", float64(c.Limits.Messages), 10, 1e6},
+		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
+	} {
+		if r.value < r.min || r.value > r.max {
+			return memory.Errorf(memory.Invalid, "%s: %v is out of range; valid is %v to %v", r.key, r.value, r.min, r.max)
+		}
+	}
+	if c.Learn.DayCost > 0 && c.Learn.InputPrice+c.Learn.OutputPrice == 0 {
+		return memory.Errorf(memory.Invalid, "learn.day_cost: %v needs learn.input_price or learn.output_price", c.Learn.DayCost)
+	}
+	if b := c.Traces.User; b < 0 || b > maxBudget {
+		return memory.Errorf(memory.Invalid, "traces.user: %v is out of range; valid is 0 to %v", b, maxBudget)
+	}
+	if b := c.Index.Budget; b < minBudget || b > maxBudget {
+		return memory.Errorf(memory.Invalid, "index.budget: %v is out of range; valid is %v to %v", b, minBudget, maxBudget)
+	}
+	return nil
+}
+
+// The bounds of index.budget: less holds no owner worth the name, more is a
+// mistake.
+const (
+	minBudget Bytes = 1 << 20
+	maxBudget Bytes = 1 << 40
+)
+
+// What the data folder holds. The index can be deleted while Loci does not run.
+const (
+	DatabaseFile = "loci.db"
+	IndexFolder  = "index"
+
+	// EmbeddersFile says which embedders memory had, the one in use last, and whether it was gone
+	// back to one of them. Without it nothing is lost but that.
+	EmbeddersFile = "embedders.json"
+)
+
+// DataDir returns the data folder with ~ resolved.
+func (c *Config) DataDir() (string, error) { return atHome("data", c.Data) }
+
+// VaultDir returns the vault with ~ resolved, "" without one.
+func (c *Config) VaultDir() (string, error) { return atHome("vault", c.Vault) }
+
+// From returns the source of a setting's value: default, profile NAME, file, environment, flag or
+// what [Config.NoteSource] was told.
+func (c *Config) From(key string) string { return cmp.Or(c.from[key], fromDefault) }
+
+// IsSet reports whether a source set a setting.
+func (c *Config) IsSet(key string) bool { return c.From(key) != fromDefault }
+
+// NoteSource says where a setting's value is from, where it is from none of the sources.
+func (c *Config) NoteSource(key, source string) {
+	c.from = maps.Clone(c.from)
+	if c.from == nil {
+		c.from = map[string]string{}
+	}
+	c.from[key] = source
+}
+
+// atHome resolves the ~ of a setting.
+func atHome(key, path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || (rest != "" && rest[0] != '/' && rest[0] != os.PathSeparator) {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the home folder for %s %q: %w", key, path, err)
+	}
+	return filepath.Join(home, rest), nil
+}
+
+// Unusable says of a data folder that may not be used, or is none, that and what to do; of
+// other errors nothing but themselves.
+func Unusable(dir string, err error) error {
+	var at *fs.PathError
+	if !errors.As(err, &at) || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	return fmt.Errorf("the data folder %s cannot be used: %s: %w; --data names another", dir, at.Path, at.Err)
+}

@@ -1,0 +1,198 @@
+package config
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// foreign is a setting of one of the designs that profiles follow. docs/profiles.md has the same
+// table for people.
+type foreign struct {
+	name, profile string
+	key           string // of Loci; "" where Loci needs none
+	value         func(string) (string, error)
+}
+
+var foreignSettings = []foreign{
+	{"memory_extractor", "assistant", "learn.prefer", func(s string) (string, error) { return s + ",smallest", nil }},
+	{"rag_embedding_model", "assistant", "embedder", func(s string) (string, error) { return LocalModel + path.Base(s), nil }},
+	{"rag_similarity_threshold", "assistant", "recall.threshold", nil},
+	{"data_dir", "assistant", "data", nil},
+	{"chroma_dir", "assistant", "", nil},
+
+	{"openai_api_key", "platform", "upstream.key", nil},
+	{"use_llm_intent", "platform", "query.intents", oneOf("keywords", "embedding")},
+	{"summary_interval", "platform", "summaries.every", nil},
+	{"top_k", "platform", "recall.top_k", nil},
+
+	{"memory_path", "agent-cli", "vault", nil},
+	{"embedding_model", "agent-cli", "embedder", func(s string) (string, error) { return RemoteModel + s, nil }},
+	{"default_top_k", "agent-cli", "recall.top_k", nil},
+	{"max_entries", "agent-cli", "upkeep.conversation", nil},
+	{"mmr_lambda", "agent-cli", "recall.lambda", nil},
+	{"recency_weight", "agent-cli", "recall.recency_weight", nil},
+	{"score_threshold", "agent-cli", "recall.threshold", nil},
+	{"enable_summarization", "agent-cli", "summaries.mode", oneOf("off", "on")},
+}
+
+const openAI = "https://api.openai.com/v1"
+
+func oneOf(no, yes string) func(string) (string, error) {
+	return func(s string) (string, error) {
+		b, err := strconv.ParseBool(strings.ToLower(s))
+		if b {
+			return yes, err
+		}
+		return no, err
+	}
+}
+
+// Imported are settings read from a file of one of the designs that profiles follow.
+type Imported struct {
+	Settings map[string]string `json:"settings"`
+	Passed   []string          `json:"passed,omitempty"` // names in the file that set nothing here
+}
+
+// Import reads a file of settings that the designs of the profiles assistant, platform
+// and agent-cli have: YAML, JSON or TOML, or lines of NAME=VALUE.
+func Import(file string, data []byte) (Imported, error) {
+	values, providers, err := foreignValues(file, data)
+	if err != nil {
+		return Imported{}, err
+	}
+	out := Imported{Settings: map[string]string{}}
+	votes := map[string]int{}
+	for _, v := range values {
+		i := slices.IndexFunc(foreignSettings, func(f foreign) bool { return f.name == v.name })
+		if i < 0 || foreignSettings[i].key == "" {
+			out.Passed = append(out.Passed, v.name)
+			continue
+		}
+		f := foreignSettings[i]
+		if f.value != nil {
+			if v.value, err = f.value(v.value); err != nil {
+				return Imported{}, memory.Errorf(memory.Invalid, "%s: %s: neither true nor false", file, v.name)
+			}
+		}
+		out.Settings[f.key] = v.value
+		if f.name == "rag_embedding_model" { // its thresholds are cosines of any model
+			out.Settings["recall.score"] = "cosine"
+		}
+		votes[f.profile]++
+	}
+	for _, p := range providers {
+		votes["assistant"]++
+		addTo(out.Settings, "learn.providers", p.Name+"="+p.url)
+		if p.key != "" {
+			addTo(out.Settings, "learn.provider_keys", p.Name+"="+p.key)
+		}
+	}
+	if len(out.Settings) == 0 {
+		return Imported{}, memory.Errorf(memory.Invalid, "%s: none of its names is a setting that docs/profiles.md lists", file)
+	}
+	for _, profile := range Profiles() {
+		if best := out.Settings["profile"]; votes[profile] > votes[best] {
+			out.Settings["profile"] = profile
+		}
+	}
+	if key := out.Settings["upstream.key"]; key != "" { // OPENAI_API_KEY, for chats and embeddings of one server
+		maps.Copy(out.Settings, map[string]string{"upstream.url": openAI, "embed.url": openAI, "embed.key": key})
+	}
+	flags := maps.Clone(out.Settings)
+	flags["upstream.url"] = "http://localhost/v1" // a remote embedder needs a server, which these files do not name
+	_, err = Load(Sources{Flags: flags})
+	return out, err
+}
+
+func addTo(settings map[string]string, key, entry string) {
+	if settings[key] != "" {
+		entry = settings[key] + "," + entry
+	}
+	settings[key] = entry
+}
+
+// YAML returns the settings as a file for --config.
+func (s Imported) YAML() ([]byte, error) { return yaml.Marshal(nest(s.Settings)) }
+
+type foreignValue struct{ name, value string }
+
+// foreignValues returns what a file sets, by the last part of each name, and the providers that
+// it lists.
+func foreignValues(file string, data []byte) (values []foreignValue, providers []Provider, err error) {
+	if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" && ext != ".json" {
+		return foreignLines(data), nil, nil
+	}
+	var tree yaml.MapSlice
+	if err := yaml.UnmarshalWithOptions(data, &tree, yaml.UseOrderedMap()); err != nil {
+		line, _, _ := strings.Cut(err.Error(), "\n") // the lines of the file that follow may have a key
+		return nil, nil, memory.Errorf(memory.Invalid, "%s: %s", file, line)
+	}
+	var read func(tree yaml.MapSlice)
+	read = func(tree yaml.MapSlice) {
+		for _, item := range tree {
+			name := foreignName(fmt.Sprint(item.Key))
+			switch inner, nested := item.Value.(yaml.MapSlice); {
+			case nested && name == "providers":
+				providers = append(providers, foreignProviders(inner)...)
+			case nested:
+				read(inner)
+			default:
+				values = append(values, foreignValue{name, fmt.Sprint(item.Value)})
+			}
+		}
+	}
+	read(tree)
+	return values, providers, nil
+}
+
+// foreignProviders reads a server for each name, with its URL and key.
+func foreignProviders(tree yaml.MapSlice) []Provider {
+	var out []Provider
+	for _, item := range tree {
+		p := Provider{Name: fmt.Sprint(item.Key)}
+		inner, _ := item.Value.(yaml.MapSlice)
+		for _, field := range inner {
+			switch foreignName(fmt.Sprint(field.Key)) {
+			case "url", "base_url", "api_base":
+				p.url = fmt.Sprint(field.Value)
+			case "key", "api_key":
+				p.key = fmt.Sprint(field.Value)
+			}
+		}
+		if p.url != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// foreignLines reads lines of NAME=VALUE, as of a .env file, a TOML file or a shell script.
+func foreignLines(data []byte) []foreignValue {
+	var out []foreignValue
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export "), "=")
+		if name = strings.TrimSpace(name); !ok || name == "" || name[0] == '#' {
+			continue
+		}
+		if value = strings.TrimSpace(value); value != "" && (value[0] == '"' || value[0] == '\'') {
+			value, _, _ = strings.Cut(value[1:], value[:1])
+		} else {
+			value, _, _ = strings.Cut(value, " #")
+		}
+		out = append(out, foreignValue{foreignName(name[strings.LastIndexByte(name, '.')+1:]), strings.TrimSpace(value)})
+	}
+	return out
+}
+
+func foreignName(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }

@@ -1,0 +1,60 @@
+package config
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// learnAuto, learnChat and learnNone are the values of learn.model that name no model: the
+	// smallest of the upstream, the one that the chat asks, and the rules alone.
+	LearnAuto = "auto"
+	LearnChat = "chat"
+	LearnNone = "none"
+)
+
+// Provider is one entry of learn.providers.
+type Provider struct{ Name, url, key string }
+
+// ProviderList returns those of learn.providers. [memory.Invalid] for what is none.
+func (c LearnConfig) ProviderList() ([]Provider, error) {
+	var out []Provider
+	for _, entry := range c.Providers {
+		name, base, _ := strings.Cut(entry, "=")
+		if u, err := url.Parse(base); name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" {
+			return nil, memory.Errorf(memory.Invalid, "learn.providers: invalid provider %q (example: google=https://example.com/v1)", shownProvider(entry))
+		}
+		out = append(out, Provider{Name: name, url: base})
+	}
+	for _, entry := range c.ProviderKeys {
+		name, key, _ := strings.Cut(entry, "=")
+		i := slices.IndexFunc(out, func(p Provider) bool { return p.Name == name })
+		if i < 0 || key == "" {
+			return nil, memory.Errorf(memory.Invalid, "learn.provider_keys: each is NAME=KEY, with a name of learn.providers")
+		}
+		out[i].key = key
+	}
+	return out, nil
+}
+
+// shownProvider is an entry of learn.providers as it may be shown.
+func shownProvider(entry string) string {
+	name, base, _ := strings.Cut(entry, "=")
+	return name + "=" + ShownURL(base)
+}
+
+// At lets the settings of the model that learns be those of a provider.
+func (p *Provider) At(c Config) Config {
+	if p != nil {
+		c.Learn.URL, c.Learn.Key = p.url, p.key
+	}
+	return c
+}
+
+// UsesClientKeys reports whether what learns is asked with the key of each client.
+func (c Config) UsesClientKeys() bool {
+	return c.Learn.ClientKeys && c.Upstream.Key == "" && c.Learn.URL == "" && c.Learn.Key == ""
+}

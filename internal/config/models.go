@@ -1,0 +1,74 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// The kinds of embedder and reranker, as they stand before a model's name.
+const (
+	LocalModel  = "local:"
+	RemoteModel = "remote:"
+)
+
+// modelsFolder is where models are in the data folder.
+const modelsFolder = "models"
+
+// ModelsFolder returns the folder of local models.
+func (c *Config) ModelsFolder() (string, error) {
+	if c.ModelsDir != "" {
+		return c.ModelsDir, nil
+	}
+	dir, err := c.DataDir()
+	return filepath.Join(dir, modelsFolder), err
+}
+
+// ModelsInUse returns the names of the local models that the settings ask for.
+func (c *Config) ModelsInUse() []string {
+	var out []string
+	for _, s := range []string{c.Embedder, c.Reranker} {
+		if name, ok := strings.CutPrefix(s, LocalModel); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// checkModels refuses embedders and rerankers that cannot be.
+func (c *Config) checkModels() error {
+	for _, m := range []struct{ key, value, plain, example string }{
+		{"embedder", c.Embedder, "lexical", "all-MiniLM-L6-v2"},
+		{"reranker", c.Reranker, "none", "ms-marco-MiniLM-L-6-v2"},
+	} {
+		local, isLocal := strings.CutPrefix(m.value, LocalModel)
+		remote, isRemote := strings.CutPrefix(m.value, RemoteModel)
+		switch {
+		case m.value == m.plain, isLocal && filepath.IsLocal(local):
+		case isRemote && remote != "":
+			if c.Embed.URL == "" && c.Upstream.URL == "" {
+				return memory.Errorf(memory.Invalid, "%s: %q needs embed.url or upstream.url", m.key, m.value)
+			}
+		default:
+			return memory.Errorf(memory.Invalid, "%s: %q is not possible here; valid: %s, local:NAME of a model in models_dir, such as local:%s, or remote:MODEL",
+				m.key, m.value, m.plain, m.example)
+		}
+	}
+	return nil
+}
+
+// remoteDeadline is recall's deadline where it asks a remote embedder or a database
+// server, unless it is set: their answer alone may take as long as all of recall does
+// with what is local.
+const remoteDeadline = 400 * time.Millisecond
+
+// RecallDeadline is how long a chat waits for memory.
+func (c *Config) RecallDeadline() time.Duration {
+	remote := strings.HasPrefix(c.Embedder, RemoteModel) || c.Store.Postgres()
+	if remote && !c.IsSet("recall.deadline") {
+		return remoteDeadline
+	}
+	return c.Recall.Deadline
+}

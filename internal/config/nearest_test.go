@@ -1,0 +1,76 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTheNearestSettingsAreNamed(t *testing.T) {
+	for typed, want := range map[string]string{
+		"top_k":        "recall.top_k",
+		"recal.top_k":  "recall.top_k",
+		"recall.topk":  "recall.top_k",
+		"upstream.ulr": "upstream.url",
+		"upstream":     "upstream.url",
+		"embeder":      "embedder",
+		"port":         "addr",
+		"api-key":      "api_key",
+		"users.single": "users",
+		"log":          "log.level",
+		"budget":       "recall.budget",
+	} {
+		if got := nearest(typed); len(got) > mostNearest || !slices.Contains(got, want) {
+			t.Errorf("%s: %q, want %s among a few", typed, got, want)
+		}
+	}
+	for _, typed := range []string{"zzz", "", "...", "x.y.z", "ключ"} {
+		if got := nearest(typed); len(got) > 0 {
+			t.Errorf("%s: %q, want none", typed, got)
+		}
+	}
+}
+
+func TestAnUnknownSettingIsToldInOneShortLine(t *testing.T) {
+	for _, s := range []Sources{
+		{Flags: map[string]string{"recal.top_k": "3"}}, {Env: []string{"LOCI_RECAL_TOP_K=3"}}, {Flags: map[string]string{"zzz": "3"}},
+	} {
+		_, err := Load(s)
+		if err == nil {
+			t.Fatalf("%+v is taken", s)
+		}
+		if told := err.Error(); len(told) > 200 || strings.Contains(told, "\n") || !strings.Contains(told, "loci settings") {
+			t.Errorf("%+v: %s", s, told)
+		}
+	}
+	if _, err := Load(Sources{Env: []string{"LOCI_RECAL_TOP_K=3"}}); !strings.Contains(err.Error(), "LOCI_RECALL_TOP_K") {
+		t.Errorf("a variable: %v, want that it names the variable", err)
+	}
+}
+
+func TestSettingsAreShownWithoutSecrets(t *testing.T) {
+	c, err := Load(Sources{Flags: map[string]string{"store": "postgres://ana:marzipan@localhost/loci", "api_key": "marzipan", "upstream.key": "marzipan",
+		"learn.url": "http://ana:marzipan@localhost/v1", "embed.url": "http://localhost/v1?key=marzipan", "models_url": "https://ana:marzipan@localhost/hub?key=marzipan"},
+		Env: []string{"LOCI_UPSTREAM_URL=http://ana:marzipan@localhost/v1?key=marzipan"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range c.Shown() {
+		if strings.Contains(s.Value, "marzipan") {
+			t.Errorf("%s shows %s", s.Key, s.Value)
+		}
+		if want := map[string]string{"store": "flag", "upstream.url": "environment"}[s.Key]; want != "" && s.From != want {
+			t.Errorf("%s is from %s, want %s", s.Key, s.From, want)
+		}
+	}
+}
+
+// TestASecretInAURLIsNotToldWithWhatIsWrongWithIt: it would stand in the log.
+func TestASecretInAURLIsNotToldWithWhatIsWrongWithIt(t *testing.T) {
+	for _, base := range []string{"ftp://ana:marzipan@localhost/v1", "http://ana:marzipan@localhost", "http://localhost?key=marzipan"} {
+		_, err := Load(Sources{Flags: map[string]string{"upstream.url": base}})
+		if err == nil || !strings.Contains(err.Error(), "localhost") || strings.Contains(err.Error(), "marzipan") {
+			t.Errorf("%s: %v", base, err)
+		}
+	}
+}

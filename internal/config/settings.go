@@ -1,0 +1,340 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/goccy/go-yaml"
+	"github.com/knadh/koanf/v2"
+
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Sources are the places that settings come from, strongest first.
+type Sources struct {
+	Flags map[string]string // by key, e.g. "recall.top_k"; only those given
+	Env   []string          // as os.Environ returns it
+	File  string            // a YAML file; "" for none
+}
+
+// envNotSettings are LOCI_ variables that are not settings of the server: where
+// tests find development data.
+var envNotSettings = []string{"LOCI_SHARED"}
+
+// Load reads the settings. A key that does not exist or a value that
+// cannot be stops it with [memory.Invalid], naming the key and what is valid.
+func Load(s Sources) (Config, error) {
+	file, err := fromFile(s.File)
+	if err != nil {
+		return Config{}, err
+	}
+	env, err := fromEnv(s.Env)
+	if err != nil {
+		return Config{}, err
+	}
+	flags, err := fromFlags(s.Flags)
+	if err != nil {
+		return Config{}, err
+	}
+	name, err := profileNamed([]map[string]any{file, env, flags})
+	if err != nil {
+		return Config{}, err
+	}
+	profile, err := fromProfile(name)
+	if err != nil {
+		return Config{}, err
+	}
+	k := koanf.New(".")
+	from := map[string]string{}
+	for _, source := range []struct {
+		name   string
+		values map[string]any
+	}{
+		{fromDefault, defaults()}, {profileSource(name), profile}, {"file", file}, {"environment", env}, {"flag", flags},
+	} {
+		for _, key := range keysOf(source.values) {
+			from[key] = source.name
+		}
+		if err := k.Load(layer(source.values), nil); err != nil {
+			return Config{}, fmt.Errorf("read settings: %w", err)
+		}
+	}
+	for _, set := range settings() {
+		if err := set.check(k.Get(set.Key)); err != nil {
+			return Config{}, err
+		}
+	}
+	c := Config{from: from}
+	if err := decode(k.Raw(), &c); err != nil {
+		return Config{}, memory.Errorf(memory.Invalid, "read settings: %w", err)
+	}
+	if err := c.settle(profile); err != nil {
+		return Config{}, err
+	}
+	return c, c.check()
+}
+
+func decode(from, into any) error {
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(
+			mapstructure.StringToTimeDurationHookFunc(),
+			mapstructure.TextUnmarshallerHookFunc(),
+			mapstructure.StringToSliceHookFunc(","),
+		),
+		WeaklyTypedInput: true,
+		TagName:          "koanf",
+		Result:           into,
+	})
+	if err != nil {
+		return err
+	}
+	return d.Decode(from)
+}
+
+// fromDefault is where a value is from that nobody set.
+const fromDefault = "default"
+
+// keysOf returns the keys that a source has, with dots.
+func keysOf(values map[string]any) []string {
+	k := koanf.New(".")
+	_ = k.Load(layer(values), nil) // a map cannot fail
+	return k.Keys()
+}
+
+// layer hands a nested map to koanf.
+type layer map[string]any
+
+func (v layer) Read() (map[string]any, error) { return v, nil }
+func (v layer) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
+
+// Setting is one entry of the reference page.
+type Setting struct {
+	Key, Env, Default, Doc string
+	Valid                  []string // of a closed choice
+	Secret                 bool
+
+	kind reflect.Type
+}
+
+// settings lists every setting in the order of Config's fields.
+func settings() []Setting { return allSettings.Get() }
+
+var allSettings = late.Make(func() []Setting { return settingsOf(reflect.TypeFor[Config](), "") })
+
+func settingsOf(t reflect.Type, prefix string) []Setting {
+	var out []Setting
+	for f := range fields(t) {
+		key := prefix + f.Tag.Get("koanf")
+		if f.Type.Kind() == reflect.Struct {
+			out = append(out, settingsOf(f.Type, key+".")...)
+			continue
+		}
+		s := Setting{
+			Key:     key,
+			Env:     envOf(key),
+			Default: f.Tag.Get("default"),
+			Doc:     f.Tag.Get("doc"),
+			Secret:  f.Tag.Get("secret") != "",
+			kind:    f.Type,
+		}
+		if v := f.Tag.Get("valid"); v != "" {
+			s.Valid = strings.Split(v, "|")
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// envOf returns the variable of a setting.
+func envOf(key string) string { return "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
+
+func fields(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+func (s Setting) check(value any) error {
+	if value == nil {
+		return nil
+	}
+	if text, isText := value.(string); len(s.Valid) > 0 && (!isText || !slices.Contains(s.Valid, text)) {
+		return memory.Errorf(memory.Invalid, "%s: %v is not possible here; valid: %s", s.Key, value, strings.Join(s.Valid, ", "))
+	}
+	err := decode(value, reflect.New(s.kind).Interface())
+	if err != nil && s.kind == reflect.TypeFor[Bytes]() {
+		return memory.Errorf(memory.Invalid, "%s: %v is no number of bytes; one looks like 512MiB", s.Key, value)
+	}
+	if err != nil {
+		return memory.Errorf(memory.Invalid, "%s: %v cannot be read as %s", s.Key, value, s.kind)
+	}
+	return nil
+}
+
+func defaults() map[string]any {
+	flat := map[string]string{}
+	for _, s := range settings() {
+		if s.Default != "" {
+			flat[s.Key] = s.Default
+		}
+	}
+	return nest(flat)
+}
+
+func fromFlags(flags map[string]string) (map[string]any, error) {
+	for key := range flags {
+		if err := known("flag", key); err != nil {
+			return nil, err
+		}
+	}
+	return nest(flags), nil
+}
+
+func fromEnv(environ []string) (map[string]any, error) {
+	byEnv := map[string]string{}
+	for _, s := range settings() {
+		byEnv[s.Env] = s.Key
+	}
+	flat := map[string]string{}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, "LOCI_") || slices.Contains(envNotSettings, name) {
+			continue
+		}
+		key, ok := byEnv[name]
+		if !ok {
+			return nil, noSetting("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envOf)
+		}
+		flat[key] = value
+	}
+	return nest(flat), nil
+}
+
+func fromFile(path string) (map[string]any, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, memory.Errorf(memory.Invalid, "read the settings file: %w", err)
+	}
+	var tree map[string]any
+	if err := yaml.Unmarshal(data, &tree); err != nil {
+		line, _, _ := strings.Cut(err.Error(), "\n") // the lines of the file that follow may have a key
+		return nil, memory.Errorf(memory.Invalid, "%s: %s", path, line)
+	}
+	k := koanf.New(".")
+	if err := k.Load(layer(tree), nil); err != nil {
+		return nil, memory.Errorf(memory.Invalid, "%s: %w", path, err)
+	}
+	for _, key := range k.Keys() {
+		if err := known(path, key); err != nil {
+			return nil, err
+		}
+	}
+	return tree, nil
+}
+
+func known(where, key string) error {
+	if slices.ContainsFunc(settings(), func(s Setting) bool { return s.Key == key }) {
+		return nil
+	}
+	return noSetting(where, key, key, func(key string) string { return key })
+}
+
+// noSetting says that a name, which would be of a key, is of no setting, and which may be
+// meant, each as it is called there.
+func noSetting(where, name, key string, called func(key string) string) error {
+	meant := nearest(key)
+	for i, k := range meant {
+		meant[i] = called(k)
+	}
+	does := ""
+	if len(meant) > 0 {
+		does = "did you mean " + strings.Join(meant, ", or ") + "? "
+	}
+	return memory.Errorf(memory.Invalid, "%s: %s is no setting; %sloci settings lists them all", where, name, does)
+}
+
+func nest(flat map[string]string) map[string]any {
+	out := map[string]any{}
+	for key, value := range flat {
+		at := out
+		path := strings.Split(key, ".")
+		for _, p := range path[:len(path)-1] {
+			next, ok := at[p].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				at[p] = next
+			}
+			at = next
+		}
+		at[path[len(path)-1]] = value
+	}
+	return out
+}
+
+// WriteReference writes the reference page of all settings as Markdown.
+func WriteReference(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Settings\n\n" +
+		"Made by `make generate` from the fields of `Config`. A flag (`--set key=value`, and the named ones of `loci serve`) wins over the\n" +
+		"environment, that over the file (`--config loci.yaml`), that over the profile (docs/profiles.md), that over the default. A key that does\n" +
+		"not exist or a value that cannot be stops the start.\n\n| key | environment | default | meaning |\n|---|---|---|---|\n")
+	for _, s := range settings() {
+		doc := s.Doc
+		if len(s.Valid) > 0 {
+			doc += " Valid: `" + strings.Join(s.Valid, "`, `") + "`."
+		}
+		fallback := "–"
+		if s.Default != "" {
+			fallback = "`" + s.Default + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Key, s.Env, fallback, doc)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Complete returns a Config that a program made, with the defaults of the fields that are zero.
+// What [Load] returned is complete.
+func (c Config) Complete() (Config, error) {
+	if c.from != nil {
+		return c, nil
+	}
+	values := map[string]reflect.Value{}
+	valuesOf(reflect.ValueOf(c), "", values)
+	set := map[string]string{}
+	for key, value := range values {
+		switch v := value.Interface().(type) {
+		case []string:
+			if len(v) > 0 {
+				set[key] = strings.Join(v, ",")
+			}
+		case StoreAddress: // printed it shows no password
+			if v != "" {
+				set[key] = string(v)
+			}
+		default:
+			if !value.IsZero() {
+				set[key] = fmt.Sprint(v)
+			}
+		}
+	}
+	out, err := Load(Sources{Flags: set})
+	for key := range set {
+		out.NoteSource(key, "program")
+	}
+	return out, err
+}

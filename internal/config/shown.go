@@ -1,0 +1,91 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Shown is a setting as people are shown it.
+type Shown struct {
+	Key   string `json:"key"`
+	Env   string `json:"env"`
+	Value string `json:"value"` // of a secret only "set"
+	From  string `json:"from"`  // default, profile NAME, file, environment or flag
+	Doc   string `json:"doc"`
+}
+
+// Own reports whether somebody set it.
+func (s Shown) Own() bool { return s.From != fromDefault }
+
+// Shown returns all settings in the order of Config's fields: what each is and where that is
+// from. Of a secret it only says that it is set.
+func (c Config) Shown() []Shown {
+	values := map[string]reflect.Value{}
+	valuesOf(reflect.ValueOf(c), "", values)
+	var out []Shown
+	for _, s := range settings() {
+		value := values[s.Key]
+		shown := fmt.Sprint(value.Interface())
+		if list, ok := value.Interface().([]string); ok {
+			if s.Key == "learn.providers" {
+				list = slices.Clone(list)
+				for i, entry := range list {
+					list[i] = shownProvider(entry)
+				}
+			}
+			shown = strings.Join(list, ", ")
+		}
+		switch {
+		case s.Secret && shown != "":
+			shown = "set"
+		case s.Key == "upstream.url", s.Key == "learn.url", s.Key == "models_url":
+			shown = ShownURL(shown)
+		}
+		doc := s.Doc
+		if len(s.Valid) > 0 {
+			doc += " Valid: " + strings.Join(s.Valid, ", ") + "."
+		}
+		out = append(out, Shown{Key: s.Key, Env: s.Env, Value: shown, From: c.From(s.Key), Doc: doc})
+	}
+	return out
+}
+
+func valuesOf(v reflect.Value, prefix string, into map[string]reflect.Value) {
+	for f := range fields(v.Type()) {
+		key := prefix + f.Tag.Get("koanf")
+		if field := v.FieldByIndex(f.Index); f.Type.Kind() == reflect.Struct {
+			valuesOf(field, key+".", into)
+		} else {
+			into[key] = field
+		}
+	}
+}
+
+// Portable returns the settings that somebody set, as a settings file, without secrets
+// and without what depends on the machine.
+func (c Config) Portable() ([]byte, error) {
+	flat := map[string]string{}
+	for _, s := range c.Shown() {
+		switch s.From {
+		case "file", "environment", "flag":
+			flat[s.Key] = s.Value
+		}
+	}
+	for _, s := range settings() {
+		switch list, ok := flat[s.Key]; {
+		case s.Secret, s.Key == "data", s.Key == "addr":
+			delete(flat, s.Key)
+		case ok && s.kind == reflect.TypeFor[[]string]():
+			flat[s.Key] = strings.ReplaceAll(list, ", ", ",")
+		}
+	}
+	if len(flat) == 0 {
+		return []byte("# Nothing was set.\n"), nil
+	}
+	text, err := yaml.Marshal(nest(flat))
+	return append([]byte("# What was set when the backup was made, without secrets.\n"), text...), err
+}

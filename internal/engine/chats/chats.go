@@ -1,0 +1,239 @@
+// Package chats keeps conversations whose history Loci knows itself, and says messages in them.
+package chats
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/traces"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Chats returns a page of an owner's conversations, those used last first.
+func (e *Chats) Chats(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
+	return e.Store.Conversations(ctx, owner, q)
+}
+
+// Chat returns a conversation that was not deleted, or [memory.NotFound].
+func (e *Chats) Chat(ctx context.Context, owner memory.Owner, id string) (memory.Conversation, error) {
+	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{id}, Statuses: []memory.Status{memory.Active}})
+	if err != nil {
+		return memory.Conversation{}, err
+	}
+	if id == "" || len(page.Conversations) == 0 {
+		return memory.Conversation{}, memory.Errorf(memory.NotFound, "there is no chat %q", core.Clip(id, 60))
+	}
+	return page.Conversations[0], nil
+}
+
+// Said returns what was said in a chat, on its current path.
+func (e *Chats) Said(ctx context.Context, owner memory.Owner, chat string) ([]memory.Turn, error) {
+	return e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: chat})
+}
+
+// ChatEdit is what is written of a conversation; what is nil stays as it is.
+type ChatEdit struct {
+	Title       *string
+	Contexts    *[]string // ids, in the order in which they come in the prompt
+	Rules       *string
+	Idempotency string // the same key again changes nothing more
+}
+
+// NewChat makes a conversation in which nothing was said yet.
+func (e *Chats) NewChat(ctx context.Context, owner memory.Owner, project string, edit ChatEdit) (memory.Conversation, error) {
+	ctx = memory.ForWrite(ctx)
+	next := memory.Conversation{ID: core.NewID(), Owner: owner, Project: project, Status: memory.Active, CreatedAt: e.Time(), UpdatedAt: e.Time()}
+	if edit.Idempotency != "" {
+		next.ID = core.DerivedID(owner, "chat", edit.Idempotency)
+		if was, err := e.Chat(ctx, owner, next.ID); err == nil {
+			return was, nil
+		}
+	}
+	mark := next.Mark()
+	if err := e.WriteChat(ctx, owner, &mark, edit); err != nil {
+		return memory.Conversation{}, err
+	}
+	next.Title, next.Contexts, next.Rules = mark.Title, mark.Contexts, mark.Rules
+	if _, err := e.Store.Append(ctx, owner, memory.Batch{Conversation: next}); err != nil {
+		return memory.Conversation{}, err
+	}
+	return e.Chat(ctx, owner, next.ID)
+}
+
+// EditChat changes a conversation by hand, in a run that can be undone. A context that
+// is attached must be there. What somebody else changes of it meanwhile stays.
+func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edit ChatEdit, author memory.Author) (memory.Conversation, error) {
+	ctx = memory.ForWrite(ctx)
+	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
+	if edit.Idempotency != "" {
+		run.ID = core.IdFor(owner, "chat "+id+" "+edit.Idempotency)
+	}
+	err := core.Replan(ctx, func() error {
+		version, err := e.Version(ctx, owner)
+		if err != nil {
+			return err
+		}
+		was, err := e.Chat(ctx, owner, id)
+		if err != nil {
+			return err
+		}
+		if run.Base = 0; was.Version == 0 { // it was not edited yet
+			run.Base = memory.PlannedOn(version)
+		}
+		mark := was.Mark()
+		if err := e.WriteChat(ctx, owner, &mark, edit); err != nil {
+			return err
+		}
+		if mark.Title == was.Title && mark.Rules == was.Rules && slices.Equal(mark.Contexts, was.Contexts) {
+			return nil
+		}
+		_, err = e.Store.Apply(ctx, owner, run, memory.Change{
+			Action: memory.ActionUpdate, After: memory.Image{Conversation: &mark}, Base: was.Version, Reason: "edited by hand",
+		})
+		return err
+	})
+	if err != nil {
+		return memory.Conversation{}, err
+	}
+	return e.Chat(ctx, owner, id)
+}
+
+// MaxAttached is how many contexts a conversation has at most.
+const MaxAttached = 50
+
+func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.ConversationMark, edit ChatEdit) (err error) {
+	if edit.Title != nil {
+		if mark.Title, err = e.Curate.CheckLine("title", *edit.Title); err != nil {
+			return err
+		}
+	}
+	if edit.Rules != nil {
+		if mark.Rules = strings.TrimSpace(*edit.Rules); !utf8.ValidString(mark.Rules) {
+			return memory.Errorf(memory.Invalid, "rules: is not valid UTF-8")
+		}
+		if len(mark.Rules) > e.Opts.MaxText {
+			return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(mark.Rules), e.Opts.MaxText)
+		}
+	}
+	if edit.Contexts == nil {
+		return nil
+	}
+	ids := make([]string, 0, len(*edit.Contexts))
+	for _, id := range *edit.Contexts {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > MaxAttached {
+		return memory.Errorf(memory.Invalid, "contexts: are %d, more than %d", len(ids), MaxAttached)
+	}
+	found, err := e.ContextsNamed(ctx, owner, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		there := slices.ContainsFunc(found, func(c memory.Context) bool { return c.ID == id })
+		if !there && !slices.Contains(mark.Contexts, id) { // one that was attached before may be away
+			return memory.Errorf(memory.Invalid, "contexts: there is no context %q", core.Clip(id, 60))
+		}
+	}
+	mark.Contexts = ids
+	return nil
+}
+
+// DeleteChat deletes a conversation, in one run that can be undone: its turns and
+// summaries leave recall. What was learned from it stays, unless facts is set: then
+// those facts go whose only source it was and that no person decided about. A reply
+// that is under way in it ends.
+func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
+	reopen, err := e.Talks.clear(ctx, owner, id, memory.Errorf(memory.Gone, "the chat was deleted"))
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	defer reopen()
+	var receipt memory.Receipt
+	err = core.Replan(ctx, func() error {
+		receipt, err = e.tryDeleteChat(ctx, owner, id, facts, author)
+		return err
+	})
+	return receipt, err
+}
+
+// tryDeleteChat deletes a conversation as it is, or returns a Conflict: whoever writes to
+// it between the reading and the writing would leave a turn or a summary in recall.
+func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
+	version, err := e.Version(ctx, owner)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	was, err := e.Chat(ctx, owner, id)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	const reason = "the chat was deleted"
+	mark := was.Mark()
+	mark.Status = memory.Retired
+	changes := []memory.Change{{Action: memory.ActionRetire, After: memory.Image{Conversation: &mark}, Reason: reason}}
+	turns, err := e.Said(ctx, owner, id)
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("read what was said: %w", err)
+	}
+	var gone []memory.Memory
+	own := map[string]bool{}
+	for _, t := range turns {
+		own[t.ID] = true
+		changes = append(changes, memory.Change{
+			Action: memory.ActionRetire, After: memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: memory.Retired}}, Reason: reason,
+		})
+	}
+	summaries, err := e.Summaries(ctx, owner, id)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	for _, s := range summaries {
+		gone = append(gone, memory.Memory{Summary: &s})
+	}
+	if facts {
+		q := memory.Query{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Pending}}
+		err := e.Everything(ctx, owner, q, func(m memory.Memory) {
+			if m.Link == nil && m.Fact != nil && curate.RestsOn(*m.Fact, own) && m.Fact.Source == memory.Extracted && m.Fact.Trust != memory.TrustPerson {
+				gone = append(gone, m)
+			}
+		})
+		if err != nil {
+			return memory.Receipt{}, fmt.Errorf("list what was learned: %w", err)
+		}
+	}
+	changes = append(changes, learn.Forget(gone, e.Time(), reason, author)...)
+	run := memory.Run{ID: core.NewID(), Kind: "forget", Author: author, Base: memory.PlannedOn(version)}
+	return e.Store.Apply(ctx, owner, run, dedupeTargets(changes)...)
+}
+
+// dedupeTargets keeps the first change of each thing.
+func dedupeTargets(changes []memory.Change) []memory.Change {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(changes, func(c memory.Change) bool {
+		target := c.After.Target()
+		again := seen[target]
+		seen[target] = true
+		return again
+	})
+}
+
+// Chats keeps conversations of its own and says messages in them.
+type Chats struct {
+	*core.Core
+	Traces   *traces.Keeper
+	Exchange *exchange.Exchanges
+	Curate   *curate.Curator
+
+	Talks talks
+}

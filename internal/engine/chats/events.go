@@ -1,0 +1,168 @@
+package chats
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/memory"
+)
+
+// EventType is what an event of a chat is.
+type EventType string
+
+// The events.
+const (
+	EventPrompt   EventType = "prompt"   // something the user said
+	EventRecall   EventType = "recall"   // what memory gave for it; it goes with its trace, of which few are kept
+	EventResponse EventType = "response" // an answer
+	EventOther    EventType = "other"    // a message of a tool or an application
+	EventMemory   EventType = "memory"   // a change of memory: learned, replaced, summed up, edited, forgotten
+)
+
+// order is how events of the same time follow each other.
+var order = []EventType{EventPrompt, EventRecall, EventOther, EventResponse, EventMemory}
+
+// Event is one step of a chat. One of Turn, Trace and Change is set.
+type Event struct {
+	ID     string
+	Type   EventType
+	At     time.Time // when it was recorded
+	Turn   *memory.Turn
+	Trace  *memory.Trace
+	Change *memory.Change
+}
+
+// EventPage is a piece of a chat's events. Next is "" at its end.
+type EventPage struct {
+	Events []Event
+	Next   string
+}
+
+// Of a page: how many events it has unless it is said, and at most.
+const (
+	usualEvents = 50
+	mostEvents  = 500
+)
+
+// Events returns what happened in a chat, in the order in which it was recorded: what
+// was said on any of its branches, what memory gave, and what memory did. There is no
+// log beside memory: it is made of turns, traces and the journal, so that what is erased
+// is gone from it as well. A cursor continues after the last event returned.
+// [memory.NotFound] for no such chat.
+func (e *Chats) Events(ctx context.Context, owner memory.Owner, chat string, limit int, cursor string) (EventPage, error) {
+	if _, err := e.Chat(ctx, owner, chat); err != nil {
+		return EventPage{}, err
+	}
+	var all []Event
+	for _, read := range []func(context.Context, memory.Owner, string) ([]Event, error){e.turnEvents, e.traceEvents, e.changeEvents} {
+		some, err := read(ctx, owner, chat)
+		if err != nil {
+			return EventPage{}, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, func(a, b Event) int { return strings.Compare(a.place(), b.place()) })
+	if limit <= 0 {
+		limit = usualEvents
+	}
+	limit = min(limit, mostEvents)
+	from := 0
+	if cursor != "" {
+		from = slices.IndexFunc(all, func(x Event) bool { return x.place() > cursor })
+		if from < 0 {
+			from = len(all)
+		}
+	}
+	page := EventPage{Events: all[from:min(from+limit, len(all))]}
+	if from+limit < len(all) {
+		page.Next = page.Events[limit-1].place()
+	}
+	return page, nil
+}
+
+// place is where an event stands among others, in order as text.
+func (x Event) place() string {
+	second := ""
+	if x.Change != nil { // later changes of a run follow earlier ones
+		_, ordinal, _ := strings.Cut(x.ID, "/")
+		second = fmt.Sprintf("%08s", ordinal)
+	}
+	return x.At.UTC().Format("2006-01-02T15:04:05.000000000Z") + fmt.Sprint(slices.Index(order, x.Type)) + second + x.ID
+}
+
+// turnEvents are what was said. Of what was forgotten the words are left out.
+func (e *Chats) turnEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
+		Conversation: chat, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what was said: %w", err)
+	}
+	out := make([]Event, 0, len(turns))
+	for _, t := range turns {
+		kind := EventOther
+		switch t.Role {
+		case memory.RoleUser:
+			kind = EventPrompt
+		case memory.RoleAssistant:
+			kind = EventResponse
+		}
+		if t.Status == memory.Retired {
+			t.Content = ""
+		}
+		out = append(out, Event{ID: t.ID, Type: kind, At: t.RecordedAt, Turn: &t})
+	}
+	return out, nil
+}
+
+func (e *Chats) traceEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
+	traces, err := e.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: chat, Limit: mostEvents})
+	if err != nil {
+		return nil, fmt.Errorf("list traces: %w", err)
+	}
+	out := make([]Event, 0, len(traces))
+	for _, t := range traces {
+		out = append(out, Event{ID: t.ID, Type: EventRecall, At: t.At, Trace: &t})
+	}
+	return out, nil
+}
+
+// changeEvents are what the journal has of the chat itself, its turns and summaries, and
+// of facts that were learned from it.
+func (e *Chats) changeEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
+	queries := []memory.ChangeQuery{{Target: "conversation:" + chat}}
+	every := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindSummary, memory.KindTurn}, Statuses: core.EveryStatus, Conversation: chat}
+	err := e.Everything(ctx, owner, every, func(m memory.Memory) {
+		switch {
+		case m.Fact != nil && m.Link == nil:
+			queries = append(queries, memory.ChangeQuery{Fact: m.Fact.ID})
+		case m.Summary != nil:
+			queries = append(queries, memory.ChangeQuery{Target: "summary:" + m.Summary.ID})
+		case m.Turn != nil:
+			queries = append(queries, memory.ChangeQuery{Target: "turn:" + m.Turn.ID})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var out []Event
+	for _, q := range queries {
+		changes, err := e.AllChanges(ctx, owner, q)
+		if err != nil {
+			return nil, fmt.Errorf("read the journal: %w", err)
+		}
+		for _, c := range changes {
+			if id := cmp.Or(c.ID, c.Run); !seen[id] {
+				seen[id] = true
+				out = append(out, Event{ID: id, Type: EventMemory, At: c.At, Change: &c})
+			}
+		}
+	}
+	return out, nil
+}

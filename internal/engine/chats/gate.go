@@ -1,0 +1,106 @@
+package chats
+
+import (
+	"context"
+	"sync"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// talks lets one reply at a time into a chat of this process's, so that what is said
+// meanwhile follows that reply, and ends it where the chat is deleted. The zero value
+// is ready.
+type talks struct {
+	mu   sync.Mutex // guards what follows
+	Open map[string]*talk
+}
+
+// talk is a chat in which a reply is under way, or is waited for.
+type talk struct {
+	slot   chan struct{}           // holds one
+	users  int                     // who have the slot or wait for it
+	stop   context.CancelCauseFunc // of who has it; nil for none
+	ending error                   // why nobody is let in any more; nil while they are
+}
+
+// enter waits until no other reply is under way in a chat. The context ends when the
+// chat is cleared; leave must be called.
+func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ context.Context, leave func(), err error) {
+	key := string(owner) + "\x00" + chat
+	g := t.join(key)
+	select {
+	case g.slot <- struct{}{}:
+	case <-ctx.Done():
+		t.part(key, g)
+		return nil, nil, context.Cause(ctx)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	t.mu.Lock()
+	ending := g.ending
+	if ending == nil {
+		g.stop = stop
+	}
+	t.mu.Unlock()
+	leave = func() {
+		stop(nil)
+		t.mu.Lock()
+		g.stop = nil
+		t.mu.Unlock()
+		<-g.slot
+		t.part(key, g)
+	}
+	if ending != nil {
+		leave()
+		return nil, nil, ending
+	}
+	return ctx, leave, nil
+}
+
+// clear ends the reply that is under way in a chat, and those that wait, for that
+// reason, and waits until it has. Until leave is called nobody else is let in.
+func (t *talks) clear(ctx context.Context, owner memory.Owner, chat string, why error) (leave func(), err error) {
+	key := string(owner) + "\x00" + chat
+	g := t.join(key)
+	t.mu.Lock()
+	g.ending = why
+	if g.stop != nil {
+		g.stop(why)
+	}
+	t.mu.Unlock()
+	reopen := func() {
+		t.mu.Lock()
+		g.ending = nil
+		t.mu.Unlock()
+	}
+	select {
+	case g.slot <- struct{}{}:
+		return func() { reopen(); <-g.slot; t.part(key, g) }, nil
+	case <-ctx.Done():
+		reopen()
+		t.part(key, g)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (t *talks) join(key string) *talk {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.Open == nil {
+		t.Open = map[string]*talk{}
+	}
+	g := t.Open[key]
+	if g == nil {
+		g = &talk{slot: make(chan struct{}, 1)}
+		t.Open[key] = g
+	}
+	g.users++
+	return g
+}
+
+func (t *talks) part(key string, g *talk) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g.users--; g.users == 0 {
+		delete(t.Open, key)
+	}
+}

@@ -1,0 +1,430 @@
+package chats
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/thread"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// SayRequest is what a user says in a chat that Loci keeps.
+type SayRequest struct {
+	Owner   memory.Owner
+	Chat    string
+	Content string
+	Again   bool   // the last message is answered once more; Content is not used
+	Model   string // [responder.Name]: the built-in one, which needs no Talker
+	Rules   string // for this reply, after the chat's
+}
+
+// Message is one message of a chat, as a model is asked it.
+type Message struct {
+	Role    memory.Role `json:"role"`
+	Content string      `json:"content"`
+}
+
+// Talker lets a model answer a chat, and calls heard with each piece of the answer as
+// it comes. Where it fails midway it returns what was said so far beside the error.
+// [memory.Invalid] and [memory.TooLarge] say that the model cannot take the request
+// as it is.
+type Talker func(ctx context.Context, model string, chat []Message, heard func(piece string)) (wire.Answer, error)
+
+// Listener is told of a reply as it comes. Until Recalled and Heard return nobody else is
+// let into the chat. They may not be nil.
+type Listener struct {
+	Recalled func(retrieve.Prepared) // once, before the first piece
+	Heard    func(piece string)      // each as soon as it is there
+
+	// Ended says beside them that the reply ends before its time, since the chat is
+	// deleted or the client is gone: they are to return, whoever does not take what they
+	// pass on. nil: they never wait for anybody.
+	Ended func()
+}
+
+// hurry lets Ended be called once the context ends. When let returns it was, or never
+// will be.
+func (l Listener) hurry(ctx context.Context) (let func()) {
+	if l.Ended == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { defer close(done); l.Ended() })
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
+}
+
+// Said is what became of a [SayRequest].
+type Said struct {
+	Question *memory.Turn // as it is kept; nil where it is not
+	Answer   *memory.Turn // so too, with what was said of it
+	Model    string
+}
+
+// What goes along with a message of what was said before it: so many turns and bytes
+// at most, the last.
+const (
+	SentTurns = 100
+	sentBytes = 96 << 10
+)
+
+// Say takes what a user says in a chat, lets a model answer with what is attached and
+// remembered, and keeps both, to be learned from. It is an exchange as any client's,
+// but for what Loci knows itself: what was said before. A chat has one reply at a time;
+// who comes meanwhile waits.
+//
+// Errors before Recalled was called have written nothing: [memory.NotFound] for no such
+// chat, [memory.Conflict] where there is nothing to say again. After it what was said
+// so far is kept, the user's message in any case. Where the client hangs up or the chat
+// is deleted the error is the context's cause.
+func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) (Said, error) {
+	var err error
+	if s.Rules != "" {
+		if s.Rules, err = e.CheckText("rules", s.Rules); err != nil {
+			return Said{}, err
+		}
+	}
+	if !s.Again {
+		if s.Content, err = e.CheckText("content", s.Content); err != nil {
+			return Said{}, err
+		}
+	}
+	ctx, leave, err := e.Talks.enter(ctx, s.Owner, s.Chat)
+	if err != nil {
+		return Said{}, err
+	}
+	defer leave()
+	defer to.hurry(ctx)()
+	c, err := e.openTalking(ctx, s)
+	if err != nil {
+		return Said{}, err
+	}
+	messages, err := c.prepare(ctx)
+	if err != nil {
+		return Said{}, err
+	}
+	outlook := responder.Outlook{}
+	if s.Model == responder.Name {
+		outlook = c.x.Outlook(ctx)
+	}
+	c.x.RecordQuestion(ctx)
+	to.Recalled(c.x.Prepared)
+	var a wire.Answer
+	if s.Model == responder.Name {
+		a = c.answerLocally(outlook, to.Heard)
+	} else {
+		a, err = c.ask(ctx, ask, messages, to.Heard)
+	}
+	if ended := context.Cause(ctx); ended != nil {
+		err = ended
+	}
+	said := c.keep(ctx, a)
+	said.Model = cmp.Or(a.Model, s.Model)
+	return said, err
+}
+
+// saying is a [SayRequest] on its way.
+type saying struct {
+	SayRequest
+	e    *Chats
+	conv memory.Conversation
+	path []memory.Turn // what was said before, and what is to be answered as the last
+	x    *exchange.Exchange
+}
+
+// openTalking reads the chat, and lays what is said on it.
+func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) {
+	conv, err := e.Chat(ctx, s.Owner, s.Chat)
+	if err != nil {
+		return nil, err
+	}
+	path, err := e.Store.Turns(ctx, s.Owner, memory.TurnQuery{Conversation: s.Chat, Last: SentTurns})
+	if err != nil {
+		return nil, fmt.Errorf("read what was said: %w", err)
+	}
+	c := &saying{SayRequest: s, e: e, conv: conv, path: path}
+	if err := c.lay(); err != nil {
+		return nil, err
+	}
+	known := c.known()
+	in := exchange.Incoming{Owner: s.Owner, Own: true, Chat: c.request(c.path[known:]), Extras: wire.Extras{ID: s.Chat, Project: conv.Project}}
+	if in.After = c.path[known].Parent; in.After == "" {
+		in.After = thread.Beginning
+	}
+	c.x = e.Exchange.Open(ctx, in)
+	c.x.Settle()
+	return c, c.placed()
+}
+
+// lay puts what is to be answered at the end of the path. The last message that got no
+// answer, said again in the same words, is the same message.
+func (c *saying) lay() error {
+	last := len(c.path) - 1
+	if !c.Again {
+		if last >= 0 && c.path[last].Role == memory.RoleUser && strings.TrimSpace(c.path[last].Content) == c.Content && c.says(last) {
+			return nil
+		}
+		next := memory.Turn{Role: memory.RoleUser, Content: c.Content}
+		if last >= 0 {
+			next.Index, next.Parent = c.path[last].Index+1, c.path[last].ID
+		}
+		c.path = append(c.path, next)
+		return nil
+	}
+	for last >= 0 && c.path[last].Role != memory.RoleUser {
+		last--
+	}
+	if last < 0 {
+		return memory.Errorf(memory.Conflict, "nothing was said in this chat that could be answered again")
+	}
+	c.path = c.path[:last+1]
+	if !c.says(last) {
+		return memory.Errorf(memory.Conflict, "the last message was not kept as it was said, so it cannot be answered again; say it anew")
+	}
+	return nil
+}
+
+// says reports whether a turn of the path is as it was said: of others, such as those in
+// which something secret was blanked, the exchange would not know that they are the same.
+func (c *saying) says(i int) bool {
+	t, parent := c.path[i], ""
+	switch {
+	case i > 0 && t.Parent == c.path[i-1].ID:
+		parent = c.path[i-1].Chain
+	case t.Parent != "":
+		return false
+	}
+	talks := t.Role == memory.RoleUser || t.Role == memory.RoleAssistant
+	return talks && thread.Chain(parent, wire.Digest(t.Role, t.Content, "", "")) == t.Chain
+}
+
+// known returns from where on the path is as it was said.
+func (c *saying) known() int {
+	from := len(c.path) - 1 // to be answered; of a new message nothing is stored
+	for from > 0 && c.path[from].Parent == c.path[from-1].ID && c.says(from-1) {
+		from--
+	}
+	return from
+}
+
+// request returns turns as a chat request that a client could have made.
+func (c *saying) request(path []memory.Turn) *wire.Chat {
+	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(path)})
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	chat, err := wire.Decode(body)
+	if err != nil {
+		panic(fmt.Sprintf("engine: a request of its own: %v", err))
+	}
+	return chat
+}
+
+func messagesOf(path []memory.Turn) []Message {
+	out := make([]Message, 0, len(path))
+	for _, t := range path {
+		out = append(out, Message{t.Role, t.Content})
+	}
+	return out
+}
+
+// placed says what keeps the message from being answered: nothing is written yet.
+func (c *saying) placed() error {
+	switch {
+	case c.x.Deleted != nil:
+		return memory.Errorf(memory.NotFound, "there is no chat %q", core.Clip(c.Chat, 60))
+	case !c.Again:
+		return nil
+	case !c.x.Writes:
+		return memory.Errorf(memory.Conflict, "memory is paused: nothing that was said is changed now")
+	case c.x.Unplaced != nil:
+		return fmt.Errorf("find what is to be answered again: %w", c.x.Unplaced)
+	case c.x.Placed && !c.x.At.Retry:
+		return memory.Errorf(memory.Conflict, "what was said changed meanwhile; try again")
+	}
+	return nil
+}
+
+// command is what a message may begin with that is meant for an application, and is no
+// part of what is asked of memory (design 1).
+var command = late.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
+
+// prepare recalls, and returns what the model is asked.
+func (c *saying) prepare(ctx context.Context) ([]Message, error) {
+	contexts, err := c.e.ContextsNamed(ctx, c.Owner, c.conv.Contexts)
+	if err != nil {
+		return nil, err
+	}
+	c.x.Contexts, c.x.Rules = nil, "" // they have places of their own here
+	as := c.x.In.Chat.Messages
+	asked := slices.Clone(as)
+	for i, m := range asked {
+		if m.Role == memory.RoleUser {
+			asked[i].Text = command.ReplaceAllString(m.Text, "")
+		}
+	}
+	c.x.In.Chat.Messages = asked
+	p := c.x.Prepare(ctx)
+	c.x.In.Chat.Messages = as
+	rules := strings.TrimSpace(c.conv.Rules + "\n" + c.Rules)
+	documents, ruled := recall.WithContexts("", contexts, c.e.Opts.Recall.Contexts), exchange.WithRules(p.Block, rules)
+	c.x.Pin(ruled)
+	if given := strings.TrimSpace(documents + "\n\n" + ruled); given != p.Block && !c.x.Untold {
+		c.e.Traces.Amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = given })
+	}
+	ask, err := c.e.Prompts.For(c.Model).Fill(prompt.System{
+		Contexts: documents, Rules: rules, Memory: p.Block, Message: c.path[len(c.path)-1].Content,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fill the prompt: %w", err)
+	}
+	messages := append([]Message{{memory.RoleSystem, ask.System}}, c.before()...)
+	return joined(append(messages, Message{memory.RoleUser, ask.User})), nil
+}
+
+// joined makes one message of those of the same role that follow each other, as where
+// one got no answer: some models insist on turns.
+func joined(messages []Message) []Message {
+	out := messages[:1]
+	for _, m := range messages[1:] {
+		if last := &out[len(out)-1]; last.Role == m.Role {
+			last.Content += "\n\n" + m.Content
+		} else {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// before returns what was said before and goes along: the end of it, from a message of
+// the user's on.
+func (c *saying) before() []Message {
+	path := c.path[:len(c.path)-1]
+	from, size := len(path), 0
+	for i, t := range slices.Backward(path) {
+		if size += len(t.Content); size > sentBytes {
+			break
+		}
+		from = i
+	}
+	var out []Message
+	for _, m := range messagesOf(path[from:]) {
+		talks := m.Role == memory.RoleUser || m.Role == memory.RoleAssistant
+		if m.Content != "" && talks && (len(out) > 0 || m.Role == memory.RoleUser) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// ask lets the model answer. One that cannot take the request as it is gets what was
+// said alone, without instructions and memory, as at the other doors.
+func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (wire.Answer, error) {
+	begun := false
+	hear := func(piece string) {
+		if piece == "" {
+			return
+		}
+		begun = true
+		heard(piece)
+		c.x.Answered()
+	}
+	a, err := ask(ctx, c.Model, messages, hear)
+	if !begun && (errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge)) {
+		bare := joined(append(c.before(), Message{memory.RoleUser, c.path[len(c.path)-1].Content}))
+		c.x.Withdraw(ctx, "the upstream refused it: "+err.Error())
+		a, err = ask(ctx, c.Model, bare, hear)
+	}
+	if err == nil && a.Empty() {
+		err = memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
+	}
+	return a, err
+}
+
+// answerLocally lets the built-in model answer, word by word.
+func (c *saying) answerLocally(o responder.Outlook, heard func(string)) wire.Answer {
+	a := wire.Answer{
+		Role: memory.RoleAssistant, Model: responder.Name, Finish: "stop",
+		Text: responder.Respond(c.path[len(c.path)-1].Content, c.x.Prepared.Hits, o),
+	}
+	a.Digest = wire.Digest(a.Role, a.Text, "", "")
+	for word := range strings.SplitAfterSeq(a.Text, " ") {
+		heard(word)
+		c.x.Answered()
+	}
+	return a
+}
+
+// keep records the answer, and returns both sides as they are kept. An answer to what
+// was forgotten or erased meanwhile, which may repeat it, is not. The context is the
+// client's.
+func (c *saying) keep(client context.Context, a wire.Answer) Said {
+	ctx := context.WithoutCancel(client)
+	id := c.question()
+	if c.gone(ctx, id) {
+		a = wire.Answer{}
+	}
+	c.x.RecordAnswer(client, a)
+	turns, err := c.e.Store.Turns(ctx, c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
+	if err != nil {
+		c.e.Log.Warn("what was kept of a chat cannot be read", "conversation", c.Chat, "err", err)
+	}
+	var t Said
+	for i := range turns {
+		switch {
+		case turns[i].ID == id:
+			t.Question = &turns[i]
+		case turns[i].Role == memory.RoleAssistant && turns[i].Parent == id && !a.Empty():
+			t.Answer = &turns[i]
+		}
+	}
+	return t
+}
+
+// question returns the id of the turn that is answered once it is stored, "" if it is
+// not by then.
+func (c *saying) question() string {
+	wait := time.NewTimer(exchange.RecordTime)
+	defer wait.Stop()
+	select {
+	case err := <-c.x.Question:
+		c.x.Question <- err // for RecordAnswer, too
+		if err != nil {
+			return ""
+		}
+		return cmp.Or(c.x.Asked, c.path[len(c.path)-1].ID)
+	case <-wait.C:
+		return ""
+	}
+}
+
+// gone reports whether the turn that is answered was taken out of memory meanwhile. One
+// that was stored without its words never was in it.
+func (c *saying) gone(ctx context.Context, id string) bool {
+	if id == "" || c.x.Hides() || exchange.Confidential(c.path[len(c.path)-1].Content) {
+		return false
+	}
+	found, err := c.e.Store.Get(ctx, c.Owner, id)
+	if err != nil {
+		c.e.Log.Warn("whether a message is still there cannot be read", "conversation", c.Chat, "err", err)
+		return false
+	}
+	return len(found) == 0 || found[0].Turn == nil || found[0].Turn.Status != memory.Active
+}

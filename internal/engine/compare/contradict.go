@@ -1,0 +1,193 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Conflicts returns the owner's active facts that cannot hold beside f, by the rules
+// that reconcile what is learned ([learn.Reconcile]): those of the same subject and
+// attribute, if only one value of that can hold, and those that say the opposite. A
+// fact that is seen where f is not is left out: what holds in one project says
+// nothing of the others. named is one more, by its id; "" for none.
+func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
+	var near []extract.Neighbour
+	var err error
+	if f.Subject != "" || learn.Denied(f.Content) {
+		near, err = e.opposed(ctx, f, MostAlike)
+	}
+	if err != nil { // what a person writes is written, found to contradict or not
+		e.Log.Warn("a fact was not compared with those in the same words", "fact", f.ID, "err", err)
+	}
+	if f.Attribute != "" {
+		q := memory.Query{Subject: f.Subject, Attribute: f.Attribute}
+		err := e.Everything(ctx, f.Scope.Owner, q, func(m memory.Memory) {
+			near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
+		}
+	}
+	ids := Contradicted(f, near)
+	if named != "" && named != f.ID && !slices.Contains(ids, named) {
+		ids = append(ids, named)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what %s contradicts: %w", f.ID, err)
+	}
+	var out []memory.Fact
+	for _, m := range found {
+		if m.Fact != nil && m.Link == nil && m.Fact.Status == memory.Active && m.Fact.Hash != f.Hash && Narrower(m.Fact.Scope, f.Scope) {
+			out = append(out, *m.Fact)
+		}
+	}
+	return out, nil
+}
+
+// OwnAgainst returns the active facts of the owner's own that a fact which another user
+// shares contradicts, whichever of the two says that the other does not hold. What the
+// other says of themselves is about the other.
+func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.Fact, error) {
+	f := link.Fact
+	f.Scope = memory.Scope{Owner: link.Owner}
+	near, err := e.opposed(ctx, f, mostAlikeShared)
+	if err != nil {
+		return nil, err
+	}
+	if f.Attribute != "" {
+		q := memory.Query{Subject: f.Subject, Attribute: f.Attribute}
+		if err := e.Everything(ctx, link.Owner, q, func(m memory.Memory) {
+			near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
+		}); err != nil {
+			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
+		}
+	}
+	var out []memory.Fact
+	for _, n := range near {
+		known := slices.ContainsFunc(out, func(o memory.Fact) bool { return o.ID == n.Fact.ID })
+		if known || n.Link != nil || n.Fact.Status != memory.Active || n.Fact.Hash == f.Hash {
+			continue
+		}
+		if len(Contradicted(f, []extract.Neighbour{n})) > 0 || len(Contradicted(n.Fact, []extract.Neighbour{{Fact: f}})) > 0 {
+			out = append(out, n.Fact)
+		}
+	}
+	return out, nil
+}
+
+// mayContradict reports whether [Comparer.Conflicts] compares a fact with any.
+func mayContradict(f memory.Fact) bool {
+	return f.Subject != "" || f.Attribute != "" || learn.Denied(f.Content)
+}
+
+// PlannedOn returns the base of a run that makes a fact active: of two that contradict
+// each other and are written at once the second one is planned again. What is compared
+// with nothing has none.
+func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) {
+	if !mayContradict(f) {
+		return 0, nil
+	}
+	version, err := e.Version(ctx, f.Scope.Owner)
+	return memory.PlannedOn(version), err
+}
+
+// Contradicted returns the ids of those of the owner's facts that cannot hold beside f.
+func Contradicted(f memory.Fact, near []extract.Neighbour) (ids []string) {
+	if len(near) == 0 {
+		return nil
+	}
+	c := extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute}
+	for _, n := range near {
+		if n.Link == nil && n.Fact.ID != f.ID {
+			c.Near = append(c.Near, n)
+		}
+	}
+	for _, d := range learn.Reconcile([]extract.Candidate{c}) {
+		if d.Verdict == learn.Update && !slices.Contains(ids, d.Target) {
+			ids = append(ids, d.Target)
+		}
+	}
+	return ids
+}
+
+// mostAlike is how many facts are looked at for whether they say the opposite: it is
+// said in the same words, so that there are few. For a shared fact there are more, since
+// other shared ones in the same words stand among them.
+const (
+	MostAlike       = 3
+	mostAlikeShared = 24
+)
+
+// opposed returns those of the most facts that share words with f of which one denies
+// or ends something and the other does not. It costs a search; so what is about nobody
+// that is known and denies nothing is not looked at.
+func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extract.Neighbour, error) {
+	found, err := e.Searcher.Search(ctx, memory.Search{
+		Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true,
+		Kinds: []memory.Kind{memory.KindFact}, Now: e.Time(), Limit: most,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search for what %s may contradict: %w", f.ID, err)
+	}
+	ids := make([]string, len(found))
+	for i, c := range found {
+		ids[i] = c.ID
+	}
+	memories, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what %s may contradict: %w", f.ID, err)
+	}
+	var near []extract.Neighbour
+	for _, m := range memories {
+		if m.Fact != nil && learn.Denied(m.Fact.Content) != learn.Denied(f.Content) {
+			near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
+		}
+	}
+	return near, nil
+}
+
+// Narrower reports whether all who see what belongs to a see what belongs to b.
+func Narrower(a, b memory.Scope) bool {
+	return a.Owner == b.Owner && (b.Project == "" || a.Project == b.Project) &&
+		(b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
+}
+
+// Prevail returns the changes by which a person's fact takes the place of others, and
+// lets it be the newest: that it holds, and they do not, is said now, whenever each of
+// them was observed. It stays pinned if one of them was.
+func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, author memory.Author) []memory.Change {
+	now := e.Time()
+	for _, old := range olds {
+		if !f.Newer(&old) {
+			f.ObservedAt, f.ObservedSeq = now, 0
+		}
+		f.Pinned = f.Pinned || old.Pinned
+	}
+	var ends []memory.Change
+	for _, old := range olds {
+		end := memory.Replace(old, *f, now, reason, author)[0]
+		if gone := end.After.Fact; gone.ValidTo.Before(gone.ValidFrom) { // it never held
+			gone.ValidTo = gone.ValidFrom
+		}
+		ends = append(ends, end)
+	}
+	return ends
+}
+
+// Replacing returns change as the second side of a replacement by the changes ends,
+// after them: so that words are free, and one undo takes back both sides.
+func Replacing(ends []memory.Change, change memory.Change) []memory.Change {
+	if len(ends) > 0 {
+		change.OldID, change.NewID = ends[0].OldID, ends[0].NewID
+	}
+	return append(ends, change)
+}

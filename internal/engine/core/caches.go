@@ -1,0 +1,163 @@
+package core
+
+import (
+	"container/list"
+	"context"
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// blocksKept bounds the cache: at some 6 kB a block, 12 MB.
+const blocksKept = 2048
+
+// PinnedBlock is what one user turn was given.
+type PinnedBlock struct {
+	Owner memory.Owner
+	Chain string // of the user turn
+	Text  string
+	Hits  []memory.Hit
+	Core  recall.Core
+	Trace string
+}
+
+// BlockCache remembers the block each user turn was given, so that every step of
+// a tool loop carries the same bytes even if memory has changed, and so that what
+// was injected is known again when it comes back. What is forgotten or hidden meanwhile
+// stays in it until the loop ends; what is erased does not.
+type BlockCache struct {
+	mu        sync.Mutex // guards what follows
+	order     *list.List // of pinnedBlock, newest first
+	at        map[[2]string]*list.Element
+	forgotten uint64 // how often something was
+}
+
+func NewBlockCache() *BlockCache {
+	return &BlockCache{order: list.New(), at: map[[2]string]*list.Element{}}
+}
+
+func (c *BlockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.at[[2]string{string(owner), chain}]
+	if !ok {
+		return PinnedBlock{}, false
+	}
+	c.order.MoveToFront(el)
+	return el.Value.(PinnedBlock), true
+}
+
+// Now is what [blockCache.put] wants to hear of the time before a block was recalled.
+func (c *BlockCache) Now() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.forgotten
+}
+
+// Put keeps a block, unless something was erased since it was begun: it may be in it.
+func (c *BlockCache) Put(b PinnedBlock, since uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if since != c.forgotten {
+		return
+	}
+	key := [2]string{string(b.Owner), b.Chain}
+	if el, ok := c.at[key]; ok {
+		el.Value = b
+		c.order.MoveToFront(el)
+		return
+	}
+	c.at[key] = c.order.PushFront(b)
+	for c.order.Len() > blocksKept {
+		c.remove(c.order.Back())
+	}
+}
+
+// Forget removes the blocks that match: the next step of their loop recalls anew.
+func (c *BlockCache) Forget(gone func(PinnedBlock) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgotten++
+	for el := c.order.Front(); el != nil; {
+		next := el.Next()
+		if gone(el.Value.(PinnedBlock)) {
+			c.remove(el)
+		}
+		el = next
+	}
+}
+
+func (c *BlockCache) remove(el *list.Element) {
+	b := c.order.Remove(el).(PinnedBlock)
+	delete(c.at, [2]string{string(b.Owner), b.Chain})
+}
+
+// GivenTo matches the blocks that an owner was given.
+func GivenTo(owner memory.Owner) func(PinnedBlock) bool {
+	return func(b PinnedBlock) bool { return b.Owner == owner }
+}
+
+// HasHit reports whether one of a block's memories is such.
+func (b PinnedBlock) HasHit(is func(memory.Memory) bool) bool {
+	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) })
+}
+
+// Broadcast wakes whoever waits for something to have happened. The zero bell is ready.
+type Broadcast struct {
+	mu    sync.Mutex // guards rings
+	rings chan struct{}
+}
+
+// Next returns a channel that is closed when the bell rings next.
+func (b *Broadcast) Next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rings == nil {
+		b.rings = make(chan struct{})
+	}
+	return b.rings
+}
+
+// Ring wakes all who wait.
+func (b *Broadcast) Ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rings != nil {
+		close(b.rings)
+		b.rings = nil
+	}
+}
+
+// stripes is how many conversations can be written at a time at most; two that
+// share one wait for each other needlessly, and rarely.
+const stripes = 256
+
+// KeyedMutex lets one writer at a time into a conversation, so that where its path
+// ends is still true when the next turn is put there. Writers of other servers are
+// found by the store: see [memory.Path].
+type KeyedMutex struct {
+	seed maphash.Seed
+	gate [stripes]chan struct{}
+}
+
+func NewKeyedMutex() *KeyedMutex {
+	t := &KeyedMutex{seed: maphash.MakeSeed()}
+	for i := range t.gate {
+		t.gate[i] = make(chan struct{}, 1)
+	}
+	return t
+}
+
+// Enter waits until the conversation is free; leave must be called.
+func (t *KeyedMutex) Enter(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
+	gate := t.gate[maphash.String(t.seed, string(owner)+"\x00"+conversation)%stripes]
+	select {
+	case gate <- struct{}{}:
+		return func() { <-gate }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,113 @@
+// Package core holds what all packages of the engine share: store, index, embedder and models,
+// settings, clock and ids, and plain reads and writes of an owner's memory.
+package core
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Core is what all packages of the engine share: its parts, settings, clock and ids, and what
+// is known of users. It is safe for concurrent use.
+type Core struct {
+	Parts
+
+	Opts       Options
+	Blocks     *BlockCache
+	Writes     *KeyedMutex
+	Idle       IdleGate
+	Closed     ClosedOwners
+	names      displayNames
+	Clients    clientsSeen
+	Loading    sync.Mutex     // held while memories are read ahead: see Loaded
+	Background sync.WaitGroup // what was begun for a chat and may outlast it
+}
+
+// New returns a core made of parts.
+func New(parts Parts, opts Options) *Core {
+	opts.Messages = cmp.Or(opts.Messages, 2000)
+	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
+}
+
+// Once returns a function that does what is to be done when it is first called, by whoever
+// comes first: a goroutine that was begun for it, or who needs it now and would wait for a
+// processor to be free for that. Others wait until it is done. It is [sync.OnceFunc] for
+// what may itself wait: a clock of a test goes on meanwhile.
+func Once(do func()) func() {
+	var taken atomic.Bool
+	done := make(chan struct{})
+	return func() {
+		if !taken.CompareAndSwap(false, true) {
+			<-done
+			return
+		}
+		defer close(done)
+		do()
+	}
+}
+
+// Ping reports whether the store answers. One that has a database asks that.
+func (e *Core) Ping(ctx context.Context) error { return Ping(ctx, e.Store) }
+
+func Ping(ctx context.Context, store memory.Store) error {
+	if p, ok := store.(interface{ Ping(context.Context) error }); ok {
+		return p.Ping(ctx)
+	}
+	_, err := store.Versions(ctx, nil)
+	return err
+}
+
+// secretLength is how much of a message beyond limits.text is looked at for secrets: one
+// that is cut in two would not be recognized. It is longer than a private key.
+const secretLength = 8 << 10
+
+// CutMark is what the stored text of a message over limits.text ends with, "" for others.
+func (e *Core) CutMark(words string) string {
+	if e.Opts.MaxText <= 0 || len(words) <= e.Opts.MaxText {
+		return ""
+	}
+	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(words), sha256.Sum256([]byte(words)))
+}
+
+// Beginning returns as much of a message as memory looks at, in memory of its own.
+func (e *Core) Beginning(words string) string {
+	return strings.Clone(Clip(words, e.Opts.MaxText+secretLength))
+}
+
+// CutMessages cuts the messages of a chat that are over limits.text, and returns their marks
+// by index. Their digests remain those of the whole messages, by which placing knows them.
+func (e *Core) CutMessages(chat *wire.Chat) map[int]string {
+	marks := map[int]string{}
+	for i := range chat.Messages {
+		m := &chat.Messages[i]
+		if mark := e.CutMark(m.Text); mark != "" {
+			marks[i], m.Text = mark, e.Beginning(m.Text)
+		}
+	}
+	return marks
+}
+
+// Stored returns a message as it is stored: without secrets and, if it has a mark, cut to
+// limits.text with the mark at its end.
+func (e *Core) Stored(words, mark string) string {
+	words = learn.Redact(words, e.Opts.Learn.Personal)
+	if mark == "" {
+		return words
+	}
+	return Clip(words, max(0, e.Opts.MaxText-len(mark))) + mark
+}
+
+// Acceptance says whose consent a fact needs that a user shares with another user.
+type Acceptance string
+
+// ByDialog is who decides that a turn left the path, or came back to it.
+var ByDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}

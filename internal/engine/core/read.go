@@ -1,0 +1,279 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Get returns one memory, whatever its status, or NotFound.
+func (e *Core) Get(ctx context.Context, owner memory.Owner, id string) (memory.Memory, error) {
+	found, err := e.Store.Get(ctx, owner, id)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	if len(found) == 0 {
+		return memory.Memory{}, memory.Errorf(memory.NotFound, "there is no memory %q", id)
+	}
+	return found[0], nil
+}
+
+// Fact returns one of the owner's own facts.
+func (e *Core) Fact(ctx context.Context, owner memory.Owner, id string) (memory.Fact, error) {
+	m, err := e.Get(ctx, owner, id)
+	switch {
+	case err != nil:
+		return memory.Fact{}, err
+	case m.Link != nil:
+		return memory.Fact{}, memory.Errorf(memory.Forbidden, "%s belongs to %s and is changed there", id, m.Fact.Scope.Owner)
+	case m.Fact == nil:
+		return memory.Fact{}, memory.Errorf(memory.Invalid, "%s is a %s; what was said is not edited", id, m.Kind())
+	}
+	return *m.Fact, nil
+}
+
+// List returns a page of an owner's memory, newest first.
+func (e *Core) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
+	return e.Store.List(ctx, owner, q)
+}
+
+// History returns a memory's changes, newest first, or NotFound.
+func (e *Core) History(ctx context.Context, owner memory.Owner, id, cursor string) (memory.ChangePage, error) {
+	if _, err := e.Get(ctx, owner, id); err != nil {
+		return memory.ChangePage{}, err
+	}
+	return e.Store.Changes(ctx, owner, memory.ChangeQuery{Fact: id, Cursor: cursor})
+}
+
+// Changes returns the journal, newest first.
+func (e *Core) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (memory.ChangePage, error) {
+	return e.Store.Changes(ctx, owner, q)
+}
+
+// Stats says how much an owner has.
+func (e *Core) Stats(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
+	return e.Store.Counts(ctx, owner)
+}
+
+// maxKey is how many bytes the key of a profile entry has at most.
+const maxKey = 128
+
+// Profile returns the entries of an owner's profile, in order of key.
+func (e *Core) Profile(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
+	return e.Store.Profile(ctx, owner, memory.At{})
+}
+
+// SetProfile writes an entry of the profile, in a run that can be undone. What is
+// there with that value stays as it is, and the receipt is then the zero Receipt.
+func (e *Core) SetProfile(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
+	key, err := e.CheckText("key", key)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if len(key) > maxKey || strings.ContainsFunc(key, unicode.IsControl) {
+		return memory.Receipt{}, memory.Errorf(memory.Invalid, "key: is one line of at most %d bytes", maxKey)
+	}
+	if value, err = e.CheckText("value", value); err != nil {
+		return memory.Receipt{}, err
+	}
+	var receipt memory.Receipt
+	err = Replan(ctx, func() error {
+		receipt, err = e.trySetProfile(ctx, owner, key, value, author)
+		return err
+	})
+	return receipt, err
+}
+
+// trySetProfile writes an entry that was checked, or returns a Conflict.
+func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.Receipt, error) {
+	was, err := e.ReadEntry(ctx, owner, key)
+	next := was
+	change := memory.Change{Action: memory.ActionUpdate, After: memory.Image{Profile: &next}, Base: was.Version, Reason: "edited by hand"}
+	switch {
+	case errors.Is(err, memory.NotFound):
+		next = memory.ProfileEntry{Owner: owner, Key: key}
+		change.Action, change.Reason = memory.ActionAdd, "written by hand"
+	case err != nil:
+		return memory.Receipt{}, err
+	case was.Value == value:
+		return memory.Receipt{}, nil
+	}
+	next.Value, next.Tokens, next.Status, next.UpdatedAt = value, text.Tokens(value), memory.Active, e.Time()
+	run := memory.Run{ID: NewID(), Kind: "manual", Author: author}
+	receipt, err := e.Store.Apply(ctx, owner, run, change)
+	if change.Action == memory.ActionAdd && errors.Is(err, memory.Conflict) { // it was there before, and ended
+		change.Action = memory.ActionRestore
+		receipt, err = e.Store.Apply(ctx, owner, run, change)
+	}
+	return receipt, err
+}
+
+// DropProfile takes an entry out of the profile, in a run that can be undone;
+// [memory.NotFound] where there is none.
+func (e *Core) DropProfile(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
+	gone, err := e.ReadEntry(ctx, owner, key)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	base := gone.Version
+	gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
+	run := memory.Run{ID: NewID(), Kind: "forget", Author: author}
+	return e.Store.Apply(ctx, owner, run, memory.Change{
+		Action: memory.ActionRetire, After: memory.Image{Profile: &gone}, Base: base, Reason: "forgotten by hand",
+	})
+}
+
+// entry returns an active entry of the profile, or [memory.NotFound].
+func (e *Core) ReadEntry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
+	all, err := e.Profile(ctx, owner)
+	if err != nil {
+		return memory.ProfileEntry{}, fmt.Errorf("read the profile: %w", err)
+	}
+	for _, p := range all {
+		if p.Key == key {
+			return p, nil
+		}
+	}
+	return memory.ProfileEntry{}, memory.Errorf(memory.NotFound, "the profile has no %q", Clip(key, 60))
+}
+
+// Contexts returns an owner's contexts, those made last first.
+func (e *Core) Contexts(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Context, error) {
+	all, err := e.Store.Contexts(ctx, owner, at)
+	slices.SortFunc(all, func(a, b memory.Context) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return all, err
+}
+
+// Context returns one, or [memory.NotFound].
+func (e *Core) Context(ctx context.Context, owner memory.Owner, id string) (memory.Context, error) {
+	found, err := e.Store.Contexts(ctx, owner, memory.At{}, id)
+	if err != nil {
+		return memory.Context{}, err
+	}
+	if len(found) == 0 {
+		return memory.Context{}, memory.Errorf(memory.NotFound, "there is no context %q", Clip(id, 60))
+	}
+	return found[0], nil
+}
+
+// ContextsOf returns the contexts that are attached to a conversation, in the order in
+// which they were.
+func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation string) ([]memory.Context, error) {
+	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{conversation}})
+	if err != nil {
+		return nil, fmt.Errorf("read what is attached: %w", err)
+	}
+	if len(page.Conversations) == 0 {
+		return nil, nil
+	}
+	return e.ContextsNamed(ctx, owner, page.Conversations[0].Contexts)
+}
+
+// ContextsNamed returns contexts in the order of ids. Those that are not there are left
+// out, and one that is named twice comes once.
+func (e *Core) ContextsNamed(ctx context.Context, owner memory.Owner, ids []string) ([]memory.Context, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := e.Store.Contexts(ctx, owner, memory.At{}, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read contexts: %w", err)
+	}
+	slices.SortFunc(found, func(a, b memory.Context) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	return found, nil
+}
+
+// Entry returns one of [query.Querier.Entries], or [memory.NotFound].
+func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
+	if err := NotOwn(key); err != nil {
+		return memory.ProfileEntry{}, err
+	}
+	return e.ReadEntry(ctx, owner, strings.TrimSpace(key))
+}
+
+// NotOwn refuses the keys of Loci's own entries, which have verbs of their own.
+func NotOwn(key string) error {
+	if strings.HasPrefix(strings.TrimSpace(key), OwnKeys) {
+		return memory.Errorf(memory.Invalid, "key: %q is Loci's own; those begin with %s", key, OwnKeys)
+	}
+	return nil
+}
+
+// changes returns all that a query selects of the journal, newest first.
+func (e *Core) AllChanges(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) ([]memory.Change, error) {
+	q.Limit = 500
+	var all []memory.Change
+	for {
+		page, err := e.Store.Changes(ctx, owner, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Changes...)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+// LastChange returns the last change of a thing, the zero change if there is none.
+func (e *Core) LastChange(ctx context.Context, owner memory.Owner, target string) (memory.Change, error) {
+	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Target: target, Limit: 1})
+	if err != nil || len(page.Changes) == 0 {
+		return memory.Change{}, err
+	}
+	return page.Changes[0], nil
+}
+
+// Compared are the facts that a candidate is compared with: live ones, and those
+// that a person took away, which do not come back.
+var Compared = []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}
+
+// OfWords reports whether texts that share no word cannot be near.
+func OfWords(e memory.Embedder) bool {
+	w, ok := e.(interface{ OfWords() bool })
+	return ok && w.OfWords()
+}
+
+// ReadBack has what a run taught, and the turns that it was learned from, read by a store
+// that remembers them then: what was said and learned last is soon asked for.
+func (e *Core) ReadBack(ctx context.Context, owner memory.Owner, turns []string, changes []memory.Change) {
+	if !e.Opts.AtHand {
+		return
+	}
+	ids := slices.Clone(turns)
+	for _, c := range changes {
+		if c.After.Fact != nil {
+			ids = append(ids, c.After.Fact.ID)
+		}
+	}
+	if _, err := e.Store.Get(ctx, owner, ids...); err != nil {
+		e.Log.Debug("what was learned was not read back", "user", owner.Name(), "err", err)
+	}
+}
+
+// ReadAtOnce is how many memories are read ahead at a time: about a millisecond.
+const ReadAtOnce = 128
+
+// OnOwnerLoaded has memories that a search may find now read before one does, while nobody waits
+// for memory: a store that is at hand remembers what it was asked for. It is what an index
+// is told by. Of owners who are loaded at once one is enough.
+func (e *Core) OnOwnerLoaded(ctx context.Context, owner memory.Owner, ids []string) {
+	if !e.Loading.TryLock() {
+		return
+	}
+	defer e.Loading.Unlock()
+	for some := range slices.Chunk(ids, ReadAtOnce) {
+		e.Idle.Wait(ctx)
+		if _, err := e.Store.Get(ctx, owner, some...); err != nil {
+			return // who asks reads it, or is told why not
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// The profile entries by which a user sets how is learned from what they say. With
+// "@" and a project's name behind it, one is of that project alone, and goes before.
+const (
+	entryTimezone     = "timezone"           // "Europe/Lisbon"
+	entryInstructions = "learn.instructions" // what to remember, and what not, in plain words
+	entryCategories   = "learn.categories"   // the only kinds of facts that are wanted, with commas
+)
+
+// LearningSettings is what a user set about learning.
+type LearningSettings struct {
+	Wishes string
+	Zone   *time.Location
+}
+
+// LearningOf returns what a user set about learning, for a project.
+func (e *Core) LearningOf(ctx context.Context, scope memory.Scope) (LearningSettings, error) {
+	own := LearningSettings{Zone: e.Clients.zone(scope.Owner)}
+	entries, err := e.Store.Profile(ctx, scope.Owner, memory.At{})
+	if err != nil {
+		return own, fmt.Errorf("read the profile: %w", err)
+	}
+	values := map[string]string{}
+	for _, p := range entries {
+		values[p.Key] = strings.TrimSpace(p.Value)
+	}
+	of := func(key string) string {
+		if v, ok := values[key+"@"+scope.Project]; ok && scope.Project != "" {
+			return v
+		}
+		return values[key]
+	}
+	if own.Zone == nil {
+		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // what is no zone is the server's
+	}
+	if own.Zone == nil || values[entryTimezone] == "" && own.Zone == time.UTC {
+		own.Zone = time.Local
+	}
+	own.Wishes = of(entryInstructions)
+	if only := of(entryCategories); only != "" {
+		own.Wishes = strings.TrimSpace(own.Wishes + "\nOnly facts of these kinds: " + only)
+	}
+	return own, nil
+}
+
+// maxClients is of how many users the last chat's client is known.
+const maxClients = 10_000
+
+// clientsSeen is what the last chat of each user says of the client. It is never written
+// down.
+type clientsSeen struct {
+	mu sync.Mutex // guards of
+	of map[memory.Owner]ClientSeen
+}
+
+type ClientSeen struct {
+	Zone  *time.Location // nil: it does not say
+	Model string         // that it asked
+	Key   string         // of its own, for the upstream
+}
+
+// See notes what a request says; what it does not say stays.
+func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
+	if owner == "" || is == (ClientSeen{}) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.of[owner]
+	is = ClientSeen{Zone: cmp.Or(is.Zone, was.Zone), Model: cmp.Or(is.Model, was.Model), Key: cmp.Or(is.Key, was.Key)}
+	if c.of == nil || len(c.of) >= maxClients {
+		c.of = map[memory.Owner]ClientSeen{}
+	}
+	c.of[owner] = is
+}
+
+func (c *clientsSeen) Get(owner memory.Owner) ClientSeen {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.of[owner]
+}
+
+func (c *clientsSeen) zone(owner memory.Owner) *time.Location { return c.Get(owner).Zone }

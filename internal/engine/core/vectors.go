@@ -1,0 +1,55 @@
+package core
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Remote reports whether no write is to wait for an embedder.
+func Remote(e memory.Embedder) bool {
+	r, ok := e.(interface{ Remote() bool })
+	return ok && r.Remote()
+}
+
+// embedded embeds texts for storing, as the vectors of the memories with these ids; nil
+// where a job does so later.
+func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memory.Vector, error) {
+	if len(texts) == 0 || Remote(e.Embedder) {
+		return nil, nil
+	}
+	values, err := e.Embedder.Embed(ctx, memory.AsDocument, texts...)
+	if err != nil {
+		return nil, err
+	}
+	return VectorsOf(ids, e.Embedder.Fingerprint(), values), nil
+}
+
+func VectorsOf(ids []string, model string, values [][]float32) []memory.Vector {
+	out := make([]memory.Vector, len(ids))
+	for i, id := range ids {
+		out[i] = memory.Vector{Memory: id, Model: model, Values: values[i]}
+	}
+	return out
+}
+
+// vectors embeds one text: see embedded.
+func (e *Core) TextVectors(ctx context.Context, id, content string) ([]memory.Vector, error) {
+	return e.DocumentVectors(ctx, []string{id}, []string{content})
+}
+
+// TurnVectors embeds what turns say, where they say anything: see embedded.
+func (e *Core) TurnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
+	var ids, texts []string
+	for _, t := range turns {
+		if t.Content != "" && t.Tells() {
+			ids, texts = append(ids, t.ID), append(texts, t.Content)
+		}
+	}
+	vectors, err := e.DocumentVectors(ctx, ids, texts)
+	if err != nil {
+		return nil, fmt.Errorf("embed turns: %w", err)
+	}
+	return vectors, nil
+}

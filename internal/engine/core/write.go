@@ -1,0 +1,193 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// MaxConflicts is how often a change is planned again when somebody else changed
+// the same thing in between.
+const MaxConflicts = 10
+
+// MaxReplans is maxConflicts of what no model is asked for. Where another server writes for
+// the owner all the time, it is in between more often than not, and ten times in a row happens.
+const MaxReplans = 100
+
+// replanPause is the longest that replan waits before it tries once more what was in vain
+// [maxConflicts] times: those who are in between have the store to themselves meanwhile, and
+// all the waits together are less than half a second.
+const replanPause = 5 * time.Millisecond
+
+// Replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
+// does not, [maxReplans] times at most and as long as somebody waits for it. Conflicts that
+// stay are not tried again.
+func Replan(ctx context.Context, do func() error) error {
+	for try := 1; ; try++ {
+		err := do()
+		stays := errors.Is(err, ErrOtherRequest) || errors.Is(err, ErrMeanwhile)
+		if !errors.Is(err, memory.Conflict) || stays || try == MaxReplans {
+			return err
+		}
+		if try < MaxConflicts {
+			continue
+		}
+		select {
+		case <-time.After(rand.N(replanPause)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// CheckText returns the text trimmed, or Invalid or TooLarge naming the field.
+func (e *Core) CheckText(field, s string) (string, error) {
+	trimmed := strings.TrimSpace(s)
+	switch {
+	case !utf8.ValidString(s):
+		return "", memory.Errorf(memory.Invalid, "%s: is not valid UTF-8", field)
+	case trimmed == "":
+		return "", memory.Errorf(memory.Invalid, "%s: is empty", field)
+	case len(trimmed) > e.Opts.MaxText:
+		return "", memory.Errorf(memory.TooLarge, "%s: has %d bytes, more than the %d of limits.text", field, len(trimmed), e.Opts.MaxText)
+	}
+	return trimmed, nil
+}
+
+// Done returns the changes that a request with this key made when it came first.
+func (e *Core) Done(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
+	if key == "" {
+		return nil, nil
+	}
+	return e.AllChanges(ctx, owner, memory.ChangeQuery{Run: IdFor(owner, key)})
+}
+
+var ErrOtherRequest = memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request")
+
+// RunOf is the run that completes a job.
+func RunOf(job string) string { return "run-" + job }
+
+// Version returns the owner's version.
+func (e *Core) Version(ctx context.Context, owner memory.Owner) (int64, error) {
+	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
+	if err != nil {
+		return 0, fmt.Errorf("read the version: %w", err)
+	}
+	return versions[0], nil
+}
+
+// rewords are the actions after which a fact may have other words than before.
+var rewords = map[memory.Action]bool{memory.ActionAdd: true, memory.ActionUpdate: true, memory.ActionUndo: true}
+
+// FactVectors embeds the facts that changes add or reword.
+func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memory.Vector, error) {
+	var out []memory.Vector
+	for _, c := range changes {
+		if c.After.Fact == nil || !c.After.Fact.Status.Live() || !rewords[c.Action] {
+			continue
+		}
+		v, err := e.TextVectors(ctx, c.After.Fact.ID, c.After.Fact.Content)
+		if err != nil {
+			return nil, fmt.Errorf("embed facts: %w", err)
+		}
+		out = append(out, v...)
+	}
+	return out, nil
+}
+
+// Mode returns what a channel's request may do with memory, of what it asks for: at most read.
+func (c Channels) Mode(asked string) string {
+	if c != ChannelsRead || asked == wire.ModeOff || asked == wire.ModeWrite {
+		return wire.ModeOff
+	}
+	return wire.ModeRead
+}
+
+// FilesRoot is the folder of the files that a model keeps. Such a file is a context whose
+// title is its path.
+const FilesRoot = "/memories"
+
+// IsFile reports whether a context is a model's file.
+func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }
+
+// ErrMeanwhile is of words that both sides changed.
+var ErrMeanwhile = memory.Errorf(memory.Conflict, "Loci changed the same words meanwhile")
+
+// EveryStatus is the statuses of all that there ever was.
+var EveryStatus = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
+
+// WasErased reports whether nothing is left of a fact but its id and its times.
+func WasErased(f memory.Fact) bool { return f.Status == memory.Retired && f.Content == "" }
+
+// ErrErased is about a thing whose words are gone.
+func ErrErased(target string) error {
+	return memory.Errorf(memory.Conflict, "%s was erased: its words are gone for good", strings.Replace(target, ":", " ", 1))
+}
+
+// Upkeep is what leaves recall by itself. What leaves stays in the history and can
+// be taken back; what a person wrote, approved or pinned never leaves.
+type Upkeep struct {
+	User         int           // most facts and turns of a user; 0: any number
+	Conversation int           // most of a conversation: its turns and the facts that belong to it; 0: any number
+	HalfLife     time.Duration // in which a fact that is not said again loses half of its confidence; 0: it keeps it
+	Floor        float64       // confidence below which a fact leaves
+}
+
+// UpkeepAtOnce is how many changes one transaction makes, so that other writes do
+// not wait for long.
+const UpkeepAtOnce = 200
+
+// UpkeepJobs are the owner's job of a day and, where a number may not be passed, of
+// a run that added to a conversation.
+func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory.Job {
+	out := []memory.Job{{ID: "upkeep-" + e.Time().Format(time.DateOnly), Owner: owner, Kind: memory.JobUpkeep}}
+	if e.Opts.Learn.Upkeep.User+e.Opts.Learn.Upkeep.Conversation > 0 {
+		out = append(out, memory.Job{ID: "upkeep-" + run, Owner: owner, Kind: memory.JobUpkeep, Conversation: conversation})
+	}
+	return out
+}
+
+// Over says why a fact's time is over, "" if it is not.
+func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
+	switch {
+	case f == nil:
+		return ""
+	case !f.ExpiresAt.IsZero() && !now.Before(f.ExpiresAt):
+		return "expired"
+	case Kept(f) || u.HalfLife <= 0:
+		return ""
+	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < u.Floor:
+		return "not said again for long"
+	}
+	return ""
+}
+
+// Kept reports whether a fact stays whatever its age: a person stands behind it.
+func Kept(f *memory.Fact) bool {
+	return f.Pinned || f.Source == memory.Manual || f.Trust == memory.TrustPerson
+}
+
+// Everything calls yield for all memories that match, newest first.
+func (e *Core) Everything(ctx context.Context, owner memory.Owner, q memory.Query, yield func(memory.Memory)) error {
+	q.Limit = 500
+	for {
+		page, err := e.Store.List(ctx, owner, q)
+		if err != nil {
+			return fmt.Errorf("list memories: %w", err)
+		}
+		for _, m := range page.Memories {
+			yield(m)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}

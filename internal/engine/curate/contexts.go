@@ -1,0 +1,131 @@
+package curate
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/memory"
+)
+
+// ContextEdit is what is written of a context; what is nil stays as it is.
+type ContextEdit struct {
+	Title       *string
+	Content     *string
+	Idempotency string // the same key again returns what was written then
+}
+
+// AddContext writes a context by hand.
+func (e *Curator) AddContext(ctx context.Context, owner memory.Owner, edit ContextEdit, author memory.Author) (memory.Context, error) {
+	ctx = memory.ForWrite(ctx)
+	next := memory.Context{ID: core.NewID(), Owner: owner, Status: memory.Active, CreatedAt: e.Time(), UpdatedAt: e.Time()}
+	if edit.Idempotency != "" {
+		next.ID = core.DerivedID(owner, "context", edit.Idempotency)
+	}
+	if edit.Content == nil {
+		return memory.Context{}, memory.Errorf(memory.Invalid, "content: is missing")
+	}
+	if err := e.Write(&next, edit); err != nil {
+		return memory.Context{}, err
+	}
+	return e.applyContext(ctx, next, edit.Idempotency, memory.Change{Action: memory.ActionAdd, Reason: "written by hand"}, author)
+}
+
+// EditContext changes a context by hand. What somebody else changes of it meanwhile stays.
+func (e *Curator) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (next memory.Context, err error) {
+	ctx = memory.ForWrite(ctx)
+	err = core.Replan(ctx, func() error {
+		was, err := e.Context(ctx, owner, id)
+		if err != nil {
+			return err
+		}
+		next = was
+		if err := e.Write(&next, edit); err != nil || next == was {
+			return err
+		}
+		next.UpdatedAt = e.Time()
+		change := memory.Change{Action: memory.ActionUpdate, Base: was.Version, Reason: "edited by hand"}
+		next, err = e.applyContext(ctx, next, edit.Idempotency, change, author)
+		return err
+	})
+	if err != nil {
+		return memory.Context{}, err
+	}
+	return next, nil
+}
+
+func (e *Curator) Write(c *memory.Context, edit ContextEdit) (err error) {
+	if edit.Content != nil {
+		if c.Content, err = e.CheckText("content", *edit.Content); err != nil {
+			return err
+		}
+	}
+	if edit.Title != nil {
+		c.Title, err = e.CheckLine("title", *edit.Title)
+	}
+	return err
+}
+
+// CheckLine returns the text on one line, which may be empty, or Invalid or TooLarge.
+func (e *Curator) CheckLine(field, s string) (string, error) {
+	line := strings.Join(strings.Fields(s), " ")
+	switch {
+	case !utf8.ValidString(s):
+		return "", memory.Errorf(memory.Invalid, "%s: is not valid UTF-8", field)
+	case len(line) > MaxTitleBytes:
+		return "", memory.Errorf(memory.TooLarge, "%s: has %d bytes, more than %d", field, len(line), MaxTitleBytes)
+	}
+	return line, nil
+}
+
+// MaxTitleBytes is how many bytes a title given by hand has at most.
+const MaxTitleBytes = 500
+
+func (e *Curator) applyContext(ctx context.Context, next memory.Context, key string, c memory.Change, author memory.Author) (memory.Context, error) {
+	c.After = memory.Image{Context: &next}
+	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
+	if key != "" {
+		run.ID = core.IdFor(next.Owner, "context "+next.ID+" "+key)
+	}
+	receipt, err := e.Store.Apply(ctx, next.Owner, run, c)
+	if err != nil {
+		return memory.Context{}, err
+	}
+	if receipt.Again {
+		return e.Context(ctx, next.Owner, next.ID)
+	}
+	next.Version = receipt.Version
+	return next, nil
+}
+
+// DropContext takes a context away, in a run that can be undone. Conversations that it
+// is attached to go on naming it; it is in their prompts again if it comes back. With
+// erase its words are removed for good.
+func (e *Curator) DropContext(ctx context.Context, owner memory.Owner, id string, erase bool, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
+	gone, err := e.Context(ctx, owner, id)
+	if erase {
+		if err != nil && !errors.Is(err, memory.NotFound) { // one that was taken away before has words, too
+			return memory.Receipt{}, err
+		}
+		eraser, ok := e.Store.(memory.Eraser)
+		if !ok {
+			return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci")
+		}
+		receipt, failed := eraser.Erase(ctx, owner, memory.Run{ID: core.NewID(), Kind: "erase", Author: author}, id)
+		if failed == nil && receipt.Changes == 0 {
+			failed = memory.Errorf(memory.NotFound, "there is no context %q", core.Clip(id, 60))
+		}
+		return receipt, failed
+	}
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	base := gone.Version
+	gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
+	return e.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "forget", Author: author}, memory.Change{
+		Action: memory.ActionRetire, After: memory.Image{Context: &gone}, Base: base, Reason: "taken away by hand",
+	})
+}

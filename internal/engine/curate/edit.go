@@ -1,0 +1,179 @@
+package curate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/compare"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Edit is what a person changes about a fact; nil leaves a field as it is.
+type Edit struct {
+	Content    *string
+	Category   *string
+	Tags       *[]string
+	Confidence *float64
+	Pinned     *bool
+	ExpiresAt  *time.Time
+	Metadata   *json.RawMessage
+
+	Idempotency string // the same key again returns the first result
+}
+
+// EditFact changes a live fact in place; new words get a new vector, and what they
+// contradict is superseded.
+func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
+	return e.change(ctx, owner, id, edit.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
+		if !f.Status.Live() {
+			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)
+		}
+		if edit.Content != nil {
+			content, err := e.CheckText("content", *edit.Content)
+			if err != nil {
+				return "", "", err
+			}
+			f.Content, f.Hash, f.Trust = content, text.Hash(content), memory.TrustPerson
+			f.Subject, f.Attribute = extract.Classify(content)
+		}
+		set(&f.Category, edit.Category)
+		set(&f.Confidence, edit.Confidence)
+		set(&f.Pinned, edit.Pinned)
+		set(&f.Metadata, edit.Metadata)
+		if edit.Tags != nil {
+			f.Tags = Tags(*edit.Tags)
+		}
+		if edit.ExpiresAt != nil {
+			f.ExpiresAt = memory.Time(*edit.ExpiresAt)
+		}
+		return memory.ActionUpdate, "edited by hand", CheckFact(*f)
+	})
+}
+
+func set[T any](field *T, to *T) {
+	if to != nil {
+		*field = *to
+	}
+}
+
+// Restore brings a forgotten, superseded or rejected fact back, in the place of what
+// it contradicts. The same key again returns the first result.
+func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key string, author memory.Author) (memory.Fact, error) {
+	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+		if core.WasErased(*f) {
+			return "", "", core.ErrErased("fact:" + id)
+		}
+		from := []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}
+		if !slices.Contains(from, f.Status) {
+			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore needs it to be one of %v", id, f.Status, from)
+		}
+		f.Status, f.SupersededBy, f.ValidTo = memory.Active, "", time.Time{}
+		return memory.ActionRestore, "restore by a person", nil
+	})
+}
+
+// change reads a fact, lets edit work on a copy, and applies that; when somebody
+// else was quicker it does so again. What comes back or has other words then
+// supersedes what it contradicts. With a key that was used it does nothing.
+func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
+	ctx = memory.ForWrite(ctx)
+	run := memory.Run{ID: core.IdFor(owner, key), Kind: "manual", Author: author}
+	done, err := e.Done(ctx, owner, key)
+	switch {
+	case err != nil:
+		return memory.Fact{}, err
+	case len(done) > 0:
+		return e.sameFact(ctx, owner, id, done[0])
+	}
+	place, err := e.Compare.Admission.EnterAlone(ctx, owner, run.ID)
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	defer func() { place.Leave() }()
+	for try := 1; ; try++ {
+		run.Base = 0
+		was, err := e.Fact(ctx, owner, id)
+		if err != nil {
+			return memory.Fact{}, err
+		}
+		next := was
+		action, reason, err := edit(&next)
+		if err != nil {
+			return memory.Fact{}, err
+		}
+		ends, err := e.Revise(ctx, &run, was, &next, reason, author)
+		if err != nil {
+			return memory.Fact{}, err
+		}
+		alone := try == 1 && run.Base == 0 // it is about no other fact
+		if alone {
+			place.Share()
+		}
+		receipt, err := e.Store.Apply(ctx, owner, run, compare.Replacing(ends, memory.Change{
+			Action: action, After: memory.Image{Fact: &next}, Base: was.Version, Reason: reason, Author: author,
+		})...)
+		if err == nil {
+			next.Version = receipt.Version
+			return next, nil
+		}
+		if !errors.Is(err, memory.Conflict) || try == core.MaxConflicts {
+			return memory.Fact{}, err
+		}
+		if alone { // and in again, to be alone
+			place.Leave()
+			again, err := e.Compare.Admission.EnterAlone(ctx, owner, run.ID)
+			if err != nil {
+				return memory.Fact{}, err
+			}
+			place = again
+		}
+	}
+}
+
+// Revise completes next, the state that a run of an author gives a fact: the run gets the
+// vectors of new words and, if the fact comes back or has other words, what it was planned
+// on and who repeats what ends. It returns the changes that end what next contradicts.
+func (e *Curator) Revise(ctx context.Context, run *memory.Run, was memory.Fact, next *memory.Fact, reason string, author memory.Author) ([]memory.Change, error) {
+	var err error
+	next.UpdatedAt = e.Time()
+	if next.Content != was.Content {
+		if run.Vectors, err = e.TextVectors(ctx, was.ID, next.Content); err != nil {
+			return nil, err
+		}
+	}
+	if next.Status != memory.Active || was.Status == memory.Active && next.Content == was.Content {
+		return nil, nil
+	}
+	if run.Base, err = e.Compare.PlannedOn(ctx, *next); err != nil {
+		return nil, err
+	}
+	olds, err := e.Compare.Conflicts(ctx, *next, "")
+	if err != nil {
+		return nil, err
+	}
+	ends := e.Compare.Prevail(next, olds, reason+" what replaces it", author)
+	run.Learned = e.Retrieve.Repeats(ctx, ends)
+	return ends, nil
+}
+
+// sameFact returns the fact that was changed when a request came first, as it is
+// now.
+func (e *Curator) sameFact(ctx context.Context, owner memory.Owner, id string, done memory.Change) (memory.Fact, error) {
+	if done.Action == memory.ActionAdd || done.After.Fact == nil || done.After.Fact.ID != id {
+		return memory.Fact{}, core.ErrOtherRequest
+	}
+	return e.Fact(ctx, owner, id)
+}
+
+// Free reports whether no live fact of the scope has these words, and none with
+// them was refused or forgotten. Where that cannot be known they are taken.
+func (e *Curator) Free(ctx context.Context, scope memory.Scope, words string) bool {
+	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(words), Statuses: core.Compared})
+	return err == nil && !slices.ContainsFunc(page.Memories, func(m memory.Memory) bool { return m.Fact.Scope == scope })
+}

@@ -1,0 +1,213 @@
+package curate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Erase removes the words of memories for good, with all that says the same (see
+// [Curator.saidElsewhere]). What is left are ids and times. It cannot be undone.
+func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
+	ids := make([]string, len(gone))
+	conversations := map[string]bool{}
+	erasing := memory.Run{ID: run, Kind: "erase", Author: author}
+	for i, m := range gone {
+		ids[i] = m.ID()
+		if s := m.Summary; s != nil && s.Status == memory.Active && !conversations[s.Scope.Conversation] {
+			conversations[s.Scope.Conversation] = true
+			erasing.Jobs = append(erasing.Jobs, core.SummaryJob(owner, s.Scope.Conversation, run))
+		}
+	}
+	receipt, err := e.Traces.EraseIDs(ctx, owner, erasing, ids)
+	if err == nil && len(erasing.Jobs) > 0 {
+		e.Wake()
+	}
+	return receipt, err
+}
+
+// saidElsewhere returns memories with all that says the same, whatever became of it,
+// each once:
+//
+//   - of a fact, the turns that it was learned from, other turns and summaries that say
+//     it, and facts of the same words;
+//   - of a turn, the facts that rest on it and on nothing that stays;
+//   - of a turn, the answers to it that take up one of its words, and every summary of
+//     its conversation, which may hold it in other words.
+func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
+	b := bundle{have: map[string]bool{}}
+	for _, m := range found {
+		b.add(m)
+	}
+	var facts []memory.Fact
+	from, turns := map[string]bool{}, map[string]bool{} // turns: that facts are from; that are meant themselves
+	for _, m := range found {
+		switch {
+		case m.Turn != nil:
+			turns[m.Turn.ID] = true
+		case m.Fact != nil && m.Link == nil && m.Fact.Content != "":
+			facts = append(facts, *m.Fact)
+			if m.Fact.Source != memory.Extracted {
+				continue
+			}
+			for _, id := range m.Fact.Provenance.Turns {
+				from[id] = true
+			}
+			if q := m.Fact.Provenance.Quote; q != nil {
+				from[q.Turn] = true
+			}
+		}
+	}
+	var summaries []memory.Memory
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}
+	err := e.Everything(ctx, owner, q, func(m memory.Memory) {
+		switch {
+		case m.Link != nil || m.Content() == "":
+		case m.Fact != nil:
+			if RestsOn(*m.Fact, turns) || slices.ContainsFunc(facts, func(f memory.Fact) bool { return f.Hash == m.Fact.Hash }) {
+				b.add(m)
+			}
+		case from[m.ID()] || sayOne(m, facts):
+			b.add(m)
+		case m.Summary != nil:
+			summaries = append(summaries, m)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find who else says what is erased: %w", err)
+	}
+	conversations := map[string]bool{}
+	for _, m := range slices.Clone(b.all) {
+		if m.Turn == nil || conversations[m.Turn.Conversation] {
+			continue
+		}
+		conversations[m.Turn.Conversation] = true
+		if err := e.answersTo(ctx, owner, m.Turn.Conversation, &b); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range summaries {
+		if conversations[s.Summary.Scope.Conversation] {
+			b.add(s)
+		}
+	}
+	return b.all, nil
+}
+
+// stillSay names what of an owner's says one of these memories and is none itself: it is not
+// erased with them.
+func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
+	var facts []memory.Fact
+	for _, m := range gone {
+		if m.Fact != nil && m.Content() != "" {
+			facts = append(facts, *m.Fact)
+		}
+	}
+	look := func(what, words string) {
+		if words != "" && sayOne(memory.Memory{Summary: &memory.Summary{Text: words}}, facts) {
+			held = append(held, what)
+		}
+	}
+	entries, err := e.Profile(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range entries {
+		if !strings.HasPrefix(p.Key, core.OwnKeys) {
+			look("the profile entry "+p.Key, p.Key+": "+p.Value)
+		}
+	}
+	contexts, err := e.Store.Contexts(ctx, owner, memory.At{})
+	if err != nil {
+		return nil, fmt.Errorf("read the documents: %w", err)
+	}
+	for _, c := range contexts {
+		look("the document "+c.ID, c.Title+"\n"+c.Content)
+	}
+	for q := (memory.ConversationQuery{Limit: 500}); ; {
+		page, err := e.Store.Conversations(ctx, owner, q)
+		if err != nil {
+			return nil, fmt.Errorf("read the chats: %w", err)
+		}
+		for _, c := range page.Conversations {
+			look("the title or the rules of the chat "+c.ID, strings.TrimSpace(c.Title+"\n"+c.Rules))
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return held, nil
+		}
+	}
+}
+
+// answersTo adds the answers to those turns of a conversation that a bundle has which
+// take up one of their words: what they say without them is little.
+func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.EveryStatus})
+	if err != nil {
+		return fmt.Errorf("read the answers to what is erased: %w", err)
+	}
+	asked := map[string][]string{} // terms, by id
+	for _, t := range turns {
+		if b.have[t.ID] {
+			asked[t.ID] = text.Terms(t.Content)
+		}
+	}
+	for _, t := range turns {
+		if t.Role == memory.RoleAssistant && slices.ContainsFunc(text.Terms(t.Content), func(w string) bool { return slices.Contains(asked[t.Parent], w) }) {
+			b.add(memory.Memory{Turn: &t})
+		}
+	}
+	return nil
+}
+
+// bundle is memories, each once.
+type bundle struct {
+	all  []memory.Memory
+	have map[string]bool
+}
+
+func (b *bundle) add(m memory.Memory) {
+	if !b.have[m.ID()] {
+		b.have[m.ID()] = true
+		b.all = append(b.all, m)
+	}
+}
+
+// RestsOn reports whether a fact was learned from these turns and from no others.
+func RestsOn(f memory.Fact, turns map[string]bool) bool {
+	return f.Source == memory.Extracted && len(f.Provenance.Turns) > 0 &&
+		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
+}
+
+// sayOne reports whether a turn or a summary says one of the facts. What shares no
+// word with one does not, which is soon seen.
+func sayOne(m memory.Memory, facts []memory.Fact) bool {
+	if len(facts) == 0 {
+		return false
+	}
+	terms := text.Terms(m.Content())
+	return slices.ContainsFunc(facts, func(f memory.Fact) bool {
+		return slices.ContainsFunc(text.Terms(f.Content), func(t string) bool { return slices.Contains(terms, t) }) && retrieve.Says(m, f)
+	})
+}
+
+// ended returns the memories of all statuses that a wish to erase means and that have
+// left recall already.
+func (e *Curator) ended(ctx context.Context, owner memory.Owner, means func([]memory.Memory) []memory.Memory) ([]memory.Memory, error) {
+	var left []memory.Memory
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}}
+	err := e.Everything(ctx, owner, q, func(m memory.Memory) {
+		if m.Link == nil && m.Content() != "" {
+			left = append(left, m)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list what left recall: %w", err)
+	}
+	return means(left), nil
+}

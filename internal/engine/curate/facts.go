@@ -1,0 +1,331 @@
+package curate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/compare"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Note is a fact as a person or a program writes it down.
+type Note struct {
+	Content      string
+	Category     string
+	Tags         []string
+	Project      string
+	Agent        string
+	Conversation string   // that it comes from
+	Confidence   *float64 // nil: 1
+	Pinned       bool
+	ObservedAt   time.Time // zero: now
+	ExpiresAt    time.Time
+	Metadata     json.RawMessage
+	Replaces     string // id of a fact that it takes the place of; "": those that it contradicts
+	Idempotency  string // the same key again returns the first result
+}
+
+// Remember writes a fact by hand. It is folded only into an exactly equal live
+// fact of the same scope, which then takes over what the note adds and is returned with
+// created false. What it contradicts is superseded in the same run. A fact that a model
+// writes may have to wait for a person: see [Curator.waits].
+func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
+	ctx = memory.ForWrite(ctx)
+	byModel := author.Kind == memory.ByModel
+	if byModel {
+		if err := e.MayUse(ctx, owner, true); err != nil {
+			return memory.Fact{}, false, err
+		}
+		n.Content = learn.Redact(n.Content, e.Opts.Learn.Personal)
+	}
+	fact, err = e.Noted(owner, n)
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
+	if byModel {
+		fact.Source, fact.Trust, fact.Model = memory.Extracted, memory.TrustUser, author.Name
+	}
+	vectors, err := e.TextVectors(ctx, fact.ID, fact.Content)
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
+	var written memory.Fact
+	err = core.Replan(ctx, func() error {
+		written, created, err = e.remember(ctx, fact, vectors, n.Replaces, n.Idempotency, author)
+		if errors.Is(err, memory.Duplicate) {
+			written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)
+		}
+		return err
+	})
+	return written, created, err
+}
+
+// remember adds a fact, or returns what the same key added when it came first, or a
+// Conflict where somebody wrote meanwhile.
+func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
+	owner := next.Scope.Owner
+	run := memory.Run{ID: core.IdFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
+	place, err := e.Compare.Admission.Enter(ctx, owner, run.ID, next)
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
+	defer place.Leave()
+	run.Beside = place.WasBeside
+	if run.Base, err = e.Compare.PlannedOn(ctx, next); err != nil {
+		return memory.Fact{}, false, err
+	}
+	olds, err := e.Compare.Conflicts(ctx, next, replaces)
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
+	add := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &next}, NewID: next.ID, Reason: "written by hand", Author: author}
+	why := "a person wrote what replaces it"
+	if author.Kind == memory.ByModel {
+		add.Reason, why = "written by a tool call", "a tool call wrote what replaces it"
+		if wait := e.waits(ctx, next, olds); wait != "" {
+			next.Status, add.Reason = memory.Pending, wait
+			if len(olds) > 0 { // whose place it takes once it is approved
+				add.OldID, olds = olds[0].ID, nil
+			}
+		}
+	}
+	ends := e.Compare.Prevail(&next, olds, why, author)
+	run.Learned = e.Retrieve.Repeats(ctx, ends)
+	changes := compare.Replacing(ends, add)
+	receipt, err := e.Store.Apply(ctx, owner, run, changes...)
+	if err != nil {
+		return memory.Fact{}, false, err
+	}
+	if receipt.Again {
+		first, err := e.firstOf(ctx, owner, run.ID)
+		return first, false, err
+	}
+	next.Version = receipt.Version
+	return next, true, nil
+}
+
+// seenAgain is how much later something must be written again to be observed anew.
+const seenAgain = time.Minute
+
+// writtenAgain brings what is written once more to the live fact that says so: its tags
+// and whatever else was said of it this time, and that it was observed again.
+// A fact that waited for a person is as good as approved. It is a Conflict if the fact
+// has gone meanwhile.
+func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
+	twin, err := e.twin(ctx, next)
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	same := errors.New("it adds nothing")
+	fact, err := e.change(ctx, next.Scope.Owner, twin.ID, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+		if !f.Status.Live() {
+			return "", "", memory.Errorf(memory.Conflict, "%s is %s since", f.ID, f.Status)
+		}
+		was := *f
+		if author.Kind != memory.ByModel {
+			f.Status, f.Trust = memory.Active, next.Trust
+		}
+		if len(next.Tags) > 0 {
+			f.Tags = Tags(slices.Concat(f.Tags, next.Tags))
+		}
+		f.Category = cmp.Or(next.Category, f.Category)
+		f.Confidence = max(f.Confidence, next.Confidence)
+		f.Pinned = f.Pinned || next.Pinned
+		if !next.ExpiresAt.IsZero() || !f.Visible(next.CreatedAt) {
+			f.ExpiresAt = next.ExpiresAt
+		}
+		if next.Metadata != nil {
+			f.Metadata = next.Metadata
+		}
+		if next.ObservedAt.Sub(f.ObservedAt) >= seenAgain {
+			f.ObservedAt = next.ObservedAt
+		}
+		if key == "" && reflect.DeepEqual(*f, was) { // with a key the request is to be known again
+			twin = was
+			return "", "", same
+		}
+		return memory.ActionUpdate, "written by hand again", CheckFact(*f)
+	})
+	if errors.Is(err, same) {
+		return twin, nil
+	}
+	return fact, err
+}
+
+func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
+	content, err := e.CheckText("content", n.Content)
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	now := e.Time()
+	f := memory.Fact{
+		ID:         core.NewID(),
+		Scope:      memory.Scope{Owner: owner, Project: n.Project, Agent: n.Agent},
+		Content:    content,
+		Category:   n.Category,
+		Tags:       Tags(n.Tags),
+		Confidence: 1,
+		Status:     memory.Active,
+		Source:     memory.Manual,
+		Trust:      memory.TrustPerson,
+		Pinned:     n.Pinned,
+		ObservedAt: memory.Time(n.ObservedAt),
+		CreatedAt:  now,
+		UpdatedAt:  now,
+		ExpiresAt:  memory.Time(n.ExpiresAt),
+		Metadata:   n.Metadata,
+		Provenance: memory.Provenance{Conversation: n.Conversation},
+		Hash:       text.Hash(content),
+	}
+	if f.ObservedAt.IsZero() {
+		f.ObservedAt = now
+	}
+	if n.Confidence != nil {
+		f.Confidence = *n.Confidence
+	}
+	f.Subject, f.Attribute = extract.Classify(content)
+	return f, CheckFact(f)
+}
+
+func CheckFact(f memory.Fact) error {
+	if f.Confidence < 0 || f.Confidence > 1 {
+		return memory.Errorf(memory.Invalid, "confidence: %v is out of range; valid is 0 to 1", f.Confidence)
+	}
+	if len(f.Metadata) > 0 {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(f.Metadata, &object) != nil {
+			return memory.Errorf(memory.Invalid, "metadata: is no JSON object")
+		}
+	}
+	return nil
+}
+
+// Tags returns them trimmed, each once, in order.
+func Tags(in []string) []string {
+	var out []string
+	for _, t := range in {
+		if t = strings.TrimSpace(t); t != "" && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// twin returns the live fact that equals f in its scope.
+func (e *Curator) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) {
+	page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}})
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	for _, m := range page.Memories {
+		if m.Fact != nil && m.Fact.Scope == f.Scope {
+			return *m.Fact, nil
+		}
+	}
+	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was just written and is gone again")
+}
+
+// firstOf returns the fact that a run was about, as it is now.
+func (e *Curator) firstOf(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
+	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run})
+	if err != nil {
+		return memory.Fact{}, err
+	}
+	for _, c := range page.Changes {
+		if c.After.Fact != nil && c.Action != memory.ActionReplace {
+			return e.Fact(ctx, owner, c.After.Fact.ID)
+		}
+	}
+	return memory.Fact{}, core.ErrOtherRequest
+}
+
+// MayUse reports whether a model's tools may use an owner's memory: [memory.Conflict] while
+// memory is paused and, for a write, while learning is.
+func (e *Curator) MayUse(ctx context.Context, owner memory.Owner, write bool) error {
+	switch p := e.Paused(ctx, owner); {
+	case p == core.PauseUnknown:
+		return core.ErrPauseUnknown
+	case p == core.PauseMemory, write && p == core.PauseLearning:
+		return memory.Errorf(memory.Conflict, "the user has paused %s; nothing was done", p)
+	}
+	return nil
+}
+
+// EditByTool changes a fact for a model. New words make a new fact that replaces the old one,
+// or waits for a person to approve that: see [Curator.waits].
+func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
+	if err := e.MayUse(ctx, owner, true); err != nil {
+		return memory.Fact{}, err
+	}
+	was, err := e.Fact(ctx, owner, id)
+	switch {
+	case err != nil:
+		return memory.Fact{}, err
+	case was.Status != memory.Active:
+		return memory.Fact{}, memory.Errorf(memory.Conflict, "%s is %s; only an active fact can be updated", id, was.Status)
+	case edit.Content == nil:
+		return e.EditFact(ctx, owner, id, edit, author)
+	}
+	n := Note{
+		Content: *edit.Content, Category: was.Category, Tags: was.Tags, Project: was.Scope.Project, Agent: was.Scope.Agent,
+		ExpiresAt: was.ExpiresAt, Metadata: was.Metadata, Replaces: id, Idempotency: edit.Idempotency,
+	}
+	set(&n.Category, edit.Category)
+	set(&n.Tags, edit.Tags)
+	f, _, err := e.Remember(ctx, owner, n, author)
+	return f, err
+}
+
+// waits says why a fact that a model writes has to wait for a person, "" if it does not: by
+// the rules that hold back what is learned (learn.Plan). olds are the facts that it would replace.
+func (e *Curator) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
+	review := e.Opts.Learn.Review
+	switch {
+	case learn.ReadsLikeInstruction(f.Content):
+		return "it reads like an instruction"
+	case f.Confidence < review.Confidence:
+		return fmt.Sprintf("confidence %.2f is under %.2f", f.Confidence, review.Confidence)
+	case f.Category != "" && slices.Contains(review.Categories, f.Category):
+		return "the category " + f.Category + " is reviewed"
+	case slices.ContainsFunc(olds, ofPerson):
+		return "it contradicts what was said with more weight"
+	case len(olds) > 0 && review.Conflicts:
+		return "it contradicts what is known"
+	case !e.Free(ctx, f.Scope, f.Content) && !e.live(ctx, f):
+		return "the same was rejected or forgotten before"
+	}
+	return ""
+}
+
+// ofPerson reports whether a person wrote, approved or pinned a fact.
+func ofPerson(f memory.Fact) bool {
+	return f.Pinned || f.Source == memory.Manual || f.Trust == memory.TrustPerson
+}
+
+// live reports whether a live fact has the same words.
+func (e *Curator) live(ctx context.Context, f memory.Fact) bool {
+	_, err := e.twin(ctx, f)
+	return err == nil
+}
+
+// Foresight is what will become of a request in memory.
+type Foresight struct {
+	Kept    bool       // what is said is kept
+	Learned bool       // and learned from
+	Granted bool       // wishes to forget are granted, whether it is learned from or not
+	Paused  core.Pause // what the user has put on hold
+
+	Forget string // what the user asks to be forgotten, "everything" for all; "" for nothing
+	Found  int    // how many memories that is about, of those that it will be about
+}

@@ -1,0 +1,360 @@
+package curate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Forget takes memories out of recall in one run that can be undone: facts with
+// the turns their quotes stand in, turns, summaries.
+func (e *Curator) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
+	return e.ForgetAll(ctx, owner, core.NewID(), ids, reason, author)
+}
+
+func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
+	var receipt memory.Receipt
+	err := core.Replan(ctx, func() error {
+		found, err := e.Store.Get(ctx, owner, ids...)
+		if err != nil {
+			return err
+		}
+		if len(found) < len(ids) {
+			return memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
+		}
+		receipt, err = e.forgetFound(ctx, owner, run, found, reason, author)
+		return err
+	})
+	return receipt, err
+}
+
+// forgetFound forgets what was read, in a run of its own. Summaries of what was
+// forgotten go with it, and are written anew from what is left.
+func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
+	changes, jobs, err := e.Forgetting(ctx, owner, run, found, reason, author)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: run, Kind: "forget", Author: author, Jobs: jobs}, changes...)
+	if err == nil && len(jobs) > 0 {
+		e.Wake()
+	}
+	return receipt, err
+}
+
+// Forgetting returns the changes by which memories are forgotten, with the turns that
+// say the same and the summaries of all those, and the jobs that follow.
+func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
+	for _, m := range slices.Clone(found) {
+		if m.Fact == nil || m.Link != nil {
+			continue
+		}
+		turns, err := e.Retrieve.SayingSo(ctx, *m.Fact)
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, turns...)
+	}
+	changes := learn.Forget(found, e.Time(), reason, author)
+	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes)
+	return append(changes, learn.Forget(summaries, e.Time(), reason, author)...), jobs, err
+}
+
+// summariesOf returns the summaries that were made of turns which changes forget and
+// are not forgotten by them already, and the jobs that write them anew.
+func (e *Curator) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change) ([]memory.Memory, []memory.Job, error) {
+	var turns, conversations []string
+	gone := map[string]bool{}
+	for _, c := range changes {
+		gone[c.After.Target()] = true
+		switch {
+		case c.After.Turn != nil:
+			turns = append(turns, c.After.Turn.ID)
+		case c.After.Summary != nil:
+			conversations = append(conversations, c.After.Summary.Scope.Conversation)
+		}
+	}
+	found, err := e.Store.Get(ctx, owner, turns...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read what is forgotten: %w", err)
+	}
+	for _, m := range found {
+		if m.Turn != nil {
+			conversations = append(conversations, m.Turn.Conversation)
+		}
+	}
+	slices.Sort(conversations)
+	var summaries []memory.Memory
+	var jobs []memory.Job
+	for _, c := range slices.Compact(conversations) {
+		made, err := e.Summaries(ctx, owner, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, s := range made {
+			if !gone["summary:"+s.ID] {
+				summaries = append(summaries, memory.Memory{Summary: &s})
+			}
+		}
+		if len(made) > 0 {
+			jobs = append(jobs, core.SummaryJob(owner, c, run))
+		}
+	}
+	return summaries, jobs, nil
+}
+
+func missing(ids []string, found []memory.Memory) []string {
+	have := map[string]bool{}
+	for _, m := range found {
+		have[m.ID()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return have[id] })
+}
+
+// Matching says what to forget: what a question finds, or these ids.
+type Matching struct {
+	Query  string
+	IDs    []string
+	Erase  bool // remove the words for good, see [Curator.saidElsewhere]; it cannot be undone
+	DryRun bool
+
+	Idempotency string // the same key again returns the first result
+}
+
+// most is how many memories one question can forget: as many as search proposes.
+var most = retrieve.Candidates
+
+// wishOf reads a query as the wish to forget that it is: "what I said about my
+// job" is about the job.
+func wishOf(query string) extract.Command {
+	said := extract.Said{Turn: memory.Turn{Role: memory.RoleUser}, Text: "Forget " + query}
+	if _, forget := extract.Commands([]extract.Said{said}); len(forget) > 0 && forget[0].Of == extract.NamesNothing {
+		return forget[0]
+	}
+	return extract.Command{What: query} // whoever asks here means memory, by a mere name as well
+}
+
+// Meant returns the memories of a scope that a wish to forget is about. Facts are all
+// looked at, since "my job" has no word of "User works as a nurse"; of turns and
+// summaries, those that a search finds.
+func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Command) ([]memory.Memory, error) {
+	var found []memory.Memory
+	have := map[string]bool{}
+	add := func(m memory.Memory) {
+		if !have[m.ID()] && scope.Sees(m.Scope()) {
+			have[m.ID()] = true
+			found = append(found, m)
+		}
+	}
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}}
+	if wish.All {
+		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+		err := e.Everything(ctx, scope.Owner, q, func(m memory.Memory) { found = append(found, m) })
+		return found, err
+	}
+	hits, err := e.Retrieve.Recall(ctx, retrieve.Question{Scope: scope, Text: wish.What, TopK: &most, Whole: true, Door: "forget"})
+	if err != nil {
+		return nil, fmt.Errorf("find what to forget: %w", err)
+	}
+	if len(hits.Degraded) > 0 { // half a search is no reason to forget half: it is tried again
+		return nil, memory.Errorf(memory.Unavailable, "find what to forget: %s", strings.Join(hits.Degraded, "; "))
+	}
+	for _, h := range hits.Hits {
+		add(h.Memory)
+	}
+	if err := e.Everything(ctx, scope.Owner, q, add); err != nil {
+		return nil, err
+	}
+	if found, err = e.withQuoted(ctx, scope.Owner, found, have); err != nil {
+		return nil, err
+	}
+	return learn.Meant(wish, found), nil
+}
+
+// withQuoted adds the turns that the found facts were learned from, since a turn may
+// name what its fact does not. Those out of recall already say nothing.
+func (e *Curator) withQuoted(ctx context.Context, owner memory.Owner, found []memory.Memory, have map[string]bool) ([]memory.Memory, error) {
+	var ids []string
+	for _, m := range found {
+		if m.Fact == nil || m.Fact.Source != memory.Extracted || m.Fact.Provenance.Quote == nil {
+			continue
+		}
+		if id := m.Fact.Provenance.Quote.Turn; !have[id] {
+			have[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for some := range slices.Chunk(ids, quotedAtOnce) {
+		turns, err := e.Store.Get(ctx, owner, some...)
+		if err != nil {
+			return nil, fmt.Errorf("read the words behind what to forget: %w", err)
+		}
+		for _, m := range turns {
+			if m.Turn != nil && m.Turn.Status == memory.Active {
+				found = append(found, m)
+			}
+		}
+	}
+	return found, nil
+}
+
+// quotedAtOnce is how many turns are read in one query.
+const quotedAtOnce = 200
+
+// ForgetMatching forgets or erases what is meant, or only says what that would be. Of
+// what a question finds only that is meant which says what the question names. What
+// has left recall already is not forgotten once more, but is erased. What was erased
+// comes back without its words.
+func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
+	done, err := e.Done(ctx, owner, m.Idempotency)
+	switch {
+	case err != nil:
+		return nil, memory.Receipt{}, err
+	case len(done) > 0:
+		return e.sameForgotten(ctx, owner, done, m.Erase)
+	}
+	var gone []memory.Memory
+	switch {
+	case (m.Query == "") == (len(m.IDs) == 0):
+		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
+	case m.Query != "":
+		if gone, err = e.asked(ctx, owner, m); err != nil {
+			return nil, memory.Receipt{}, err
+		}
+	default:
+		if gone, err = e.Store.Get(ctx, owner, m.IDs...); err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		if unknown := missing(m.IDs, gone); len(unknown) > 0 {
+			return nil, memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(unknown, ", "))
+		}
+	}
+	if m.Erase {
+		if gone, err = e.saidElsewhere(ctx, owner, gone); err != nil {
+			return nil, memory.Receipt{}, err
+		}
+	}
+	if m.DryRun || len(gone) == 0 {
+		return gone, memory.Receipt{}, nil
+	}
+	ids := make([]string, len(gone))
+	for i, g := range gone {
+		ids[i] = g.ID()
+	}
+	run := core.IdFor(owner, m.Idempotency)
+	if m.Erase {
+		held, err := e.stillSay(ctx, owner, gone)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		r, err := e.Erase(ctx, owner, run, gone, author)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		r.Held = held
+		left, err := e.Store.Get(ctx, owner, ids...)
+		return left, r, err
+	}
+	r, err := e.ForgetAll(ctx, owner, run, ids, "forgotten by hand", author)
+	return gone, r, err
+}
+
+// asked returns the memories that a query means.
+func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
+	wish := wishOf(m.Query)
+	found, err := e.Meant(ctx, memory.Scope{Owner: owner}, wish)
+	if err != nil || !m.Erase {
+		return found, err
+	}
+	left, err := e.ended(ctx, owner, func(left []memory.Memory) []memory.Memory {
+		if wish.All {
+			return left
+		}
+		return learn.Meant(wish, left)
+	})
+	return append(found, left...), err
+}
+
+// sameForgotten returns what a request forgot or erased when it came first.
+func (e *Curator) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
+	var ids []string
+	for _, c := range slices.Backward(done) {
+		if forgot := c.Action == memory.ActionRetire || c.Action == memory.ActionUnlink; erased != (c.Action == memory.ActionErase) || !erased && !forgot {
+			return nil, memory.Receipt{}, core.ErrOtherRequest
+		}
+		_, id, _ := strings.Cut(c.After.Target(), ":")
+		ids = append(ids, id)
+	}
+	gone, err := e.Store.Get(ctx, owner, ids...)
+	return gone, receiptOf(done), err
+}
+
+// receiptOf returns the receipt that a run had when it was applied.
+func receiptOf(done []memory.Change) memory.Receipt {
+	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
+}
+
+// SaidAfter reports whether a memory was said after a turn: a wish that is read
+// late, or again, is not about that.
+func SaidAfter(m memory.Memory, t memory.Turn) bool {
+	switch {
+	case m.Fact != nil:
+		return m.Fact.ObservedAt.After(t.CreatedAt)
+	case m.Turn != nil && m.Turn.Conversation == t.Conversation && m.Turn.CreatedAt.Equal(t.CreatedAt):
+		return m.Turn.Index > t.Index
+	}
+	return m.CreatedAt().After(t.CreatedAt)
+}
+
+// mostFiltered is how many memories a filter forgets at once: all of it is one run.
+const mostFiltered = 10_000
+
+// ForgetFiltered forgets or erases what a filter lets through, facts unless it names other
+// kinds, or only says what that would be: [Curator.ForgetMatching] with their ids, in one
+// run. What has left recall already is erased, too. [memory.Invalid] for a filter that
+// does not narrow, so that an empty one never means everything; [memory.TooLarge] if it
+// lets more than ten thousand through.
+func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memory.Query, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
+	q.Text = strings.TrimSpace(q.Text)
+	if q.Tag == "" && q.Category == "" && q.Project == "" && q.Conversation == "" && q.Text == "" {
+		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: it names nothing to forget by; give tag, category, project, conversation or q")
+	}
+	if m.Query != "" || len(m.IDs) > 0 {
+		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a filter, a query or ids")
+	}
+	done, err := e.Done(ctx, owner, m.Idempotency)
+	switch {
+	case err != nil:
+		return nil, memory.Receipt{}, err
+	case len(done) > 0: // the filter finds nothing any more
+		return e.sameForgotten(ctx, owner, done, m.Erase)
+	}
+	q.Statuses = []memory.Status{memory.Active, memory.Pending}
+	if m.Erase {
+		q.Statuses = core.EveryStatus
+	}
+	if err := e.Everything(ctx, owner, q, func(found memory.Memory) {
+		if found.Content() != "" { // was erased
+			m.IDs = append(m.IDs, found.ID())
+		}
+	}); err != nil {
+		return nil, memory.Receipt{}, err
+	}
+	switch {
+	case len(m.IDs) == 0:
+		return nil, memory.Receipt{}, nil
+	case len(m.IDs) > mostFiltered:
+		return nil, memory.Receipt{}, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(m.IDs), mostFiltered)
+	}
+	return e.ForgetMatching(ctx, owner, m, author)
+}

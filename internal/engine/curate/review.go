@@ -1,0 +1,320 @@
+package curate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/engine/compare"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// PendingFact is a pending fact, of the owner's own or shared by another user, with what a
+// person needs to decide on it.
+type PendingFact struct {
+	Memory memory.Memory
+	Turn   *memory.Turn // that its words are from; nil if there is none
+	Reason string       // why it waits
+	Author memory.Author
+	// Conflicts are the owner's active facts that it contradicts, and the one that the
+	// journal says it would replace. Approving a fact of the owner's own takes their place.
+	// A shared one replaces nothing: while they contradict it, recall leaves it out.
+	Conflicts []memory.Fact
+}
+
+// PendingPage is a piece of the list of what waits. Next is "" at its end.
+type PendingPage struct {
+	Waiting []PendingFact
+	Next    string
+}
+
+// Waiting returns the pending facts, newest first, each with its reason, the turn it
+// is from and what it contradicts. limit 0 means 50; at most 500.
+func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cursor string) (PendingPage, error) {
+	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: limit, Cursor: cursor})
+	if err != nil {
+		return PendingPage{}, err
+	}
+	out := PendingPage{Next: page.Next}
+	for _, m := range page.Memories {
+		w := PendingFact{Memory: m}
+		why, err := e.Compare.Proposed(ctx, owner, m)
+		if err != nil {
+			return PendingPage{}, err
+		}
+		w.Reason, w.Author = why.Reason, why.Author
+		if m.Link != nil {
+			w.Conflicts, err = e.Compare.OwnAgainst(ctx, *m.Link)
+		} else if w.Conflicts, err = e.Compare.Conflicts(ctx, *m.Fact, why.OldID); err == nil {
+			w.Turn, err = e.Source(ctx, *m.Fact)
+		}
+		if err != nil {
+			return PendingPage{}, err
+		}
+		out.Waiting = append(out.Waiting, w)
+	}
+	return out, nil
+}
+
+// WhyWaiting returns why a pending fact waits, "" if the journal does not say.
+func (e *Curator) WhyWaiting(ctx context.Context, owner memory.Owner, f memory.Fact) (string, error) {
+	c, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
+	return c.Reason, err
+}
+
+// Source returns the turn that a fact's words are from, nil without one.
+func (e *Curator) Source(ctx context.Context, f memory.Fact) (*memory.Turn, error) {
+	id := ""
+	switch p := f.Provenance; {
+	case p.Quote != nil:
+		id = p.Quote.Turn
+	case len(p.Turns) > 0:
+		id = p.Turns[0]
+	default:
+		return nil, nil
+	}
+	found, err := e.Store.Get(ctx, f.Scope.Owner, id)
+	if err != nil {
+		return nil, fmt.Errorf("read the turn of %s: %w", f.ID, err)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return found[0].Turn, nil
+}
+
+// Judgement is what a person says of a pending fact.
+type Judgement struct {
+	ID      string
+	Action  memory.Action // approve or reject
+	Content string        // better words to approve; "": those it has
+	Seen    string        // the words that the person saw; "": whatever it says
+}
+
+// Judge approves and rejects pending facts, all or none, in one run that can be
+// undone. An approved fact is as sure as one that the person wrote, and takes the place
+// of those it contradicts; of two that are approved together and contradict each other
+// the newer one holds. A rejected fact is not learned again.
+//
+// A fact that another user shares is accepted as it is, replaces nothing, and is hidden if
+// it is rejected.
+//
+// Judge returns the facts as they are then, in the order of the judgements. What is not
+// pending is a Conflict, and so is what says something else than the person saw.
+func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
+	ctx = memory.ForWrite(ctx)
+	done, err := e.Done(ctx, owner, key)
+	switch {
+	case err != nil:
+		return nil, memory.Receipt{}, err
+	case len(done) > 0:
+		return e.judged(ctx, owner, judgements, done)
+	}
+	run := memory.Run{ID: core.IdFor(owner, key), Kind: "review", Author: author}
+	leave, err := e.Compare.Deciding(ctx, owner)
+	if err != nil {
+		return nil, memory.Receipt{}, err
+	}
+	defer leave()
+	for try := 1; ; try++ {
+		version, err := e.Version(ctx, owner)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		run.Base = memory.PlannedOn(version)
+		j := judging{engine: e, owner: owner, author: author, met: map[string]bool{}}
+		for _, one := range judgements {
+			if err := j.judge(ctx, one); err != nil {
+				return nil, memory.Receipt{}, err
+			}
+		}
+		run.Vectors, run.Learned = j.vectors, j.repeats
+		stale, after, err := e.Rejected(ctx, owner, run.ID, j.changes, author)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		run.Jobs = after
+		receipt, err := e.Store.Apply(ctx, owner, run, slices.Concat(j.ends, j.changes, stale)...)
+		if err == nil {
+			if len(after) > 0 {
+				e.Wake()
+			}
+			return j.judged, receipt, nil
+		}
+		if !errors.Is(err, memory.Conflict) || try == core.MaxConflicts {
+			return nil, memory.Receipt{}, err
+		}
+	}
+}
+
+// judged returns what a request decided when it came first.
+func (e *Curator) judged(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
+	var judged []memory.Memory
+	for _, one := range judgements {
+		if !slices.ContainsFunc(done, func(c memory.Change) bool {
+			target := c.After.Target()
+			return c.Action == one.Action && (target == "fact:"+one.ID || target == "link:"+one.ID)
+		}) {
+			return nil, memory.Receipt{}, core.ErrOtherRequest
+		}
+		m, err := e.Get(ctx, owner, one.ID)
+		if err != nil {
+			return nil, memory.Receipt{}, err
+		}
+		judged = append(judged, m)
+	}
+	return judged, receiptOf(done), nil
+}
+
+// judging gathers what judgements change.
+type judging struct {
+	engine  *Curator
+	owner   memory.Owner
+	author  memory.Author
+	met     map[string]bool // ids that are judged or replaced
+	ends    []memory.Change // what is replaced: first, so that its words are free
+	changes []memory.Change
+	vectors []memory.Vector
+	repeats []string        // ids of the answers that repeat what is replaced
+	judged  []memory.Memory // those of the judgements, as they are then
+}
+
+func (j *judging) judge(ctx context.Context, one Judgement) error {
+	m, err := j.engine.Get(ctx, j.owner, one.ID)
+	switch {
+	case err != nil:
+		return err
+	case m.Fact == nil:
+		return memory.Errorf(memory.Invalid, "%s is a %s; only facts are approved or rejected", one.ID, m.Kind())
+	case j.met[one.ID]:
+		return memory.Errorf(memory.Invalid, "%s is judged twice", one.ID)
+	case m.Status() != memory.Pending:
+		return memory.Errorf(memory.Conflict, "%s is %s; only what is pending can be approved or rejected", one.ID, m.Status())
+	case one.Seen != "" && one.Seen != m.Content():
+		return errChangedMeanwhile(one.ID)
+	case one.Action == memory.ActionApprove && j.author.Kind == memory.ByModel:
+		return memory.Errorf(memory.Forbidden, "only the user can approve %s: on Loci's page under Review, or with loci review", one.ID)
+	}
+	j.met[one.ID] = true
+	if m.Link != nil {
+		return j.judgeShared(ctx, *m.Link, one)
+	}
+	f := *m.Fact
+	change := memory.Change{Action: one.Action, Base: f.Version, Author: j.author, Reason: string(one.Action) + " by a person"}
+	switch one.Action {
+	case memory.ActionReject:
+		f.Status, f.UpdatedAt = memory.Rejected, j.engine.Time()
+	case memory.ActionApprove:
+		if change.OldID, err = j.approve(ctx, &f, one.Content); err != nil {
+			return err
+		}
+		if change.OldID != "" {
+			change.NewID = f.ID
+		}
+	default:
+		return errNoJudgement(one.Action)
+	}
+	change.After.Fact = &f
+	j.changes, j.judged = append(j.changes, change), append(j.judged, memory.Memory{Fact: &f})
+	j.settle(&f)
+	return nil
+}
+
+// judgeShared accepts or hides what another user shares.
+func (j *judging) judgeShared(ctx context.Context, link memory.Link, one Judgement) error {
+	switch one.Action {
+	case memory.ActionReject:
+		link.Status = memory.Retired
+	case memory.ActionApprove:
+		if one.Content != "" && one.Content != link.Fact.Content {
+			return memory.Errorf(memory.Invalid, "%s belongs to %s: it is accepted as it is, or rejected", one.ID, link.Fact.Scope.Owner)
+		}
+		home, given, err := j.engine.Share.AsShared(ctx, j.owner, link.Fact)
+		switch {
+		case err != nil:
+			return err
+		case !given:
+			return memory.Errorf(memory.Conflict, "%s is no longer shared", one.ID)
+		case home.Content != link.Fact.Content:
+			return errChangedMeanwhile(one.ID)
+		}
+		link.Status = memory.Active
+	default:
+		return errNoJudgement(one.Action)
+	}
+	j.changes = append(j.changes, memory.Change{
+		Action: one.Action, After: memory.Image{Link: &link}, Base: link.Version, Author: j.author, Reason: string(one.Action) + " by a person",
+	})
+	j.judged = append(j.judged, memory.Memory{Fact: &link.Fact, Link: &link})
+	return nil
+}
+
+func errChangedMeanwhile(id string) error {
+	return memory.Errorf(memory.Conflict, "%s changed since it was shown; read it again", id)
+}
+
+func errNoJudgement(a memory.Action) error {
+	return memory.Errorf(memory.Invalid, "invalid judgement %q (valid: approve, reject)", a)
+}
+
+// settle lets the newer of two facts hold that are approved together and contradict
+// each other. The other one was true before.
+func (j *judging) settle(f *memory.Fact) {
+	for _, m := range j.judged[:len(j.judged)-1] {
+		if m.Link != nil {
+			continue
+		}
+		other := m.Fact
+		if f.Status != memory.Active || other.Status != memory.Active || len(compare.Contradicted(*f, []extract.Neighbour{{Fact: *other}})) == 0 {
+			continue
+		}
+		newer, older := f, other
+		if !f.Newer(other) {
+			newer, older = other, f
+		}
+		if compare.Narrower(older.Scope, newer.Scope) {
+			*older = *memory.Replace(*older, *newer, older.UpdatedAt, "", j.author)[0].After.Fact
+		}
+	}
+}
+
+// approve makes f active and ends what it contradicts. It returns the id of the
+// first of those.
+func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (replaced string, err error) {
+	e, now := j.engine, j.engine.Time()
+	f.Status, f.Confidence, f.Trust, f.UpdatedAt = memory.Active, 1, memory.TrustPerson, now
+	why, err := e.Compare.Proposed(ctx, j.owner, memory.Memory{Fact: f})
+	if err != nil {
+		return "", err
+	}
+	if words != "" && words != f.Content {
+		if f.Content, err = e.CheckText("content", words); err != nil {
+			return "", err
+		}
+		f.Hash = text.Hash(f.Content)
+		f.Subject, f.Attribute = extract.Classify(f.Content)
+		vectors, err := e.TextVectors(ctx, f.ID, f.Content)
+		if err != nil {
+			return "", err
+		}
+		j.vectors = append(j.vectors, vectors...)
+	}
+	olds, err := e.Compare.Conflicts(ctx, *f, why.OldID)
+	if err != nil {
+		return "", err
+	}
+	olds = slices.DeleteFunc(olds, func(old memory.Fact) bool { return j.met[old.ID] })
+	for _, old := range olds {
+		j.met[old.ID] = true
+	}
+	ends := e.Compare.Prevail(f, olds, "a person approved what replaces it", j.author)
+	j.repeats = append(j.repeats, e.Retrieve.Repeats(ctx, ends)...)
+	if j.ends = append(j.ends, ends...); len(ends) > 0 {
+		replaced = ends[0].OldID
+	}
+	return replaced, nil
+}

@@ -1,0 +1,223 @@
+package curate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/share"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// UndoRequest names what to take back: exactly one of its first three fields.
+type UndoRequest struct {
+	Change      string
+	Run         string
+	ToTime      time.Time // everything recorded after
+	Cascade     bool      // later changes of the same things are undone first
+	DryRun      bool      // only say what would change
+	Idempotency string
+}
+
+// Undone is what an undo changed or, in a dry run, would change.
+type Undone struct {
+	memory.Receipt                 // zero in a dry run
+	Changes        []memory.Change // in the order made
+	// Later are the changes, newest first, that came after what is undone and are
+	// about the same things: cascade undoes them as well, without it they are a
+	// Conflict. Only a dry run tells them.
+	Later []memory.Change
+}
+
+// Undo takes changes back by new ones, in one run that can itself be undone. Later
+// changes of the same things are a Conflict, unless cascade takes them along. A dry
+// run shows them instead, and what would change with cascade. What was erased does
+// not come back: it is a Conflict or, where everything since a time is undone, left
+// as it is; so is whom facts are shared with, and whether the owner is closed; and so is
+// then what only followed the path of its chat.
+func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
+	ctx = memory.ForWrite(ctx)
+	named := 0
+	for _, given := range []bool{u.Change != "", u.Run != "", !u.ToTime.IsZero()} {
+		if given {
+			named++
+		}
+	}
+	if named != 1 {
+		return Undone{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
+	}
+	run := memory.Run{ID: core.IdFor(owner, u.Idempotency), Kind: "undo", Author: author}
+	done, err := e.Done(ctx, owner, u.Idempotency)
+	switch {
+	case err != nil:
+		return Undone{}, err
+	case len(done) > 0:
+		r := receiptOf(done)
+		slices.Reverse(done)
+		return Undone{Receipt: r, Changes: done}, nil
+	}
+	for try := 1; ; try++ {
+		plan, err := e.undoing(ctx, owner, u, author)
+		if err != nil || u.DryRun {
+			return plan, err
+		}
+		if run.Vectors, err = e.FactVectors(ctx, plan.Changes); err != nil {
+			return Undone{}, err
+		}
+		plan.Receipt, err = e.Store.Apply(ctx, owner, run, plan.Changes...)
+		if err == nil {
+			changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: run.ID})
+			slices.Reverse(changes)
+			return Undone{Receipt: plan.Receipt, Changes: changes}, err
+		}
+		if !errors.Is(err, memory.Conflict) || try == core.MaxConflicts {
+			return Undone{}, err
+		}
+	}
+}
+
+func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
+	targets, err := e.AllChanges(ctx, owner, memory.ChangeQuery{ID: u.Change, Run: u.Run, After: u.ToTime})
+	if err != nil {
+		return Undone{}, err
+	}
+	if len(targets) == 0 && u.ToTime.IsZero() {
+		return Undone{}, memory.Errorf(memory.NotFound, "there is no change or run %q", u.Change+u.Run)
+	}
+	journal := targets
+	if len(targets) > 0 && u.ToTime.IsZero() { // back to a time takes everything anyway
+		first := targets[len(targets)-1]
+		if journal, err = e.AllChanges(ctx, owner, memory.ChangeQuery{After: first.At.Add(-time.Microsecond)}); err != nil {
+			return Undone{}, err
+		}
+	}
+	erased := map[string]bool{}
+	for _, c := range journal {
+		if c.Action == memory.ActionErase {
+			erased[c.After.Target()] = true
+		}
+	}
+	if u.ToTime.IsZero() {
+		if err = notUndone(targets); err == nil {
+			err = comesBack(targets, erased)
+		}
+	} else {
+		targets = goingBack(withoutVerbs(targets), erased)
+		journal = targets
+	}
+	if err != nil {
+		return Undone{}, err
+	}
+	changes, err := learn.Undo(targets, journal, u.Cascade || u.DryRun, e.Time(), author)
+	if err != nil {
+		return Undone{}, err
+	}
+	if err := comesBack(changes, erased); err != nil {
+		return Undone{}, err
+	}
+	now := map[string]memory.Image{} // by thing
+	for _, c := range slices.Backward(journal) {
+		now[c.After.Target()] = c.After
+	}
+	for i := range changes {
+		changes[i].Before = now[changes[i].After.Target()]
+	}
+	return Undone{Changes: changes, Later: Later(targets, journal)}, nil
+}
+
+// notUndone returns a [memory.Conflict] if changes say whether an owner is closed or
+// whom a fact is shared with: others saw that happen, and each has a verb that asks
+// whether it may be.
+func notUndone(changes []memory.Change) error {
+	for _, c := range changes {
+		switch p := c.After.Profile; {
+		case p == nil:
+		case p.Key == core.ClosedKey:
+			return memory.Errorf(memory.Conflict, "that a user was erased, or opened again, is not undone: erase or open the user")
+		case strings.HasPrefix(p.Key, share.SharedKeys):
+			return memory.Errorf(memory.Conflict, "whom %s is shared with is not undone: share it again, or end that", strings.TrimPrefix(p.Key, share.SharedKeys))
+		}
+	}
+	return nil
+}
+
+// withoutVerbs returns changes without those that [notUndone] refuses. Where an owner
+// was closed or opened among them, they leave as it is what the owner has on hold, too:
+// that went with it.
+func withoutVerbs(changes []memory.Change) []memory.Change {
+	reopened := slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
+	return slices.DeleteFunc(changes, func(c memory.Change) bool {
+		return notUndone([]memory.Change{c}) != nil || reopened && c.After.Profile != nil && c.After.Profile.Key == core.PauseKey
+	})
+}
+
+// comesBack returns a [memory.Conflict] if changes are about a thing that was erased, or of
+// which only the journal lost the words: an erasure was cut off, see [memory.Eraser].
+func comesBack(changes []memory.Change, erased map[string]bool) error {
+	for _, c := range changes {
+		f := c.After.Fact
+		if target := c.After.Target(); erased[target] || f != nil && f.Content == "" {
+			return core.ErrErased(target)
+		}
+	}
+	return nil
+}
+
+// goingBack returns those of all changes since a time that are undone: none of what
+// was erased, and none of what nobody decided about but the chat, which goes on from
+// where it is.
+func goingBack(changes []memory.Change, erased map[string]bool) []memory.Change {
+	decided := map[string]bool{}
+	for _, c := range changes {
+		if target := c.After.Target(); c.Author != core.ByDialog && !erased[target] {
+			decided[target] = true
+		}
+	}
+	return slices.DeleteFunc(changes, func(c memory.Change) bool {
+		target := c.After.Target()
+		return erased[target] || !decided[target]
+	})
+}
+
+// Later returns the changes of a journal, newest first, that came after targets and
+// are about the same things. Both sides of a replacement are one thing.
+func Later(targets, journal []memory.Change) []memory.Change {
+	if len(targets) == len(journal) {
+		return nil
+	}
+	ours, things := map[string]bool{}, map[string]bool{}
+	for _, c := range targets {
+		ours[c.ID], things[c.After.Target()] = true, true
+		if c.OldID == "" || c.NewID == "" {
+			continue
+		}
+		for _, other := range journal {
+			if other.Run == c.Run && other.OldID != "" && other.NewID == c.NewID {
+				ours[other.ID], things[other.After.Target()] = true, true
+			}
+		}
+	}
+	var out []memory.Change
+	for _, c := range journal {
+		switch {
+		case c.ID == targets[len(targets)-1].ID:
+			return out
+		case !ours[c.ID] && things[c.After.Target()]:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// RetryJob lets a parked job run again.
+func (e *Curator) RetryJob(ctx context.Context, owner memory.Owner, id string) error {
+	if err := e.Store.Requeue(ctx, owner, id); err != nil {
+		return err
+	}
+	e.Wake()
+	return nil
+}

@@ -1,0 +1,361 @@
+// Package erase erases whole users, closes them and opens them again.
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/share"
+	"github.com/loci-memory/loci/internal/engine/traces"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Eraser erases and closes whole users.
+type Eraser struct {
+	*core.Core
+	Traces *traces.Keeper
+	Share  *share.Sharer
+}
+
+// Erased is the receipt of an owner's erasure.
+type Erased struct {
+	Owner    memory.Owner
+	ClosedAt time.Time
+	Runs     []string       // that removed something now, in order; none when nothing was left
+	Count    map[string]int // of what was removed, by what it was: "fact", "turn", …, "trace"
+	Links    int            // copies of the owner's facts that others had
+	Traces   int            // of others who were shown such by a pool or with everybody
+
+	Since, Until time.Time // between which there were words, as far as is known; zero Since: there never were
+}
+
+// there notes that something of the owner's was there at a time.
+func (e *Erased) there(at time.Time) {
+	if !at.IsZero() && (e.Since.IsZero() || at.Before(e.Since)) {
+		e.Since = at
+	}
+}
+
+const (
+	// eraseAtOnce is how much one transaction erases: after each one SQLite goes through
+	// its file.
+	eraseAtOnce = 5000
+
+	// eraseRounds is how often what is left is looked for: what was under way when the
+	// owner was closed may still have come in.
+	eraseRounds = 3
+)
+
+// EraseAgain are when after an erasure what is left is looked for once more: after a
+// crash, and for what another server was about to write.
+var EraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
+
+// EraseOwner removes all words of an owner for good, with the copies that others have
+// of the owner's facts, and closes the owner: chats and jobs that are under way write
+// nothing any more, and later chats go on without memory, until [Eraser.OpenOwner].
+// Ids, times and what models were paid stay. It is no error to do
+// it again; after one that failed it goes on where that stopped, and a job does so by
+// itself.
+func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
+	ctx = memory.ForWrite(context.WithValue(ctx, core.Closing{}, true))
+	if !owner.Valid() {
+		return Erased{}, memory.Errorf(memory.Invalid, "%q is no owner", owner)
+	}
+	at, err := e.closeOwner(ctx, owner, author)
+	if err != nil {
+		return Erased{}, fmt.Errorf("close %s: %w", owner.Called(), err)
+	}
+	out := Erased{Owner: owner, ClosedAt: at, Count: map[string]int{}, Until: at}
+	for range eraseRounds {
+		removed, err := e.empty(ctx, owner, author, &out)
+		if err != nil {
+			return out, err
+		}
+		if !removed {
+			break
+		}
+		out.Until = e.Time()
+	}
+	return out, nil
+}
+
+// EraseExisting is [Eraser.EraseOwner] of an owner of whom there is or was anything:
+// [memory.NotFound] says that there never was, and nothing is done.
+func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
+	known, err := e.wasThere(memory.ForWrite(ctx), owner)
+	if err != nil {
+		return Erased{}, fmt.Errorf("look for %s: %w", owner.Called(), err)
+	}
+	if !known {
+		return Erased{}, memory.Errorf(memory.NotFound, "there is no %s: nothing was ever kept of that name, and nothing was done", owner.Called())
+	}
+	return e.EraseOwner(ctx, owner, author)
+}
+
+// wasThere reports whether anything was ever kept of an owner: memory, or a trace of what
+// was asked of none.
+func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error) {
+	if !owner.Valid() {
+		return true, nil // what does not go with it, EraseOwner says
+	}
+	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
+	if err != nil || versions[0] > 0 {
+		return err == nil, err
+	}
+	traces, err := e.Traces.Traces(ctx, owner, memory.TraceQuery{Limit: 1})
+	return len(traces) > 0, err
+}
+
+// OpenOwner lets an owner that was erased begin anew, with nothing but what was shared
+// with them since.
+func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {
+	ctx = memory.ForWrite(context.WithValue(ctx, core.Closing{}, true))
+	if _, err := e.DropProfile(ctx, owner, core.ClosedKey, author); err != nil {
+		if errors.Is(err, memory.NotFound) {
+			return memory.Errorf(memory.Conflict, "%s is not closed", owner.Called())
+		}
+		return err
+	}
+	err := e.Pause(ctx, owner, core.PauseNone, "", author)
+	e.Blocks.Forget(core.GivenTo(owner))
+	e.Closed.Set(owner, false, e.Time())
+	return errors.Join(err, e.Share.Meanwhile(ctx, owner))
+}
+
+// closeOwner marks an owner as closed, and chats as on hold for servers that have not
+// seen it yet, and queues the jobs that look for what is left. Here nothing is written
+// from the start; who asked the store before the mark was there is told again.
+func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
+	e.Closed.Set(owner, true, e.Time())
+	at, err := e.markClosed(ctx, owner, author)
+	if err == nil {
+		e.Closed.Set(owner, true, e.Time())
+	}
+	return at, err
+}
+
+// eraseJobs look for what is left of the owner after the erasure that left a mark with
+// that value.
+func eraseJobs(owner memory.Owner, run, mark string, now time.Time) []memory.Job {
+	var out []memory.Job
+	for _, after := range EraseAgain {
+		out = append(out, memory.Job{ID: fmt.Sprintf("erase-%s-%s", run, after), Owner: owner, Kind: memory.JobErase, Turns: []string{mark}, RunAt: now.Add(after)})
+	}
+	return out
+}
+
+func (e *Eraser) markClosed(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
+	now := e.Time()
+	run := memory.Run{ID: core.NewID(), Kind: "erase", Author: author}
+	if err := e.Pause(ctx, owner, core.PauseMemory, "", author); err != nil {
+		return time.Time{}, err
+	}
+	was, err := e.ReadEntry(ctx, owner, core.ClosedKey)
+	if err == nil {
+		at, parseErr := time.Parse(time.RFC3339Nano, was.Value)
+		if parseErr != nil {
+			at = was.UpdatedAt
+		}
+		run.Jobs = eraseJobs(owner, run.ID, was.Value, now)
+		_, err = e.Store.Apply(ctx, owner, run) // its jobs alone
+		return at, err
+	}
+	if !errors.Is(err, memory.NotFound) {
+		return time.Time{}, err
+	}
+	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
+	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
+	for _, action := range []memory.Action{memory.ActionAdd, memory.ActionRestore} {
+		_, err = e.Store.Apply(ctx, owner, run, memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
+		if !errors.Is(err, memory.Conflict) { // there is none, or one of before
+			break
+		}
+	}
+	return now, err
+}
+
+// empty removes what there is of an owner, and reports whether there was anything.
+func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Author, out *Erased) (bool, error) {
+	if err := e.leaveSenders(ctx, owner); err != nil {
+		return false, fmt.Errorf("end what is shared with whom is erased: %w", err)
+	}
+	left, given, err := e.worded(ctx, owner, out)
+	if err != nil {
+		return false, fmt.Errorf("find what is erased: %w", err)
+	}
+	var many []string
+	for _, g := range given { // first: once the facts are gone nothing tells of them
+		if traces.SeenByMany(g.to) {
+			many = append(many, g.fact)
+		}
+		for _, to := range g.to {
+			had, err := e.Share.EraseLink(ctx, to, owner, g.fact)
+			if err != nil {
+				return false, fmt.Errorf("erase what %s was shown: %w", to.Called(), err)
+			}
+			if had {
+				out.Links++
+			}
+		}
+	}
+	shown, err := e.Traces.EraseReaders(ctx, owner, many)
+	if out.Traces += shown; err != nil {
+		return false, err
+	}
+	own, err := e.Traces.EraseTraces(ctx, owner) // of who has nothing else no run takes them
+	if own > 0 {
+		out.Count["trace"] += own
+	}
+	if err != nil {
+		return false, err
+	}
+	removed := false
+	for ids := range slices.Chunk(left, eraseAtOnce) {
+		run := memory.Run{ID: core.NewID(), Kind: "erase", Author: author}
+		receipt, err := e.Traces.EraseIDs(ctx, owner, run, ids)
+		if err != nil {
+			return false, err
+		}
+		if receipt.Changes == 0 {
+			continue
+		}
+		removed = true
+		out.Runs = append(out.Runs, run.ID)
+		changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: run.ID})
+		if err != nil {
+			return false, fmt.Errorf("count what was erased: %w", err)
+		}
+		for _, c := range changes {
+			kind, _, _ := strings.Cut(c.After.Target(), ":")
+			out.Count[kind]++
+		}
+	}
+	shown, err = e.Traces.EraseReaders(ctx, owner, many) // what was written since; from here on nothing is
+	out.Traces += shown
+	return removed, err
+}
+
+// leaveSenders ends what others share with an owner, at their homes: who begins anew is
+// shared with anew.
+func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
+	got := map[memory.Owner][]string{}
+	if err := e.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: core.EveryStatus}, func(m memory.Memory) {
+		if m.Link != nil && m.Fact.Scope.Owner.Valid() {
+			home := m.Fact.Scope.Owner
+			got[home] = append(got[home], m.ID())
+		}
+	}); err != nil {
+		return err
+	}
+	for _, home := range slices.Sorted(maps.Keys(got)) {
+		for facts := range slices.Chunk(got[home], core.UpkeepAtOnce) {
+			if err := core.Replan(ctx, func() error { return e.Share.UnshareAll(ctx, home, facts, owner, share.BySharing) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// given is whom a fact is or was shared with.
+type given struct {
+	fact string
+	to   []memory.Owner
+}
+
+// worded returns the ids of all that has words of an owner, whatever became of it, and
+// whom the owner's facts are shared with or ever were, and notes when they were there.
+// Settings of Loci's own stay, but for the user's name.
+func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []given, err error) {
+	have := map[string]bool{}
+	add := func(id string) {
+		if !have[id] {
+			have[id] = true
+			ids = append(ids, id)
+		}
+	}
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}
+	if err := e.Everything(ctx, owner, q, func(m memory.Memory) {
+		if m.Turn != nil { // that it was said is in no change
+			out.there(m.Turn.RecordedAt)
+		}
+		if m.Content() != "" || m.Status() != memory.Retired {
+			add(m.ID())
+		}
+	}); err != nil {
+		return nil, nil, err
+	}
+	for q := (memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}, Limit: 500}); ; {
+		page, err := e.Store.Conversations(ctx, owner, q)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, c := range page.Conversations {
+			add(c.ID)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	// What else there was stands in the journal alone once it was taken away.
+	past, err := e.AllChanges(ctx, owner, memory.ChangeQuery{})
+	if err != nil {
+		return nil, nil, err
+	}
+	shares := map[string]bool{}
+	for _, c := range past {
+		out.there(c.At)
+		if c.Action == memory.ActionErase && c.At.After(out.Until) {
+			out.Until = c.At
+		}
+		switch i := c.After; {
+		case i.Context != nil:
+			add(i.Context.ID)
+		case i.Conversation != nil:
+			add(i.Conversation.ID)
+		case i.Profile == nil:
+		case strings.HasPrefix(i.Profile.Key, share.SharedKeys):
+			shares[strings.TrimPrefix(i.Profile.Key, share.SharedKeys)] = true
+		case i.Profile.Key == core.NameKey, !strings.HasPrefix(i.Profile.Key, core.OwnKeys):
+			add(i.Profile.Key)
+		}
+	}
+	for fact := range shares {
+		_, ever, err := e.Share.EverShared(ctx, owner, fact)
+		if err != nil {
+			return nil, nil, err
+		}
+		shared = append(shared, given{fact, ever})
+	}
+	return ids, shared, nil
+}
+
+// ResumeErasure is the handler of erase jobs: of an owner that is still closed by the
+// erasure that the job is of, it removes what is left.
+func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, error) {
+	ctx = memory.ForWrite(context.WithValue(ctx, core.Closing{}, true))
+	began := e.Closed.Begin()
+	mark, err := e.ReadEntry(ctx, job.Owner, core.ClosedKey)
+	switch {
+	case errors.Is(err, memory.NotFound): // opened again
+		return jobs.Nothing, nil
+	case err != nil:
+		return "", err
+	}
+	e.Closed.Learn(job.Owner, true, e.Time(), began)
+	if len(job.Turns) > 0 && job.Turns[0] != mark.Value { // and closed again, or by whom it does not know
+		return jobs.Nothing, nil
+	}
+	out := Erased{Owner: job.Owner, Count: map[string]int{}}
+	if _, err := e.empty(ctx, job.Owner, memory.Author{Kind: memory.ByRule, Name: "erase"}, &out); err != nil {
+		return "", err
+	}
+	return jobs.Nothing, nil
+}

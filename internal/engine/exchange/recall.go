@@ -1,0 +1,41 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// RecallBlock recalls as a chat does, for a client that puts the block into its prompt
+// itself. What was said in the conversation that asks ([Question.In]), and what only that
+// taught, is left out. While memory is paused there is nothing.
+func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retrieve.Found, error) {
+	pause := e.Paused(ctx, q.Scope.Owner)
+	if pause == core.PauseUnknown {
+		return retrieve.Found{}, core.ErrPauseUnknown
+	}
+	if pause == core.PauseMemory {
+		return retrieve.Found{Pause: pause}, nil
+	}
+	if q.In != "" {
+		turns, err := e.branches(ctx, q.Scope.Owner, q.In)
+		if err != nil {
+			return retrieve.Found{}, fmt.Errorf("read the conversation that asks: %w", err)
+		}
+		q.Exclude, q.Said = make(map[string]bool, len(turns)), []string{q.Text}
+		for _, t := range turns {
+			q.Exclude[t.ID] = true // also what was edited away, and what the client is about to replace
+			if t.Status == memory.Active {
+				q.Said = append(q.Said, t.Content)
+			}
+		}
+	}
+	q.Budget = e.Opts.Budget
+	p, r, took := e.Retrieve.Prepare(ctx, q)
+	r.TraceSafely(p.Trace, p.Block, took)
+	return retrieve.Found{Hits: p.Hits, Trace: p.Trace, Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits), Block: p.Block, Pause: pause}, nil
+}

@@ -1,0 +1,415 @@
+// Package files takes edits of a vault's files back into memory, and serves the files that
+// models keep by Anthropic's memory tool.
+package files
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/compare"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// FileEdit is what a person did to one file of a vault, as values: what Loci knew of
+// the memory, and what the file says. An added file has no Was, a deleted one says
+// nothing.
+type FileEdit struct {
+	Owner memory.Owner
+	Key   string // names the edit: the same edit of the same state again changes nothing more
+	Was   FileContent
+	Says  FileContent
+
+	// PutBack: Loci itself wrote the file so earlier. All that it says counts, also what is Loci's to
+	// say, and it ends a fact alone.
+	PutBack bool
+
+	// Elsewhere: another machine's Loci wrote the file, after all that is known here. What it keeps
+	// count of counts, too, but for turns, which are not known here.
+	Elsewhere bool
+
+	// Coming are facts whose files came with this one, and are taken over after it.
+	Coming map[string]bool
+
+	// Moved: from what holds to what is deleted, or back.
+	Moved bool
+}
+
+// FileContent is what a file shows. One field is set at most, but for what a fact has beside.
+type FileContent struct {
+	Fact         *memory.Fact
+	Relations    *[]memory.Relation // of the fact to others; nil for none
+	Turn         *memory.Turn
+	Summary      *memory.Summary
+	Profile      *memory.ProfileEntry
+	Conversation *memory.Conversation
+	Context      *memory.Context
+}
+
+// ByFile is who edits files.
+var ByFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
+
+// Why, in the journal.
+const (
+	inFile      = "edited in a file"
+	fileWasBack = "its file was put back"
+)
+
+// errSaid is of a file whose words nobody may change.
+var errSaid = memory.Errorf(memory.Invalid, "what was said is not edited: delete the file to forget it")
+
+// TakeFile makes changes of an edit and returns the target of the memory. Whatever a
+// file and the memory it is of differ in is taken over but for what Loci keeps count
+// of: a fact's source, provenance and times of writing. New words come from a person,
+// are embedded anew, and end what they contradict. A deleted file is forgotten with the
+// turns that say the same, as [curate.Curator.Forget] does; one that is back is restored.
+//
+// [memory.Invalid]: nothing can be made of it; [memory.Conflict]: Loci changed the
+// same words meanwhile; [memory.Duplicate]: another live fact says it.
+func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err error) {
+	ctx = memory.ForWrite(ctx)
+	switch was, says := edit.Was, edit.Says; {
+	case says.Conversation != nil && was.Conversation != nil:
+		return e.chatFile(ctx, edit)
+	case says.Conversation != nil || was.Conversation != nil:
+		return "", memory.Errorf(memory.Invalid, "a conversation is neither begun nor ended by its file")
+	case says.Context != nil:
+		return e.contextFile(ctx, edit)
+	case says == FileContent{}:
+		return edit.forget(ctx, e)
+	case says.Fact != nil && was.Fact == nil:
+		return e.addFile(ctx, edit, *says.Fact)
+	case says.Fact != nil:
+		return "fact:" + was.Fact.ID, e.editFile(ctx, edit)
+	case says.Turn != nil:
+		return e.turnFile(ctx, edit)
+	case says.Summary != nil:
+		return e.summaryFile(ctx, edit)
+	case says.Profile != nil:
+		return e.profileFile(ctx, edit)
+	}
+	return "", memory.Errorf(memory.Invalid, "it is the file of nothing that Loci knows")
+}
+
+// why says in the journal why an edit does something to what its file is of.
+func (f FileEdit) why(action memory.Action) string {
+	switch action {
+	case memory.ActionAdd:
+		return "written in a file"
+	case memory.ActionUpdate:
+		return inFile
+	case memory.ActionApprove, memory.ActionReject: // as in [curate.Curator.Judge]
+		return string(action) + " by a person"
+	}
+	switch {
+	case f.Says == FileContent{}:
+		return "its file was deleted"
+	case f.PutBack:
+		return fileWasBack + ", and says that it is " + string(f.Says.status())
+	case f.Moved && action == memory.ActionRestore:
+		return "its file was moved back from what is deleted"
+	case f.Moved:
+		return "its file was moved to what is deleted"
+	}
+	return "its file says that it is " + string(f.Says.status())
+}
+
+func (c FileContent) status() memory.Status {
+	if c.Turn != nil {
+		return c.Turn.Status
+	}
+	return memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}.Status()
+}
+
+// run is a run of changes by an edit.
+func (f FileEdit) run() memory.Run {
+	return memory.Run{ID: core.IdFor(f.Owner, f.Key), Kind: "manual", Author: ByFile}
+}
+
+// forget takes what a file was of out of recall.
+func (f FileEdit) forget(ctx context.Context, e *Files) (string, error) {
+	id := ""
+	switch was := f.Was; {
+	case was.Fact != nil:
+		if id = was.Fact.ID; !was.Fact.Status.Live() {
+			return "fact:" + id, nil
+		}
+	case was.Turn != nil:
+		if id = was.Turn.ID; was.Turn.Status != memory.Active {
+			return "turn:" + id, nil
+		}
+	case was.Summary != nil:
+		if id = was.Summary.ID; was.Summary.Status != memory.Active {
+			return "summary:" + id, nil
+		}
+	case was.Profile != nil:
+		gone := *was.Profile
+		gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
+		return e.applyFile(ctx, f, memory.ActionRetire, memory.Image{Profile: &gone}, was.Profile.Status == memory.Active)
+	case was.Context != nil:
+		gone := *was.Context
+		gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
+		return e.applyFile(ctx, f, memory.ActionRetire, memory.Image{Context: &gone}, was.Context.Status == memory.Active)
+	}
+	_, err := e.Curate.ForgetAll(ctx, f.Owner, f.run().ID, []string{id}, f.why(memory.ActionRetire), ByFile)
+	return f.Was.target(), err
+}
+
+func (c FileContent) target() string {
+	i := memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
+	if c.Turn != nil {
+		i = memory.Image{Turn: &memory.TurnMark{ID: c.Turn.ID}}
+	}
+	return i.Target()
+}
+
+// applyFile makes the one change of an edit, if there is one to make.
+func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action, after memory.Image, needed bool) (string, error) {
+	if !needed {
+		return after.Target(), nil
+	}
+	run := f.run()
+	if s := after.Summary; s != nil && s.Status == memory.Active {
+		var err error
+		if run.Vectors, err = e.TextVectors(ctx, s.ID, s.Text); err != nil {
+			return "", err
+		}
+	}
+	_, err := e.Store.Apply(ctx, f.Owner, run, memory.Change{Action: action, After: after, Reason: f.why(action), Author: ByFile})
+	return after.Target(), err
+}
+
+// addFile makes a fact of a file that Loci did not write. One that names an id, such
+// as a file that was brought back from elsewhere, keeps it.
+func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (string, error) {
+	owner, key := edit.Owner, edit.Key
+	content, err := e.CheckText("the file", f.Content)
+	if err != nil {
+		return "", err
+	}
+	run := memory.Run{ID: core.IdFor(owner, key), Kind: "manual", Author: ByFile}
+	f.Content, f.Hash, f.Tags = content, text.Hash(content), curate.Tags(f.Tags)
+	if edit.Elsewhere {
+		if f, err = edit.elsewhere(ctx, e, f); err != nil {
+			return "", err
+		}
+	} else {
+		f.Source, f.Trust, f.SupersededBy = memory.FromFile, memory.TrustPerson, ""
+		f.UpdatedAt = e.Time()
+	}
+	if f.ID == "" {
+		f.ID = core.DerivedID(owner, "file", key)
+	}
+	now := e.Time()
+	for _, t := range []*time.Time{&f.CreatedAt, &f.ObservedAt} {
+		if t.IsZero() {
+			*t = now
+		}
+	}
+	if f.Attribute == "" && !edit.Elsewhere {
+		f.Subject, f.Attribute = extract.Classify(content)
+	}
+	if run.Vectors, err = e.TextVectors(ctx, f.ID, content); err != nil {
+		return "", err
+	}
+	leave, err := e.Compare.Deciding(ctx, owner)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	return "fact:" + f.ID, core.Replan(ctx, func() error { return e.tryAddFile(ctx, edit, run, f) })
+}
+
+// tryAddFile adds the fact of a file, or returns a Conflict.
+func (e *Files) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f memory.Fact) error {
+	var ends []memory.Change
+	if f.Status == memory.Active {
+		var err error
+		if run.Base, err = e.Compare.PlannedOn(ctx, f); err != nil {
+			return err
+		}
+		olds, err := e.Compare.Conflicts(ctx, f, "")
+		if err != nil {
+			return err
+		}
+		ends = e.Compare.Prevail(&f, olds, "a file says what replaces it", ByFile)
+		run.Learned = e.Retrieve.Repeats(ctx, ends)
+	}
+	ties, err := e.tieFile(ctx, edit, f.ID)
+	if err != nil {
+		return err
+	}
+	changes := compare.Replacing(ends, memory.Change{
+		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: edit.why(memory.ActionAdd), Author: ByFile,
+	})
+	_, err = e.Store.Apply(ctx, edit.Owner, run, append(changes, ties...)...)
+	return err
+}
+
+// editFile changes a fact as its file was.
+func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
+	was := edit.Was.Fact
+	merged, err := edit.merged(e, *was)
+	if err != nil {
+		return err
+	}
+	if sameButTimes(merged, *was) && (!edit.Elsewhere || merged.UpdatedAt.Equal(was.UpdatedAt)) {
+		ties, err := e.tieFile(ctx, edit, was.ID)
+		if err != nil || len(ties) == 0 {
+			return err
+		}
+		_, err = e.Store.Apply(ctx, edit.Owner, memory.Run{ID: core.NewID(), Kind: "manual", Author: ByFile}, ties...)
+		return err
+	}
+	if done, err := e.Done(ctx, edit.Owner, edit.Key); err != nil || len(done) > 0 {
+		return err
+	}
+	leave, err := e.Compare.Deciding(ctx, edit.Owner)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return core.Replan(ctx, func() error { return e.tryFile(ctx, edit) })
+}
+
+// tryFile makes a fact and its relations what its file says, in one run. What it says now
+// supersedes what it contradicts, as [curate.Curator.change] has it; words of a fact that ends by the
+// same edit end nothing.
+func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
+	run := edit.run()
+	f, err := e.Fact(ctx, edit.Owner, edit.Was.Fact.ID)
+	switch {
+	case err != nil:
+		return err
+	case core.WasErased(f):
+		return core.ErrErased("fact:" + f.ID)
+	}
+	edit, alone, err := e.endedByFile(ctx, edit, f)
+	if err != nil {
+		return err
+	}
+	next, err := edit.merged(e, f)
+	if err != nil {
+		return err
+	}
+	written := next.UpdatedAt
+	ends, err := e.Curate.Revise(ctx, &run, f, &next, inFile, ByFile)
+	if err != nil {
+		return err
+	}
+	if edit.Elsewhere {
+		next.UpdatedAt = written
+	}
+	ties, err := e.tieFile(ctx, edit, f.ID)
+	if err != nil {
+		return err
+	}
+	action := actionOf(f.Status, next.Status)
+	change := memory.Change{Action: action, After: memory.Image{Fact: &next}, Base: f.Version, Reason: edit.why(action), Author: ByFile}
+	if action == memory.ActionReplace {
+		change.OldID, change.NewID = f.ID, next.SupersededBy
+	}
+	changes := compare.Replacing(ends, change)
+	if !alone {
+		beside, err := e.endedBeside(ctx, &run, f, change)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, beside...)
+	}
+	_, err = e.Store.Apply(ctx, edit.Owner, run, append(changes, ties...)...)
+	if err == nil && len(run.Jobs) > 0 {
+		e.Wake()
+	}
+	return err
+}
+
+// turnFile forgets a turn whose file was moved away, and brings it back. Its words
+// are what was said.
+func (e *Files) turnFile(ctx context.Context, edit FileEdit) (string, error) {
+	was, says := edit.Was.Turn, edit.Says.Turn
+	switch {
+	case was == nil:
+		return "", memory.Errorf(memory.Invalid, "what was said comes from chats: write facts into a facts folder")
+	case strings.TrimSpace(says.Content) != strings.TrimSpace(was.Content):
+		return "", errSaid
+	case was.Status == memory.Active && says.Status != memory.Active:
+		return edit.forget(ctx, e)
+	case was.Status == memory.Retired && says.Status == memory.Active && was.Content != "":
+		mark := &memory.TurnMark{ID: was.ID, Status: memory.Active}
+		return e.applyFile(ctx, edit, memory.ActionRestore, memory.Image{Turn: mark}, true)
+	case was.Status != says.Status:
+		return "", memory.Errorf(memory.Invalid, "another turn took its place in the chat, or its words were erased")
+	}
+	return "", errSaid
+}
+
+// summaryFile rewords a summary, forgets it or brings it back.
+func (e *Files) summaryFile(ctx context.Context, edit FileEdit) (string, error) {
+	was, says := edit.Was.Summary, edit.Says.Summary
+	if was == nil {
+		return "", memory.Errorf(memory.Invalid, "summaries are made of what was said: edit the one that is there")
+	}
+	if was.Text == "" {
+		return "", core.ErrErased("summary:" + was.ID)
+	}
+	if was.Status == memory.Active && says.Status != memory.Active {
+		return edit.forget(ctx, e)
+	}
+	words, err := e.CheckText("the file", says.Text)
+	if err != nil {
+		return "", err
+	}
+	next := *was
+	next.Text, next.Status = words, says.Status
+	action := memory.ActionUpdate
+	if was.Status != says.Status {
+		action = memory.ActionRestore
+	}
+	return e.applyFile(ctx, edit, action, memory.Image{Summary: &next}, next != *was)
+}
+
+// profileFile writes an entry of the profile.
+func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) {
+	says := *edit.Says.Profile
+	value, err := e.CheckText("the file", says.Value)
+	if err != nil {
+		return "", err
+	}
+	next := memory.ProfileEntry{Owner: edit.Owner, Key: says.Key}
+	action := memory.ActionAdd
+	needed := true
+	if was := edit.Was.Profile; was != nil {
+		next = *was
+		action, needed = memory.ActionUpdate, was.Value != value || was.Status != says.Status
+		switch {
+		case was.Status != memory.Active && says.Status == memory.Active:
+			action = memory.ActionRestore
+		case was.Status == memory.Active && says.Status != memory.Active:
+			action = memory.ActionRetire
+		}
+	}
+	if value != next.Value {
+		next.Tokens = text.Tokens(value)
+	}
+	next.Value, next.Status, next.UpdatedAt = value, says.Status, e.Time()
+	if edit.Elsewhere { // since that is another one, there is something to write
+		needed, next.Tokens, next.UpdatedAt = true, says.Tokens, memory.Time(says.UpdatedAt)
+	}
+	return e.applyFile(ctx, edit, action, memory.Image{Profile: &next}, needed)
+}
+
+// Files takes edits of a vault's files back into memory and serves the files of models.
+type Files struct {
+	*core.Core
+	Chats    *chats.Chats
+	Curate   *curate.Curator
+	Compare  *compare.Comparer
+	Retrieve *retrieve.Retriever
+}

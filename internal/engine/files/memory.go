@@ -1,0 +1,92 @@
+package files
+
+import (
+	"context"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/memory"
+)
+
+// EditFiles calls edit with the files of an owner by path, and stores what edit changed: all of
+// it or nothing, in one run that can be undone. A file that edit moves keeps its ID; one
+// without an ID is new. edit may be called again.
+func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(files map[string]memory.Context) error, author memory.Author) error {
+	leave, err := e.Writes.Enter(ctx, owner, core.FilesRoot)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return core.Replan(ctx, func() error {
+		all, err := e.Store.Contexts(ctx, owner, memory.At{})
+		if err != nil {
+			return err
+		}
+		files, before := map[string]memory.Context{}, map[string]memory.Context{}
+		for _, c := range all {
+			if first, taken := files[c.Title]; core.IsFile(c) && (!taken || c.CreatedAt.Before(first.CreatedAt)) {
+				files[c.Title] = c
+			}
+		}
+		for _, c := range files {
+			before[c.ID] = c
+		}
+		if err := edit(files); err != nil {
+			return err
+		}
+		changes, err := e.fileChanges(owner, before, files)
+		if err != nil || len(changes) == 0 {
+			return err
+		}
+		_, err = e.Store.Apply(memory.ForWrite(ctx), owner, memory.Run{ID: core.NewID(), Kind: "manual", Author: author}, changes...)
+		return err
+	})
+}
+
+// fileChanges returns what leads from the files that were there, by id, to those that are, by path.
+func (e *Files) fileChanges(owner memory.Owner, before, after map[string]memory.Context) ([]memory.Change, error) {
+	const reason = "written by the memory tool"
+	var out []memory.Change
+	now := e.Time()
+	for path, next := range after {
+		was, known := before[next.ID]
+		delete(before, next.ID)
+		next.Title = path
+		if known && next == was {
+			continue
+		}
+		if err := e.checkFile(next); err != nil {
+			return nil, err
+		}
+		change := memory.Change{Action: memory.ActionUpdate, Base: was.Version, Reason: reason}
+		if !known {
+			next.ID, next.Owner, next.Status, next.CreatedAt = core.NewID(), owner, memory.Active, now
+			change.Action = memory.ActionAdd
+		}
+		next.UpdatedAt = now
+		change.After = memory.Image{Context: &next}
+		out = append(out, change)
+	}
+	for _, gone := range before {
+		base := gone.Version
+		gone.Status, gone.UpdatedAt = memory.Retired, now
+		out = append(out, memory.Change{Action: memory.ActionRetire, After: memory.Image{Context: &gone}, Base: base, Reason: reason})
+	}
+	return out, nil
+}
+
+// checkFile refuses a path or content that cannot be a context's. The content stays as it is,
+// blanks around it included.
+func (e *Files) checkFile(c memory.Context) error {
+	switch {
+	case len(c.Title) > curate.MaxTitleBytes:
+		return memory.Errorf(memory.TooLarge, "the path has %d bytes, more than %d", len(c.Title), curate.MaxTitleBytes)
+	case !utf8.ValidString(c.Title) || strings.ContainsFunc(c.Title, unicode.IsControl):
+		return memory.Errorf(memory.Invalid, "the path is not valid UTF-8 or has control characters")
+	}
+	_, err := e.CheckText("the file", c.Content)
+	return err
+}

@@ -1,0 +1,198 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// merged returns a fact with what a person changed in its file. What replaced it is named in the
+// file; of a file that was put back the rest counts too that is Loci's to say.
+func (f FileEdit) merged(e *Files, fact memory.Fact) (memory.Fact, error) {
+	was, says := *f.Was.Fact, *f.Says.Fact
+	next, err := e.merged(fact, was, says)
+	if err != nil {
+		return next, err
+	}
+	if says.Status != was.Status && says.Status == memory.Superseded {
+		next.SupersededBy = says.SupersededBy
+	}
+	if f.Elsewhere {
+		next.UpdatedAt = memory.Time(says.UpdatedAt)
+	}
+	if f.PutBack || f.Elsewhere {
+		next.Source, next.Trust, next.Model, next.Provenance = says.Source, says.Trust, says.Model, says.Provenance
+		next.Subject, next.Attribute, next.Confidence, next.ValidTo = says.Subject, says.Attribute, says.Confidence, says.ValidTo
+		next.ObservedAt, next.ObservedSeq = says.ObservedAt, says.ObservedSeq
+	}
+	// Where it was learned no machine writes other words into it and says still that it was.
+	if learned := was.Source == memory.Extracted && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content); f.Elsewhere && !learned {
+		next.Source = sourceHere(says.Source)
+	}
+	return next, curate.CheckFact(next)
+}
+
+func actionOf(was, is memory.Status) memory.Action {
+	switch {
+	case was == memory.Pending && is == memory.Active:
+		return memory.ActionApprove
+	case was.Live() && is == memory.Rejected:
+		return memory.ActionReject
+	case was.Live() && is == memory.Superseded:
+		return memory.ActionReplace
+	case was.Live() && !is.Live():
+		return memory.ActionRetire
+	case !was.Live() && is.Live():
+		return memory.ActionRestore
+	}
+	return memory.ActionUpdate
+}
+
+// merged returns a fact with what a person changed between was and says. What Loci
+// changed meanwhile stays, but the same words cannot be changed by both.
+func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
+	if content, err := e.CheckText("the file", says.Content); err != nil {
+		return f, err
+	} else if content != strings.TrimSpace(was.Content) {
+		if f.Content != was.Content {
+			return f, fmt.Errorf("%w: %s", core.ErrMeanwhile, f.ID)
+		}
+		f.Content, f.Hash = content, text.Hash(content)
+		f.Source, f.Trust = memory.FromFile, memory.TrustPerson
+		f.Subject, f.Attribute = extract.Classify(content)
+	}
+	if says.Subject != was.Subject || says.Attribute != was.Attribute {
+		f.Subject, f.Attribute = says.Subject, says.Attribute
+	}
+	if says.Status != was.Status {
+		f.Status = says.Status
+		if f.Status == memory.Active {
+			f.Trust = memory.TrustPerson
+		}
+		if was.Status == memory.Pending && f.Status == memory.Active { // as in [curate.Curator.Judge]
+			f.Confidence = 1
+		}
+		if f.Status.Live() && !was.Status.Live() {
+			f.SupersededBy, f.ValidTo = "", time.Time{}
+			was.ValidTo, says.ValidTo = time.Time{}, time.Time{}
+		}
+	}
+	if !slices.Equal(curate.Tags(says.Tags), curate.Tags(was.Tags)) {
+		f.Tags = curate.Tags(says.Tags)
+	}
+	if !bytes.Equal(says.Metadata, was.Metadata) {
+		f.Metadata = says.Metadata
+	}
+	take(&f.Category, was.Category, says.Category)
+	take(&f.Pinned, was.Pinned, says.Pinned)
+	take(&f.Confidence, was.Confidence, says.Confidence)
+	take(&f.Scope, was.Scope, says.Scope)
+	for _, t := range []struct{ to, was, says *time.Time }{
+		{&f.ObservedAt, &was.ObservedAt, &says.ObservedAt}, {&f.ValidFrom, &was.ValidFrom, &says.ValidFrom},
+		{&f.ValidTo, &was.ValidTo, &says.ValidTo}, {&f.ExpiresAt, &was.ExpiresAt, &says.ExpiresAt},
+	} {
+		if !t.says.Equal(*t.was) {
+			*t.to = memory.Time(*t.says)
+		}
+	}
+	return f, curate.CheckFact(f)
+}
+
+// take sets a field to what a person made of it.
+func take[T comparable](field *T, was, says T) {
+	if says != was {
+		*field = says
+	}
+}
+
+// sameButTimes reports whether nothing is to be written.
+func sameButTimes(f, g memory.Fact) bool {
+	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Pinned == g.Pinned && f.Confidence == g.Confidence &&
+		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
+		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
+}
+
+// endedByFile is an edit beside the fact that it is of, as that is now: what ended meanwhile ends by no
+// file once more, and what another fact is said to take the place of has one that does. alone:
+// the fact ends by itself, since Loci once wrote its file so, or wrote what replaced it: the files
+// of the turns that taught it stand for themselves.
+func (e *Files) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, alone bool, err error) {
+	was, says := edit.Was.Fact, *edit.Says.Fact
+	if !was.Status.Live() || says.Status.Live() {
+		return edit, true, nil
+	}
+	alone = edit.PutBack || says.Status == memory.Superseded
+	switch {
+	case says.Status == memory.Superseded:
+		if says, err = e.successor(ctx, edit, says); err != nil {
+			return edit, alone, err
+		}
+	case says.Status == memory.Retired && !f.Status.Live():
+		says.Status = was.Status
+	}
+	edit.Says.Fact = &says
+	return edit, alone, nil
+}
+
+// elsewhere is a fact that another machine's file brings, as it is known here: from its file, where
+// it was learned from turns there.
+func (f FileEdit) elsewhere(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
+	fact.Source = sourceHere(fact.Source)
+	if fact.Status != memory.Superseded {
+		return fact, nil
+	}
+	return e.successor(ctx, f, fact)
+}
+
+// sourceHere is where a fact is known from that another machine wrote into a file: the turns that
+// it was learned from are not here.
+func sourceHere(there memory.FactSource) memory.FactSource {
+	if there == memory.Manual || there == memory.Imported {
+		return there
+	}
+	return memory.FromFile
+}
+
+// endedBeside returns what goes with a fact that a change takes out of recall: the turns that say
+// the same and their summaries if it is forgotten, as [curate.Curator.Forget] has it, and the summaries of
+// its conversation if it is rejected, as [curate.Curator.Judge] does. The run gets the jobs that follow.
+func (e *Files) endedBeside(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (beside []memory.Change, err error) {
+	owner := f.Scope.Owner
+	switch {
+	case change.Action == memory.ActionRetire:
+		run.Kind = "forget"
+		beside, run.Jobs, err = e.Curate.Forgetting(ctx, owner, run.ID, []memory.Memory{{Fact: &f}}, change.Reason, ByFile)
+		beside = slices.DeleteFunc(beside, func(c memory.Change) bool { return c.After.Target() == change.After.Target() })
+	case change.Action == memory.ActionReject && f.Status == memory.Pending:
+		run.Kind = "review"
+		beside, run.Jobs, err = e.Rejected(ctx, owner, run.ID, []memory.Change{change}, ByFile)
+	}
+	return beside, err
+}
+
+// successor is what the file of a superseded fact says: one that no other fact took the place of is
+// only retired.
+func (e *Files) successor(ctx context.Context, edit FileEdit, says memory.Fact) (memory.Fact, error) {
+	if edit.Coming[says.SupersededBy] && says.SupersededBy != says.ID {
+		return says, nil
+	}
+	by, err := e.Fact(ctx, edit.Owner, says.SupersededBy)
+	none := errors.Is(err, memory.NotFound) || errors.Is(err, memory.Forbidden) || errors.Is(err, memory.Invalid)
+	if err != nil && !none {
+		return says, err
+	}
+	if none || by.ID == says.ID || core.WasErased(by) {
+		says.Status, says.SupersededBy = memory.Retired, ""
+	}
+	return says, nil
+}

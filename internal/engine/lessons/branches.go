@@ -1,0 +1,434 @@
+package lessons
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// rebranch lets facts follow their turns: what an edited message or a regenerated
+// answer had taught is taken back, with what it replaced, and comes again with it.
+// What rests on other turns too, or was decided by a person since, stays; so does what was
+// said after the message that was edited, though it is off the path. Turns
+// leave from the last to the first, so that what one replaced is back before the
+// turn that taught it leaves, and come back the other way round.
+func (e *Learner) rebranch(ctx context.Context, job memory.Job) error {
+	if len(job.Turns) < 2 { // the first is what the job learns from
+		return nil
+	}
+	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{
+		Conversation: job.Conversation, IDs: job.Turns[1:], Statuses: []memory.Status{memory.Active, memory.Replaced},
+	})
+	if err != nil {
+		return fmt.Errorf("read turns that left or came back: %w", err)
+	}
+	s, err := e.sayings(ctx, job.Owner, job.Conversation)
+	if err != nil {
+		return err
+	}
+	for _, t := range slices.Backward(turns) {
+		if !s.takenBack(t) {
+			continue
+		}
+		for _, one := range s.copies(t) {
+			if err := e.leaveWith(ctx, job, one, turns); err != nil {
+				return fmt.Errorf("leave with turn %s: %w", one.ID, err)
+			}
+			if err := e.endings(ctx, job, one); err != nil {
+				return fmt.Errorf("give back what turn %s ended: %w", one.ID, err)
+			}
+		}
+	}
+	for _, t := range turns {
+		if t.Status != memory.Active {
+			continue
+		}
+		for _, one := range s.copies(t) {
+			if err := e.returnWith(ctx, job, one); err != nil {
+				return fmt.Errorf("return with turn %s: %w", one.ID, err)
+			}
+			if err := e.endings(ctx, job, one); err != nil {
+				return fmt.Errorf("end what turn %s ended: %w", one.ID, err)
+			}
+		}
+	}
+	return e.resummarize(ctx, job, turns)
+}
+
+// resummarize takes summaries out of recall that turns were summed up in which moved,
+// and has them written anew from the path as it is.
+func (e *Learner) resummarize(ctx context.Context, job memory.Job, moved []memory.Turn) error {
+	made, err := e.Summaries(ctx, job.Owner, job.Conversation)
+	if err != nil || len(moved) == 0 {
+		return err
+	}
+	var stale []memory.Memory
+	for _, s := range made {
+		if moved[0].Index < s.MessageCount && s.CreatedAt.Before(job.CreatedAt) {
+			stale = append(stale, memory.Memory{Summary: &s})
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	changes := learn.Forget(stale, e.Time(), "the chat was edited or regenerated", core.ByDialog)
+	anew := []memory.Job{core.SummaryJob(job.Owner, job.Conversation, job.ID)}
+	return e.follow(ctx, job, memory.Run{ID: core.IdFor(job.Owner, job.ID+" sums up anew"), Jobs: anew}, changes)
+}
+
+// taughtBy returns an owner's own facts that name a turn and have one of the
+// statuses.
+func (e *Learner) taughtBy(ctx context.Context, t memory.Turn, statuses ...memory.Status) ([]memory.Fact, error) {
+	var out []memory.Fact
+	err := e.Everything(ctx, t.Owner, memory.Query{Turn: t.ID, Statuses: statuses}, func(m memory.Memory) {
+		if m.Link == nil {
+			out = append(out, *m.Fact)
+		}
+	})
+	return out, err
+}
+
+// leaveWith takes out of recall what only turns have taught that are not on the
+// path, and brings back what that had replaced, even if it is to leave next.
+func (e *Learner) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
+	facts, err := e.taughtBy(ctx, t, memory.Active, memory.Pending)
+	if err != nil {
+		return err
+	}
+	for _, f := range facts {
+		stands, err := e.stands(ctx, f, nil)
+		if err != nil {
+			return err
+		}
+		journal, err := e.AllChanges(ctx, job.Owner, memory.ChangeQuery{Fact: f.ID})
+		if err != nil {
+			return err
+		}
+		if stands || slices.ContainsFunc(journal, func(c memory.Change) bool { return about(c, f) && c.Author.Kind == memory.ByPerson }) {
+			continue
+		}
+		back, err := e.replacedBy(ctx, f, journal, moved)
+		if err != nil {
+			return err
+		}
+		gone := f
+		gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
+		out := memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: f.Version, Reason: "its message was edited or regenerated"}
+		run := memory.Run{ID: core.IdFor(job.Owner, job.ID+" leaves "+f.ID)}
+		err = e.follow(ctx, job, run, append([]memory.Change{out}, back...))
+		if errors.Is(err, memory.Duplicate) { // what would come back was said again
+			err = e.follow(ctx, job, run, []memory.Change{out})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// about reports whether a change is one of the fact itself.
+func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
+
+// stands reports whether a fact rests on more than turns that were taken back; those that
+// moved just now may count as if they were not.
+func (e *Learner) stands(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
+	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
+		return true, nil
+	}
+	found, err := e.Store.Get(ctx, f.Scope.Owner, f.Provenance.Turns...)
+	if err != nil {
+		return false, fmt.Errorf("read the turns of %s: %w", f.ID, err)
+	}
+	for _, m := range found {
+		if m.Turn != nil && (m.Turn.Status != memory.Replaced || slices.ContainsFunc(moved, func(t memory.Turn) bool { return t.ID == m.ID() })) {
+			return true, nil
+		}
+	}
+	for _, m := range found {
+		if m.Turn == nil {
+			continue
+		}
+		s, err := e.sayings(ctx, f.Scope.Owner, m.Turn.Conversation)
+		if err != nil || !s.takenBack(*m.Turn) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// replacedBy returns the changes that bring back what a fact took the place of, as
+// far as it still stands.
+func (e *Learner) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
+	var back []memory.Change
+	for _, c := range journal {
+		if c.Action != memory.ActionReplace || c.NewID != f.ID || c.Before.Fact == nil {
+			continue
+		}
+		found, err := e.Store.Get(ctx, f.Scope.Owner, c.OldID)
+		if err != nil {
+			return nil, fmt.Errorf("read what %s replaced: %w", f.ID, err)
+		}
+		if len(found) == 0 || found[0].Fact == nil || found[0].Fact.Status != memory.Superseded || found[0].Fact.SupersededBy != f.ID ||
+			slices.ContainsFunc(back, func(b memory.Change) bool { return b.After.Fact.ID == c.OldID }) {
+			continue
+		}
+		old := *c.Before.Fact
+		stands, err := e.stands(ctx, old, moved)
+		if err != nil {
+			return nil, err
+		}
+		if stands {
+			old.UpdatedAt = e.Time()
+			back = append(back, memory.Change{Action: memory.ActionRestore, After: memory.Image{Fact: &old}, Base: found[0].Fact.Version, Reason: "what replaced it was edited or regenerated"})
+		}
+	}
+	return back, nil
+}
+
+// returnWith brings back what had left with a turn, in the place of what it
+// contradicts, or behind what was said since.
+func (e *Learner) returnWith(ctx context.Context, job memory.Job, t memory.Turn) error {
+	facts, err := e.taughtBy(ctx, t, memory.Retired)
+	if err != nil {
+		return err
+	}
+	for _, f := range facts {
+		err := core.Replan(ctx, func() error { return e.returnOne(ctx, job, f) })
+		if err != nil && !errors.Is(err, memory.Duplicate) { // or else it was said again
+			return err
+		}
+	}
+	return nil
+}
+
+// returnOne brings back a fact that had left with its turn, unless somebody decided that
+// since. [memory.Conflict]: somebody else wrote meanwhile.
+func (e *Learner) returnOne(ctx context.Context, job memory.Job, f memory.Fact) error {
+	base, err := e.Compare.PlannedOn(ctx, f)
+	if err != nil {
+		return err
+	}
+	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // before who decided about it
+		return err
+	}
+	last, err := e.LastChange(ctx, job.Owner, "fact:"+f.ID)
+	if err != nil {
+		return err
+	}
+	if last.Author != core.ByDialog || last.Before.Fact == nil || last.After.Status() != memory.Retired {
+		return nil
+	}
+	replaced, err := e.AllChanges(ctx, job.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
+	if err != nil {
+		return err
+	}
+	named := ""
+	for _, c := range replaced {
+		if c.NewID == f.ID {
+			named = c.OldID
+		}
+	}
+	back := memory.Change{Action: memory.ActionRestore, After: last.Before, Base: f.Version, Reason: "the chat went back to its message"}
+	changes, err := e.returning(ctx, back, named)
+	if err != nil {
+		return err
+	}
+	return e.follow(ctx, job, memory.Run{ID: core.IdFor(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
+}
+
+// returning returns the changes by which a fact comes back, in the place of what it
+// contradicts, and of the one that is named, or behind what is newer.
+func (e *Learner) returning(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
+	next := *back.After.Fact
+	var against []memory.Fact
+	var err error
+	if next.Status == memory.Active { // what is pending takes no place
+		if against, err = e.Compare.Conflicts(ctx, next, named); err != nil {
+			return nil, err
+		}
+	}
+	next.UpdatedAt = e.Time()
+	var changes []memory.Change
+	for _, old := range against {
+		if !next.Newer(&old) {
+			next.Status, next.SupersededBy, next.ValidTo = memory.Superseded, old.ID, old.ObservedAt
+			changes = nil
+			break
+		}
+		changes = append(changes, memory.Replace(old, next, e.Time(), back.Reason, core.ByDialog)[0])
+	}
+	back.After.Fact = &next
+	return append(changes, back), nil
+}
+
+// follow applies the changes of a run while the job is still held. Should somebody else
+// have been quicker, the job is tried again.
+func (e *Learner) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
+	if err := e.Holds(ctx, job); err != nil {
+		return err
+	}
+	run.Kind, run.Author = "branch", core.ByDialog
+	_, err := e.Store.Apply(ctx, job.Owner, run, changes...)
+	return err
+}
+
+// A message stands where it stands on its path: if one before it is edited, and all
+// after that is kept, the rest of the path is stored anew. Its facts then rest on turns
+// that are off the path, but what they say is still said.
+
+// sayings is what a conversation's turns say, on its path and off it.
+type sayings struct {
+	on  map[string]bool          // by role and words
+	off map[string][]memory.Turn // replaced turns, likewise
+
+	instead map[string]int64 // by role and parent, the version of the turn that was on the path last
+}
+
+// sayings reads a conversation.
+func (e *Learner) sayings(ctx context.Context, owner memory.Owner, conversation string) (sayings, error) {
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
+		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Replaced},
+	})
+	if err != nil {
+		return sayings{}, fmt.Errorf("read what is said on the path: %w", err)
+	}
+	s := sayings{on: map[string]bool{}, off: map[string][]memory.Turn{}, instead: map[string]int64{}}
+	for _, t := range turns {
+		place, version := string(t.Role)+"\n"+t.Parent, t.Version
+		if t.Status == memory.Active {
+			version = math.MaxInt64
+		}
+		s.instead[place] = max(s.instead[place], version)
+		switch key := Spoken(t); {
+		case key == "":
+		case t.Status == memory.Active:
+			s.on[key] = true
+		default:
+			s.off[key] = append(s.off[key], t)
+		}
+	}
+	return s, nil
+}
+
+// Spoken is what a turn is compared by with others: who speaks, and what; "" if
+// nothing is said.
+func Spoken(t memory.Turn) string {
+	words := text.Normalize(t.Content)
+	if words == "" {
+		return ""
+	}
+	return string(t.Role) + "\n" + words
+}
+
+// takenBack reports whether another message stands in a turn's place, and nothing on the path
+// says what it said. A turn that is off the path only since an earlier one was replaced is
+// not taken back.
+func (s sayings) takenBack(t memory.Turn) bool {
+	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] > t.Version && !s.on[Spoken(t)]
+}
+
+// copies returns the turn and the replaced ones that say the same, with its status:
+// what the words taught when they stood elsewhere goes with them, and comes back.
+func (s sayings) copies(t memory.Turn) []memory.Turn {
+	all := []memory.Turn{t}
+	for _, other := range s.off[Spoken(t)] {
+		if other.ID != t.ID {
+			other.Status = t.Status
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// endings lets facts follow a turn that ended them with nothing in their place: while
+// it is off the path they are back, and on it they are gone. What somebody decided
+// about since stays as it is.
+func (e *Learner) endings(ctx context.Context, job memory.Job, t memory.Turn) error {
+	ends, err := e.endedBy(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, end := range ends {
+		err := core.Replan(ctx, func() error { return e.ending(ctx, job, t, end) })
+		if err != nil && !errors.Is(err, memory.Duplicate) { // or else it was said again
+			return err
+		}
+	}
+	return nil
+}
+
+// ending lets a fact follow a turn that ended it: it comes back in the place of what it
+// contradicts, or behind what was said since. [memory.Conflict]: somebody else wrote
+// meanwhile.
+func (e *Learner) ending(ctx context.Context, job memory.Job, t memory.Turn, end memory.Change) error {
+	run := memory.Run{ID: core.IdFor(job.Owner, job.ID+" ends "+end.OldID)}
+	var err error
+	if run.Base, err = e.Compare.PlannedOn(ctx, *end.Before.Fact); err != nil {
+		return err
+	}
+	f, err := e.Fact(ctx, job.Owner, end.OldID) // before who decided about it
+	if err != nil {
+		return err
+	}
+	was, err := e.LastChange(ctx, job.Owner, end.After.Target())
+	if err != nil {
+		return fmt.Errorf("read what became of %s: %w", end.OldID, err)
+	}
+	var changes []memory.Change
+	switch {
+	case t.Status == memory.Replaced && (was.ID == end.ID || was.Action == memory.ActionRetire && was.Author == core.ByDialog):
+		stands, err := e.stands(ctx, *end.Before.Fact, nil)
+		if err != nil || !stands { // its own message left as well
+			return err
+		}
+		back := memory.Change{Action: memory.ActionRestore, After: end.Before, Base: f.Version, Reason: "the message that ended it was edited or regenerated"}
+		if changes, err = e.returning(ctx, back, ""); err != nil {
+			return err
+		}
+	case t.Status == memory.Active && was.Action == memory.ActionRestore && was.Author == core.ByDialog:
+		gone := *end.After.Fact
+		gone.UpdatedAt = e.Time()
+		changes = []memory.Change{{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: f.Version, Reason: "the chat went back to the message that ended it"}}
+	default:
+		return nil
+	}
+	return e.follow(ctx, job, run, changes)
+}
+
+// endedBy returns the changes by which facts were ended because of what a turn says
+// and of nothing else that is on the path: those of the run that learned from it,
+// whose time is the turn's LearnedAt, if that learned from no other turn that stays.
+// What the user asked to be forgotten is not among them.
+func (e *Learner) endedBy(ctx context.Context, t memory.Turn) ([]memory.Change, error) {
+	if t.LearnedAt.IsZero() || t.Role != memory.RoleUser {
+		return nil, nil
+	}
+	changes, err := e.AllChanges(ctx, t.Owner, memory.ChangeQuery{Action: memory.ActionRetire, After: t.LearnedAt.Add(-time.Microsecond)})
+	if err != nil {
+		return nil, fmt.Errorf("read what ended: %w", err)
+	}
+	changes = slices.DeleteFunc(changes, func(c memory.Change) bool {
+		return !c.At.Equal(t.LearnedAt) || c.After.Fact == nil || c.Before.Fact == nil || c.OldID != c.After.Fact.ID || c.NewID != ""
+	})
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	beside, err := e.Store.Turns(ctx, t.Owner, memory.TurnQuery{Conversation: t.Conversation})
+	if err != nil {
+		return nil, fmt.Errorf("read what was learned with it: %w", err)
+	}
+	if slices.ContainsFunc(beside, func(b memory.Turn) bool {
+		return b.ID != t.ID && b.Role == memory.RoleUser && b.LearnedAt.Equal(t.LearnedAt)
+	}) {
+		return nil, nil
+	}
+	return changes, nil
+}

@@ -1,0 +1,119 @@
+package lessons
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// dropKnownContexts parts a lesson's candidates from those that a context of the
+// owner's says, attached to this conversation or not: what stands in a document is
+// never learned again.
+func (e *Learner) dropKnownContexts(ctx context.Context, l *Lesson) error {
+	if len(l.cands) == 0 {
+		return nil
+	}
+	contexts, err := e.Store.Contexts(ctx, l.scope.Owner, memory.At{})
+	if err != nil {
+		return fmt.Errorf("read contexts to compare with: %w", err)
+	}
+	// A model writes its files from what the user says.
+	if contexts = slices.DeleteFunc(contexts, core.IsFile); len(contexts) == 0 {
+		return nil
+	}
+	var kept []extract.Candidate
+	for _, c := range l.cands {
+		name := learn.InContext(c, l.quote(c), contexts)
+		if name == "" {
+			if name, err = e.nearContext(ctx, c, contexts); err != nil {
+				return err
+			}
+		}
+		if name == "" {
+			kept = append(kept, c)
+			continue
+		}
+		l.dropped = append(l.dropped, learn.Dropped{Candidate: c, Reason: learn.SaidInContext(name)})
+	}
+	l.cands = kept
+	return nil
+}
+
+// quote returns the words that a candidate was learned from, "" where that is not known.
+func (l Lesson) quote(c extract.Candidate) string {
+	if c.Span == nil {
+		return ""
+	}
+	words := l.turn(c.Turn).Content
+	if c.Span.Start < 0 || c.Span.Start > c.Span.End || c.Span.End > len(words) {
+		return ""
+	}
+	return words[c.Span.Start:c.Span.End]
+}
+
+// nearContext compares a candidate with every passage of contexts, by the embedder.
+func (e *Learner) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
+	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, c.Text)
+	if err != nil {
+		return "", fmt.Errorf("embed to compare with contexts: %w", err)
+	}
+	for _, known := range contexts {
+		passages, of, err := e.passages(ctx, known)
+		if err != nil {
+			return "", fmt.Errorf("embed context %s: %w", known.ID, err)
+		}
+		for i, p := range passages {
+			if name := learn.NearContext(c, known, p, cosine(vectors[0], of[i]), e.Retrieve.DuplicateScore()); name != "" {
+				return name, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// cosine is the similarity of vectors of unit length.
+func cosine(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return 0
+	}
+	var sum float64
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+// passages cuts a context into passages as long as the embedder reads at once, and embeds
+// them.
+func (e *Learner) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
+	most, count := 0, (func(string) int)(nil)
+	if w, ok := e.Embedder.(interface {
+		Window() (most int, count func(text string) int)
+	}); ok {
+		most, count = w.Window()
+	}
+	passages := learn.Passages(c.Content, most, count)
+	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, passages...)
+	return passages, vectors, err
+}
+
+// attached returns the contexts that are attached to a conversation, for a model that is to
+// know what needs no learning: whole, or as much as room, in tokens, allows.
+func (e *Learner) attached(ctx context.Context, owner memory.Owner, conversation string, room int) (string, error) {
+	contexts, err := e.ContextsOf(ctx, owner, conversation)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, c := range contexts {
+		b.WriteString(recall.ContextText(c, &room))
+	}
+	return strings.TrimSpace(b.String()), nil
+}

@@ -1,0 +1,93 @@
+package lessons
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// grant plans what a lesson asks to forget in plain words. The turns
+// that ask leave recall as well, since they repeat what is to be forgotten.
+func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) error {
+	var found []memory.Memory
+	for _, wish := range l.forget {
+		meant, err := e.wished(ctx, l, wish)
+		if err != nil {
+			return err
+		}
+		found = append(found, meant...)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	author := memory.Author{Kind: memory.ByRule, Name: "rules"} // who sent the chat is not known
+	const reason = "the user asked to forget it"
+	var err error
+	if p.Changes, p.jobs, err = e.Curate.Forgetting(ctx, l.scope.Owner, run, found, reason, author); err != nil {
+		return err
+	}
+	p.Forgotten = found
+	for _, m := range found {
+		p.gone[m.ID()] = true
+	}
+	return nil
+}
+
+// wished returns the memories that a wish to forget means: what was said before it.
+func (e *Learner) wished(ctx context.Context, l Lesson, wish extract.Command) ([]memory.Memory, error) {
+	found, err := e.Curate.Meant(ctx, l.scope, wish)
+	if err != nil {
+		return nil, err
+	}
+	asked := l.turn(wish.Span.Turn)
+	meant := slices.DeleteFunc(found, func(m memory.Memory) bool { return curate.SaidAfter(m, asked) })
+	if len(meant) == 0 && !wish.Unsaid {
+		return nil, nil
+	}
+	stored, err := e.Store.Get(ctx, l.scope.Owner, asked.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the turn that asked to forget: %w", err)
+	}
+	return append(meant, stored...), nil
+}
+
+// ForgetPrefix begins the ids of jobs that grant what a turn wishes to be forgotten
+// and learn nothing: while learning is paused, forgetting is not.
+const ForgetPrefix = "forget-"
+
+// forgetOnly carries out a job that grants wishes to forget. Doing it again finds
+// nothing left of what was said before the wish.
+func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, error) {
+	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
+	if err != nil {
+		return "", fmt.Errorf("read the turn that asks to forget: %w", err)
+	}
+	if len(turns) == 0 {
+		return jobs.Nothing, nil
+	}
+	for i := range turns {
+		turns[i].NoLearn = false // or the guard leaves it out; only what it wishes is read
+	}
+	l := Lesson{
+		scope:  memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},
+		said:   learn.Guard(turns, learn.GuardOptions{Personal: e.Opts.Learn.Personal, Begin: recall.FenceOpen, End: recall.FenceClose}),
+		author: memory.Author{Kind: memory.ByRule, Name: "rules"},
+	}
+	if _, l.forget = extract.Commands(l.said); len(l.forget) == 0 {
+		return jobs.Nothing, nil
+	}
+	run := memory.Run{ID: core.RunOf(job.ID), Kind: "forget", Author: l.author, Lease: &job.Lease}
+	if err := e.apply(ctx, job, l, run); err != nil {
+		return "", err
+	}
+	e.Warm(job.Owner)
+	return jobs.Applied, nil
+}

@@ -1,0 +1,386 @@
+package lessons
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// learnTurns and learnBytes are how much one call of the model reads; more is
+	// read in several.
+	learnTurns = 16
+	learnBytes = 24 << 10
+
+	// patience is how many attempts a model that fails gets before the rules learn
+	// instead: all but the last. The delays between them make it more than ten minutes;
+	// how old a job is says nothing, since it may have waited for its turn.
+	patience = memory.MaxAttempts - 1
+
+	// nearest is how many known facts each candidate is compared with.
+	nearest = 5
+)
+
+// Learn is the handler of learn jobs: it learns from all turns of the job's
+// conversation that were not learned from yet. Doing it again finds none left.
+func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
+	defer e.Taught.Ring()
+	e.Idle.Wait(ctx)
+	if err := e.rests(ctx, job); err != nil {
+		return "", err
+	}
+	e.Curate.Credit(ctx, job.Owner, curate.UsesAtOnce)
+	if strings.HasPrefix(job.ID, ForgetPrefix) {
+		return e.forgetOnly(ctx, job)
+	}
+	if err := e.rebranch(ctx, job); err != nil {
+		return "", err
+	}
+	turns, err := e.Unlearned(ctx, job)
+	if err != nil {
+		return "", err
+	}
+	if isRulesJob(job) { // what was said before had its own
+		turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.ID != job.Turns[0] })
+	}
+	return e.learnAll(ctx, job, turns)
+}
+
+// Learns reports whether anything learns: a model or the rules.
+func (e *Learner) Learns() bool { return e.LLM != nil || e.Opts.Rules }
+
+// learnAll learns from turns of one conversation, and completes the job.
+func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.Turn) (jobs.End, error) {
+	if len(turns) == 0 || !e.Learns() {
+		e.Metrics.Learned("nothing")
+		return jobs.Nothing, nil
+	}
+	chunks := InChunks(turns)
+	for i, chunk := range chunks {
+		run := memory.Run{ID: core.RunOf(job.ID), Kind: "learn", Lease: &job.Lease}
+		if i < len(chunks)-1 {
+			run.ID, run.Lease = core.RunOf(job.ID)+"-"+chunk[0].ID, nil
+		}
+		if err := e.LearnFrom(ctx, job, chunk, run); err != nil {
+			e.Metrics.Learned("failed")
+			return "", err
+		}
+	}
+	e.Taught.Ring() // nobody waits for what follows
+	e.Warm(job.Owner)
+	return jobs.Applied, nil
+}
+
+// Unlearned returns the turns to learn from: the user's and, where that is set,
+// the assistant's answers to them.
+func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
+	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
+	if err != nil {
+		return nil, fmt.Errorf("read turns: %w", err)
+	}
+	if !e.Opts.Assistant || len(turns) == 0 && len(job.Turns) < 2 {
+		return turns, nil
+	}
+	path, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation})
+	if err != nil {
+		return nil, fmt.Errorf("read the answers to turns: %w", err)
+	}
+	said := map[string]bool{}
+	for _, t := range turns {
+		said[t.ID] = true
+	}
+	var all []memory.Turn
+	answers := false
+	for _, t := range path {
+		if t.Role == memory.RoleUser {
+			answers = said[t.ID]
+		}
+		if said[t.ID] || (answers || slices.Contains(job.Turns, t.ID)) && t.Role == memory.RoleAssistant && t.Tells() && t.LearnedAt.IsZero() {
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
+
+// InChunks parts turns into pieces that one call of a model reads.
+func InChunks(turns []memory.Turn) [][]memory.Turn {
+	var out [][]memory.Turn
+	size := 0
+	for _, t := range turns {
+		last := len(out) - 1
+		if last < 0 || len(out[last]) == learnTurns || size+len(t.Content) > learnBytes || apart(out[last], t) {
+			out, size = append(out, nil), 0
+			last++
+		}
+		out[last] = append(out[last], t)
+		size += len(t.Content)
+	}
+	return out
+}
+
+// apart reports whether a turn must not be learned from together with those before
+// it: it is of another project, or asks to forget what they may teach.
+func apart(before []memory.Turn, t memory.Turn) bool {
+	if t.Project != before[0].Project || t.Agent != before[0].Agent {
+		return true
+	}
+	return WishesToForget(t)
+}
+
+// LearnFrom takes one chunk of turns all the way to the store. What they ask to
+// forget goes in the same run: a wish is granted once, and with what it stands
+// beside.
+func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
+	for _, t := range turns {
+		if !isRulesJob(job) {
+			run.Learned = append(run.Learned, t.ID)
+		}
+	}
+	l, err := e.Lesson(ctx, job, turns)
+	if err != nil {
+		return err
+	}
+	run.Author = l.author
+	return e.apply(ctx, job, l, run)
+}
+
+// apply compares what a lesson says with what is known and applies what follows.
+// When another run was quicker it compares again.
+func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
+	for try := 1; ; try++ {
+		p, err := e.Plan(ctx, l, run.ID)
+		if err != nil {
+			return err
+		}
+		attempt := run
+		attempt.Learned = slices.Concat(run.Learned, p.repeats)
+		attempt.Jobs = append(p.jobs, e.UpkeepJobs(job.Owner, run.ID, job.Conversation)...)
+		if attempt.Vectors, err = e.FactVectors(ctx, p.Changes); err != nil {
+			return err
+		}
+		receipt, err := e.commit(ctx, job, p, attempt)
+		if err == nil {
+			if !receipt.Again { // or else it was said then
+				e.decided(ctx, l, p.Outcomes)
+			}
+			e.ReadBack(ctx, job.Owner, attempt.Learned, p.Changes)
+			return nil
+		}
+		if !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) || try == core.MaxConflicts {
+			return fmt.Errorf("apply what was learned: %w", err)
+		}
+	}
+}
+
+// commit applies a plan. [memory.Conflict]: what it was compared with has changed
+// since. [memory.LeaseLost]: the job is another's.
+func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
+	version, err := e.unmoved(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if run.Lease == nil {
+		if err := e.Holds(ctx, job); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	if len(p.Changes) > 0 {
+		run.Base = version
+	}
+	return e.Store.Apply(ctx, job.Owner, run, p.Changes...)
+}
+
+// Holds makes sure that a job is still this learner's, and that it stays so while
+// one more transaction is made which does not complete it. [memory.LeaseLost] if it
+// is not. What was never claimed cannot be lost.
+func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
+	if job.Lease == (memory.Lease{}) {
+		return nil
+	}
+	if _, err := e.Store.Extend(ctx, job.Lease, jobs.DefaultLease); err != nil {
+		return fmt.Errorf("hold the job: %w", err)
+	}
+	return nil
+}
+
+// planned is what a lesson changes, and what becomes of each of its statements.
+type planned struct {
+	scope     memory.Scope
+	turns     []string            // that are read
+	version   int64               // the owner's, before anything was compared
+	cands     []extract.Candidate // each with what it was compared with
+	Forgotten []memory.Memory     // what it asks to forget
+	gone      map[string]bool     // the ids of those
+	Changes   []memory.Change
+	Outcomes  []learn.Outcome
+	jobs      []memory.Job
+	repeats   []string // ids of the answers that repeat what is replaced
+}
+
+// Plan compares a lesson with what is known.
+func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, error) {
+	p := planned{scope: l.scope, cands: slices.Clone(l.cands), gone: map[string]bool{}}
+	for _, s := range l.said {
+		p.turns = append(p.turns, s.Turn.ID)
+	}
+	var err error
+	if p.version, err = e.Version(ctx, l.scope.Owner); err != nil {
+		return planned{}, err
+	}
+	if err := e.grant(ctx, l, run, &p); err != nil {
+		return planned{}, err
+	}
+	near, err := e.neighbors(ctx, l.scope, p.version, p.cands, p.gone)
+	if err != nil {
+		return planned{}, err
+	}
+	for i := range p.cands {
+		p.cands[i].Near = near[i]
+	}
+	fresh, again, dropped := learn.Dedupe(p.cands, learn.DedupeOptions{Scope: l.scope, Near: e.Retrieve.DuplicateScore()})
+	decisions := e.decisions(ctx, l, fresh)
+	changes, outcomes := learn.Plan(fresh, decisions, again, learn.PlanOptions{
+		Now: e.Time(), NewID: core.NewID, Scope: l.scope, Author: l.author,
+		MinConfidence: e.Opts.Learn.Review.Confidence, Review: e.Opts.Learn.Review.Categories,
+		ReviewConflicts: e.Opts.Learn.Review.Conflicts,
+		Free:            func(scope memory.Scope, words string) bool { return e.Curate.Free(ctx, scope, words) },
+	})
+	p.repeats = e.Retrieve.Repeats(memory.WithVersion(ctx, l.scope.Owner, p.version), changes)
+	p.Changes, p.Outcomes = append(p.Changes, changes...), outcomes
+	for _, d := range dropped {
+		p.Outcomes = append(p.Outcomes, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
+	}
+	return p, nil
+}
+
+// unmoved returns a [memory.Conflict] if somebody has written what a plan would have
+// been compared with: two that learn contradicting things at once would otherwise
+// both add theirs. [memory.Unavailable]: a turn that is learned from was forgotten or
+// edited since it was read; the job reads anew what is left. Otherwise it returns the
+// version that this is true of.
+func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
+	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // all that follows is of its version or later
+	if err != nil {
+		return 0, fmt.Errorf("read the turns again: %w", err)
+	}
+	for _, m := range now.Memories {
+		if m.Turn != nil && m.Turn.Status != memory.Active {
+			return 0, memory.Errorf(memory.Unavailable, "turn %s is %s since it was read", m.ID(), m.Turn.Status)
+		}
+	}
+	if now.Version == p.version {
+		return now.Version, nil
+	}
+	near, err := e.neighbors(ctx, p.scope, now.Version, p.cands, p.gone)
+	if err != nil {
+		return 0, err
+	}
+	for i, c := range p.cands {
+		if !sameNear(near[i], c.Near) {
+			return 0, memory.Errorf(memory.Conflict, "what is near candidate %d has changed", i+1)
+		}
+	}
+	return now.Version, nil
+}
+
+// sameNear reports whether two searches found the same facts in the same state.
+func sameNear(a, b []extract.Neighbour) bool {
+	state := map[string]int64{}
+	for _, n := range a {
+		state[n.Fact.ID] = n.Fact.Version
+	}
+	for _, n := range b {
+		if v, ok := state[n.Fact.ID]; !ok || v != n.Fact.Version {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// decisions says what the candidates do to what is near them: what the model replied
+// with them or, where its prompt asks for facts alone, what it says when it is asked. The
+// rules decide where there is no model, nothing near, or no readable reply.
+func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candidate) []learn.Decision {
+	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
+	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
+		return learn.Reconcile(cands)
+	}
+	ask := e.askForDecisions
+	if e.Prompts.Form() == prompt.InMemories {
+		ask = e.askOneByOne
+	}
+	decisions, err := ask(ctx, l.scope.Owner, cands)
+	if err != nil {
+		e.Log.Warn("the rules reconcile, since the model could not", "err", err)
+		return learn.Reconcile(cands)
+	}
+	return decisions
+}
+
+func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands []extract.Candidate) ([]learn.Decision, error) {
+	ask, err := learn.AskDecisions(cands, e.learnPrompts(owner))
+	if err != nil {
+		return nil, err
+	}
+	decisions, _, err := askFor(ctx, e, owner, ask, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, cands) })
+	return decisions, err
+}
+
+// askOneByOne asks about each candidate that has known facts near it by itself: the
+// prompt compares one new fact with what is known. The others are new.
+func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []extract.Candidate) ([]learn.Decision, error) {
+	var out []learn.Decision
+	for i, c := range cands {
+		if !slices.ContainsFunc(c.Near, func(n extract.Neighbour) bool { return n.Fact.Status.Live() }) {
+			out = append(out, learn.Decision{Candidate: i, Verdict: learn.Add})
+			continue
+		}
+		decisions, err := e.askForDecisions(ctx, owner, cands[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range decisions {
+			d.Candidate = i
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// decided logs and counts what a run decided (design 3's memory_decision). Without
+// [Options.LogContent] a decision has the id of the stored fact in place of its text, and no
+// reason in a model's words.
+func (e *Learner) decided(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
+	outcomes = append(outcomes, l.PassedOver()...)
+	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
+	for _, s := range l.said {
+		line.InputMessageLength += len(s.Text)
+	}
+	for _, o := range outcomes {
+		d := obs.Decision{Fact: o.Fact, Action: o.Action, TargetID: o.Target, Reason: o.Reason}
+		if o.Action == "reinforce" { // design 3's word for it, whatever it does to the known fact
+			d.Action, d.Reason = "ignore", obs.Redundant
+		}
+		if !e.Opts.LogContent {
+			d.Fact = o.ID
+			if d.Reason != obs.Redundant {
+				d.Reason = ""
+			}
+		}
+		line.Decisions = append(line.Decisions, d)
+	}
+	line.Log(ctx, e.Log)
+	e.Metrics.Decided(line)
+	e.Metrics.Learned("applied")
+}

@@ -1,0 +1,543 @@
+package lessons
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Lesson is what some turns say that is worth knowing, before it is compared with
+// what is known.
+type Lesson struct {
+	scope   memory.Scope // where new facts belong
+	said    []extract.Said
+	cands   []extract.Candidate
+	dropped []learn.Dropped
+	forget  []extract.Command // what the user asks to forget
+	author  memory.Author     // who read it
+}
+
+// PassedOver says of what was dropped that it is ignored, and why.
+func (l Lesson) PassedOver() []learn.Outcome {
+	out := make([]learn.Outcome, 0, len(l.dropped))
+	for _, d := range l.dropped {
+		out = append(out, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
+	}
+	return out
+}
+
+// Lesson reads turns of one project.
+func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
+	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.Retrieve.LearnsFor(turns[0].Conversation)}}
+	l.said = learn.Guard(turns, learn.GuardOptions{
+		Assistant: e.Opts.Assistant,
+		Personal:  e.Opts.Learn.Personal,
+		Begin:     recall.FenceOpen,
+		End:       recall.FenceClose,
+		Given:     e.Given(ctx, l.scope, turns),
+		Whole:     e.Prompts.Form() == prompt.InLine,
+	})
+	before, err := e.talkBefore(ctx, job.Owner, l.said)
+	if err != nil {
+		return Lesson{}, err
+	}
+	if err := e.answering(ctx, job.Owner, l.said, before); err != nil {
+		return Lesson{}, err
+	}
+	playing(l.said, before)
+	cands, author, err := e.extract(ctx, job, l, before)
+	if err != nil {
+		return Lesson{}, err
+	}
+	if author.Kind == memory.ByModel {
+		if err := e.ground(ctx, l.scope, l.said, before); err != nil {
+			return Lesson{}, err
+		}
+	}
+	remember, forget := extract.Commands(l.said)
+	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
+	l.forget, l.author = forget, author
+	e.givePlace(&l)
+	l.leaveOut()
+	if err := e.dropKnownContexts(ctx, &l); err != nil {
+		return Lesson{}, err
+	}
+	return l, nil
+}
+
+// leaveOut drops what only a wish to forget says.
+func (l *Lesson) leaveOut() {
+	l.cands = slices.DeleteFunc(l.cands, func(c extract.Candidate) bool {
+		wish := slices.ContainsFunc(l.forget, func(w extract.Command) bool {
+			return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
+		})
+		if wish {
+			l.dropped = append(l.dropped, learn.Dropped{Candidate: c, Reason: "it is asked to be forgotten"})
+		}
+		return wish
+	})
+}
+
+// turn returns one of the turns that are read.
+func (l Lesson) turn(id string) memory.Turn {
+	for _, s := range l.said {
+		if s.Turn.ID == id {
+			return s.Turn
+		}
+	}
+	return memory.Turn{ID: id}
+}
+
+// playable is how many turns back the beginning of a role play is looked for.
+const playable = 24
+
+// talkBefore returns the last turns of each conversation in which the user did not begin
+// with what is read first of it.
+func (e *Learner) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Said) (map[string][]memory.Turn, error) {
+	looked, before := map[string]bool{}, map[string][]memory.Turn{}
+	for _, s := range said {
+		conversation := s.Turn.Conversation
+		if s.Turn.Role != memory.RoleUser || looked[conversation] {
+			continue
+		}
+		if looked[conversation] = true; s.Turn.Index == 0 {
+			continue
+		}
+		turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Last: playable})
+		if err != nil {
+			return nil, fmt.Errorf("read what was said before: %w", err)
+		}
+		before[conversation] = turns
+	}
+	return before, nil
+}
+
+// groundedOn is how many messages before a turn, and how many known facts near it, a fact
+// may take names and numbers from.
+const groundedOn = 8
+
+// ground sets beside each turn what a fact learned from it may refer to: the messages
+// before it and what is known.
+func (e *Learner) ground(ctx context.Context, scope memory.Scope, said []extract.Said, before map[string][]memory.Turn) error {
+	var words strings.Builder
+	guarded := map[string][]extract.Said{}
+	for i := range said {
+		s := &said[i]
+		earlier, ok := guarded[s.Turn.Conversation]
+		if !ok {
+			earlier = e.guardedBefore(scope.Owner, before[s.Turn.Conversation])
+			guarded[s.Turn.Conversation] = earlier
+		}
+		for _, t := range earlier {
+			if t.Turn.Index < s.Turn.Index {
+				s.Earlier = append(s.Earlier, t.Text)
+			}
+		}
+		if s.Earlier == nil { // all of the conversation is read at once
+			for _, o := range said[:i] {
+				if o.Turn.Conversation == s.Turn.Conversation {
+					s.Earlier = append(s.Earlier, o.Before, o.Text)
+				}
+			}
+		}
+		s.Earlier = s.Earlier[max(0, len(s.Earlier)-groundedOn):]
+		if words.Len() < knownBytes {
+			words.WriteString(core.Clip(strings.TrimSpace(s.Text), knownBytes) + "\n")
+		}
+	}
+	known, err := e.neighbours(ctx, scope, strings.TrimSpace(words.String()), groundedOn) // one message is embedded already
+	if err != nil {
+		return err
+	}
+	for i := range said {
+		for _, n := range known {
+			if n.Fact.Status == memory.Active { // what waits may be made up itself
+				said[i].Background = append(said[i].Background, n.Fact.Content)
+			}
+		}
+		for _, f := range said[i].Known {
+			if f.Status == memory.Active {
+				said[i].Background = append(said[i].Background, f.Content)
+			}
+		}
+	}
+	return nil
+}
+
+// answering sets beside what the user said what the assistant had said before, and what
+// was learned from what the user had said before that.
+func (e *Learner) answering(ctx context.Context, owner memory.Owner, said []extract.Said, before map[string][]memory.Turn) error {
+	parents, err := e.parents(ctx, owner, said, before)
+	if err != nil {
+		return err
+	}
+	var taught []int // of which of said
+	var l memory.Look
+	for i := range said {
+		s := &said[i]
+		parent, ok := parents[s.Turn.Parent]
+		if s.Turn.Role != memory.RoleUser || !ok {
+			continue
+		}
+		id := parent.ID
+		if parent.Role == memory.RoleAssistant {
+			s.Before, id = parent.Content, parent.Parent
+		}
+		if id != "" {
+			taught, l.Queries = append(taught, i), append(l.Queries, memory.Query{Turn: id, Limit: 500})
+		}
+	}
+	if len(taught) == 0 {
+		return nil
+	}
+	seen, err := memory.LookAt(ctx, e.Store, owner, l)
+	if err != nil {
+		return fmt.Errorf("read what was learned just before: %w", err)
+	}
+	for k, i := range taught {
+		for _, m := range seen.Pages[k].Memories {
+			if m.Link == nil {
+				said[i].Known = append(said[i].Known, *m.Fact)
+			}
+		}
+	}
+	return nil
+}
+
+// parents returns the turns on the path by their ids that what the user said goes on from,
+// as far as they were not read before.
+func (e *Learner) parents(ctx context.Context, owner memory.Owner, said []extract.Said, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
+	known := map[string]memory.Turn{}
+	var missing []string
+	for _, s := range said {
+		if s.Turn.Role != memory.RoleUser || s.Turn.Parent == "" {
+			continue
+		}
+		turns := before[s.Turn.Conversation]
+		if at := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == s.Turn.Parent }); at >= 0 {
+			known[s.Turn.Parent] = turns[at]
+			continue
+		}
+		missing = append(missing, s.Turn.Parent)
+	}
+	if len(missing) == 0 {
+		return known, nil
+	}
+	found, err := e.Store.Get(ctx, owner, missing...)
+	if err != nil {
+		return nil, fmt.Errorf("read what was answered: %w", err)
+	}
+	for _, m := range found {
+		if m.Turn != nil && m.Turn.Status == memory.Active {
+			known[m.Turn.ID] = *m.Turn
+		}
+	}
+	return known, nil
+}
+
+// playing marks what the user said first in each conversation, if that stands in a
+// role play which began before.
+func playing(said []extract.Said, before map[string][]memory.Turn) {
+	looked := map[string]bool{}
+	for i := range said {
+		s := &said[i]
+		conversation := s.Turn.Conversation
+		if s.Turn.Role != memory.RoleUser || looked[conversation] {
+			continue
+		}
+		looked[conversation] = true
+		earlier := before[conversation]
+		if at := slices.IndexFunc(earlier, func(t memory.Turn) bool { return t.Index >= s.Turn.Index }); at >= 0 {
+			earlier = earlier[:at]
+		}
+		s.Playing = extract.Playing(earlier)
+	}
+}
+
+// suspectsFound is how many memories one suspect sentence is compared with.
+const suspectsFound = 4
+
+// Given recognises what came out of memory: what the requests up to a turn were given
+// and, where that is not known any more, what memory held before them that is like it. A
+// searcher that fails leaves the second out.
+func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Given {
+	blocks := e.blocksOf(scope.Owner, turns)
+	return func(i int) *learn.Given {
+		var found []memory.Memory
+		for _, sentence := range learn.Suspects(turns[i]) {
+			like, err := e.like(ctx, scope, sentence)
+			if err != nil {
+				e.Log.Warn("what came out of memory may be learned again", "turn", turns[i].ID, "err", err)
+				continue
+			}
+			for _, m := range like {
+				if m.Version() < turns[0].Version {
+					found = append(found, m)
+				}
+			}
+		}
+		if len(found) == 0 {
+			return blocks.upTo(i)
+		}
+		return learn.Recalled(found, blocks.upTo(i))
+	}
+}
+
+// blocks are what the requests of turns were given, as far as it is known: "" for none.
+type blocks struct {
+	of    []string
+	last  int // how many were read into given
+	given *learn.Given
+}
+
+func (e *Learner) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
+	b := &blocks{of: make([]string, len(turns))}
+	for i, t := range turns {
+		if block, ok := e.Blocks.Get(owner, t.Chain); ok {
+			b.of[i] = block.Text
+		}
+	}
+	return b
+}
+
+// upTo recognises what those of the turns up to one held; nil if there are none. It is asked
+// in order.
+func (b *blocks) upTo(i int) *learn.Given {
+	for ; b.last <= i; b.last++ {
+		if block := b.of[b.last]; block != "" {
+			if b.given == nil {
+				b.given = learn.NewGiven()
+			}
+			b.given.Add(block)
+		}
+	}
+	return b.given
+}
+
+// like returns memories of any kind that share most words with a sentence.
+func (e *Learner) like(ctx context.Context, scope memory.Scope, sentence string) ([]memory.Memory, error) {
+	cands, err := e.Searcher.Search(ctx, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Now: e.Time(), Limit: suspectsFound})
+	if err != nil {
+		return nil, fmt.Errorf("search for what may have come out of memory: %w", err)
+	}
+	ids := make([]string, len(cands))
+	for i, c := range cands {
+		ids[i] = c.ID
+	}
+	return e.Store.Get(ctx, scope.Owner, ids...)
+}
+
+// byRule is who a fact is by that no model wrote.
+var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
+
+// extract asks the model for candidates or, without one, the rules.
+func (e *Learner) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+	if len(l.said) == 0 {
+		return nil, byRule, nil
+	}
+	if e.LLM == nil || isRulesJob(job) {
+		return extract.Rules(l.said), byRule, nil
+	}
+	cands, author, err := e.extractByModel(ctx, l, before)
+	var off *jobs.PutOff
+	if err == nil || errors.As(err, &off) {
+		return cands, author, err
+	}
+	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, errNobody)) {
+		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
+		return extract.Rules(l.said), byRule, nil
+	}
+	return nil, memory.Author{}, err
+}
+
+// extractByModel asks a model, for long talk several times. Turns that cannot teach
+// anything are not shown as new.
+func (e *Learner) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+	said := l.said
+	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
+		said = slices.DeleteFunc(slices.Clone(l.said), func(s extract.Said) bool { return !learn.MayTeach(s) })
+	}
+	var cands []extract.Candidate
+	author := byRule
+	for piece := range learn.Pieces(said, learnBytes) {
+		more, by, err := e.askForFacts(ctx, l.scope, piece, before)
+		if err != nil {
+			return nil, memory.Author{}, err
+		}
+		cands, author = append(cands, learn.Whose(more, piece)...), by
+	}
+	return cands, author, nil
+}
+
+// saidBefore returns the last messages before the new ones, for a model that reads them
+// together. Secrets and what memory gave are blanked there as everywhere.
+func (e *Learner) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Said, before map[string][]memory.Turn) ([]extract.Said, error) {
+	room := e.Opts.Learn.Context
+	if e.Prompts.Form() != prompt.InOps {
+		room -= len(said)
+	}
+	first := said[0].Turn
+	if room <= 0 || first.Index == 0 {
+		return nil, nil
+	}
+	turns, ok := before[first.Conversation]
+	if !ok || len(turns) > 0 && turns[0].Index > max(0, first.Index-room) {
+		var err error
+		if turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: first.Conversation, Last: room + len(said) + 2*learnTurns}); err != nil {
+			return nil, fmt.Errorf("read what was said before: %w", err)
+		}
+	}
+	turns = slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return t.Index >= first.Index })
+	return e.guardedBefore(owner, turns[max(0, len(turns)-room):]), nil
+}
+
+// guardedBefore returns messages that are only read to understand others, without secrets and
+// what memory gave.
+func (e *Learner) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Said {
+	return learn.Guard(turns, learn.GuardOptions{
+		Assistant: true, Personal: e.Opts.Learn.Personal,
+		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(owner, turns).upTo,
+	})
+}
+
+// What a model is told is known: facts near to what is said, of which so many bytes are
+// searched for, and what the last turns of the user taught.
+const (
+	knownBytes  = 2 << 10
+	knownNear   = 8
+	knownTurns  = 6
+	mostToldAll = 24
+)
+
+// waitingTold is how many of the facts that wait for a person, the newest, a model is told
+// of as known: a search does not find them.
+const waitingTold = 8
+
+// known returns the facts that a model is told are known.
+func (e *Learner) known(ctx context.Context, scope memory.Scope, said, before []extract.Said) ([]memory.Fact, error) {
+	var words string
+	var last []string
+	for _, s := range slices.Concat(before, said) {
+		if s.Turn.Role == memory.RoleUser {
+			last = append(last, s.Turn.ID)
+		}
+	}
+	for _, s := range said {
+		if len(words) < knownBytes {
+			words += core.Clip(strings.TrimSpace(s.Text), knownBytes) + "\n"
+		}
+	}
+	near, err := e.neighbours(ctx, scope, strings.TrimSpace(words), knownNear)
+	if err != nil {
+		return nil, err
+	}
+	var l memory.Look
+	if e.Prompts.Form() == prompt.InOps {
+		for _, id := range last[max(0, len(last)-max(knownTurns, len(said))):] {
+			l.Queries = append(l.Queries, memory.Query{Turn: id, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: mostToldAll})
+		}
+	}
+	l.Queries = append(l.Queries, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: waitingTold})
+	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l)
+	if err != nil {
+		return nil, fmt.Errorf("read what the last turns taught: %w", err)
+	}
+	var out []memory.Fact
+	add := func(f memory.Fact) {
+		if learn.Redact(f.Content, e.Opts.Learn.Personal) != f.Content {
+			return // nobody needs to be told a secret
+		}
+		if len(out) < mostToldAll && !slices.ContainsFunc(out, func(k memory.Fact) bool { return k.ID == f.ID }) {
+			out = append(out, f)
+		}
+	}
+	for _, n := range near {
+		add(n.Fact)
+	}
+	for _, page := range slices.Backward(seen.Pages) { // the newest first
+		for _, m := range page.Memories {
+			if m.Link == nil && scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) {
+				add(*m.Fact)
+			}
+		}
+	}
+	return out, nil
+}
+
+// promptTokens is left in a model's window for the instructions and the reply.
+const promptTokens = 2000
+
+// roomBeside returns how many tokens of the model's window what is said and known leaves.
+func (e *Learner) roomBeside(said []extract.Said, known []memory.Fact) int {
+	room := cmp.Or(e.Opts.Learn.Window, core.DefaultWindow) - promptTokens
+	for _, s := range said {
+		room -= text.Tokens(s.Shown())
+	}
+	for _, f := range known {
+		room -= text.Tokens(f.Content)
+	}
+	return max(room, 0)
+}
+
+func (e *Learner) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Said, earlier map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
+	if err != nil {
+		return nil, memory.Author{}, err
+	}
+	known, err := e.known(ctx, scope, said, before)
+	if err != nil {
+		return nil, memory.Author{}, err
+	}
+	attached, err := e.attached(ctx, scope.Owner, said[0].Turn.Conversation, e.roomBeside(said, known))
+	if err != nil {
+		return nil, memory.Author{}, err
+	}
+	own, err := e.LearningOf(ctx, scope)
+	if err != nil {
+		return nil, memory.Author{}, err
+	}
+	prompts := e.learnPrompts(scope.Owner)
+	ask, err := learn.AskFacts(learn.Asked{
+		Said: said, Before: before, Known: known, Attached: attached, Wishes: own.Wishes, Zone: own.Zone, Now: e.Time(),
+	}, prompts)
+	if err != nil {
+		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
+	}
+	read := learn.ParseFacts
+	switch form := prompts.Form(); {
+	case form == prompt.InLine:
+		read = learn.ParseLine
+	case form == prompt.InOps:
+		parse := learn.ParseOps
+		if prompts.Own(ask.Name) {
+			parse = learn.ParseFacts
+		}
+		read = func(reply string) ([]extract.Candidate, error) {
+			cands, err := parse(reply)
+			if err != nil {
+				return nil, err
+			}
+			return learn.Settle(cands, said, known)
+		}
+	}
+	cands, reply, err := askFor(ctx, e, scope.Owner, ask, read)
+	if err != nil {
+		return nil, memory.Author{}, fmt.Errorf("ask for facts: %w", err)
+	}
+	for i := range cands {
+		cands[i].Model = reply.Model + "+" + ask.Hash
+	}
+	return cands, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, nil
+}

@@ -1,0 +1,130 @@
+package lessons
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// neighbors returns of each candidate the facts that it is compared with: the most similar,
+// those about the same thing, those of the same words that were refused before, and
+// those that its turn taught and that are out of recall. What is about to be forgotten
+// counts as forgotten. Of what was written after the owner's version some may be left
+// out: whoever decides by it makes sure that nothing was ([Learner.unmoved]).
+func (e *Learner) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []extract.Candidate, gone map[string]bool) ([][]extract.Neighbour, error) {
+	if len(cands) == 0 {
+		return nil, nil
+	}
+	known := memory.WithVersion(ctx, scope.Owner, version)
+	alike := make([][]memory.Candidate, len(cands))
+	var l memory.Look
+	for i, c := range cands {
+		var err error
+		if alike[i], err = e.similarFacts(known, scope, c.Text, nearest); err != nil {
+			return nil, err
+		}
+		l.IDs, l.Queries = slices.Concat(l.IDs, idsOf(alike[i]), c.Targets), append(l.Queries, comparing(c)...)
+	}
+	slices.Sort(l.IDs)
+	l.IDs = slices.Compact(l.IDs)
+	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l) // at what is near all of them
+	if err != nil {
+		return nil, fmt.Errorf("read facts to compare with: %w", err)
+	}
+	near, pages := make([][]extract.Neighbour, len(cands)), seen.Pages
+	for i, c := range cands {
+		n := len(comparing(c))
+		named := memory.Page{Memories: slices.DeleteFunc(slices.Clone(seen.Memories), func(m memory.Memory) bool { return m.Fact == nil || !slices.Contains(c.Targets, m.ID()) })}
+		near[i] = e.nearOne(scope, e.neighboursAmong(scope, alike[i], seen.Memories), append(pages[:n:n], named), gone)
+		pages = pages[n:]
+	}
+	return near, nil
+}
+
+// comparing asks for what a candidate is compared with beside the most similar.
+func comparing(c extract.Candidate) []memory.Query {
+	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: core.Compared}}
+	if c.Attribute != "" {
+		queries = append(queries, memory.Query{Subject: c.Subject, Attribute: c.Attribute, Statuses: core.Compared})
+	}
+	if c.Turn != "" {
+		queries = append(queries, memory.Query{Turn: c.Turn, Statuses: []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}})
+	}
+	return queries
+}
+
+// nearOne adds to the facts that are most similar those of pages that are not among them.
+func (e *Learner) nearOne(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
+	for _, page := range pages {
+		for _, m := range page.Memories {
+			if scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) && !slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == m.ID() }) {
+				near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
+			}
+		}
+	}
+	for i := range near {
+		if gone[near[i].Fact.ID] {
+			near[i].Fact.Status = memory.Retired
+		}
+	}
+	return near
+}
+
+// neighbours returns the most similar facts, best first.
+func (e *Learner) neighbours(ctx context.Context, scope memory.Scope, words string, n int) ([]extract.Neighbour, error) {
+	alike, err := e.similarFacts(ctx, scope, words, n)
+	if err != nil {
+		return nil, err
+	}
+	memories, err := e.Store.Get(ctx, scope.Owner, idsOf(alike)...)
+	if err != nil {
+		return nil, fmt.Errorf("read facts to compare with: %w", err)
+	}
+	return e.neighboursAmong(scope, alike, memories), nil
+}
+
+// similarFacts finds the most similar facts, best first.
+func (e *Learner) similarFacts(ctx context.Context, scope memory.Scope, words string, n int) ([]memory.Candidate, error) {
+	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, words)
+	if err != nil {
+		return nil, fmt.Errorf("embed to compare: %w", err)
+	}
+	found, err := e.Searcher.Search(ctx, memory.Search{
+		Scopes: []memory.Scope{e.Retrieve.Compares(scope)}, Text: words, Vector: vectors[0], ByWords: core.OfWords(e.Embedder),
+		Kinds: []memory.Kind{memory.KindFact}, Now: e.Time(), Limit: n,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search to compare: %w", err)
+	}
+	return found, nil
+}
+
+// idsOf returns the ids of what was found.
+func idsOf(found []memory.Candidate) []string {
+	ids := make([]string, len(found))
+	for i, c := range found {
+		ids[i] = c.ID
+	}
+	return ids
+}
+
+// neighboursAmong returns those of the memories that were found alike and may be compared
+// with, in the order in which they were found.
+func (e *Learner) neighboursAmong(scope memory.Scope, alike []memory.Candidate, memories []memory.Memory) []extract.Neighbour {
+	var out []extract.Neighbour
+	for _, c := range alike {
+		at := slices.IndexFunc(memories, func(m memory.Memory) bool { return m.ID() == c.ID })
+		if at < 0 {
+			continue
+		}
+		if m := memories[at]; m.Fact != nil && e.Retrieve.Comparable(scope, m) {
+			out = append(out, extract.Neighbour{Fact: *m.Fact, Link: m.Link, Similarity: float64(c.Found.Vector)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,154 @@
+package lessons
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Complete asks the learning model on an owner's account. Where the owner has
+// spent what a day allows, the error is a [*jobs.PutOff].
+func (e *Learner) Complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
+	if err := e.affords(ctx, owner); err != nil {
+		return memory.Reply{}, err
+	}
+	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", errNobody)
+	}
+	if e.Opts.ClientKeys {
+		client := e.Clients.Get(owner)
+		if client.Key == "" {
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has brought its key since the start", errNobody)
+		}
+		ctx = llm.WithKey(ctx, client.Key)
+	}
+	reply, err := e.LLM.Complete(ctx, p)
+	if err != nil {
+		return memory.Reply{}, e.backOff(err)
+	}
+	e.limited.Store(0)
+	reply.Model = cmp.Or(reply.Model, p.Model)
+	u := memory.Usage{
+		Day: e.Time(), Purpose: p.Name, Model: reply.Model, Calls: 1,
+		InputTokens: int64(reply.InputTokens), OutputTokens: int64(reply.OutputTokens),
+	}
+	if u.InputTokens+u.OutputTokens == 0 { // not every server counts
+		u.InputTokens, u.OutputTokens = int64(text.Tokens(p.System+p.User)), int64(text.Tokens(reply.Text))
+	}
+	u.Cost = e.Opts.Learn.Spending.Cost(u.InputTokens, u.OutputTokens)
+	e.Metrics.Spent(u)
+	if err := e.Store.Spend(context.WithoutCancel(ctx), owner, u); err != nil {
+		e.Log.Warn("what a model was paid for was not written down", "err", err)
+	}
+	return reply, nil
+}
+
+// learnModel returns the model that learns for an owner: the one of the settings or that was
+// chosen since, else that of the owner's last chat; "" while no chat has named one.
+func (e *Learner) learnModel(owner memory.Owner) string {
+	chosen := ""
+	if later, ok := e.LLM.(interface{ Chosen() string }); ok {
+		chosen = later.Chosen()
+	}
+	return cmp.Or(chosen, e.Opts.LearnModel, e.Clients.Get(owner).Model)
+}
+
+// learnPrompts returns the prompts in the variants for the model that learns.
+func (e *Learner) learnPrompts(owner memory.Owner) *prompt.Set {
+	return e.Prompts.For(e.learnModel(owner))
+}
+
+// errNobody is why the rules learn where only a chat tells which model does.
+var errNobody = errors.New("no model can be asked")
+
+// backOff returns the error of a model or, where its server is asked too often, a
+// [*jobs.PutOff]: for as long as it says, at least a minute and twice as long each time.
+func (e *Learner) backOff(err error) error {
+	var limit interface {
+		RateLimited() (after time.Duration, ok bool)
+	}
+	if !errors.As(err, &limit) {
+		return err
+	}
+	after, limited := limit.RateLimited()
+	if !limited {
+		return err
+	}
+	wait := time.Minute << min(e.limited.Add(1)-1, 6)
+	return &jobs.PutOff{Until: e.Time().Add(max(after, min(wait, time.Hour))), Why: err.Error()}
+}
+
+// errUnreadable is why a model is not asked again.
+var errUnreadable = errors.New("the model's second reply could not be read")
+
+// askFor asks the learning model and reads its reply; once more, should that not be
+// possible.
+func askFor[T any](ctx context.Context, e *Learner, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
+	var none T
+	reply, err := e.Complete(ctx, owner, ask)
+	if err != nil {
+		return none, reply, err
+	}
+	out, unreadable := read(reply.Text)
+	if unreadable == nil {
+		return out, reply, nil
+	}
+	e.logReply(reply)
+	again, err := e.Complete(ctx, owner, learn.AskRepair(ask, reply.Text, unreadable))
+	if err != nil {
+		return none, reply, fmt.Errorf("ask again after a reply that could not be read (%v): %w", unreadable, err)
+	}
+	if out, err = read(again.Text); err != nil {
+		e.logReply(again)
+		// Another time it may do better: the job is not to be given up at once.
+		return none, again, memory.Errorf(memory.Unavailable, "%w: %v", errUnreadable, err)
+	}
+	return out, again, nil
+}
+
+// logReply shows a reply that could not be read, where the log may have texts.
+func (e *Learner) logReply(reply memory.Reply) {
+	if e.Opts.LogContent {
+		e.Log.Warn("the model's reply could not be read", "model", reply.Model, "reply", reply.Text)
+	}
+}
+
+// affords reports, as a put-off until tomorrow, that an owner has spent what a day
+// allows.
+func (e *Learner) affords(ctx context.Context, owner memory.Owner) error {
+	most := e.Opts.Learn.Spending
+	if most.DayTokens == 0 && most.DayCost == 0 {
+		return nil
+	}
+	today := memory.DayOf(e.Time())
+	spent, err := e.Store.Spent(ctx, owner, today)
+	if err != nil {
+		return fmt.Errorf("read what was spent: %w", err)
+	}
+	var sum memory.Usage
+	for _, u := range spent {
+		sum.Add(u)
+	}
+	tokens := sum.InputTokens + sum.OutputTokens
+	switch {
+	case most.DayTokens > 0 && tokens >= most.DayTokens:
+		return &jobs.PutOff{Until: today.Add(24 * time.Hour), Why: fmt.Sprintf("%d of the %d tokens a day are spent", tokens, most.DayTokens)}
+	case most.DayCost > 0 && sum.Cost >= most.DayCost:
+		return &jobs.PutOff{Until: today.Add(24 * time.Hour), Why: fmt.Sprintf("%.4g of the %.4g that a day may cost are spent", sum.Cost, most.DayCost)}
+	}
+	return nil
+}
+
+// Spent returns what models were paid for on an owner's account from a day on.
+func (e *Learner) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
+	return e.Store.Spent(ctx, owner, from)
+}

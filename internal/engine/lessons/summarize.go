@@ -1,0 +1,167 @@
+package lessons
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Summarize is the handler of summarize jobs: the conversation's summary is written
+// anew, by the model or else by rule, and takes the place of the one before unless that is kept.
+func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, error) {
+	e.Idle.Wait(ctx)
+	version, err := e.Version(ctx, job.Owner)
+	if err != nil {
+		return "", err
+	}
+	before, err := e.Summaries(ctx, job.Owner, job.Conversation)
+	if err != nil {
+		return "", err
+	}
+	last, latest, previous := core.SummaryFirst, "", ""
+	if len(before) > 0 {
+		last, latest = core.SummaryTurns, before[0].Text
+		previous = latest
+	}
+	if e.Opts.Learn.Summary.Keep {
+		last, previous, before = core.SummaryTurns, "", nil
+	}
+	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Last: last})
+	if err != nil {
+		return "", fmt.Errorf("read turns: %w", err)
+	}
+	said := learn.Guard(turns, learn.GuardOptions{
+		Assistant: true, Personal: e.Opts.Learn.Personal,
+		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(job.Owner, turns).upTo,
+	})
+	said = slices.DeleteFunc(said, func(s extract.Said) bool { return s.Turn.Name == memory.RecallModel }) // it repeats what is known
+	if len(said) < e.Opts.Learn.Summary.Least() {
+		return jobs.Nothing, nil
+	}
+	if err := e.leaveOutRefused(ctx, job, said); err != nil {
+		return "", err
+	}
+	words, author := e.sumUp(ctx, job.Owner, said, previous)
+	if words == "" || words == latest {
+		return jobs.Nothing, nil
+	}
+	written, err := e.writeSummary(ctx, job, turns[len(turns)-1], words, author, before)
+	if err != nil {
+		return "", err
+	}
+	if written.Version != version+1 {
+		err = e.recheck(ctx, job, written.Run, turns)
+	}
+	return jobs.Applied, err
+}
+
+// leaveOutRefused blanks the sentences that facts are from which wait for a person, or
+// were rejected: a summary would state them all the same.
+func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, said []extract.Said) error {
+	quotes := map[string][]memory.Span{} // by turn
+	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
+	err := e.Everything(ctx, job.Owner, q, func(m memory.Memory) {
+		if quote := m.Fact.Provenance.Quote; m.Link == nil && quote != nil {
+			quotes[quote.Turn] = append(quotes[quote.Turn], *quote)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("read what waits or was rejected: %w", err)
+	}
+	for i, s := range said {
+		said[i] = learn.Without(s, quotes[s.Turn.ID])
+	}
+	return nil
+}
+
+// recheck takes a summary back if something was forgotten meanwhile of what it was
+// made from, and has it written anew from what is left. If it was erased, so is the
+// summary.
+func (e *Learner) recheck(ctx context.Context, job memory.Job, run string, turns []memory.Turn) error {
+	ids := make([]string, len(turns))
+	for i, t := range turns {
+		ids[i] = t.ID
+	}
+	left, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: ids})
+	if err != nil || len(left) == len(turns) {
+		return err
+	}
+	made, err := e.Summaries(ctx, job.Owner, job.Conversation)
+	if err != nil {
+		return err
+	}
+	var stale []memory.Memory
+	for _, s := range made {
+		stale = append(stale, memory.Memory{Summary: &s})
+	}
+	author := memory.Author{Kind: memory.ByRule, Name: "summaries"}
+	now, err := e.Store.Get(ctx, job.Owner, ids...)
+	if err != nil {
+		return fmt.Errorf("read what became of turns: %w", err)
+	}
+	if slices.ContainsFunc(turns, func(t memory.Turn) bool {
+		return t.Content != "" && slices.ContainsFunc(now, func(m memory.Memory) bool { return m.ID() == t.ID && m.Content() == "" })
+	}) {
+		_, err := e.Curate.Erase(ctx, job.Owner, run+"-recheck", stale, author)
+		return err
+	}
+	changes := learn.Forget(stale, e.Time(), "some of what it was made from is forgotten", author)
+	again := core.SummaryJob(job.Owner, job.Conversation, run)
+	_, err = e.Store.Apply(ctx, job.Owner, memory.Run{ID: run + "-recheck", Kind: "summarize", Author: author, Jobs: []memory.Job{again}}, changes...)
+	return err
+}
+
+// sumUp asks the model; where there is none, or it fails, the rules do it.
+func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Said, previous string) (string, memory.Author) {
+	byRule := memory.Author{Kind: memory.ByRule, Name: core.RuleBased}
+	if e.LLM == nil {
+		return learn.Summarize(said, previous), byRule
+	}
+	words, author, err := e.sumUpByModel(ctx, owner, said, previous)
+	if err != nil {
+		e.Log.Warn("the rules sum up, since the model could not", "err", err)
+		return learn.Summarize(said, previous), byRule
+	}
+	return words, author
+}
+
+func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []extract.Said, previous string) (string, memory.Author, error) {
+	ask, err := learn.AskSummary(said, previous, e.learnPrompts(owner))
+	if err != nil {
+		return "", memory.Author{}, err
+	}
+	words, reply, err := askFor(ctx, e, owner, ask, learn.ParseSummary)
+	return words, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, err
+}
+
+// writeSummary puts a summary that reaches up to a turn in the place of others.
+func (e *Learner) writeSummary(ctx context.Context, job memory.Job, last memory.Turn, words string, author memory.Author, before []memory.Summary) (memory.Receipt, error) {
+	s := memory.Summary{
+		ID: core.NewID(), Scope: memory.Scope{Owner: job.Owner, Project: last.Project, Agent: last.Agent, Conversation: job.Conversation},
+		Text: words, MessageCount: last.Index + 1, Model: author.Name, Status: memory.Active, CreatedAt: e.Time(),
+	}
+	vectors, err := e.TextVectors(ctx, s.ID, s.Text)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	var changes []memory.Change
+	for _, old := range before {
+		old.Status = memory.Retired
+		changes = append(changes, memory.Change{Action: memory.ActionRetire, After: memory.Image{Summary: &old}, Base: old.Version, NewID: s.ID, Reason: "summed up anew", Author: author})
+	}
+	changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &s}, NewID: s.ID, Reason: "summed up", Author: author})
+	run := memory.Run{ID: core.RunOf(job.ID), Kind: "summarize", Author: author, Lease: &job.Lease, Vectors: vectors}
+	receipt, err := e.Store.Apply(ctx, job.Owner, run, changes...)
+	if err != nil {
+		return memory.Receipt{}, fmt.Errorf("write the summary: %w", err)
+	}
+	e.Warm(job.Owner)
+	return receipt, nil
+}

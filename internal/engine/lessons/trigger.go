@@ -1,0 +1,101 @@
+package lessons
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// LearnPrefix begins the ids of jobs that learn from a turn and those before it.
+const LearnPrefix = "learn-"
+
+// LearnJob is the job that learns from a conversation up to a turn, and lets facts
+// follow the turns that left the path or came back to it.
+func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, moved ...string) memory.Job {
+	return memory.Job{
+		ID: LearnPrefix + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
+		Turns: append([]string{turn}, moved...), State: memory.JobQueued, RunAt: runAt, CreatedAt: runAt,
+	}
+}
+
+// RulesPrefix begins the ids of jobs that learn by rule at once what the model reads later
+// together with more. They leave the turns to be learned from.
+const RulesPrefix = "rules-"
+
+// isRulesJob reports whether the rules alone are to learn.
+func isRulesJob(job memory.Job) bool { return strings.HasPrefix(job.ID, RulesPrefix) }
+
+// RulesFirst reports whether rules learn before the model does.
+func (e *Learner) RulesFirst() bool { return e.LLM != nil && e.Opts.Rules && e.Opts.Learn.Counts() }
+
+// restPrefix begins the ids of jobs that learn what a count left over: they wait
+// for the conversation to rest.
+const restPrefix = "rest-"
+
+// RestJob is the job that learns from a conversation once it rests; first is the
+// first turn that is not learned from, so that there is one such job at a time.
+func (e *Learner) RestJob(owner memory.Owner, conversation, first string, now time.Time) memory.Job {
+	j := LearnJob(owner, conversation, first, now.Add(e.Opts.Learn.Idle))
+	j.ID = restPrefix + first
+	return j
+}
+
+// rests returns a [*jobs.PutOff] if the job waits for a conversation to rest that
+// does not.
+func (e *Learner) rests(ctx context.Context, job memory.Job) error {
+	if !strings.HasPrefix(job.ID, restPrefix) {
+		return nil
+	}
+	last, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Last: 1})
+	if err != nil {
+		return fmt.Errorf("read the last turn: %w", err)
+	}
+	if len(last) == 0 {
+		return nil
+	}
+	if until := last[0].RecordedAt.Add(e.Opts.Learn.Idle); e.Time().Before(until) {
+		return &jobs.PutOff{Until: until, Why: "the conversation goes on"}
+	}
+	return nil
+}
+
+// needless returns the ids of those jobs that wait in case an exchange never comes to
+// its end, and are about one that did and was learned from: they will find nothing.
+func (e *Learner) needless(ctx context.Context, owner memory.Owner, all []memory.Job) (map[string]bool, error) {
+	waits := map[string]string{} // turn to job
+	for _, j := range all {
+		if j.Kind == memory.JobLearn && j.State == memory.JobQueued && j.RunAt.After(e.Time()) && len(j.Turns) > 0 && j.ID == LearnJob(owner, "", j.Turns[0], j.RunAt).ID {
+			waits[j.Turns[0]] = j.ID
+		}
+	}
+	if len(waits) == 0 {
+		return nil, nil
+	}
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
+		IDs: slices.Collect(maps.Keys(waits)), Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what jobs are about: %w", err)
+	}
+	needless := map[string]bool{}
+	for _, t := range turns {
+		if !t.LearnedAt.IsZero() {
+			needless[waits[t.ID]] = true
+		}
+	}
+	return needless, nil
+}
+
+// WishesToForget reports whether a turn asks to forget something: what is said after that
+// is to be learned after it.
+func WishesToForget(t memory.Turn) bool {
+	_, forget := extract.Commands([]extract.Said{{Turn: t, Text: t.Content}})
+	return len(forget) > 0
+}

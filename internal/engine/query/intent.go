@@ -1,0 +1,98 @@
+package query
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Intent is what a query is after. It decides the words in which memory's part is
+// explained, and is shown beside the agents that worked.
+type Intent string
+
+// The intents.
+const (
+	IntentImage    Intent = "image"     // there are images to look at
+	IntentMemory   Intent = "memory"    // what was said before, or who the user is
+	IntentSummary  Intent = "summary"   // a summary of what was said
+	IntentCode     Intent = "code"      // programming
+	IntentLocation Intent = "location"  // what is near
+	IntentChat     Intent = "smalltalk" // greetings and thanks
+	IntentGeneral  Intent = "general"   // anything else
+)
+
+// intents are tried in order: a query is of the first whose words it has.
+var intents = []struct {
+	intent   Intent
+	keywords *late.Pattern
+	example  string // what an embedder compares a query with that has none of the words
+}{
+	{IntentSummary, late.Compile(`(?i)\b(?:summari[sz]e|summary|recap|tl;?dr|sum up|key points)\b`), "Give me an overview of our conversation"},
+	{IntentMemory, late.Compile(`(?i)\b(?:remember|recall|remind me|earlier|previously|last time|before that|did i (?:say|tell|mention)|have i (?:said|told|mentioned)|i (?:said|told you|mentioned)|you (?:said|told me)|who am i|what(?:'s| is| are| was) my|where do i|about me)\b`), "What have I told you about myself in the past?"},
+	{IntentCode, late.Compile(`(?i)\b(?:code|coding|program(?:ming)?|function|compile[rd]?|debug|stack ?trace|exception|syntax|regex|sql|python|javascript|typescript|golang|java|rust|api)\b`), "Write a function that sorts a list"},
+	{IntentLocation, late.Compile(`(?i)\b(?:near ?by|near me|around here|close by|directions|restaurants?|weather|where am i)\b`), "Which places are in this neighbourhood?"},
+}
+
+var greeting = late.Compile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?|thank you very much|how are you|bye|goodbye)(?: there| all| so much)?\W*$`)
+
+// Intent says what a query is after, by its words and, where that is switched on, by
+// what it is like.
+func (e *Querier) Intent(ctx context.Context, q Request) Intent {
+	if len(q.Images) > 0 {
+		return IntentImage
+	}
+	if greeting.MatchString(q.Text) {
+		return IntentChat
+	}
+	for _, i := range intents {
+		if i.keywords.MatchString(q.Text) {
+			return i.intent
+		}
+	}
+	if e.Opts.Intents == IntentsByEmbedding {
+		return e.likest(ctx, q.Text)
+	}
+	return IntentGeneral
+}
+
+// The ways in which intents are found.
+const (
+	IntentsByKeywords  = "keywords"
+	IntentsByEmbedding = "embedding"
+)
+
+// intentText is how many bytes of a query its intent is found by.
+const intentText = 4 << 10
+
+// likeEnough is the cosine from which a query is taken to be of the intent of an
+// example.
+const likeEnough = 0.5
+
+// likest returns the intent whose example is most like the text. An embedder that
+// fails, or takes longer than recall may, leaves the general one.
+func (e *Querier) likest(ctx context.Context, words string) Intent {
+	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	defer cancel()
+	texts := []string{core.Clip(words, intentText)}
+	for _, i := range intents {
+		texts = append(texts, i.example)
+	}
+	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, texts...)
+	if err != nil || len(text.Words(words)) == 0 {
+		return IntentGeneral
+	}
+	best, most := IntentGeneral, likeEnough
+	for i, v := range vectors[1:] {
+		dot := 0.0
+		for j, x := range v {
+			dot += float64(x) * float64(vectors[0][j])
+		}
+		if dot >= most {
+			best, most = intents[i].intent, dot
+		}
+	}
+	return best
+}

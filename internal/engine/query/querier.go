@@ -1,0 +1,15 @@
+// Package query answers POST /query: what memory holds around a text, and what to make of it.
+package query
+
+import (
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+)
+
+// Querier answers POST /query.
+type Querier struct {
+	*core.Core
+	Exchange *exchange.Exchanges
+	Retrieve *retrieve.Retriever
+}

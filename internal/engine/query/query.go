@@ -1,0 +1,284 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Request is a query to a session, to be answered whole (design 2's POST /query).
+type Request struct {
+	Owner     memory.Owner // "": nobody in particular, and no memory
+	Session   string       // the conversation; "": a new one
+	Text      string
+	UseMemory bool
+	TopK      int // similar messages; 0: the setting
+	Images    []string
+	Location  string
+	Model     string // that the [Writer] asks
+}
+
+// Answer is the answer to a query, and how it came about.
+type Answer struct {
+	Session    string
+	Response   string
+	Model      string
+	Around     Around
+	Cited      []memory.Hit // similar messages that the writer was shown
+	Intent     Intent
+	Agents     []string // in the order they worked
+	NeedMemory bool
+	Reason     string // why memory was read, or not
+	Trace      string // "" where it was not read
+
+	contexts, rules string // of the session, that the writer is told
+}
+
+// Writer completes a prompt with a model that can see images, given as URLs. nil
+// where there is none: then [responder] answers.
+type Writer func(ctx context.Context, p memory.Prompt, images ...string) (memory.Reply, error)
+
+// The names of the parts that work on a query, as the answer lists them.
+const (
+	agentMemory      = "MemoryAgent"      // read what memory has
+	agentCoordinator = "CoordinatorAgent" // chose the route by the intent
+	AgentVision      = "VisionAgent"      // described images
+	agentWriter      = "WriterAgent"      // wrote the answer
+	agentRecall      = "RecallAgent"      // answered from memory without a model
+)
+
+// Query answers a query of a session: it reads memory, lets a model describe images
+// and write, and records both sides as a chat does. Memory may fail, the answer may
+// not: only a writer that fails is an error.
+func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, error) {
+	out := Answer{Session: cmp.Or(q.Session, core.NewID()), Intent: e.Intent(ctx, q)}
+	out.NeedMemory, out.Reason = e.needs(ctx, q, out.Intent)
+	if out.NeedMemory {
+		out.Around = e.Around(ctx, q, out.Session)
+		out.Agents, out.Trace = append(out.Agents, agentMemory), out.Around.trace
+	}
+	out.Agents = append(out.Agents, agentCoordinator)
+	x, err := e.openQuery(ctx, q, out.Session)
+	if err != nil {
+		return out, err
+	}
+	var outlook responder.Outlook
+	if x != nil {
+		if out.NeedMemory {
+			out.contexts, out.rules = x.SetFor()
+		}
+		if write == nil {
+			outlook = x.Outlook(ctx)
+		}
+		x.RecordQuestion(ctx)
+	}
+	reply, err := e.answerQuery(ctx, q, &out, write, outlook)
+	if x != nil {
+		a := wire.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
+		a.Digest = wire.Digest(a.Role, a.Text, "", "")
+		x.RecordAnswer(ctx, a) // an empty one lets the question be learned from
+	}
+	out.Response, out.Model = reply.Text, reply.Model
+	return out, err
+}
+
+// needs decides whether memory is read for a query, and says why.
+func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need bool, why string) {
+	switch {
+	case !q.UseMemory:
+		return false, "use_memory is false"
+	case q.Owner == "":
+		return false, "no user is named, so there is no memory to read"
+	}
+	switch e.Paused(ctx, q.Owner) {
+	case core.PauseMemory:
+		return false, "memory is paused"
+	case core.PauseUnknown:
+		return false, "it is not known whether memory is paused"
+	}
+	switch {
+	case intent == IntentMemory || intent == IntentSummary:
+		return true, "the query asks for what was said before"
+	}
+	return true, "use_memory is true"
+}
+
+// openQuery begins to record a query as a chat of one message, nil for nobody.
+func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*exchange.Exchange, error) {
+	if q.Owner == "" {
+		return nil, nil
+	}
+	chat, err := wire.Decode(oneMessage(q.Text))
+	if err != nil {
+		return nil, err
+	}
+	return e.Exchange.Open(ctx, exchange.Incoming{Owner: q.Owner, Chat: chat, Extras: wire.Extras{ID: session}}), nil
+}
+
+// answerQuery describes the images, assembles the prompt and writes. Without a writer
+// the built-in model answers, which knows what will become of the query.
+func (e *Querier) answerQuery(ctx context.Context, q Request, out *Answer, write Writer, outlook responder.Outlook) (memory.Reply, error) {
+	if write == nil {
+		out.Agents = append(out.Agents, agentRecall)
+		out.Cited = out.Around.Similar
+		return memory.Reply{Text: responder.Respond(q.Text, out.Around.known(), outlook), Model: responder.Name}, nil
+	}
+	images := ""
+	if len(q.Images) > 0 {
+		seen, err := e.describe(ctx, q, write)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return memory.Reply{}, err
+		case err != nil: // the query is answered without them, and says so
+			e.Log.Warn("images were not described", "err", err)
+			images = "(There are images that could not be read.)"
+		default:
+			images, out.Agents = seen, append(out.Agents, AgentVision)
+		}
+	}
+	fill := out.Around.Assemble()
+	fill.Query, fill.Images, fill.Location = q.Text, images, oneLine(q.Location)
+	fill.Contexts, fill.Rules = out.contexts, out.rules
+	out.Cited = out.Around.Similar[:min(writtenSimilar, len(out.Around.Similar))]
+	ask, err := e.Prompts.For(q.Model).Fill(fill)
+	if err != nil {
+		return memory.Reply{}, fmt.Errorf("fill the prompt: %w", err)
+	}
+	out.Agents = append(out.Agents, agentWriter)
+	reply, err := write(ctx, ask)
+	if err != nil {
+		return memory.Reply{}, fmt.Errorf("write the answer: %w", err)
+	}
+	return reply, nil
+}
+
+func (e *Querier) describe(ctx context.Context, q Request, write Writer) (string, error) {
+	ask, err := e.Prompts.For(q.Model).Fill(prompt.Describe{Query: q.Text})
+	if err != nil {
+		return "", fmt.Errorf("fill the prompt: %w", err)
+	}
+	reply, err := write(ctx, ask, q.Images...)
+	if err != nil {
+		return "", fmt.Errorf("describe images: %w", err)
+	}
+	return strings.TrimSpace(reply.Text), nil
+}
+
+// Around is what memory holds around a query (design 2's memory_context).
+type Around struct {
+	Similar   []memory.Hit          // turns, the most similar first; Similarity says how much
+	Recent    []memory.Turn         // of the session, oldest first
+	Summaries []memory.Summary      // the session's first, then the newest of the user's others
+	Profile   []memory.ProfileEntry // the latest first
+	Dims      int                   // of the query's embedding; 0: it was not embedded
+
+	trace string
+}
+
+// How much is read around a query (design 2, "Complete Memory Bundle").
+const (
+	recentPairs   = 6
+	nearSummaries = 3
+	nearEntries   = 8
+)
+
+// Around reads what memory holds around a query, within the deadline of a chat's
+// recall. Its parts do not wait for each other; those that fail are skipped and named in
+// the trace.
+func (e *Querier) Around(ctx context.Context, q Request, session string) Around {
+	started := e.Now()
+	defer e.Idle.Begin()()
+	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	defer cancel()
+	a := Around{trace: core.NewID()}
+	r := &retrieve.Pipeline{E: e.Retrieve, Now: memory.Time(started), Q: retrieve.Question{
+		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, In: session, Door: "query",
+	}}
+	parts := []struct {
+		name string
+		read func() error
+	}{
+		{"search", func() (err error) { a.Dims, err = r.Similar(ctx, cmp.Or(q.TopK, e.Opts.TopK)); return err }},
+		{"recent", func() (err error) { a.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*recentPairs); return err }},
+		{"summaries", func() (err error) { a.Summaries, err = e.nearSummaries(ctx, q.Owner, session); return err }},
+		{"profile", func() (err error) { a.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
+	}
+	errs := make([]error, len(parts))
+	var reading sync.WaitGroup
+	for i, part := range parts {
+		reading.Go(func() { errs[i] = r.Part(part.read) })
+	}
+	reading.Wait()
+	for i, err := range errs {
+		if err != nil {
+			r.Skip(parts[i].name, err)
+		}
+	}
+	a.Similar = r.Hits
+	took := e.Now().Sub(started)
+	e.Metrics.Recalled(took, r.Parts...)
+	r.Trace(a.trace, "", took)
+	return a
+}
+
+// recentTurns returns the last turns of a session that tell something, oldest first.
+func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, session string, most int) ([]memory.Turn, error) {
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: session, Last: most})
+	if err != nil {
+		return nil, fmt.Errorf("read the session: %w", err)
+	}
+	return slices.DeleteFunc(turns, func(t memory.Turn) bool {
+		return t.Content == "" || t.Role != memory.RoleUser && t.Role != memory.RoleAssistant
+	}), nil
+}
+
+// nearSummaries returns the session's summary, then the newest of the user's others.
+func (e *Querier) nearSummaries(ctx context.Context, owner memory.Owner, session string) ([]memory.Summary, error) {
+	own, err := e.Summaries(ctx, owner, session)
+	if err != nil {
+		return nil, fmt.Errorf("read the session's summary: %w", err)
+	}
+	page, err := e.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Limit: nearSummaries + len(own)})
+	if err != nil {
+		return nil, fmt.Errorf("read summaries: %w", err)
+	}
+	for _, m := range page.Memories {
+		if m.Summary != nil && m.Summary.Scope.Conversation != session {
+			own = append(own, *m.Summary)
+		}
+	}
+	return own[:min(nearSummaries, len(own))], nil
+}
+
+// latestEntries returns the profile entries that were written last.
+func (e *Querier) latestEntries(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
+	entries, err := e.Store.Profile(ctx, owner, memory.At{})
+	if err != nil {
+		return nil, fmt.Errorf("read the profile: %w", err)
+	}
+	entries = core.Told(entries)
+	slices.SortStableFunc(entries, func(a, b memory.ProfileEntry) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	return entries[:min(nearEntries, len(entries))], nil
+}
+
+// known are the hits that an answer without a model may repeat: what was said, and the
+// profile entries that the query names.
+func (a Around) known() []memory.Hit {
+	hits := slices.Clone(a.Similar)
+	for _, p := range a.Profile {
+		f := memory.Fact{Content: p.Key + ": " + p.Value, ObservedAt: p.UpdatedAt, CreatedAt: p.UpdatedAt, Status: memory.Active}
+		hits = append(hits, memory.Hit{Memory: memory.Memory{Fact: &f}})
+	}
+	return hits
+}

@@ -1,0 +1,101 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/memory"
+)
+
+// How much of what is around a query the writer is shown (design 2, "Content Truncation
+// Limits"): so many of each, and so many letters of one.
+const (
+	writtenHistory, historyLetters   = 10, 200
+	writtenSummaries, summaryLetters = 3, 240
+	writtenEntries                   = 5
+	writtenSimilar, similarLetters   = 4, 200
+	writtenRecent, recentLetters     = 6, 180
+)
+
+// Assemble returns what the writer is shown of it, in design 2's order.
+func (a Around) Assemble() prompt.Write {
+	var w prompt.Write
+	for _, t := range lastTurns(a.Recent, writtenHistory) {
+		w.History = append(w.History, saidLine(t, historyLetters))
+	}
+	for _, s := range a.Summaries[:min(writtenSummaries, len(a.Summaries))] {
+		w.Summaries = append(w.Summaries, "- "+letters(s.Text, summaryLetters))
+	}
+	for _, p := range a.Profile[:min(writtenEntries, len(a.Profile))] {
+		w.Facts = append(w.Facts, oneLine(p.Key)+": "+oneLine(p.Value))
+	}
+	for _, h := range a.Similar[:min(writtenSimilar, len(a.Similar))] {
+		line := fmt.Sprintf("[%.2f] %s", retrieve.Similarity(h), saidLine(*h.Memory.Turn, similarLetters))
+		for _, f := range h.Now { // what it says is not so any more
+			line += " [no longer so: " + letters(f.Content, similarLetters) + "]"
+		}
+		w.Similar = append(w.Similar, line)
+	}
+	for _, t := range lastTurns(a.Recent, writtenRecent) {
+		w.Recent = append(w.Recent, saidLine(t, recentLetters))
+	}
+	return w
+}
+
+func lastTurns(turns []memory.Turn, n int) []memory.Turn { return turns[max(0, len(turns)-n):] }
+
+func saidLine(t memory.Turn, most int) string {
+	return string(t.Role) + ": " + letters(t.Content, most)
+}
+
+// letters returns the first so many letters of a text, on one line.
+func letters(s string, most int) string {
+	runes := []rune(oneLine(s))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return string(runes[:most-1]) + "…"
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// oneMessage returns a chat request with one message of the user's.
+func oneMessage(text string) []byte {
+	body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	return body
+}
+
+// Entries returns the profile as a person sees it, in order of key: without Loci's own
+// entries.
+func (e *Querier) Entries(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
+	all, err := e.Profile(ctx, owner)
+	return core.Told(all), err
+}
+
+// PutEntry writes an entry, as [core.Core.SetProfile] does, and returns it.
+func (e *Querier) PutEntry(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.ProfileEntry, error) {
+	ctx = memory.ForWrite(ctx)
+	if err := core.NotOwn(key); err != nil {
+		return memory.ProfileEntry{}, err
+	}
+	if _, err := e.SetProfile(ctx, owner, key, value, author); err != nil {
+		return memory.ProfileEntry{}, err
+	}
+	return e.Entry(ctx, owner, key)
+}
+
+// DropEntry takes an entry out, as [core.Core.DropProfile] does.
+func (e *Querier) DropEntry(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
+	if err := core.NotOwn(key); err != nil {
+		return memory.Receipt{}, err
+	}
+	return e.DropProfile(ctx, owner, strings.TrimSpace(key), author)
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// talkStore counts the memories that are read.
+type talkStore struct {
+	memory.Store
+	read atomic.Int32
+}
+
+func (s *talkStore) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
+	s.read.Add(int32(len(ids))) //nolint:gosec // few
+	return s.Store.Get(ctx, owner, ids...)
+}
+
+// ignore lets pass what a person may be told.
+func ignore(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.NotFound) {
+		t.Fatal(err)
+	}
+}
+
+// TestMemoriesOfWhoIsLoadedAreReadAhead, a few at a time, until that is to end.
+func TestMemoriesOfWhoIsLoadedAreReadAhead(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	store := &talkStore{Store: r.Store}
+	r.Store = store
+	ids := make([]string, 3*core.ReadAtOnce)
+	for i := range ids {
+		ids[i] = fmt.Sprint("m", i)
+	}
+	r.OnOwnerLoaded(t.Context(), ana, ids)
+	if n := int(store.read.Load()); n != len(ids) {
+		t.Errorf("%d memories were read, want %d", n, len(ids))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.OnOwnerLoaded(ctx, ana, ids)
+	if n := int(store.read.Load()); n > len(ids)+core.ReadAtOnce {
+		t.Errorf("%d memories were read after the end", n-len(ids))
+	}
+	r.Loading.Lock() // another owner's are read
+	r.OnOwnerLoaded(t.Context(), ana, ids)
+	r.Loading.Unlock()
+}
+
+// BenchmarkPlace lays the next request of a chat on what is stored of it.
+func BenchmarkPlace(b *testing.B) {
+	for _, turns := range []int{4, 40, 400} {
+		r := newRig(b, stores["sqlite"])
+		say, messages := speaker(4), ""
+		add := func(role string) {
+			messages += fmt.Sprintf(`{"role":%q,"content":%q},`, role, say(20))
+		}
+		chat := func(more string) *wire.Chat {
+			c, err := wire.Decode([]byte(`{"messages":[` + messages + more + `]}`))
+			if err != nil {
+				b.Fatal(err)
+			}
+			return c
+		}
+		for range turns/2 - 1 {
+			add("user")
+			add("assistant")
+		}
+		add("user")
+		x := r.Exchange.Open(b.Context(), exchange.Incoming{Owner: ana, Chat: chat(`{"role":"user","content":"And then?"}`)})
+		x.Prepare(b.Context())
+		x.RecordQuestion(b.Context())
+		x.RecordAnswer(b.Context(), answered("Then it was over."))
+		r.Background.Wait()
+		next := exchange.Incoming{Owner: ana, Chat: chat(`{"role":"user","content":"And then?"},{"role":"assistant","content":"Then it was over."},{"role":"user","content":"Who says so?"}`)}
+		b.Run(fmt.Sprint(turns), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				x := r.Exchange.Open(b.Context(), next)
+				x.Settle()
+				if !x.Placed || len(x.At.New) != 1 {
+					b.Fatalf("placed %v: %d new messages", x.Placed, len(x.At.New))
+				}
+			}
+		})
+	}
+}
+
+// askedStore notes which memories it was asked for.
+type askedStore struct {
+	memory.Store
+	mu  sync.Mutex
+	ids []string
+}
+
+func (s *askedStore) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
+	s.mu.Lock()
+	s.ids = append(s.ids, ids...)
+	s.mu.Unlock()
+	return s.Store.Get(ctx, owner, ids...)
+}
+
+// TestWhatWasLearnedIsReadBack by a store at hand, the turns and the facts, so that no
+// question waits for that.
+func TestWhatWasLearnedIsReadBack(t *testing.T) {
+	for _, atHand := range []bool{true, false} {
+		r := newRig(t, stores["sqlite"])
+		r.Opts.AtHand = atHand
+		store := &askedStore{Store: r.Store}
+		r.Store = store
+		r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon, as you know."}]`)}, "A lovely town.")
+		r.learned(t)
+		r.Background.Wait()
+		page, err := r.Store.List(t.Context(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})
+		if err != nil || len(page.Memories) == 0 {
+			t.Fatalf("nothing was learned: %v", err)
+		}
+		fact := page.Memories[0].Fact
+		if slices.Contains(store.ids, fact.ID) != atHand {
+			t.Errorf("at hand %v: of the fact %s and others %q were read", atHand, fact.ID, store.ids)
+		}
+		if turn := fact.Provenance.Turns[0]; atHand && !slices.Contains(store.ids, turn) {
+			t.Errorf("the turn %s was not read back", turn)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package retrieve
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// uncarried parts hits in those to tell and those that the request holds already.
+func (r *Pipeline) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
+	if len(r.Q.Said)+len(r.Q.Replaced) == 0 {
+		return hits, nil
+	}
+	for _, h := range hits {
+		if r.carries(h.Memory) {
+			held = append(held, h)
+		} else {
+			fresh = append(fresh, h)
+		}
+	}
+	return fresh, held
+}
+
+// carries reports whether the request holds a memory already: a fact learned from
+// nothing but its turns, or what stands in it word for word.
+func (r *Pipeline) carries(m memory.Memory) bool {
+	carries, known := r.carried[m.ID()]
+	if known {
+		return carries
+	}
+	if m.Fact != nil && m.Link == nil && len(m.Fact.Provenance.Turns) > 0 {
+		from := r.Q.Replaced
+		if len(r.Q.Said) > 0 {
+			from = r.Q.Exclude
+		}
+		carries = !slices.ContainsFunc(m.Fact.Provenance.Turns, func(id string) bool { return !from[id] })
+	}
+	content := strings.TrimSpace(m.Content())
+	carries = carries || slices.ContainsFunc(r.Q.Said, func(said string) bool { return holds(said, content) })
+	if r.carried == nil {
+		r.carried = map[string]bool{}
+	}
+	r.carried[m.ID()] = carries
+	return carries
+}
+
+// quotable is how many words make a text's standing in another no accident.
+const quotable = 3
+
+// holds reports whether content is all of a message or, unless it is a word or two,
+// stands in it as whole words.
+func holds(message, content string) bool {
+	if content == "" || strings.TrimSpace(message) == content {
+		return content != ""
+	}
+	for from := 0; ; {
+		at := strings.Index(message[from:], content)
+		if at < 0 || from == 0 && len(strings.Fields(content)) < quotable {
+			return false
+		}
+		start, end := from+at, from+at+len(content)
+		before, _ := utf8.DecodeLastRuneInString(message[:start])
+		after, _ := utf8.DecodeRuneInString(message[end:])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		from = end
+	}
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+const (
+	// echoesTraced bounds how many echoes a trace names.
+	echoesTraced = 20
+
+	// echoSearches is how often is searched at most, where more than half of what was
+	// found are echoes: what was asked a hundred times crowds out what answers.
+	echoSearches = 4
+)
+
+// askedAgain is the bar on the chance that a question is answered, where it was asked
+// before: half the usual one. Questions make its words common, and texts seem long.
+var askedAgain = recall.DefaultAnswered / 2
+
+// unrepeated returns candidates without the answers by which the built-in model said
+// what memory holds.
+func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
+	if r.Q.Whole || r.history != nil {
+		return cands
+	}
+	r.echoes = recall.NewEchoes(r.asked)
+	r.echoes.Told, r.echoes.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
+	return slices.DeleteFunc(cands, func(c memory.Candidate) bool {
+		if !r.echoes.Repeated(&c) {
+			return false
+		}
+		r.echoing[c.ID] = true
+		r.echo(memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: c.ID}}, Score: c.Score, Why: c.Why})
+		return true
+	})
+}
+
+// telling returns candidates without the echoes among the best: a reranker has no time
+// for them. Ranked without them, other echoes may come up.
+func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) ([]memory.Candidate, error) {
+	for opts.Limit = Reranked; ; opts.Limit *= 4 {
+		best, _ := recall.Rank(query, cands, opts, r.Now)
+		hits, err := r.read(ctx, best)
+		if err != nil {
+			return nil, err
+		}
+		if !r.echoesIn(hits) {
+			return cands, nil
+		}
+		cands = r.unechoed(cands)
+	}
+}
+
+// echoesIn finds the echoes of the question among hits, and reports whether there are
+// any. They take part in nothing: what only asks is the likest of all, and would set the
+// bar for what answers. What the assistant answered to them is kept at hand.
+func (r *Pipeline) echoesIn(hits []memory.Hit) (found bool) {
+	if r.echoes == nil {
+		return false
+	}
+	for _, h := range r.echoes.In(hits) {
+		r.echoing[h.Memory.ID()], found = true, true
+		r.echo(h)
+	}
+	for _, h := range hits {
+		if found && !r.echoing[h.Memory.ID()] && r.echoes.Answers(h.Memory) {
+			r.answers = append(r.answers, h)
+		}
+	}
+	return found
+}
+
+func (r *Pipeline) echo(h memory.Hit) {
+	if len(r.echoed) < echoesTraced {
+		r.echoed = append(r.echoed, recall.Dropped{Hit: h, Stage: "echo"})
+	}
+}
+
+// unechoed returns candidates without the echoes found so far.
+func (r *Pipeline) unechoed(cands []memory.Candidate) []memory.Candidate {
+	return slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.echoing[c.ID] })
+}

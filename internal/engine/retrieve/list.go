@@ -1,0 +1,188 @@
+package retrieve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Listed is how many facts a question for whatever is known looks at.
+const Listed = 500
+
+// lists reports whether a question for whatever is known is answered by a list.
+func (r *Pipeline) lists() bool {
+	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
+}
+
+// list answers a question for whatever is known: facts by importance.
+func (r *Pipeline) list(ctx context.Context, topK int) error {
+	r.placed()
+	q := r.filters()
+	q.Limit = Listed
+	page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
+	if err != nil {
+		return fmt.Errorf("list what is known: %w", err)
+	}
+	known := page.Memories
+	if page.Next != "" { // who the user is may have been said long ago
+		more, err := r.identity(ctx, q)
+		if err != nil {
+			return err
+		}
+		known = append(known, more...)
+	}
+	seen := map[string]bool{}
+	var visible []memory.Memory
+	for _, m := range known {
+		if seen[m.ID()] {
+			continue
+		}
+		seen[m.ID()] = true
+		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && !r.Q.Exclude[m.ID()] {
+			visible = append(visible, m)
+		}
+	}
+	r.Found = len(visible)
+	r.fit(ctx, recall.ByImportance(visible, r.Now), topK)
+	return nil
+}
+
+// identity lists the facts that say who the user is, however old.
+func (r *Pipeline) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
+	var facts []memory.Memory
+	q.Subject = "user"
+	for _, q.Attribute = range recall.Identity {
+		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
+		if err != nil {
+			return nil, fmt.Errorf("list who the user is: %w", err)
+		}
+		facts = append(facts, page.Memories...)
+	}
+	return facts, nil
+}
+
+// searchPast searches what there was at another time: all of it, as it was.
+func (r *Pipeline) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	items, err := r.E.itemsAt(ctx, r.Q.Scope.Owner, r.Q.At)
+	if err != nil {
+		return nil, fmt.Errorf("read memory as it was: %w", err)
+	}
+	r.history = make(map[string]memory.Memory, len(items))
+	for _, item := range items {
+		r.history[item.ID] = item.Memory
+	}
+	return index.Build(items).Search(ctx, s)
+}
+
+// itemsAt reads all of an owner's memory as it was.
+func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Item, error) {
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, At: at, Limit: 500}
+	var items []memory.Item
+	for {
+		page, err := e.Store.List(ctx, owner, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page.Memories {
+			if m.Turn != nil && m.Turn.Content == "" {
+				continue
+			}
+			item := memory.Item{Memory: m, ID: m.ID()}
+			if core.OfWords(e.Embedder) { // others take long; words find in the past
+				vectors, err := e.TextVectors(ctx, m.ID(), m.Content())
+				if err != nil {
+					return nil, err
+				}
+				item.Vector = vectors[0].Values
+			}
+			items = append(items, item)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			slices.Reverse(items) // oldest first, as the store's versions are
+			return items, nil
+		}
+	}
+}
+
+// repeated is how many turns a fact that is replaced names, those that repeat it
+// included.
+const repeated = 16
+
+// Repeats lets facts that changes replace name the answers that repeat them: recall
+// shows such an answer, as it does what the user said, only with what took the fact's
+// place. It returns the ids of those answers, which count as learned from, since recall
+// asks only of such turns what became of their facts; where answers teach by themselves
+// they are left to that. A search that fails leaves them out.
+func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learned []string) {
+	for i := range changes {
+		old := changes[i].After.Fact
+		if changes[i].Action != memory.ActionReplace || old == nil {
+			continue
+		}
+		found, err := e.SayingSo(ctx, *old)
+		if err != nil {
+			e.Log.Warn("answers that repeat what is replaced are not known", "fact", old.ID, "err", err)
+			continue
+		}
+		next := *old
+		next.Provenance.Turns = slices.Clone(old.Provenance.Turns)
+		for _, m := range found {
+			if t := m.Turn; t != nil && t.Role == memory.RoleAssistant && len(next.Provenance.Turns) < repeated && !slices.Contains(next.Provenance.Turns, t.ID) {
+				next.Provenance.Turns = append(next.Provenance.Turns, t.ID)
+				if !e.Opts.Assistant {
+					learned = append(learned, t.ID)
+				}
+			}
+		}
+		changes[i].After.Fact = &next
+	}
+	return learned
+}
+
+// saying is how many turns are looked at for whether they say a fact.
+const saying = 30
+
+// SayingSo returns the turns that say a fact, whether it was learned from them or
+// not: what was said while learning was paused, before Loci was there, or by the
+// assistant. So do summaries, even those of turns that have left recall since.
+func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
+	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, f.Content)
+	if err != nil {
+		return nil, fmt.Errorf("embed what is forgotten: %w", err)
+	}
+	found, err := e.Searcher.Search(ctx, memory.Search{
+		Scopes: []memory.Scope{{Owner: f.Scope.Owner}}, Text: f.Content, Vector: vectors[0],
+		Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Now: e.Time(), Limit: saying,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search who said what is forgotten: %w", err)
+	}
+	ids := make([]string, len(found))
+	for i, c := range found {
+		ids[i] = c.ID
+	}
+	turns, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read who said what is forgotten: %w", err)
+	}
+	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !Says(m, f) }), nil
+}
+
+// Says reports whether a turn or a summary says a fact, or wishes it forgotten.
+func Says(m memory.Memory, f memory.Fact) bool {
+	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
+		said := []extract.Said{{Turn: *t, Text: t.Content}}
+		_, forget := extract.Commands(said)
+		return learn.Says(said[0], f.Content) || slices.ContainsFunc(forget, func(w extract.Command) bool {
+			return !w.All && len(learn.Meant(w, []memory.Memory{{Fact: &f}})) > 0
+		})
+	}
+	return len(learn.Meant(extract.Command{What: f.Content}, []memory.Memory{m})) > 0
+}

@@ -1,0 +1,595 @@
+package retrieve
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/share"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Question is one question to memory.
+type Question struct {
+	Scope          memory.Scope
+	Text           string
+	TopK           *int     // nil: the setting
+	ScoreThreshold *float64 // nil: the setting
+	RecencyWeight  *float64 // nil: the setting
+	Kinds          []memory.Kind
+	Category       string
+	Tag            string
+	Conversation   string // search only what it said or taught
+	Exclude        map[string]bool
+	Said           []string // what the request says, to a model that reads it: not told again
+	At             memory.At
+	Budget         int                                                      // tokens; 0: any
+	Whole          bool                                                     // also what says the same as a better hit
+	Replaced       map[string]bool                                          // turns that the request takes the place of: what they alone taught is not told
+	Placed         func() (in string, exclude, replaced map[string]bool)    // waits for these of a chat; nil: they are set
+	Earlier        func() (later bool, told func(recall.Line, string) bool) // waits for what earlier blocks tell, as in [recall.RenderOptions]; nil: there are none
+	Carries        int                                                      // how many memories Placed may exclude
+	In             string                                                   // the conversation that asks, for the trace
+	Untold         bool                                                     // its trace has no words
+	Door           string
+}
+
+// Found is what memory has to a question, best first.
+type Found struct {
+	Hits     []memory.Hit
+	Trace    string
+	Degraded []string // parts that were skipped, and why
+	Misspelt []memory.Misspelt
+	Block    string // of [exchange.Exchanges.RecallBlock], as Pause is
+	Pause    core.Pause
+}
+
+const (
+	// candidates is how many the searcher proposes.
+	Candidates = recall.Candidates
+
+	// spare is how many more than asked are read from the store, since some are
+	// folded into others or are gone by now.
+	spare = 8
+
+	// maxCarried is how many candidates more a chat asks for, since the request may
+	// carry some of them.
+	maxCarried = 100
+)
+
+// Recall answers a question from memory. A part that fails is skipped and named;
+// only where nothing can be searched at all is it an error.
+func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
+	started := e.Now()
+	if e.Apart() && q.Conversation != "" && q.At == (memory.At{}) { // and what the user's own conversation said
+		q.Scope.Conversation, q.Conversation = q.Conversation, ""
+	}
+	defer e.Idle.Begin()()
+	r := Pipeline{E: e, Q: q, Now: memory.Time(started)}
+	err := r.run(ctx)
+	e.Metrics.Recalled(e.Now().Sub(started), r.Parts...)
+	found := Found{Hits: r.Hits, Trace: core.NewID(), Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
+	r.Trace(found.Trace, "", e.Now().Sub(started))
+	return found, err
+}
+
+// Prepare recalls for a chat: within the deadline, and with what is always in the
+// prompt. Recall that comes too late is neither used nor counted. What comes of it is
+// still to be traced.
+func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
+	started := e.Now()
+	defer e.Idle.Begin()()
+	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	defer cancel()
+	type outcome struct {
+		r     *Pipeline
+		block string
+	}
+	done := make(chan outcome, 1)
+	e.Background.Go(func() {
+		r := &Pipeline{E: e, Q: q, chat: true, Now: memory.Time(started)}
+		done <- outcome{r, r.block(ctx)}
+	})
+	var o outcome
+	select {
+	case o = <-done:
+	case <-ctx.Done():
+		o.r = &Pipeline{E: e, Q: q, Now: memory.Time(started)}
+		o.r.Skip("deadline", fmt.Errorf("recall took longer than %v", e.Opts.Deadline))
+	}
+	o.r.placed()
+	took = e.Now().Sub(started)
+	e.Metrics.Recalled(took, o.r.Parts...)
+	return Prepared{Block: o.block, Hits: o.r.Hits, Core: o.r.Opening, Trace: core.NewID(), Read: true, Pending: o.r.pending}, o.r, took
+}
+
+// block recalls and renders; what goes wrong is skipped, a panic included.
+func (r *Pipeline) block(ctx context.Context) (text string) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.E.Log.Error("panic in recall", "panic", v)
+			r.Skip("recall", fmt.Errorf("panic: %v", v))
+			r.Hits = nil // they are in no block
+		}
+	}()
+	var standing recall.Core
+	var disputed map[string]memory.Fact
+	beside := Pipeline{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
+	read := core.Once(func() {
+		if err := beside.Part(func() error { standing = beside.core(ctx); standing.Summary = beside.summary(ctx); return nil }); err != nil {
+			beside.Skip("core", err)
+		}
+		var err error
+		if r.pending, disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
+			r.E.Log.Warn("what waits is not shown", "err", err)
+		}
+	})
+	go read()
+	defer read()
+	err := r.run(ctx)
+	read()
+	if err != nil {
+		r.Skip("search", err)
+	}
+	r.Degraded, r.Parts = append(r.Degraded, beside.Degraded...), append(r.Parts, beside.Parts...)
+	opts := r.E.Rendering(false)
+	opts.Disputed = disputed
+	if r.Q.Earlier != nil {
+		opts.Later, opts.Told = r.Q.Earlier()
+	}
+	block := recall.Render(standing, r.Hits, opts)
+	r.Lines = block.Lines
+	r.Opening, r.overflow = r.besides(block.Core), r.besides(block.Left)
+	r.tellOnce()
+	return block.Text
+}
+
+// Pipeline is one question on its way through the stages.
+type Pipeline struct {
+	E   *Retriever
+	Q   Question
+	Now time.Time
+
+	asked    string // what of the question is asked, without what stands beside it
+	chat     bool   // the question is a message of a chat, which may ask nothing of memory
+	Found    int
+	history  map[string]memory.Memory // what there was, of a question to the past
+	Cut      []recall.Cut
+	echoes   *recall.Echoes     // of the question; nil where what repeats it is wanted, too
+	echoing  map[string]bool    // what is left out as such, of one search
+	answers  []memory.Hit       // of the assistant to what is left out: for want of what tells
+	others   *recall.Others     // of the question; nil where it is not about the user alone
+	excluded map[string]bool    // by id: whether it is left out as somebody else's; false of what stands beside
+	echoed   []recall.Dropped   // some of both, for the trace
+	reserve  []memory.Candidate // that were not read, since there was enough without
+	Dropped  []recall.Dropped
+	Hits     []memory.Hit
+	Opening  recall.Core   // what the block begins with, less what is among hits
+	overflow recall.Core   // what of that it had no room for
+	Lines    []recall.Line // of the block
+	pending  int           // how many facts wait for a person
+	Degraded []string
+	Parts    []string // of degraded: which
+	vector   bool     // the question's was remembered
+	Misspelt []memory.Misspelt
+	reranked [2]int          // candidates that the reranker read, and was given
+	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
+
+	overruled map[string]bool // by id of a shared fact that was looked at: whether an own fact contradicts it
+}
+
+func (r *Pipeline) Skip(part string, err error) {
+	r.Degraded = append(r.Degraded, part+": "+err.Error())
+	r.Parts = append(r.Parts, part)
+}
+
+// placed waits until it is known where the question was asked and what the request
+// holds already.
+func (r *Pipeline) placed() {
+	if r.Q.Placed != nil {
+		r.Q.In, r.Q.Exclude, r.Q.Replaced = r.Q.Placed()
+		r.Q.Placed = nil
+	}
+}
+
+// run takes the question through query, search, rank, hydration and fit.
+func (r *Pipeline) run(ctx context.Context) error {
+	if !r.Q.Scope.Owner.Valid() {
+		return memory.Errorf(memory.Invalid, "a question needs an owner")
+	}
+	topK := r.E.Opts.TopK
+	if r.Q.TopK != nil {
+		topK = *r.Q.TopK
+	}
+	if topK <= 0 {
+		return nil
+	}
+	defer func() { r.Dropped = append(r.Dropped, r.echoed...) }()
+	query := r.Query()
+	r.asked = query.Asked
+	if query.Broad && r.lists() {
+		err := r.Part(func() error { return r.list(ctx, topK) })
+		if err == nil {
+			return nil
+		}
+		r.Skip("list", err)
+	}
+	err := r.Part(func() error { return r.find(ctx, query, topK) })
+	if !r.standsIn(ctx, err) {
+		return err
+	}
+	if second := r.Part(func() error { return r.recent(ctx, topK) }); second != nil {
+		r.Skip("recent", second)
+		return err
+	}
+	if err != nil {
+		r.Skip("search", err)
+	}
+	return nil
+}
+
+// find takes the query through search, rank, hydration and fit; few facts are all
+// shown.
+func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
+	ctx, cancel := within(ctx, searchShare)
+	defer cancel()
+	if rules := r.E.Opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
+		r.placed()
+	}
+	hits, small := r.smallSet(ctx)
+	r.Found = len(hits)
+	pool, joins := r.pool(ctx)
+	var scopes []memory.Scope
+	if !small {
+		scopes = append(scopes, r.Q.Scope)
+	}
+	others := r.pools()
+	if joins {
+		others = append(others, pool)
+	}
+	scopes = append(scopes, others...)
+	if len(scopes) > 0 {
+		s := r.Wanted(ctx, query, EmbedShare)
+		s.Scopes = scopes
+		found, err := r.ranked(ctx, query, s, topK)
+		if err != nil && len(others) > 0 {
+			r.Skip("bootstrap", err)
+			s.Scopes = scopes[:len(scopes)-len(others)]
+			found, err = r.ranked(ctx, query, s, topK)
+		}
+		if err != nil {
+			return err
+		}
+		if len(hits) > 0 {
+			found = slices.Concat(hits, found)
+		}
+		hits = found
+	}
+	if small {
+		topK = r.atLeast(topK, len(hits))
+	}
+	r.fit(ctx, hits, topK)
+	if len(r.Hits) < topK && len(r.reserve) > 0 {
+		more, err := r.read(ctx, r.reserve)
+		if err != nil {
+			return err
+		}
+		r.reserve = nil
+		r.fit(ctx, slices.Concat(hits, more), topK)
+	}
+	if r.history == nil {
+		if err := r.Part(func() error { r.overtaken(ctx); return nil }); err != nil {
+			r.Skip("successors", err)
+		}
+		if err := r.Part(func() error { r.before(ctx); return nil }); err != nil {
+			r.Skip("predecessors", err)
+		}
+	}
+	return nil
+}
+
+// ranked returns what is found, best first: at least topK memories that the
+// request does not carry itself, if there are so many. What it left to be read, should
+// some of them be folded into others, is spare.
+func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
+	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
+	for tries := 1; ; tries++ {
+		r.echoing, r.answers = map[string]bool{}, nil
+		hits, err := r.searched(ctx, query, s, topK)
+		if len(hits) == 0 {
+			hits = r.answers
+		}
+		if err != nil || tries == echoSearches || 2*len(r.echoing) < s.Limit {
+			return hits, err
+		}
+		s.Exclude = maps.Clone(s.Exclude)
+		if s.Exclude == nil {
+			s.Exclude = map[string]bool{}
+		}
+		maps.Copy(s.Exclude, r.echoing)
+	}
+}
+
+// searched is ranked by one search.
+func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
+	var cands []memory.Candidate
+	err := r.Part(func() (err error) { cands, err = r.Search(ctx, s); return err })
+	if err != nil {
+		return nil, err
+	}
+	if r.Q.Placed != nil {
+		r.placed()
+		cands = r.without(cands)
+	}
+	r.Found += len(cands)
+	r.Misspelt = recall.Misspelt(cands)
+	defer func() { index.Done(cands) }() // ranking copies what it keeps
+	opts := recall.Options{Limit: topK + spare, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
+	if opts.Threshold == nil && r.E.Opts.Threshold >= 0 {
+		opts.Threshold = &r.E.Opts.Threshold
+	}
+	if opts.Recency == nil {
+		opts.Recency = &r.E.Opts.RecencyWeight
+	}
+	opts.Background, opts.OfWords = background(r.E.Embedder), core.OfWords(r.E.Embedder)
+	r.E.Opts.Recall.Ranking(&opts)
+	r.measure(&opts, opts.Measure.For(cands))
+	opts.Chat = r.chat && r.ruled() && opts.Threshold == nil // a threshold that somebody set decides alone
+	if cands = r.unrepeated(cands); r.E.Reranker != nil {
+		if cands, err = r.telling(ctx, query, cands, unreranked(opts, cands)); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.echoing) > 0 {
+		opts.Answered, opts.Chat = &askedAgain, false
+	}
+	if !r.Q.Whole {
+		r.others, r.excluded = recall.NewOthers(query), map[string]bool{}
+	}
+	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts, cands)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
+		r.measure(&opts, recall.Fitted)
+	}
+	for wide := false; ; opts.Limit *= 4 {
+		var kept []memory.Candidate
+		kept, r.Cut = recall.Rank(query, cands, opts, r.Now)
+		if len(kept) == 0 && opts.Chat && !opts.Named && r.namesKin(ctx) {
+			opts.Named = true
+			kept, r.Cut = recall.Rank(query, cands, opts, r.Now)
+		}
+		first := r.enough(kept, topK)
+		if wide {
+			first = len(kept)
+		}
+		hits, err := r.read(ctx, kept[:first])
+		if err != nil {
+			return nil, err
+		}
+		if r.echoesIn(hits) {
+			cands, opts.Answered, opts.Chat, wide = r.unechoed(cands), &askedAgain, false, true
+			continue
+		}
+		if r.othersIn(hits) {
+			cands, wide = r.ofTheUser(cands), true
+			continue
+		}
+		if first < len(kept) {
+			if _, held := r.uncarried(hits); len(hits) == first && len(held) == 0 {
+				r.reserve = kept[first:]
+				return hits, nil
+			}
+			more, err := r.read(ctx, kept[first:])
+			if err != nil {
+				return nil, err
+			}
+			if r.echoesIn(slices.Concat(hits, more)) {
+				cands, opts.Answered, opts.Chat, wide = r.unechoed(cands), &askedAgain, false, true
+				continue
+			}
+			if r.othersIn(more) {
+				cands, wide = r.ofTheUser(cands), true
+				continue
+			}
+			hits = slices.Concat(hits, more)
+		}
+		if fresh, _ := r.uncarried(hits); len(fresh) >= topK || len(fresh) == len(hits) || len(kept) < opts.Limit {
+			return hits, nil
+		}
+	}
+}
+
+// measure sets what candidates are ranked by. Where that is not the measure of the setting,
+// neither is the threshold of the settings on it.
+func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
+	if opts.Measure != m && r.Q.ScoreThreshold == nil {
+		opts.Threshold = nil
+	}
+	opts.Measure = m
+}
+
+// unreranked returns the options by which candidates are ranked before a reranker reads them.
+func unreranked(opts recall.Options, cands []memory.Candidate) recall.Options {
+	if opts.Measure == recall.Reranker {
+		whole := 1.0
+		opts.Measure, opts.Lambda = recall.Cosine.For(cands), &whole
+	}
+	return opts
+}
+
+// without returns candidates that the request does not carry, at most as many as
+// are asked for without one.
+func (r *Pipeline) without(cands []memory.Candidate) []memory.Candidate {
+	cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.Q.Exclude[c.ID] })
+	return cands[:min(len(cands), Candidates)]
+}
+
+// enough is how many candidates are read at first: as many as are asked for, unless a
+// fact behind them may stand in for a turn among them.
+func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
+	if r.Q.Whole || r.history != nil || len(kept) <= topK ||
+		slices.ContainsFunc(kept[topK:], func(c memory.Candidate) bool { return c.Kind == memory.KindFact }) {
+		return len(kept)
+	}
+	return topK
+}
+
+// fit keeps the hits that there is room for.
+func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
+	if r.Q.Whole {
+		r.Hits = hits
+		return
+	}
+	fresh, held := r.uncarried(r.withReasons(ctx, hits))
+	budget := r.Q.Budget
+	if budget == 0 {
+		budget = math.MaxInt
+	}
+	var overruled []memory.Hit
+	for {
+		r.Hits, r.Dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.asked, Echoes: r.echoes})
+		against := r.againstOwn(ctx, r.Hits)
+		if len(against) == 0 {
+			break
+		}
+		overruled = append(overruled, against...)
+		fresh = slices.DeleteFunc(slices.Clone(fresh), func(h memory.Hit) bool { return r.overruled[h.Memory.ID()] })
+	}
+	for _, h := range held {
+		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: "carried"})
+	}
+	for _, h := range overruled {
+		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: "contradicted"})
+	}
+}
+
+// reasonsOf is how many facts are shown with their turns where a question is for a reason.
+const reasonsOf = 3
+
+// withReasons puts behind the first facts the turns that they were learned from, where the question is
+// for a reason: ranking prefers facts, which seldom have it. Fit leaves out what says no more.
+func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
+	if r.history != nil || !recall.AsksWhy(r.asked) {
+		return hits
+	}
+	out, left := make([]memory.Hit, 0, len(hits)+reasonsOf), reasonsOf
+	for _, h := range hits {
+		out = append(out, h)
+		if h.Memory.Fact == nil || h.Memory.Link != nil || left == 0 || h.Why.Get("own") == 0 {
+			continue
+		}
+		left--
+		var missing []string
+		for _, id := range h.Memory.Fact.Provenance.Turns {
+			if !r.Q.Exclude[id] && !slices.ContainsFunc(hits, func(other memory.Hit) bool { return other.Memory.ID() == id }) {
+				missing = append(missing, id)
+			}
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		turns, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, missing...)
+		if err != nil {
+			r.Skip("reasons", err)
+			return hits
+		}
+		for _, m := range turns {
+			if m.Turn != nil && m.Visible(r.Now) && m.Turn.Tells() {
+				out = append(out, memory.Hit{Memory: m, Score: h.Score, Why: append(slices.Clone(h.Why), memory.Part{Name: "reason", Value: 1})})
+			}
+		}
+	}
+	return out
+}
+
+// againstOwn returns the hits that another user shares and an own fact of the user's
+// contradicts, whether that is a hit or not. It looks at the present only: facts of another
+// time are not searched for contradictions.
+func (r *Pipeline) againstOwn(ctx context.Context, hits []memory.Hit) []memory.Hit {
+	if r.history != nil {
+		return nil
+	}
+	var out []memory.Hit
+	for _, h := range hits {
+		link := h.Memory.Link
+		if link == nil || !share.BetweenUsers(link.Fact.Scope.Owner, link.Owner) {
+			continue
+		}
+		id := h.Memory.ID()
+		is, looked := r.overruled[id]
+		if !looked {
+			own, err := r.E.Compare.OwnAgainst(ctx, *link)
+			if err != nil {
+				r.Skip("shared", err)
+			}
+			if r.overruled == nil {
+				r.overruled = map[string]bool{}
+			}
+			is = err != nil || len(own) > 0
+			r.overruled[id] = is
+		}
+		if is {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// kinds are those that are searched; none: all.
+func (r *Pipeline) kinds() []memory.Kind {
+	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.ruled() {
+		return []memory.Kind{memory.KindFact, memory.KindSummary}
+	}
+	return r.Q.Kinds
+}
+
+// Wanted is what the searcher is asked for. An embedder that fails, or takes more than its
+// share of the time that is left, leaves the words.
+func (r *Pipeline) Wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
+	s := memory.Search{
+		Text:         query.Text,
+		Weights:      query.Weights,
+		Kinds:        r.kinds(),
+		Category:     r.Q.Category,
+		Tag:          r.Q.Tag,
+		Conversation: r.Q.Conversation,
+		Exclude:      r.Q.Exclude,
+		Now:          r.Now,
+		Limit:        Candidates + min(r.Q.Carries, maxCarried),
+		WordsFirst:   core.OfWords(r.E.Embedder) && r.E.Opts.Recall.Measure == recall.Fitted,
+	}
+	ctx, cancel := within(ctx, share)
+	defer cancel()
+	err := r.Part(func() error {
+		if c, ok := r.E.Embedder.(interface{ Knows(question string) bool }); ok {
+			r.vector = c.Knows(query.Near)
+		}
+		vectors, err := r.E.Embedder.Embed(ctx, memory.AsQuestion, query.Near)
+		if err == nil {
+			s.Vector, s.ByVector = vectors[0], r.E.Opts.Recall.Measure != recall.Fitted
+		}
+		return err
+	})
+	if err != nil {
+		r.Skip("embedder", err)
+	}
+	return s
+}
+
+// Search asks the resident index or, for another time than the present, one that
+// is built of what there was then.
+func (r *Pipeline) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	switch {
+	case r.Q.At != (memory.At{}):
+		return r.searchPast(ctx, s)
+	case r.Q.Scope.Conversation != "":
+		return r.searchApart(ctx, s)
+	case r.E.Opts.Recall.Reach == ReachConversation && r.Q.In != "" && r.ruled() && r.Q.Conversation == "":
+		return r.searchConversation(ctx, s)
+	}
+	return r.E.Searcher.Search(ctx, s)
+}

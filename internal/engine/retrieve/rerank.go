@@ -1,0 +1,146 @@
+package retrieve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// reranked is how many candidates a reranker is shown at most.
+	Reranked = 24
+
+	// rerankAtOnce and rerankBytes are how much a local one is shown at a time, the best
+	// first: after each it is seen whether there is time for as much more. It is what
+	// takes some 50 ms on two processors.
+	rerankAtOnce = 8
+	rerankBytes  = 2400
+
+	// rerankText is how many bytes of a memory it is shown: some 200 tokens. What a
+	// pair costs grows with its length.
+	rerankText = 800
+
+	// rerankTime is how long it may take where nobody set an end, and rerankTimeShare
+	// how much of what is left it may take where somebody did.
+	rerankTime      = time.Second
+	rerankTimeShare = 0.6
+)
+
+// rerank asks the reranker about the best candidates and returns what it said, by id;
+// nil without one. One that fails, or has no time, is skipped; of one whose time runs
+// out midway, what it said by then counts. It is not waited for beyond its time.
+func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) map[string]float32 {
+	if r.E.Reranker == nil || len(cands) == 0 {
+		return nil
+	}
+	if _, ends := ctx.Deadline(); !ends {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, rerankTime)
+		defer cancel()
+	}
+	asking, cancel := within(ctx, rerankTimeShare)
+	defer cancel()
+	none := 0.0
+	opts.Limit, opts.Threshold = Reranked, &none
+	if r.E.Opts.Recall.Each > 0 { // so few are all read
+		opts.Limit = len(cands)
+	}
+	best, _ := recall.Rank(query, cands, opts, r.Now) // as they would be shown without it, and those behind
+	hits, err := r.read(ctx, best)
+	if err != nil {
+		r.Skip("reranker", fmt.Errorf("read what is to be reranked: %w", err))
+		return nil
+	}
+	answers := make(chan answer, len(hits)+1) // as many as there can be: nobody waits to send
+	question := core.Clip(query.Asked, rerankText)
+	if r.E.Opts.Recall.Measure == recall.Reranker {
+		question = core.Clip(r.Q.Text, rerankText)
+	}
+	r.E.Background.Go(func() {
+		defer close(answers)
+		if err := r.Part(func() error { return r.E.readAgain(asking, question, hits, answers) }); err != nil {
+			answers <- answer{err: err}
+		}
+	})
+	said := map[string]float32{}
+	defer func() { r.reranked = [2]int{len(said), len(hits)} }()
+	for {
+		select {
+		case a, more := <-answers:
+			if !more {
+				return said
+			}
+			if err = a.err; err == nil {
+				said[a.id] = a.score
+				continue
+			}
+		case <-asking.Done():
+			err = asking.Err()
+			for len(answers) > 0 { // what came at the same moment counts
+				if a := <-answers; a.err == nil {
+					said[a.id] = a.score
+				}
+			}
+		}
+		if len(said) > 0 {
+			return said
+		}
+		r.Skip("reranker", err)
+		return nil
+	}
+}
+
+// answer is what a reranker said of one memory, or that it failed.
+type answer struct {
+	id    string
+	score float32
+	err   error
+}
+
+// readAgain shows the reranker hits, the best first, and hands on what it says as it
+// comes.
+func (e *Retriever) readAgain(ctx context.Context, question string, hits []memory.Hit, to chan<- answer) error {
+	atOnce, most := rerankAtOnce, rerankBytes
+	if far, ok := e.Reranker.(interface{ Remote() bool }); ok && far.Remote() {
+		atOnce, most = Reranked, Reranked*rerankText // a request costs more than a text
+	}
+	end, _ := ctx.Deadline()
+	for len(hits) > 0 {
+		var texts []string
+		for size := 0; len(texts) < min(len(hits), atOnce) && size < most; {
+			text := core.Clip(hits[len(texts)].Memory.Content(), rerankText)
+			texts, size = append(texts, text), size+len(text)
+		}
+		began := time.Now()
+		scores, err := e.Reranker.Rerank(ctx, question, texts...)
+		if err != nil {
+			return err
+		}
+		for i, score := range scores {
+			to <- answer{id: hits[i].Memory.ID(), score: score}
+		}
+		if hits = hits[len(texts):]; time.Until(end) < time.Since(began) {
+			return nil // as much more would come too late
+		}
+	}
+	return nil
+}
+
+// sameAs is the cosine from which two texts say the same, by an embedder that was fitted.
+const sameAs = 0.90
+
+// DuplicateScore is the cosine that stands for sameAs by the embedder in use.
+func (e *Retriever) DuplicateScore() float64 { return recall.Place(sameAs, background(e.Embedder)) }
+
+// background returns the cosine of unrelated texts by an embedder that knows, else 0.
+func background(e memory.Embedder) float64 {
+	b, ok := e.(interface{ Background() float64 })
+	if !ok {
+		return 0
+	}
+	return b.Background()
+}

@@ -1,0 +1,432 @@
+package retrieve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/share"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/memory"
+)
+
+// The reaches.
+const (
+	ReachUser         core.Reach = "user"         // everything of the user's
+	ReachConversation core.Reach = "conversation" // the chat's own conversation; while that is short, recent ones too
+)
+
+// The fallbacks.
+const (
+	FallbackNone  core.Fallback = "none"
+	FallbackError core.Fallback = "error" // when search fails
+	FallbackEmpty core.Fallback = "empty" // also when it finds nothing
+)
+
+const (
+	// recents is how many of the newest facts stand in for a search (design 1).
+	Recents = 10
+
+	// searchShare and embedShare are how much of the time that a chat has left a
+	// search and its embedder may take: after a search that hangs there is time to
+	// read recent facts, after an embedder that hangs time to search by words.
+	searchShare = 0.8
+	EmbedShare  = 0.5
+)
+
+// Question is what a chat asks memory.
+func (e *Retriever) Question(c *wire.Chat) string { return c.Question(max(1, e.Opts.Recall.Messages)) }
+
+// ruled reports whether the rules hold for the question: it is about the present,
+// facts may answer it, and it asks for what helps rather than for all there is.
+func (r *Pipeline) ruled() bool { return r.lists() && !r.Q.Whole }
+
+// unsearched reports whether facts may be shown that no search found: where the question sets
+// no threshold of its own.
+func (r *Pipeline) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
+
+// few returns the facts of a scope that a query selects, newest first. all is false
+// where there are more than most of them, or so many others that it would take long
+// to tell.
+func (r *Pipeline) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
+	q.Limit = most + 1
+	for looked := 0; ; {
+		page, err := r.E.Store.List(ctx, scope.Owner, q)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, m := range page.Memories {
+			if m.Visible(r.Now) && scope.Sees(m.Scope()) {
+				facts = append(facts, m)
+			}
+		}
+		if len(facts) > most {
+			return facts[:most], false, nil
+		}
+		looked += len(page.Memories)
+		if q.Cursor = page.Next; q.Cursor == "" || looked > Listed {
+			return facts, q.Cursor == "", nil
+		}
+		q.Limit = Listed
+	}
+}
+
+// Query reads the question.
+func (r *Pipeline) Query() recall.Query {
+	rules := &r.E.Opts.Recall
+	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, AsSaid: rules.Measure != recall.Fitted})
+}
+
+// filters are what the question narrows facts by.
+func (r *Pipeline) filters() memory.Query {
+	return memory.Query{Category: r.Q.Category, Tag: r.Q.Tag, Conversation: r.Q.Conversation}
+}
+
+// smallSet returns all facts as hits, if the rule holds.
+func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
+	most := r.E.Opts.Recall.SmallSet
+	if most == 0 || !r.chat || !r.unsearched() {
+		return nil, false
+	}
+	facts, all, err := r.few(ctx, r.Q.Scope, r.filters(), most)
+	if err != nil {
+		r.Skip("small_set", err)
+	}
+	if err != nil || !all || len(facts) == 0 { // without facts there may be talk
+		return nil, false
+	}
+	for _, h := range recall.ByImportance(facts, r.Now) {
+		if !r.Q.Exclude[h.Memory.ID()] {
+			hits = append(hits, memory.Hit{Memory: h.Memory, Why: memory.Why{{Name: "small_set", Value: 1}}})
+		}
+	}
+	return hits, true
+}
+
+// pool returns the scope of the global pool, if the user has so little that it
+// joins in (design 3, 4.5).
+func (r *Pipeline) pool(ctx context.Context) (scope memory.Scope, joins bool) {
+	below, owner := r.E.Opts.Recall.Bootstrap, r.Q.Scope.Owner
+	if below == 0 || !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
+		return memory.Scope{}, false
+	}
+	scope = r.Q.Scope
+	scope.Owner = memory.Global(owner.Namespace())
+	version, err := r.E.Version(ctx, scope.Owner)
+	if err == nil && version == 0 {
+		return memory.Scope{}, false
+	}
+	var few bool
+	if err == nil {
+		_, few, err = r.few(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
+	}
+	if err != nil {
+		r.Skip("bootstrap", err)
+	}
+	return scope, few && err == nil
+}
+
+// pools returns the scopes of the shared pools that a user's question reaches.
+func (r *Pipeline) pools() []memory.Scope {
+	owner := r.Q.Scope.Owner
+	if !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
+		return nil
+	}
+	var out []memory.Scope
+	for _, name := range r.E.Opts.Recall.Pools {
+		if pool := memory.Pool(owner.Namespace(), name); pool.Valid() {
+			scope := r.Q.Scope
+			scope.Owner = pool
+			out = append(out, scope)
+		}
+	}
+	return out
+}
+
+// read hydrates candidates of the user's and of the pools', and marks the pools'.
+// A pool that cannot be read is left out.
+func (r *Pipeline) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+	owner := r.Q.Scope.Owner
+	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != owner }) {
+		return r.hydrate(ctx, cands)
+	}
+	var own []memory.Candidate
+	pools := map[memory.Owner][]memory.Candidate{}
+	place := make(map[string]int, len(cands))
+	for i, c := range cands {
+		place[c.ID] = i
+		if c.Owner == owner {
+			own = append(own, c)
+		} else {
+			pools[c.Owner] = append(pools[c.Owner], c)
+		}
+	}
+	hits, err := r.hydrate(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	for _, pool := range slices.Sorted(maps.Keys(pools)) {
+		from := Pipeline{E: r.E, Q: Question{Scope: memory.Scope{Owner: pool}}, Now: r.Now}
+		others, err := from.hydrate(ctx, pools[pool])
+		mark := "bootstrap"
+		if pool.Kind() == memory.PoolKind {
+			mark = "pool"
+		}
+		if err != nil {
+			r.Skip(mark, err)
+		}
+		for _, h := range others {
+			h.Why = append(memory.Why{{Name: mark, Value: 1}}, h.Why...)
+			hits = append(hits, h)
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(place[a.Memory.ID()], place[b.Memory.ID()]) })
+	return hits, nil
+}
+
+// standsIn reports whether recent facts take the place of what search came to.
+func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
+	switch r.E.Opts.Recall.Fallback {
+	case FallbackError:
+		return r.unsearched() && failed(ctx, err)
+	case FallbackEmpty:
+		return r.unsearched() && (failed(ctx, err) || r.chat && err == nil && len(r.Hits)+len(r.Dropped) == 0)
+	}
+	return false
+}
+
+// recent answers with the newest facts, since search failed or found nothing.
+func (r *Pipeline) recent(ctx context.Context, topK int) error {
+	r.placed()
+	facts, _, err := r.few(ctx, r.Q.Scope, r.filters(), Recents)
+	if err != nil {
+		return fmt.Errorf("read recent facts: %w", err)
+	}
+	var hits []memory.Hit
+	for _, m := range facts {
+		if r.Q.Exclude[m.ID()] {
+			continue
+		}
+		hits = append(hits, memory.Hit{Memory: m, Why: memory.Why{{Name: "recent", Value: 1}}})
+	}
+	r.Found += len(hits)
+	r.fit(ctx, hits, r.atLeast(topK, Recents))
+	return nil
+}
+
+// atLeast is how many hits a rule may show: its own number, unless the request
+// asked for another.
+func (r *Pipeline) atLeast(topK, n int) int {
+	if r.Q.TopK != nil {
+		return topK
+	}
+	return max(topK, n)
+}
+
+// summary returns that of the conversation which asks, by setting; nil without one.
+func (r *Pipeline) summary(ctx context.Context) *memory.Summary {
+	if !r.E.Opts.Recall.Summary {
+		return nil
+	}
+	r.placed()
+	if r.Q.In == "" {
+		return nil
+	}
+	all, err := r.E.Summaries(ctx, r.Q.Scope.Owner, r.Q.In)
+	if err != nil {
+		r.Skip("summary", err)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &all[0]
+}
+
+// Part runs one part of recall; a panic in it is an error.
+func (r *Pipeline) Part(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.E.Log.Error("panic in recall", "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return do()
+}
+
+// within gives a part of recall its share of the time that is left, if there is an
+// end to it.
+func within(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(end))))
+}
+
+// failed reports whether an error means that search failed, rather than that
+// nobody waits for the answer or that the question cannot be.
+func failed(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && !errors.Is(err, memory.Invalid)
+}
+
+const (
+	// fewInConversation is how many memories of its own make a conversation stand
+	// alone. mostNear is how many of its newest are searched, and how many of the user's
+	// newest join where there are fewer (design 2).
+	FewInConversation = 50
+	MostNear          = 200
+)
+
+// searchConversation searches the newest of what the asking conversation said and taught,
+// with the user's newest memories while that is little. The global pool, where it joins
+// in, is searched as ever.
+func (r *Pipeline) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	var found []memory.Candidate
+	pool := s
+	pool.Scopes = nil
+	for _, scope := range s.Scopes {
+		if scope.Owner != r.Q.Scope.Owner {
+			pool.Scopes = append(pool.Scopes, scope)
+			continue
+		}
+		own := s
+		own.Scopes = []memory.Scope{scope}
+		cands, err := r.searchNear(ctx, own)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, cands...)
+	}
+	if len(pool.Scopes) == 0 {
+		return found, nil
+	}
+	more, err := r.E.Searcher.Search(ctx, pool)
+	return append(found, more...), err
+}
+
+// searchNear searches the newest of the conversation, and of everything while those are few.
+func (r *Pipeline) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	s.Only = map[string]bool{}
+	own, err := r.newest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Q.In}, s.Only)
+	if err == nil && own < FewInConversation {
+		_, err = r.newest(ctx, memory.Query{Kinds: s.Kinds}, s.Only)
+	}
+	if err != nil || len(s.Only) == 0 {
+		return nil, err
+	}
+	return r.E.Searcher.Search(ctx, s)
+}
+
+// newest adds the ids of the newest memories that a query selects, of any kind where it names
+// none, and returns how many they are.
+func (r *Pipeline) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
+	q.Limit = MostNear
+	if len(q.Kinds) == 0 {
+		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+	}
+	page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
+	if err != nil {
+		return 0, fmt.Errorf("list what is near: %w", err)
+	}
+	for _, m := range page.Memories {
+		if m.Visible(r.Now) {
+			n, ids[m.ID()] = n+1, true
+		}
+	}
+	return n, nil
+}
+
+const (
+	// userConversation is the conversation whose facts are the user's own: each other
+	// one is shown what was said and learned there, too.
+	userConversation = "global"
+
+	// unnamedConversation is where a chat belongs that names none, while conversations
+	// are apart.
+	UnnamedConversation = "default"
+)
+
+// Apart reports whether conversations keep what they teach to themselves.
+func (e *Retriever) Apart() bool { return e.Opts.Learn.Scope == core.OfConversation }
+
+// LearnsFor returns what facts learned in a conversation belong to, as the conversation
+// of their scope: "" for the user.
+func (e *Retriever) LearnsFor(conversation string) string {
+	if !e.Apart() || conversation == userConversation {
+		return ""
+	}
+	return conversation
+}
+
+// Compares returns the scope to search for what is compared with a statement of scope:
+// while conversations are apart, that of the user does not reach into them.
+func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
+	if e.Apart() && scope.Conversation == "" {
+		scope.Conversation = userConversation
+	}
+	return scope
+}
+
+// Comparable reports whether a statement of scope is compared with a memory, which scope
+// sees: while conversations are apart, none changes what others are shown; and what
+// another user shares says nothing of this one while it waits, was hidden, or is about
+// themselves.
+func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
+	if m.Link != nil && m.Link.Status != memory.Active {
+		return false
+	}
+	return !share.TellsOfHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
+}
+
+// searchApart searches what the question's conversation said and taught, and as much of what
+// is the user's own and what their own conversation said.
+func (r *Pipeline) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	own, facts, turns := s, s, s
+	own.Conversation = r.Q.Scope.Conversation
+	facts.Kinds = among(s.Kinds, memory.KindFact, memory.KindSummary)
+	facts.Scopes = slices.Clone(s.Scopes)
+	for i := range facts.Scopes {
+		facts.Scopes[i].Conversation = userConversation
+	}
+	turns.Kinds, turns.Conversation = among(s.Kinds, memory.KindTurn), userConversation
+	var found, users []memory.Candidate
+	for _, one := range []struct {
+		memory.Search
+		into *[]memory.Candidate
+	}{{own, &found}, {facts, &users}, {turns, &users}} {
+		if len(s.Kinds) > 0 && len(one.Kinds) == 0 {
+			continue
+		}
+		more, err := r.E.Searcher.Search(ctx, one.Search)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range more {
+			if !slices.ContainsFunc(found, func(k memory.Candidate) bool { return k.ID == c.ID }) {
+				*one.into = append(*one.into, c)
+			}
+		}
+	}
+	slices.SortStableFunc(users, func(a, b memory.Candidate) int { return cmp.Compare(nearness(b, s), nearness(a, s)) })
+	return append(found, users[:min(s.Limit, len(users))]...), nil
+}
+
+// nearness is what a search found a candidate for.
+func nearness(c memory.Candidate, s memory.Search) float64 {
+	if s.ByVector {
+		return float64(c.Found.Vector)
+	}
+	return c.Score
+}
+
+// among returns those of these kinds that are wanted; all are wanted where none is named.
+func among(wanted []memory.Kind, kinds ...memory.Kind) []memory.Kind {
+	return slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(wanted) > 0 && !slices.Contains(wanted, k) })
+}

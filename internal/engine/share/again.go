@@ -1,0 +1,119 @@
+package share
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Meanwhile queues the job that shows an owner who was opened what was shared with them
+// while they were closed.
+func (e *Sharer) Meanwhile(ctx context.Context, owner memory.Owner) error {
+	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
+	run.Jobs = []memory.Job{SpreadJob(owner, run.ID)}
+	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
+		return fmt.Errorf("look for what was shared meanwhile: %w", err)
+	}
+	e.Wake()
+	return nil
+}
+
+// spreadTo shows an owner who was opened what was shared with them since they were
+// erased: nothing could be written there, and what was shared before was ended then.
+func (e *Sharer) spreadTo(ctx context.Context, to memory.Owner) error {
+	ctx = memory.ForWrite(ctx)
+	homes, err := e.Store.Owners(ctx)
+	if err != nil {
+		return fmt.Errorf("find who shares: %w", err)
+	}
+	var errs []error
+	for _, home := range homes {
+		if home == to || home.Namespace() != to.Namespace() {
+			continue
+		}
+		entries, err := e.Store.Profile(ctx, home, memory.At{})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read what is shared: %w", err))
+			continue
+		}
+		for _, entry := range entries {
+			if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok && slices.Contains(sharedIn(entry.Value), to) {
+				errs = append(errs, e.backfillShares(ctx, to, memory.Fact{ID: id, Scope: memory.Scope{Owner: home}}))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// backfillShares makes an owner's link to a fact of another's, where that is shared with them.
+func (e *Sharer) backfillShares(ctx context.Context, to memory.Owner, f memory.Fact) error {
+	now, given, err := e.AsShared(ctx, to, f)
+	if err != nil || !given {
+		return err
+	}
+	return e.keepLink(ctx, to, now, true)
+}
+
+// shareReplacement shares what took a fact's place with those whom that was shared with, but
+// for who hid it: they were shown what holds, and it holds no longer. It is done once:
+// whoever is no longer shared with after that stays so.
+//
+// It is a run of its own, so that undoing the replacement undoes no sharing.
+func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, with []memory.Owner) error {
+	home, id := old.Scope.Owner, old.SupersededBy
+	_, ever, err := e.EverShared(ctx, home, id)
+	if err != nil || len(ever) > 0 {
+		return err
+	}
+	found, err := e.Store.Get(ctx, home, id)
+	if err != nil || len(found) == 0 || found[0].Fact == nil || found[0].Link != nil {
+		return err
+	}
+	var to []memory.Owner
+	for _, o := range with {
+		if e.Opts.Accept == AcceptOff && BetweenUsers(home, o) {
+			continue
+		}
+		hidden, err := e.hidden(ctx, o, old)
+		if err != nil {
+			return err
+		}
+		if !hidden {
+			to = append(to, o)
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	slices.Sort(to)
+	value, err := json.Marshal(to)
+	if err != nil {
+		return err
+	}
+	entry := memory.ProfileEntry{Owner: home, Key: SharedKeys + id, Value: string(value), Status: memory.Active, UpdatedAt: e.Time()}
+	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: id, Reason: "shared as what it took the place of", Author: BySharing}
+	_, err = e.Store.Apply(ctx, home, memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}, change)
+	if err != nil && !errors.Is(err, memory.Conflict) { // somebody else shared it meanwhile
+		return fmt.Errorf("share %s as %s was: %w", id, old.ID, err)
+	}
+	return nil
+}
+
+// hidden reports whether an owner has a link to a fact that they ended themselves.
+func (e *Sharer) hidden(ctx context.Context, to memory.Owner, f memory.Fact) (bool, error) {
+	found, err := e.Store.Get(ctx, to, f.ID)
+	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status.Live() {
+		return false, err
+	}
+	ended, err := e.linkEnding(ctx, *found[0].Link, f.Scope.Owner)
+	if err != nil {
+		return false, err
+	}
+	return e.hid(ctx, *found[0].Link, f.Scope.Owner, ended)
+}

@@ -1,0 +1,360 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/traces"
+	"github.com/loci-memory/loci/internal/engine/vectors"
+	"github.com/loci-memory/loci/memory"
+)
+
+// gate is the store as the engine writes to it. What is written of a fact that is
+// shared brings with it, in the same transaction, the job that tells the others; a link
+// does not come back that its home no longer gives; what is written without its vector brings
+// with it the job that makes that; and an owner that was erased is not
+// written to (see users.go).
+type gate struct {
+	memory.Store
+	e *Sharer
+}
+
+// buryingGate is the gate of a store with [memory.Tombstones].
+type buryingGate struct {
+	gate
+	memory.Tombstones
+}
+
+// Gated returns the store behind the gate.
+func (e *Sharer) Gated(store memory.Store) memory.Store {
+	g := gate{store, e}
+	if t, ok := store.(memory.Tombstones); ok {
+		return buryingGate{g, t}
+	}
+	return g
+}
+
+// Apply implements [memory.Facts].
+func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
+	if err := g.e.MayWrite(ctx, owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	at := ctx
+	if run.Base > 0 { // or the store refuses the run
+		at = memory.WithVersion(ctx, owner, run.Base)
+	}
+	shared, err := g.e.sharedAmong(at, owner, changes)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if len(shared) > 0 {
+		run.Jobs = append(slices.Clip(run.Jobs), SpreadJob(owner, run.ID, shared...))
+	}
+	if run.Author != BySharing {
+		if changes, err = g.e.stillGiven(ctx, owner, changes); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	if core.Remote(g.e.Embedder) && vectors.AddsContent(changes) {
+		run.Jobs = append(slices.Clip(run.Jobs), vectors.EmbedJob(owner, run.ID))
+	}
+	receipt, err := g.Store.Apply(ctx, owner, run, changes...)
+	if err != nil {
+		return receipt, err
+	}
+	g.e.shares.follow(owner, receipt, changes)
+	g.e.Closed.Follow(owner, changes, g.e.Time())
+	if len(shared) > 0 {
+		g.e.Wake()
+	}
+	return receipt, nil
+}
+
+// Append implements [memory.Log].
+func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	if err := g.e.MayWrite(ctx, owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	first := g.e.Vectors.MissingVector(b)
+	if first != "" {
+		b.Jobs = append(slices.Clip(b.Jobs), vectors.EmbedJob(owner, first))
+		g.e.Vectors.Giving.Queue(owner) // before it can be claimed
+	}
+	receipt, err := g.Store.Append(ctx, owner, b)
+	if err != nil {
+		if first != "" {
+			g.e.Vectors.Giving.Begin(owner)
+		}
+		return receipt, err
+	}
+	g.e.shares.follow(owner, receipt, b.Marks)
+	if first != "" {
+		g.e.WakeWhenIdle()
+	}
+	return receipt, nil
+}
+
+// Erase implements [memory.Eraser]. The words of a shared fact go from the others
+// first, so that whoever is told that they are gone is told the truth.
+func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
+	eraser, ok := g.Store.(memory.Eraser)
+	if !ok {
+		return memory.Receipt{}, traces.ErrNoEraser
+	}
+	if ctx.Value(core.Closing{}) != nil { // of all of the owner, the others' first
+		return eraser.Erase(ctx, owner, run, ids...)
+	}
+	var shared, many []string
+	for _, id := range ids {
+		_, ever, err := g.e.EverShared(ctx, owner, id)
+		if err != nil {
+			return memory.Receipt{}, err
+		}
+		for _, to := range ever {
+			if _, err := g.e.EraseLink(ctx, to, owner, id); err != nil {
+				return memory.Receipt{}, err
+			}
+		}
+		if len(ever) > 0 {
+			shared = append(shared, id)
+		}
+		if traces.SeenByMany(ever) {
+			many = append(many, id)
+		}
+	}
+	if len(shared) > 0 { // one that was made meanwhile
+		run.Jobs = append(slices.Clip(run.Jobs), SpreadJob(owner, run.ID, shared...))
+	}
+	if owner.Kind() != memory.UserKind && run.Author != BySharing { // of its own, not a copy
+		many = ids
+	}
+	if len(many) > 0 { // what another server is about to write
+		again := SpreadJob(owner, run.ID+"-again", many...)
+		again.RunAt = g.e.Time().Add(SpreadAgain)
+		run.Jobs = append(run.Jobs, again)
+	}
+	receipt, err := eraser.Erase(ctx, owner, run, ids...)
+	if errors.Is(err, memory.Invalid) {
+		return receipt, err
+	}
+	// After that: a recall that read them before leaves no trace from then on.
+	traces, readers := g.e.Traces.EraseReaders(ctx, owner, many)
+	receipt.Traces = traces
+	return receipt, errors.Join(err, readers)
+}
+
+// EraseTraces implements [memory.Eraser].
+func (g gate) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
+	eraser, ok := g.Store.(memory.Eraser)
+	if !ok {
+		return 0, traces.ErrNoEraser
+	}
+	return eraser.EraseTraces(ctx, owner)
+}
+
+// EraseTracesOf implements [memory.Eraser].
+func (g gate) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+	eraser, ok := g.Store.(memory.Eraser)
+	if !ok {
+		return 0, traces.ErrNoEraser
+	}
+	return eraser.EraseTracesOf(ctx, namespace, facts...)
+}
+
+// Ping asks the store beneath.
+func (g gate) Ping(ctx context.Context) error { return core.Ping(ctx, g.Store) }
+
+// Look asks the store beneath.
+func (g gate) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
+	return memory.LookAt(ctx, g.Store, owner, l)
+}
+
+// SupersededBy asks the store beneath.
+func (g gate) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
+	return memory.SupersededBy(ctx, g.Store, owner, turns)
+}
+
+// Predecessors asks the store beneath.
+func (g gate) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
+	return memory.Predecessors(ctx, g.Store, owner, facts)
+}
+
+// SpreadAgain is how long after a fact was shared its links are looked at once more, and
+// after one was erased the traces of those who were shown it.
+const SpreadAgain = time.Minute
+
+// SpreadJob brings the links to facts up to date after a run.
+func SpreadJob(home memory.Owner, run string, facts ...string) memory.Job {
+	return memory.Job{ID: "share-" + run, Owner: home, Kind: memory.JobShare, Turns: facts}
+}
+
+// sharedAmong returns the ids of the shared facts that changes are about, and of those
+// whose sharing they change. What is new is not shared yet.
+func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
+	var about, out []string
+	for _, c := range changes {
+		switch {
+		case c.After.Fact != nil && c.Action != memory.ActionAdd:
+			about = append(about, c.After.Fact.ID)
+		case c.After.Profile != nil && strings.HasPrefix(c.After.Profile.Key, SharedKeys):
+			out = append(out, strings.TrimPrefix(c.After.Profile.Key, SharedKeys))
+		}
+	}
+	shared, err := e.SharedOf(ctx, owner, about)
+	return append(out, shared...), err
+}
+
+// SharedOf returns those of the facts that are shared, or were and are looked after.
+func (e *Sharer) SharedOf(ctx context.Context, owner memory.Owner, facts []string) ([]string, error) {
+	if len(facts) == 0 {
+		return nil, nil
+	}
+	shared, err := e.sharedBy(memory.ForWrite(ctx), owner)
+	if err != nil || len(shared) == 0 {
+		return nil, err
+	}
+	var out []string
+	for _, id := range facts {
+		if shared[id] && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// stillGiven returns changes of which none makes a link live that its home does not share.
+// Links that become live say what their home says at the moment: an undo would bring back
+// old words. If the receiver never accepted those, the link waits.
+func (e *Sharer) stillGiven(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
+	if !slices.ContainsFunc(changes, comesByLink) {
+		return changes, nil
+	}
+	changes = slices.Clone(changes)
+	for i, c := range changes {
+		if !comesByLink(c) {
+			continue
+		}
+		link := *c.After.Link
+		fact, given, err := e.AsShared(ctx, owner, link.Fact)
+		switch {
+		case err != nil:
+			return nil, err
+		case !given && (c.Action == memory.ActionLink || c.Action == memory.ActionApprove):
+			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, owner.Called())
+		case !given:
+			link.Status = memory.Retired
+		default:
+			if link.Status == memory.Active {
+				if link.Status, err = e.shownAs(ctx, &link, fact, owner); err != nil {
+					return nil, err
+				}
+			}
+			link.Fact, link.HomeVersion = CopyOf(fact), fact.Version
+		}
+		changes[i].After = memory.Image{Link: &link}
+	}
+	return changes, nil
+}
+
+func comesByLink(c memory.Change) bool {
+	return c.After.Link != nil && c.After.Link.Status.Live()
+}
+
+// AsShared returns a fact as it is at home, and whether an owner is shown it.
+func (e *Sharer) AsShared(ctx context.Context, to memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
+	home := f.Scope.Owner
+	with, _, err := e.EverShared(ctx, home, f.ID)
+	if err != nil || !slices.Contains(with, to) {
+		return memory.Fact{}, false, err
+	}
+	found, err := e.Store.Get(ctx, home, f.ID)
+	if err != nil || len(found) == 0 || found[0].Fact == nil || !showable(*found[0].Fact) {
+		return memory.Fact{}, false, err
+	}
+	return *found[0].Fact, true, nil
+}
+
+// sharings is which facts owners share, as of a version of theirs: every change of a
+// known fact asks, and few are shared. The zero value knows nothing.
+type sharings struct {
+	mu    sync.Mutex // guards what follows
+	known map[memory.Owner]sharing
+}
+
+// sharing is the ids of the facts that are shared, or were and are looked after.
+type sharing struct {
+	version int64
+	facts   map[string]bool // never written to
+}
+
+func (s *sharings) at(owner memory.Owner, version int64) (facts map[string]bool, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, known := s.known[owner]
+	return k.facts, known && k.version == version
+}
+
+func (s *sharings) keep(owner memory.Owner, k sharing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known) >= core.MostLooked {
+		s.known = map[memory.Owner]sharing{}
+	}
+	s.known[owner] = k
+}
+
+// follow keeps what is known true after a write by this process, if it was the next one.
+// After one by another server the versions differ, and it is read again.
+func (s *sharings) follow(owner memory.Owner, receipt memory.Receipt, changes []memory.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, known := s.known[owner]
+	if !known || receipt.Again || receipt.Version != k.version+1 {
+		return
+	}
+	k.version++
+	copied := false
+	for _, c := range changes {
+		if p := c.After.Profile; p != nil && TellsSharing(p.Key) {
+			if !copied {
+				k.facts, copied = maps.Clone(k.facts), true
+			}
+			if id := strings.TrimPrefix(p.Key, SharedKeys); p.Status == memory.Active {
+				k.facts[id] = true
+			} else {
+				delete(k.facts, id)
+			}
+		}
+	}
+	s.known[owner] = k
+}
+
+// sharedBy returns the ids of the facts that an owner shares. The profile is read where
+// that is not known of the owner's version.
+func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]bool, error) {
+	version, err := e.Version(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	if facts, known := e.shares.at(owner, version); known {
+		return facts, nil
+	}
+	entries, err := e.Store.Profile(ctx, owner, memory.At{})
+	if err != nil {
+		return nil, err
+	}
+	facts := map[string]bool{}
+	for _, entry := range entries {
+		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok {
+			facts[id] = true
+		}
+	}
+	e.shares.keep(owner, sharing{version, facts}) // if it was written between, nobody asks for that version
+	return facts, nil
+}

@@ -1,0 +1,255 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/traces"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// PropagateShares is the handler of share jobs: links to the facts that a job names become what
+// they are to be. A job that names none is of who was opened.
+func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End, error) {
+	leave, err := e.Compare.Deciding(ctx, job.Owner)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	if len(job.Turns) == 0 {
+		return jobs.Nothing, e.spreadTo(ctx, job.Owner)
+	}
+	for _, id := range job.Turns {
+		if err := e.spread(ctx, job.Owner, id); err != nil {
+			return "", err
+		}
+	}
+	return jobs.Nothing, nil
+}
+
+// spread makes the links to one fact what they are to be, with each owner that it is or
+// ever was shared with, and shares what took its place.
+func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error {
+	ctx = memory.ForWrite(ctx)
+	with, ever, err := e.EverShared(ctx, home, id)
+	if err != nil {
+		return err
+	}
+	found, err := e.Store.Get(ctx, home, id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read what is shared: %w", err)
+	case len(found) == 0 || found[0].Fact == nil:
+		return nil
+	case found[0].Link != nil: // lost to another home's erasure, see [Sharer.EraseLink]
+		return e.backfillShares(ctx, home, *found[0].Fact)
+	}
+	var errs []error
+	for _, to := range ever {
+		if err := e.keepLink(ctx, to, *found[0].Fact, slices.Contains(with, to)); err != nil {
+			errs = append(errs, fmt.Errorf("the link to %s: %w", id, err))
+		}
+	}
+	if core.WasErased(*found[0].Fact) && (traces.SeenByMany(ever) || home.Kind() != memory.UserKind) {
+		_, err := e.Traces.EraseReaders(ctx, home, []string{id})
+		errs = append(errs, err)
+	}
+	if f := *found[0].Fact; f.Status == memory.Superseded && f.SupersededBy != "" && len(with) > 0 {
+		errs = append(errs, e.shareReplacement(ctx, f, with))
+	}
+	return errors.Join(errs...)
+}
+
+// EverShared returns whom a fact is shared with, and whom it ever was.
+func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (with, ever []memory.Owner, err error) {
+	entry, err := e.ReadEntry(ctx, home, SharedKeys+id)
+	if err != nil && !errors.Is(err, memory.NotFound) {
+		return nil, nil, err
+	}
+	with = sharedIn(entry.Value)
+	ever = slices.Clone(with)
+	past, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + SharedKeys + id})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read whom %s was shared with: %w", id, err)
+	}
+	for _, c := range past {
+		if c.After.Profile != nil {
+			ever = append(ever, sharedIn(c.After.Profile.Value)...)
+		}
+	}
+	slices.Sort(ever)
+	ever = slices.DeleteFunc(slices.Compact(ever), func(o memory.Owner) bool { return o == home || o.Namespace() != home.Namespace() })
+	return with, ever, nil
+}
+
+// keepLink makes the link to a fact with one owner what it is to be. An owner that was
+// erased has none until they are opened.
+func (e *Sharer) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, shared bool) error {
+	if core.WasErased(f) {
+		_, err := e.EraseLink(ctx, to, f.Scope.Owner, f.ID)
+		return err
+	}
+	err := core.Replan(ctx, func() error { return e.keepLinkOnce(ctx, to, f, shared && showable(f)) })
+	if errors.Is(err, memory.Gone) {
+		return nil
+	}
+	return err
+}
+
+func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fact, shown bool) error {
+	found, err := e.Store.Get(ctx, to, f.ID)
+	if err != nil {
+		return err
+	}
+	link := memory.Link{Owner: to, Fact: CopyOf(f), HomeVersion: f.Version, CreatedAt: e.Time()}
+	c := memory.Change{Action: memory.ActionLink, Reason: "shared by " + f.Scope.Owner.Called(), Author: BySharing}
+	var was *memory.Link // as it was before it ended, if it did
+	if len(found) > 0 {
+		if taken(found[0], f) { // both came at once, or by files alone
+			if shown {
+				e.Log.Warn("a shared fact is not shown to who has something else of its id", "fact", f.ID, "home", f.Scope.Owner, "owner", to)
+			}
+			return nil
+		}
+		was = found[0].Link
+		link.CreatedAt, c.Base = was.CreatedAt, was.Version
+		switch live := was.Status.Live(); {
+		case !live && !shown, live && shown && was.HomeVersion == f.Version:
+			return nil
+		case live && shown:
+			c.Action, c.Reason = memory.ActionUpdate, "changed at home"
+		case live:
+			link = *was
+			c.Action, c.Reason = memory.ActionUnlink, "no longer shared"
+		default:
+			ended, err := e.linkEnding(ctx, *was, f.Scope.Owner)
+			if err != nil {
+				return err
+			}
+			hidden, err := e.hid(ctx, *was, f.Scope.Owner, ended)
+			if err != nil || hidden {
+				return err
+			}
+			was = ended.Before.Link
+		}
+	} else if !shown {
+		return nil
+	}
+	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
+	if !shown {
+		link.Status = memory.Retired
+	} else {
+		if link.Status, err = e.shownAs(ctx, was, f, to); err != nil {
+			return err
+		}
+		if was == nil || c.Action == memory.ActionLink || was.Fact.Content != f.Content {
+			if run.Vectors, err = e.TextVectors(ctx, f.ID, f.Content); err != nil {
+				return err
+			}
+		}
+	}
+	c.After.Link = &link
+	_, err = e.Store.Apply(ctx, to, run, c)
+	return err
+}
+
+// showable reports whether others are shown what a fact says.
+func showable(f memory.Fact) bool { return f.Status == memory.Active && !learn.Instructs(f.Content) }
+
+// linkEnding returns the last change that ended a link to a home's fact, the zero Change if
+// the journal has none.
+func (e *Sharer) linkEnding(ctx context.Context, link memory.Link, home memory.Owner) (memory.Change, error) {
+	past, err := e.AllChanges(ctx, link.Owner, memory.ChangeQuery{Target: "link:" + link.Fact.ID})
+	if err != nil {
+		return memory.Change{}, fmt.Errorf("read who ended the link: %w", err)
+	}
+	for _, c := range past {
+		if c.Before.Link != nil && c.Before.Link.Fact.Scope.Owner == home && c.Before.Status().Live() && !c.After.Status().Live() {
+			return c, nil
+		}
+	}
+	return memory.Change{}, nil
+}
+
+// hid reports whether the receiver ended a link themselves, by hiding or rejecting it,
+// rather than the sender. An erasure of the receiver since then makes that void, and
+// hiding another home's fact of the same id does not count.
+func (e *Sharer) hid(ctx context.Context, link memory.Link, home memory.Owner, ended memory.Change) (bool, error) {
+	if ended.After.IsZero() {
+		return link.Fact.Scope.Owner == home, nil
+	}
+	if ended.Author == BySharing {
+		return false, nil
+	}
+	anew, err := e.erasedSince(ctx, link.Owner, ended.At)
+	return !anew, err
+}
+
+// erasedSince reports whether an owner was erased after a time, or began anew.
+func (e *Sharer) erasedSince(ctx context.Context, owner memory.Owner, at time.Time) (bool, error) {
+	marks, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
+	if err != nil || len(marks) == 0 {
+		return false, err
+	}
+	last := marks[0]
+	return last.After.Status() == memory.Active || !last.At.Before(at), nil
+}
+
+// EraseLink removes the words of a copy of a home's fact, and reports whether there was
+// one that had any. Where another home's fact of that id came after it, which the journal
+// keeps with it, that one is given again by a job.
+func (e *Sharer) EraseLink(ctx context.Context, to, home memory.Owner, id string) (had bool, err error) {
+	found, err := e.Store.Get(ctx, to, id)
+	if err != nil || len(found) == 0 || found[0].Link == nil {
+		return false, err
+	}
+	run := memory.Run{ID: core.NewID(), Kind: "erase", Author: BySharing}
+	if found[0].Fact.Scope.Owner == home {
+		if found[0].Status() == memory.Retired && found[0].Content() == "" {
+			return false, nil
+		}
+	} else {
+		past, err := e.AllChanges(ctx, to, memory.ChangeQuery{Target: "link:" + id})
+		if err != nil || !slices.ContainsFunc(past, func(c memory.Change) bool { return wordsOf(c.Before, home) || wordsOf(c.After, home) }) {
+			return false, err
+		}
+		run.Jobs = []memory.Job{SpreadJob(to, run.ID, id)}
+	}
+	if _, err = e.Traces.EraseIDs(ctx, to, run, []string{id}); err == nil && len(run.Jobs) > 0 {
+		e.Wake()
+	}
+	return true, err
+}
+
+// wordsOf reports whether an image of a link has words of a home's fact.
+func wordsOf(i memory.Image, home memory.Owner) bool {
+	return i.Link != nil && i.Link.Fact.Scope.Owner == home && i.Link.Fact.Content != ""
+}
+
+// CopyOf is what others are shown of a fact: what it says and since when, nothing of
+// where it was said, of what belongs to the owner's own order, or of others. What it
+// says of the user it says of whose it is.
+func CopyOf(f memory.Fact) memory.Fact {
+	out := memory.Fact{
+		ID: f.ID, Scope: memory.Scope{Owner: f.Scope.Owner}, Content: f.Content, Category: f.Category,
+		Subject: f.Subject, Attribute: f.Attribute, Confidence: f.Confidence, Status: f.Status, Source: f.Source, Trust: f.Trust,
+		ObservedAt: f.ObservedAt, ObservedSeq: f.ObservedSeq, ValidFrom: f.ValidFrom, ValidTo: f.ValidTo,
+		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ExpiresAt: f.ExpiresAt, Hash: f.Hash, Version: f.Version,
+	}
+	if f.Subject == "user" && f.Scope.Owner.Kind() == memory.UserKind {
+		out.Subject = f.Scope.Owner.Name()
+	}
+	return out
+}
+
+// TellsOfHome reports whether a memory is another user's fact about themselves: it says
+// nothing of whoever sees it, in whatever words.
+func TellsOfHome(m memory.Memory) bool {
+	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()
+}

@@ -1,0 +1,222 @@
+// Package upkeep removes what expired, what faded, and what is too much.
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/lessons"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/memory"
+)
+
+// byUpkeep is who decides what leaves.
+var byUpkeep = memory.Author{Kind: memory.ByRule, Name: "upkeep"}
+
+// Tidy is the handler of upkeep jobs: expired and faded facts leave, and the oldest
+// memories where there are too many. The job of a run, which names a conversation,
+// reads no more than it must: all there is only where that is too much.
+func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
+	e.Idle.Wait(ctx)
+	e.Curate.Credit(ctx, job.Owner, 1)
+	within := memory.Query{}
+	if job.Conversation != "" {
+		full, err := e.full(ctx, job.Owner)
+		switch {
+		case err != nil:
+			return "", err
+		case !full && e.Opts.Learn.Upkeep.Conversation == 0:
+			return jobs.Nothing, nil
+		case !full:
+			within.Conversation = job.Conversation
+		}
+	}
+	changes, err := e.leavingFrom(ctx, job.Owner, within)
+	if err != nil || len(changes) == 0 {
+		return jobs.Nothing, err
+	}
+	for len(changes) > 0 {
+		n := min(len(changes), core.UpkeepAtOnce)
+		run := memory.Run{ID: core.NewID(), Kind: "upkeep", Author: byUpkeep}
+		if n == len(changes) {
+			run.ID, run.Lease = core.RunOf(job.ID), &job.Lease
+		} else if err := e.Lessons.Holds(ctx, job); err != nil {
+			return "", err
+		}
+		if _, err := e.Store.Apply(ctx, job.Owner, run, changes[:n]...); err != nil {
+			return "", fmt.Errorf("apply upkeep: %w", err)
+		}
+		changes = changes[n:]
+	}
+	return jobs.Applied, nil
+}
+
+// TidyNow does an owner's upkeep at once, in one run, and returns what left and the
+// run; in a dry run, what would leave. The same key again returns the first result.
+func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key string, author memory.Author) ([]memory.Change, string, error) {
+	done, err := e.Done(ctx, owner, key)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case len(done) > 0:
+		slices.Reverse(done)
+		return done, done[0].Run, nil
+	}
+	changes, err := e.PreviewEviction(ctx, owner)
+	if err != nil || dry || len(changes) == 0 {
+		return changes, "", err
+	}
+	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: core.IdFor(owner, key), Kind: "upkeep", Author: author}, changes...)
+	if err != nil {
+		return nil, "", fmt.Errorf("apply upkeep: %w", err)
+	}
+	return changes, receipt.Run, nil
+}
+
+// full reports whether a user has more memories than there may be.
+func (e *Keeper) full(ctx context.Context, owner memory.Owner) (bool, error) {
+	most := e.Opts.Learn.Upkeep.User
+	if most == 0 {
+		return false, nil
+	}
+	n, err := e.Store.Counts(ctx, owner)
+	if err != nil {
+		return false, fmt.Errorf("count memories: %w", err)
+	}
+	return n.Facts+n.Turns > most, nil
+}
+
+// PreviewEviction returns the changes that upkeep would make now.
+func (e *Keeper) PreviewEviction(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
+	return e.leavingFrom(ctx, owner, memory.Query{})
+}
+
+// leavingFrom returns those of Leaving that a look at what within selects tells.
+func (e *Keeper) leavingFrom(ctx context.Context, owner memory.Owner, within memory.Query) ([]memory.Change, error) {
+	u, now := e.Opts.Learn.Upkeep, e.Time()
+	within.Kinds = []memory.Kind{memory.KindFact}
+	if u.User+u.Conversation > 0 {
+		within.Kinds = append(within.Kinds, memory.KindTurn)
+	}
+	var out []memory.Change
+	all, conversations := crowd{most: u.User}, map[string]*crowd{}
+	err := e.Everything(ctx, owner, within, func(m memory.Memory) {
+		if m.Link != nil {
+			return
+		}
+		if reason := u.Over(m.Fact, now); reason != "" {
+			out = append(out, leaving(m, now, reason))
+			return
+		}
+		all.join(m)
+		if c := conversationOf(m); c != "" && u.Conversation > 0 {
+			if conversations[c] == nil {
+				conversations[c] = &crowd{most: u.Conversation}
+			}
+			conversations[c].join(m)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	gone := map[string]bool{}
+	for _, c := range slices.Sorted(maps.Keys(conversations)) {
+		conversations[c].thin(gone)
+	}
+	all.thin(gone)
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(gone)), 500) {
+		found, err := e.Store.Get(ctx, owner, ids...)
+		if err != nil {
+			return nil, fmt.Errorf("read what leaves: %w", err)
+		}
+		for _, m := range found {
+			out = append(out, leaving(m, now, "room for newer ones"))
+		}
+	}
+	return out, nil
+}
+
+// conversationOf returns the conversation that a memory counts in, "" for none.
+func conversationOf(m memory.Memory) string {
+	if m.Turn != nil {
+		return m.Turn.Conversation
+	}
+	return m.Fact.Scope.Conversation
+}
+
+// leaving is the change by which a memory leaves.
+func leaving(m memory.Memory, now time.Time, reason string) memory.Change {
+	c := memory.Change{Action: memory.ActionRetire, Reason: reason, Author: byUpkeep}
+	if m.Turn != nil {
+		c.After.Turn = &memory.TurnMark{ID: m.Turn.ID, Status: memory.Retired}
+		return c
+	}
+	f := *m.Fact
+	c.Base = f.Version
+	f.Status, f.UpdatedAt = memory.Retired, now
+	c.After.Fact = &f
+	return c
+}
+
+// crowd is the memories of which there may be too many.
+type crowd struct {
+	most    int // 0: any number
+	count   int
+	leavers []leaver
+}
+
+// leaver is a memory that may leave.
+type leaver struct {
+	at time.Time
+	id string
+}
+
+// join counts a memory. Turns that are still to be learned from do not leave.
+func (c *crowd) join(m memory.Memory) {
+	c.count++
+	if c.most == 0 || m.Fact != nil && core.Kept(m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
+		return
+	}
+	c.leavers = append(c.leavers, leaver{m.CreatedAt(), m.ID()})
+}
+
+// slack is the part of a number that leaves at once when it is passed, one in so
+// many: all that there is need not be read for each one more.
+const slack = 100
+
+// thin adds the oldest of those that may leave to those that are gone if there are
+// too many, until there is some room again.
+func (c *crowd) thin(gone map[string]bool) {
+	left := c.count
+	for _, l := range c.leavers {
+		if gone[l.id] {
+			left--
+		}
+	}
+	if c.most == 0 || left <= c.most {
+		return
+	}
+	slices.SortFunc(c.leavers, func(a, b leaver) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
+	for _, l := range c.leavers {
+		if left <= c.most-c.most/slack {
+			return
+		}
+		if !gone[l.id] {
+			gone[l.id] = true
+			left--
+		}
+	}
+}
+
+// Keeper removes what expired, faded or is too much.
+type Keeper struct {
+	*core.Core
+	Curate  *curate.Curator
+	Lessons *lessons.Learner
+}

@@ -1,0 +1,102 @@
+package extract
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/late"
+)
+
+// fixed are verbs that do not change with the person, and their negations.
+var fixed = late.Words("will would can could may might must shall should cannot used had did was were wo ca")
+
+// adverbs may stand between "I" and its verb.
+const adverbs = `really|also|still|currently|now|just|recently|actually|always|usually|generally|mostly|mainly|only|finally|definitely|absolutely|totally|both|originally|basically|already|even|truly|certainly|personally|often|sometimes|rarely|never|normally|typically|occasionally|frequently|regularly|kinda|finally|officially|happily|proudly|soon|mainly|primarily|particularly|especially|genuinely|strongly|deeply|simply|probably|gladly`
+
+var IsAdverb = late.Compile(`(?i)^(?:` + adverbs + `)$`)
+
+// ThirdPerson says a piece of first-person English of the user: "I love my job"
+// becomes "User loves User's job". Other words stay as they are.
+func ThirdPerson(s string) string {
+	words := strings.Split(plainQuotes.Replace(s), " ")
+	for i := 0; i < len(words); i++ {
+		core := strings.Trim(words[i], `.,;:!?"()`)
+		said, ok := pronouns[strings.ToLower(core)]
+		if !ok {
+			continue
+		}
+		words[i] = strings.Replace(words[i], core, said, 1)
+		if strings.EqualFold(core, "i") || strings.EqualFold(core, "we") {
+			agreeVerb(words[i+1:])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+var plainQuotes = strings.NewReplacer("’", "'", "`", "'")
+
+var pronouns = map[string]string{
+	"i": "User", "i'm": "User is", "im": "User is", "i've": "User has", "ive": "User has", "i'll": "User will", "i'd": "User would",
+	"me": "User", "my": "User's", "mine": "User's", "myself": "themself",
+	"we": "User", "we're": "User is", "we've": "User has", "we'll": "User will", "we'd": "User would",
+	"us": "User", "our": "User's", "ours": "User's", "ourselves": "themself",
+}
+
+// agreeVerb puts the first verb of the words into the third person.
+func agreeVerb(words []string) {
+	for i, w := range words {
+		if IsAdverb.MatchString(w) {
+			continue
+		}
+		words[i] = third(w)
+		if i+2 < len(words) && (words[i+1] == "and" || words[i+1] == "or") && words[i] != w && plainVerb.MatchString(words[i+2]) {
+			words[i+2] = third(words[i+2]) // "I practise and train every day"
+		}
+		return
+	}
+}
+
+var plainVerb = late.Compile(`^[a-z]+$`)
+
+// third returns a verb as it stands after "User": "live" becomes "lives", "don't"
+// becomes "doesn't", and past forms and modals stay.
+func third(verb string) string {
+	core := strings.TrimRight(verb, ".,;:!?")
+	tail := verb[len(core):]
+	low := strings.ToLower(strings.ReplaceAll(core, "’", "'"))
+	switch low {
+	case "am", "are":
+		return "is" + tail
+	case "were":
+		return "was" + tail
+	case "have":
+		return "has" + tail
+	case "do":
+		return "does" + tail
+	case "go":
+		return "goes" + tail
+	case "don't", "dont":
+		return "doesn't" + tail
+	case "haven't", "havent":
+		return "hasn't" + tail
+	case "aren't":
+		return "isn't" + tail
+	}
+	if low == "" || fixed.Has(low) || past(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
+		return verb // past forms and modals stay, and some agree already
+	}
+	return thirdOf(core) + tail
+}
+
+// thirdOf returns the form of a verb that ends in s.
+func thirdOf(v string) string {
+	n := len(v)
+	switch {
+	case v == "have":
+		return "has"
+	case strings.HasSuffix(v, "y") && n > 1 && !strings.ContainsRune(vowels, rune(v[n-2])):
+		return v[:n-1] + "ies"
+	case strings.HasSuffix(v, "s"), strings.HasSuffix(v, "sh"), strings.HasSuffix(v, "ch"), strings.HasSuffix(v, "x"), strings.HasSuffix(v, "z"), strings.HasSuffix(v, "o"):
+		return v + "es"
+	}
+	return v + "s"
+}

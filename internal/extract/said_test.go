@@ -1,0 +1,243 @@
+package extract_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+var update = flag.Bool("update", false, "write what the rules read into testdata/said.txt")
+
+// read returns the facts that are kept of what the rules read in turns of one
+// conversation, a line each.
+func read(turns ...extract.Said) string {
+	var out strings.Builder
+	for _, c := range reading(turns) {
+		fmt.Fprintf(&out, "\t%s/%s: %s\n", c.Subject, c.Attribute, c.Text)
+	}
+	return out.String()
+}
+
+func TestFactsAreReadInWhatPeopleSayOfThemselves(t *testing.T) {
+	const file = "testdata/said.txt"
+	golden, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	said, want, sentences := "", "", 0
+	check := func() {
+		if said == "" {
+			return
+		}
+		sentences++
+		got := read(saying(said)...)
+		fmt.Fprintf(&out, "%s\n%s", said, got)
+		if got != want && !*update {
+			t.Errorf("from %q\n got\n%swant\n%s", said, got, want)
+		}
+		if got == "" {
+			t.Errorf("nothing is read in %q", said)
+		}
+	}
+	for line := range strings.Lines(string(golden)) {
+		switch {
+		case strings.HasPrefix(line, "\t"):
+			want += line
+		default:
+			check()
+			said, want = "", ""
+			if line = strings.TrimSuffix(line, "\n"); line == "" || line[0] == '#' {
+				fmt.Fprintln(&out, line)
+			} else {
+				said = line
+			}
+		}
+	}
+	check()
+	if sentences < 300 {
+		t.Errorf("%s has %d sentences, want at least 300", file, sentences)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestNothingIsReadInWhatIsNoStatementOfTheSpeaker(t *testing.T) {
+	const file = "testdata/unsaid.txt"
+	lines, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentences := 0
+	for line := range strings.Lines(string(lines)) {
+		if line = strings.TrimSuffix(line, "\n"); line == "" || line[0] == '#' && line[1] == ' ' {
+			continue
+		}
+		sentences++
+		if got := read(saying(line)...); got != "" {
+			t.Errorf("from %q\n got\n%swant nothing", line, got)
+		}
+	}
+	if sentences < 150 {
+		t.Errorf("%s has %d sentences, want at least 150", file, sentences)
+	}
+}
+
+func TestAnAnswerIsReadWithItsQuestion(t *testing.T) {
+	for _, c := range []struct{ before, said, want string }{
+		{"Where do you live?", "In Lisbon.", "user/home: User lives in Lisbon"},
+		{"Nice! And where do you live?", "Lisbon", "user/home: User lives in Lisbon"},
+		{"Where are you from?", "From Ghana, originally", "user/hometown: User is from Ghana"},
+		{"What's your name?", "Ana", "user/name: User's name is Ana"},
+		{"How old are you?", "34", "user/age: User is 34 years old"},
+		{"What do you do for a living?", "A nurse.", "user/occupation: User is a nurse"},
+		{"Where do you work?", "At Acme", "user/employer: User works at Acme"},
+		{"Do you have any pets?", "Yes, two cats", "user/: User has two cats"},
+		{"Do you have any allergies?", "Peanuts and soy", "user/allergy:peanut: User is allergic to peanuts\n\tuser/allergy:soy: User is allergic to soy"},
+		{"Any allergies?", "Yes, shellfish.", "user/allergy:shellfish: User is allergic to shellfish"},
+		{"What is your favorite color?", "Green!", "user/favourite:color: User's favourite color is Green"},
+		{"Are you vegetarian?", "Yes", "user/diet: User is vegetarian"},
+		{"Are you a vegetarian?", "Nope.", "user/diet: User is not a vegetarian"},
+		{"Do you play the guitar?", "Yes, I do", "user/plays:guitar: User plays the guitar"},
+		{"Do you eat meat?", "No", "user/eats:meat: User does not eat meat"},
+		{"Do you like olives?", "no, not at all", "user/taste:oliv: User does not like olives"},
+		{"Do you have any pets?", "No idea what you mean", ""},
+		{"Do you want to see more?", "Yes", ""},
+		{"Shall I go on?", "Yes", ""},
+		{"Where do you live?", "Why do you ask?", ""},
+		{"Do you live in Lisbon? I thought so.", "Yes", ""},
+		{"You live in Lisbon.", "Lisbon", ""},
+		{"Is Lisbon nice?", "Yes", ""},
+	} {
+		said := saying(c.said)
+		said[0].Before = c.before
+		want := ""
+		if c.want != "" {
+			want = "\t" + c.want + "\n"
+		}
+		if got := read(said...); got != want {
+			t.Errorf("to %q %q is\n%swant\n%s", c.before, c.said, got, want)
+		}
+	}
+}
+
+// TestAnAnswersQuoteIsItsOwnWords: what the question lends stands in no turn.
+func TestAnAnswersQuoteIsItsOwnWords(t *testing.T) {
+	said := saying("In Lisbon. It is sunny.")
+	said[0].Before = "Where do you live?"
+	cands := extract.Rules(said)
+	if len(cands) != 1 || cands[0].Quote != "In Lisbon" || *cands[0].Span != (memory.Span{Turn: "T", Start: 0, End: 9}) {
+		t.Errorf("got %+v, want the quote \"In Lisbon\"", cands)
+	}
+}
+
+func TestACorrectionPutsRightWhatWasSaidBefore(t *testing.T) {
+	for _, c := range []struct {
+		said []string
+		want string
+	}{
+		{[]string{"I live in Porto.", "Sorry, I meant Lisbon."}, "user/home: User lives in Lisbon"},
+		{[]string{"I'm 34.", "Actually it's 35, not 34"}, "user/age: User is 35 years old"},
+		{[]string{"My name is Anna.", "Oops, it's Ana, not Anna."}, "user/name: User's name is Ana"},
+		{[]string{"I live in Porto. Sorry, I meant Lisbon."}, "user/home: User lives in Lisbon"},
+		{[]string{"I'm allergic to nuts.", "It's peanuts, not nuts."}, "user/allergy:peanut: User is allergic to peanuts"},
+		{[]string{"I live in Porto.", "I love jazz.", "Correction: it's Lisbon, not Porto."}, "user/taste:jazz: User loves jazz\n\tuser/home: User lives in Lisbon"},
+		{[]string{"I live in Porto.", "It's sunny, not rainy"}, "user/home: User lives in Porto"},
+		{[]string{"I live in Porto.", "I meant the second one"}, "user/home: User lives in Porto"},
+		{[]string{"I live in Porto.", "I meant 35"}, "user/home: User lives in Porto"},
+		{[]string{"I meant Lisbon"}, ""},
+	} {
+		var turns []extract.Said
+		for i, s := range c.said {
+			one := saying(s)
+			one[0].Turn.ID, one[0].Turn.Index = fmt.Sprint(i), i
+			turns = append(turns, one...)
+		}
+		want := ""
+		if c.want != "" {
+			want = "\t" + c.want + "\n"
+		}
+		if got := read(turns...); got != want {
+			t.Errorf("from %q\n got\n%swant\n%s", c.said, got, want)
+		}
+	}
+}
+
+// TestRulesTakeAnyText: what a turn holds changes neither that the rules come to an
+// end, soon, nor that they name places in it.
+func TestRulesTakeAnyText(t *testing.T) {
+	for name, one := range map[string]string{
+		"words": "I live in ", "commas": "I love a, b, ", "and": "I love to run and ", "quotes": `"I `, "ticks": "`I ", "angles": "> ", "capitals": "I Am From New ",
+		"digits": "I am 1234567890 ", "letters": "iiiiiiiii", "owners": "my my my ", "marks": ":;,.-()", "bytes": "\xff\xfe", "emoji": "🙂 I'm ", "lines": "I\n",
+		"that": "I love that that who ", "dates": "last week next year ", "call": "you can call me ", "remember": "remember that ", "not": "I do not not ", "if": "if i ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			size := 64 << 10
+			if name == "words" || name == "quotes" || name == "lines" {
+				size = 1 << 20
+			}
+			text := strings.Repeat(one, size/len(one))
+			said := []extract.Said{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: text, CreatedAt: monday}, Text: text}}
+			for _, c := range extract.Rules(said) {
+				if c.Span.Start < 0 || c.Span.End > len(text) || c.Span.Start >= c.Span.End || c.Quote != text[c.Span.Start:c.Span.End] {
+					t.Fatalf("%q has the quote %.40q at %v", c.Text, c.Quote, c.Span)
+				}
+			}
+		})
+	}
+}
+
+func FuzzRules(f *testing.F) {
+	f.Add("I moved to Leeds and started a bakery.", "Where do you live?")
+	f.Add("Yes, two cats", "Do you have any pets?")
+	f.Add("it's Ana, not Anna — \"sorry\"! I'm 34…", "")
+	f.Add("remember that my wife's name is Ana", "")
+	f.Fuzz(func(t *testing.T, content, before string) {
+		said := []extract.Said{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: content, CreatedAt: monday}, Text: content, Before: before}}
+		for _, c := range extract.Rules(said) {
+			if c.Quote != content[c.Span.Start:c.Span.End] || c.Text == "" || c.Subject == "" {
+				t.Fatalf("from %q: %+v", content, c)
+			}
+		}
+	})
+}
+
+// TestNothingIsReadInAPlay: what people say as somebody else goes on over turns, until
+// they stop.
+func TestNothingIsReadInAPlay(t *testing.T) {
+	for _, c := range []struct {
+		said []string
+		want string
+	}{
+		{[]string{"Let's roleplay.", "I'm a knight and I live in a castle."}, ""},
+		{[]string{"Let's do a roleplay: you are a detective.", "I'm Sam Spade and I live in Frisco.", "I drink whiskey every night."}, ""},
+		{[]string{"Pretend you are my boss.", "I quit my job at Acme."}, ""},
+		{[]string{"You be the waiter.", "I'm allergic to nuts."}, ""},
+		{[]string{"Act like I'm your teacher.", "I live in Oslo."}, ""},
+		{[]string{"Let's roleplay a job interview.", "I work at Google.", "OK, end of roleplay.", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
+		{[]string{"I hated the role play at school.", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
+		{[]string{"What does act mean?", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
+	} {
+		var turns []extract.Said
+		for i, s := range c.said {
+			turns = append(turns, learn.Guard([]memory.Turn{{ID: fmt.Sprint(i), Index: i, Role: memory.RoleUser, Content: s, CreatedAt: monday}}, learn.GuardOptions{})...)
+		}
+		if got := read(turns...); got != c.want {
+			t.Errorf("from %q\n got\n%swant\n%s", c.said, got, c.want)
+		}
+	}
+	said := saying("I live in the old tower")
+	said[0].Before = "*bows deeply* Welcome, traveller. Where do you live?"
+	if got := read(said...); got != "" {
+		t.Errorf("to an assistant that plays: %s", got)
+	}
+}

@@ -1,0 +1,60 @@
+package learn
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/memory"
+)
+
+// sharedData returns the development data, or skips.
+func sharedData(t *testing.T, path string) string {
+	t.Helper()
+	for _, dir := range []string{os.Getenv("LOCI_SHARED"), "../../shared", "../../../shared", "../../../../shared"} {
+		if dir != "" {
+			if found, _ := filepath.Glob(filepath.Join(dir, path)); len(found) > 0 {
+				return filepath.Join(dir, path)
+			}
+		}
+	}
+	t.Skipf("no development data %s; set LOCI_SHARED to the folder that holds data/", path)
+	return ""
+}
+
+// monday is when the turns of these tests are said.
+var monday = time.Date(2026, 5, 4, 15, 0, 0, 0, time.UTC)
+
+// saying returns a turn of the user's, guarded.
+func saying(content string) []extract.Said {
+	return Guard([]memory.Turn{{
+		ID: "T", Owner: "default/user/ana", Conversation: "C", Role: memory.RoleUser,
+		Content: content, CreatedAt: monday, Status: memory.Active,
+	}}, GuardOptions{})
+}
+
+// reading returns what the rules read in turns and the filter keeps.
+func reading(said []extract.Said) []extract.Candidate {
+	kept, _ := Filter(extract.Rules(said), said)
+	return kept
+}
+
+// learned returns the words of the facts that the rules read and the filter keeps.
+func learned(content string) string {
+	said := saying(content)
+	var out []string
+	for _, c := range reading(said) {
+		fact := c.Text
+		if c.Waits != "" {
+			fact += " [waits: " + c.Waits + "]"
+		}
+		out = append(out, fact)
+	}
+	return strings.Join(out, "; ")
+}
+
+var update = flag.Bool("update", false, "write what is found into the golden files")

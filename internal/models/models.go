@@ -1,0 +1,130 @@
+// Package models opens the models that the settings name, chooses the one that learns, and knows which
+// embedders were in use earlier.
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/model/transformer"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Models are what the settings ask for beside the model that learns.
+type Models struct {
+	Embedder memory.Embedder
+	Reranker memory.Reranker // nil: none
+	closers  []func()
+}
+
+// Close gives back connections.
+func (m *Models) Close() error {
+	for _, f := range m.closers {
+		f()
+	}
+	return nil
+}
+
+// Open reads local models and names remote ones; nothing is asked over the
+// network. What cannot be had is [memory.Invalid], with what to do about it.
+func Open(c config.Config) (_ *Models, err error) {
+	m := &Models{Embedder: embed.Lexical{}}
+	if name, ok := strings.CutPrefix(c.Embedder, config.LocalModel); ok {
+		model, err := openLocal(c, "embedder", name)
+		if err != nil {
+			return nil, err
+		}
+		if model.Reranks() {
+			return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and gives them no vectors; it can be the reranker", name)
+		}
+		cache := embed.NewCache(model)
+		if err := cache.Measure(context.Background()); err != nil {
+			return nil, fmt.Errorf("embedder: %s: %w", name, err)
+		}
+		m.Embedder = cache
+	}
+	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
+		remote, err := llm.NewEmbedder(EmbedOptions(c, name))
+		if err != nil {
+			return nil, fmt.Errorf("embedder: %w", err)
+		}
+		m.Embedder, m.closers = embed.NewCache(remote), append(m.closers, remote.Close)
+	}
+	if name, ok := strings.CutPrefix(c.Reranker, config.LocalModel); ok {
+		model, err := openLocal(c, "reranker", name)
+		if err != nil {
+			return nil, err
+		}
+		if !model.Reranks() {
+			return nil, memory.Errorf(memory.Invalid, "reranker: %s gives vectors and compares no texts; it can be the embedder", name)
+		}
+		m.Reranker = model
+	}
+	if name, ok := strings.CutPrefix(c.Reranker, config.RemoteModel); ok {
+		remote, err := llm.NewReranker(EmbedOptions(c, name))
+		if err != nil {
+			return nil, fmt.Errorf("reranker: %w", err)
+		}
+		m.Reranker, m.closers = remote, append(m.closers, remote.Close)
+	}
+	return m, nil
+}
+
+// OpenEmbedder opens the embedder that the settings name, apart from any memory, and
+// returns with it the cosine that it gives unrelated texts, 0 if it does not say. A remote
+// one is asked for that. end gives back what it holds.
+func OpenEmbedder(ctx context.Context, c config.Config) (e memory.Embedder, background float64, end func() error, err error) {
+	m, err := Open(c)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if asked, ok := m.Embedder.(interface{ Measure(context.Context) error }); ok {
+		if err := asked.Measure(ctx); err != nil {
+			return nil, 0, nil, errors.Join(fmt.Errorf("embedder: %w", err), m.Close())
+		}
+	}
+	if b, ok := m.Embedder.(interface{ Background() float64 }); ok {
+		background = b.Background()
+	}
+	return m.Embedder, background, m.Close, nil
+}
+
+// openLocal reads a model of the models folder.
+func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
+	dir, err := c.ModelsFolder()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, memory.Errorf(memory.Invalid, "%s: there is no model %s in %s; get it with: loci models pull %s", key, name, dir, name)
+	}
+	model, err := transformer.Open(path)
+	if err != nil {
+		return nil, memory.Errorf(memory.Invalid, "%s: %v; loci models verify %s says whether it is whole, loci models remove and pull get it again", key, err, name)
+	}
+	return model, nil
+}
+
+// embedTime bounds one request of documents to a remote embedder.
+const embedTime = 30 * time.Second
+
+func EmbedOptions(c config.Config, model string) llm.Options {
+	o := llm.Options{BaseURL: c.Embed.URL, Key: c.Embed.Key, Model: model, Timeout: embedTime}
+	if o.BaseURL == "" {
+		o.BaseURL = c.Upstream.URL
+		if o.Key == "" {
+			o.Key = c.Upstream.Key
+		}
+	}
+	return o
+}

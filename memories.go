@@ -1,0 +1,124 @@
+package loci
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/memory"
+)
+
+// door is how this package is named in traces.
+const door = "go"
+
+var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}
+
+func userOf(name string) memory.Owner { return memory.User(memory.DefaultNamespace, name) }
+
+// Recall returns what memory has to a user's question, best first.
+func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit, error) {
+	found, err := l.parts.Engine().Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: door})
+	return found.Hits, err
+}
+
+// Query is a question with filters. A field at its zero value does not filter.
+type Query struct {
+	Text         string
+	TopK         int           // 0: the setting recall.top_k
+	Threshold    *float64      // least score of a hit; nil: the setting recall.threshold
+	Kinds        []memory.Kind // nil: all
+	Category     string        // of facts
+	Tag          string        // of facts
+	Project      string
+	Agent        string
+	Conversation string    // search only what was said in it or learned from it
+	At           memory.At // recall what was known, or true, at a time
+}
+
+func (q Query) question(user string) retrieve.Question {
+	out := retrieve.Question{
+		Scope: memory.Scope{Owner: userOf(user), Project: q.Project, Agent: q.Agent}, Text: q.Text,
+		ScoreThreshold: q.Threshold, Kinds: q.Kinds, Category: q.Category, Tag: q.Tag, Conversation: q.Conversation, At: q.At, Door: door,
+	}
+	if q.TopK > 0 {
+		out.TopK = &q.TopK
+	}
+	return out
+}
+
+// Search is Recall with filters.
+func (l *Loci) Search(ctx context.Context, user string, q Query) ([]memory.Hit, error) {
+	found, err := l.parts.Engine().Retrieve.Recall(ctx, q.question(user))
+	return found.Hits, err
+}
+
+// Block returns the text that Loci puts into the prompt of a chat, "" for none, and the memories
+// in it. While memory is paused there is none.
+func (l *Loci) Block(ctx context.Context, user string, q Query) (string, []memory.Hit, error) {
+	found, err := l.parts.Engine().Exchange.RecallBlock(ctx, q.question(user))
+	return found.Block, found.Hits, err
+}
+
+// Message is one message of a conversation.
+type Message struct {
+	Role    memory.Role
+	Content string
+	At      time.Time // zero: now
+}
+
+// Record keeps messages of a conversation, "" for a new one, and learns from them
+// in the background. It returns the conversation's id.
+func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
+	talk := exchange.Talk{Conversation: conversation, Infer: true}
+	for _, m := range messages {
+		talk.Messages = append(talk.Messages, exchange.Said{Role: m.Role, Content: m.Content, At: m.At})
+	}
+	kept, err := l.parts.Engine().Exchange.Ingest(ctx, userOf(user), talk)
+	return kept.Conversation, err
+}
+
+// Remember stores a fact and returns it. If an equal fact exists, it returns that one.
+func (l *Loci) Remember(ctx context.Context, user, content string) (memory.Fact, error) {
+	f, _, err := l.parts.Engine().Curate.Remember(ctx, userOf(user), curate.Note{Content: content}, byProgram)
+	return f, err
+}
+
+// List returns a page of a user's memories: facts, unless the query names other kinds.
+func (l *Loci) List(ctx context.Context, user string, q memory.Query) (memory.Page, error) {
+	return l.parts.Engine().List(ctx, userOf(user), q)
+}
+
+// Get returns a memory by its id. [memory.NotFound]: there is none.
+func (l *Loci) Get(ctx context.Context, user, id string) (memory.Memory, error) {
+	return l.parts.Engine().Get(ctx, userOf(user), id)
+}
+
+// Edit is what changes of a fact; nil leaves a field as it is.
+type Edit struct {
+	Content   *string
+	Category  *string
+	Tags      *[]string
+	Pinned    *bool
+	ExpiresAt *time.Time
+}
+
+// Edit changes a fact. Facts that the new content contradicts are superseded.
+func (l *Loci) Edit(ctx context.Context, user, id string, e Edit) (memory.Fact, error) {
+	change := curate.Edit{Content: e.Content, Category: e.Category, Tags: e.Tags, Pinned: e.Pinned, ExpiresAt: e.ExpiresAt}
+	return l.parts.Engine().Curate.EditFact(ctx, userOf(user), id, change, byProgram)
+}
+
+// Forget takes memories out of recall by their ids. [Loci.Undo] of the receipt's run brings them
+// back.
+func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.Receipt, error) {
+	return l.parts.Engine().Curate.Forget(ctx, userOf(user), ids, "forgotten by a program", byProgram)
+}
+
+// Undo reverses a run of changes, as a receipt or a change names it. [memory.Conflict]: what it
+// changed was changed again later.
+func (l *Loci) Undo(ctx context.Context, user, run string) (memory.Receipt, error) {
+	undone, err := l.parts.Engine().Curate.Undo(ctx, userOf(user), curate.UndoRequest{Run: run}, byProgram)
+	return undone.Receipt, err
+}
