@@ -51,7 +51,8 @@ var house = rules{
 		{"internal/engine"},
 		{"internal/front/*"},
 		{"internal/config"},
-		{"internal/models", "internal/backup"},
+		{"internal/models", "internal/backup", "internal/vaultsync"},
+		{"internal/doctor"},
 		{"internal/assembly"},
 		{"."},
 		{"internal/bench"},
@@ -95,7 +96,7 @@ var house = rules{
 	pure:   []string{"memory", "internal/utterance", "internal/recall", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/wire", "internal/translate"},
 	serial: []string{"internal/recall", "internal/learn"},
 	stores: []string{"internal/store/*"},
-	wiring: []string{"internal/assembly", "internal/config", "internal/backup"},
+	wiring: []string{"internal/assembly", "internal/config", "internal/backup", "internal/vaultsync", "internal/doctor"},
 }
 
 // impure are the standard packages that a pure one does not import, each with all

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -26,7 +27,7 @@ func factFiles(t *testing.T, dir string) (paths []string) {
 // facts returns how many active facts the default user has.
 func (l *Loci) facts(t *testing.T) int {
 	t.Helper()
-	page, err := l.engine.Store.List(t.Context(), userOf(defaultUser), memory.Query{Limit: 500})
+	page, err := l.engine.Store.List(t.Context(), userOf(httpx.DefaultUser), memory.Query{Limit: 500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestUnreadableFileDoesNotStopForgettingOthers(t *testing.T) {
 				for i := range 12 {
 					l.remember(t, fmt.Sprintf("User owns gadget %d", i))
 				}
-				if err := l.vault.store.Settle(t.Context()); err != nil {
+				if err := l.vault.Store.Settle(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if !running {
@@ -151,7 +152,7 @@ func TestDamagedJournalServesEveryReadableFile(t *testing.T) {
 					if got := l.facts(t); got < 29 {
 						t.Errorf("%s start: %d facts are served, want those of 29 files", start, got)
 					}
-					turns, err := l.engine.Store.Turns(t.Context(), userOf(defaultUser), memory.TurnQuery{})
+					turns, err := l.engine.Store.Turns(t.Context(), userOf(httpx.DefaultUser), memory.TurnQuery{})
 					if err != nil || len(turns) != 2 {
 						t.Errorf("%s start: %d turns are served, %v; want 2", start, len(turns), err)
 					}
@@ -159,7 +160,7 @@ func TestDamagedJournalServesEveryReadableFile(t *testing.T) {
 					if got := l.facts(t); got == 29 && !strings.Contains(found, filepath.Base(broken)) {
 						t.Errorf("doctor found %q, want %s", found, broken)
 					}
-					if aside := l.vault.damagedJournals(); len(aside) > 0 && !strings.Contains(found, aside[0]) {
+					if aside := l.vault.DamagedJournals(); len(aside) > 0 && !strings.Contains(found, aside[0]) {
 						t.Errorf("doctor found %q, want %s", found, aside)
 					}
 					closed(t, l)
@@ -201,7 +202,7 @@ func TestDamagedJournalBesideTheDatabase(t *testing.T) {
 			if got := l.facts(t); got != 31 {
 				t.Errorf("%d facts are served, want 31", got)
 			}
-			changes, err := l.engine.Store.Changes(t.Context(), userOf(defaultUser), memory.ChangeQuery{Limit: 500})
+			changes, err := l.engine.Store.Changes(t.Context(), userOf(httpx.DefaultUser), memory.ChangeQuery{Limit: 500})
 			if err != nil || len(changes.Changes) != 31 {
 				t.Errorf("%d changes are known, %v; want 31", len(changes.Changes), err)
 			}
