@@ -48,8 +48,8 @@ const (
 	indexFolder  = config.IndexFolder
 )
 
-// wire puts the concrete parts together; it is the only place that names them.
-func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
+// assemble puts the concrete parts together; it is the only place that names them.
+func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
 	clock := opts.Now // of the store; nil: its own
 	if opts.Now == nil {
 		opts.Now = time.Now

@@ -60,7 +60,7 @@ type Loci struct {
 
 // Open opens the memory that config describes, making it where there is none.
 func Open(ctx context.Context, config config.Config, opts Options) (*Loci, error) {
-	return wire(ctx, config, opts)
+	return assemble(ctx, config, opts)
 }
 
 // Engine returns what answers and learns.
