@@ -5,7 +5,7 @@
 //	go l.Run(ctx)               // learns in the background
 //	http.Serve(ln, l.Handler()) // the OpenAI-compatible proxy, REST, MCP, metrics
 //	l.Remember(ctx, "ana", "User is allergic to peanuts")
-//	hits, err := l.Recall(ctx, "ana", "Is there anything that she is allergic to?")
+//	hits, err := l.Recall(ctx, "ana", "Is there anything that I am allergic to?")
 //
 // Memory belongs to a user, named by a string of the caller's choice. The words for what
 // is kept are in the package memory.

@@ -65,7 +65,8 @@ var house = rules{
 		{"internal/engine"},
 		{"internal/front/*"},
 		{"internal/config"},
-		{"internal/models", "internal/backup"},
+		{"internal/models", "internal/backup", "internal/vaultsync"},
+		{"internal/doctor"},
 		{"internal/assembly"},
 		{"."},
 		{"internal/bench"},
@@ -137,7 +138,7 @@ var house = rules{
 		"client.Client":                     "one method per operation of the REST API",
 	},
 	stores: []string{"internal/store/*"},
-	wiring: []string{"internal/assembly", "internal/config", "internal/backup"},
+	wiring: []string{"internal/assembly", "internal/config", "internal/backup", "internal/vaultsync", "internal/doctor"},
 }
 
 // impure are the standard packages that a pure one does not import, each with all

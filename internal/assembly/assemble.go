@@ -16,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/doctor"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/front/mcp"
@@ -36,6 +37,7 @@ import (
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/internal/vector"
 
 	wirefmt "github.com/loci-memory/loci/internal/wire"
@@ -48,8 +50,8 @@ const (
 	indexFolder  = config.IndexFolder
 )
 
-// wire puts the concrete parts together; it is the only place that names them.
-func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
+// assemble puts the concrete parts together; it is the only place that names them.
+func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
 	clock := opts.Now // of the store; nil: its own
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -69,6 +71,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 		}
 	}
 	l.log = opts.Logger
+	l.doctor = &doctor.Doctor{Log: l.log}
 	if opts.Embedder != nil {
 		config.Embedder = "program:" + opts.Embedder.Fingerprint()
 	}
@@ -89,7 +92,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	l.learner, l.config = learner, config
 	l.log.Info("who learns", "model", l.learns(), "why", learner.Why)
 	if learner.Wrong != "" {
-		l.warn(client.Finding{Part: "learn.model", What: learner.Wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
+		l.doctor.Warn(client.Finding{Part: "learn.model", What: learner.Wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
 	}
 	l.config = config
 	trusted, err := prefixes("trusted", config.Trusted)
@@ -183,8 +186,10 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	if err := l.vectorsAtStart(ctx); err != nil {
 		return nil, err
 	}
-	l.vault = newVault(store, l.engine, config, l.log)
-	if err := l.vault.catchUp(ctx); err != nil {
+	l.vault = vaultsync.New(store, l.engine, config, l.log)
+	d := l.doctor
+	d.Config, d.Engine, d.Index, d.Vault, d.Database, d.Backups, d.Learner = l.config, l.engine, l.index, l.vault, l.database, l.backups, l.learner
+	if err := l.vault.CatchUp(ctx); err != nil {
 		return nil, err
 	}
 	upstream, err := newUpstream(config)
@@ -195,7 +200,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
-		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.warn(chatOfNobody), UserIgnored: l.warn(userIgnored), ClientKeys: config.UsesClientKeys(),
+		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.doctor.Warn(doctor.ChatOfNobody), UserIgnored: l.doctor.Warn(doctor.UserIgnored), ClientKeys: config.UsesClientKeys(),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version(), Profile: config.MCP.Profile}))
@@ -214,7 +219,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 		mux.Handle(path+"/", mem0API)
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.Doctor, Backup: l.backups.Make, Keys: l.keys,
+		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys,
 		Held: func(since, until time.Time) ([]string, error) {
 			return l.backups.MayHold(since, until), nil
 		},
@@ -223,7 +228,7 @@ func wire(ctx context.Context, config config.Config, opts Options) (_ *Loci, err
 	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(httpx.BodyBudget()),
-		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.warn(unverifiedToken),
+		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.doctor.Warn(doctor.UnverifiedToken),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
 	}, mux)))
 	return l, nil
@@ -302,7 +307,7 @@ func openStore(ctx context.Context, config config.Config, opts Options, clock fu
 	if config.Vault == "" {
 		return within(opts.Now)
 	}
-	return openVault(ctx, config, opts, within)
+	return vaultsync.Open(ctx, config, opts.Now, opts.Logger, within)
 }
 
 // databaseDir is the folder of the database: the data folder or, where memory is in a vault
@@ -453,4 +458,13 @@ func (l *Loci) vectorsAtStart(ctx context.Context) error {
 		return nil // words are enough until the first search, which sees to it
 	}
 	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
+}
+
+// databaseIn is the database of a store or of the vault around it; nil where there is none.
+func databaseIn(store memory.Store) *sqlstore.Store {
+	if files, ok := store.(*vaultstore.Store); ok {
+		store = files.Store
+	}
+	database, _ := store.(*sqlstore.Store)
+	return database
 }

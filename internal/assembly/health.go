@@ -21,7 +21,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	h := client.Health{
 		Status: "ok", Version: obs.Version(), Profile: l.config.Profile, Store: l.config.Store.Kind(),
 		Embedder: l.config.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
-		Search: l.searchedBy(), Vault: l.vault.dir(),
+		Search: l.searchedBy(), Vault: l.vault.Dir(),
 		Models: []string{responder.Name}, TopK: l.config.Recall.TopK, Threshold: l.config.Recall.Threshold,
 	}
 	if h.Threshold < 0 {
@@ -31,7 +31,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	if model := l.learner.Named(); model != "" && !l.learner.Given() {
 		h.Models = append(h.Models, model)
 	}
-	for _, w := range l.warnings.list() {
+	for _, w := range l.doctor.Warnings() {
 		h.Warnings = append(h.Warnings, w.What+"; "+w.Do)
 	}
 	for _, m := range l.chat.StrictModels() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
@@ -49,3 +50,7 @@ func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.R
 }
 
 var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}
+
+func (l *Loci) Doctor(ctx context.Context, confirm bool) (client.Checkup, error) {
+	return l.doctor.Examine(ctx, confirm)
+}

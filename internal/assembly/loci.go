@@ -17,6 +17,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/doctor"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/filelock"
@@ -26,6 +27,7 @@ import (
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -45,21 +47,21 @@ type Loci struct {
 	index    *index.Index
 	huge     *retrieve.DatabaseSearch // nil: the index alone searches
 	runner   *jobs.Runner
-	vault    *vault
+	vault    *vaultsync.Vault
 	database *sqlstore.Store // nil: memory is in none
 	backups  *backup.Maker
 	keys     *httpx.StoredKeys
 	chat     *proxy.Door
 	handler  http.Handler
 	log      *slog.Logger
-	warnings warnings
+	doctor   *doctor.Doctor
 	learner  models.Learner
 	closers  []func() error // in the order they are to be called
 }
 
 // Open opens the memory that config describes, making it where there is none.
 func Open(ctx context.Context, config config.Config, opts Options) (*Loci, error) {
-	return wire(ctx, config, opts)
+	return assemble(ctx, config, opts)
 }
 
 // Engine returns what answers and learns.
@@ -104,9 +106,9 @@ func (l *Loci) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return l.engine.Traces.Run(ctx) })
 	group.Go(func() error { return l.runner.Run(ctx) })
-	group.Go(func() error { return l.vault.run(ctx) })
+	group.Go(func() error { return l.vault.Run(ctx) })
 	group.Go(func() error { return l.keys.Run(ctx) })
-	group.Go(func() error { return l.checkInBackground(ctx) })
+	group.Go(func() error { return l.doctor.CheckInBackground(ctx) })
 	return group.Wait()
 }
 

@@ -562,7 +562,7 @@ func TestProfileAgentCLIKeepsMarkdown(t *testing.T) {
 	c.extras = map[string]any{"memory_id": "work"}
 	s.model.on("extract", `{"facts": [{"text": "User lives in Berlin", "quote": "I live in Berlin"}]}`)
 	c.says("I live in Berlin.")
-	if err := s.loci.vault.store.Settle(t.Context()); err != nil {
+	if err := s.loci.vault.Store.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	all := readTree(t, dir)

@@ -46,7 +46,7 @@ func taught(t *testing.T) (l *Loci, facts map[string]memory.Fact, turns map[stri
 
 func (l *Loci) look(t *testing.T, o vaultstore.ScanOptions) vaultstore.Report {
 	t.Helper()
-	r, err := l.vault.look(context.Background(), o)
+	r, err := l.vault.Look(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,12 +78,12 @@ func TestAFileThatIsBackBeforeItIsForgotten(t *testing.T) {
 	if got := l.fact(t, f.ID); got.Status != memory.Active {
 		t.Errorf("gone for one look it is %s", got.Status)
 	}
-	r, err := l.vault.store.Scan(ctx, vaultstore.ScanOptions{})
+	r, err := l.vault.Store.Scan(ctx, vaultstore.ScanOptions{})
 	if err != nil || len(r.Edits) != 1 {
 		t.Fatalf("the report is %+v, %v", r, err)
 	}
 	put(t, path, text)
-	if err := l.vault.take(ctx, r); err != nil {
+	if err := l.vault.Take(ctx, r); err != nil {
 		t.Fatal(err)
 	}
 	if told := l.findings(t); l.fact(t, f.ID).Status != memory.Active || len(told) > 0 || string(readFile(t, path)) != text {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -24,7 +25,7 @@ func factFiles(t *testing.T, dir string) (paths []string) {
 // facts returns how many active facts the default user has.
 func (l *Loci) facts(t *testing.T) int {
 	t.Helper()
-	page, err := l.engine.Store.List(t.Context(), userOf(defaultUser), memory.Query{Limit: 500})
+	page, err := l.engine.Store.List(t.Context(), userOf(httpx.DefaultUser), memory.Query{Limit: 500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestUnreadableFileDoesNotStopForgettingOthers(t *testing.T) {
 				for i := range 12 {
 					l.remember(t, fmt.Sprintf("User owns gadget %d", i))
 				}
-				if err := l.vault.store.Settle(t.Context()); err != nil {
+				if err := l.vault.Store.Settle(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if !running {
@@ -130,7 +131,7 @@ func TestLostDatabaseIsRebuiltFromEveryReadableFile(t *testing.T) {
 					if got := l.facts(t); got < 29 {
 						t.Errorf("%s start: %d facts are served, want those of 29 files", start, got)
 					}
-					turns, err := l.engine.Store.Turns(t.Context(), userOf(defaultUser), memory.TurnQuery{})
+					turns, err := l.engine.Store.Turns(t.Context(), userOf(httpx.DefaultUser), memory.TurnQuery{})
 					if err != nil || len(turns) != 2 {
 						t.Errorf("%s start: %d turns are served, %v; want 2", start, len(turns), err)
 					}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/curate"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -155,7 +156,7 @@ func TestRejectedByItsFile(t *testing.T) {
 	defer closed(t, l)
 	owner := userOf("default")
 	byPage, byHand := l.waiting(t, "User has a cat"), l.waiting(t, "User has a dog")
-	if _, _, err := l.engine.Curate.Judge(ctx, owner, []curate.Judgement{{ID: byPage.ID, Action: memory.ActionReject}}, "", byFile); err != nil {
+	if _, _, err := l.engine.Curate.Judge(ctx, owner, []curate.Judgement{{ID: byPage.ID, Action: memory.ActionReject}}, "", vaultsync.ByFile); err != nil {
 		t.Fatal(err)
 	}
 	path, text := l.settledFile(t, byHand.Content)
@@ -197,7 +198,7 @@ func TestForgottenByItsStatusComesBack(t *testing.T) {
 		t.Errorf("words that nobody is to recall ended a fact: it is %s", f.Status)
 	}
 	page, err := l.engine.Store.Changes(ctx, userOf("default"), memory.ChangeQuery{Target: "fact:" + home.ID})
-	if err != nil || len(page.Changes) != 2 || page.Changes[0].Action != memory.ActionRetire || page.Changes[0].Author != byFile {
+	if err != nil || len(page.Changes) != 2 || page.Changes[0].Action != memory.ActionRetire || page.Changes[0].Author != vaultsync.ByFile {
 		t.Fatalf("forgotten and reworded in one: %+v, %v", page.Changes, err)
 	}
 	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.UndoRequest{Run: page.Changes[0].Run}, byProgram); err != nil {
@@ -308,7 +309,7 @@ func TestConfirmedDeletionsAreOneUndo(t *testing.T) {
 		t.Fatalf("confirmed, but: %q", told)
 	}
 	page, err := l.engine.Store.Changes(ctx, userOf("default"), memory.ChangeQuery{Limit: 1})
-	if err != nil || page.Changes[0].Author != byFile {
+	if err != nil || page.Changes[0].Author != vaultsync.ByFile {
 		t.Fatalf("the last change is %+v, %v", page.Changes, err)
 	}
 	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.UndoRequest{Run: page.Changes[0].Run}, byProgram); err != nil {
@@ -419,7 +420,7 @@ func TestDeletedTogetherIsOneRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.vault.look(ctx, vaultstore.ScanOptions{}); err != nil {
+	if _, err := l.vault.Look(ctx, vaultstore.ScanOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	page, err := l.engine.Store.Changes(ctx, userOf("default"), memory.ChangeQuery{Limit: 2})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/curate"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -30,7 +31,7 @@ func machines(t *testing.T, names ...string) []*machine {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	hub := t.TempDir()
-	if _, err := gitIn(t.Context(), hub, "init", "--quiet", "--bare", "--initial-branch", "main"); err != nil {
+	if _, err := vaultsync.GitIn(t.Context(), hub, "init", "--quiet", "--bare", "--initial-branch", "main"); err != nil {
 		t.Fatal(err)
 	}
 	var all []*machine
@@ -58,7 +59,7 @@ func machines(t *testing.T, names ...string) []*machine {
 
 func (m *machine) git(args ...string) string {
 	m.t.Helper()
-	out, err := gitIn(context.Background(), m.dir, append([]string{"-c", "user.name=" + m.name, "-c", "user.email=x@localhost", "-c", "core.quotepath=off"}, args...)...)
+	out, err := vaultsync.GitIn(context.Background(), m.dir, append([]string{"-c", "user.name=" + m.name, "-c", "user.email=x@localhost", "-c", "core.quotepath=off"}, args...)...)
 	if err != nil {
 		m.t.Fatalf("%s: git %s: %v", m.name, strings.Join(args, " "), err)
 	}
@@ -69,12 +70,12 @@ func (m *machine) git(args ...string) string {
 func (m *machine) written() {
 	m.t.Helper()
 	for range 2 {
-		if err := m.vault.store.Settle(context.Background()); err != nil {
+		if err := m.vault.Store.Settle(context.Background()); err != nil {
 			m.t.Fatal(err)
 		}
 		m.look(m.t, vaultstore.ScanOptions{})
 	}
-	if err := m.vault.store.Settle(context.Background()); err != nil {
+	if err := m.vault.Store.Settle(context.Background()); err != nil {
 		m.t.Fatal(err)
 	}
 }

@@ -14,13 +14,14 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/curate"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/memory"
 )
 
 // anywhere reports whether a file of the vault has a text.
 func (l *Loci) anywhere(t *testing.T, words string) (found bool) {
 	t.Helper()
-	err := filepath.WalkDir(l.vault.store.Dir(), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(l.vault.Store.Dir(), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".md" {
 			found = found || strings.Contains(string(readFile(t, path)), words)
 		}
@@ -69,7 +70,7 @@ func TestAStaleSaveBringsNothingBack(t *testing.T) {
 					l, f, path, text := among(t, "User lives in Oslo")
 					end(t, l, f)
 					if !soon {
-						if err := l.vault.store.Settle(ctx); err != nil {
+						if err := l.vault.Store.Settle(ctx); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -79,7 +80,7 @@ func TestAStaleSaveBringsNothingBack(t *testing.T) {
 					put(t, path, save.Replace(text))
 					for range 2 {
 						l.findings(t)
-						if err := l.vault.store.Settle(ctx); err != nil {
+						if err := l.vault.Store.Settle(ctx); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -99,7 +100,7 @@ func TestAStaleSaveBringsNothingBack(t *testing.T) {
 func TestAConflictIsToldWithItsReason(t *testing.T) {
 	l, f, path, text := among(t, "User lives in Oslo")
 	l.remember(t, "User lives in Rome")
-	if err := l.vault.store.Settle(context.Background()); err != nil {
+	if err := l.vault.Store.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	put(t, path, strings.Replace(text, "in Oslo", "in Oslo again", 1))
@@ -164,7 +165,7 @@ func TestThereAndBack(t *testing.T) {
 			home := t.TempDir()
 			l := vaultAt(t, home, "vault_git", own)
 			defer func() { closed(t, l) }()
-			dir := l.vault.store.Dir()
+			dir := l.vault.Store.Dir()
 			say := func(words string) { // what works through jobs does so once
 				t.Helper()
 				l.say(t, words)
@@ -173,13 +174,13 @@ func TestThereAndBack(t *testing.T) {
 			}
 			git := func(args ...string) {
 				t.Helper()
-				if _, err := gitIn(ctx, dir, append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...); err != nil {
+				if _, err := vaultsync.GitIn(ctx, dir, append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...); err != nil {
 					t.Fatal(err)
 				}
 			}
 			save := func(message string) {
 				t.Helper()
-				if err := l.vault.store.Settle(ctx); err != nil {
+				if err := l.vault.Store.Settle(ctx); err != nil {
 					t.Fatal(err)
 				}
 				git("add", "--all", ".")
@@ -188,15 +189,15 @@ func TestThereAndBack(t *testing.T) {
 			settled := func() {
 				t.Helper()
 				for range 2 {
-					if _, err := l.vault.look(ctx, vaultstore.ScanOptions{}); err != nil { // as at a start
+					if _, err := l.vault.Look(ctx, vaultstore.ScanOptions{}); err != nil { // as at a start
 						t.Fatal(err)
 					}
-					if err := l.vault.store.Settle(ctx); err != nil {
+					if err := l.vault.Store.Settle(ctx); err != nil {
 						t.Fatal(err)
 					}
 				}
 				if own == "true" {
-					if err := l.vault.git.commit(ctx); err != nil {
+					if err := l.vault.Git.Commit(ctx); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -264,7 +265,7 @@ func TestWhatGitBringsBackWithOtherLineEndsCounts(t *testing.T) {
 	_, now := l.settledFile(t, words)
 	for _, c := range []struct{ text, want string }{{text, f.Content}, {now, words}, {text, f.Content}} {
 		l.edited(t, path, strings.ReplaceAll(c.text, "\n", "\r\n"))
-		if err := l.vault.store.Settle(ctx); err != nil {
+		if err := l.vault.Store.Settle(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if got := l.fact(t, f.ID); got.Content != c.want || got.Trust != f.Trust {

@@ -54,7 +54,7 @@ func TestACopyBringsNothingBack(t *testing.T) {
 			if err := ends(l, f); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.vault.store.Settle(context.Background()); err != nil {
+			if err := l.vault.Store.Settle(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			l.findings(t)
@@ -84,17 +84,17 @@ func TestARefusedMoveForgetsNothing(t *testing.T) {
 func TestAMergeUnderWayIsNotTaken(t *testing.T) {
 	ctx := context.Background()
 	l, f, path, text := among(t, "User owns a red bicycle", "vault_git", "true")
-	g := l.vault.git
+	g := l.vault.Git
 	do := func(args ...string) {
 		t.Helper()
-		if _, err := g.git(ctx, append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...); err != nil {
+		if _, err := g.Git(ctx, append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := g.begin(ctx); err != nil {
+	if err := g.Begin(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.commit(ctx); err != nil {
+	if err := g.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
 	do("checkout", "--quiet", "-b", "laptop")
@@ -103,7 +103,7 @@ func TestAMergeUnderWayIsNotTaken(t *testing.T) {
 	do("checkout", "--quiet", "-")
 	put(t, path, strings.Replace(text, "red", "green", 1))
 	do("commit", "--quiet", "--all", "--message", "green")
-	if _, err := g.git(ctx, "merge", "laptop"); err == nil {
+	if _, err := g.Git(ctx, "merge", "laptop"); err == nil {
 		t.Fatal("both merge")
 	}
 	if told := strings.Join(l.findings(t), "\n"); !strings.Contains(told, "conflict marks") {
@@ -112,10 +112,10 @@ func TestAMergeUnderWayIsNotTaken(t *testing.T) {
 	if got := l.fact(t, f.ID).Content; strings.Contains(got, "<<<<") {
 		t.Errorf("memory is %q", got)
 	}
-	if err := g.commit(ctx); err != nil {
+	if err := g.Commit(ctx); err != nil {
 		t.Error(err)
 	}
-	if unmerged, err := g.git(ctx, "ls-files", "--unmerged"); err != nil || unmerged == "" {
+	if unmerged, err := g.Git(ctx, "ls-files", "--unmerged"); err != nil || unmerged == "" {
 		t.Errorf("the merge was ended: %v", err)
 	}
 }
@@ -137,11 +137,11 @@ func TestAnotherMachinesChatsStayAsTheyAre(t *testing.T) {
 	l, _, _, _ := among(t, "User owns a red bicycle")
 	other := vaultAt(t, t.TempDir())
 	other.say(t, "I live in Lisbon.")
-	if err := other.vault.store.Settle(context.Background()); err != nil {
+	if err := other.vault.Store.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	closed(t, other)
-	from, to := os.DirFS(other.vault.store.Dir()), l.vault.store.Dir()
+	from, to := os.DirFS(other.vault.Store.Dir()), l.vault.Store.Dir()
 	came := map[string]string{}
 	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(name) != ".md" {

@@ -13,7 +13,9 @@ import (
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/httpx"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -111,7 +113,7 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	}
 	l.remember(t, "User likes marzipan")
 	l.remember(t, "User plays chess")
-	if err := l.vault.store.Settle(ctx); err != nil {
+	if err := l.vault.Store.Settle(ctx); err != nil {
 		t.Fatal(err)
 	}
 	gone, _, err := l.engine.Curate.ForgetMatching(ctx, userOf("default"), curate.Matching{Query: "marzipan", Erase: true}, byProgram)
@@ -152,7 +154,7 @@ func TestDoctorTellsWhatIsWrongWithTheVault(t *testing.T) {
 		}
 		return out
 	}
-	if err := l.vault.store.Settle(ctx); err != nil {
+	if err := l.vault.Store.Settle(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if got := findings(false); len(got) > 0 {
@@ -207,7 +209,7 @@ func TestGitHasACommitThatSaysWhatChanged(t *testing.T) {
 	if err != nil || string(out) != want {
 		t.Errorf("the log is (%v):\n%s\nwant:\n%s", err, out, want)
 	}
-	history, err := GitHistory(context.Background(), filepath.Join(dir, "vault"), "", 2)
+	history, err := vaultsync.GitHistory(context.Background(), filepath.Join(dir, "vault"), "", 2)
 	if err != nil || len(history) != 2 || history[0].Message != "written: User lives in Porto (replaces User lives in Lisbon)" || history[0].At.IsZero() {
 		t.Errorf("read of git: %+v, %v", history, err)
 	}
@@ -228,7 +230,7 @@ func TestEmptyVaultBeginsInGit(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	log := func(folder string) string {
 		t.Helper()
-		out, err := gitIn(ctx, folder, "log", "--format=%s")
+		out, err := vaultsync.GitIn(ctx, folder, "log", "--format=%s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,14 +238,14 @@ func TestEmptyVaultBeginsInGit(t *testing.T) {
 	}
 	l := vaultAt(t, dir, "vault_git", "true")
 	vault := filepath.Join(dir, "vault")
-	if got := log(vault); got != firstCommit {
+	if got := log(vault); got != vaultsync.FirstCommit {
 		t.Errorf("the log is %q", got)
 	}
 	l.during(t, func() { l.remember(t, "User plays chess") })
 	closed(t, l)
 	l = vaultAt(t, dir, "vault_git", "true")
 	closed(t, l)
-	if got := log(vault); got != "written: User plays chess\n"+firstCommit {
+	if got := log(vault); got != "written: User plays chess\n"+vaultsync.FirstCommit {
 		t.Errorf("the log is %q", got)
 	}
 
@@ -253,14 +255,14 @@ func TestEmptyVaultBeginsInGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"init", "--quiet"}, {"add", "theirs.txt"}} {
-		if _, err := gitIn(ctx, dir, args...); err != nil {
+		if _, err := vaultsync.GitIn(ctx, dir, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l = vaultAt(t, dir, "vault_git", "true")
 	l.during(t, func() { l.remember(t, "User plays go") })
 	closed(t, l)
-	staged, err := gitIn(ctx, dir, "diff", "--cached", "--name-only")
+	staged, err := vaultsync.GitIn(ctx, dir, "diff", "--cached", "--name-only")
 	if err != nil || staged != "theirs.txt" || log(dir) != "written: User plays go" {
 		t.Errorf("staged is %q, %v, and the log %q", staged, err, log(dir))
 	}
@@ -283,10 +285,10 @@ func TestGitThatFailsBlocksNothing(t *testing.T) {
 // settledFile waits until the files are written and returns the one that says words.
 func (l *Loci) settledFile(t *testing.T, words string) (path, text string) {
 	t.Helper()
-	if err := l.vault.store.Settle(context.Background()); err != nil {
+	if err := l.vault.Store.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	err := filepath.WalkDir(l.vault.store.Dir(), func(at string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(l.vault.Store.Dir(), func(at string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(at) != ".md" {
 			return err
 		}
@@ -308,7 +310,7 @@ func (l *Loci) edited(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.vault.look(context.Background(), vaultstore.ScanOptions{}); err != nil {
+	if _, err := l.vault.Look(context.Background(), vaultstore.ScanOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -440,7 +442,7 @@ func TestLinksAsObsidianWritesThem(t *testing.T) {
 	}
 	l.edited(t, filepath.Join(folder, "sail.md"), "---\nrefines: [\"[[boat]]\"]\nfollows: \"[[lost, at sea]]\"\n---\nUser learned to sail\n")
 	for range 2 {
-		if _, err := l.vault.look(ctx, vaultstore.ScanOptions{}); err != nil {
+		if _, err := l.vault.Look(ctx, vaultstore.ScanOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		l.settledFile(t, "User owns a boat")
@@ -580,7 +582,7 @@ func TestUndoOfWhatFilesMadeReachesTheFiles(t *testing.T) {
 	if err := os.Remove(home); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.vault.look(ctx, vaultstore.ScanOptions{Confirm: true}); err != nil {
+	if _, err := l.vault.Look(ctx, vaultstore.ScanOptions{Confirm: true}); err != nil {
 		t.Fatal(err)
 	}
 	undo()
@@ -616,7 +618,7 @@ func TestGitAloneHasTheLifeOfAFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	history, err := GitHistory(ctx, vault, lisbon.ID, 10)
+	history, err := vaultsync.GitHistory(ctx, vault, lisbon.ID, 10)
 	if err != nil || len(history) != 2 {
 		t.Fatalf("the file was written and moved: %+v, %v", history, err)
 	}
@@ -629,13 +631,13 @@ func TestGitAloneHasTheLifeOfAFile(t *testing.T) {
 			t.Errorf("commit %d has no file in %s: %+v", i, want, history[i])
 		}
 	}
-	if ids, err := GitIDs(ctx, vault, lisbon.ID[:len(lisbon.ID)-2]); err != nil || len(ids) != 1 || ids[0] != lisbon.ID {
+	if ids, err := vaultsync.GitIDs(ctx, vault, lisbon.ID[:len(lisbon.ID)-2]); err != nil || len(ids) != 1 || ids[0] != lisbon.ID {
 		t.Errorf("the beginning of its id is of %q, %v", ids, err)
 	}
-	if ids, err := GitIDs(ctx, vault, lisbon.ID[:2]); err != nil || len(ids) != 3 {
+	if ids, err := vaultsync.GitIDs(ctx, vault, lisbon.ID[:2]); err != nil || len(ids) != 3 {
 		t.Errorf("what all ids begin with is of %q, %v", ids, err)
 	}
-	if _, err := GitHistory(ctx, t.TempDir(), "", 1); !errors.Is(err, memory.NotFound) {
+	if _, err := vaultsync.GitHistory(ctx, t.TempDir(), "", 1); !errors.Is(err, memory.NotFound) {
 		t.Errorf("of a folder that is in no repository: %v", err)
 	}
 }
@@ -663,11 +665,11 @@ func TestTextForgesNoCommit(t *testing.T) {
 		{"add", "note.txt"},
 		{"-c", "user.name=ana", "-c", "user.email=ana@localhost", "commit", "--quiet", "--message", "mine " + forged},
 	} {
-		if _, err := gitIn(ctx, vault, args...); err != nil {
+		if _, err := vaultsync.GitIn(ctx, vault, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	history, err := GitHistory(ctx, vault, "", 10)
+	history, err := vaultsync.GitHistory(ctx, vault, "", 10)
 	if err != nil || len(history) != 4 {
 		t.Fatalf("of four commits there are %d: %+v, %v", len(history), history, err)
 	}
@@ -687,7 +689,7 @@ func TestDoctorNamesAFileThatWaitsForItsUser(t *testing.T) {
 	l := vaultAt(t, dir)
 	defer closed(t, l)
 	l.remember(t, "User likes tea")
-	user := userOf(defaultUser)
+	user := userOf(httpx.DefaultUser)
 	if _, err := l.engine.Erase.EraseOwner(ctx, user, memory.Author{Kind: memory.ByPerson, Name: "admin"}); err != nil {
 		t.Fatal(err)
 	}
@@ -699,7 +701,7 @@ func TestDoctorNamesAFileThatWaitsForItsUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := l.Doctor(ctx, false)
-	if err != nil || len(c.Findings) != 1 || !strings.Contains(c.Findings[0].Path, "late.md") || !strings.Contains(c.Findings[0].Do, "loci users open "+defaultUser) {
+	if err != nil || len(c.Findings) != 1 || !strings.Contains(c.Findings[0].Path, "late.md") || !strings.Contains(c.Findings[0].Do, "loci users open "+httpx.DefaultUser) {
 		t.Errorf("a file of a user who is closed: %+v, %v", c.Findings, err)
 	}
 }
@@ -709,7 +711,7 @@ func (l *Loci) eraseUser(t *testing.T) {
 	t.Helper()
 	l.remember(t, "User likes tea")
 	admin := memory.Author{Kind: memory.ByPerson, Name: "admin"}
-	if _, err := l.engine.Erase.EraseOwner(context.Background(), userOf(defaultUser), admin); err != nil {
+	if _, err := l.engine.Erase.EraseOwner(context.Background(), userOf(httpx.DefaultUser), admin); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -721,7 +723,7 @@ func TestFilesOfWhoIsClosedComeBack(t *testing.T) {
 	l := vaultAt(t, dir)
 	defer closed(t, l)
 	l.eraseUser(t)
-	if err := l.vault.store.Settle(ctx); err != nil {
+	if err := l.vault.Store.Settle(ctx); err != nil {
 		t.Fatal(err)
 	}
 	profile := filepath.Join(dir, "vault", "entries", "global", "profile")
@@ -736,7 +738,7 @@ func TestFilesOfWhoIsClosedComeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := l.vault.look(ctx, vaultstore.ScanOptions{Confirm: confirm}); err != nil {
+		if _, err := l.vault.Look(ctx, vaultstore.ScanOptions{Confirm: confirm}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -750,7 +752,7 @@ func TestFilesOfWhoIsClosedComeBack(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := l.Remember(ctx, defaultUser, "User likes rain"); !errors.Is(err, memory.Gone) {
+	if _, err := l.Remember(ctx, httpx.DefaultUser, "User likes rain"); !errors.Is(err, memory.Gone) {
 		t.Errorf("the user is closed, but %v", err)
 	}
 }
@@ -766,11 +768,11 @@ func TestWhatWaitsIsLoggedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	l.vault.log = slog.New(slog.NewTextHandler(&log, nil))
+	l.vault.Log = slog.New(slog.NewTextHandler(&log, nil))
 	waits := func() int {
 		t.Helper()
 		for range 3 {
-			if _, err := l.vault.look(ctx, vaultstore.ScanOptions{}); err != nil {
+			if _, err := l.vault.Look(ctx, vaultstore.ScanOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

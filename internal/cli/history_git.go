@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/assembly"
+	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -36,7 +36,7 @@ func (g *global) gitHistory(cmd *cobra.Command, q client.ChangesQuery, args []st
 	}
 	id := strings.Join(args, "")
 	if mayBegin(id) {
-		ids, err := assembly.GitIDs(cmd.Context(), dir, id)
+		ids, err := vaultsync.GitIDs(cmd.Context(), dir, id)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (g *global) gitHistory(cmd *cobra.Command, q client.ChangesQuery, args []st
 			return err
 		}
 	}
-	commits, err := assembly.GitHistory(cmd.Context(), dir, id, limit)
+	commits, err := vaultsync.GitHistory(cmd.Context(), dir, id, limit)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (g *global) gitHistory(cmd *cobra.Command, q client.ChangesQuery, args []st
 }
 
 // commits writes what was committed, newest first, with what a file said then.
-func (s sheet) commits(commits []assembly.GitCommit) {
+func (s sheet) commits(commits []vaultsync.GitCommit) {
 	if len(commits) == 0 {
 		s.line("nothing was committed")
 	}

@@ -1,4 +1,4 @@
-package assembly
+package doctor
 
 import (
 	"slices"
@@ -14,31 +14,31 @@ type warnings struct {
 	seen []client.Finding
 }
 
-// unverifiedToken, chatOfNobody and userIgnored are all there are.
+// UnverifiedToken, ChatOfNobody and UserIgnored are all there are.
 var (
-	unverifiedToken = client.Finding{
+	UnverifiedToken = client.Finding{
 		Part: "users", What: "requests carry X-OpenWebUI-User-Jwt, but jwt_secret is not set: the token is not checked and names no user",
 		Do: "set jwt_secret (LOCI_JWT_SECRET) to Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET",
 	}
-	userIgnored = client.Finding{
+	UserIgnored = client.Finding{
 		Part: "users", What: "a chat names its user in the field user, which users=single ignores: all chats share one memory",
 		Do: "set users=multi (LOCI_USERS=multi) if several people use this server",
 	}
-	chatOfNobody = client.Finding{
+	ChatOfNobody = client.Finding{
 		Part: "users", What: "a chat came without a user, and with users=multi it gets no memory",
 		Do: "let the client name its user: a key of the role user, X-Loci-User or X-OpenWebUI-User-Id with an admin or front key, or a signed X-OpenWebUI-User-Jwt",
 	}
 )
 
-// warn returns what is called with each request that shows the mistake.
-func (l *Loci) warn(of client.Finding) func() {
+// Warn returns what is called with each request that shows the mistake.
+func (d *Doctor) Warn(of client.Finding) func() {
 	var once sync.Once
 	return func() {
 		once.Do(func() {
-			l.log.Warn(of.What, "do", of.Do)
-			l.warnings.mu.Lock()
-			defer l.warnings.mu.Unlock()
-			l.warnings.seen = append(l.warnings.seen, of)
+			d.Log.Warn(of.What, "do", of.Do)
+			d.warnings.mu.Lock()
+			defer d.warnings.mu.Unlock()
+			d.warnings.seen = append(d.warnings.seen, of)
 		})
 	}
 }
@@ -49,3 +49,6 @@ func (w *warnings) list() []client.Finding {
 	defer w.mu.Unlock()
 	return slices.Clone(w.seen)
 }
+
+// Warnings are the mistakes that requests have shown since the start.
+func (d *Doctor) Warnings() []client.Finding { return d.warnings.list() }

@@ -1,4 +1,4 @@
-package assembly
+package vaultsync
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func GitHistory(ctx context.Context, dir, id string, limit int) ([]GitCommit, er
 	if id != "" {
 		which = vaultstore.FilesOf(id)
 	}
-	out, err := gitIn(ctx, dir, "log", "-z", "--max-count="+strconv.Itoa(limit), "--no-renames", "--relative",
+	out, err := GitIn(ctx, dir, "log", "-z", "--max-count="+strconv.Itoa(limit), "--no-renames", "--relative",
 		"--name-status", "--format=%H%x00%aI%x00%an%x00%B", "--", which)
 	if err != nil {
 		return nil, noHistory(dir, err)
@@ -51,7 +51,7 @@ func GitHistory(ctx context.Context, dir, id string, limit int) ([]GitCommit, er
 			if f.Status == "D" {
 				continue
 			}
-			said, err := gitIn(ctx, dir, "show", c.Hash+":./"+f.Path)
+			said, err := GitIn(ctx, dir, "show", c.Hash+":./"+f.Path)
 			if err != nil {
 				return nil, err
 			}
@@ -64,7 +64,7 @@ func GitHistory(ctx context.Context, dir, id string, limit int) ([]GitCommit, er
 // GitIDs returns the ids that begin so of memories whose files git knows, in order. Errors are
 // as of [GitHistory].
 func GitIDs(ctx context.Context, dir, start string) ([]string, error) {
-	out, err := gitIn(ctx, dir, "log", "-z", "--no-renames", "--relative", "--name-only", "--format=", "--", vaultstore.FilesBeginning(start))
+	out, err := GitIn(ctx, dir, "log", "-z", "--no-renames", "--relative", "--name-only", "--format=", "--", vaultstore.FilesBeginning(start))
 	if err != nil {
 		return nil, noHistory(dir, err)
 	}

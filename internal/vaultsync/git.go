@@ -1,4 +1,4 @@
-package assembly
+package vaultsync
 
 import (
 	"bytes"
@@ -43,7 +43,7 @@ func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
 func (g *vaultGit) run(ctx context.Context) {
 	lasting := context.WithoutCancel(ctx) // git is let finish: a killed one leaves its locks
 	if !g.begun {                         // as it could not at the start
-		if err := g.begin(lasting); err != nil {
+		if err := g.Begin(lasting); err != nil {
 			g.log.Warn("the vault is not committed to git", "err", err)
 			return
 		}
@@ -55,7 +55,7 @@ func (g *vaultGit) run(ctx context.Context) {
 		case <-g.store.Written():
 			ended = !g.quiet(ctx)
 		}
-		if err := g.commit(lasting); err != nil {
+		if err := g.Commit(lasting); err != nil {
 			g.log.Warn("the vault was not committed to git; it is tried again with the next change", "err", err)
 		}
 	}
@@ -77,9 +77,9 @@ func (g *vaultGit) quiet(ctx context.Context) bool {
 	}
 }
 
-// begin makes a repository of the vault if it is in none, and commits what is there before
+// Begin makes a repository of the vault if it is in none, and commits what is there before
 // anything changes, so that the first run of changes has a commit of its own.
-func (g *vaultGit) begin(ctx context.Context) error {
+func (g *vaultGit) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -92,48 +92,48 @@ func (g *vaultGit) begin(ctx context.Context) error {
 		g.since, err = time.Parse(time.RFC3339Nano, strings.TrimSpace(string(until)))
 		g.begun = err == nil
 	}
-	if _, err := g.git(ctx, "rev-parse", "--git-dir"); err == nil {
+	if _, err := g.Git(ctx, "rev-parse", "--git-dir"); err == nil {
 		if g.begun {
 			return nil
 		}
-		if err := g.commit(ctx); err != nil || g.begun {
+		if err := g.Commit(ctx); err != nil || g.begun {
 			return err
 		}
 		return g.noted(time.Time{}) // an empty commit would take along what others have staged
 	}
-	if _, err := g.git(ctx, "init", "--quiet"); err != nil {
+	if _, err := g.Git(ctx, "init", "--quiet"); err != nil {
 		return err
 	}
 	g.begun, g.since = false, time.Time{}
-	if err := g.commit(ctx); err != nil || g.begun {
+	if err := g.Commit(ctx); err != nil || g.begun {
 		return err
 	}
 	// Nothing is there yet. In a repository that was just made nothing of others is staged.
-	return g.commitAs(ctx, firstCommit, time.Time{}, "--allow-empty")
+	return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
 }
 
-// firstCommit is the message of a vault's first commit.
-const firstCommit = "begin the vault"
+// FirstCommit is the message of a vault's first commit.
+const FirstCommit = "begin the vault"
 
 // untilFile says up to when the journal is told of in commits.
 const untilFile = "git-until"
 
 func (g *vaultGit) own(name string) string { return filepath.Join(g.store.Dir(), ".loci", name) }
 
-// commit commits what differs from the last commit.
-func (g *vaultGit) commit(ctx context.Context) error {
+// Commit commits what differs from the last commit.
+func (g *vaultGit) Commit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
 	if err := g.store.Settle(ctx); err != nil {
 		return err
 	}
-	if unmerged, err := g.git(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
+	if unmerged, err := g.Git(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
 		return err // a person is merging: to add would say that it is done
 	}
-	if _, err := g.git(ctx, "add", "--all", "--", "."); err != nil {
+	if _, err := g.Git(ctx, "add", "--all", "--", "."); err != nil {
 		return err
 	}
-	staged, err := g.git(ctx, "diff", "--cached", "--name-only", "--", ".")
+	staged, err := g.Git(ctx, "diff", "--cached", "--name-only", "--", ".")
 	if err != nil || staged == "" {
 		return err
 	}
@@ -147,10 +147,10 @@ func (g *vaultGit) commit(ctx context.Context) error {
 // commitAs commits with a message that tells of the journal until then. what says which files.
 func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, what ...string) error {
 	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message}, what...)
-	if name, _ := g.git(ctx, "config", "user.email"); name == "" {
+	if name, _ := g.Git(ctx, "config", "user.email"); name == "" {
 		args = append([]string{"-c", "user.name=Loci", "-c", "user.email=loci@localhost"}, args...)
 	}
-	if _, err := g.git(ctx, args...); err != nil {
+	if _, err := g.Git(ctx, args...); err != nil {
 		return err
 	}
 	return g.noted(until)
@@ -162,13 +162,13 @@ func (g *vaultGit) noted(until time.Time) error {
 	return os.WriteFile(g.own(untilFile), []byte(until.Format(time.RFC3339Nano)+"\n"), 0o600)
 }
 
-// git runs a command in the vault and returns what it says.
-func (g *vaultGit) git(ctx context.Context, args ...string) (string, error) {
-	return gitIn(ctx, g.store.Dir(), args...)
+// Git runs a command in the vault and returns what it says.
+func (g *vaultGit) Git(ctx context.Context, args ...string) (string, error) {
+	return GitIn(ctx, g.store.Dir(), args...)
 }
 
-// gitIn runs a command in a folder and returns what it says.
-func gitIn(ctx context.Context, dir string, args ...string) (string, error) {
+// GitIn runs a command in a folder and returns what it says.
+func GitIn(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "commit.gpgSign=false", "-c", "core.quotePath=false"}, args...)...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), elsewhere), "GIT_TERMINAL_PROMPT=0")
 	var out, said bytes.Buffer
@@ -206,14 +206,14 @@ func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 			if c.At.After(until) {
 				until = c.At
 			}
-			if line := changeLine(c, page.Changes); line != "" {
+			if line := ChangeLine(c, page.Changes); line != "" {
 				lines = append(lines, line)
 			}
 		}
 	}
 	switch {
 	case !g.begun:
-		return firstCommit, until, nil
+		return FirstCommit, until, nil
 	case len(lines) == 0:
 		return "follow the chats", until, nil
 	case len(lines) == 1:
@@ -226,8 +226,8 @@ func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 	return subject + "\n\n" + strings.Join(lines, "\n"), until, nil
 }
 
-// changeLine says what a change did, "" where another one of its run does.
-func changeLine(c memory.Change, all []memory.Change) string {
+// ChangeLine says what a change did, "" where another one of its run does.
+func ChangeLine(c memory.Change, all []memory.Change) string {
 	f := c.After.Fact
 	switch {
 	case c.After.Summary != nil && c.Action == memory.ActionAdd:

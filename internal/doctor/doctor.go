@@ -1,4 +1,6 @@
-package assembly
+// Package doctor says what is wrong with a memory that is open: its folders, vault, database, index
+// and models, and mistakes in the setup that requests have shown.
+package doctor
 
 import (
 	"cmp"
@@ -6,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"net/http"
 	"os"
@@ -18,26 +21,43 @@ import (
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
-	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/memory"
 )
 
-// Doctor looks at the folders, the vault, the database, the index and the models, and says
+// Doctor examines a memory. Its parts do not change while it is at work.
+type Doctor struct {
+	Config   config.Config
+	Engine   *engine.Engine
+	Index    *index.Index
+	Vault    *vaultsync.Vault // nil: there is none
+	Database *sqlstore.Store  // nil: memory is in none
+	Backups  *backup.Maker
+	Learner  models.Learner
+	Log      *slog.Logger
+
+	warnings warnings
+}
+
+// Examine looks at the folders, the vault, the database, the index and the models, and says
 // what is wrong. With confirm, files that are gone from the vault at once are forgotten.
-func (l *Loci) Doctor(ctx context.Context, confirm bool) (client.Checkup, error) {
+func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, error) {
 	c := checkup{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
-	if err := l.doctorVault(ctx, &c, confirm); err != nil {
+	if err := d.doctorVault(ctx, &c, confirm); err != nil {
 		return client.Checkup{}, err
 	}
-	l.doctorFolders(&c)
-	l.doctorDatabase(ctx, &c)
-	l.doctorIndex(ctx, &c)
-	l.doctorModels(&c)
-	l.doctorServers(ctx, &c)
-	c.Findings = append(c.Findings, l.warnings.list()...)
+	d.doctorFolders(&c)
+	d.doctorDatabase(ctx, &c)
+	d.doctorIndex(ctx, &c)
+	d.doctorModels(&c)
+	d.doctorServers(ctx, &c)
+	c.Findings = append(c.Findings, d.warnings.list()...)
 	return c.Checkup, ctx.Err()
 }
 
@@ -52,25 +72,25 @@ func (c *checkup) found(part, path, what, do string) {
 	c.Findings = append(c.Findings, client.Finding{Part: part, Path: path, What: what, Do: do})
 }
 
-func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error {
-	if l.vault == nil {
+func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) error {
+	if d.Vault == nil {
 		if confirm {
 			return memory.Errorf(memory.Invalid, "there is no vault in which to confirm anything")
 		}
 		return nil
 	}
-	r, refused, err := l.vault.examine(ctx, confirm)
+	r, refused, err := d.Vault.Examine(ctx, confirm)
 	if err != nil {
 		return err
 	}
-	c.looked("vault %s: %s", l.vault.store.Dir(), many(r.Files, "file"))
-	if why := l.vault.store.Unheard(); why != "" {
+	c.looked("vault %s: %s", d.Vault.Store.Dir(), many(r.Files, "file"))
+	if why := d.Vault.Store.Unheard(); why != "" {
 		c.looked("the vault's folders every few seconds, for not all can be watched: %s", why)
 	}
-	if at := l.vault.store.RebuiltAt(); !at.IsZero() {
+	if at := d.Vault.Store.RebuiltAt(); !at.IsZero() {
 		c.looked("the vault's history: it begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
 	}
-	for _, path := range l.vault.store.OldJournals() {
+	for _, path := range d.Vault.Store.OldJournals() {
 		c.looked("%s: the journal of an earlier version; nothing reads it, and you may delete it", path)
 	}
 	for _, p := range r.Problems {
@@ -84,7 +104,7 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 		c.found("vault", path, what, "copy what you need of it into the memory's own file, then delete it")
 	}
 	for _, e := range r.Edits { // what could be taken over or refused was: the rest waits
-		_, _, err := l.vault.change(ctx, e)
+		_, _, err := d.Vault.Change(ctx, e)
 		do := "it is tried again at each change of it and at each start"
 		switch {
 		case err == nil: // by now; the next look accepts it
@@ -102,33 +122,33 @@ func (l *Loci) doctorVault(ctx context.Context, c *checkup, confirm bool) error 
 		c.found("vault", "", many(c.Held, "file")+are+" gone at once, such as "+r.Held[0].Path,
 			"bring them back; or, if you mean it, forget them: loci doctor --confirm")
 	}
-	if err := l.vault.store.Ping(ctx); err != nil {
+	if err := d.Vault.Store.Ping(ctx); err != nil {
 		c.found("vault", "", err.Error(), "")
 	}
-	if err := l.vault.store.Settle(ctx); err != nil {
+	if err := d.Vault.Store.Settle(ctx); err != nil {
 		c.found("vault", "", "files cannot be written: "+err.Error(), "see to it that Loci may write there, and that there is room")
 	}
 	return nil
 }
 
-func (l *Loci) doctorDatabase(ctx context.Context, c *checkup) {
-	if l.database != nil {
-		faults, err := l.database.Check(ctx)
+func (d *Doctor) doctorDatabase(ctx context.Context, c *checkup) {
+	if d.Database != nil {
+		faults, err := d.Database.Check(ctx)
 		for _, fault := range faults {
-			c.found("database", databaseFile, fault, "stop Loci and restore a backup: loci restore FILE --replace")
+			c.found("database", config.DatabaseFile, fault, "stop Loci and restore a backup: loci restore FILE --replace")
 		}
 		if err != nil {
-			c.found("database", databaseFile, err.Error(), "")
+			c.found("database", config.DatabaseFile, err.Error(), "")
 		}
 	}
-	totals, err := l.engine.Store.Totals(ctx)
+	totals, err := d.Engine.Store.Totals(ctx)
 	if err != nil {
-		c.found("database", databaseFile, err.Error(), "")
+		c.found("database", config.DatabaseFile, err.Error(), "")
 		return
 	}
-	unfinished, parked, err := l.countJobs(ctx)
+	unfinished, parked, err := d.countJobs(ctx)
 	if err != nil {
-		c.found("database", databaseFile, err.Error(), "")
+		c.found("database", config.DatabaseFile, err.Error(), "")
 		return
 	}
 	c.looked("database: %s, %s, %s waiting or under way", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(unfinished, "job"))
@@ -139,14 +159,14 @@ func (l *Loci) doctorDatabase(ctx context.Context, c *checkup) {
 
 // countJobs counts the jobs of all users that loci jobs lists for one: those that wait or
 // run, and by user those that are parked.
-func (l *Loci) countJobs(ctx context.Context) (unfinished int, parked map[memory.Owner]int, err error) {
-	owners, err := l.engine.Store.Owners(ctx)
+func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memory.Owner]int, err error) {
+	owners, err := d.Engine.Store.Owners(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
 	parked = map[memory.Owner]int{}
 	for _, owner := range owners {
-		jobs, err := l.engine.Lessons.Jobs(ctx, owner)
+		jobs, err := d.Engine.Lessons.Jobs(ctx, owner)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -161,15 +181,6 @@ func (l *Loci) countJobs(ctx context.Context) (unfinished int, parked map[memory
 	return unfinished, parked, nil
 }
 
-// databaseIn is the database of a store or of the vault around it; nil where there is none.
-func databaseIn(store memory.Store) *sqlstore.Store {
-	if files, ok := store.(*vaultstore.Store); ok {
-		store = files.Store
-	}
-	database, _ := store.(*sqlstore.Store)
-	return database
-}
-
 // A database of more than smallDatabase bytes takes seconds to check, so that the first
 // requests go before, for checkAfter.
 const (
@@ -177,13 +188,13 @@ const (
 	checkAfter    = 2 * time.Second
 )
 
-// checkInBackground checks the database once: a query does not see that an index lost rows.
+// CheckInBackground checks the database once: a query does not see that an index lost rows.
 // What is found is logged, and then the server is not ready and writes nothing.
-func (l *Loci) checkInBackground(ctx context.Context) error {
-	if l.database == nil || l.config.Store.Postgres() {
+func (d *Doctor) CheckInBackground(ctx context.Context) error {
+	if d.Database == nil || d.Config.Store.Postgres() {
 		return nil
 	}
-	if l.database.Size() > smallDatabase {
+	if d.Database.Size() > smallDatabase {
 		select {
 		case <-time.After(checkAfter):
 		case <-ctx.Done():
@@ -191,13 +202,13 @@ func (l *Loci) checkInBackground(ctx context.Context) error {
 		}
 	}
 	began := time.Now()
-	faults, err := l.database.Check(ctx)
+	faults, err := d.Database.Check(ctx)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		l.log.Error("the database could not be checked", "err", err)
+		d.Log.Error("the database could not be checked", "err", err)
 	default:
-		l.log.Info("the database was checked", "faults", len(faults), "took", time.Since(began).Round(time.Millisecond))
+		d.Log.Info("the database was checked", "faults", len(faults), "took", time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }
@@ -217,13 +228,13 @@ const leastRoom = 256 << 20
 
 // doctorFolders looks whether the data folder can be written, and how much room there is in
 // it and in the vault.
-func (l *Loci) doctorFolders(c *checkup) {
-	dir, err := l.config.DataDir()
+func (d *Doctor) doctorFolders(c *checkup) {
+	dir, err := d.Config.DataDir()
 	if err == nil {
 		_, err = os.Stat(dir)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && l.config.Store != "sqlite": // nothing is kept in it
+	case errors.Is(err, fs.ErrNotExist) && d.Config.Store != "sqlite": // nothing is kept in it
 	case err != nil:
 		c.found("data folder", dir, err.Error(), "")
 	default:
@@ -232,11 +243,11 @@ func (l *Loci) doctorFolders(c *checkup) {
 		}
 		c.room("data folder", dir, disk.Room)
 	}
-	if err := l.backups.CheckNotes(); err != nil {
+	if err := d.Backups.CheckNotes(); err != nil {
 		c.found("data folder", backup.NotesFile, err.Error(), "move it away; receipts of erasures name the backups that it listed no more")
 	}
-	if l.vault != nil {
-		c.room("vault", l.vault.store.Dir(), disk.Room)
+	if d.Vault != nil {
+		c.room("vault", d.Vault.Store.Dir(), disk.Room)
 	}
 }
 
@@ -255,38 +266,38 @@ func (c *checkup) room(part, dir string, of func(string) (int64, error)) {
 }
 
 // doctorIndex asks the index something, and looks whether its folder can be written.
-func (l *Loci) doctorIndex(ctx context.Context, c *checkup) {
-	_, err := l.engine.Searcher.Search(ctx, memory.Search{
-		Scopes: []memory.Scope{{Owner: userOf(defaultUser)}}, Text: "memory", ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Now: l.engine.Now(), Limit: 1,
+func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
+	_, err := d.Engine.Searcher.Search(ctx, memory.Search{
+		Scopes: []memory.Scope{{Owner: memory.User(memory.DefaultNamespace, httpx.DefaultUser)}}, Text: "memory", ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Now: d.Engine.Now(), Limit: 1,
 	})
 	if err != nil {
 		c.found("index", "", "a search fails: "+err.Error(), "stop Loci and delete the folder index in the data folder; it is made anew")
 		return
 	}
-	c.looked("index: %d bytes in memory", l.index.Size())
-	if l.config.Store == "memory" || l.config.Index.Checkpoints == "off" {
+	c.looked("index: %d bytes in memory", d.Index.Size())
+	if d.Config.Store == "memory" || d.Config.Index.Checkpoints == "off" {
 		return
 	}
-	dir, err := l.config.DataDir()
+	dir, err := d.Config.DataDir()
 	if err != nil {
 		return
 	}
-	info, err := os.Stat(filepath.Join(dir, indexFolder))
+	info, err := os.Stat(filepath.Join(dir, config.IndexFolder))
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is made when there is something to keep
 	case err != nil:
-		c.found("index", indexFolder, err.Error(), "")
+		c.found("index", config.IndexFolder, err.Error(), "")
 	case !info.IsDir():
-		c.found("index", indexFolder, "it is no folder", "stop Loci and delete it; it is made anew")
+		c.found("index", config.IndexFolder, "it is no folder", "stop Loci and delete it; it is made anew")
 	}
 }
 
-func (l *Loci) doctorModels(c *checkup) {
-	names := l.config.ModelsInUse()
+func (d *Doctor) doctorModels(c *checkup) {
+	names := d.Config.ModelsInUse()
 	if len(names) == 0 {
 		return
 	}
-	dir, err := l.config.ModelsFolder()
+	dir, err := d.Config.ModelsFolder()
 	if err != nil {
 		c.found("models", "", err.Error(), "")
 		return
@@ -304,15 +315,15 @@ const answerTime = 3 * time.Second
 
 // doctorServers asks each model server for its models: any answer but that it is out of
 // order or refuses the key will do.
-func (l *Loci) doctorServers(ctx context.Context, c *checkup) {
-	c.server(ctx, "upstream", llm.Options{BaseURL: l.config.Upstream.URL, Key: l.config.Upstream.Key})
-	c.looked("learning: %s (%s)", l.learns(), l.learner.Why)
-	if l.config.Learn.Model != "" && l.config.Learn.URL != "" {
-		c.server(ctx, "learn.url", models.LearnerOptions(l.config))
+func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
+	c.server(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
+	c.looked("learning: %s (%s)", models.WhoLearns(d.Config, d.Learner), d.Learner.Why)
+	if d.Config.Learn.Model != "" && d.Config.Learn.URL != "" {
+		c.server(ctx, "learn.url", models.LearnerOptions(d.Config))
 	}
-	remote := strings.HasPrefix(l.config.Embedder, config.RemoteModel) || strings.HasPrefix(l.config.Reranker, config.RemoteModel)
-	if remote && l.config.Embed.URL != "" {
-		c.server(ctx, "embed.url", models.EmbedOptions(l.config, ""))
+	remote := strings.HasPrefix(d.Config.Embedder, config.RemoteModel) || strings.HasPrefix(d.Config.Reranker, config.RemoteModel)
+	if remote && d.Config.Embed.URL != "" {
+		c.server(ctx, "embed.url", models.EmbedOptions(d.Config, ""))
 	}
 }
 

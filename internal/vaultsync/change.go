@@ -1,4 +1,4 @@
-package assembly
+package vaultsync
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// change makes the changes of an edit and returns the target of the memory, and the edit
+// Change makes the changes of an edit and returns the target of the memory, and the edit
 // with what could not be shared.
-func (v *vault) change(ctx context.Context, e vaultstore.Edit) (string, vaultstore.Edit, error) {
+func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, vaultstore.Edit, error) {
 	if err := v.unshare(ctx, e); err != nil {
 		return "", e, err
 	}
@@ -37,13 +37,13 @@ func (v *vault) change(ctx context.Context, e vaultstore.Edit) (string, vaultsto
 	return target, e, err
 }
 
-func (v *vault) fileEdit(e vaultstore.Edit) files.FileEdit {
+func (v *Vault) fileEdit(e vaultstore.Edit) files.FileEdit {
 	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
 }
 
 // stillGone leaves out the deletions of files that are there by now, so that nothing is
 // forgotten whose file was away for a moment.
-func (v *vault) stillGone(ctx context.Context, edits []vaultstore.Edit) ([]vaultstore.Edit, error) {
+func (v *Vault) stillGone(ctx context.Context, edits []vaultstore.Edit) ([]vaultstore.Edit, error) {
 	isDeleted := func(e vaultstore.Edit) bool { return e.Kind == vaultstore.Deleted }
 	if !slices.ContainsFunc(edits, isDeleted) {
 		return edits, nil
@@ -56,7 +56,7 @@ func (v *vault) stillGone(ctx context.Context, edits []vaultstore.Edit) ([]vault
 			rest = append(rest, e)
 		}
 	}
-	still, err := v.store.Gone(ctx, deleted)
+	still, err := v.Store.Gone(ctx, deleted)
 	return append(still, rest...), err
 }
 
@@ -68,7 +68,7 @@ func returns(e vaultstore.Edit) bool {
 
 // bringBack takes back, for each owner of whom files are back, what their deletion forgot: the
 // facts and what was said. Where that cannot be, each fact is restored by itself.
-func (v *vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
+func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	files, key := map[memory.Owner][]files.FileEdit{}, map[memory.Owner]string{}
 	for _, e := range edits {
 		if returns(e) {
@@ -85,10 +85,10 @@ func (v *vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 		}
 		for _, b := range came {
 			if b.Came > 0 {
-				v.log.Info("files of the vault are back, and what their deletion forgot", "of", owner.Name(), "memories", b.Came)
+				v.Log.Info("files of the vault are back, and what their deletion forgot", "of", owner.Name(), "memories", b.Came)
 			}
 			if b.Left > 0 {
-				v.log.Info("what was said stays forgotten of some files that are back", "of", owner.Name(),
+				v.Log.Info("what was said stays forgotten of some files that are back", "of", owner.Name(),
 					"see", "loci history --run "+b.Run, "do", "loci undo --change "+b.Run+"/N --yes")
 			}
 		}
@@ -100,7 +100,7 @@ func (v *vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 // turns and summaries in one run, entries of the profile and contexts in another, so that
 // each is one undo. It returns of whom it did; the others' files are taken one by one, which
 // tells what is wrong with which.
-func (v *vault) forget(ctx context.Context, edits []vaultstore.Edit) (map[memory.Owner]bool, error) {
+func (v *Vault) forget(ctx context.Context, edits []vaultstore.Edit) (map[memory.Owner]bool, error) {
 	gone := map[memory.Owner][]vaultstore.Edit{}
 	for _, e := range edits {
 		if e.Kind == vaultstore.Deleted {
@@ -124,12 +124,12 @@ func (v *vault) forget(ctx context.Context, edits []vaultstore.Edit) (map[memory
 // deletedTogether is why, in the journal.
 const deletedTogether = "its file was deleted, with others"
 
-func (v *vault) forgetAll(ctx context.Context, owner memory.Owner, edits []vaultstore.Edit) error {
+func (v *Vault) forgetAll(ctx context.Context, owner memory.Owner, edits []vaultstore.Edit) error {
 	var ids []string
 	var entries []memory.Change
 	now := v.engine.Now()
 	retire := func(after memory.Image) {
-		entries = append(entries, memory.Change{Action: memory.ActionRetire, After: after, Reason: deletedTogether, Author: byFile})
+		entries = append(entries, memory.Change{Action: memory.ActionRetire, After: after, Reason: deletedTogether, Author: ByFile})
 	}
 	for _, e := range edits {
 		switch was := e.Was; {
@@ -150,14 +150,14 @@ func (v *vault) forgetAll(ctx context.Context, owner memory.Owner, edits []vault
 		}
 	}
 	if len(ids) > 0 {
-		if _, err := v.engine.Curate.Forget(ctx, owner, ids, deletedTogether, byFile); err != nil {
+		if _, err := v.engine.Curate.Forget(ctx, owner, ids, deletedTogether, ByFile); err != nil {
 			return err
 		}
 	}
 	if len(entries) == 0 {
 		return nil
 	}
-	run := memory.Run{ID: edits[0].Run() + "-together", Kind: "manual", Author: byFile}
+	run := memory.Run{ID: edits[0].Run() + "-together", Kind: "manual", Author: ByFile}
 	_, err := v.engine.Store.Apply(ctx, owner, run, entries...)
 	return err
 }

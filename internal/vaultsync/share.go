@@ -1,4 +1,4 @@
-package assembly
+package vaultsync
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// byFile is who edits files.
-var byFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
+// ByFile is who edits files.
+var ByFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
 // unshare ends what a fact's file shares no longer. It comes before the edit's other changes,
 // so that nobody is shown new words by a file that does not name them. A file that is gone
 // ends nothing: its fact is forgotten, and shared again if it comes back.
-func (v *vault) unshare(ctx context.Context, e vaultstore.Edit) error {
+func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	if e.Says.Fact == nil || e.Was.Fact == nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (v *vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	if len(ended) == 0 {
 		return nil
 	}
-	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, byFile); err != nil {
+	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, ByFile); err != nil {
 		return fmt.Errorf("end what %s shares: %w", e.Path, err)
 	}
 	return nil
@@ -34,13 +34,13 @@ func (v *vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 
 // share shares a fact with those whom its file names now. It returns the edit with why it
 // could not be shared with some.
-func (v *vault) share(ctx context.Context, e vaultstore.Edit, target string) (vaultstore.Edit, error) {
+func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) (vaultstore.Edit, error) {
 	id, ok := strings.CutPrefix(target, "fact:")
 	if !ok || e.Says.Fact == nil {
 		return e, nil
 	}
 	for _, o := range without(e.Says.Shared, e.Was.Shared) {
-		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, byFile)
+		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, ByFile)
 		if err != nil && !final(err) {
 			return e, fmt.Errorf("share what %s says: %w", e.Path, err)
 		}

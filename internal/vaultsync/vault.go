@@ -1,4 +1,6 @@
-package assembly
+// Package vaultsync takes over what people do to the files of a vault: edits, deletions and shares become
+// changes of memory. It also commits the files to git and reads their history there.
+package vaultsync
 
 import (
 	"context"
@@ -15,18 +17,19 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/files"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/embed"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
-// vault lets what a person does to files of a vault become changes. It is nil, and
+// Vault lets what a person does to files of a vault become changes. It is nil, and
 // then does nothing, where memory is in no vault.
-type vault struct {
-	store  *vaultstore.Store
+type Vault struct {
+	Store  *vaultstore.Store
 	engine *engine.Engine
-	log    *slog.Logger
-	git    *vaultGit // nil: none
+	Log    *slog.Logger
+	Git    *vaultGit // nil: none
 
 	mu      sync.Mutex                       // held while a report is taken; guards what follows
 	coming  map[memory.Owner]map[string]bool // facts that the report adds
@@ -35,19 +38,19 @@ type vault struct {
 	warned  map[string]bool                  // what this one is, while it is taken
 }
 
-// openVault opens the vault around the store that within opens.
-func openVault(ctx context.Context, config config.Config, opts Options, within vaultstore.Within) (memory.Store, error) {
-	dir, err := config.VaultDir()
+// Open opens the vault around the store that within opens.
+func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, within vaultstore.Within) (memory.Store, error) {
+	dir, err := c.VaultDir()
 	if err != nil {
 		return nil, err
 	}
-	if err := dropStale(config); err != nil {
+	if err := dropStale(c); err != nil {
 		return nil, err
 	}
 	o := vaultstore.Options{
-		Now: opts.Now, Home: memory.User(memory.DefaultNamespace, defaultUser), Log: opts.Logger, Progress: progress(opts.Logger),
+		Now: now, Home: memory.User(memory.DefaultNamespace, httpx.DefaultUser), Log: log, Progress: progress(log),
 	}
-	if config.Embedder == lexicalEmbedder { // what other models embed gets its vectors in the background
+	if c.Embedder == lexicalEmbedder { // what other models embed gets its vectors in the background
 		o.Embedder = embed.Lexical{}
 	}
 	store, err := vaultstore.Open(ctx, dir, within, o)
@@ -57,22 +60,19 @@ func openVault(ctx context.Context, config config.Config, opts Options, within v
 	return store, nil
 }
 
-const (
-	defaultUser     = "default"
-	lexicalEmbedder = "lexical"
-)
+const lexicalEmbedder = "lexical"
 
 // dropStale removes indexes of a database that is not there or empty: the one that is made of
 // the vault may count its versions otherwise.
-func dropStale(config config.Config) error {
-	dir, err := config.DataDir()
+func dropStale(c config.Config) error {
+	dir, err := c.DataDir()
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(filepath.Join(dir, databaseFile)); !errors.Is(err, fs.ErrNotExist) && (err != nil || info.Size() > 0) {
+	if info, err := os.Stat(filepath.Join(dir, config.DatabaseFile)); !errors.Is(err, fs.ErrNotExist) && (err != nil || info.Size() > 0) {
 		return nil
 	}
-	return os.RemoveAll(filepath.Join(dir, indexFolder))
+	return os.RemoveAll(filepath.Join(dir, config.IndexFolder))
 }
 
 // progress tells of a long start now and then.
@@ -87,57 +87,57 @@ func progress(log *slog.Logger) func(what string, done, total int) {
 	}
 }
 
-// newVault returns the vault that a store is, or nil.
-func newVault(store memory.Store, e *engine.Engine, config config.Config, log *slog.Logger) *vault {
+// New returns the vault that a store is, or nil.
+func New(store memory.Store, e *engine.Engine, c config.Config, log *slog.Logger) *Vault {
 	files, ok := store.(*vaultstore.Store)
 	if !ok {
 		return nil
 	}
-	v := &vault{store: files, engine: e, log: log, refused: map[string]string{}}
-	if config.VaultGit {
-		v.git = newVaultGit(files, log)
+	v := &Vault{Store: files, engine: e, Log: log, refused: map[string]string{}}
+	if c.VaultGit {
+		v.Git = newVaultGit(files, log)
 	}
 	return v
 }
 
-// dir is the vault's folder, "" where there is none.
-func (v *vault) dir() string {
+// Dir is the vault's folder, "" where there is none.
+func (v *Vault) Dir() string {
 	if v == nil {
 		return ""
 	}
-	return v.store.Dir()
+	return v.Store.Dir()
 }
 
-// catchUp takes over what was done to the files while Loci did not run.
-func (v *vault) catchUp(ctx context.Context) error {
+// CatchUp takes over what was done to the files while Loci did not run.
+func (v *Vault) CatchUp(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
-	if _, err := v.look(ctx, vaultstore.ScanOptions{}); err != nil {
+	if _, err := v.Look(ctx, vaultstore.ScanOptions{}); err != nil {
 		return fmt.Errorf("read the vault: %w", err)
 	}
-	if v.git != nil {
-		if err := v.git.begin(ctx); err != nil {
-			v.log.Warn("the vault is not committed to git yet", "err", err)
+	if v.Git != nil {
+		if err := v.Git.Begin(ctx); err != nil {
+			v.Log.Warn("the vault is not committed to git yet", "err", err)
 		}
 	}
 	return nil
 }
 
-// run follows the files until the context ends.
-func (v *vault) run(ctx context.Context) error {
+// Run follows the files until the context ends.
+func (v *Vault) Run(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
 	var committing sync.WaitGroup
 	defer committing.Wait()
-	if v.git != nil {
-		committing.Go(func() { v.git.run(ctx) })
+	if v.Git != nil {
+		committing.Go(func() { v.Git.run(ctx) })
 	}
-	err := v.store.Watch(ctx, func(r vaultstore.Report) error {
+	err := v.Store.Watch(ctx, func(r vaultstore.Report) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		return v.take(ctx, r)
+		return v.Take(ctx, r)
 	})
 	if ctx.Err() != nil {
 		return nil
@@ -145,24 +145,24 @@ func (v *vault) run(ctx context.Context) error {
 	return err
 }
 
-// look compares the folder with memory once and takes over what a person did. With
+// Look compares the folder with memory once and takes over what a person did. With
 // Confirm that includes deletions which are held back for being so many.
-func (v *vault) look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
+func (v *Vault) Look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	r, err := v.store.Scan(ctx, o)
+	r, err := v.Store.Scan(ctx, o)
 	if err != nil {
 		return r, err
 	}
-	return r, v.take(ctx, r)
+	return r, v.Take(ctx, r)
 }
 
-// examine is look, with why files were refused, by the paths that they have since.
-func (v *vault) examine(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
-	if _, err := v.look(ctx, vaultstore.ScanOptions{Confirm: confirm, Settle: vaultstore.Settle}); err != nil {
+// Examine is look, with why files were refused, by the paths that they have since.
+func (v *Vault) Examine(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
+	if _, err := v.Look(ctx, vaultstore.ScanOptions{Confirm: confirm, Settle: vaultstore.Settle}); err != nil {
 		return vaultstore.Report{}, nil, err
 	}
-	r, err := v.look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // what was just taken over or refused is told of as it is now
+	r, err := v.Look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // what was just taken over or refused is told of as it is now
 	why := map[string]string{}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -173,9 +173,9 @@ func (v *vault) examine(ctx context.Context, confirm bool) (vaultstore.Report, m
 	return r, why, err
 }
 
-// take makes changes of a report's edits; v.mu is held. What cannot be taken over is
+// Take makes changes of a report's edits; v.mu is held. What cannot be taken over is
 // refused, which keeps the person's words beside; what cannot be now comes again.
-func (v *vault) take(ctx context.Context, r vaultstore.Report) error {
+func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	v.warned = map[string]bool{}
 	defer func() { v.told = v.warned }()
 	for _, p := range r.Problems {
@@ -224,34 +224,34 @@ func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
 }
 
 // warn logs what the last report had not: each look meets it again.
-func (v *vault) warn(msg string, args ...any) {
+func (v *Vault) warn(msg string, args ...any) {
 	one := msg + "\x00" + fmt.Sprint(args...)
 	if v.warned[one] = true; !v.told[one] {
-		v.log.Warn(msg, args...)
+		v.Log.Warn(msg, args...)
 	}
 }
 
-func (v *vault) takeOne(ctx context.Context, e vaultstore.Edit) error {
-	target, e, err := v.change(ctx, e)
+func (v *Vault) takeOne(ctx context.Context, e vaultstore.Edit) error {
+	target, e, err := v.Change(ctx, e)
 	return v.answer(ctx, e, target, err)
 }
 
 // answer tells the store what became of an edit: changes of the memory target, or why none.
-func (v *vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
+func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
 	switch {
 	case err == nil:
 		delete(v.refused, e.Path)
-		v.log.Info("a file of the vault was taken over", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
-		err = v.store.Accept(ctx, e, target)
+		v.Log.Info("a file of the vault was taken over", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
+		err = v.Store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // what is left of who was erased, such as that they were
 		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
-		err = v.store.Refuse(ctx, e)
+		err = v.Store.Refuse(ctx, e)
 	case final(err):
 		v.refused[e.Path] = err.Error()
-		v.log.Warn("a file of the vault is not taken over; it is kept beside", "file", vaultstore.LogPath(e.Path), "why", err)
-		err = v.store.Refuse(ctx, e)
+		v.Log.Warn("a file of the vault is not taken over; it is kept beside", "file", vaultstore.LogPath(e.Path), "why", err)
+		err = v.Store.Refuse(ctx, e)
 	}
 	switch {
 	case ctx.Err() != nil:
