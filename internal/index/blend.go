@@ -24,7 +24,7 @@ var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 }()
 
 // cover marks the documents for which the postings of a list count.
-func (p *part) cover(set []uint64, list []uint32) {
+func (p *segment) cover(set []uint64, list []uint32) {
 	for _, posting := range list {
 		n := posting >> 8
 		r := p.near[n]
@@ -54,7 +54,7 @@ func marked(set []uint64, n int32) bool {
 }
 
 // frequency returns in how many blended documents the words of the lists are.
-func (p *part) frequency(lists [][]uint32) int {
+func (p *segment) frequency(lists [][]uint32) int {
 	if len(lists) == 0 {
 		return 0
 	}
@@ -75,7 +75,7 @@ const dense = 5
 
 // score adds the words' BM25 to all documents they are in, or to those that are
 // live.
-func (p *part) score(lists [][]uint32, w *words, means [4]lengths) {
+func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 	for _, list := range lists {
 		p.fill(list)
 	}
@@ -117,7 +117,7 @@ func (p *part) score(lists [][]uint32, w *words, means [4]lengths) {
 
 // fill sets the counts of a list's documents. What is said more than maxCount
 // thirds, in whichever of the lists' words, counts as that.
-func (p *part) fill(list []uint32) {
+func (p *segment) fill(list []uint32) {
 	counts := p.counts[lead:]
 	for _, posting := range list {
 		n := posting >> 8
@@ -125,7 +125,7 @@ func (p *part) fill(list []uint32) {
 	}
 }
 
-func (p *part) empty(list []uint32) {
+func (p *segment) empty(list []uint32) {
 	if len(list) > len(p.docs)/16 {
 		clear(p.counts)
 		return
@@ -145,7 +145,7 @@ const (
 )
 
 // blended returns a document's blended count in units.
-func (p *part) blended(n int) uint32 {
+func (p *segment) blended(n int) uint32 {
 	r := p.near[n]
 	if r >= far {
 		return p.blendedFar(int32(n))
@@ -155,7 +155,7 @@ func (p *part) blended(n int) uint32 {
 	return uint32(even + odd)
 }
 
-func (p *part) blendedFar(n int32) uint32 {
+func (p *segment) blendedFar(n int32) uint32 {
 	if p.near[n] == gone {
 		return 0
 	}

@@ -13,7 +13,7 @@ const vectorShare = 0.25
 
 // candidates returns what was found, the best first. sum is what the scores are
 // divided by, known the share of it that known words have.
-func (d *desk) candidates(parts []*part, list []found, s *memory.Search, sum, known float32) []memory.Candidate {
+func (d *searchState) candidates(parts []*segment, list []found, s *memory.Search, sum, known float32) []memory.Candidate {
 	for i := range list {
 		if p, f := parts[list[i].part], &list[i]; marked(p.wanted, f.n) {
 			f.cosine = p.cosines[f.n]
@@ -67,7 +67,7 @@ func Done(candidates []memory.Candidate) {
 }
 
 // numbers sets the raw numbers of a document, which are 0.
-func (p *part) numbers(f found, sum, known float32, m *memory.Measures) {
+func (p *segment) numbers(f found, sum, known float32, m *memory.Measures) {
 	n := f.n
 	m.Lexical, m.Own, m.Related = p.lexical[n]/sum, p.own[n]/sum, p.related[n]/sum
 	m.Vector, m.Known = f.cosine, known
@@ -82,7 +82,7 @@ func (p *part) numbers(f found, sum, known float32, m *memory.Measures) {
 
 // show sets what is known of a document but for its id and its numbers, in an empty
 // candidate.
-func (p *part) show(n int32, c *memory.Candidate) {
+func (p *segment) show(n int32, c *memory.Candidate) {
 	d := &p.docs[n]
 	c.Kind, c.Owner = kindNames[p.kinds[n]], p.contents.scopes[d.scope].Owner
 	c.At, c.Said = time.UnixMicro(d.at).UTC(), time.UnixMicro(d.said).UTC()

@@ -140,7 +140,7 @@ func (ix *Index) restore(owner memory.Owner) *shard {
 	}
 	sh, err := ix.readCheckpoint(owner)
 	if err == nil {
-		err = ix.rejoin(sh, owner)
+		err = ix.relink(sh, owner)
 	}
 	switch {
 	case err == nil:
@@ -148,7 +148,7 @@ func (ix *Index) restore(owner memory.Owner) *shard {
 	case errors.Is(err, fs.ErrNotExist) || ix.ctx.Err() != nil:
 		return nil
 	}
-	var damaged *unusable
+	var damaged *unusableError
 	if errors.As(err, &damaged) || errors.Is(err, memory.Gone) {
 		err = errors.Join(err, ix.removeCheckpoint(owner))
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// unusable says why a checkpoint cannot be used and is to be removed.
-type unusable struct{ reason string }
+// unusableError says why a checkpoint cannot be used and is to be removed.
+type unusableError struct{ reason string }
 
-func (u *unusable) Error() string { return u.reason }
+func (u *unusableError) Error() string { return u.reason }
 
-func unusablef(format string, args ...any) error { return &unusable{fmt.Sprintf(format, args...)} }
+func unusablef(format string, args ...any) error { return &unusableError{fmt.Sprintf(format, args...)} }
 
 // decode reads a checkpoint of so many bytes. What is not whole, not as want says
-// or makes no sense is [unusable]; other errors are the reader's.
+// or makes no sense is [unusableError]; other errors are the reader's.
 func decode(ctx context.Context, r io.Reader, size int64, want header) (*contents, error) {
 	d := newDecoder(ctx, r, size)
 	h := d.header()

@@ -46,7 +46,7 @@ func aroundAll(whole *memory.Whole) int64 {
 }
 
 // spread returns in how many blended documents the words of list i are.
-func (p *part) spread(i int) int {
+func (p *segment) spread(i int) int {
 	df := p.frequency(p.lists[i])
 	if p.whole == nil {
 		return df

@@ -70,7 +70,7 @@ func (n *names) known(s string) int32 {
 }
 
 // admits reports whether a search may be shown document n.
-func (p *part) admits(n int32) bool {
+func (p *segment) admits(n int32) bool {
 	f, kind := &p.filter, p.kinds[n]
 	if kind == 0 || f.everything {
 		return kind != 0

@@ -10,7 +10,7 @@ import (
 // correct looks for words of the question that no part has as misspelt: what is one slip away
 // among the owners' own words is taken as the question's, or else what is so in the tables of
 // synonyms and classes. It returns what was taken for what, and costs nothing where all words are known.
-func correct(parts []*part, asked string, terms []string) (taken []memory.Misspelt) {
+func correct(parts []*segment, asked string, terms []string) (taken []memory.Misspelt) {
 	tried := 0
 	for i, t := range terms {
 		var meant, tabled []string
@@ -36,7 +36,7 @@ func correct(parts []*part, asked string, terms []string) (taken []memory.Misspe
 
 // nobodyHas reports whether no part has anything living for the question's term i, nor for what
 // is related to it. What is only an excerpt cannot know.
-func nobodyHas(parts []*part, i int) bool {
+func nobodyHas(parts []*segment, i int) bool {
 	for _, p := range parts {
 		if p.whole != nil || slices.ContainsFunc(p.lists[2*i], p.lives) || slices.ContainsFunc(p.lists[2*i+1], p.lives) {
 			return false
@@ -46,13 +46,13 @@ func nobodyHas(parts []*part, i int) bool {
 }
 
 // lives reports whether a document that is not forgotten is in a list of postings.
-func (p *part) lives(list []uint32) bool {
+func (p *segment) lives(list []uint32) bool {
 	return slices.ContainsFunc(list, func(posting uint32) bool { return p.kinds[posting>>8] != 0 })
 }
 
 // somebodyHas reports whether a document that is not forgotten has a term.
-func somebodyHas(parts []*part, term []byte) bool {
-	return slices.ContainsFunc(parts, func(p *part) bool {
+func somebodyHas(parts []*segment, term []byte) bool {
+	return slices.ContainsFunc(parts, func(p *segment) bool {
 		id, ok := p.terms[string(term)]
 		return ok && p.lives(p.posts[id])
 	})
@@ -60,7 +60,7 @@ func somebodyHas(parts []*part, term []byte) bool {
 
 // takeRelated adds the postings of what is related to a word that nobody has, but for what is asked
 // itself, to those of what is related to the question's term i.
-func takeRelated(parts []*part, i int, term string) {
+func takeRelated(parts []*segment, i int, term string) {
 	for _, other := range text.Related(term) {
 		if !slices.Contains(parts[0].asked, other) {
 			take(parts, 2*i+1, other)
@@ -69,7 +69,7 @@ func takeRelated(parts []*part, i int, term string) {
 }
 
 // take adds the postings of a term to those of list i.
-func take(parts []*part, i int, term string) {
+func take(parts []*segment, i int, term string) {
 	for _, p := range parts {
 		if id, ok := p.terms[term]; ok {
 			p.lists[i] = append(p.lists[i], p.posts[id])

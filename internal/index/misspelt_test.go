@@ -156,7 +156,7 @@ func BenchmarkMisspelt(b *testing.B) {
 			b.Run(fmt.Sprintf("%d terms/%s", len(sh.terms), word), func(b *testing.B) {
 				s := memory.Search{Text: word}
 				terms := unique(slices.Clone([]string{dictionary.of(word).term}))
-				parts := []*part{open(&sh.contents, &s)}
+				parts := []*segment{open(&sh.contents, &s)}
 				b.ReportAllocs()
 				for b.Loop() {
 					parts[0].look(terms)

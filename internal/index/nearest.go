@@ -30,11 +30,11 @@ func margin(question, scale float32) float32 {
 // scanning.
 const perScanner = 8
 
-// nearing is the vectors' side of a search while the words' side goes on. The
+// vectorSearch is the vectors' side of a search while the words' side goes on. The
 // scanners take one chunk after the other; who waits for them is one of them, and stands
 // in for those that no processor was free for yet.
-type nearing struct {
-	parts   []*part
+type vectorSearch struct {
+	parts   []*segment
 	s       *memory.Search
 	scanner []scanner
 	next    atomic.Int32 // the chunk to be scanned next, counted through all parts
@@ -55,13 +55,13 @@ func nearest(s *memory.Search) int {
 }
 
 // rest leaves nothing to be found: until begin, join finds nothing.
-func (x *nearing) rest() {
+func (x *vectorSearch) rest() {
 	x.scanner, x.others, x.joined, x.best = x.scanner[:0], x.others[:0], true, nil
 }
 
 // begin starts the scanners that are worth a goroutine, unless the machine is busy
 // with other searches: then it is alone. Without a vector there is nothing to do.
-func (x *nearing) begin(parts []*part, s *memory.Search) {
+func (x *vectorSearch) begin(parts []*segment, s *memory.Search) {
 	if s.Vector == nil || s.ByWords {
 		return
 	}
@@ -89,13 +89,13 @@ func (x *nearing) begin(parts []*part, s *memory.Search) {
 
 // alone reports whether nobody helps: then all is best scanned at once, since scores of
 // words are best used while they are at hand.
-func (x *nearing) alone() bool { return len(x.scanner) == 1 }
+func (x *vectorSearch) alone() bool { return len(x.scanner) == 1 }
 
 // join helps the scanners to the end, and returns the best by their exact cosine,
 // marked as wanted: all vectors are scanned as int8, and those rescored that may be
 // among the best for all that rounding can do. Vectors of another length are of
 // another model and left out. It may be called again.
-func (x *nearing) join(by *sorter) []found {
+func (x *vectorSearch) join(by *sorter) []found {
 	if x.joined {
 		return x.best
 	}
@@ -121,14 +121,14 @@ func (x *nearing) join(by *sorter) []found {
 }
 
 // wait returns when no scanner reads any more, nor will.
-func (x *nearing) wait() {
+func (x *vectorSearch) wait() {
 	for _, other := range x.others {
 		other()
 	}
 }
 
 // release lets go of what was searched: an evicted owner is not to stay.
-func (x *nearing) release() {
+func (x *vectorSearch) release() {
 	x.parts, x.s = nil, nil
 	clear(x.others)
 	for i := range x.scanner {
@@ -138,7 +138,7 @@ func (x *nearing) release() {
 }
 
 // scan takes chunks until none is left.
-func (x *nearing) scan(one *scanner) {
+func (x *vectorSearch) scan(one *scanner) {
 	for {
 		j, i := int(x.next.Add(1)-1), 0
 		for i < len(x.parts) && j >= len(x.parts[i].chunks) {
@@ -164,7 +164,7 @@ type scanner struct {
 	query  vector.Query
 	step   float32 // of the query's int8 form
 	dims   int
-	best   picks
+	best   topPicks
 	fresh  []scanned // of which nothing was picked yet
 	scores [pickedAtOnce * chunkRows]float32
 	above  []int32
@@ -172,7 +172,7 @@ type scanner struct {
 
 // scanned is a chunk whose scores are known.
 type scanned struct {
-	*part
+	*segment
 	i int32 // which of the parts
 	j int   // which of its chunks
 }
@@ -228,7 +228,7 @@ type exact struct {
 
 // rescore sets the cosines in a list that are unknown, to 0 without a vector of the
 // question's model.
-func (x *exact) rescore(parts []*part, list []found, v []float32) {
+func (x *exact) rescore(parts []*segment, list []found, v []float32) {
 	x.rows, x.of = x.rows[:0], x.of[:0]
 	for i := range list {
 		f := &list[i]

@@ -4,7 +4,7 @@ import "math"
 
 // scoreOwn fills own of what was found, of the rest of its conversations, and
 // session of those.
-func scoreOwn(parts []*part, asked []words, list []found) {
+func scoreOwn(parts []*segment, asked []words, list []found) {
 	for _, f := range list {
 		parts[f.part].need(f.n)
 	}
@@ -28,7 +28,7 @@ func scoreOwn(parts []*part, asked []words, list []found) {
 }
 
 // need marks a document, and asks for its conversation if it is a turn.
-func (p *part) need(n int32) {
+func (p *segment) need(n int32) {
 	mark(p.needed, n)
 	t := p.docs[n].thread
 	if p.kinds[n] != turn || p.session[t] != 0 {
@@ -40,7 +40,7 @@ func (p *part) need(n int32) {
 
 // needConversations marks the turns of the conversations asked for: everything, if
 // they are much of that.
-func (p *part) needConversations() {
+func (p *segment) needConversations() {
 	turns := 0
 	for _, t := range p.ranked {
 		turns += len(p.threads[t])
@@ -58,7 +58,7 @@ func (p *part) needConversations() {
 	}
 }
 
-func (p *part) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {
+func (p *segment) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {
 	worth := bm25(1.0/occurrence, idf, means, func(mean lengths) float64 { return mean.own })
 	for _, list := range lists {
 		for _, posting := range list {
@@ -71,7 +71,7 @@ func (p *part) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {
 }
 
 // bestOf returns the mean of the three best own scores of a conversation's turns.
-func (p *part) bestOf(t int32) float32 {
+func (p *segment) bestOf(t int32) float32 {
 	var first, second, third float32
 	for _, n := range p.threads[t] {
 		switch x := p.own[n]; {
@@ -88,7 +88,7 @@ func (p *part) bestOf(t int32) float32 {
 }
 
 // peak returns by how much a turn's own score exceeds the best within two turns.
-func (p *part) peak(n int32) float32 {
+func (p *segment) peak(n int32) float32 {
 	var best float32
 	prev, next := p.link[n].prev, p.link[n].next
 	for range 2 {

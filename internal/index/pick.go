@@ -20,7 +20,7 @@ type found struct {
 const unknown = -2
 
 // pickWords returns the best by words, in no order.
-func pickWords(parts []*part, best *picks) []found {
+func pickWords(parts []*segment, best *topPicks) []found {
 	best.peaks = best.peaks[:0]
 	for _, p := range parts {
 		p.measure()
@@ -52,7 +52,7 @@ type sorter struct {
 }
 
 // sort orders a list by score, and equal ones by id, and returns the best limit.
-func (x *sorter) sort(parts []*part, list []found, limit int) []found {
+func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 	// Numbers sort several times faster than structs by a function.
 	keys := slices.Grow(x.keys[:0], len(list))[:len(list)]
 	for i, f := range list {
@@ -87,8 +87,8 @@ func ascending(x float32) uint32 {
 	return bits | 1<<31
 }
 
-// picks keeps what may be among the best limit of what is put on its list.
-type picks struct {
+// topPicks keeps what may be among the best limit of what is put on its list.
+type topPicks struct {
 	limit int
 	least float32 // that a score and its margin must reach
 	list  []found
@@ -98,7 +98,7 @@ type picks struct {
 }
 
 // begin empties the list. What was picked before is not used any more.
-func (k *picks) begin(limit int, least float32) {
+func (k *topPicks) begin(limit int, least float32) {
 	k.limit, k.least, k.list, k.full = limit, least, k.list[:0], 2*limit
 	k.peaks = k.peaks[:0]
 }
@@ -107,7 +107,7 @@ func (k *picks) begin(limit int, least float32) {
 // what the peaks' scores tell that it will be, for scores that are off by margin at most:
 // then there is little to drop again. Where some of the peaks were not to be picked, and
 // too few reach it, that was too much, and all is picked as it comes.
-func (k *picks) foretold(margin float32, pick func()) {
+func (k *topPicks) foretold(margin float32, pick func()) {
 	least, held := k.least, len(k.list)
 	if len(k.peaks) >= k.limit {
 		k.least = max(least, nthLargest(k.peaks, k.limit)-margin)
@@ -121,7 +121,7 @@ func (k *picks) foretold(margin float32, pick func()) {
 }
 
 // reached reports whether so many as are wanted surely reach least.
-func (k *picks) reached() bool {
+func (k *topPicks) reached() bool {
 	n := 0
 	for _, f := range k.list {
 		n += count(f.score-f.margin >= k.least)
@@ -129,7 +129,7 @@ func (k *picks) reached() bool {
 	return n >= k.limit
 }
 
-func (k *picks) squeezeFull() {
+func (k *topPicks) squeezeFull() {
 	if len(k.list) >= k.full {
 		k.squeeze()
 		k.full = max(2*k.limit, len(k.list)*3/2)
@@ -137,7 +137,7 @@ func (k *picks) squeezeFull() {
 }
 
 // squeeze drops what cannot be among the best.
-func (k *picks) squeeze() {
+func (k *topPicks) squeeze() {
 	if len(k.list) < k.limit {
 		return
 	}

@@ -48,9 +48,9 @@ func TestPruningChangesNothing(t *testing.T) {
 		}
 		p := open(&x.shards[0].contents, &s)
 		p.look(unique(text.Terms(s.Text)))
-		best := new(picks)
+		best := new(topPicks)
 		best.begin(s.Limit, math.SmallestNonzeroFloat32)
-		scoreWords([]*part{p}, len(p.lists)/2, func(int) float64 { return 1 }, best, func() {})
+		scoreWords([]*segment{p}, len(p.lists)/2, func(int) float64 { return 1 }, best, func() {})
 		if p.pruned {
 			pruned++
 		}
@@ -110,9 +110,9 @@ func testNearest(t *testing.T, of int) {
 			}
 		}
 		vector.Normalize(v)
-		var near nearing
+		var near vectorSearch
 		var by sorter
-		near.begin([]*part{p}, &memory.Search{Vector: v, Limit: 100})
+		near.begin([]*segment{p}, &memory.Search{Vector: v, Limit: 100})
 		got := near.join(&by)
 		var exact []float32
 		for n := range p.docs {

@@ -42,7 +42,7 @@ func (w *words) most() float64 {
 // not divided by the sum. They are whole for all that may be among the
 // best by words that admits lets pass, and for those that are marked as wanted once
 // wanted returns: it is called before some are left out.
-func scoreWords(parts []*part, terms int, weight func(i int) float64, best *picks, wanted func()) (list []words, sum, known float64) {
+func scoreWords(parts []*segment, terms int, weight func(i int) float64, best *topPicks, wanted func()) (list []words, sum, known float64) {
 	docs, means := statistics(parts)
 	list = make([]words, 2*terms)
 	for t := range terms {
@@ -70,7 +70,7 @@ func scoreWords(parts []*part, terms int, weight func(i int) float64, best *pick
 // scoreRareFirst adds up the words by what they can add. Once what is left cannot
 // lift a document into the best that has nothing yet, only those are scored on
 // that can still get there: a name that is in every turn costs little.
-func scoreRareFirst(parts []*part, list []words, means [4]lengths, best *picks, wanted func()) {
+func scoreRareFirst(parts []*segment, list []words, means [4]lengths, best *topPicks, wanted func()) {
 	order, left := make([]int, 0, len(list)), 0.0
 	for i := range list {
 		if list[i].df > 0 {
@@ -92,7 +92,7 @@ func scoreRareFirst(parts []*part, list []words, means [4]lengths, best *picks, 
 
 // narrow leaves in live only the documents that can still be among the best when so
 // much is left that may be added, if it can tell.
-func narrow(parts []*part, left float32, best *picks, wanted func()) {
+func narrow(parts []*segment, left float32, best *topPicks, wanted func()) {
 	if len(pickWords(parts, best)) < best.limit {
 		return
 	}
@@ -137,7 +137,7 @@ func bm25(scale, idf float32, means [4]lengths, of func(mean lengths) float64) v
 
 // statistics returns how many documents there are and their mean lengths, over
 // all that the owners have, whatever the search is narrowed to.
-func statistics(parts []*part) (docs int, means [4]lengths) {
+func statistics(parts []*segment) (docs int, means [4]lengths) {
 	for kind := fact; kind <= summary; kind++ {
 		var count int
 		var total, words int64

@@ -79,7 +79,7 @@ func (x *scratch) reset() {
 func (x *scratch) byWords(n int32) float32 { return x.lexical[n] + relatedShare*x.related[n] }
 
 // hitsOf returns how many documents have a score.
-func hitsOf(parts []*part) int {
+func hitsOf(parts []*segment) int {
 	hits := 0
 	for _, p := range parts {
 		for _, word := range p.hits {
@@ -94,7 +94,7 @@ const blockDocs = 512
 
 // scored are the blocks, from one document to before another, that may have some among
 // the best.
-func (p *part) scored() iter.Seq2[int, int] {
+func (p *segment) scored() iter.Seq2[int, int] {
 	among := p.hits
 	if p.pruned {
 		among = p.live
@@ -110,7 +110,7 @@ func (p *part) scored() iter.Seq2[int, int] {
 }
 
 // measure has measures say what documents are picked by, as far as they are scored.
-func (p *part) measure() {
+func (p *segment) measure() {
 	if !p.relates {
 		p.measures = p.lexical
 		return
@@ -126,7 +126,7 @@ func (p *part) measure() {
 
 // reaching returns which documents of a block measure at least so much, which is more
 // than 0, counted from the block's first. It holds until the next call.
-func (p *part) reaching(from, to int, least float32) []int32 {
+func (p *segment) reaching(from, to int, least float32) []int32 {
 	p.above = vector.Above(p.measures[from:to], least, p.above)
 	return p.above
 }
@@ -142,7 +142,7 @@ func empty(set []uint64) bool {
 
 // keep leaves live the hits whose measure, as it was picked by, is least or more, and those
 // wanted.
-func (p *part) keep(least float32) {
+func (p *segment) keep(least float32) {
 	next := p.covered
 	copy(next, p.wanted)
 	for from, to := range p.scored() {

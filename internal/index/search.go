@@ -15,8 +15,8 @@ import (
 // hardly finds more.
 const defaultLimit = 200
 
-// part is a shard in a search, locked for reading.
-type part struct {
+// segment is a shard in a search, locked for reading.
+type segment struct {
 	*contents
 	*scratch
 	filter filter
@@ -27,17 +27,17 @@ type part struct {
 	relates bool // something has a related word
 }
 
-// desk is the working memory of one search beside that of its parts. What is in it
+// searchState is the working memory of one search beside that of its parts. What is in it
 // between searches is not used.
-type desk struct {
-	words   picks
-	vectors nearing
+type searchState struct {
+	words   topPicks
+	vectors vectorSearch
 	united  []found
 	sorter  sorter
 	ids     []byte
 }
 
-var desks = sync.Pool{New: func() any { return new(desk) }}
+var desks = sync.Pool{New: func() any { return new(searchState) }}
 
 // searching is how many searches are under way: one that is alone may use all of
 // the machine.
@@ -53,18 +53,18 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	if s.Limit <= 0 {
 		s.Limit = defaultLimit
 	}
-	parts := make([]*part, len(shards))
+	parts := make([]*segment, len(shards))
 	for i, sh := range shards {
 		parts[i] = open(&sh.contents, &s)
 	}
-	d := desks.Get().(*desk)
+	d := desks.Get().(*searchState)
 	out, err := d.search(ctx, parts, &s)
 	d.release(parts)
 	return out, err
 }
 
 // search finds candidates in parts.
-func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]memory.Candidate, error) {
+func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Search) ([]memory.Candidate, error) {
 	d.vectors.rest()
 	defer d.vectors.wait() // after a panic, too: they read what the locks guard
 	if !s.WordsFirst {
@@ -114,7 +114,7 @@ func (d *desk) search(ctx context.Context, parts []*part, s *memory.Search) ([]m
 
 // release gives the working memory back. After a panic nobody calls it: what was
 // left half done is not used again.
-func (d *desk) release(parts []*part) {
+func (d *searchState) release(parts []*segment) {
 	for _, p := range parts {
 		p.reset()
 		scratches.Put(p.scratch)
@@ -133,14 +133,14 @@ func unique(terms []string) []string {
 	return out
 }
 
-func open(c *contents, s *memory.Search) *part {
-	p := &part{contents: c, scratch: scratches.Get().(*scratch), filter: newFilter(c, s)}
+func open(c *contents, s *memory.Search) *segment {
+	p := &segment{contents: c, scratch: scratches.Get().(*scratch), filter: newFilter(c, s)}
 	p.fit(len(c.docs), len(c.threads))
 	return p
 }
 
 // look finds the postings of the question's terms and of those related to them.
-func (p *part) look(terms []string) {
+func (p *segment) look(terms []string) {
 	p.asked, p.lists = terms, make([][][]uint32, 2*len(terms))
 	add := func(i int, term string) {
 		if id, ok := p.terms[term]; ok {
@@ -159,7 +159,7 @@ func (p *part) look(terms []string) {
 
 // unite takes the best by words and fills up with the best by vector, for which a
 // quarter of the places is kept. What it took is marked as needed.
-func (d *desk) unite(parts []*part, words, vectors []found, limit int) []found {
+func (d *searchState) unite(parts []*segment, words, vectors []found, limit int) []found {
 	if len(vectors) == 0 {
 		return words
 	}

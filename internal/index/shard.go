@@ -62,9 +62,9 @@ type contents struct {
 	byID  map[key]int32
 	odd   map[int32]string // ids that are no UUIDs
 	terms map[string]int32
-	pairs map[rune]*pairs // by a character of a script without spaces; nil without any
-	posts [][]uint32      // by term: document << 8 | thirds, ascending
-	held  int             // postings there is room for
+	pairs map[rune]*bigrams // by a character of a script without spaces; nil without any
+	posts [][]uint32        // by term: document << 8 | thirds, ascending
+	held  int               // postings there is room for
 
 	gathered *gathered // postings that are in no list yet; nil: none
 

@@ -15,7 +15,7 @@ import (
 
 // In returns those of the hits that are echoes: by themselves, or since what they say is told by
 // the user, or known as a fact, among the best of the others.
-func (e *Echoes) In(hits []memory.Hit) (echoes []memory.Hit) {
+func (e *RepeatFilter) In(hits []memory.Hit) (echoes []memory.Hit) {
 	if e.noted(hits) {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (e *Echoes) In(hits []memory.Hit) (echoes []memory.Hit) {
 }
 
 // note keeps hits among which there is no echo.
-func (e *Echoes) note(hits []memory.Hit) {
+func (e *RepeatFilter) note(hits []memory.Hit) {
 	e.clean = e.clean[:0]
 	for _, h := range hits {
 		e.clean = append(e.clean, h.Memory)
@@ -62,7 +62,7 @@ func (e *Echoes) note(hits []memory.Hit) {
 }
 
 // noted reports whether the hits are those that were noted last.
-func (e *Echoes) noted(hits []memory.Hit) bool {
+func (e *RepeatFilter) noted(hits []memory.Hit) bool {
 	return len(hits) > 0 && slices.EqualFunc(hits, e.clean, func(h memory.Hit, m memory.Memory) bool { return h.Memory == m })
 }
 
@@ -70,7 +70,7 @@ func (e *Echoes) noted(hits []memory.Hit) bool {
 const longestAgain = 320
 
 // maySayAgain reports whether a turn may say nothing but what is told beside it.
-func (e *Echoes) maySayAgain(m memory.Memory) bool {
+func (e *RepeatFilter) maySayAgain(m memory.Memory) bool {
 	t := m.Turn
 	switch {
 	case t == nil || t.Name != "":
@@ -82,13 +82,13 @@ func (e *Echoes) maySayAgain(m memory.Memory) bool {
 }
 
 // asks reports whether a turn tells nothing, or nothing but by the way.
-func (e *Echoes) asks(t *memory.Turn) bool {
+func (e *RepeatFilter) asks(t *memory.Turn) bool {
 	m := e.manner(t)
 	return m.is == text.Seeks || m.of != gives
 }
 
 // reply notes where an echo is answered.
-func (e *Echoes) reply(t *memory.Turn) {
+func (e *RepeatFilter) reply(t *memory.Turn) {
 	if t.Role != memory.RoleUser {
 		return
 	}
@@ -107,12 +107,12 @@ type witness struct {
 
 // Answers reports whether a turn answers one that is an echo. Where nobody tells what was asked
 // for, the assistant may have.
-func (e *Echoes) Answers(m memory.Memory) bool {
+func (e *RepeatFilter) Answers(m memory.Memory) bool {
 	return m.Turn != nil && m.Turn.Role == memory.RoleAssistant && e.replied[place{m.Turn.Conversation, m.Turn.Index}]
 }
 
 // told reads the best of the hits that tell.
-func (e *Echoes) told(hits []memory.Hit) (out witness) {
+func (e *RepeatFilter) told(hits []memory.Hit) (out witness) {
 	n, room := 0, make([]uint64, 0, 4*usualTerms)
 	out.terms = e.room[:0]
 	for _, h := range hits {
@@ -144,7 +144,7 @@ const (
 )
 
 // again reports whether a turn says only what is told.
-func (e *Echoes) again(t *memory.Turn, told witness) bool {
+func (e *RepeatFilter) again(t *memory.Turn, told witness) bool {
 	if t.Role == memory.RoleAssistant && e.replied[place{t.Conversation, t.Index}] && english.Denies(t.Content) {
 		return true
 	}
@@ -181,7 +181,7 @@ func (e *Echoes) again(t *memory.Turn, told witness) bool {
 
 // common counts the terms of a text but for numbers and for those that answers and questions are
 // made with, and those of them that are told or in the question.
-func (e *Echoes) common(content string, told witness) (own, again int) {
+func (e *RepeatFilter) common(content string, told witness) (own, again int) {
 	room := [1]uint64{}
 	text.EachWord(content, func(w string) {
 		if text.IsNumber(w) || w[0] >= '0' && w[0] <= '9' {
@@ -201,7 +201,7 @@ func (e *Echoes) common(content string, told witness) (own, again int) {
 }
 
 // ask reads the question, all of it.
-func (e *Echoes) ask() {
+func (e *RepeatFilter) ask() {
 	if e.plain == nil {
 		e.plain, e.numbers = termsOf(e.question), text.Numbers(e.question)
 	}
@@ -209,7 +209,7 @@ func (e *Echoes) ask() {
 
 // grants reports whether a turn takes for granted what the question asks for: "Do I have a dog?" or
 // "What pets do I have?", and "How old is my dog?".
-func (e *Echoes) grants(said string) bool {
+func (e *RepeatFilter) grants(said string) bool {
 	if e.kinds != 0 && e.owns(said) {
 		return true
 	}
@@ -228,7 +228,7 @@ func (e *Echoes) grants(said string) bool {
 const ownWithin = 2
 
 // owns reports whether a turn names something of the user's of a kind that the question asks for.
-func (e *Echoes) owns(said string) (found bool) {
+func (e *RepeatFilter) owns(said string) (found bool) {
 	left := 0
 	text.EachWord(said, func(w string) {
 		if w == "my" || w == "our" {

@@ -9,18 +9,18 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// holder is whose a clause is.
-type holder uint8
+// claimant is whose a clause is.
+type claimant uint8
 
 const (
-	unknown holder = iota // the user's, perhaps
+	unknown claimant = iota // the user's, perhaps
 	users
 	another
 )
 
 // claim is a clause of what a user said.
 type claim struct {
-	of   holder
+	of   claimant
 	mere bool // a case: "if I had a dog", "I would call him Rex"
 
 	asked bool // it has a word of the question
@@ -45,7 +45,7 @@ func claimsIn(out []claim, content string, asks func(term string) (asked, near b
 			break
 		}
 	}
-	r := claiming{content: content, asks: asks, sayings: sayings.Get(), out: out}
+	r := claimReader{content: content, asks: asks, sayings: sayings.Get(), out: out}
 	r.read()
 	r.inherit()
 	return r.out
@@ -55,11 +55,11 @@ var plainQuotes = late.Make(func() *strings.Replacer {
 	return strings.NewReplacer("“", `"`, "”", `"`, "«", `"`, "»", `"`, "„", `"`, "’", "'", "—", "-", "–", "-")
 })
 
-// claiming reads clauses from left to right.
-type claiming struct {
+// claimReader reads clauses from left to right.
+type claimReader struct {
 	content string
 	asks    func(term string) (asked, near bool)
-	sayings map[string]saying
+	sayings map[string]stance
 	out     []claim
 
 	claim
@@ -73,13 +73,13 @@ type claiming struct {
 	wondered bool   // the sentence has a case of the user's
 	would    bool   // and what would be then
 
-	saysWould bool   // this clause does
-	saying    holder // who says what is quoted next
+	saysWould bool     // this clause does
+	saying    claimant // who says what is quoted next
 	quoted    bool
-	speaker   holder // of the words in quotation marks
+	speaker   claimant // of the words in quotation marks
 }
 
-func (r *claiming) read() {
+func (r *claimReader) read() {
 	s := r.content
 	for i := 0; i < len(s); {
 		end := i
@@ -104,7 +104,7 @@ func (r *claiming) read() {
 }
 
 // sign ends a clause, or a sentence.
-func (r *claiming) sign(c byte, at, next int) {
+func (r *claimReader) sign(c byte, at, next int) {
 	switch c {
 	case '.':
 		if next < len(r.content) && r.content[next] != ' ' && r.content[next] != '\n' || titles.Has(lastWord(r.content[:at])) {
@@ -140,14 +140,14 @@ func lastWord(s string) string {
 	return strings.ToLower(s[strings.LastIndexAny(s, " \n")+1:])
 }
 
-func (r *claiming) begin(after string) {
+func (r *claimReader) begin(after string) {
 	r.claim = claim{sentence: r.sentence, after: after}
 	r.count, r.begun, r.mine, r.doubtful, r.human, r.me = 0, false, 0, "", false, false
 	r.saysWould = false
 }
 
 // close ends a clause.
-func (r *claiming) close() {
+func (r *claimReader) close() {
 	if r.count == 0 {
 		return
 	}
@@ -173,7 +173,7 @@ func (r *claiming) close() {
 }
 
 // endSentence marks all clauses of a sentence that is a case.
-func (r *claiming) endSentence() {
+func (r *claimReader) endSentence() {
 	if r.wondered && r.would {
 		for i := len(r.out) - 1; i >= 0 && r.out[i].sentence == r.sentence; i-- {
 			r.out[i].mere = true
@@ -185,7 +185,7 @@ func (r *claiming) endSentence() {
 
 // inherit gives clauses without a subject that of the clause before: "Moira slipped and broke her
 // wrist". After a comma that is so in a list that ends in "and", or where "his" or "her" is said.
-func (r *claiming) inherit() {
+func (r *claimReader) inherit() {
 	for i := 1; i < len(r.out); i++ {
 		c, before := &r.out[i], &r.out[i-1]
 		if c.subject && !c.name || c.of == users || c.sentence != before.sentence {
@@ -213,7 +213,7 @@ func (r *claiming) inherit() {
 }
 
 // listed reports whether clauses without a subject go on from i to one that begins with "and".
-func (r *claiming) listed(i int) bool {
+func (r *claimReader) listed(i int) bool {
 	for k := i + 1; k < len(r.out) && r.out[k].sentence == r.out[i].sentence && r.out[k].bare; k++ {
 		if r.out[k].after == "and" {
 			return true
@@ -223,7 +223,7 @@ func (r *claiming) listed(i int) bool {
 }
 
 // word takes a word of a clause.
-func (r *claiming) word(w string) {
+func (r *claimReader) word(w string) {
 	base, ending, _ := strings.Cut(strings.ToLower(w), "'")
 	is := r.sayings[base]
 	if is&joins != 0 && !(base == "that" && r.count < 2) {
@@ -260,7 +260,7 @@ func (r *claiming) word(w string) {
 
 // match looks whether a word is of the question, and whether "my" stands before it. It reports
 // whether the word is for somebody.
-func (r *claiming) match(base string) (person bool) {
+func (r *claimReader) match(base string) (person bool) {
 	r.owned--
 	if base == "my" || base == "our" || base == "user" {
 		r.owned = ownedWithin
@@ -282,7 +282,7 @@ func (r *claiming) match(base string) (person bool) {
 const ownedWithin = 3
 
 // join takes a word with which a clause begins.
-func (r *claiming) join(base string) {
+func (r *claimReader) join(base string) {
 	if r.count > 0 {
 		r.close()
 		r.begin(base)
@@ -295,11 +295,11 @@ func (r *claiming) join(base string) {
 }
 
 // whose notes whose the subject is.
-func (r *claiming) whose(of holder) { r.of, r.subject, r.begun = of, true, true }
+func (r *claimReader) whose(of claimant) { r.of, r.subject, r.begun = of, true, true }
 
 // object takes a word behind the subject, where "my" tells of something of the user's unless
 // it is somebody.
-func (r *claiming) object(base string, person bool) {
+func (r *claimReader) object(base string, person bool) {
 	switch {
 	case base == "i" || base == "we":
 		if r.of == another { // "the one I bought"
@@ -316,7 +316,7 @@ func (r *claiming) object(base string, person bool) {
 }
 
 // asSubject takes a word where the subject stands, or before it.
-func (r *claiming) asSubject(w, base, ending string, is saying, person bool) {
+func (r *claimReader) asSubject(w, base, ending string, is stance, person bool) {
 	switch {
 	case base == "user" && ending != "s", base == "i", base == "we":
 		r.whose(users)
@@ -345,18 +345,18 @@ func (r *claiming) asSubject(w, base, ending string, is saying, person bool) {
 }
 
 // mayBeName reports whether a word that begins a sentence may be a name.
-func (r *claiming) mayBeName(w string) bool { return r.after == "" && len(w) > 2 && capital(w) }
+func (r *claimReader) mayBeName(w string) bool { return r.after == "" && len(w) > 2 && capital(w) }
 
 func capital(w string) bool {
 	c, _ := utf8.DecodeRuneInString(w)
 	return unicode.IsUpper(c)
 }
 
-// saying is what a word may be in a clause.
-type saying uint8
+// stance is what a word may be in a clause.
+type stance uint8
 
 const (
-	joins    saying = 1 << iota // a clause begins with it
+	joins    stance = 1 << iota // a clause begins with it
 	somebody                    // it is for people besides those that text knows
 	serving                     // somebody who does what is done to the user
 	pointing                    // it begins a sentence and names nobody
@@ -367,9 +367,9 @@ const (
 )
 
 // sayings are the words of each kind, in one place: a word is looked for once.
-var sayings = late.Make(func() map[string]saying {
-	all := map[string]saying{}
-	for is, words := range map[saying]string{
+var sayings = late.Make(func() map[string]stance {
+	all := map[string]stance{}
+	for is, words := range map[stance]string{
 		joins:    "and or but so because although though while when after before since until as if unless then who where that",
 		somebody: "man woman guy girl boy lady kid child baby somebody someone everybody everyone nobody widow twins mum mom dad mama papa granny grandma grandpa ex",
 		serving:  "doctor dr dentist nurse surgeon therapist physio vet gp midwife consultant",

@@ -12,10 +12,10 @@ import (
 
 // FitOptions are the settings of [Fit]. The zero value means the defaults.
 type FitOptions struct {
-	TopK     int     // hits at most; 0: 8
-	Budget   int     // tokens at most; 0: 1500, math.MaxInt: any
-	Question string  // what was asked; "": nothing in particular
-	Echoes   *Echoes // of the question, if they were looked for before; nil: to be looked for
+	TopK     int           // hits at most; 0: 8
+	Budget   int           // tokens at most; 0: 1500, math.MaxInt: any
+	Question string        // what was asked; "": nothing in particular
+	Echoes   *RepeatFilter // of the question, if they were looked for before; nil: to be looked for
 }
 
 // The defaults: a handful that a model reads with care, and room for some of them
@@ -52,12 +52,12 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	if echoes == nil {
 		echoes = NewEchoes(o.Question)
 	}
-	told := make([]telling, 0, min(o.TopK, len(hits))) // of those kept
+	told := make([]coverage, 0, min(o.TopK, len(hits))) // of those kept
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
 	echoed := echoes.In(hits)
 	for _, h := range distilled(ownFirst(hits, o.Question, asked)) {
-		says := telling{content: h.Memory.Content(), terms: termsIn(room, h.Memory.Content()), shared: h.Memory.Link != nil}
+		says := coverage{content: h.Memory.Content(), terms: termsIn(room, h.Memory.Content()), shared: h.Memory.Link != nil}
 		room = says.terms[len(says.terms):]
 		tokens := 0
 		stage := ""
@@ -210,16 +210,16 @@ func besides(h memory.Hit) bool {
 // them is enough, if they also agree in what a single word turns round.
 const sameShare = 0.9
 
-// telling is what a text says, as far as comparing goes. Few texts are alike in
+// coverage is what a text says, as far as comparing goes. Few texts are alike in
 // their words; only of those the rest is read.
-type telling struct {
+type coverage struct {
 	content string
 	terms   terms
 	seeks   terms // of a turn that only asks: its terms less those that all ask with; nil for others
 	shared  bool  // another owner's
 }
 
-func (t telling) repeats(other telling) bool {
+func (t coverage) repeats(other coverage) bool {
 	if other.seeks != nil && t.seeks == nil {
 		return false // what is told is not the question for it
 	}
@@ -233,18 +233,18 @@ func (t telling) repeats(other telling) bool {
 }
 
 // asksTheSame reports whether two turns ask the same in other forms.
-func (t telling) asksTheSame(other telling) bool {
+func (t coverage) asksTheSame(other coverage) bool {
 	return len(t.seeks) > 0 && len(other.seeks) > 0 && t.seeks.near(other.seeks) && t.agrees(other)
 }
 
 // agrees reports whether two texts of the same words mean the same by what a single
 // word turns round.
-func (t telling) agrees(other telling) bool {
+func (t coverage) agrees(other coverage) bool {
 	return text.Negated(t.content) == text.Negated(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
 }
 
 // asked notes what a turn asks for, and reports whether it only asks.
-func (t *telling) asked(e *Echoes, m memory.Memory) bool {
+func (t *coverage) asked(e *RepeatFilter, m memory.Memory) bool {
 	if m.Turn == nil {
 		return false
 	}

@@ -161,13 +161,13 @@ type Pipeline struct {
 	Found    int
 	history  map[string]memory.Memory // what there was, of a question to the past
 	Cut      []recall.Cut
-	echoes   *recall.Echoes     // of the question; nil where what repeats it is wanted, too
-	echoing  map[string]bool    // what is left out as such, of one search
-	answers  []memory.Hit       // of the assistant to what is left out: for want of what tells
-	others   *recall.Others     // of the question; nil where it is not about the user alone
-	excluded map[string]bool    // by id: whether it is left out as somebody else's; false of what stands beside
-	echoed   []recall.Dropped   // some of both, for the trace
-	reserve  []memory.Candidate // that were not read, since there was enough without
+	echoes   *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
+	echoing  map[string]bool       // what is left out as such, of one search
+	answers  []memory.Hit          // of the assistant to what is left out: for want of what tells
+	others   *recall.SubjectFilter // of the question; nil where it is not about the user alone
+	excluded map[string]bool       // by id: whether it is left out as somebody else's; false of what stands beside
+	echoed   []recall.Dropped      // some of both, for the trace
+	reserve  []memory.Candidate    // that were not read, since there was enough without
 	Dropped  []recall.Dropped
 	Hits     []memory.Hit
 	Opening  recall.Core   // what the block begins with, less what is among hits
@@ -350,7 +350,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 		opts.Answered, opts.Chat = &askedAgain, false
 	}
 	if !r.Q.Whole {
-		r.others, r.excluded = recall.NewOthers(query), map[string]bool{}
+		r.others, r.excluded = recall.NewSubjectFilter(query), map[string]bool{}
 	}
 	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts, cands)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
 		r.measure(&opts, recall.Fitted)

@@ -92,7 +92,7 @@ type Door struct {
 	engine  *engine.Engine
 	mux     *http.ServeMux
 	strict  strictModels
-	answers lateAnswers
+	answers responseIndex
 	orders  delegated
 	lacking sync.Map // paths of dialects that the upstream was found to lack
 }
@@ -186,7 +186,7 @@ type call struct {
 	placement wire.Placement
 
 	owner   memory.Owner // these where memory takes part
-	answers *lateAnswers
+	answers *responseIndex
 	orders  *delegated
 	from    exchange.Place // where it goes on, as far as it says so
 }
@@ -219,7 +219,7 @@ func (d *Door) read(r *http.Request, dialect *wire.Dialect, body []byte) (*call,
 	if dialect.Named {
 		chat.Messages = d.resolve(r.Context(), who.Owner, chat.Messages)
 	}
-	if c.from = d.goesOn(r.Context(), who.Owner, chat); extras.ID == "" {
+	if c.from = d.continuation(r.Context(), who.Owner, chat); extras.ID == "" {
 		extras.ID = c.from.Conversation
 	} else if extras.ID != c.from.Conversation {
 		c.from = exchange.Place{Conversation: extras.ID}

@@ -11,20 +11,20 @@ import (
 // does. What one wants to have back from memory is asked for in few forms; what one wants done, or
 // known of the world, in many, and those say what it is for.
 
-// bareness is what a text that asks gives away.
-type bareness uint8
+// emptiness is what a text that asks gives away.
+type emptiness uint8
 
 const (
-	gives    bareness = iota // it says something, or asks for something else than what memory may know
-	presumes                 // it asks for what memory may know, and takes something for granted: "Why do I take these pills?"
-	bare                     // it asks for that and says nothing: "Where do I work?"
+	gives    emptiness = iota // it says something, or asks for something else than what memory may know
+	presumes                  // it asks for what memory may know, and takes something for granted: "Why do I take these pills?"
+	bare                      // it asks for that and says nothing: "Where do I work?"
 )
 
 // barenessOf reads a text without greetings: all sentences of it ask memory.
-func barenessOf(s string) bareness {
+func barenessOf(s string) emptiness {
 	is := gives
 	for _, sentence := range text.Sentences(s) {
-		r := bareReading{}
+		r := emptyReader{}
 		switch of := r.read(sentence.Of(s)); {
 		case of == gives && r.greets:
 		case of == gives:
@@ -36,15 +36,15 @@ func barenessOf(s string) bareness {
 	return is
 }
 
-// bareReading is a sentence that may ask memory.
-type bareReading struct {
+// emptyReader is a sentence that may ask memory.
+type emptyReader struct {
 	w      []string // words not read so far
 	marked bool     // with a question mark
 	greets bool     // nothing but a greeting is in it
 	opened bool     // it began as who asks to be reminded does: "do you know", "tell me"
 }
 
-func (r *bareReading) read(sentence string) bareness {
+func (r *emptyReader) read(sentence string) emptiness {
 	r.marked = text.Asks(sentence)
 	room := [24]string{}
 	if !r.words(sentence, room[:0]) {
@@ -70,7 +70,7 @@ const longestBare = 20
 
 // words reads the words, and reports whether the sentence may ask alone: nothing is stated behind
 // a comma.
-func (r *bareReading) words(sentence string, room []string) bool {
+func (r *emptyReader) words(sentence string, room []string) bool {
 	r.w = room
 	for part := range strings.FieldsFuncSeq(sentence, func(c rune) bool { return strings.ContainsRune(",;:()", c) }) {
 		begins := len(r.w)
@@ -91,21 +91,21 @@ func (r *bareReading) words(sentence string, room []string) bool {
 	return true
 }
 
-func (r *bareReading) at(i int) string {
+func (r *emptyReader) at(i int) string {
 	if i >= len(r.w) {
 		return ""
 	}
 	return r.w[i]
 }
 
-func (r *bareReading) skip(words *late.Set) {
+func (r *emptyReader) skip(words *late.Set) {
 	for len(r.w) > 0 && words.Has(r.w[0]) {
 		r.w = r.w[1:]
 	}
 }
 
 // open takes what stands before what is asked for: "can you tell me", "I forgot".
-func (r *bareReading) open() bool {
+func (r *emptyReader) open() bool {
 	i := 0
 	next := func(set *late.Set) bool {
 		for softly.Has(r.at(i)) {
@@ -152,7 +152,7 @@ func (r *bareReading) open() bool {
 }
 
 // heard takes "you" behind "did I tell".
-func (r *bareReading) heard(i *int) bool {
+func (r *emptyReader) heard(i *int) bool {
 	for r.at(*i) == "to" || r.at(*i) == "you" {
 		*i++
 	}
@@ -161,7 +161,7 @@ func (r *bareReading) heard(i *int) bool {
 
 // asks reports whether what is left asks for what somebody may have told: in the form of a question
 // or, if that was opened, of a clause or a thing. What ought to be is no such question.
-func (r *bareReading) asks() bool {
+func (r *emptyReader) asks() bool {
 	first := 0
 	if leadingTo.Has(r.at(0)) && asksWith.Has(r.at(1)) {
 		first = 1
@@ -196,7 +196,7 @@ func (r *bareReading) asks() bool {
 
 // states reports whether the thing at a place has a verb of its own: "my wife is pregnant" behind "did
 // I tell you". "My wife" has none, nor has "the dog I have".
-func (r *bareReading) states(thing int) bool {
+func (r *emptyReader) states(thing int) bool {
 	for i := thing + 1; i < len(r.w); i++ {
 		w := r.w[i]
 		if (being.Has(w) || happened.Has(w) || len(w) > 4 && strings.HasSuffix(w, "ed")) && !stating.Has(r.at(i-1)) {
@@ -208,7 +208,7 @@ func (r *bareReading) states(thing int) bool {
 
 // inverted reports whether a question word is followed as in a question: its verb before its
 // subject.
-func (r *bareReading) inverted(at int) bool {
+func (r *emptyReader) inverted(at int) bool {
 	if r.marked || ones.Has(r.at(at+1)) || contracted.Has(r.at(at)) {
 		return true
 	}
@@ -227,7 +227,7 @@ func (r *bareReading) inverted(at int) bool {
 const mostBare = 4
 
 // presumes tells whether a question takes something for granted.
-func (r *bareReading) presumes(sentence string) bareness {
+func (r *emptyReader) presumes(sentence string) emptiness {
 	self, own, before := false, 0, ""
 	for _, w := range r.w {
 		self = self || oneself.Has(w)

@@ -10,8 +10,8 @@ import (
 // asked for by itself ("茶") is found by the pairs that it is in ("绿茶"): where it stands alone
 // in the question, and where nobody has it as a word.
 
-// pairs are the terms that begin and end with a character; one that is nothing else does both.
-type pairs struct{ begin, end []int32 }
+// bigrams are the terms that begin and end with a character; one that is nothing else does both.
+type bigrams struct{ begin, end []int32 }
 
 // characterise notes which characters a new term begins and ends with, if it is of such a script.
 func (s *contents) characterise(term string, id int32) {
@@ -23,12 +23,12 @@ func (s *contents) characterise(term string, id int32) {
 	if !text.Unspaced(first) {
 		return
 	}
-	of := func(r rune) *pairs {
+	of := func(r rune) *bigrams {
 		if s.pairs == nil {
-			s.pairs = map[rune]*pairs{}
+			s.pairs = map[rune]*bigrams{}
 		}
 		if s.pairs[r] == nil {
-			s.pairs[r] = &pairs{}
+			s.pairs[r] = &bigrams{}
 		}
 		return s.pairs[r]
 	}
@@ -37,7 +37,7 @@ func (s *contents) characterise(term string, id int32) {
 }
 
 // widen gives terms of the question that are a single character the postings of all words with it.
-func widen(parts []*part, asked string, terms []string) {
+func widen(parts []*segment, asked string, terms []string) {
 	for i, t := range terms {
 		if text.IsCharacter(t) && (text.StandsAlone(asked, t) || nobodyHas(parts, i)) {
 			for _, p := range parts {
@@ -51,7 +51,7 @@ func widen(parts []*part, asked string, terms []string) {
 
 // with returns the postings of the documents that a character is in, as often as words begin with it,
 // or end with it where that is more: but at the ends of a text it does both.
-func (p *part) with(character string) []uint32 {
+func (p *segment) with(character string) []uint32 {
 	r, _ := utf8.DecodeRuneInString(character)
 	of := p.pairs[r]
 	if of == nil {
@@ -68,7 +68,7 @@ func (p *part) with(character string) []uint32 {
 }
 
 // counted returns how often each document has any of some terms, in thirds.
-func (p *part) counted(terms []int32) []uint8 {
+func (p *segment) counted(terms []int32) []uint8 {
 	counts := make([]uint8, len(p.docs))
 	for _, id := range terms {
 		for _, posting := range p.posts[id] {

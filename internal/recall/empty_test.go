@@ -10,7 +10,7 @@ import (
 // What somebody asks memory tells nothing of them; what it takes for granted may, and what is asked
 // of the world says what it is for.
 func TestBareQuestions(t *testing.T) {
-	for said, want := range map[string]bareness{
+	for said, want := range map[string]emptiness{
 		"What is my job?":                                     bare,
 		"Do you remember where I work?":                       bare,
 		"hi, quick one: when do i get up?":                    bare,

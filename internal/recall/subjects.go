@@ -14,10 +14,10 @@ import (
 // which they stand: who is its subject, whether somebody else is quoted, whether it is a mere
 // case. Ranking knows no clauses, so this looks at what it kept.
 
-// Others tells of a question about the user alone which memories have its words of somebody
+// SubjectFilter tells of a question about the user alone which memories have its words of somebody
 // else only. It is not safe for concurrent use.
-type Others struct {
-	asked  *Echoes // for its words
+type SubjectFilter struct {
+	asked  *RepeatFilter // for its words
 	of     Query
 	people bool // it is whether the user has somebody, or some animal
 	mere   bool // it asks for what might be
@@ -31,13 +31,13 @@ type place struct {
 	index        int
 }
 
-// NewOthers reads a question. Of one that is about somebody else, or may be, nothing is
+// NewSubjectFilter reads a question. Of one that is about somebody else, or may be, nothing is
 // somebody else's, and there is nil.
-func NewOthers(q Query) *Others {
+func NewSubjectFilter(q Query) *SubjectFilter {
 	if !q.self || q.Broad || len(q.words) > mostAsking || !ofSelf.MatchString(q.Asked) || ofThird(q.Asked) || namesSomebody(q.Asked) {
 		return nil
 	}
-	o := &Others{asked: NewEchoes(q.Asked), of: q, mere: ofCase.MatchString(q.Asked), turns: map[place]bool{}}
+	o := &SubjectFilter{asked: NewEchoes(q.Asked), of: q, mere: ofCase.MatchString(q.Asked), turns: map[place]bool{}}
 	o.people = (q.owns || q.classes&text.OwnPeople() != 0 || slices.ContainsFunc(q.words, isSomebody)) && !ofBeing.MatchString(q.Asked)
 	if o.people && !ofHaving.MatchString(q.Asked) || o.asked.heard {
 		return nil
@@ -97,7 +97,7 @@ func namesSomebody(question string) bool {
 
 // Is reports whether a memory has what is asked for of somebody else, or as a mere case, and
 // nothing of it that may be the user's. The answer to such a turn is like it.
-func (o *Others) Is(m memory.Memory) bool {
+func (o *SubjectFilter) Is(m memory.Memory) bool {
 	if o == nil {
 		return false
 	}
@@ -118,7 +118,7 @@ func (o *Others) Is(m memory.Memory) bool {
 
 // Beside reports whether a turn stands beside one of which [Others.Is] holds: what it has of the
 // question it may have from there.
-func (o *Others) Beside(m memory.Memory) bool {
+func (o *SubjectFilter) Beside(m memory.Memory) bool {
 	if m.Turn == nil {
 		return false
 	}
@@ -133,7 +133,7 @@ func (o *Others) Beside(m memory.Memory) bool {
 // Aside reports whether a hit, once others' words are left out, has nothing of the question left:
 // no word of it in it or beside it, no date that it names, nothing near in meaning, and no other word for it that may be the user's. Among
 // few memories such hits come up for want of better.
-func (o *Others) Aside(h memory.Hit) bool {
+func (o *SubjectFilter) Aside(h memory.Hit) bool {
 	if len(h.Why) == 0 || h.Memory.Summary != nil || h.Why.Get("lexical") > 0 || h.Why.Get("vector") >= likeness(true) ||
 		h.Why.Get("cue.date_said")+h.Why.Get("cue.date_meant") > 0 {
 		return false
@@ -147,7 +147,7 @@ const longestSaid = 2000
 
 // theirs reports whether all clauses of a text that have something of the question are
 // somebody else's.
-func (o *Others) theirs(content string) bool {
+func (o *SubjectFilter) theirs(content string) bool {
 	if len(content) > longestSaid {
 		return false
 	}
@@ -173,11 +173,11 @@ func (o *Others) theirs(content string) bool {
 }
 
 // isOthers reports whether a clause is somebody else's, or a mere case.
-func (o *Others) isOthers(c claim) bool { return c.of == another || c.mere && !o.mere }
+func (o *SubjectFilter) isOthers(c claim) bool { return c.of == another || c.mere && !o.mere }
 
 // asks reports whether a term is the question's, and whether it is another word for one or a
 // thing of the kind that is asked for.
-func (o *Others) asks(term string) (asked, near bool) {
+func (o *SubjectFilter) asks(term string) (asked, near bool) {
 	return o.asked.terms[term], o.asked.related[term] || text.ClassesOf(term)&o.of.classes != 0
 }
 

@@ -27,9 +27,9 @@ func (w *newest) add(version int64, id string) {
 	}
 }
 
-// rejoin lets a shard from a checkpoint follow the store, from one version before
+// relink lets a shard from a checkpoint follow the store, from one version before
 // its newest on. It fails as [memory.Gone] if the store does not go on from there.
-func (ix *Index) rejoin(sh *shard, owner memory.Owner) error {
+func (ix *Index) relink(sh *shard, owner memory.Owner) error {
 	after := sh.version
 	check := len(sh.newest.ids) > 0 && len(sh.newest.ids) <= maxNewest && sh.newest.version > 1
 	if check {

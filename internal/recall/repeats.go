@@ -13,9 +13,9 @@ import (
 // An echo asks, or repeats what was told: who asks for their address a second time is not told that
 // they asked before, nor what they were answered.
 
-// Echoes tells of one question which turns only echo it. It is not safe for concurrent
+// RepeatFilter tells of one question which turns only echo it. It is not safe for concurrent
 // use.
-type Echoes struct {
+type RepeatFilter struct {
 	// Told leaves out, besides, what assistants said and what was only ordered or asked.
 	Told bool
 	// Keep leaves in what only asks, and what answers it.
@@ -36,8 +36,8 @@ type Echoes struct {
 }
 
 // NewEchoes reads a question.
-func NewEchoes(question string) *Echoes {
-	return &Echoes{question: question, heard: asksBack.MatchString(question)}
+func NewEchoes(question string) *RepeatFilter {
+	return &RepeatFilter{question: question, heard: asksBack.MatchString(question)}
 }
 
 // asksBack are questions about the talk itself.
@@ -45,7 +45,7 @@ var asksBack = late.Compile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|
 
 // Repeated reports whether a candidate is an answer that only repeats what memory holds:
 // one of the built-in model's.
-func (e *Echoes) Repeated(c *memory.Candidate) bool {
+func (e *RepeatFilter) Repeated(c *memory.Candidate) bool {
 	return !e.heard && c.Kind == memory.KindTurn && c.Role == memory.RoleAssistant && (e.Told || c.Speaker == memory.RecallModel)
 }
 
@@ -53,7 +53,7 @@ func (e *Echoes) Repeated(c *memory.Candidate) bool {
 // model, or a turn by which the user asked what is asked now, or anything of memory, and told
 // nothing. Words that all ask with, and a word more where there are many, make no other question
 // of it; a name, a number or a thing of some kind does.
-func (e *Echoes) Is(hit memory.Memory) bool {
+func (e *RepeatFilter) Is(hit memory.Memory) bool {
 	t := hit.Turn
 	if t == nil || e.Keep {
 		return false
@@ -105,14 +105,14 @@ func (e *Echoes) Is(hit memory.Memory) bool {
 type manner struct {
 	turn  string
 	is    text.Manner
-	of    bareness
+	of    emptiness
 	asked string // its words without greetings, as they are meant to be spelt
 
 	greets bool // and does no more
 }
 
 // manner reads a turn, each once.
-func (e *Echoes) manner(t *memory.Turn) manner {
+func (e *RepeatFilter) manner(t *memory.Turn) manner {
 	own := t.Role == memory.RoleUser && t.Name == "" // people ask each other
 	if len(t.Content) > longestAgain || !own && !text.MayAsk(t.Content) || own && !english.MayAsk(t.Content) {
 		return manner{is: text.Tells, of: gives, asked: t.Content}
@@ -139,7 +139,7 @@ const extraEvery = 4
 
 // names reports whether a text names somebody, something or a number that the question
 // does not.
-func (e *Echoes) names(content string) bool {
+func (e *RepeatFilter) names(content string) bool {
 	for _, name := range text.Names(content) {
 		if !strings.Contains(text.Fold(e.question), text.Fold(name)) {
 			return true
@@ -160,7 +160,7 @@ func (e *Echoes) names(content string) bool {
 
 // read finds the terms that the question asks with: all of them, where it has none but
 // those that everybody does.
-func (e *Echoes) read() {
+func (e *RepeatFilter) read() {
 	if e.terms != nil {
 		return
 	}

@@ -14,12 +14,12 @@ import (
 // of some days, for the users of one server.
 const maxAnswers = 20_000
 
-// lateAnswers remembers where conversations go on from the latest answers. A request of
+// responseIndex remembers where conversations go on from the latest answers. A request of
 // the Responses API may name the answer that it goes on from and send nothing of what
 // came before, or refer to items of answers instead of sending them. Memory itself knows
 // the answers that have a turn of their own; here are those without words, those that
 // said once more what was said, and those that were not stored.
-type lateAnswers struct {
+type responseIndex struct {
 	mu    sync.Mutex // guards all
 	of    map[answerKey]exchange.Place
 	order []answerKey // a ring, from next on the oldest
@@ -33,14 +33,14 @@ type answerKey struct {
 	id    string
 }
 
-func (l *lateAnswers) place(owner memory.Owner, id string) exchange.Place {
+func (l *responseIndex) place(owner memory.Owner, id string) exchange.Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.of[answerKey{owner, id}]
 }
 
 // add remembers an answer and its items.
-func (l *lateAnswers) add(owner memory.Owner, a wire.Answer, place exchange.Place) {
+func (l *responseIndex) add(owner memory.Owner, a wire.Answer, place exchange.Place) {
 	if place.Conversation == "" {
 		return
 	}
@@ -49,7 +49,7 @@ func (l *lateAnswers) add(owner memory.Owner, a wire.Answer, place exchange.Plac
 	}
 }
 
-func (l *lateAnswers) addOne(owner memory.Owner, id string, place exchange.Place) {
+func (l *responseIndex) addOne(owner memory.Owner, id string, place exchange.Place) {
 	if id == "" || len(id) > maxAnswerID {
 		return
 	}
@@ -74,9 +74,9 @@ func (l *lateAnswers) addOne(owner memory.Owner, id string, place exchange.Place
 // maxAnswerID bounds an id, which an upstream makes, in bytes.
 const maxAnswerID = 256
 
-// goesOn returns where a request goes on, by what it says of the server's keeping; the
+// continuation returns where a request goes on, by what it says of the server's keeping; the
 // zero place where it says nothing that is known.
-func (d *Door) goesOn(ctx context.Context, owner memory.Owner, chat *wire.Chat) exchange.Place {
+func (d *Door) continuation(ctx context.Context, owner memory.Owner, chat *wire.Chat) exchange.Place {
 	switch {
 	case chat.Conversation != "":
 		return exchange.Place{Conversation: chat.Conversation}

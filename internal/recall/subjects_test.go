@@ -79,14 +79,14 @@ did Ana and I meet in Rome?
 `
 
 func TestOthersAreNotTheUser(t *testing.T) {
-	var o *Others
+	var o *SubjectFilter
 	question := ""
 	for line := range strings.Lines(strings.TrimSpace(saidOfOthers)) {
 		line = strings.TrimSpace(line)
 		mark, said, _ := strings.Cut(line, " ")
 		if mark != "+" && mark != "-" {
 			question = line
-			o = NewOthers(NewQuery(line, time.Time{}, QueryOptions{}))
+			o = NewSubjectFilter(NewQuery(line, time.Time{}, QueryOptions{}))
 			continue
 		}
 		turn := memory.Memory{Turn: &memory.Turn{Role: memory.RoleUser, Content: said}}
@@ -99,7 +99,7 @@ func TestOthersAreNotTheUser(t *testing.T) {
 }
 
 func TestWhatIsLeftWithoutOthersIsAboutTheQuestion(t *testing.T) {
-	o := NewOthers(NewQuery("what am I allergic to?", time.Time{}, QueryOptions{}))
+	o := NewSubjectFilter(NewQuery("what am I allergic to?", time.Time{}, QueryOptions{}))
 	weak := memory.Why{{Name: "related", Value: 0.5}, {Name: "vector", Value: 0.1}}
 	for _, c := range []struct {
 		said string
@@ -131,7 +131,7 @@ func BenchmarkOthers(b *testing.B) {
 		b.Run(asked, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				o := NewOthers(NewQuery(asked, time.Time{}, QueryOptions{}))
+				o := NewSubjectFilter(NewQuery(asked, time.Time{}, QueryOptions{}))
 				for i := range 16 {
 					o.Is(memory.Memory{Turn: &memory.Turn{Role: memory.RoleUser, Content: said[i%len(said)]}})
 				}
