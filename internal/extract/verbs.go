@@ -24,7 +24,7 @@ const (
 
 var classNames = map[string]class{"deed": deed, "light": light, "routine": routine, "ongoing": ongoing, "aim": aim, "idle": idle, "plain": plain}
 
-// Form is which form of a verb a word is.
+// form is which form of a verb a word is.
 type form uint8
 
 const (
