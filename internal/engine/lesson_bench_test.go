@@ -36,7 +36,7 @@ func BenchmarkGiven(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				said := learn.Guard(turns, learn.GuardOptions{Given: r.Lessons.Given(ctx, memory.Scope{Owner: ana}, turns)})
+				said := learn.Guard(turns, learn.GuardOptions{Injected: r.Lessons.Given(ctx, memory.Scope{Owner: ana}, turns)})
 				if len(said) != count || strings.Contains(said[0].Text, "Marguerite") {
 					b.Fatalf("%d turns are left, the first says %q", len(said), said[0].Text)
 				}

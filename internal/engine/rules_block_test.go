@@ -20,15 +20,15 @@ func TestABlocksFrontIsNotLearned(t *testing.T) {
 	o := learn.GuardOptions{Begin: recall.FenceOpen, End: recall.FenceClose}
 	for name, c := range map[string]struct {
 		said  string
-		given *learn.Given
+		given *learn.Injected
 		want  []string
 	}{
 		"fenced":                   {block + "\nI play the cello.", nil, []string{"I play the cello."}},
 		"fenced, in the middle":    {"I play\n" + block + "\nthe cello.", nil, []string{"I play the cello."}},
-		"pasted without its fence": {bare, learn.NewGiven(block), nil},
-		"its front alone":          {strings.Join(strings.Split(bare, "\n")[:2], "\n"), learn.NewGiven(block), nil},
+		"pasted without its fence": {bare, learn.NewInjected(block), nil},
+		"its front alone":          {strings.Join(strings.Split(bare, "\n")[:2], "\n"), learn.NewInjected(block), nil},
 	} {
-		o.Given = func(int) *learn.Given { return c.given }
+		o.Injected = func(int) *learn.Injected { return c.given }
 		var got []string
 		for _, s := range learn.Guard([]memory.Turn{memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, c.said)}, o) {
 			got = append(got, strings.Join(strings.Fields(s.Text), " "))

@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Said is a turn, and what of it may be learned from.
-type Said struct {
+// Utterance is a turn, and what of it may be learned from.
+type Utterance struct {
 	Turn memory.Turn
 	// Text is the turn's content with what must not be learned blanked out, byte
 	// for byte, so that a place in one is the same place in the other.
@@ -29,7 +29,7 @@ type Said struct {
 }
 
 // Shown returns what a model is shown of the turn.
-func (s Said) Shown() string {
+func (s Utterance) Shown() string {
 	if s.Whole != "" {
 		return s.Whole
 	}

@@ -10,13 +10,13 @@ import (
 // clause is one statement of a turn: a sentence, or a part of one with a subject or
 // a verb of its own.
 type clause struct {
-	said  *Said
-	words []word
-	all   []word // the clause's words and the rest of its sentence's
-	joint string // the word that joins it to what stands before it
-	heir  bool   // its subject is that of the clause before it
-	first bool   // it begins its sentence, where people leave "I" out
-	short bool   // words that it leaves out were put in
+	said            *Utterance
+	words           []word
+	all             []word // the clause's words and the rest of its sentence's
+	conjunction     string // the word that joins it to what stands before it
+	inheritsSubject bool   // its subject is that of the clause before it
+	first           bool   // it begins its sentence, where people leave "I" out
+	short           bool   // words that it leaves out were put in
 	text.Span
 }
 
@@ -62,7 +62,7 @@ func (c *clause) at(i int) string {
 // statements calls yield with each clause of a turn that a person says of the
 // world. Questions, hypothetical cases, what others said, and text that is handed
 // over to be worked on are left out. A clause is good until yield returns.
-func statements(s *Said, body string, yield func(c *clause)) {
+func statements(s *Utterance, body string, yield func(c *clause)) {
 	sc := scanner{s: body}
 	coded, signs := false, strings.ContainsAny(body, ";})#")
 	for {
@@ -213,14 +213,14 @@ var (
 // split cuts a sentence into clauses.
 func split(words []word, bullet bool, yield func(c *clause)) {
 	var out clause
-	emit := func(i, j int, joint string, heir bool) {
+	emit := func(i, j int, conjunction string, inheritsSubject bool) {
 		if i < j {
-			out = clause{words: words[i:j], all: words[i:], joint: joint, heir: heir, first: i == 0 && !bullet}
+			out = clause{words: words[i:j], all: words[i:], conjunction: conjunction, inheritsSubject: inheritsSubject, first: i == 0 && !bullet}
 			out.Start, out.End = words[i].start, words[j-1].end
 			yield(&out)
 		}
 	}
-	start, joint, heir := 0, "", false
+	start, conjunction, inheritsSubject := 0, "", false
 	for i := 1; i < len(words)-1; i++ {
 		w := words[i]
 		if w.low == "(" && i+2 < len(words) && IsDigit(words[i+1].low) && words[i+2].low == ")" { // "Tom (7)"
@@ -258,17 +258,17 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 			i = j - 1
 			continue
 		}
-		emit(start, i, joint, heir)
-		start, joint, heir = j, joined, second
+		emit(start, i, conjunction, inheritsSubject)
+		start, conjunction, inheritsSubject = j, joined, second
 		if hard && joined == "" {
-			joint = w.low
+			conjunction = w.low
 		}
 		i = j - 1
 		if i < start {
 			i = start
 		}
 	}
-	emit(start, len(words), joint, heir)
+	emit(start, len(words), conjunction, inheritsSubject)
 }
 
 // deedNext reports whether what begins at j goes on after a comma with another deed: "sold my

@@ -17,10 +17,10 @@ type Command struct {
 	// Of says what the wish names where nothing else tells that memory is meant: then it
 	// is about memory only if a fact is known of it.
 	Of Naming
-	// Unsaid is set where the wish may be the first to say what it is about: "don't
+	// OffTheRecord is set where the wish may be the first to say what it is about: "don't
 	// remember that I smoke". It goes itself then, whatever else is known.
-	Unsaid bool
-	Span   memory.Span
+	OffTheRecord bool
+	Span         memory.Span
 }
 
 // Naming is what a wish to forget names that may be about something else than memory.
@@ -37,7 +37,7 @@ const (
 // Commands returns what the user asks to be remembered, as candidates that never
 // wait, and what they ask to be forgotten. With a model as with rules these are
 // read from the words themselves.
-func Commands(said []Said) (remember []Candidate, forget []Command) {
+func Commands(said []Utterance) (remember []Candidate, forget []Command) {
 	for _, s := range said {
 		if s.Turn.Role == memory.RoleUser {
 			r, f := commands(s)
@@ -65,7 +65,7 @@ var (
 // commandWords are those that a wish about memory needs one of.
 var commandWords = []string{"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe", "drop", "scrap"}
 
-func commands(s Said) (remember []Candidate, forget []Command) {
+func commands(s Utterance) (remember []Candidate, forget []Command) {
 	if !holds(s.Text, commandWords...) {
 		return nil, nil
 	}
@@ -102,7 +102,7 @@ var wished = late.Compile(`(?i)^(?:can|could|will) you (?:please )?(?:remember|n
 
 // remembering returns the facts of "remember …": those a rule reads, or else the
 // words themselves in the third person.
-func remembering(that, what string, s Said) []Candidate {
+func remembering(that, what string, s Utterance) []Candidate {
 	what = strings.TrimSpace(what)
 	if m := answersWished.FindStringSubmatch(what); m != nil && that != "that" {
 		style := what
@@ -144,8 +144,8 @@ var answersWished = late.Compile(`(?i)^(?:always |never |(answer|reply|respond) 
 var ofSomebody = late.Compile(`(?i:\bto (?:my|our|the|all) )|\bto \p{Lu}`)
 
 // ReadPlain returns what the rules read in words that stand by themselves.
-func ReadPlain(what string, s Said) []Candidate {
-	alone := Said{Turn: s.Turn, Text: what}
+func ReadPlain(what string, s Utterance) []Candidate {
+	alone := Utterance{Turn: s.Turn, Text: what}
 	r := reader{said: &alone}
 	statements(&alone, what, r.clause)
 	return r.found
@@ -200,7 +200,7 @@ func forgetting(m []string, words string) (Command, bool) {
 		about = strings.TrimSuffix(about, end)
 	}
 	if ofMemory.MatchString(words) {
-		return Command{What: about, Unsaid: unsaid}, about != ""
+		return Command{What: about, OffTheRecord: unsaid}, about != ""
 	}
 	if name := aName.FindStringSubmatch(about); name != nil {
 		return Command{What: name[1], Of: NamesSomebody}, true

@@ -63,7 +63,7 @@ func agrees(fact, gold map[string]bool) bool {
 
 // add compares what the rules read in one turn with the gold of that turn and with
 // that of its session.
-func (s *score) add(said []extract.Said, gold, session []string) {
+func (s *score) add(said []extract.Utterance, gold, session []string) {
 	s.turns++
 	s.gold += len(gold)
 	cands := reading(said)
@@ -155,7 +155,7 @@ func (h *halves) report(t *testing.T, name string) {
 	all.report(t, name+", both")
 }
 
-func userTurn(id string, index int, content string, at time.Time) []extract.Said {
+func userTurn(id string, index int, content string, at time.Time) []extract.Utterance {
 	return learn.Guard([]memory.Turn{{ID: id, Index: index, Role: memory.RoleUser, Content: content, CreatedAt: at}}, learn.GuardOptions{})
 }
 

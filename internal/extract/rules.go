@@ -51,7 +51,7 @@ func Cuts(s string, most int) []text.Span {
 // to, and the first whose form takes the rest speaks for the clause. What no family
 // takes may still tell of something done, going on or done again and again, by
 // the classes of verbs in tables/verbs.txt.
-func Rules(said []Said) []Candidate {
+func Rules(said []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false
 	for i := range said {
@@ -59,7 +59,7 @@ func Rules(said []Said) []Candidate {
 		if s.Turn.Role != memory.RoleUser {
 			continue
 		}
-		if Unsaid(s.Turn.Content) {
+		if OffTheRecord(s.Turn.Content) {
 			continue
 		}
 		var played bool
@@ -121,7 +121,7 @@ const ReadAtOnce = 32 << 10
 
 // readPiece reads a piece of a turn. What is asked to be remembered it adds to the candidates
 // so far, which the rest may correct; it returns the facts.
-func readPiece(s Said, piece text.Span, sofar *[]Candidate) []Candidate {
+func readPiece(s Utterance, piece text.Span, sofar *[]Candidate) []Candidate {
 	s.Text = s.Text[piece.Start:piece.End]
 	inTurn := func(c Candidate) Candidate {
 		if c.Span != nil && c.Turn == s.Turn.ID {
@@ -154,7 +154,7 @@ func within(span text.Span, cands []Candidate) bool {
 
 // reader reads the clauses of one turn.
 type reader struct {
-	said   *Said
+	said   *Utterance
 	spoken []Candidate // what was asked to be remembered: its words are taken
 	found  []Candidate
 	// earlier are the candidates of the turns before, which this one may correct.
@@ -248,12 +248,12 @@ next:
 	return longest
 }
 
-// hanged are joints of clauses that say nothing by themselves: "when I was in Rome".
-var hanged = late.Words("when before until where or which who")
+// subordinators are joints of clauses that say nothing by themselves: "when I was in Rome".
+var subordinators = late.Words("when before until where or which who")
 
 // clause reads what a clause says.
 func (r *reader) clause(c *clause) {
-	if len(c.words) == 0 || hanged.Has(c.joint) {
+	if len(c.words) == 0 || subordinators.Has(c.conjunction) {
 		return
 	}
 	c.withoutAside()
@@ -278,7 +278,7 @@ func (r *reader) clause(c *clause) {
 		return
 	}
 	if !c.fromNowOn() {
-		c.unsaid(i)
+		c.withoutRetraction(i)
 	}
 	r.whose(c, i)
 	if right := c.noWait(); right != "" {
@@ -303,7 +303,7 @@ func (r *reader) clause(c *clause) {
 	switch w := c.at(i); {
 	case w == "i" || w == "we":
 		i++
-	case c.heir:
+	case c.inheritsSubject:
 	case w == "my" || w == "our":
 		r.ofMine(c, i+1, when)
 		return
@@ -350,8 +350,8 @@ func (r *reader) butNever(c *clause, p *predicate) {
 	}
 }
 
-// unsaid takes off what a clause sets right at its end: "on 9 May, not 7 May".
-func (c *clause) unsaid(i int) {
+// withoutRetraction takes off what a clause sets right at its end: "on 9 May, not 7 May".
+func (c *clause) withoutRetraction(i int) {
 	for k := i + 2; k+1 < len(c.words); k++ {
 		if c.at(k) == "," && c.at(k+1) == "not" && len(c.words)-k < 6 && c.at(k+2) != "any" && c.at(k+2) != "really" {
 			c.words = c.words[:k]

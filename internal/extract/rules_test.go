@@ -14,7 +14,7 @@ import (
 var monday = time.Date(2026, 5, 4, 15, 0, 0, 0, time.UTC)
 
 // saying returns a turn of the user's, guarded.
-func saying(content string) []extract.Said {
+func saying(content string) []extract.Utterance {
 	return learn.Guard([]memory.Turn{{
 		ID: "T", Owner: "default/user/ana", Conversation: "C", Role: memory.RoleUser,
 		Content: content, CreatedAt: monday, Status: memory.Active,
@@ -22,7 +22,7 @@ func saying(content string) []extract.Said {
 }
 
 // reading returns what the rules read in turns and the filter keeps.
-func reading(said []extract.Said) []extract.Candidate {
+func reading(said []extract.Utterance) []extract.Candidate {
 	kept, _ := learn.Filter(extract.Rules(said), said)
 	return kept
 }

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write what the rules read into testdata
 
 // read returns the facts that are kept of what the rules read in turns of one
 // conversation, a line each.
-func read(turns ...extract.Said) string {
+func read(turns ...extract.Utterance) string {
 	var out strings.Builder
 	for _, c := range reading(turns) {
 		fmt.Fprintf(&out, "\t%s/%s: %s\n", c.Subject, c.Attribute, c.Text)
@@ -156,7 +156,7 @@ func TestACorrectionPutsRightWhatWasSaidBefore(t *testing.T) {
 		{[]string{"I live in Porto.", "I meant 35"}, "user/home: User lives in Porto"},
 		{[]string{"I meant Lisbon"}, ""},
 	} {
-		var turns []extract.Said
+		var turns []extract.Utterance
 		for i, s := range c.said {
 			one := saying(s)
 			one[0].Turn.ID, one[0].Turn.Index = fmt.Sprint(i), i
@@ -186,7 +186,7 @@ func TestRulesTakeAnyText(t *testing.T) {
 				size = 1 << 20
 			}
 			text := strings.Repeat(one, size/len(one))
-			said := []extract.Said{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: text, CreatedAt: monday}, Text: text}}
+			said := []extract.Utterance{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: text, CreatedAt: monday}, Text: text}}
 			for _, c := range extract.Rules(said) {
 				if c.Span.Start < 0 || c.Span.End > len(text) || c.Span.Start >= c.Span.End || c.Quote != text[c.Span.Start:c.Span.End] {
 					t.Fatalf("%q has the quote %.40q at %v", c.Text, c.Quote, c.Span)
@@ -202,7 +202,7 @@ func FuzzRules(f *testing.F) {
 	f.Add("it's Ana, not Anna — \"sorry\"! I'm 34…", "")
 	f.Add("remember that my wife's name is Ana", "")
 	f.Fuzz(func(t *testing.T, content, before string) {
-		said := []extract.Said{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: content, CreatedAt: monday}, Text: content, Before: before}}
+		said := []extract.Utterance{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: content, CreatedAt: monday}, Text: content, Before: before}}
 		for _, c := range extract.Rules(said) {
 			if c.Quote != content[c.Span.Start:c.Span.End] || c.Text == "" || c.Subject == "" {
 				t.Fatalf("from %q: %+v", content, c)
@@ -227,7 +227,7 @@ func TestNothingIsReadInAPlay(t *testing.T) {
 		{[]string{"I hated the role play at school.", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
 		{[]string{"What does act mean?", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
 	} {
-		var turns []extract.Said
+		var turns []extract.Utterance
 		for i, s := range c.said {
 			turns = append(turns, learn.Guard([]memory.Turn{{ID: fmt.Sprint(i), Index: i, Role: memory.RoleUser, Content: s, CreatedAt: monday}}, learn.GuardOptions{})...)
 		}

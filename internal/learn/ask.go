@@ -13,12 +13,12 @@ import (
 
 // Asked is what a model is asked about new turns.
 type Asked struct {
-	Said     []extract.Said // the new turns
-	Before   []extract.Said // what was said just before, so that they can be understood
-	Known    []memory.Fact  // what is remembered already: near to the turns, or taught just before
-	Attached string         // the documents that are always in the prompt, "" for none
-	Wishes   string         // what the user or the project wants remembered, "" for anything
-	Now      time.Time      // for turns without a time of their own
+	Said     []extract.Utterance // the new turns
+	Before   []extract.Utterance // what was said just before, so that they can be understood
+	Known    []memory.Fact       // what is remembered already: near to the turns, or taught just before
+	Attached string              // the documents that are always in the prompt, "" for none
+	Wishes   string              // what the user or the project wants remembered, "" for anything
+	Now      time.Time           // for turns without a time of their own
 	Zone     *time.Location
 }
 
@@ -29,7 +29,7 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 		zone = time.UTC
 	}
 	d := prompt.Extract{Today: a.Now.In(zone), Context: a.Attached, Wishes: a.Wishes}
-	turn := func(id string, s extract.Said, words string) prompt.Turn {
+	turn := func(id string, s extract.Utterance, words string) prompt.Turn {
 		at := s.Turn.CreatedAt
 		if !at.IsZero() {
 			at = at.In(zone)

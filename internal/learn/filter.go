@@ -27,7 +27,7 @@ type Dropped struct {
 // question or passing talk is dropped, and what stands only in words that Guard
 // blanked. What reads like an instruction, or is not
 // supported by its turn, is kept with Waits set.
-func Filter(cands []extract.Candidate, said []extract.Said) (kept []extract.Candidate, dropped []Dropped) {
+func Filter(cands []extract.Candidate, said []extract.Utterance) (kept []extract.Candidate, dropped []Dropped) {
 	r := sources{said: said}
 	for _, c := range cands {
 		c.Text = tidy(c.Text)
@@ -52,7 +52,7 @@ func Filter(cands []extract.Candidate, said []extract.Said) (kept []extract.Cand
 			dropped = append(dropped, Dropped{c, saidEarlier})
 			continue
 		}
-		if !c.Remember && extract.Unsaid(said[i].Turn.Content) {
+		if !c.Remember && extract.OffTheRecord(said[i].Turn.Content) {
 			dropped = append(dropped, Dropped{c, "said not to be remembered"})
 			continue
 		}
@@ -161,7 +161,7 @@ var wanting = late.SetOf("what who where when why how which would could do does 
 func ReadsLikeInstruction(words string) bool { return extract.Instructs(tidy(words)) }
 
 // sources are the turns that candidates may be from.
-type sources struct{ said []extract.Said }
+type sources struct{ said []extract.Utterance }
 
 // source finds the turn that a candidate is from, -1 if there is none, and what that turn
 // makes of it: of several the one that speaks for it most.
@@ -263,7 +263,7 @@ func cutOut(content, shown string) string {
 }
 
 // named returns the place of the turn with this id or short id, -1 without one.
-func named(name string, said []extract.Said) int {
+func named(name string, said []extract.Utterance) int {
 	short := strings.ToLower(strings.Trim(name, "[] "))
 	for i, s := range said {
 		if name != "" && name == s.Turn.ID || short == turnName(i) || short == strconv.Itoa(i+1) {
@@ -292,7 +292,7 @@ var yearly = late.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
 // placed returns the candidate with what its turn knows: where and when it was
 // said, by whom, and of a rule's candidate dates made absolute: a model wrote its own.
-func placed(c extract.Candidate, s extract.Said, byRule bool) extract.Candidate {
+func placed(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candidate {
 	t := s.Turn
 	c.Turn, c.Conversation, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)
 	offset := 0

@@ -115,7 +115,7 @@ func gistOf(wish extract.Command) gist {
 	for _, name := range text.Names(wish.What) {
 		g.exact = append(g.exact, text.Fold(name))
 	}
-	g.reads = extract.ReadPlain(wish.What, extract.Said{Turn: memory.Turn{Role: memory.RoleUser}})
+	g.reads = extract.ReadPlain(wish.What, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}})
 	return g
 }
 
@@ -151,7 +151,7 @@ func (g gist) at(m memory.Memory) bool {
 	if m.Turn == nil || m.Turn.Role != memory.RoleUser {
 		return false
 	}
-	return slices.ContainsFunc(extract.ReadPlain(m.Turn.Content, extract.Said{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.states(extract.Classified(c)) })
+	return slices.ContainsFunc(extract.ReadPlain(m.Turn.Content, extract.Utterance{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.states(extract.Classified(c)) })
 }
 
 // states reports whether a statement is one that the wish reads as, or of the

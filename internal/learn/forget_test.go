@@ -16,7 +16,7 @@ func afterTalk(told ...string) []memory.Memory {
 	for i, words := range told {
 		turn := memory.Turn{ID: fmt.Sprintf("turn-%d", i), Role: memory.RoleUser, Content: words, Status: memory.Active, CreatedAt: time.Date(2026, 5, 3, 9, 0, 0, 0, time.UTC)}
 		out = append(out, memory.Memory{Turn: &turn})
-		for j, c := range extract.Rules([]extract.Said{{Turn: turn, Text: words}}) {
+		for j, c := range extract.Rules([]extract.Utterance{{Turn: turn, Text: words}}) {
 			out = append(out, memory.Memory{Fact: &memory.Fact{
 				ID: fmt.Sprintf("fact-%d-%d", i, j), Content: c.Text, Subject: c.Subject, Attribute: c.Attribute, Category: c.Category,
 				Status: memory.Active, Source: memory.Extracted, Provenance: memory.Provenance{Quote: c.Span, Turns: []string{turn.ID}},
@@ -107,7 +107,7 @@ func TestWhatAWishMeans(t *testing.T) {
 		{"I play the cello every Friday", "forget what I said about the piano", ""},
 	} {
 		t.Run(c.told+": "+c.wish, func(t *testing.T) {
-			_, wishes := extract.Commands([]extract.Said{{Turn: memory.Turn{Role: memory.RoleUser}, Text: c.wish}})
+			_, wishes := extract.Commands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: c.wish}})
 			if len(wishes) != 1 {
 				t.Fatalf("%d wishes", len(wishes))
 			}
@@ -138,7 +138,7 @@ func TestWhatIsNoWishToForget(t *testing.T) {
 		"drop the users table", "Drop my first paragraph?", "scrap that idea", "don't remember where I put my keys", "Don't you remember my name?",
 		"Delete the second line", "Delete the door code", "Remove the header", "forget the last question", "Forget the semicolons and use tabs, please", "don't forget that I hate dill", "forget about python", "I don't remember my old address", "Remove the last column",
 	} {
-		if _, wishes := extract.Commands([]extract.Said{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}}); len(wishes) > 0 {
+		if _, wishes := extract.Commands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}}); len(wishes) > 0 {
 			t.Errorf("%q is read as the wish %+v", words, wishes)
 		}
 	}

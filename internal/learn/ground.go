@@ -43,7 +43,7 @@ func WaitsForProof(reason string) bool { return reason == "the turn does not say
 // said, a denial that the quote has and the claim has not, words of somebody else or of a
 // made-up case, and what is said of another person. Without such evidence the claim holds,
 // as Grounded if its quote is in the turn.
-func Ground(c Claim, s extract.Said) Grounding {
+func Ground(c Claim, s extract.Utterance) Grounding {
 	g := newGrounds(c, s)
 	if reason := g.refute(); reason != "" {
 		return Grounding{Refuted, reason, g.span}
@@ -55,7 +55,7 @@ func Ground(c Claim, s extract.Said) Grounding {
 }
 
 // Says reports whether a turn says a fact, in about its words.
-func Says(s extract.Said, fact string) bool {
+func Says(s extract.Utterance, fact string) bool {
 	g := newGrounds(Claim{Text: fact}, s)
 	return g.wanted() > 0 && g.shared(g.turn)*4 >= g.wanted()*3 && g.refute() == ""
 }
@@ -63,7 +63,7 @@ func Says(s extract.Said, fact string) bool {
 // grounds is a claim, read beside the turn and what was said before.
 type grounds struct {
 	claim   Claim
-	said    extract.Said
+	said    extract.Utterance
 	exact   bool      // the quote stands in the turn letter by letter
 	placed  bool      // so does what it comes from: the same words but for small ones
 	span    text.Span // where
@@ -77,7 +77,7 @@ type grounds struct {
 	foreign bool              // the turn is in another language than English
 }
 
-func newGrounds(c Claim, s extract.Said) *grounds {
+func newGrounds(c Claim, s extract.Utterance) *grounds {
 	g := &grounds{claim: c, said: s, fact: readTokens(c.Text), turn: readTokens(s.Text), names: map[string]string{}}
 	g.around = slices.Clone(g.turn)
 	for _, words := range slices.Concat(s.Earlier, s.Background, []string{s.Before, s.Turn.Name}) {

@@ -345,7 +345,7 @@ func FuzzGround(f *testing.F) {
 	f.Add("I'm 34 \xff and “Ünal” lives with me?", "User's brother ÜNAL is 34, and likes tea over coffee", "34")
 	f.Add("Yes.", "User's flight is on 2026-01-09", "Yes")
 	f.Fuzz(func(t *testing.T, said, fact, quote string) {
-		turn := extract.Said{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Before: quote + "? " + fact, Earlier: []string{fact}}
+		turn := extract.Utterance{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Before: quote + "? " + fact, Earlier: []string{fact}}
 		if g := Ground(Claim{fact, quote, "user"}, turn); g.Span.Start < 0 || g.Span.End > len(said) || g.Span.Start > g.Span.End {
 			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, said)
 		}

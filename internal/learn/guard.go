@@ -22,8 +22,8 @@ type GuardOptions struct {
 	Begin, End string
 	// Given returns what had come out of memory by the i-th turn, nil for nothing. Words
 	// that were said before do not come from there. It is asked in order; nil: never.
-	Given func(i int) *Given
-	// Whole fills [Said.Whole].
+	Injected func(i int) *Injected
+	// Whole fills [extract.Utterance.Whole].
 	Whole bool
 }
 
@@ -31,15 +31,15 @@ type GuardOptions struct {
 // results and turns marked NoLearn are left out; injected blocks, repetitions of
 // injected memories, text that a user's message carries but its user did not write,
 // and secrets are blanked. A turn with nothing left is left out.
-func Guard(turns []memory.Turn, o GuardOptions) []extract.Said {
-	var out []extract.Said
+func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
+	var out []extract.Utterance
 	for i, t := range turns {
 		if t.NoLearn || t.Role != memory.RoleUser && (t.Role != memory.RoleAssistant || !o.Assistant) {
 			continue
 		}
-		var given *Given
-		if o.Given != nil {
-			given = o.Given(i)
+		var given *Injected
+		if o.Injected != nil {
+			given = o.Injected(i)
 		}
 		b := []byte(t.Content)
 		blankFenced(b, o.Begin, o.End)
@@ -50,7 +50,7 @@ func Guard(turns []memory.Turn, o GuardOptions) []extract.Said {
 		given.blank(b, t.Role)
 		blankSecrets(b, o.Personal)
 		if said := string(b); strings.TrimSpace(said) != "" {
-			s := extract.Said{Turn: t, Text: said}
+			s := extract.Utterance{Turn: t, Text: said}
 			if o.Whole {
 				given.blank(whole, t.Role)
 				blankSecrets(whole, o.Personal)
@@ -113,10 +113,10 @@ const (
 	copiedInFirst = 12
 )
 
-// Given knows memories by their words, so that they are recognised when they come
+// Injected knows memories by their words, so that they are recognised when they come
 // back in a turn: pasted, sent again by a client, or repeated by a model.
-type Given struct {
-	base     *Given // known besides
+type Injected struct {
+	base     *Injected // known besides
 	lines    map[string]bool
 	shingles map[string]bool
 	told     []toldLine
@@ -133,10 +133,10 @@ type toldLine struct {
 // denies is dear, and asked of few lines.
 func (l toldLine) denies() bool { return hasDenial(text.Fold(l.body)) }
 
-// NewGiven returns what recognises the given texts: the injected memories' words
+// NewInjected returns what recognises the given texts: the injected memories' words
 // and the lines of the block that held them.
-func NewGiven(texts ...string) *Given {
-	g := &Given{lines: map[string]bool{}, shingles: map[string]bool{}, all: map[string]bool{}}
+func NewInjected(texts ...string) *Injected {
+	g := &Injected{lines: map[string]bool{}, shingles: map[string]bool{}, all: map[string]bool{}}
 	for _, s := range texts {
 		g.Add(s)
 	}
@@ -144,7 +144,7 @@ func NewGiven(texts ...string) *Given {
 }
 
 // Add lets g recognise a text more, and with it what [Recalled] laid on g.
-func (g *Given) Add(s string) {
+func (g *Injected) Add(s string) {
 	for line := range strings.Lines(s) {
 		body, _ := undress(line)
 		if body == "" {
@@ -170,10 +170,10 @@ func (g *Given) Add(s string) {
 
 // Recalled returns what recognises memories when nothing is left of the block that
 // held them: after a restart, in a pruned history, in another process. found is what
-// a search for the turn's [Suspects] gives; base, which may be nil, is of the blocks that
+// a search for the turn's [MaybeInjected] gives; base, which may be nil, is of the blocks that
 // are still known, and stays as it is.
-func Recalled(found []memory.Memory, base *Given) *Given {
-	g := NewGiven()
+func Recalled(found []memory.Memory, base *Injected) *Injected {
+	g := NewInjected()
 	g.base = base
 	for _, m := range found {
 		g.Add(m.Content())
@@ -184,27 +184,27 @@ func Recalled(found []memory.Memory, base *Given) *Given {
 
 // line, shingle and term report what g and its base know of; tells asks about each memory.
 
-func (g *Given) line(normal string) bool {
+func (g *Injected) line(normal string) bool {
 	return g != nil && (g.lines[normal] || g.base.line(normal))
 }
 
-func (g *Given) shingle(words string) bool {
+func (g *Injected) shingle(words string) bool {
 	return g != nil && (g.shingles[words] || g.base.shingle(words))
 }
 
-func (g *Given) term(t string) bool { return g != nil && (g.all[t] || g.base.term(t)) }
+func (g *Injected) term(t string) bool { return g != nil && (g.all[t] || g.base.term(t)) }
 
-func (g *Given) tells(so func(toldLine) bool) bool {
+func (g *Injected) tells(so func(toldLine) bool) bool {
 	return g != nil && (slices.ContainsFunc(g.told, so) || g.base.tells(so))
 }
 
-// maxSuspects bounds how much is searched for on a turn's account.
-const maxSuspects = 8
+// maxMaybeInjected bounds how much is searched for on a turn's account.
+const maxMaybeInjected = 8
 
-// Suspects returns the sentences of a turn that may have come out of memory, longest
+// MaybeInjected returns the sentences of a turn that may have come out of memory, longest
 // first: what an assistant says, and what a user's message has in the third person
 // or as a line of a list. Most turns of a user have none.
-func Suspects(t memory.Turn) []string {
+func MaybeInjected(t memory.Turn) []string {
 	var out []string
 	for _, span := range text.Sentences(t.Content) {
 		s := span.Of(t.Content)
@@ -214,7 +214,7 @@ func Suspects(t memory.Turn) []string {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b string) int { return len(b) - len(a) })
-	return out[:min(len(out), maxSuspects)]
+	return out[:min(len(out), maxMaybeInjected)]
 }
 
 // maxLeadIn is how long the words before a list that begins on their line may be:
@@ -251,7 +251,7 @@ func undress(line string) (body string, dressed bool) {
 // written is what a block writes before a memory: its date, and who said it.
 var written = late.Compile(`^(?:\d{4}-\d\d-\d\d |summary: |[\p{L}\d_.-]{1,30} said: )`)
 
-func (g *Given) blank(b []byte, role memory.Role) {
+func (g *Injected) blank(b []byte, role memory.Role) {
 	if g == nil {
 		return
 	}
@@ -270,7 +270,7 @@ func (g *Given) blank(b []byte, role memory.Role) {
 	}
 }
 
-func (g *Given) hasLine(line string) bool {
+func (g *Injected) hasLine(line string) bool {
 	body, dressed := undress(line)
 	if body == "" || !g.line(text.Normalize(body)) {
 		return false
@@ -279,12 +279,12 @@ func (g *Given) hasLine(line string) bool {
 }
 
 // hasID reports whether a line names a memory as nobody does from memory.
-func (g *Given) hasID(line string) bool {
+func (g *Injected) hasID(line string) bool {
 	return slices.ContainsFunc(g.ids, func(id string) bool { return id != "" && strings.Contains(line, id) })
 }
 
 // hasSentence reports whether nearly all of a sentence's shingles are known.
-func (g *Given) hasSentence(s string) bool {
+func (g *Injected) hasSentence(s string) bool {
 	ws := text.Words(s)
 	if len(ws) < max(longEnough(s), shingle) {
 		return g.line(text.Normalize(s)) && len(ws) >= longEnough(s)
@@ -308,7 +308,7 @@ func longEnough(s string) int {
 
 // repeats reports whether a sentence says no more than one of the given memories,
 // or all of one, in whatever words around it.
-func (g *Given) repeats(s string) bool {
+func (g *Injected) repeats(s string) bool {
 	said := extract.TermSet(s)
 	if len(said) == 0 {
 		return false
@@ -339,7 +339,7 @@ func speaksToYou(s string) bool {
 // saysNothingNew reports whether all words of a sentence are known: of one memory
 // or, if an assistant says it or it is sent back to one, of several. What a person
 // says in the first person is new even if it was said before: it may be so again.
-func (g *Given) saysNothingNew(s string, role memory.Role) bool {
+func (g *Injected) saysNothingNew(s string, role memory.Role) bool {
 	body, dressed := undress(s)
 	back := role == memory.RoleAssistant || speaksToYou(body) || isUser.MatchString(strings.ToLower(body))
 	if !back && (!dressed || firstPerson(body)) {

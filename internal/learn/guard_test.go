@@ -41,12 +41,12 @@ func TestGuardTakesUserTurnsOnly(t *testing.T) {
 }
 
 func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
-	given := NewGiven(
+	given := NewInjected(
 		"User lives in Lisbon with two cats",
 		"- [2026-05-03] User is allergic to peanuts",
 		"You told me that the blue door on the left needs a new lock before the winter comes",
 	)
-	o := GuardOptions{Begin: "<<memory>>", End: "<</memory>>", Given: by(given), Assistant: true}
+	o := GuardOptions{Begin: "<<memory>>", End: "<</memory>>", Injected: by(given), Assistant: true}
 	for _, c := range []struct{ name, said, want string }{
 		{"block", "Hi <<memory>>\n- User lives in Oslo\n<</memory>> there", "Hi there"},
 		{"block without end", "Hi <<memory>>\n- User lives in Oslo", "Hi"},
@@ -75,7 +75,7 @@ func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
 func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
 	known := memtest.Fact(memtest.Ana, "User lives in Lisbon with two cats")
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "The blue door on the left needs a new lock")
-	o := GuardOptions{Assistant: true, Given: by(Recalled([]memory.Memory{{Fact: &known}, {Turn: &turn}}, nil))}
+	o := GuardOptions{Assistant: true, Injected: by(Recalled([]memory.Memory{{Fact: &known}, {Turn: &turn}}, nil))}
 	for said, want := range map[string]string{
 		"- 2026-05-03 User lives in Lisbon with two cats\nok":                                                     "ok",
 		"Yesterday you wrote: - User lives in Lisbon with two cats\nok":                                           "ok",
@@ -102,7 +102,7 @@ func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
 		{memory.RoleUser, "The user likes long walks.", 1},
 		{memory.RoleAssistant, "You live in Lisbon. Ok. Go to the river.", 2},
 	} {
-		if got := Suspects(memory.Turn{Role: c.role, Content: c.content}); len(got) != c.want {
+		if got := MaybeInjected(memory.Turn{Role: c.role, Content: c.content}); len(got) != c.want {
 			t.Errorf("Suspects(%q) = %q, want %d", c.content, got, c.want)
 		}
 	}
@@ -113,11 +113,11 @@ func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
 func TestGivenGrows(t *testing.T) {
 	door, boat, cats := "The blue door on the left needs a new lock", "The boat in the harbour is called Marguerite", "User lives in Lisbon with two cats"
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, boat)
-	g := NewGiven("- " + door)
+	g := NewInjected("- " + door)
 	recalled := Recalled([]memory.Memory{{Turn: &turn}}, g)
 	g.Add("- 2026-05-03 " + cats + "\n- " + door)
 	for _, c := range []struct {
-		given *Given
+		given *Injected
 		said  string
 		known bool
 	}{
@@ -127,7 +127,7 @@ func TestGivenGrows(t *testing.T) {
 		{g, "You live in Lisbon, and the boat is called Marguerite.", false},
 		{g, "see " + turn.ID + " there", false}, {recalled, "see " + turn.ID + " there", true},
 	} {
-		got := guarded(GuardOptions{Assistant: true, Given: by(c.given)}, memory.RoleAssistant, c.said)
+		got := guarded(GuardOptions{Assistant: true, Injected: by(c.given)}, memory.RoleAssistant, c.said)
 		if (got == "") != c.known {
 			t.Errorf("of %q is left %q, want it known: %v", c.said, got, c.known)
 		}
@@ -135,7 +135,7 @@ func TestGivenGrows(t *testing.T) {
 }
 
 func TestWhatWasSaidBeforeMayBeSaidAgain(t *testing.T) {
-	o := GuardOptions{Given: by(NewGiven("I live in Lisbon"))}
+	o := GuardOptions{Injected: by(NewInjected("I live in Lisbon"))}
 	if got := guarded(o, memory.RoleUser, "I live in Lisbon"); got != "I live in Lisbon" {
 		t.Errorf("got %q, want the user's own words: going back must be learned", got)
 	}
@@ -190,10 +190,10 @@ func FuzzGuard(f *testing.F) {
 	f.Add("a <<m>> b <</m>> c sk-abcdef0123456789abcd")
 	f.Add("\xff- [x] I live\r\n")
 	f.Add("remember éa is ßb. My name is Éva, I love ünï and İstanbul")
-	given := NewGiven("User lives in Lisbon with two cats")
+	given := NewInjected("User lives in Lisbon with two cats")
 	f.Fuzz(func(t *testing.T, content string) {
 		turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: content}
-		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{Begin: "<<m>>", End: "<</m>>", Given: by(given), Personal: true}) {
+		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{Begin: "<<m>>", End: "<</m>>", Injected: by(given), Personal: true}) {
 			if len(s.Text) != len(content) {
 				t.Fatalf("Guard(%q) moved the places: %q", content, s.Text)
 			}
@@ -202,7 +202,7 @@ func FuzzGuard(f *testing.F) {
 					t.Fatalf("Guard(%q) wrote %q", content, s.Text)
 				}
 			}
-			cands, _ := Filter(extract.Rules([]extract.Said{s}), []extract.Said{s})
+			cands, _ := Filter(extract.Rules([]extract.Utterance{s}), []extract.Utterance{s})
 			for _, c := range cands {
 				if utf8.ValidString(content) && !utf8.ValidString(c.Text) {
 					t.Fatalf("rule %s broke the letters of %q: %q", c.Model, content, c.Text)
@@ -216,7 +216,7 @@ func FuzzGuard(f *testing.F) {
 }
 
 // by is what had come out of memory by any turn.
-func by(g *Given) func(int) *Given { return func(int) *Given { return g } }
+func by(g *Injected) func(int) *Injected { return func(int) *Injected { return g } }
 
 // TestWhatWasSaidBeforeItWasGivenIsLearned: a block repeats what its user had said a moment
 // before.
@@ -225,11 +225,11 @@ func TestWhatWasSaidBeforeItWasGivenIsLearned(t *testing.T) {
 		memtest.Turn(memtest.Ana, "c", 0, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
 		memtest.Turn(memtest.Ana, "c", 1, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
 	}
-	said := Guard(turns, GuardOptions{Given: func(i int) *Given {
+	said := Guard(turns, GuardOptions{Injected: func(i int) *Injected {
 		if i == 0 {
 			return nil
 		}
-		return NewGiven("The blue door on the left needs a new lock before the winter comes")
+		return NewInjected("The blue door on the left needs a new lock before the winter comes")
 	}})
 	if len(said) != 1 || said[0].Turn.ID != turns[0].ID {
 		t.Errorf("learned from are %d turns, want the first alone", len(said))

@@ -52,7 +52,7 @@ func TestWhatIsSaidInConfidenceIsNotLearned(t *testing.T) {
 		"Don't note the price. I live in Ghent.":               false,
 		"I broke the record between us kids. I live in Ghent.": false,
 	} {
-		if got := extract.Unsaid(said); got != want {
+		if got := extract.OffTheRecord(said); got != want {
 			t.Errorf("Unsaid(%q) is %v, want %v", said, got, want)
 		}
 		if got := learned(said); (got == "") != want {

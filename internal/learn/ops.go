@@ -25,7 +25,7 @@ const (
 // new turns and the known facts, in the order in which [AskFacts] named them. Names of
 // no fact are left out, and what rests on a quote that nobody said ends nothing.
 // [memory.Invalid]: the operations together cannot be meant.
-func Settle(cands []extract.Candidate, said []extract.Said, known []memory.Fact) ([]extract.Candidate, error) {
+func Settle(cands []extract.Candidate, said []extract.Utterance, known []memory.Fact) ([]extract.Candidate, error) {
 	if len(cands) > max(maxOps, opsPerTurn*len(said)) {
 		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(said))
 	}
@@ -75,8 +75,8 @@ func targets(names []string, known []memory.Fact) []string {
 }
 
 // settled returns one operation as far as it holds.
-func settled(c extract.Candidate, said []extract.Said, known []memory.Fact) (extract.Candidate, bool) {
-	quoted := slices.ContainsFunc(said, func(s extract.Said) bool {
+func settled(c extract.Candidate, said []extract.Utterance, known []memory.Fact) (extract.Candidate, bool) {
+	quoted := slices.ContainsFunc(said, func(s extract.Utterance) bool {
 		_, ok := locate(s.Text, c.Quote)
 		return ok
 	})

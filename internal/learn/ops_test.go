@@ -28,7 +28,7 @@ func knownForOps() []memory.Fact {
 	return out
 }
 
-func saidForOps(words ...string) []extract.Said {
+func saidForOps(words ...string) []extract.Utterance {
 	var turns []memory.Turn
 	for i, w := range words {
 		turns = append(turns, memtest.Turn(memtest.Ana, "C", 2*i, memory.RoleUser, w))
@@ -73,7 +73,7 @@ func TestOperationsDecideWhatReplacesWhat(t *testing.T) {
 }
 
 // planOf returns what a reply changes, or why it was not read.
-func planOf(t *testing.T, said []extract.Said, reply string) string {
+func planOf(t *testing.T, said []extract.Utterance, reply string) string {
 	t.Helper()
 	known := knownForOps()
 	cands, err := ParseOps(reply)

@@ -10,9 +10,9 @@ import (
 
 // Pieces parts what was said into as much as one call of a model reads, in bytes. A
 // turn that is longer comes in several, cut between sentences; nothing is left out.
-func Pieces(said []extract.Said, most int) iter.Seq[[]extract.Said] {
-	return func(yield func([]extract.Said) bool) {
-		var piece []extract.Said
+func Pieces(said []extract.Utterance, most int) iter.Seq[[]extract.Utterance] {
+	return func(yield func([]extract.Utterance) bool) {
+		var piece []extract.Utterance
 		room := most
 		for _, s := range said {
 			for part := range parts(s, most) {
@@ -35,8 +35,8 @@ func Pieces(said []extract.Said, most int) iter.Seq[[]extract.Said] {
 
 // parts yields a turn as it is, or several that each show a piece of it: what
 // they do not show is blank, so that places stay what they are.
-func parts(s extract.Said, most int) iter.Seq[extract.Said] {
-	return func(yield func(extract.Said) bool) {
+func parts(s extract.Utterance, most int) iter.Seq[extract.Utterance] {
+	return func(yield func(extract.Utterance) bool) {
 		if len(s.Text) <= most {
 			yield(s)
 			return
@@ -64,7 +64,7 @@ func keepSpan(s string, span text.Span) string {
 
 // Whose returns candidates that name turns by their ids, where the reply to
 // [AskFacts] named them by their short ones.
-func Whose(cands []extract.Candidate, said []extract.Said) []extract.Candidate {
+func Whose(cands []extract.Candidate, said []extract.Utterance) []extract.Candidate {
 	for i := range cands {
 		if n := named(cands[i].Turn, said); n >= 0 {
 			cands[i].Turn = said[n].Turn.ID

@@ -21,7 +21,7 @@ const (
 )
 
 // AskSummary returns the prompt that asks a model to go on with a summary.
-func AskSummary(said []extract.Said, previous string, p *prompt.Set) (memory.Prompt, error) {
+func AskSummary(said []extract.Utterance, previous string, p *prompt.Set) (memory.Prompt, error) {
 	d := prompt.Summarize{Previous: previous}
 	for i, s := range said {
 		d.Turns = append(d.Turns, prompt.Turn{ID: turnName(i), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
@@ -62,7 +62,7 @@ func bullets(list []string) string {
 
 // Summarize sums up without a model: it picks, of the summary so far and of what
 // was said since, what tells most, in order. It returns "" if nothing does.
-func Summarize(said []extract.Said, previous string) string {
+func Summarize(said []extract.Utterance, previous string) string {
 	var all []point
 	for line := range strings.Lines(previous) {
 		if body, bullet := item(strings.TrimSpace(line)); bullet {
@@ -71,7 +71,7 @@ func Summarize(said []extract.Said, previous string) string {
 	}
 	asked := ""
 	for _, s := range said {
-		_, wishes := extract.Commands([]extract.Said{s})
+		_, wishes := extract.Commands([]extract.Utterance{s})
 		for _, span := range text.Sentences(s.Text) {
 			sentence := strings.Join(strings.Fields(span.Of(s.Text)), " ")
 			user := s.Turn.Role == memory.RoleUser
@@ -96,7 +96,7 @@ func Summarize(said []extract.Said, previous string) string {
 
 // Without returns what is said with the sentences blanked that these spans of the turn
 // stand in, byte for byte.
-func Without(s extract.Said, spans []memory.Span) extract.Said {
+func Without(s extract.Utterance, spans []memory.Span) extract.Utterance {
 	blank := []byte(s.Text)
 	for _, sentence := range text.Sentences(s.Turn.Content) {
 		if slices.ContainsFunc(spans, func(q memory.Span) bool { return q.Start < sentence.End && sentence.Start < q.End }) {

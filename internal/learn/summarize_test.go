@@ -13,7 +13,7 @@ import (
 )
 
 // talkOf makes turns, "> " before what the assistant says.
-func talkOf(lines ...string) []extract.Said {
+func talkOf(lines ...string) []extract.Utterance {
 	var turns []memory.Turn
 	for i, l := range lines {
 		role := memory.RoleUser

@@ -28,7 +28,7 @@ var (
 // MayTeach reports whether a turn can tell anything worth remembering, so that a model
 // is asked about it. English that has no person, name, number, date or correction tells
 // nothing; of other languages only what is empty or a greeting.
-func MayTeach(s extract.Said) bool {
+func MayTeach(s extract.Utterance) bool {
 	words := text.Words(s.Text)
 	known, filler := 0, 0
 	for _, w := range words {

@@ -27,12 +27,12 @@ func TestTurnsThatCannotTeachAreSkipped(t *testing.T) {
 		"me gusta el café sin azúcar":         true,
 		"stopped yasmin, on the patch by may": true,
 	} {
-		said := extract.Said{Turn: memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, words), Text: words}
+		said := extract.Utterance{Turn: memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, words), Text: words}
 		if got := MayTeach(said); got != want {
 			t.Errorf("MayTeach(%q) = %t, want %t", words, got, want)
 		}
 	}
-	if !MayTeach(extract.Said{Text: "the green one", Before: "Noted. Which car is yours?"}) {
+	if !MayTeach(extract.Utterance{Text: "the green one", Before: "Noted. Which car is yours?"}) {
 		t.Error("an answer to a question is skipped")
 	}
 }

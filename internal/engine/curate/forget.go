@@ -135,8 +135,8 @@ var most = retrieve.Candidates
 // wishOf reads a query as the wish to forget that it is: "what I said about my
 // job" is about the job.
 func wishOf(query string) extract.Command {
-	said := extract.Said{Turn: memory.Turn{Role: memory.RoleUser}, Text: "Forget " + query}
-	if _, forget := extract.Commands([]extract.Said{said}); len(forget) > 0 && forget[0].Of == extract.NamesNothing {
+	said := extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}, Text: "Forget " + query}
+	if _, forget := extract.Commands([]extract.Utterance{said}); len(forget) > 0 && forget[0].Of == extract.NamesNothing {
 		return forget[0]
 	}
 	return extract.Command{What: query} // whoever asks here means memory, by a mere name as well

@@ -29,7 +29,7 @@ func (x *Exchange) foresee(ctx context.Context) (curate.Foresight, error) {
 	f.Learned = f.Kept && (x.learns || x.unsure) && pause == core.PauseNone && x.e.Lessons.Learns() && x.e.Opts.LearnAfter != core.Never
 	f.Granted = f.Learned || f.Kept && pause == core.PauseLearning
 	t := memory.Turn{Role: memory.RoleUser, Content: x.In.Chat.Question(1)}
-	_, wishes := extract.Commands([]extract.Said{{Turn: t, Text: t.Content}})
+	_, wishes := extract.Commands([]extract.Utterance{{Turn: t, Text: t.Content}})
 	var about []string
 	for _, wish := range wishes {
 		found, err := x.foreseen(ctx, f, wish)
@@ -64,10 +64,10 @@ func (x *Exchange) foreseen(ctx context.Context, f curate.Foresight, wish extrac
 		if m.Turn == nil || m.Turn.Role != memory.RoleUser {
 			return m.Turn != nil && m.Turn.Name == memory.RecallModel
 		}
-		_, asks := extract.Commands([]extract.Said{{Turn: *m.Turn, Text: m.Turn.Content}})
+		_, asks := extract.Commands([]extract.Utterance{{Turn: *m.Turn, Text: m.Turn.Content}})
 		return len(asks) > 0
 	})
-	if wish.Unsaid {
+	if wish.OffTheRecord {
 		return len(found) + 1, nil // what is being said
 	}
 	return len(found), nil

@@ -94,10 +94,10 @@ func (x *Exchange) asksInConfidence() bool {
 // something to be forgotten that may be known already they are read first, and leave
 // recall then: see [lessons.Learner.grant].
 func Confidential(words string) bool {
-	if !extract.Unsaid(words) {
+	if !extract.OffTheRecord(words) {
 		return false
 	}
-	_, forget := extract.Commands([]extract.Said{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}})
+	_, forget := extract.Commands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}})
 	return len(forget) == 0
 }
 

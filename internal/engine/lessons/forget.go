@@ -49,7 +49,7 @@ func (e *Learner) wished(ctx context.Context, l Lesson, wish extract.Command) ([
 	}
 	asked := l.turn(wish.Span.Turn)
 	meant := slices.DeleteFunc(found, func(m memory.Memory) bool { return curate.SaidAfter(m, asked) })
-	if len(meant) == 0 && !wish.Unsaid {
+	if len(meant) == 0 && !wish.OffTheRecord {
 		return nil, nil
 	}
 	stored, err := e.Store.Get(ctx, l.scope.Owner, asked.ID)

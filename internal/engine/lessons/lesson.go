@@ -22,7 +22,7 @@ import (
 // what is known.
 type Lesson struct {
 	scope   memory.Scope // where new facts belong
-	said    []extract.Said
+	said    []extract.Utterance
 	cands   []extract.Candidate
 	dropped []learn.Dropped
 	forget  []extract.Command // what the user asks to forget
@@ -46,7 +46,7 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 		Personal:  e.Opts.Learn.Personal,
 		Begin:     recall.FenceOpen,
 		End:       recall.FenceClose,
-		Given:     e.Given(ctx, l.scope, turns),
+		Injected:  e.Given(ctx, l.scope, turns),
 		Whole:     e.Prompts.Form() == prompt.InLine,
 	})
 	before, err := e.talkBefore(ctx, job.Owner, l.said)
@@ -105,7 +105,7 @@ const playable = 24
 
 // talkBefore returns the last turns of each conversation in which the user did not begin
 // with what is read first of it.
-func (e *Learner) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Said) (map[string][]memory.Turn, error) {
+func (e *Learner) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance) (map[string][]memory.Turn, error) {
 	looked, before := map[string]bool{}, map[string][]memory.Turn{}
 	for _, s := range said {
 		conversation := s.Turn.Conversation
@@ -130,9 +130,9 @@ const groundedOn = 8
 
 // ground sets beside each turn what a fact learned from it may refer to: the messages
 // before it and what is known.
-func (e *Learner) ground(ctx context.Context, scope memory.Scope, said []extract.Said, before map[string][]memory.Turn) error {
+func (e *Learner) ground(ctx context.Context, scope memory.Scope, said []extract.Utterance, before map[string][]memory.Turn) error {
 	var words strings.Builder
-	guarded := map[string][]extract.Said{}
+	guarded := map[string][]extract.Utterance{}
 	for i := range said {
 		s := &said[i]
 		earlier, ok := guarded[s.Turn.Conversation]
@@ -178,7 +178,7 @@ func (e *Learner) ground(ctx context.Context, scope memory.Scope, said []extract
 
 // answering sets beside what the user said what the assistant had said before, and what
 // was learned from what the user had said before that.
-func (e *Learner) answering(ctx context.Context, owner memory.Owner, said []extract.Said, before map[string][]memory.Turn) error {
+func (e *Learner) answering(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) error {
 	parents, err := e.parents(ctx, owner, said, before)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (e *Learner) answering(ctx context.Context, owner memory.Owner, said []extr
 
 // parents returns the turns on the path by their ids that what the user said goes on from,
 // as far as they were not read before.
-func (e *Learner) parents(ctx context.Context, owner memory.Owner, said []extract.Said, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
+func (e *Learner) parents(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
 	known := map[string]memory.Turn{}
 	var missing []string
 	for _, s := range said {
@@ -249,7 +249,7 @@ func (e *Learner) parents(ctx context.Context, owner memory.Owner, said []extrac
 
 // playing marks what the user said first in each conversation, if that stands in a
 // role play which began before.
-func playing(said []extract.Said, before map[string][]memory.Turn) {
+func playing(said []extract.Utterance, before map[string][]memory.Turn) {
 	looked := map[string]bool{}
 	for i := range said {
 		s := &said[i]
@@ -272,11 +272,11 @@ const suspectsFound = 4
 // Given recognises what came out of memory: what the requests up to a turn were given
 // and, where that is not known any more, what memory held before them that is like it. A
 // searcher that fails leaves the second out.
-func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Given {
+func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Injected {
 	blocks := e.blocksOf(scope.Owner, turns)
-	return func(i int) *learn.Given {
+	return func(i int) *learn.Injected {
 		var found []memory.Memory
-		for _, sentence := range learn.Suspects(turns[i]) {
+		for _, sentence := range learn.MaybeInjected(turns[i]) {
 			like, err := e.like(ctx, scope, sentence)
 			if err != nil {
 				e.Log.Warn("what came out of memory may be learned again", "turn", turns[i].ID, "err", err)
@@ -299,7 +299,7 @@ func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.
 type blocks struct {
 	of    []string
 	last  int // how many were read into given
-	given *learn.Given
+	given *learn.Injected
 }
 
 func (e *Learner) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
@@ -314,11 +314,11 @@ func (e *Learner) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 
 // upTo recognises what those of the turns up to one held; nil if there are none. It is asked
 // in order.
-func (b *blocks) upTo(i int) *learn.Given {
+func (b *blocks) upTo(i int) *learn.Injected {
 	for ; b.last <= i; b.last++ {
 		if block := b.of[b.last]; block != "" {
 			if b.given == nil {
-				b.given = learn.NewGiven()
+				b.given = learn.NewInjected()
 			}
 			b.given.Add(block)
 		}
@@ -367,7 +367,7 @@ func (e *Learner) extract(ctx context.Context, job memory.Job, l Lesson, before 
 func (e *Learner) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	said := l.said
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
-		said = slices.DeleteFunc(slices.Clone(l.said), func(s extract.Said) bool { return !learn.MayTeach(s) })
+		said = slices.DeleteFunc(slices.Clone(l.said), func(s extract.Utterance) bool { return !learn.MayTeach(s) })
 	}
 	var cands []extract.Candidate
 	author := byRule
@@ -383,7 +383,7 @@ func (e *Learner) extractByModel(ctx context.Context, l Lesson, before map[strin
 
 // saidBefore returns the last messages before the new ones, for a model that reads them
 // together. Secrets and what memory gave are blanked there as everywhere.
-func (e *Learner) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Said, before map[string][]memory.Turn) ([]extract.Said, error) {
+func (e *Learner) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) ([]extract.Utterance, error) {
 	room := e.Opts.Learn.Context
 	if e.Prompts.Form() != prompt.InOps {
 		room -= len(said)
@@ -405,10 +405,10 @@ func (e *Learner) saidBefore(ctx context.Context, owner memory.Owner, said []ext
 
 // guardedBefore returns messages that are only read to understand others, without secrets and
 // what memory gave.
-func (e *Learner) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Said {
+func (e *Learner) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Utterance {
 	return learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.Opts.Learn.Personal,
-		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(owner, turns).upTo,
+		Begin: recall.FenceOpen, End: recall.FenceClose, Injected: e.blocksOf(owner, turns).upTo,
 	})
 }
 
@@ -426,7 +426,7 @@ const (
 const waitingTold = 8
 
 // known returns the facts that a model is told are known.
-func (e *Learner) known(ctx context.Context, scope memory.Scope, said, before []extract.Said) ([]memory.Fact, error) {
+func (e *Learner) known(ctx context.Context, scope memory.Scope, said, before []extract.Utterance) ([]memory.Fact, error) {
 	var words string
 	var last []string
 	for _, s := range slices.Concat(before, said) {
@@ -480,7 +480,7 @@ func (e *Learner) known(ctx context.Context, scope memory.Scope, said, before []
 const promptTokens = 2000
 
 // roomBeside returns how many tokens of the model's window what is said and known leaves.
-func (e *Learner) roomBeside(said []extract.Said, known []memory.Fact) int {
+func (e *Learner) roomBeside(said []extract.Utterance, known []memory.Fact) int {
 	room := cmp.Or(e.Opts.Learn.Window, core.DefaultWindow) - promptTokens
 	for _, s := range said {
 		room -= text.Tokens(s.Shown())
@@ -491,7 +491,7 @@ func (e *Learner) roomBeside(said []extract.Said, known []memory.Fact) int {
 	return max(room, 0)
 }
 
-func (e *Learner) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Said, earlier map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+func (e *Learner) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
 	if err != nil {
 		return nil, memory.Author{}, err

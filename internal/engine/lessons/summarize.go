@@ -39,9 +39,9 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	}
 	said := learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.Opts.Learn.Personal,
-		Begin: recall.FenceOpen, End: recall.FenceClose, Given: e.blocksOf(job.Owner, turns).upTo,
+		Begin: recall.FenceOpen, End: recall.FenceClose, Injected: e.blocksOf(job.Owner, turns).upTo,
 	})
-	said = slices.DeleteFunc(said, func(s extract.Said) bool { return s.Turn.Name == memory.RecallModel }) // it repeats what is known
+	said = slices.DeleteFunc(said, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // it repeats what is known
 	if len(said) < e.Opts.Learn.Summary.Least() {
 		return jobs.Nothing, nil
 	}
@@ -64,7 +64,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 
 // leaveOutRefused blanks the sentences that facts are from which wait for a person, or
 // were rejected: a summary would state them all the same.
-func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, said []extract.Said) error {
+func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, said []extract.Utterance) error {
 	quotes := map[string][]memory.Span{} // by turn
 	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
 	err := e.Everything(ctx, job.Owner, q, func(m memory.Memory) {
@@ -119,7 +119,7 @@ func (e *Learner) recheck(ctx context.Context, job memory.Job, run string, turns
 }
 
 // sumUp asks the model; where there is none, or it fails, the rules do it.
-func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Said, previous string) (string, memory.Author) {
+func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author) {
 	byRule := memory.Author{Kind: memory.ByRule, Name: core.RuleBased}
 	if e.LLM == nil {
 		return learn.Summarize(said, previous), byRule
@@ -132,7 +132,7 @@ func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.
 	return words, author
 }
 
-func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []extract.Said, previous string) (string, memory.Author, error) {
+func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
 	ask, err := learn.AskSummary(said, previous, e.learnPrompts(owner))
 	if err != nil {
 		return "", memory.Author{}, err

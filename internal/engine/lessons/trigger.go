@@ -96,6 +96,6 @@ func (e *Learner) needless(ctx context.Context, owner memory.Owner, all []memory
 // WishesToForget reports whether a turn asks to forget something: what is said after that
 // is to be learned after it.
 func WishesToForget(t memory.Turn) bool {
-	_, forget := extract.Commands([]extract.Said{{Turn: t, Text: t.Content}})
+	_, forget := extract.Commands([]extract.Utterance{{Turn: t, Text: t.Content}})
 	return len(forget) > 0
 }

@@ -178,7 +178,7 @@ func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memor
 // Says reports whether a turn or a summary says a fact, or wishes it forgotten.
 func Says(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
-		said := []extract.Said{{Turn: *t, Text: t.Content}}
+		said := []extract.Utterance{{Turn: *t, Text: t.Content}}
 		_, forget := extract.Commands(said)
 		return learn.Says(said[0], f.Content) || slices.ContainsFunc(forget, func(w extract.Command) bool {
 			return !w.All && len(learn.Meant(w, []memory.Memory{{Fact: &f}})) > 0

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/internal/late"
 )
 
-var unsaidForm = late.Compile(`(?i)(?:^|[.!?\n(]\s*)(?:(?:please|pls|ok|okay|hey|hi|oh|and|but|also|loci|just)[, ]+)*` +
+var offTheRecordForm = late.Compile(`(?i)(?:^|[.!?\n(]\s*)(?:(?:please|pls|ok|okay|hey|hi|oh|and|but|also|loci|just)[, ]+)*` +
 	`(?:(?:do not|don['’]?t|never) (?:you )?(?:ever )?(?:remember|memori[sz]e|save|store|keep|note|record|learn|log)(?: down)? ` +
 	`(?:(?:this|that|it|any of (?:this|that|it)|the following|what (?:i|follows)\b[^.:,;!?]*|anything(?: of this)?)(?: (?:please|to|in|into|for|from|about|one|but|though|ok|okay)\b|\s*[:,;.!?)–—-]|\s*$)|(?:that )?(?:i|i['’]m|i['’]ve|my|we|our)\b)` +
 	`|(?:(?:do not|don['’]?t) write (?:this|that|it) down|no need to (?:remember|save|store|keep) (?:this|that|it))` +
@@ -22,9 +22,9 @@ var (
 	privateWords = []string{"ot ", "n't ", "n’t ", "ont ", "ever ", "the record", "etween ", "eep ", "o need", "OT ", "N'T ", "N’T "}
 )
 
-// Unsaid reports whether who says this wishes that it is not remembered: "don't remember
+// OffTheRecord reports whether who says this wishes that it is not remembered: "don't remember
 // this: I take Prozac", "off the record, …". It is for the whole turn.
-func Unsaid(said string) bool {
+func OffTheRecord(said string) bool {
 	has := func(word string) bool { return strings.Contains(said, word) }
-	return slices.ContainsFunc(keepingWords, has) && slices.ContainsFunc(privateWords, has) && unsaidForm.MatchString(said)
+	return slices.ContainsFunc(keepingWords, has) && slices.ContainsFunc(privateWords, has) && offTheRecordForm.MatchString(said)
 }

@@ -34,7 +34,7 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 		return nil, "" // "my sister can come on Friday"
 	}
 	if v.Lemma == "be" {
-		return r.being(c, p, when)
+		return r.copular(c, p, when)
 	}
 	if v.class&idle != 0 && v.class&(deed|light|ongoing|routine) == 0 || v.Lemma == "have to" || c.at(p.rest) == "that" {
 		return nil, ""
@@ -205,8 +205,8 @@ func (r *reader) class(c *clause, p *predicate, j int, when string) *family {
 	return nil
 }
 
-// being reads what somebody is or was, where no family took it.
-func (r *reader) being(c *clause, p *predicate, when string) (*family, string) {
+// copular reads what somebody is or was, where no family took it.
+func (r *reader) copular(c *clause, p *predicate, when string) (*family, string) {
 	j := c.ending(p.rest)
 	if !c.standing(p.rest, j) {
 		return nil, ""

@@ -35,7 +35,7 @@ const shortWish = 300
 
 // plays reports whether a turn belongs to a play, and whether those after it do. before
 // says whether the turn before it left a play going.
-func plays(s *Said, before bool) (this, after bool) {
+func plays(s *Utterance, before bool) (this, after bool) {
 	said := s.Text
 	if len(s.Turn.Content) < shortWish { // "you are my boss" may be blanked
 		said = s.Turn.Content
@@ -57,7 +57,7 @@ func Playing(turns []memory.Turn) bool {
 	going := false
 	for i := range turns {
 		if t := &turns[i]; t.Role == memory.RoleUser {
-			_, going = plays(&Said{Turn: *t, Text: t.Content}, going)
+			_, going = plays(&Utterance{Turn: *t, Text: t.Content}, going)
 		}
 	}
 	return going
