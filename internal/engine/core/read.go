@@ -207,20 +207,9 @@ func NotOwn(key string) error {
 	return nil
 }
 
-// changes returns all that a query selects of the journal, newest first.
+// AllChanges returns all that a query selects of the journal, newest first.
 func (e *Core) AllChanges(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) ([]memory.Change, error) {
-	q.Limit = 500
-	var all []memory.Change
-	for {
-		page, err := e.Store.Changes(ctx, owner, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Changes...)
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return all, nil
-		}
-	}
+	return memory.Collect(memory.AllChanges(ctx, e.Store.Changes, owner, q))
 }
 
 // LastChange returns the last change of a thing, the zero change if there is none.

@@ -101,14 +101,12 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int6
 			return nil, fmt.Errorf("read what changed: %w", err)
 		}
 	}
-	for q := (memory.Query{Kinds: allKinds, Statuses: allStatuses, Limit: 500}); after == 0; {
-		page, err := s.Store.List(ctx, owner, q)
-		if err != nil {
-			return nil, fmt.Errorf("read its memories: %w", err)
-		}
-		addTargets(targets, page.Memories)
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
+	if after == 0 {
+		for m, err := range memory.AllMemories(ctx, s.Store.List, owner, memory.Query{Kinds: allKinds, Statuses: allStatuses}) {
+			if err != nil {
+				return nil, fmt.Errorf("read its memories: %w", err)
+			}
+			addTargets(targets, []memory.Memory{m})
 		}
 	}
 	for some := range slices.Chunk(ids, 500) {
@@ -118,37 +116,26 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int6
 		}
 		addTargets(targets, found)
 	}
-	for q, older := (memory.ChangeQuery{Limit: 500}), false; !older; {
-		page, err := s.Store.Changes(ctx, owner, q)
+	for c, err := range memory.AllChanges(ctx, s.Store.Changes, owner, memory.ChangeQuery{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read its changes: %w", err)
 		}
-		for _, c := range page.Changes {
-			if older = c.Version <= after; older {
-				break
-			}
-			for _, t := range targetsOf([]memory.Change{c}) {
-				targets[t] = true
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
+		if c.Version <= after {
 			break
 		}
+		for _, t := range targetsOf([]memory.Change{c}) {
+			targets[t] = true
+		}
 	}
-	for q := (memory.ConversationQuery{Statuses: allStatuses, Limit: 500}); ; {
-		page, err := s.Store.Conversations(ctx, owner, q)
+	for c, err := range memory.AllConversations(ctx, s.Store.Conversations, owner, memory.ConversationQuery{Statuses: allStatuses}) {
 		if err != nil {
 			return nil, fmt.Errorf("read its conversations: %w", err)
 		}
-		for _, c := range page.Conversations {
-			if after == 0 || !s.files.has(key{owner, conversationTarget + c.ID}) { // its version does not tell
-				targets[conversationTarget+c.ID] = true
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return slices.Sorted(maps.Keys(targets)), nil
+		if after == 0 || !s.files.has(key{owner, conversationTarget + c.ID}) { // its version does not tell
+			targets[conversationTarget+c.ID] = true
 		}
 	}
+	return slices.Sorted(maps.Keys(targets)), nil
 }
 
 func addTargets(targets map[string]bool, found []memory.Memory) {
