@@ -231,23 +231,6 @@ func OfWords(e memory.Embedder) bool {
 	return ok && w.OfWords()
 }
 
-// ReadBack has what a run taught, and the turns that it was learned from, read by a store
-// that remembers them then: what was said and learned last is soon asked for.
-func (e *Core) ReadBack(ctx context.Context, owner memory.Owner, turns []string, changes []memory.Change) {
-	if !e.Opts.AtHand {
-		return
-	}
-	ids := slices.Clone(turns)
-	for _, c := range changes {
-		if c.After.Fact != nil {
-			ids = append(ids, c.After.Fact.ID)
-		}
-	}
-	if _, err := e.Store.Get(ctx, owner, ids...); err != nil {
-		e.Log.Debug("what was learned was not read back", "user", owner.Name(), "err", err)
-	}
-}
-
 // ReadAtOnce is how many memories are read ahead at a time: about a millisecond.
 const ReadAtOnce = 128
 
