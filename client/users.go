@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+
+	"github.com/loci-memory/loci/memory"
 )
 
 // User is a user of the server.
@@ -27,15 +29,10 @@ type UsersQuery struct {
 
 // Users returns all users. It needs an admin key.
 func (c *Client) Users(ctx context.Context) (all []User, err error) {
-	for cursor := ""; ; {
+	return memory.Collect(memory.Pages(func(cursor string) ([]User, string, error) {
 		var page Users
 		q := url.Values{"limit": {"500"}, "cursor": {cursor}}
-		if _, err := c.do(ctx, http.MethodGet, "/api/users?"+q.Encode(), nil, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Users...)
-		if cursor = page.Next; cursor == "" {
-			return all, nil
-		}
-	}
+		_, err := c.do(ctx, http.MethodGet, "/api/users?"+q.Encode(), nil, &page)
+		return page.Users, page.Next, err
+	}))
 }

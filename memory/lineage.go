@@ -68,19 +68,13 @@ func Predecessors(ctx context.Context, store Store, owner Owner, facts []string)
 // replacedBy returns the ids of what a fact took the place of, whatever became of it.
 func replacedBy(ctx context.Context, store Store, owner Owner, id string) ([]string, error) {
 	var ids []string
-	q := ChangeQuery{Fact: id}
-	for {
-		page, err := store.Changes(ctx, owner, q)
+	for c, err := range AllChanges(ctx, store.Changes, owner, ChangeQuery{Fact: id}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range page.Changes {
-			if f := c.After.Fact; f != nil && f.SupersededBy == id && !slices.Contains(ids, f.ID) {
-				ids = append(ids, f.ID)
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return ids, nil
+		if f := c.After.Fact; f != nil && f.SupersededBy == id && !slices.Contains(ids, f.ID) {
+			ids = append(ids, f.ID)
 		}
 	}
+	return ids, nil
 }

@@ -247,15 +247,11 @@ func (t *chatTrial) memories(ctx context.Context, p ChatPerson) ([]chatMemory, e
 	c := t.client(p.ID)
 	var listed []client.Memory
 	for _, kind := range []string{"turn", "fact"} {
-		for q := (client.ListQuery{Kind: kind, Status: "active", Limit: 500}); ; {
-			page, err := c.List(ctx, q)
+		for m, err := range c.AllMemories(ctx, client.ListQuery{Kind: kind, Status: "active"}) {
 			if err != nil {
 				return nil, fmt.Errorf("list memories: %w", err)
 			}
-			listed = append(listed, page.Memories...)
-			if q.Cursor = page.Next; q.Cursor == "" {
-				break
-			}
+			listed = append(listed, m)
 		}
 	}
 	slices.SortFunc(listed, func(a, b client.Memory) int { return strings.Compare(a.ID, b.ID) })

@@ -241,18 +241,11 @@ func (p *pupil) settle(ctx context.Context, c *client.Client, job string, out *L
 
 // known returns a user's facts that are active, pending or superseded.
 func (p *pupil) known(ctx context.Context, c *client.Client) ([]client.Memory, error) {
-	q := client.ListQuery{Kind: "fact", Status: "active,pending,superseded", Limit: 500}
-	var out []client.Memory
-	for {
-		page, err := c.List(ctx, q)
-		if err != nil {
-			return nil, fmt.Errorf("list what was learned: %w", err)
-		}
-		out = append(out, page.Memories...)
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return out, nil
-		}
+	out, err := memory.Collect(c.AllMemories(ctx, client.ListQuery{Kind: "fact", Status: "active,pending,superseded"}))
+	if err != nil {
+		return nil, fmt.Errorf("list what was learned: %w", err)
 	}
+	return out, nil
 }
 
 // ask puts the questions of the gold and looks at what is recalled.

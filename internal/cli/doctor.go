@@ -63,23 +63,18 @@ func examine(ctx context.Context, c *client.Client, confirm bool) (found client.
 	if found, err = c.ConfirmDeletions(ctx); err != nil {
 		return found, nil, err
 	}
-	for q := (client.ChangesQuery{Limit: 500}); ; {
-		page, err := c.Changes(ctx, q)
+	for one, err := range c.AllChanges(ctx, client.ChangesQuery{}) {
 		if err != nil {
 			return found, nil, fmt.Errorf("read what was forgotten: %w", err)
 		}
-		for _, one := range page.Changes {
-			if len(before.Changes) > 0 && one.ID == before.Changes[0].ID {
-				return found, runs, nil
-			}
-			if one.Action == memory.ActionRetire && one.Author.Name == memory.AuthorFile && !slices.Contains(runs, one.Run) {
-				runs = append(runs, one.Run)
-			}
+		if len(before.Changes) > 0 && one.ID == before.Changes[0].ID {
+			break
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return found, runs, nil
+		if one.Action == memory.ActionRetire && one.Author.Name == memory.AuthorFile && !slices.Contains(runs, one.Run) {
+			runs = append(runs, one.Run)
 		}
 	}
+	return found, runs, nil
 }
 
 // checkup writes what was looked at and what is wrong.

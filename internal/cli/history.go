@@ -265,14 +265,11 @@ func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error
 		return life{}, err
 	}
 	l.Changes = []client.Change{}
-	q := client.ChangesQuery{Fact: id, Limit: 500}
-	for more := true; more; more = q.Cursor != "" {
-		page, err := c.Changes(ctx, q)
+	for one, err := range c.AllChanges(ctx, client.ChangesQuery{Fact: id}) {
 		if err != nil {
 			return life{}, fmt.Errorf("read its changes: %w", err)
 		}
-		l.Changes = append(l.Changes, page.Changes...)
-		q.Cursor = page.Next
+		l.Changes = append(l.Changes, one)
 	}
 	if p := l.Memory.Provenance; p != nil && len(p.Turns) > 0 {
 		id := p.Turns[0]

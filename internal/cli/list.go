@@ -65,18 +65,18 @@ func erasedAmong(ctx context.Context, c *client.Client, some []client.Memory) (m
 			wordless++
 		}
 	}
-	for q := (client.ChangesQuery{Action: memory.ActionErase, Limit: 500}); len(erased) < wordless; {
-		page, err := c.Changes(ctx, q)
+	if wordless == 0 {
+		return erased, nil
+	}
+	for one, err := range c.AllChanges(ctx, client.ChangesQuery{Action: memory.ActionErase}) {
 		if err != nil {
 			return nil, fmt.Errorf("read what was erased: %w", err)
 		}
-		for _, one := range page.Changes {
-			_, id, _ := strings.Cut(one.Target, ":")
-			if slices.ContainsFunc(some, func(m client.Memory) bool { return m.ID == id && m.Content == "" }) {
-				erased[id] = one.CreatedAt
-			}
+		_, id, _ := strings.Cut(one.Target, ":")
+		if slices.ContainsFunc(some, func(m client.Memory) bool { return m.ID == id && m.Content == "" }) {
+			erased[id] = one.CreatedAt
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
+		if len(erased) == wordless {
 			break
 		}
 	}

@@ -206,18 +206,14 @@ func (s sheet) judged(m client.Memory) {
 
 // waiting returns all that waits, newest first.
 func waiting(ctx context.Context, c *client.Client) ([]client.Waiting, error) {
-	all := []client.Waiting{}
-	q := client.ReviewQuery{Limit: 500}
-	for {
-		page, err := c.Review(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Waiting...)
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return all, nil
-		}
+	all, err := memory.Collect(memory.Pages(func(cursor string) ([]client.Waiting, string, error) {
+		page, err := c.Review(ctx, client.ReviewQuery{Limit: 500, Cursor: cursor})
+		return page.Waiting, page.Next, err
+	}))
+	if all == nil {
+		all = []client.Waiting{} // as JSON, [] and not null
 	}
+	return all, err
 }
 
 func (s sheet) waiting(all []client.Waiting) {

@@ -90,17 +90,14 @@ func wholeChat(ctx context.Context, c *client.Client, start *string) error {
 		return nil
 	}
 	var all []named
-	for q := (client.ChatsQuery{Limit: 500}); ; {
-		page, err := c.Chats(ctx, q)
+	for one, err := range memory.Pages(func(cursor string) ([]client.Chat, string, error) {
+		page, err := c.Chats(ctx, client.ChatsQuery{Limit: 500, Cursor: cursor})
+		return page.Chats, page.Next, err
+	}) {
 		if err != nil {
 			return fmt.Errorf("find the conversation %s: %w", *start, err)
 		}
-		for _, one := range page.Chats {
-			all = append(all, named{one.ID, one.Title})
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
+		all = append(all, named{one.ID, one.Title})
 	}
 	whole, err := onlyOneOf(*start, all)
 	if err == nil {

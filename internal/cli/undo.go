@@ -117,29 +117,23 @@ func runOf(c client.Change) string {
 func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) {
 	var last client.Change
 	erased := map[string]bool{} // targets; what erases comes before all else of them
-	q := client.ChangesQuery{Limit: 500}
-	for {
-		page, err := c.Changes(ctx, q)
+	for one, err := range c.AllChanges(ctx, client.ChangesQuery{}) {
 		if err != nil {
 			return client.Change{}, fmt.Errorf("find the last run: %w", err)
 		}
-		for _, one := range page.Changes {
-			if one.Action == memory.ActionErase {
-				erased[one.Target] = true
-			}
-			switch {
-			case last.Run != "" && one.Run != last.Run:
-				return last, nil
-			case erased[one.Target]:
-				erased["run "+one.Run], last = true, client.Change{}
-			case !erased["run "+one.Run] && !strings.HasPrefix(one.Target, "profile:loci."):
-				last = one
-			}
+		if one.Action == memory.ActionErase {
+			erased[one.Target] = true
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
+		switch {
+		case last.Run != "" && one.Run != last.Run:
 			return last, nil
+		case erased[one.Target]:
+			erased["run "+one.Run], last = true, client.Change{}
+		case !erased["run "+one.Run] && !strings.HasPrefix(one.Target, "profile:loci."):
+			last = one
 		}
 	}
+	return last, nil
 }
 
 // again is the command line that does what a dry run showed.

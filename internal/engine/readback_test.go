@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -94,44 +92,5 @@ func BenchmarkPlace(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// askedStore notes which memories it was asked for.
-type askedStore struct {
-	memory.Store
-	mu  sync.Mutex
-	ids []string
-}
-
-func (s *askedStore) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
-	s.mu.Lock()
-	s.ids = append(s.ids, ids...)
-	s.mu.Unlock()
-	return s.Store.Get(ctx, owner, ids...)
-}
-
-// TestWhatWasLearnedIsReadBack by a store at hand, the turns and the facts, so that no
-// question waits for that.
-func TestWhatWasLearnedIsReadBack(t *testing.T) {
-	for _, atHand := range []bool{true, false} {
-		r := newRig(t, stores["sqlite"])
-		r.Opts.AtHand = atHand
-		store := &askedStore{Store: r.Store}
-		r.Store = store
-		r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon, as you know."}]`)}, "A lovely town.")
-		r.learned(t)
-		r.Background.Wait()
-		page, err := r.Store.List(t.Context(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})
-		if err != nil || len(page.Memories) == 0 {
-			t.Fatalf("nothing was learned: %v", err)
-		}
-		fact := page.Memories[0].Fact
-		if slices.Contains(store.ids, fact.ID) != atHand {
-			t.Errorf("at hand %v: of the fact %s and others %q were read", atHand, fact.ID, store.ids)
-		}
-		if turn := fact.Provenance.Turns[0]; atHand && !slices.Contains(store.ids, turn) {
-			t.Errorf("the turn %s was not read back", turn)
-		}
 	}
 }

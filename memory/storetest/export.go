@@ -56,31 +56,11 @@ func exportAt(ctx context.Context, s memory.Store, owner memory.Owner, at memory
 }
 
 func listAll(ctx context.Context, s memory.Store, owner memory.Owner, q memory.Query) ([]memory.Memory, error) {
-	var all []memory.Memory
-	for {
-		page, err := s.List(ctx, owner, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Memories...)
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return all, nil
-		}
-	}
+	return memory.Collect(memory.AllMemories(ctx, s.List, owner, q))
 }
 
 func changesAll(ctx context.Context, s memory.Store, owner memory.Owner, q memory.ChangeQuery) ([]memory.Change, error) {
-	var all []memory.Change
-	for {
-		page, err := s.Changes(ctx, owner, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Changes...)
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return all, nil
-		}
-	}
+	return memory.Collect(memory.AllChanges(ctx, s.Changes, owner, q))
 }
 
 // snapshot is everything that can be read of an owner.

@@ -50,7 +50,6 @@ type Options struct {
 	Tools         bool   // what tools return in chats is kept in words
 	History       History
 	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
-	AtHand        bool   // the store remembers what it was asked for: what was learned is read before a question does
 	Intents       string // how the intent of a query is found; "": by keywords
 	LogContent    bool   // log texts of memories and of models, not only ids
 	Accept        Acceptance

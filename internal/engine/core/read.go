@@ -207,20 +207,9 @@ func NotOwn(key string) error {
 	return nil
 }
 
-// changes returns all that a query selects of the journal, newest first.
+// AllChanges returns all that a query selects of the journal, newest first.
 func (e *Core) AllChanges(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) ([]memory.Change, error) {
-	q.Limit = 500
-	var all []memory.Change
-	for {
-		page, err := e.Store.Changes(ctx, owner, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Changes...)
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return all, nil
-		}
-	}
+	return memory.Collect(memory.AllChanges(ctx, e.Store.Changes, owner, q))
 }
 
 // LastChange returns the last change of a thing, the zero change if there is none.
@@ -240,23 +229,6 @@ var Compared = []memory.Status{memory.Active, memory.Pending, memory.Retired, me
 func OfWords(e memory.Embedder) bool {
 	w, ok := e.(interface{ OfWords() bool })
 	return ok && w.OfWords()
-}
-
-// ReadBack has what a run taught, and the turns that it was learned from, read by a store
-// that remembers them then: what was said and learned last is soon asked for.
-func (e *Core) ReadBack(ctx context.Context, owner memory.Owner, turns []string, changes []memory.Change) {
-	if !e.Opts.AtHand {
-		return
-	}
-	ids := slices.Clone(turns)
-	for _, c := range changes {
-		if c.After.Fact != nil {
-			ids = append(ids, c.After.Fact.ID)
-		}
-	}
-	if _, err := e.Store.Get(ctx, owner, ids...); err != nil {
-		e.Log.Debug("what was learned was not read back", "user", owner.Name(), "err", err)
-	}
 }
 
 // ReadAtOnce is how many memories are read ahead at a time: about a millisecond.

@@ -177,17 +177,11 @@ func Kept(f *memory.Fact) bool {
 
 // Everything calls yield for all memories that match, newest first.
 func (e *Core) Everything(ctx context.Context, owner memory.Owner, q memory.Query, yield func(memory.Memory)) error {
-	q.Limit = 500
-	for {
-		page, err := e.Store.List(ctx, owner, q)
+	for m, err := range memory.AllMemories(ctx, e.Store.List, owner, q) {
 		if err != nil {
 			return fmt.Errorf("list memories: %w", err)
 		}
-		for _, m := range page.Memories {
-			yield(m)
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return nil
-		}
+		yield(m)
 	}
+	return nil
 }

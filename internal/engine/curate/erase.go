@@ -130,18 +130,13 @@ func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memor
 	for _, c := range contexts {
 		look("the document "+c.ID, c.Title+"\n"+c.Content)
 	}
-	for q := (memory.ConversationQuery{Limit: 500}); ; {
-		page, err := e.Store.Conversations(ctx, owner, q)
+	for c, err := range memory.AllConversations(ctx, e.Store.Conversations, owner, memory.ConversationQuery{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the chats: %w", err)
 		}
-		for _, c := range page.Conversations {
-			look("the title or the rules of the chat "+c.ID, strings.TrimSpace(c.Title+"\n"+c.Rules))
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return held, nil
-		}
+		look("the title or the rules of the chat "+c.ID, strings.TrimSpace(c.Title+"\n"+c.Rules))
 	}
+	return held, nil
 }
 
 // answersTo adds the answers to those turns of a conversation that a bundle has which

@@ -292,17 +292,12 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 	}); err != nil {
 		return nil, nil, err
 	}
-	for q := (memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}, Limit: 500}); ; {
-		page, err := e.Store.Conversations(ctx, owner, q)
+	chats := memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}}
+	for c, err := range memory.AllConversations(ctx, e.Store.Conversations, owner, chats) {
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, c := range page.Conversations {
-			add(c.ID)
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
+		add(c.ID)
 	}
 	// What else there was stands in the journal alone once it was taken away.
 	past, err := e.AllChanges(ctx, owner, memory.ChangeQuery{})

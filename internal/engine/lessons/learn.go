@@ -174,7 +174,6 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 			if !receipt.Again { // or else it was said then
 				e.decided(ctx, l, p.Outcomes)
 			}
-			e.ReadBack(ctx, job.Owner, attempt.Learned, p.Changes)
 			return nil
 		}
 		if !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Duplicate) || try == core.MaxConflicts {

@@ -44,25 +44,19 @@ func (e *Retriever) then(ctx context.Context, owner memory.Owner, m memory.Memor
 	if m.Link != nil {
 		image = memory.Image{Link: m.Link}
 	}
-	q := memory.ChangeQuery{Target: image.Target(), Limit: 500}
-	for {
-		page, err := e.Store.Changes(ctx, owner, q)
+	for c, err := range memory.AllChanges(ctx, e.Store.Changes, owner, memory.ChangeQuery{Target: image.Target()}) {
 		if err != nil {
 			return memory.Memory{}, fmt.Errorf("read the journal: %w", err)
 		}
-		for _, c := range page.Changes {
-			if c.At.After(at.AsOf) {
-				continue
-			}
-			if c.After.Link != nil {
-				return memory.Memory{Fact: &c.After.Link.Fact, Link: c.After.Link}, nil
-			}
-			return memory.Memory{Fact: c.After.Fact, Summary: c.After.Summary}, nil
+		if c.At.After(at.AsOf) {
+			continue
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return memory.Memory{}, nil
+		if c.After.Link != nil {
+			return memory.Memory{Fact: &c.After.Link.Fact, Link: c.After.Link}, nil
 		}
+		return memory.Memory{Fact: c.After.Fact, Summary: c.After.Summary}, nil
 	}
+	return memory.Memory{}, nil
 }
 
 // EntriesAt returns the profile as [query.Querier.Entries] would have.

@@ -83,32 +83,27 @@ func (r *Pipeline) searchPast(ctx context.Context, s memory.Search) ([]memory.Ca
 
 // itemsAt reads all of an owner's memory as it was.
 func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Item, error) {
-	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, At: at, Limit: 500}
+	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, At: at}
 	var items []memory.Item
-	for {
-		page, err := e.Store.List(ctx, owner, q)
+	for m, err := range memory.AllMemories(ctx, e.Store.List, owner, q) {
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range page.Memories {
-			if m.Turn != nil && m.Turn.Content == "" {
-				continue
-			}
-			item := memory.Item{Memory: m, ID: m.ID()}
-			if core.OfWords(e.Embedder) { // others take long; words find in the past
-				vectors, err := e.TextVectors(ctx, m.ID(), m.Content())
-				if err != nil {
-					return nil, err
-				}
-				item.Vector = vectors[0].Values
-			}
-			items = append(items, item)
+		if m.Turn != nil && m.Turn.Content == "" {
+			continue
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			slices.Reverse(items) // oldest first, as the store's versions are
-			return items, nil
+		item := memory.Item{Memory: m, ID: m.ID()}
+		if core.OfWords(e.Embedder) { // others take long; words find in the past
+			vectors, err := e.TextVectors(ctx, m.ID(), m.Content())
+			if err != nil {
+				return nil, err
+			}
+			item.Vector = vectors[0].Values
 		}
+		items = append(items, item)
 	}
+	slices.Reverse(items) // oldest first, as the store's versions are
+	return items, nil
 }
 
 // repeated is how many turns a fact that is replaced names, those that repeat it

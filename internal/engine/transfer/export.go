@@ -142,25 +142,19 @@ func (w walker) talk(ctx context.Context, yield func(portable.Record) error) err
 // conversations returns all of them, some 200 bytes each. When they were last
 // changed is not known of the past.
 func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error) {
-	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}, Limit: 500}
+	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}}
 	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // it may have been deleted since
 		q.Statuses = append(q.Statuses, memory.Retired)
 	}
 	var all []memory.Conversation
-	for {
-		page, err := w.e.Store.Conversations(ctx, w.owner, q)
+	for c, err := range memory.AllConversations(ctx, w.e.Store.Conversations, w.owner, q) {
 		if err != nil {
 			return nil, fmt.Errorf("list conversations: %w", err)
 		}
-		for _, c := range page.Conversations {
-			if !w.At.AsOf.IsZero() {
-				c.UpdatedAt = time.Time{}
-			}
-			all = append(all, c)
+		if !w.At.AsOf.IsZero() {
+			c.UpdatedAt = time.Time{}
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
+		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b memory.Conversation) int {
 		if n := a.CreatedAt.Compare(b.CreatedAt); n != 0 {

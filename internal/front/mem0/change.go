@@ -273,19 +273,16 @@ func (h *handler) history(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, cursor := []past{}, ""
-	for {
+	out := []past{}
+	for change, err := range memory.Pages(func(cursor string) ([]memory.Change, string, error) {
 		page, err := h.engine.History(c.Context(), who.owner, id, cursor)
+		return page.Changes, page.Next, err
+	}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, change := range page.Changes {
-			if p, ok := pastOf(who, id, change); ok {
-				out = append(out, p)
-			}
-		}
-		if cursor = page.Next; cursor == "" {
-			break
+		if p, ok := pastOf(who, id, change); ok {
+			out = append(out, p)
 		}
 	}
 	slices.Reverse(out)

@@ -198,18 +198,14 @@ func (c *call) results(all any, format string) any {
 
 // walk calls visit with all of an owner's memories that a query selects, newest first.
 func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
-	for q.Limit = walkPage; ; {
-		page, err := h.engine.List(c.Context(), owner, q)
+	q.Limit = walkPage
+	for m, err := range memory.AllMemories(c.Context(), h.engine.List, owner, q) {
 		if err != nil {
 			return err
 		}
-		for _, m := range page.Memories {
-			visit(m)
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return nil
-		}
+		visit(m)
 	}
+	return nil
 }
 
 // paged is a page of a list whose whole length is known.

@@ -67,17 +67,11 @@ func (d *door) memoryTool(ctx context.Context, in *memoryToolInput) (*body[clien
 // factsOf returns the active facts by category, as Markdown.
 func (d *door) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
 	byCategory := map[string][]string{}
-	for cursor := ""; ; {
-		page, err := d.engine.List(ctx, owner, memory.Query{Limit: 500, Cursor: cursor})
+	for m, err := range memory.AllMemories(ctx, d.engine.List, owner, memory.Query{}) {
 		if err != nil {
 			return "", err
 		}
-		for _, m := range page.Memories {
-			byCategory[m.Fact.Category] = append(byCategory[m.Fact.Category], "- "+strings.Join(strings.Fields(m.Fact.Content), " ")+"\n")
-		}
-		if cursor = page.Next; cursor == "" {
-			break
-		}
+		byCategory[m.Fact.Category] = append(byCategory[m.Fact.Category], "- "+strings.Join(strings.Fields(m.Fact.Content), " ")+"\n")
 	}
 	var out strings.Builder
 	out.WriteString("# Facts that Loci has learned\n")

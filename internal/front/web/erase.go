@@ -180,20 +180,13 @@ func (p *Page) erased(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view := erasedView{Run: run}
-	q := memory.ChangeQuery{Run: run, Action: memory.ActionErase, Limit: 500}
-	for {
-		page, err := p.engine.Changes(r.Context(), v.owner, q)
+	for c, err := range memory.AllChanges(r.Context(), p.engine.Changes, v.owner, memory.ChangeQuery{Run: run, Action: memory.ActionErase}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range page.Changes {
-			kind, id, _ := strings.Cut(c.After.Target(), ":")
-			view.At, view.Author = c.At, c.Author
-			view.Left = append(view.Left, left{kind, id})
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
+		kind, id, _ := strings.Cut(c.After.Target(), ":")
+		view.At, view.Author = c.At, c.Author
+		view.Left = append(view.Left, left{kind, id})
 	}
 	if len(view.Left) == 0 {
 		return nil, memory.Errorf(memory.NotFound, "there is no receipt %q", clip(60, run))

@@ -44,33 +44,30 @@ func (p *Page) mentioning(ctx context.Context, owner memory.Owner, gone []memory
 	said[user] = false // facts call their owner so
 	var found []mention
 	in := map[string]int{}
-	q := memory.Query{Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Statuses: everyStatus, Limit: 500}
-	for len(said) > 1 {
-		page, err := p.engine.Store.List(ctx, owner, q)
+	q := memory.Query{Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Statuses: everyStatus}
+	if len(said) < 2 {
+		return nil, nil
+	}
+	for m, err := range memory.AllMemories(ctx, p.engine.Store.List, owner, q) {
 		if err != nil {
 			return nil, fmt.Errorf("find what mentions what is erased: %w", err)
 		}
-		for _, m := range page.Memories {
-			if goes[m.ID()] {
-				continue
-			}
-			one, last := mention{m, map[string]bool{}, false}, ""
-			for _, t := range text.Terms(m.Content()) {
-				if said[t] {
-					one.terms[t] = true
-					one.row = one.row || pairs[[2]string{last, t}] && last != user
-				}
-				last = t
-			}
-			for t := range one.terms {
-				in[t]++
-			}
-			if len(one.terms) > 0 {
-				found = append(found, one)
-			}
+		if goes[m.ID()] {
+			continue
 		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
+		one, last := mention{m, map[string]bool{}, false}, ""
+		for _, t := range text.Terms(m.Content()) {
+			if said[t] {
+				one.terms[t] = true
+				one.row = one.row || pairs[[2]string{last, t}] && last != user
+			}
+			last = t
+		}
+		for t := range one.terms {
+			in[t]++
+		}
+		if len(one.terms) > 0 {
+			found = append(found, one)
 		}
 	}
 	weight := func(m mention) (sum float64) {

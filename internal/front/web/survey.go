@@ -58,23 +58,18 @@ func (p *Page) survey(ctx context.Context, owner memory.Owner, see func(*survey)
 
 // readJournal counts the changes after the last that were counted.
 func (p *Page) readJournal(ctx context.Context, owner memory.Owner, s *survey) error {
-	q, newest := memory.ChangeQuery{After: s.last, Limit: 500}, s.last
-	for {
-		page, err := p.engine.Changes(ctx, owner, q)
+	newest := s.last
+	for c, err := range memory.AllChanges(ctx, p.engine.Changes, owner, memory.ChangeQuery{After: s.last}) {
 		if err != nil {
 			return err
 		}
-		for _, c := range page.Changes {
-			p.count(s, c)
-			if c.At.After(newest) {
-				newest = c.At
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			s.last = newest
-			return nil
+		p.count(s, c)
+		if c.At.After(newest) {
+			newest = c.At
 		}
 	}
+	s.last = newest
+	return nil
 }
 
 func (p *Page) count(s *survey, c memory.Change) {
@@ -109,20 +104,14 @@ func (p *Page) countFacts(ctx context.Context, owner memory.Owner, s *survey) er
 	if err != nil || versions[0] == s.version {
 		return err
 	}
-	kinds, facts, projects, q := map[string]int{}, 0, newAcross(), memory.Query{Limit: 500}
-	for {
-		page, err := p.engine.List(ctx, owner, q)
+	kinds, facts, projects := map[string]int{}, 0, newAcross()
+	for m, err := range memory.AllMemories(ctx, p.engine.List, owner, memory.Query{}) {
 		if err != nil {
 			return err
 		}
-		for _, m := range page.Memories {
-			kinds[m.Fact.Category]++
-			facts++
-			projects.add(*m.Fact)
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			break
-		}
+		kinds[m.Fact.Category]++
+		facts++
+		projects.add(*m.Fact)
 	}
 	s.kinds, s.facts, s.across, s.version = kinds, facts, projects.recurring(), versions[0]
 	return nil

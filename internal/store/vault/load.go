@@ -156,19 +156,13 @@ func (l *loader) family(ctx context.Context, conversation string, items []key) (
 		add(r.Target)
 	}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Limit: 50}
-	for current == "" {
-		page, err := l.f.s.List(ctx, l.owner, q)
+	for m, err := range memory.AllMemories(ctx, l.f.s.List, l.owner, q) {
 		if err != nil {
 			return nil, "", err
 		}
-		for _, m := range page.Memories {
-			if m.Summary.Scope.Conversation == conversation {
-				current = summaryTarget + m.ID()
-				add(current)
-				break
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
+		if m.Summary.Scope.Conversation == conversation {
+			current = summaryTarget + m.ID()
+			add(current)
 			break
 		}
 	}

@@ -139,20 +139,17 @@ func (l *loader) basis(ctx context.Context, text string, r *record, known thing)
 
 // at returns what a memory was when its file was written.
 func (l *loader) at(ctx context.Context, r *record, known thing) (thing, error) {
-	for q := (memory.ChangeQuery{Target: r.Target, Limit: maxRun}); known.version() != r.Version; {
-		page, err := l.f.s.Changes(ctx, l.owner, q)
+	if known.version() == r.Version {
+		return known, nil
+	}
+	for c, err := range memory.AllChanges(ctx, l.f.s.Changes, l.owner, memory.ChangeQuery{Target: r.Target}) {
 		if err != nil {
 			return thing{}, err
 		}
-		for _, c := range page.Changes {
-			if c.Version <= r.Version {
-				return known, nil
-			}
-			known = known.with(c.Before)
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
+		if c.Version <= r.Version {
 			break
 		}
+		known = known.with(c.Before)
 	}
 	return known, nil
 }

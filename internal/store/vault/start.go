@@ -101,6 +101,14 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int6
 			return nil, err
 		}
 	}
+	if after == 0 {
+		for m, err := range memory.AllMemories(ctx, s.Store.List, owner, memory.Query{Kinds: allKinds, Statuses: allStatuses}) {
+			if err != nil {
+				return nil, fmt.Errorf("read its memories: %w", err)
+			}
+			addTargets(targets, []memory.Memory{m})
+		}
+	}
 	for some := range slices.Chunk(ids, maxRun) {
 		found, err := s.Store.Get(ctx, owner, some...)
 		if err != nil {
@@ -108,42 +116,23 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int6
 		}
 		addTargets(targets, found)
 	}
-	memories := func(cursor string) (string, error) {
-		page, err := s.Store.List(ctx, owner, memory.Query{Kinds: allKinds, Statuses: allStatuses, Limit: maxRun, Cursor: cursor})
-		addTargets(targets, page.Memories)
-		return page.Next, err
-	}
-	changes := func(cursor string) (string, error) {
-		page, err := s.Store.Changes(ctx, owner, memory.ChangeQuery{Limit: maxRun, Cursor: cursor})
-		for _, c := range page.Changes {
-			if c.Version <= after {
-				return "", err
-			}
-			for _, t := range targetsOf([]memory.Change{c}) {
-				targets[t] = true
-			}
+	for c, err := range memory.AllChanges(ctx, s.Store.Changes, owner, memory.ChangeQuery{}) {
+		if err != nil {
+			return nil, fmt.Errorf("read its changes: %w", err)
 		}
-		return page.Next, err
-	}
-	conversations := func(cursor string) (string, error) {
-		page, err := s.Store.Conversations(ctx, owner, memory.ConversationQuery{Statuses: allStatuses, Limit: maxRun, Cursor: cursor})
-		for _, c := range page.Conversations {
-			if after == 0 || s.files.index.targets[key{owner, conversationTarget + c.ID}] == nil { // its version does not tell
-				targets[conversationTarget+c.ID] = true
-			}
+		if c.Version <= after {
+			break
 		}
-		return page.Next, err
+		for _, t := range targetsOf([]memory.Change{c}) {
+			targets[t] = true
+		}
 	}
-	reads := []func(string) (string, error){changes, conversations, memories}
-	if after > 0 {
-		reads = reads[:2]
-	}
-	for _, read := range reads {
-		for cursor, more := "", true; more; more = cursor != "" {
-			var err error
-			if cursor, err = read(cursor); err != nil {
-				return nil, err
-			}
+	for c, err := range memory.AllConversations(ctx, s.Store.Conversations, owner, memory.ConversationQuery{Statuses: allStatuses}) {
+		if err != nil {
+			return nil, fmt.Errorf("read its conversations: %w", err)
+		}
+		if after == 0 || s.files.index.targets[key{owner, conversationTarget + c.ID}] == nil { // its version does not tell
+			targets[conversationTarget+c.ID] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(targets)), nil

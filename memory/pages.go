@@ -1,0 +1,75 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"iter"
+)
+
+// pageSize is how many entries of a list are read at a time, unless the query says otherwise.
+const pageSize = 500
+
+// Pages yields all entries of a list that is read page by page, the first from the cursor "".
+// An error ends it, and is yielded with the zero value.
+func Pages[T any](read func(cursor string) (page []T, next string, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for cursor := ""; ; {
+			page, next, err := read(cursor)
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, one := range page {
+				if !yield(one, nil) {
+					return
+				}
+			}
+			if cursor = next; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// Collect returns all that a sequence yields, or its error.
+func Collect[T any](all iter.Seq2[T, error]) (out []T, err error) {
+	for one, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// AllMemories yields all memories that a query selects. list is [Facts].List, or a method like it.
+func AllMemories(ctx context.Context, list func(context.Context, Owner, Query) (Page, error), owner Owner, q Query) iter.Seq2[Memory, error] {
+	q.Limit = cmp.Or(q.Limit, pageSize)
+	return Pages(func(cursor string) ([]Memory, string, error) {
+		q.Cursor = cursor
+		page, err := list(ctx, owner, q)
+		return page.Memories, page.Next, err
+	})
+}
+
+// AllChanges yields all journal entries that a query selects. changes is [Facts].Changes, or a
+// method like it.
+func AllChanges(ctx context.Context, changes func(context.Context, Owner, ChangeQuery) (ChangePage, error), owner Owner, q ChangeQuery) iter.Seq2[Change, error] {
+	q.Limit = cmp.Or(q.Limit, pageSize)
+	return Pages(func(cursor string) ([]Change, string, error) {
+		q.Cursor = cursor
+		page, err := changes(ctx, owner, q)
+		return page.Changes, page.Next, err
+	})
+}
+
+// AllConversations yields all conversations that a query selects. list is [Log].Conversations, or
+// a method like it.
+func AllConversations(ctx context.Context, list func(context.Context, Owner, ConversationQuery) (ConversationPage, error), owner Owner, q ConversationQuery) iter.Seq2[Conversation, error] {
+	q.Limit = cmp.Or(q.Limit, pageSize)
+	return Pages(func(cursor string) ([]Conversation, string, error) {
+		q.Cursor = cursor
+		page, err := list(ctx, owner, q)
+		return page.Conversations, page.Next, err
+	})
+}
