@@ -16,6 +16,11 @@ func TestKinIn(t *testing.T) {
 		"User's manager said Monday is fine":                     nil,
 		"User lives in Leeds":                                    nil,
 		"":                                                       nil,
+		"User runs a shop with User's brother faisal":            {"faisal"},
+		"User's daughter noor is seven":                          {"noor"},
+		"User's mum told User to rest":                           nil,
+		"User's brother works at a bank":                         nil,
+		"User's sister and mother came to visit":                 nil,
 	} {
 		if got := KinIn(fact); !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, want %v", fact, got, want)

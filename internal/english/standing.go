@@ -150,12 +150,18 @@ func KinIn(fact string) (names []string) {
 		case near > 0 && beforeName.Has(folded):
 			near--
 			continue
-		case near > 0 && unicode.IsUpper(first):
+		case near > 0 && (unicode.IsUpper(first) || mayBeName(folded)):
 			names = append(names, text.Words(word)...)
 		}
 		near = 0
 	}
 	return names
+}
+
+// mayBeName reports whether a word without a capital behind what somebody is may be their name, as
+// people who type in small letters write it: no word of grammar and no form of another word.
+func mayBeName(word string) bool {
+	return len(word) > 2 && len(text.Terms(word)) > 0 && text.Term(word) == word
 }
 
 // beforeName are words between what somebody is and their name.
