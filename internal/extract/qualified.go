@@ -58,4 +58,4 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 var afterAll = late.Compile(` (?:at|after) all\b.*$`)
 
 // narrowable are families of what may hold in part.
-var narrowable = late.Words("language diet allergy condition like dislike does uses medicine plays aids cannot no-more")
+var narrowable = late.Words("language diet allergy condition like dislike does uses plays")
