@@ -181,6 +181,7 @@ var families = []family{
 
 	// things
 	{"owns", "possession", "", 0.9, "own drive ride", present, "<thing:owned>", 0, ""},
+	{"rents", "possession", "", 0.85, "rent", present, "<thing:device>", 0, "rent <thing>"},
 	{"owns", "possession", "", 0.85, "have buy get purchase order", present | simplePast | perfect, "<thing:device>", present, "have <thing>"},
 	{"has", "possession", "", 0.8, "have", present, "<thing:holding>", 0, ""},
 
@@ -191,6 +192,7 @@ var families = []family{
 	{"degree", "education", "", 0.9, "graduate", simplePast | perfect, "from|in|with <how:exact>", 0, ""},
 	{"degree", "education", "", 0.9, "have get earn", present | simplePast | perfect, "<thing:degree>", 0, ""},
 	{"language", "personal", "language:<language>", 0.95, "speak", present | ability, "fluent|some|a? little? bit? of? <language>", present, "speak <language>"},
+	{"language", "personal", "language:<language>", 0.9, "speak", present, "a word of <language>", present, "speak <language>"},
 	{"language", "personal", "language:<language>", 0.95, "be", present, "~ fluent in <language>", present, "speak <language>"},
 	{"language", "education", "learning:<language>", 0.9, "learn study", now, "<language>", progressive, "@is learning <language>"},
 	{"learning", "education", "", 0.75, "learn", progressive | continued, "how? to? <thing>", 0, ""},
