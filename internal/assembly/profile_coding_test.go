@@ -26,7 +26,7 @@ func TestProfileCoding(t *testing.T) {
 	run("/src/wren", `{"role":"user","content":"From now on tests with Bun, not Jest, and our API is called Arkham."}`)
 
 	s.wantFacts("", []string{
-		"User always uses tabs", "User never uses spaces", "User's API is named Halyard", "User's API is named Arkham",
+		"User always uses tabs", "User's API is named Halyard", "User's API is named Arkham",
 		"User wants from now on: tests with Bun, not Jest",
 	})
 	s.wantFacts("&project=/src/tern", []string{"User's API is named Halyard"})

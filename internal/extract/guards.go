@@ -28,10 +28,6 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 		return p.neg == ""
 	case "home since": // "in Rome for a week" is a visit
 		return p.neg == "" && (c.at(g.end) == "" || c.sinceWhen(p.rest) && !c.has("week") && !c.has("weeks") && !c.has("days") && !c.has("month"))
-	case "marriage":
-		if c.at(g.end-1) == "and" || c.at(g.end-1) == "with" {
-			return p.neg == "" && g.get("state") != "engaged"
-		}
 	case "allergy": // nobody is allergic to Mondays
 		return !Timing.Has(firstLow(g.get("food"))) && !Timing.Has(strings.TrimSuffix(firstLow(g.get("food")), "s")) || g.get("food") == ""
 	case "custom": // what somebody uses once is no news
@@ -39,10 +35,6 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 	case "lost job":
 		mine := c.at(p.rest) == "my" || c.at(p.rest) != "his" && c.at(p.rest) != "her" && c.at(p.rest) != "their"
 		return p.neg == "" && mine == (p.subject == "user" || c.at(p.rest+1) != "job")
-	case "wants": // the speaker's own are mostly orders
-		return p.neg == "" && p.subject != "user"
-	case "wakes": // "at nine on weekends" is another time beside the usual one
-		return p.neg == "" && !c.has("weekends") && !c.has("weekend") && !c.has("sundays") && !c.has("saturdays") && !c.has("holidays") && !c.has("when")
 	case "home":
 		if prep := g.get("prep"); prep == "on" || prep == "by" { // "on pizza"
 			k := p.rest
@@ -115,15 +107,4 @@ func (c *clause) has(w string) bool {
 func firstLow(s string) string {
 	first, _, _ := strings.Cut(strings.ToLower(s), " ")
 	return first
-}
-
-// digits counts the digits of s.
-func digits(s string) int {
-	n := 0
-	for _, r := range s {
-		if r >= '0' && r <= '9' {
-			n++
-		}
-	}
-	return n
 }

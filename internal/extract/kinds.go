@@ -49,7 +49,7 @@ func init() { // names itself through kids and pets
 		"language": language, "thing": thing, "general": general, "phrase": phrase,
 		"tool": tool, "day": withDate,
 		"all": whole, "exact": exact,
-		"born": born, "jobless": oneOf(jobless), "workless": oneOf(late.Words("unemployed jobless")), "dieting": dieting,
+		"jobless": oneOf(jobless), "workless": oneOf(late.Words("unemployed jobless")), "dieting": dieting,
 		"whereabouts": whereabouts, "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": thing, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "played": played,
@@ -154,17 +154,6 @@ func played(c *clause, i int) string {
 		return ""
 	}
 	return c.text(i, j+1)
-}
-
-// born accepts a year or a month and a year.
-func born(c *clause, i int) string {
-	if n := c.at(i); IsDigit(n) && len(n) == 4 {
-		return n
-	}
-	if ok := months.Has(c.at(i)); ok {
-		return withDate(c, i)
-	}
-	return ""
 }
 
 var months = late.Words("january february march april may june july august september october november december")

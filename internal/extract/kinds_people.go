@@ -205,17 +205,6 @@ func illness(c *clause, i int) string {
 	return ""
 }
 
-// diagnosis accepts what somebody has been found to have, without how old they were.
-func diagnosis(c *clause, i int) string {
-	what := thing(c, i)
-	if at := strings.LastIndex(what, " at "); at > 0 {
-		if then := what[at+len(" at "):]; IsDigit(then[:1]) || strings.HasPrefix(then, "age ") || strings.HasPrefix(then, "the age ") {
-			return what[:at]
-		}
-	}
-	return what
-}
-
 var diets = late.Words("vegan vegetarian pescatarian sober")
 
 // diet accepts a way of eating.
@@ -239,6 +228,17 @@ func diet(c *clause, i int) string {
 		}
 	}
 	return ""
+}
+
+// diagnosis accepts what somebody has been found to have, without how old they were.
+func diagnosis(c *clause, i int) string {
+	what := thing(c, i)
+	if at := strings.LastIndex(what, " at "); at > 0 {
+		if then := what[at+len(" at "):]; IsDigit(then[:1]) || strings.HasPrefix(then, "age ") || strings.HasPrefix(then, "the age ") {
+			return what[:at]
+		}
+	}
+	return what
 }
 
 // dieting accepts the name of a diet: "keto diet".

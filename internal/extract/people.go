@@ -93,9 +93,6 @@ func (r *reader) ofMine(c *clause, i int, when string) {
 		if !c.match(f.steps, i, &r.g) {
 			continue
 		}
-		if f.rule == "contact" && digits(r.g.get("size")) < 6 && !strings.Contains(r.g.get("size"), "@") && !strings.Contains(r.g.get("size"), "/") && r.g.get("what") != "postal" {
-			return // "my phone is at 3 percent"
-		}
 		p := user
 		for j := i; j < r.g.end; j++ {
 			if c.at(j) == "not" {
@@ -284,20 +281,8 @@ func (c *clause) nameAfter(j int) (name string, next int) {
 // ofKinsOwn reads "my wife's name is Maria" and "my mom's birthday is on June 3rd".
 func (r *reader) ofKinsOwn(c *clause, kin string, j int) {
 	what := c.at(j)
-	if (what == "first" || what == "native") && c.at(j+1) == "language" && c.at(j+2) == "is" {
-		if name := language(c, j+3); name != "" {
-			r.g = captured{}
-			p := predicate{who: "User's " + kin, subject: "user's " + kin}
-			r.fact(c, &p, native, "User's "+kin+"'s native language is "+name, "")
-		}
-		return
-	}
 	if (what == "scan" || what == "operation" || what == "surgery" || what == "appointment" || what == "exam" || what == "flight" || what == "interview") && c.at(j+1) == "is" {
-		day := upcoming(c, j+2)
-		if c.at(j+2) == "on" && c.at(j+3) == "the" && isOrdinal(c.at(j+4)) && j+5 == len(c.words) {
-			day = c.text(j+2, j+5)
-		}
-		if day != "" {
+		if day := upcoming(c, j+2); day != "" {
 			r.g = captured{}
 			f := *kinNamed
 			f.rule, f.attribute, f.confidence = "kin's", kin+"'s "+what, 0.85

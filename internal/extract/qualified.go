@@ -32,7 +32,6 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 	}
 	for _, w := range strings.Fields(afterAll.ReplaceAllString(strings.ToLower(value), ""))[1:] {
 		if narrowing.Has(w) && w != "and" && w != "from" {
-			r.instead(c, p, rest)
 			return true
 		}
 	}
@@ -50,7 +49,6 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 	case first == "at" && len(words) > 1 && strings.HasPrefix(words[1], "all"):
 		return false
 	case narrowing.Has(first) || Timing.Has(first) || adverb.Has(first):
-		r.instead(c, p, rest)
 		return true
 	}
 	return false
@@ -60,23 +58,4 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 var afterAll = late.Compile(` (?:at|after) all\b.*$`)
 
 // narrowable are families of what may hold in part.
-var narrowable = late.Words("language diet allergy condition like dislike does uses medicine plays aids cannot no-more")
-
-// instead reads what is so after a denial: ", just peanuts".
-func (r *reader) instead(c *clause, p *predicate, rest string) {
-	for _, lead := range []string{", just ", ", only ", ", but "} {
-		_, so, ok := strings.Cut(rest, lead)
-		if !ok || len(strings.Fields(so)) > 4 {
-			continue
-		}
-		if p.subject != "user" || p.verb.Lemma != "be" || c.at(p.rest) != "allergic" {
-			return
-		}
-		for _, cand := range ReadPlain("I am allergic to "+so, *r.said) {
-			cand.Span.Start, cand.Span.End = c.Start, c.End
-			cand.Quote = r.said.Text[c.Start:c.End]
-			r.found = append(r.found, cand)
-		}
-		return
-	}
-}
+var narrowable = late.Words("language diet allergy condition like dislike does uses plays")

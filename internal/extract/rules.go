@@ -322,32 +322,7 @@ func (r *reader) clause(c *clause) {
 	if !p.read(c, i) {
 		return
 	}
-	found := len(r.found)
 	r.facts(c, &p, when)
-	if len(r.found) > found {
-		r.butNever(c, &p)
-	}
-}
-
-// butNever reads what somebody never does beside what they do: "I use tabs, never spaces".
-func (r *reader) butNever(c *clause, p *predicate) {
-	k := p.rest
-	for k+2 < len(c.words) && !(c.at(k) == "," && c.at(k+1) == "never") {
-		k++
-	}
-	k += 2
-	end := c.ending(k)
-	if k >= len(c.words) || p.neg != "" || p.tense != present || end-k > 3 || !c.standing(k, end) {
-		return
-	}
-	if _, ok := Verbs()[c.at(k)]; ok { // a clause of its own: "never had one"
-		return
-	}
-	for _, cand := range ReadPlain("I never "+p.verb.Lemma+" "+c.text(k, end), *r.said) {
-		cand.Span.Start, cand.Span.End = c.Start, c.End
-		cand.Quote = r.said.Text[c.Start:c.End]
-		r.found = append(r.found, cand)
-	}
 }
 
 // withoutRetraction takes off what a clause sets right at its end: "on 9 May, not 7 May".

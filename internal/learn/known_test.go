@@ -53,7 +53,7 @@ func TestWhatIsSaidInConfidenceIsNotLearned(t *testing.T) {
 		"I broke the record between us kids. I live in Ghent.": false,
 	} {
 		if got := extract.OffTheRecord(said); got != want {
-			t.Errorf("Unsaid(%q) is %v, want %v", said, got, want)
+			t.Errorf("OffTheRecord(%q) is %v, want %v", said, got, want)
 		}
 		if got := learned(said); (got == "") != want {
 			t.Errorf("from %q got %q", said, got)

@@ -98,7 +98,7 @@ func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kep
 		return err
 	}
 	if talk.Infer { // else it is kept word for word, whatever it says
-		if err := e.hideUnsaid(ctx, owner, said.turns); err != nil {
+		if err := e.hideOffTheRecord(ctx, owner, said.turns); err != nil {
 			return err
 		}
 	}
@@ -183,9 +183,9 @@ func (e *Exchanges) comesBack(ctx context.Context, owner memory.Owner, id string
 	return goesOn(was.Mark(), was.Version), nil
 }
 
-// hideUnsaid leaves no words in turns that the user wishes not to be remembered, and in
+// hideOffTheRecord leaves no words in turns that the user wishes not to be remembered, and in
 // the answers to them.
-func (e *Exchanges) hideUnsaid(ctx context.Context, owner memory.Owner, turns []memory.Turn) error {
+func (e *Exchanges) hideOffTheRecord(ctx context.Context, owner memory.Owner, turns []memory.Turn) error {
 	var unsaid []memory.Turn
 	private := false
 	for i, t := range turns {
