@@ -25,8 +25,7 @@
 // file while it is locked, so that what is asked with every chat is answered from
 // memory, in step with the commits: the writer tells each of what a commit changed
 // before its callers are told. These are owners' versions (heads), memories as they
-// were read (recent), the turns said last (tails), what facts say of the prompt
-// (settled), and where in the queue there is something to claim (due). Each is bounded,
+// were read (recent), what facts say of the prompt (settled), and where in the queue there is something to claim (due). Each is bounded,
 // may be forgotten at any time, and knows nothing after a commit that failed: then the
 // database is asked.
 //

@@ -107,14 +107,9 @@ func (r *recent) committing(changes map[memoryKey]struct{}) {
 	r.underWay = changes
 }
 
-// committed tells that a commit ended, what it changed, and what it wrote, in order. What a
-// failed one left behind, only the database knows. Turns that an owner's chat added and
-// nothing else came with are known at once: what was said last is soon asked for.
-func (r *recent) committed(changed map[memoryKey]struct{}, writes []appended, failed error) {
-	var said []loaded
-	if failed == nil {
-		said = addedBy(writes)
-	}
+// committed tells that a commit ended, and what it changed. What a failed one left behind,
+// only the database knows.
+func (r *recent) committed(changed map[memoryKey]struct{}, failed error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.underWay = nil
@@ -129,25 +124,4 @@ func (r *recent) committed(changed map[memoryKey]struct{}, writes []appended, fa
 		delete(r.young, key)
 		delete(r.old, key)
 	}
-	if r.off {
-		return
-	}
-	for _, one := range said {
-		r.keep(one.key, one.kept)
-	}
-}
-
-// addedBy returns the turns that writes added, of owners of whom nothing else was written.
-func addedBy(writes []appended) []loaded {
-	var said []loaded
-	for _, w := range writes {
-		if slices.ContainsFunc(writes, func(other appended) bool { return other.owner == w.owner && !other.only }) {
-			continue
-		}
-		for i := range w.turns {
-			t := &w.turns[i].turn
-			said = append(said, loaded{memoryKey{w.owner, t.ID}, kept{turn: packTurn(t)}})
-		}
-	}
-	return said
 }

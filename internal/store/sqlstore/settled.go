@@ -70,12 +70,18 @@ func (s *settled) learn(owner memory.Owner, commits uint64, with func(*settledFa
 	s.size += with(f)
 }
 
+// written is what a commit did to one owner.
+type written struct {
+	owner memory.Owner
+	facts bool // facts may have changed
+}
+
 // settledSize is about what an owner takes beside what is kept.
 const settledSize = 200
 
 // committed tells what a transaction wrote. What a failed commit left behind, only
 // the database knows.
-func (s *settled) committed(writes []appended, failed error) {
+func (s *settled) committed(writes []written, failed error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range writes {

@@ -175,7 +175,7 @@ func TestWhatTookThePlaceOfFewFactsIsKnownOfAllTurns(t *testing.T) {
 func TestSettledForgetsWhatIsOlderThanACommit(t *testing.T) {
 	var s settled
 	_, _, asked := s.profileOf(memtest.Ana)
-	s.committed([]appended{{owner: memtest.Ana, facts: true}}, nil)
+	s.committed([]written{{owner: memtest.Ana, facts: true}}, nil)
 	s.learnProfile(memtest.Ana, nil, asked) // read before the commit
 	if _, known, _ := s.profileOf(memtest.Ana); known {
 		t.Error("what was read before a commit is kept after it")
@@ -185,7 +185,7 @@ func TestSettledForgetsWhatIsOlderThanACommit(t *testing.T) {
 	if _, known, _ := s.profileOf(memtest.Ana); !known {
 		t.Error("what was read since is not kept")
 	}
-	s.committed([]appended{{owner: memtest.Ana, only: true}}, errors.New("disk full"))
+	s.committed([]written{{owner: memtest.Ana}}, errors.New("disk full"))
 	if _, known, _ := s.profileOf(memtest.Ana); known {
 		t.Error("after a commit that failed it is still kept")
 	}

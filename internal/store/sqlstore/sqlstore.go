@@ -74,7 +74,6 @@ type known struct {
 	heads   heads   // versions as they were committed
 	recent  recent  // memories as they were committed
 	due     due     // the queue as it was committed
-	tails   tails   // what was said last, as it was committed
 	settled settled // what is asked about facts, as it was committed
 }
 
