@@ -164,16 +164,16 @@ func (w *writer) commit(first *call) {
 			err = w.attempt(c, len(group) == 1)
 		}
 	}
-	w.known.recent.committing(w.changed)
+	w.known.memoryCache.committing(w.changed)
 	if err == nil {
 		w.failpoint(beforeCommit)
 		err = w.exec("COMMIT")
 		w.failpoint(afterCommit)
 	}
-	w.known.heads.committed(w.raised, err)
-	w.known.recent.committed(w.changed, err)
+	w.known.versionCache.committed(w.raised, err)
+	w.known.memoryCache.committed(w.changed, err)
 	w.known.due.committed(w.queued, err)
-	w.known.settled.committed(w.written, err)
+	w.known.factCache.committed(w.written, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}

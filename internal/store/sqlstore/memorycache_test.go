@@ -150,7 +150,7 @@ func TestRecentIsNotTheCallers(t *testing.T) {
 }
 
 func TestRecentIsBounded(t *testing.T) {
-	var c recent
+	var c memoryCache
 	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, string(make([]byte, 10_000)))
 	each := keptOf([]memory.Memory{{Turn: &turn}}).size(memoryKey{memtest.Ana, "0000"})
 	for i := range 5 * maxRecent / each {

@@ -23,14 +23,14 @@ func anItem(memory.Item) error { return nil }
 
 // missed returns which of these have to be read from the database.
 func (r *rig) missed(ids ...string) []string {
-	_, missing, l := r.known.recent.find(memtest.Ana, ids)
+	_, missing, l := r.known.memoryCache.find(memtest.Ana, ids)
 	l.end(false)
 	return missing
 }
 
 // knowNothing has the store forget what it remembers, as after a start.
 func (r *rig) knowNothing() {
-	c := &r.known.recent
+	c := &r.known.memoryCache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.young, c.old, c.size = nil, nil, 0
@@ -88,14 +88,14 @@ func TestWhatAnIndexIsMadeOfIsAtHand(t *testing.T) {
 		t.Errorf("the next time: %v, and %q have to be read", err, r.missed("one", "three", "four"))
 	}
 	r.sameAsDatabase("one", "two", "three", "four")
-	if len(r.known.recent.loads) > 0 {
-		t.Errorf("%d loads are still told of commits", len(r.known.recent.loads))
+	if len(r.known.memoryCache.loads) > 0 {
+		t.Errorf("%d loads are still told of commits", len(r.known.memoryCache.loads))
 	}
 }
 
 // TestALoadKeepsWhatFits: of very much the last, and nothing after a commit that failed.
 func TestALoadKeepsWhatFits(t *testing.T) {
-	var c recent
+	var c memoryCache
 	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, strings.Repeat("tea ", 10_000))
 	load := func() *load {
 		l := c.load(memtest.Ana)
@@ -196,7 +196,7 @@ func TestACommitCostsWhatItChanges(t *testing.T) {
 		"what was read still":  {memoryKey{memtest.Ana, "read"}, false, false, []string{"read"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r recent
+			var r memoryCache
 			_, _, l := r.find(memtest.Ana, ids[:1])
 			r.learn(l, ids[:1], turnsOf(ids[0]))
 			_, missing, l := r.find(memtest.Ana, ids)
