@@ -2,7 +2,7 @@
 // hand-written SQL, in SQLite or on a PostgreSQL server. Statements are written as
 // SQLite takes them; translate.go says them to PostgreSQL. What is SQLite's alone stands
 // in sqlite.go, writer.go, claim.go and the files of what is remembered; what is
-// PostgreSQL's in postgres.go, server.go, serverclaim.go, retry.go and bell.go. It does
+// PostgreSQL's in postgres.go, server.go, serverclaim.go, retry.go and notifier.go. It does
 // not search: a resident index follows it by Since.
 //
 // # How it writes
@@ -24,10 +24,9 @@
 // On a server, nothing: others write as well. With SQLite nobody else writes to the
 // file while it is locked, so that what is asked with every chat is answered from
 // memory, in step with the commits: the writer tells each of what a commit changed
-// before its callers are told. These are owners' versions (heads), memories as they
-// were read (recent), the turns said last (tails), what facts say of the prompt
-// (settled), and where in the queue there is something to claim (due). Each is bounded,
-// may be forgotten at any time, and knows nothing after a commit that failed: then the
+// before its callers are told. These are owners' versions (versionCache), memories as they
+// were read (memoryCache), what facts say of the prompt (factCache), and where in the
+// queue there is something to claim (due). Each is bounded, may be forgotten at any time, and knows nothing after a commit that failed: then the
 // database is asked.
 //
 // # How it reads the past
@@ -41,7 +40,7 @@
 // # How it erases
 //
 // The rows of what is erased, and the images in the journal, lose their words in one
-// transaction. Then what the file's pages do not use is overwritten with zeros (see blank.go)
+// transaction. Then what the file's pages do not use is overwritten with zeros (see wipe.go)
 // and the log is emptied, since SQLite leaves the old bytes there. That reads the whole file,
 // table after table, between which others write. Where most pages are free the file is written
 // anew (VACUUM) instead, and nobody writes meanwhile. A mark in the file, its user_version,

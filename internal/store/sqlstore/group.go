@@ -132,7 +132,7 @@ func (g *group) transact() error {
 		err = g.outcome(ctx, a, err)
 	}
 	if err == nil && a.queued {
-		g.bell.ring()
+		g.notifier.ring()
 	}
 	return err
 }

@@ -13,7 +13,7 @@ func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []stri
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	before, known, commits := s.known.settled.predecessors(owner, ids)
+	before, known, commits := s.known.factCache.predecessors(owner, ids)
 	if known {
 		return before, nil
 	}
@@ -32,7 +32,7 @@ func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []stri
 		return wrap("read what facts took the place of", err)
 	})
 	if err == nil {
-		s.known.settled.learnBefore(owner, ids, before, commits)
+		s.known.factCache.learnBefore(owner, ids, before, commits)
 	}
 	return before, err
 }
@@ -44,13 +44,13 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	next, known, commits := s.known.settled.supersededBy(owner, turns)
+	next, known, commits := s.known.factCache.supersededBy(owner, turns)
 	if known {
 		return next, nil
 	}
 	all := false
 	err := s.reads.look(ctx, owner, func(v *view) (err error) {
-		if all = s.known.settled.few(owner); all {
+		if all = s.known.factCache.few(owner); all {
 			if next, all, err = v.superseded(); all || err != nil {
 				return err
 			}
@@ -62,10 +62,10 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 	case err != nil:
 		return nil, err
 	case all:
-		s.known.settled.learnAll(owner, next, commits)
+		s.known.factCache.learnAll(owner, next, commits)
 		next = of(next, turns)
 	default:
-		s.known.settled.learnNext(owner, turns, next, commits)
+		s.known.factCache.learnNext(owner, turns, next, commits)
 	}
 	return next, nil
 }

@@ -46,14 +46,14 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	byID, missing, l := s.known.recent.find(owner, ids)
+	byID, missing, l := s.known.memoryCache.find(owner, ids)
 	if len(missing) > 0 {
 		read, err := s.read(ctx, owner, missing)
 		if err != nil {
 			l.end(false)
 			return nil, err
 		}
-		if !s.known.recent.learn(l, ids, read) && len(byID) > 0 {
+		if !s.known.memoryCache.learn(l, ids, read) && len(byID) > 0 {
 			// A commit came in between: what was known may be older than what was read.
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
@@ -124,13 +124,13 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return memory.Page{}, err
 	}
-	facts, known, commits := s.known.settled.pinnedFacts(owner)
+	facts, known, commits := s.known.factCache.pinnedFacts(owner)
 	if known {
 		return memory.Page{Memories: facts}, nil
 	}
 	page, err := s.list(ctx, owner, q)
 	if err == nil && page.Next == "" {
-		s.known.settled.learnPinned(owner, page.Memories, commits)
+		s.known.factCache.learnPinned(owner, page.Memories, commits)
 	}
 	return page, err
 }

@@ -72,7 +72,7 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if err := w.enqueue(b.Jobs); err != nil {
 		return memory.Receipt{}, err
 	}
-	w.only = len(b.Marks) == 0 && len(w.wrote) == len(w.said)
+	w.only = len(b.Marks) == 0 && len(w.wrote) == fresh
 	receipt := memory.Receipt{Run: b.Run, Version: w.version, At: w.at, Changes: len(b.Marks)}
 	if len(b.Marks) > 0 {
 		if err := w.record(record, memory.Author{}, receipt); err != nil {
@@ -140,9 +140,6 @@ func (w *write) turn(t memory.Turn, there map[string]bool) (bool, error) {
 			if err := w.bury(w.owner, t.ID, t.Role, t.Content); err != nil {
 				return false, err
 			}
-		}
-		if len(w.said) <= maxTail { // else it is forgotten anyway
-			w.said = append(w.said, said{turn: t})
 		}
 	}
 	return n > 0, err

@@ -72,7 +72,7 @@ func (s *Store) UsePgvector(ctx context.Context) (about string, err error) {
 	if olderThan(has.version, leastPgvector) {
 		return "the database's pgvector " + has.version + " is too old to be used: that takes " + leastPgvector, nil
 	}
-	has.own = stdlib.OpenDB(*p.bell.config)
+	has.own = stdlib.OpenDB(*p.notifier.config)
 	has.own.SetMaxOpenConns(ownConns)
 	has.own.SetMaxIdleConns(1)
 	has.own.SetConnMaxIdleTime(idleConn)

@@ -113,7 +113,7 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	if err := s.describe(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	w.bell = startBell(w.db, config, s.identity)
+	w.notifier = startNotifier(w.db, config, s.identity)
 	return s, nil
 }
 

@@ -18,13 +18,13 @@ func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) (
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	entries, known, commits := s.known.settled.profileOf(owner)
+	entries, known, commits := s.known.factCache.profileOf(owner)
 	if known {
 		return entries, nil
 	}
 	entries, err := s.readProfile(ctx, owner, at)
 	if err == nil {
-		s.known.settled.learnProfile(owner, entries, commits)
+		s.known.factCache.learnProfile(owner, entries, commits)
 	}
 	return entries, err
 }

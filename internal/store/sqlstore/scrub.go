@@ -30,10 +30,10 @@ func (w *writer) scrub(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	pass := &blanker{most: w.portion}
+	pass := &wiper{most: w.portion}
 	for more := true; more; ctx = context.WithoutCancel(ctx) {
 		err := w.submit(&call{ctx: ctx, alone: true, done: make(chan struct{}), do: func(*tx) (err error) {
-			more, err = w.scrubSome(pass)
+			more, err = w.wipePortion(pass)
 			return err
 		}})
 		if err != nil {
@@ -46,8 +46,8 @@ func (w *writer) scrub(ctx context.Context) error {
 	return nil
 }
 
-// scrubSome is a portion of it; more says that there are others.
-func (w *writer) scrubSome(pass *blanker) (more bool, err error) {
+// wipePortion is a portion of it; more says that there are others.
+func (w *writer) wipePortion(pass *wiper) (more bool, err error) {
 	if pass.done == nil {
 		var marked int
 		if err := w.number(`PRAGMA user_version`, &marked); err != nil || marked == 0 {
@@ -57,7 +57,7 @@ func (w *writer) scrubSome(pass *blanker) (more bool, err error) {
 			return false, err
 		}
 	}
-	if more, err = w.rid(pass); err == nil && more {
+	if more, err = w.wipe(pass); err == nil && more {
 		return true, nil
 	}
 	if err := errors.Join(err, w.each(`PRAGMA secure_delete = 0`)); err != nil {
@@ -76,9 +76,9 @@ func (w *writer) scrubSome(pass *blanker) (more bool, err error) {
 	return false, w.each(scrubbed)
 }
 
-// rid takes out of the file some of what it does not use: in place, or all at once by writing
+// wipe takes out of the file some of what it does not use: in place, or all at once by writing
 // it anew where that is most of it, or where its pages are not understood.
-func (w *writer) rid(pass *blanker) (more bool, err error) {
+func (w *writer) wipe(pass *wiper) (more bool, err error) {
 	var pages, free int
 	if err := errors.Join(w.number(`PRAGMA page_count`, &pages), w.number(`PRAGMA freelist_count`, &free)); err != nil {
 		return false, err
@@ -97,7 +97,7 @@ func (w *writer) rid(pass *blanker) (more bool, err error) {
 }
 
 // blank blanks a portion in a transaction.
-func (w *writer) blank(pass *blanker) (more bool, err error) {
+func (w *writer) blank(pass *wiper) (more bool, err error) {
 	if err := w.each(`BEGIN IMMEDIATE`); err != nil {
 		return false, err
 	}

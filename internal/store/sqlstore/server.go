@@ -30,7 +30,7 @@ type server struct {
 	now       func() time.Time // nil: the server's clock
 	log       *slog.Logger     // nil: nobody's
 	reads     *reader
-	bell      *bell
+	notifier  *notifier
 	swept     atomic.Int64 // when hints were last made of all jobs, since the start; 0: never
 	hinted    atomic.Bool  // the last hint was written, or others were in its way
 	missed    sync.Map     // of owners whose hints others were in the way of
@@ -46,8 +46,8 @@ func (p *server) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running.Wait() // for those whom nobody waits for any more
-	if p.done = true; p.bell != nil {
-		p.bell.close()
+	if p.done = true; p.notifier != nil {
+		p.notifier.close()
 	}
 	return p.db.Close()
 }
@@ -90,7 +90,7 @@ func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, asks 
 			err = p.outcome(ctx, a, err)
 		}
 		if err == nil && a.queued {
-			p.bell.ring()
+			p.notifier.ring()
 		}
 		return true, err
 	})
@@ -285,8 +285,8 @@ func (a *attempt) commit(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
-	if t.erases && a.bell != nil {
-		t.later = append(t.later, a.bell.ofErasure(a.owner))
+	if t.erases && a.notifier != nil {
+		t.later = append(t.later, a.notifier.ofErasure(a.owner))
 	}
 	hints := append(a.hints(t), t.after...)
 	last := append(t.take(), statement{text: "COMMIT"})

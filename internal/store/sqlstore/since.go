@@ -40,14 +40,14 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 		return nil, err
 	}
 	versions := make([]int64, len(owners))
-	commits, all := s.known.heads.find(owners, versions)
+	commits, all := s.known.versionCache.find(owners, versions)
 	if all || toldVersions(ctx, owners, versions) {
 		return versions, nil
 	}
 	if err := s.readVersions(ctx, owners, versions); err != nil {
 		return nil, err
 	}
-	s.known.heads.learn(owners, versions, commits)
+	s.known.versionCache.learn(owners, versions, commits)
 	return versions, nil
 }
 
@@ -85,31 +85,13 @@ func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, version
 
 // Since yields what was written after a version: see [memory.Source].
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
-	l := s.known.recent.load(owner)
-	version, err := s.since(ctx, owner, model, after, func(i memory.Item) error {
-		l.add(i.Memory)
-		return yield(i)
-	})
+	l := s.known.memoryCache.load(owner)
+	version, err := s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error {
+		l.add(p.Memory)
+		return yield(p.item())
+	}})
 	l.end(err == nil)
 	return version, err
-}
-
-func (s *Store) since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
-	if after > 0 && ctx.Err() == nil {
-		if turns, version, ok := s.known.tails.since(owner, after); ok {
-			for _, t := range turns {
-				if err := yield(t.item(model)); err != nil {
-					return 0, err
-				}
-			}
-			return version, nil
-		}
-	}
-	return s.readSince(ctx, owner, model, after, yield)
-}
-
-func (s *Store) readSince(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
-	return s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error { return yield(p.item()) }})
 }
 
 // pulling is one pull of what was written after a version.

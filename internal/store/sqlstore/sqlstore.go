@@ -71,16 +71,15 @@ type committer interface {
 
 // known is what is remembered in step with the commits: see the package's comment.
 type known struct {
-	heads   heads   // versions as they were committed
-	recent  recent  // memories as they were committed
-	due     due     // the queue as it was committed
-	tails   tails   // what was said last, as it was committed
-	settled settled // what is asked about facts, as it was committed
+	versionCache versionCache // versions as they were committed
+	memoryCache  memoryCache  // memories as they were committed
+	due          due          // the queue as it was committed
+	factCache    factCache    // what is asked about facts, as it was committed
 }
 
 // nothingKnown remembers nothing, since others may commit as well.
 func nothingKnown() *known {
-	return &known{heads: heads{off: true}, recent: recent{off: true}, settled: settled{off: true}}
+	return &known{versionCache: versionCache{off: true}, memoryCache: memoryCache{off: true}, factCache: factCache{off: true}}
 }
 
 // Ping reports whether the database answers and no damage of it is known.

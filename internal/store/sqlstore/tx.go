@@ -33,8 +33,7 @@ type tx struct {
 	erases  bool            // words of the owner's: other servers are told
 	queues  bool            // whether a job was added to it
 	raised  bool            // whether the version is another than before
-	said    []said          // turns that were added
-	only    bool            // and nothing else was written that recall may see
+	only    bool            // nothing but turns was written that recall may see
 }
 
 // head is an owner's version and the time of the last write.

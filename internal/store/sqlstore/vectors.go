@@ -26,18 +26,8 @@ func (w *write) vectors(vectors []memory.Vector) error {
 		if err != nil {
 			return fmt.Errorf("write the vector of %s: %w", v.Memory, err)
 		}
-		w.keep(v.Memory, packed{v.Model, data})
 	}
 	return nil
-}
-
-// keep puts a vector beside the turn that was added.
-func (w *write) keep(turn string, v packed) {
-	for i := range w.said {
-		if w.said[i].turn.ID == turn {
-			w.said[i].vectors = append(w.said[i].vectors, v)
-		}
-	}
 }
 
 // touch gives those memories of the vectors that are there the write's version: those of a

@@ -64,7 +64,7 @@ func TestPostgresWritesTakeTwoWays(t *testing.T) {
 	w := countWays(t, pgtest.Schema(t))
 	s := openServer(t, w.address, Options{})
 	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).bell.close()          // for which no writer waits
+	s.commits.(*server).notifier.close()      // for which no writer waits
 	for name, c := range map[string]struct {
 		do   func(owner memory.Owner, i int) error
 		ways int64
@@ -102,7 +102,7 @@ func TestPostgresJobsTakeFewWays(t *testing.T) {
 	w := countWays(t, pgtest.Schema(t))
 	s := openServer(t, w.address, Options{})
 	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).bell.close()
+	s.commits.(*server).notifier.close()
 	kinds := []memory.JobKind{memory.JobLearn}
 	least := map[string]int64{"claim": 99, "extend": 99, "put off": 99, "complete": 99}
 	count := func(what string, do func() error) {
@@ -143,7 +143,7 @@ func TestPostgresVectorsOfManyTakeFewWays(t *testing.T) {
 	w := countWays(t, pgtest.Schema(t))
 	s := openServer(t, w.address, Options{})
 	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).bell.close()
+	s.commits.(*server).notifier.close()
 	var changes []memory.Change
 	var of []string
 	for i := range 64 {
@@ -190,7 +190,7 @@ func TestPostgresListsInOneWay(t *testing.T) {
 	w := countWays(t, pgtest.Schema(t))
 	s := openServer(t, w.address, Options{})
 	s.reads.db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).bell.close()
+	s.commits.(*server).notifier.close()
 	f := memtest.Fact(memtest.Ana, "one")
 	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("run"), memtest.Add(f)); err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestPostgresFollowsInOneWay(t *testing.T) {
 	w := countWays(t, pgtest.Schema(t))
 	s := openServer(t, w.address, Options{})
 	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).bell.close()
+	s.commits.(*server).notifier.close()
 	const exchanges = 500
 	for i := range exchanges {
 		if _, err := s.Append(t.Context(), memtest.Ana, talk(memtest.Ana, i)); err != nil {

@@ -42,7 +42,7 @@ type writer struct {
 	raised    map[memory.Owner]int64 // versions that the transaction under way has raised
 	changed   map[memoryKey]struct{} // memories that it has changed
 	queued    []func(*due)           // what the transaction under way did to the queue
-	appended  []appended             // what the transaction under way wrote, by owner
+	written   []written              // whom it wrote for
 
 	mu     sync.RWMutex // guards closed against sends on calls
 	closed bool
@@ -149,7 +149,7 @@ func (w *writer) commit(first *call) {
 	var alone []*call
 	clear(w.raised)
 	clear(w.changed)
-	w.queued, w.appended = w.queued[:0], w.appended[:0]
+	w.queued, w.written = w.queued[:0], w.written[:0]
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
 		if c.alone {
@@ -164,17 +164,16 @@ func (w *writer) commit(first *call) {
 			err = w.attempt(c, len(group) == 1)
 		}
 	}
-	w.known.recent.committing(w.changed)
+	w.known.memoryCache.committing(w.changed)
 	if err == nil {
 		w.failpoint(beforeCommit)
 		err = w.exec("COMMIT")
 		w.failpoint(afterCommit)
 	}
-	w.known.heads.committed(w.raised, err)
-	w.known.recent.committed(w.changed, w.appended, err)
+	w.known.versionCache.committed(w.raised, err)
+	w.known.memoryCache.committed(w.changed, err)
 	w.known.due.committed(w.queued, err)
-	w.known.tails.committed(w.appended, err)
-	w.known.settled.committed(w.appended, err)
+	w.known.factCache.committed(w.written, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -229,7 +228,7 @@ func (w *writer) attempt(c *call, first bool) error {
 	w.queued = append(w.queued, t.queued...)
 	if t.headOf != "" {
 		w.raised[t.headOf] = t.head
-		w.appended = append(w.appended, appended{owner: t.headOf, version: t.head, only: t.only, facts: t.raised && !t.only, turns: t.said})
+		w.written = append(w.written, written{owner: t.headOf, facts: t.raised && !t.only})
 		for _, id := range t.changed {
 			w.changed[memoryKey{t.headOf, id}] = struct{}{}
 		}

@@ -7,15 +7,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRecent bounds the bytes of one generation of [recent]; there are two.
+// maxRecent bounds the bytes of one generation of [memoryCache]; there are two.
 const maxRecent = 12 << 20
 
-// recent are memories that were read not long ago, as they stand: recall comes
+// memoryCache has memories that were read not long ago, as they stand: recall comes
 // back to the same ones, and to those that an index was just made of. Nobody else
 // writes to the file while it is locked, and the writer says what each commit changes
 // before its callers are told. So what is found here is what the database would answer
 // to somebody who asks now.
-type recent struct {
+type memoryCache struct {
 	off bool       // they learn nothing
 	mu  sync.Mutex // guards what follows
 
@@ -36,7 +36,7 @@ type memoryKey struct {
 
 // find returns copies of what is known, by id, and the ids that are not; for those a load
 // begins, which learn ends.
-func (r *recent) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, l *load) {
+func (r *memoryCache) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, l *load) {
 	known := make([]kept, len(ids))
 	r.mu.Lock()
 	for i, id := range ids {
@@ -69,7 +69,7 @@ func (r *recent) find(owner memory.Owner, ids []string) (found map[string][]memo
 // learn keeps what was read from the database for the ids that find missed, and reports
 // whether all that was asked for is of the same moment: that no commit came in between
 // which changed any of it.
-func (r *recent) learn(l *load, ids []string, read map[string][]memory.Memory) bool {
+func (r *memoryCache) learn(l *load, ids []string, read map[string][]memory.Memory) bool {
 	if l == nil {
 		return false
 	}
@@ -88,7 +88,7 @@ func (r *recent) learn(l *load, ids []string, read map[string][]memory.Memory) b
 }
 
 // keep puts memories among the young, and lets those be old once they are many.
-func (r *recent) keep(key memoryKey, k kept) {
+func (r *memoryCache) keep(key memoryKey, k kept) {
 	if r.young == nil || r.size > maxRecent {
 		r.old, r.young, r.size = r.young, generation{}, 0
 	}
@@ -101,20 +101,15 @@ func (r *recent) keep(key memoryKey, k kept) {
 }
 
 // committing tells that a commit begins, and what it changes.
-func (r *recent) committing(changes map[memoryKey]struct{}) {
+func (r *memoryCache) committing(changes map[memoryKey]struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.underWay = changes
 }
 
-// committed tells that a commit ended, what it changed, and what it wrote, in order. What a
-// failed one left behind, only the database knows. Turns that an owner's chat added and
-// nothing else came with are known at once: what was said last is soon asked for.
-func (r *recent) committed(changed map[memoryKey]struct{}, writes []appended, failed error) {
-	var said []loaded
-	if failed == nil {
-		said = addedBy(writes)
-	}
+// committed tells that a commit ended, and what it changed. What a failed one left behind,
+// only the database knows.
+func (r *memoryCache) committed(changed map[memoryKey]struct{}, failed error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.underWay = nil
@@ -129,25 +124,4 @@ func (r *recent) committed(changed map[memoryKey]struct{}, writes []appended, fa
 		delete(r.young, key)
 		delete(r.old, key)
 	}
-	if r.off {
-		return
-	}
-	for _, one := range said {
-		r.keep(one.key, one.kept)
-	}
-}
-
-// addedBy returns the turns that writes added, of owners of whom nothing else was written.
-func addedBy(writes []appended) []loaded {
-	var said []loaded
-	for _, w := range writes {
-		if slices.ContainsFunc(writes, func(other appended) bool { return other.owner == w.owner && !other.only }) {
-			continue
-		}
-		for i := range w.turns {
-			t := &w.turns[i].turn
-			said = append(said, loaded{memoryKey{w.owner, t.ID}, kept{turn: packTurn(t)}})
-		}
-	}
-	return said
 }

@@ -2,14 +2,14 @@ package sqlstore
 
 import "github.com/loci-memory/loci/memory"
 
-// maxLoaded bounds the bytes that one load leaves in [recent]: half a generation, so that
+// maxLoaded bounds the bytes that one load leaves in [memoryCache]: half a generation, so that
 // a user who has very much does not push out everybody else.
 const maxLoaded = maxRecent / 2
 
-// load is what is read to follow an owner, on its way into [recent]: whoever's index is
+// load is what is read to follow an owner, on its way into [memoryCache]: whoever's index is
 // made asks for the same turns next. A nil load takes nothing in.
 type load struct {
-	r     *recent
+	r     *memoryCache
 	owner memory.Owner
 
 	read  []loaded // the last of it
@@ -27,14 +27,14 @@ type loaded struct {
 }
 
 // load begins to take in what is about to be read of an owner. [load.end] must be called.
-func (r *recent) load(owner memory.Owner) *load {
+func (r *memoryCache) load(owner memory.Owner) *load {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.begin(owner)
 }
 
 // begin is load for who holds the lock.
-func (r *recent) begin(owner memory.Owner) *load {
+func (r *memoryCache) begin(owner memory.Owner) *load {
 	if r.off {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (l *load) end(whole bool) {
 
 // end is [load.end] for who holds the lock. What a commit changes that is under way is not
 // kept: it may be as it will be, beside what is known as it was.
-func (r *recent) end(l *load, whole bool) {
+func (r *memoryCache) end(l *load, whole bool) {
 	delete(r.loads, l)
 	if !whole || l.void {
 		return

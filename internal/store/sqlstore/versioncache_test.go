@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-func (h *heads) want(t *testing.T, owner memory.Owner, version int64, known bool) {
+func (h *versionCache) want(t *testing.T, owner memory.Owner, version int64, known bool) {
 	t.Helper()
 	got := []int64{-1}
 	if _, all := h.find([]memory.Owner{owner}, got); all != known || known && got[0] != version {
@@ -21,7 +21,7 @@ func (h *heads) want(t *testing.T, owner memory.Owner, version int64, known bool
 }
 
 func TestHeadsForgetWhatIsOlderThanACommit(t *testing.T) {
-	var h heads
+	var h versionCache
 	ana := []memory.Owner{memtest.Ana}
 	asked, _ := h.find(ana, []int64{0})
 	h.committed(map[memory.Owner]int64{memtest.Ana: 2}, nil)
@@ -36,7 +36,7 @@ func TestHeadsForgetWhatIsOlderThanACommit(t *testing.T) {
 }
 
 func TestHeadsAreBounded(t *testing.T) {
-	var h heads
+	var h versionCache
 	for i := range maxHeads + 10 {
 		h.committed(map[memory.Owner]int64{memory.Owner(fmt.Sprint(i)): 1}, nil)
 	}

@@ -28,8 +28,8 @@ type inTurn struct{ memory.Store }
 // atOnce reports whether all that a list asks a server is known before it begins.
 func atOnce(q memory.Query) bool { return q.Text == "" && q.At.AsOf.IsZero() }
 
-// glance is one way to a server and back, on which it answers questions of one moment.
-type glance struct {
+// readBatch is one way to a server and back, on which it answers questions of one moment.
+type readBatch struct {
 	*view
 	asks []statement
 	read []func(row scanner) error // a row of the answer to each
@@ -37,12 +37,12 @@ type glance struct {
 }
 
 // ask adds a question, and what reads each row of its answer.
-func (g *glance) ask(one statement, read func(row scanner) error) {
+func (g *readBatch) ask(one statement, read func(row scanner) error) {
 	g.asks, g.read = append(g.asks, one), append(g.read, read)
 }
 
 // send asks, and reads the answers.
-func (g *glance) send() error {
+func (g *readBatch) send() error {
 	into := g.conn.into
 	b := &pgx.Batch{}
 	b.Queue(beginToRead)
@@ -81,7 +81,7 @@ func (g *glance) send() error {
 func (s *Store) lookAtServer(ctx context.Context, owner memory.Owner, l memory.Look, version bool) (seen memory.Seen, err error) {
 	err = s.reads.look(ctx, owner, func(v *view) error {
 		seen = memory.Seen{}
-		g := &glance{view: v}
+		g := &readBatch{view: v}
 		if version {
 			g.ask(v.asking(`SELECT version FROM owners WHERE owner = ?`, nil), func(row scanner) error { return row.Scan(&seen.Version) })
 		}
@@ -107,7 +107,7 @@ func (s *Store) lookAtServer(ctx context.Context, owner memory.Owner, l memory.L
 }
 
 // byID asks for memories, which are found once g was sent.
-func (g *glance) byID(ids []string) map[string]memory.Memory {
+func (g *readBatch) byID(ids []string) map[string]memory.Memory {
 	found := map[string]memory.Memory{}
 	if len(ids) == 0 {
 		return found
@@ -128,7 +128,7 @@ func (g *glance) byID(ids []string) map[string]memory.Memory {
 
 // pages asks for what matches each of the queries, which is found once g was sent. All the
 // links are looked at for each, and read once.
-func (g *glance) pages(queries []memory.Query) ([][]memory.Memory, error) {
+func (g *readBatch) pages(queries []memory.Query) ([][]memory.Memory, error) {
 	found := make([][]memory.Memory, len(queries))
 	var linked []statement
 	wanted := map[int][]int{} // of each of those the queries that it is for

@@ -81,12 +81,12 @@ func TestWhatIsSettledIsWhatTheDatabaseSays(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		known := r.known.settled.of[memtest.Ana] != nil
+		known := r.known.factCache.of[memtest.Ana] != nil
 		if step > 0 && known != said && said {
 			t.Errorf("step %d: a turn makes what is settled forgotten", step)
 		}
 		got := r.core(turns...)
-		r.known.settled.of = nil
+		r.known.factCache.of = nil
 		if want := r.core(turns...); !reflect.DeepEqual(got, want) {
 			t.Fatalf("step %d:\ngot  %+v\nwant %+v", step, got, want)
 		}
@@ -160,12 +160,12 @@ func TestWhatTookThePlaceOfFewFactsIsKnownOfAllTurns(t *testing.T) {
 		if i > 0 && i < maxSettledFacts-1 {
 			continue
 		}
-		r.known.settled.of = nil
+		r.known.factCache.of = nil
 		got, err := r.SupersededBy(t.Context(), memtest.Ana, []string{turn(i), "none"})
 		if want := map[string][]string{turn(i): {f.SupersededBy}}; err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("of %d superseded: %v, %v, want %v", i+1, got, err, want)
 		}
-		got, known, _ := r.known.settled.supersededBy(memtest.Ana, []string{"other", "shared"})
+		got, known, _ := r.known.factCache.supersededBy(memtest.Ana, []string{"other", "shared"})
 		if few := i < maxSettledFacts; known != few || few && len(got["shared"]) != i+1 {
 			t.Errorf("of %d superseded another turn's are known: %v, %v", i+1, known, got)
 		}
@@ -173,9 +173,9 @@ func TestWhatTookThePlaceOfFewFactsIsKnownOfAllTurns(t *testing.T) {
 }
 
 func TestSettledForgetsWhatIsOlderThanACommit(t *testing.T) {
-	var s settled
+	var s factCache
 	_, _, asked := s.profileOf(memtest.Ana)
-	s.committed([]appended{{owner: memtest.Ana, facts: true}}, nil)
+	s.committed([]written{{owner: memtest.Ana, facts: true}}, nil)
 	s.learnProfile(memtest.Ana, nil, asked) // read before the commit
 	if _, known, _ := s.profileOf(memtest.Ana); known {
 		t.Error("what was read before a commit is kept after it")
@@ -185,14 +185,14 @@ func TestSettledForgetsWhatIsOlderThanACommit(t *testing.T) {
 	if _, known, _ := s.profileOf(memtest.Ana); !known {
 		t.Error("what was read since is not kept")
 	}
-	s.committed([]appended{{owner: memtest.Ana, only: true}}, errors.New("disk full"))
+	s.committed([]written{{owner: memtest.Ana}}, errors.New("disk full"))
 	if _, known, _ := s.profileOf(memtest.Ana); known {
 		t.Error("after a commit that failed it is still kept")
 	}
 }
 
 func TestSettledIsBounded(t *testing.T) {
-	var s settled
+	var s factCache
 	entry := []memory.ProfileEntry{memtest.Profile(memtest.Ana, "k", strings.Repeat("x", 10_000))}
 	for i := range 2000 {
 		s.learnProfile(memory.User("default", fmt.Sprint(i)), entry, 0)

@@ -10,11 +10,11 @@ import (
 // maxHeads bounds how many owners' versions are kept, at some 100 bytes each.
 const maxHeads = 1 << 16
 
-// heads are versions of owners as the last commit left them, so that a recall need
+// versionCache has versions of owners as the last commit left them, so that a recall need
 // not ask the database: nobody else writes to the file while it is locked. The
 // writer tells of each commit before its callers are told; so whoever begins to
 // read after an acknowledged write finds its version or a later one.
-type heads struct {
+type versionCache struct {
 	off     bool         // they learn nothing
 	mu      sync.RWMutex // guards both
 	of      map[memory.Owner]int64
@@ -22,8 +22,8 @@ type heads struct {
 }
 
 // find reads the owners' versions into versions and reports whether all are known.
-// Otherwise commits is what [heads.learn] wants to hear.
-func (h *heads) find(owners []memory.Owner, versions []int64) (commits uint64, all bool) {
+// Otherwise commits is what [versionCache.learn] wants to hear.
+func (h *versionCache) find(owners []memory.Owner, versions []int64) (commits uint64, all bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	for i, o := range owners {
@@ -38,7 +38,7 @@ func (h *heads) find(owners []memory.Owner, versions []int64) (commits uint64, a
 
 // learn keeps what was read from the database, unless there was a commit since the
 // caller asked: it may be older than that.
-func (h *heads) learn(owners []memory.Owner, versions []int64, commits uint64) {
+func (h *versionCache) learn(owners []memory.Owner, versions []int64, commits uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.off || commits != h.commits {
@@ -52,7 +52,7 @@ func (h *heads) learn(owners []memory.Owner, versions []int64, commits uint64) {
 
 // committed tells of the versions that a transaction raised. What a failed commit
 // left behind, only the database knows.
-func (h *heads) committed(raised map[memory.Owner]int64, failed error) {
+func (h *versionCache) committed(raised map[memory.Owner]int64, failed error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.commits++
@@ -68,7 +68,7 @@ func (h *heads) committed(raised map[memory.Owner]int64, failed error) {
 
 // makeRoom forgets all when there would be too many: those who are there come
 // back one by one.
-func (h *heads) makeRoom(more int) {
+func (h *versionCache) makeRoom(more int) {
 	if h.of == nil || len(h.of)+more > maxHeads {
 		h.of = make(map[memory.Owner]int64, more)
 	}

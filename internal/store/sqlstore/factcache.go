@@ -17,20 +17,20 @@ const (
 	maxSettledBefore = 1024
 )
 
-// settled is what every chat asks about an owner's facts, which what is said in the
+// factCache has what every chat asks about an owner's facts, which what is said in the
 // meantime does not change: the pinned ones, the profile, what took the place of those that
 // a turn taught, and what one took the place of. Nobody else writes to the file while it is locked, and
 // the writer says whose facts each commit changes before its callers are told.
-type settled struct {
+type factCache struct {
 	off     bool       // nothing is learned
 	mu      sync.Mutex // guards what follows
 	commits uint64     // that changed facts
-	of      map[memory.Owner]*settledFacts
+	of      map[memory.Owner]*ownerFacts
 	size    int // estimated
 }
 
-// settledFacts are one owner's. They are written to no more, but for next and before.
-type settledFacts struct {
+// ownerFacts are one owner's. They are written to no more, but for next and before.
+type ownerFacts struct {
 	pinned  *[]memory.Memory
 	profile *[]memory.ProfileEntry
 	next    map[string][]string // ids of the facts in the place of those that a turn taught
@@ -40,8 +40,8 @@ type settledFacts struct {
 }
 
 // find calls with what is known of an owner, if anything is. commits is what
-// [settled.learn] wants to hear.
-func (s *settled) find(owner memory.Owner, with func(*settledFacts)) (commits uint64) {
+// [factCache.learn] wants to hear.
+func (s *factCache) find(owner memory.Owner, with func(*ownerFacts)) (commits uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.of[owner]; f != nil {
@@ -52,22 +52,28 @@ func (s *settled) find(owner memory.Owner, with func(*settledFacts)) (commits ui
 
 // learn lets with keep what was read from the database and say what it takes, unless
 // there was a commit since the caller asked.
-func (s *settled) learn(owner memory.Owner, commits uint64, with func(*settledFacts) (size int)) {
+func (s *factCache) learn(owner memory.Owner, commits uint64, with func(*ownerFacts) (size int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.off || commits != s.commits {
 		return
 	}
 	if s.of == nil || s.size > maxSettled {
-		s.of, s.size = map[memory.Owner]*settledFacts{}, 0
+		s.of, s.size = map[memory.Owner]*ownerFacts{}, 0
 	}
 	f := s.of[owner]
 	if f == nil {
-		f = &settledFacts{}
+		f = &ownerFacts{}
 		s.of[owner] = f
 		s.size += settledSize
 	}
 	s.size += with(f)
+}
+
+// written is what a commit did to one owner.
+type written struct {
+	owner memory.Owner
+	facts bool // facts may have changed
 }
 
 // settledSize is about what an owner takes beside what is kept.
@@ -75,7 +81,7 @@ const settledSize = 200
 
 // committed tells what a transaction wrote. What a failed commit left behind, only
 // the database knows.
-func (s *settled) committed(writes []appended, failed error) {
+func (s *factCache) committed(writes []written, failed error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range writes {
@@ -87,8 +93,8 @@ func (s *settled) committed(writes []appended, failed error) {
 }
 
 // pinnedFacts returns copies of what [Store.List] says to {Pinned: true}.
-func (s *settled) pinnedFacts(owner memory.Owner) (found []memory.Memory, known bool, commits uint64) {
-	commits = s.find(owner, func(f *settledFacts) {
+func (s *factCache) pinnedFacts(owner memory.Owner) (found []memory.Memory, known bool, commits uint64) {
+	commits = s.find(owner, func(f *ownerFacts) {
 		if f.pinned != nil {
 			found, known = *f.pinned, true
 		}
@@ -96,20 +102,20 @@ func (s *settled) pinnedFacts(owner memory.Owner) (found []memory.Memory, known 
 	return copyMemories(found), known, commits
 }
 
-func (s *settled) learnPinned(owner memory.Owner, found []memory.Memory, commits uint64) {
+func (s *factCache) learnPinned(owner memory.Owner, found []memory.Memory, commits uint64) {
 	if len(found) > maxSettledPinned {
 		return
 	}
 	kept := copyMemories(found)
-	s.learn(owner, commits, func(f *settledFacts) int {
+	s.learn(owner, commits, func(f *ownerFacts) int {
 		f.pinned = &kept
 		return keptOf(kept).size(memoryKey{})
 	})
 }
 
 // profileOf returns a copy of what [Store.Profile] says of the present.
-func (s *settled) profileOf(owner memory.Owner) (entries []memory.ProfileEntry, known bool, commits uint64) {
-	commits = s.find(owner, func(f *settledFacts) {
+func (s *factCache) profileOf(owner memory.Owner) (entries []memory.ProfileEntry, known bool, commits uint64) {
+	commits = s.find(owner, func(f *ownerFacts) {
 		if f.profile != nil {
 			entries, known = slices.Clone(*f.profile), true
 		}
@@ -117,17 +123,17 @@ func (s *settled) profileOf(owner memory.Owner) (entries []memory.ProfileEntry, 
 	return entries, known, commits
 }
 
-func (s *settled) learnProfile(owner memory.Owner, entries []memory.ProfileEntry, commits uint64) {
+func (s *factCache) learnProfile(owner memory.Owner, entries []memory.ProfileEntry, commits uint64) {
 	kept, size := slices.Clone(entries), 0
 	for _, e := range kept {
 		size += 200 + len(e.Key) + len(e.Value)
 	}
-	s.learn(owner, commits, func(f *settledFacts) int { f.profile = &kept; return size })
+	s.learn(owner, commits, func(f *ownerFacts) int { f.profile = &kept; return size })
 }
 
 // supersededBy returns what [Store.SupersededBy] says, if that is known of all turns.
-func (s *settled) supersededBy(owner memory.Owner, turns []string) (next map[string][]string, known bool, commits uint64) {
-	commits = s.find(owner, func(f *settledFacts) {
+func (s *factCache) supersededBy(owner memory.Owner, turns []string) (next map[string][]string, known bool, commits uint64) {
+	commits = s.find(owner, func(f *ownerFacts) {
 		next = map[string][]string{}
 		for _, turn := range turns {
 			ids, ok := f.next[turn]
@@ -144,19 +150,19 @@ func (s *settled) supersededBy(owner memory.Owner, turns []string) (next map[str
 }
 
 // few reports whether an owner may have so few superseded facts that all are kept.
-func (s *settled) few(owner memory.Owner) bool {
+func (s *factCache) few(owner memory.Owner) bool {
 	many := s.off
-	s.find(owner, func(f *settledFacts) { many = many || f.many })
+	s.find(owner, func(f *ownerFacts) { many = many || f.many })
 	return !many
 }
 
 // learnAll keeps next of all turns.
-func (s *settled) learnAll(owner memory.Owner, next map[string][]string, commits uint64) {
+func (s *factCache) learnAll(owner memory.Owner, next map[string][]string, commits uint64) {
 	size := 0
 	for _, ids := range next {
 		size += 150 + 50*len(ids)
 	}
-	s.learn(owner, commits, func(f *settledFacts) int {
+	s.learn(owner, commits, func(f *ownerFacts) int {
 		f.next, f.all = next, true
 		return size
 	})
@@ -164,13 +170,13 @@ func (s *settled) learnAll(owner memory.Owner, next map[string][]string, commits
 
 // learnNext keeps next of some turns, of an owner who has more superseded facts than are
 // kept.
-func (s *settled) learnNext(owner memory.Owner, turns []string, next map[string][]string, commits uint64) {
+func (s *factCache) learnNext(owner memory.Owner, turns []string, next map[string][]string, commits uint64) {
 	kept, size := map[string][]string{}, 0
 	for _, turn := range turns {
 		kept[turn] = slices.Clone(next[turn])
 		size += 150 + 50*len(next[turn])
 	}
-	s.learn(owner, commits, func(f *settledFacts) int {
+	s.learn(owner, commits, func(f *ownerFacts) int {
 		if f.next == nil || len(f.next) > maxSettledTurns {
 			f.next = map[string][]string{}
 		}
@@ -182,8 +188,8 @@ func (s *settled) learnNext(owner memory.Owner, turns []string, next map[string]
 
 // predecessors returns copies of what [Store.Predecessors] says, if that is known of all
 // facts.
-func (s *settled) predecessors(owner memory.Owner, ids []string) (before map[string][]memory.Fact, known bool, commits uint64) {
-	commits = s.find(owner, func(f *settledFacts) {
+func (s *factCache) predecessors(owner memory.Owner, ids []string) (before map[string][]memory.Fact, known bool, commits uint64) {
+	commits = s.find(owner, func(f *ownerFacts) {
 		before = map[string][]memory.Fact{}
 		for _, id := range ids {
 			of, ok := f.before[id]
@@ -199,7 +205,7 @@ func (s *settled) predecessors(owner memory.Owner, ids []string) (before map[str
 	return before, known, commits
 }
 
-func (s *settled) learnBefore(owner memory.Owner, ids []string, before map[string][]memory.Fact, commits uint64) {
+func (s *factCache) learnBefore(owner memory.Owner, ids []string, before map[string][]memory.Fact, commits uint64) {
 	known, size := map[string]kept{}, 0
 	for _, id := range ids {
 		var facts []memory.Memory
@@ -209,7 +215,7 @@ func (s *settled) learnBefore(owner memory.Owner, ids []string, before map[strin
 		known[id] = keptOf(facts)
 		size += 150 + known[id].size(memoryKey{})
 	}
-	s.learn(owner, commits, func(f *settledFacts) int {
+	s.learn(owner, commits, func(f *ownerFacts) int {
 		if f.before == nil || len(f.before) > maxSettledBefore {
 			f.before = map[string]kept{}
 		}

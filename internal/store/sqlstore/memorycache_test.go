@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -134,51 +133,6 @@ func TestRecentIsWhatTheDatabaseSays(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidIsAtHand: as the database has it, unless something else was written of its
-// owner in the same commit.
-func TestWhatIsSaidIsAtHand(t *testing.T) {
-	r := newRig(t)
-	batch := memory.Batch{Conversation: memtest.Conversation(memtest.Ana, "talk")}
-	for i, content := range []string{"This was said.", "", "And this, at 0.123456789 s."} {
-		turn := memtest.Turn(memtest.Ana, "talk", i, memory.RoleUser, content)
-		turn.ID, turn.NoLearn = fmt.Sprint("turn ", i), i == 1
-		turn.CreatedAt = memtest.Epoch.Add(123456789 * time.Nanosecond)
-		turn.Status = []memory.Status{memory.Active, memory.Retired, memory.Replaced}[i]
-		batch.Turns = append(batch.Turns, turn)
-	}
-	if _, err := r.Append(t.Context(), memtest.Ana, batch); err != nil {
-		t.Fatal(err)
-	}
-	ids := []string{"turn 0", "turn 1", "turn 2"}
-	if missed := r.missed(ids...); len(missed) > 0 {
-		t.Errorf("%q have to be read", missed)
-	}
-	r.sameAsDatabase(ids...)
-
-	forget := memtest.Run("forget")
-	forget.Learned = []string{"both"}
-	release := r.hold()
-	outcomes := r.queue(t.Context(),
-		func(x *tx) error { _, err := x.append(memtest.Ana, turnOf(memtest.Ana, "both")); return err },
-		func(x *tx) error { _, err := x.append(memtest.Ben, turnOf(memtest.Ben, "his")); return err },
-		func(x *tx) error {
-			_, err := x.apply(memtest.Ana, forget, []memory.Change{memtest.TurnMark(memory.ActionRetire, "both", memory.Retired)})
-			return err
-		},
-	)
-	release()
-	if err := errors.Join(outcomes()...); err != nil {
-		t.Fatal(err)
-	}
-	if missed := r.missed("both"); len(missed) != 1 {
-		t.Error("a turn that was changed in the commit that added it is held as it was said")
-	}
-	r.sameAsDatabase("both")
-	if _, missed, _ := r.known.recent.find(memtest.Ben, []string{"his"}); len(missed) > 0 {
-		t.Error("what Ben said has to be read, though nothing else of his was written")
-	}
-}
-
 func TestRecentIsNotTheCallers(t *testing.T) {
 	r := newRig(t)
 	fact := memtest.Fact(memtest.Ana, "one")
@@ -196,7 +150,7 @@ func TestRecentIsNotTheCallers(t *testing.T) {
 }
 
 func TestRecentIsBounded(t *testing.T) {
-	var c recent
+	var c memoryCache
 	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, string(make([]byte, 10_000)))
 	each := keptOf([]memory.Memory{{Turn: &turn}}).size(memoryKey{memtest.Ana, "0000"})
 	for i := range 5 * maxRecent / each {

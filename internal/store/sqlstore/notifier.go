@@ -14,11 +14,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bell tells other stores on a server that there is work, and of whom something was erased.
+// notifier tells other stores on a server that there is work, and of whom something was erased.
 // It is a courtesy, so that theirs need not wait until they look by themselves, and may be
 // lost. What it says is the name of the store that says it and, after an erasure, a space
 // and the owner.
-type bell struct {
+type notifier struct {
 	db      *sql.DB
 	config  *pgx.ConnConfig
 	channel string // of this database
@@ -31,13 +31,13 @@ type bell struct {
 	erased []func(memory.Owner) // guarded by mu: who wants to know
 }
 
-// bellRest is how long a store is quiet after it rang: each time, the server lets all
+// notifyRest is how long a store is quiet after it rang: each time, the server lets all
 // who listen know, one transaction after the other.
-const bellRest = 50 * time.Millisecond
+const notifyRest = 50 * time.Millisecond
 
-func startBell(db *sql.DB, config *pgx.ConnConfig, database string) *bell {
+func startNotifier(db *sql.DB, config *pgx.ConnConfig, database string) *notifier {
 	ctx, stop := context.WithCancel(context.Background())
-	b := &bell{
+	b := &notifier{
 		db: db, config: config, channel: "loci_" + database, name: rand.Text(),
 		rung: make(chan struct{}, 1), stop: stop, ended: make(chan struct{}),
 	}
@@ -50,19 +50,19 @@ const notify = `SELECT pg_notify($1, $2)`
 
 // ofErasure tells the others of whom something was erased: as part of the transaction that
 // does so they are told once it is committed.
-func (b *bell) ofErasure(owner memory.Owner) statement {
+func (b *notifier) ofErasure(owner memory.Owner) statement {
 	return statement{notify, []any{b.channel, b.name + " " + string(owner)}}
 }
 
 // ring has the others told soon.
-func (b *bell) ring() {
+func (b *notifier) ring() {
 	select {
 	case b.rung <- struct{}{}:
 	default: // they will be
 	}
 }
 
-func (b *bell) run(ctx context.Context) {
+func (b *notifier) run(ctx context.Context) {
 	defer close(b.ended)
 	for {
 		select {
@@ -71,13 +71,13 @@ func (b *bell) run(ctx context.Context) {
 			return
 		}
 		_, _ = b.db.ExecContext(ctx, notify, b.channel, b.name)
-		if !rest(ctx, bellRest) {
+		if !rest(ctx, notifyRest) {
 			return
 		}
 	}
 }
 
-func (b *bell) close() { b.stop(); <-b.ended }
+func (b *notifier) close() { b.stop(); <-b.ended }
 
 // Listen calls wake whenever another store on the same server queued a job, and when
 // it may have missed that, until ctx ends. With SQLite there is no other store.
@@ -87,7 +87,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 		return
 	}
 	for {
-		p.bell.listen(ctx, wake)
+		p.notifier.listen(ctx, wake)
 		if !rest(ctx, time.Second) { // the connection broke
 			return
 		}
@@ -95,7 +95,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 }
 
 // listen has a connection of its own.
-func (b *bell) listen(ctx context.Context, wake func()) {
+func (b *notifier) listen(ctx context.Context, wake func()) {
 	conn, err := pgx.ConnectConfig(ctx, b.config)
 	if err != nil {
 		return
@@ -127,13 +127,13 @@ func (b *bell) listen(ctx context.Context, wake func()) {
 // beside what was given here before. With SQLite there is no other store.
 func (s *Store) OnErase(tell func(memory.Owner)) {
 	if p, ok := s.commits.(*server); ok {
-		p.bell.mu.Lock()
-		defer p.bell.mu.Unlock()
-		p.bell.erased = append(p.bell.erased, tell)
+		p.notifier.mu.Lock()
+		defer p.notifier.mu.Unlock()
+		p.notifier.erased = append(p.notifier.erased, tell)
 	}
 }
 
-func (b *bell) tell(owner memory.Owner) {
+func (b *notifier) tell(owner memory.Owner) {
 	b.mu.Lock()
 	all := slices.Clone(b.erased)
 	b.mu.Unlock()

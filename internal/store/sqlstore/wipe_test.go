@@ -49,7 +49,7 @@ func blankAll(t *testing.T, conn *sql.Conn, most int, others func()) (wrote int)
 	t.Helper()
 	run(t, conn, `PRAGMA secure_delete = 1`)
 	defer run(t, conn, `PRAGMA secure_delete = 0`)
-	pass := &blanker{most: most}
+	pass := &wiper{most: most}
 	for more := true; more; {
 		var err error
 		run(t, conn, `BEGIN IMMEDIATE`)
@@ -174,7 +174,7 @@ func TestBlankChangesNothingThatItDoesNotUnderstand(t *testing.T) {
 		}
 		damage(page)
 		run(t, conn, `UPDATE sqlite_dbpage SET data = ? WHERE pgno = 2`, page)
-		if _, err := (&blanker{most: 1 << 30}).portion(conn); err == nil {
+		if _, err := (&wiper{most: 1 << 30}).portion(conn); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		run(t, conn, `ROLLBACK`)
@@ -302,7 +302,7 @@ func TestBlankTellsOfAPageThatIsNowhere(t *testing.T) {
 	run(t, conn, `PRAGMA writable_schema = 1`)
 	run(t, conn, `DELETE FROM sqlite_schema`)
 	run(t, conn, `BEGIN IMMEDIATE`)
-	if _, err := (&blanker{most: 1 << 30}).portion(conn); err == nil {
+	if _, err := (&wiper{most: 1 << 30}).portion(conn); err == nil {
 		t.Error("no error")
 	}
 	run(t, conn, `ROLLBACK`)
@@ -316,7 +316,7 @@ func FuzzBlankCell(f *testing.F) {
 		}
 		data := make([]byte, 512)
 		copy(data, page)
-		b := blanker{usable: 512}
+		b := wiper{usable: 512}
 		for _, kind := range []byte{indexInner, tableInner, indexLeaf, tableLeaf} {
 			c, err := b.cell(kind, data, at)
 			if err == nil && (c.size < 1 || at+c.size > 512 || c.more < 0) {

@@ -15,7 +15,7 @@ import (
 
 // follow reads all that Ana has, as who makes an index does.
 func (r *rig) follow(each func(memory.Item) error) error {
-	_, err := r.Since(r.t.Context(), memtest.Ana, lexicalModel, 0, each)
+	_, err := r.Since(r.t.Context(), memtest.Ana, new(memtest.Embedder).Fingerprint(), 0, each)
 	return err
 }
 
@@ -23,14 +23,14 @@ func anItem(memory.Item) error { return nil }
 
 // missed returns which of these have to be read from the database.
 func (r *rig) missed(ids ...string) []string {
-	_, missing, l := r.known.recent.find(memtest.Ana, ids)
+	_, missing, l := r.known.memoryCache.find(memtest.Ana, ids)
 	l.end(false)
 	return missing
 }
 
 // knowNothing has the store forget what it remembers, as after a start.
 func (r *rig) knowNothing() {
-	c := &r.known.recent
+	c := &r.known.memoryCache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.young, c.old, c.size = nil, nil, 0
@@ -79,8 +79,8 @@ func TestWhatAnIndexIsMadeOfIsAtHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if missed := r.missed("one", "two", "three", "four"); !reflect.DeepEqual(missed, []string{"two"}) {
-		t.Errorf("%q have to be read, want what was changed meanwhile alone", missed)
+	if missed := r.missed("one", "two", "three", "four"); !reflect.DeepEqual(missed, []string{"two", "four"}) {
+		t.Errorf("%q have to be read, want what was written meanwhile alone", missed)
 	}
 	r.sameAsDatabase("one", "two", "three", "four")
 	r.knowNothing()
@@ -88,14 +88,14 @@ func TestWhatAnIndexIsMadeOfIsAtHand(t *testing.T) {
 		t.Errorf("the next time: %v, and %q have to be read", err, r.missed("one", "three", "four"))
 	}
 	r.sameAsDatabase("one", "two", "three", "four")
-	if len(r.known.recent.loads) > 0 {
-		t.Errorf("%d loads are still told of commits", len(r.known.recent.loads))
+	if len(r.known.memoryCache.loads) > 0 {
+		t.Errorf("%d loads are still told of commits", len(r.known.memoryCache.loads))
 	}
 }
 
 // TestALoadKeepsWhatFits: of very much the last, and nothing after a commit that failed.
 func TestALoadKeepsWhatFits(t *testing.T) {
-	var c recent
+	var c memoryCache
 	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, strings.Repeat("tea ", 10_000))
 	load := func() *load {
 		l := c.load(memtest.Ana)
@@ -112,7 +112,7 @@ func TestALoadKeepsWhatFits(t *testing.T) {
 	}
 	l := load()
 	c.committing(nil)
-	c.committed(nil, nil, errors.New("disk full"))
+	c.committed(nil, errors.New("disk full"))
 	l.end(true)
 	if len(c.young)+len(c.old) > 0 {
 		t.Errorf("%d memories are kept, though nobody knows what a commit left behind", len(c.young)+len(c.old))
@@ -196,14 +196,14 @@ func TestACommitCostsWhatItChanges(t *testing.T) {
 		"what was read still":  {memoryKey{memtest.Ana, "read"}, false, false, []string{"read"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r recent
+			var r memoryCache
 			_, _, l := r.find(memtest.Ana, ids[:1])
 			r.learn(l, ids[:1], turnsOf(ids[0]))
 			_, missing, l := r.find(memtest.Ana, ids)
 			changes := map[memoryKey]struct{}{c.changes: {}}
 			r.committing(changes)
 			if c.ended {
-				r.committed(changes, nil, nil)
+				r.committed(changes, nil)
 			}
 			if same := r.learn(l, ids, turnsOf(missing...)); same != c.same {
 				t.Errorf("of the same moment: %v, want %v", same, c.same)
@@ -213,7 +213,7 @@ func TestACommitCostsWhatItChanges(t *testing.T) {
 				if l.end(false); len(missing) > 0 != (c.changes.id == "read") {
 					t.Errorf("while the commit is under way %q have to be read", missing)
 				}
-				r.committed(changes, nil, nil)
+				r.committed(changes, nil)
 			}
 			if _, missing, _ = r.find(memtest.Ana, ids); !reflect.DeepEqual(missing, c.missing) {
 				t.Errorf("%q have to be read, want %q", missing, c.missing)
