@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // Program is a loci that can be started.
@@ -40,7 +40,7 @@ const (
 )
 
 // address is how serve says where it listens.
-var address = late.Compile(`chat \(OpenAI\)\s+(http://[^/\s]+)/v1`)
+var address = lazy.Compile(`chat \(OpenAI\)\s+(http://[^/\s]+)/v1`)
 
 // serve starts the program on a data folder, at a port of the system's choice.
 // The surroundings' LOCI_ variables are kept from it, so that the defaults are

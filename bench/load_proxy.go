@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/bench/talk"
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -103,7 +103,7 @@ func (l *load) proxy(ctx context.Context) error {
 		through := []*chats{
 			l.chats(l.upstream.URL, setting.model, "", setting.clients),
 			l.chats(plain.URL, setting.model, "", setting.clients),
-			l.chats(l.serving.url, setting.model, wire.ModeOff, setting.clients),
+			l.chats(l.serving.url, setting.model, chatapi.ModeOff, setting.clients),
 			l.chats(l.serving.url, setting.model, "", setting.clients),
 		}
 		tasks := make([]task, len(doors))

@@ -47,6 +47,6 @@ elif [ ! -f "$dir/js/ready" ] && ! { mkdir -p "$dir/js" && npm install --silent 
 else
 	export PATH="$dir/js/node_modules/.bin:$PATH"
 	(cd "$dir/js" && node "$root/e2e/mcp/check.mjs" "$loci" "$url" e2e-key)
-	CONFORMANCE=$dir/js/node_modules/.bin/conformance go test -count=1 -tags conformance -run '^TestConformance$' ./internal/front/mcp
+	CONFORMANCE=$dir/js/node_modules/.bin/conformance go test -count=1 -tags conformance -run '^TestConformance$' ./internal/api/mcp
 	echo "ok: @modelcontextprotocol/conformance $conformance"
 fi

@@ -35,9 +35,9 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 	const own = "github.com/loci-memory/loci/"
 	want := []string{
 		"attic/attic.go: the folder attic stands on no floor",
-		"internal/front/rest/rest.go: imports example.com/unknown: no line in homes says where this library may be used",
-		"internal/front/rest/rest.go: imports " + own + "internal/front/proxy: imports never go sideways on a floor",
-		"internal/front/rest/rest.go: imports " + own + "internal/store/inmem: only the wiring and tests name a concrete store",
+		"internal/api/rest/rest.go: imports example.com/unknown: no line in homes says where this library may be used",
+		"internal/api/rest/rest.go: imports " + own + "internal/api/proxy: imports never go sideways on a floor",
+		"internal/api/rest/rest.go: imports " + own + "internal/store/inmem: only the wiring and tests name a concrete store",
 		"internal/learn/learn.go: imports " + own + "internal/recall: imports never go sideways on a floor",
 		"internal/learn/learn_test.go: imports github.com/spf13/cobra: its home is internal/cli",
 		"internal/learn/learn_test.go: starts a goroutine: the race detector does not watch internal/learn",

@@ -15,13 +15,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/loci-memory/loci/internal/api/proxy"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/doctor"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/filelock"
-	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/front/proxy"
+	"github.com/loci-memory/loci/internal/api/proxy"
 )
 
 // TestMem0sPathsStayAtLoci sends what mem0's clients send to a server with an upstream: Loci

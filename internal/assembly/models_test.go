@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/api/web"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/api/mem0"
+	"github.com/loci-memory/loci/internal/api/proxy"
+	"github.com/loci-memory/loci/internal/api/web"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/front/mem0"
-	"github.com/loci-memory/loci/internal/front/proxy"
-	"github.com/loci-memory/loci/internal/front/web"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/models"

@@ -20,6 +20,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
@@ -32,7 +33,6 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -211,7 +211,7 @@ func (f *fuzz) exchange(p *fuzzPerson) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	chat, err := wire.Decode(body)
+	chat, err := chatapi.Decode(body)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func (f *fuzz) exchange(p *fuzzPerson) {
 		answer = "From memory:\n" + reworded(f.r, blockLines(p.block))
 	}
 	x.RecordQuestion(ctx)
-	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: answer, Digest: wire.Digest(memory.RoleAssistant, answer, "", "")})
+	x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: answer, Digest: chatapi.Digest(memory.RoleAssistant, answer, "", "")})
 	p.chat = append(p.chat, map[string]any{"role": "assistant", "content": answer})
 }
 

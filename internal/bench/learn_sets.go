@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -222,7 +222,7 @@ func asserted(sentence string) string {
 }
 
 // request is where a sentence begins to ask.
-var request = late.Compile(`(?is)(?:^|[,;:–—-])\s*(?:(?:and|but|so|then|also|or) )*(?:can|could|would|should|will|how|what|which|why|where|who|do|does|is|are|am|any)\b[^,;]*(?:[,;][^?]*)?\?$`)
+var request = lazy.Compile(`(?is)(?:^|[,;:–—-])\s*(?:(?:and|but|so|then|also|or) )*(?:can|could|would|should|will|how|what|which|why|where|who|do|does|is|are|am|any)\b[^,;]*(?:[,;][^?]*)?\?$`)
 
 // thirdPerson turns what the user says into what is said of them.
 func thirdPerson(s string) string {
@@ -235,7 +235,7 @@ func thirdPerson(s string) string {
 
 // persons are how the first person becomes the third, longer forms first.
 var persons = func() (out []struct {
-	first *late.Pattern
+	first *lazy.Pattern
 	third string
 }) {
 	for _, p := range [][2]string{
@@ -243,9 +243,9 @@ var persons = func() (out []struct {
 		{`I was`, "User was"}, {`I`, "User"}, {`[Mm]y`, "User's"}, {`me`, "User"}, {`[Ww]e`, "they"}, {`[Oo]ur`, "their"},
 	} {
 		out = append(out, struct {
-			first *late.Pattern
+			first *lazy.Pattern
 			third string
-		}{late.Compile(`\b(?:` + p[0] + `)\b`), p[1]})
+		}{lazy.Compile(`\b(?:` + p[0] + `)\b`), p[1]})
 	}
 	return out
 }()

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -56,12 +56,12 @@ func unsupported(fact string, quote *memory.Span, turn string) string {
 }
 
 // isoDate and writtenDate are dates as Loci and a person write them.
-var isoDate = late.Compile(`\b\d{4}(?:-\d\d){1,2}\b`)
+var isoDate = lazy.Compile(`\b\d{4}(?:-\d\d){1,2}\b`)
 
-var writtenDate = late.Compile(`(?i)\b(?:(?:january|february|march|april|may|june|july|august|september|october|november|december|spring|summer|autumn|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: \d{1,2}(?:st|nd|rd|th)?)?(?:,? \d{4})?|(?:in|since|by|until|before|after|on) \d{4})\b`)
+var writtenDate = lazy.Compile(`(?i)\b(?:(?:january|february|march|april|may|june|july|august|september|october|november|december|spring|summer|autumn|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: \d{1,2}(?:st|nd|rd|th)?)?(?:,? \d{4})?|(?:in|since|by|until|before|after|on) \d{4})\b`)
 
 // denial is what denies, in the words of who says so or of who notes it.
-var denial = late.Compile(`(?i)\b(?:not|no|never|none|nobody|nothing|without|neither|nor|cannot|\w+n['’]?t|stop\w*|quit\w*|left|leave|gave up|given up|used to|any ?more|hat\w+|dislik\w+|avoid\w*|allerg\w*|former\w*|ex|lost|over|instead)\b`)
+var denial = lazy.Compile(`(?i)\b(?:not|no|never|none|nobody|nothing|without|neither|nor|cannot|\w+n['’]?t|stop\w*|quit\w*|left|leave|gave up|given up|used to|any ?more|hat\w+|dislik\w+|avoid\w*|allerg\w*|former\w*|ex|lost|over|instead)\b`)
 
 // frequent are words of four letters and more that say little.
 var frequent = map[string]bool{

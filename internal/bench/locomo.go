@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -165,7 +165,7 @@ func evidence(named []string, known map[string]bool) (gold []string, repaired, e
 }
 
 // spelled is a turn's id with a colon too many or zeros in front.
-var spelled = late.Compile(`^[Dd]:?0*([0-9]+):0*([0-9]+)$`)
+var spelled = lazy.Compile(`^[Dd]:?0*([0-9]+):0*([0-9]+)$`)
 
 func keys[V any](m map[string]V) []string {
 	var out []string

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/internal/disk"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -159,7 +159,7 @@ func ownPath() (string, error) {
 }
 
 // plainWord is what a shell reads as it is.
-var plainWord = late.Compile(`^[\w@%+=:,./-]+$`)
+var plainWord = lazy.Compile(`^[\w@%+=:,./-]+$`)
 
 // shellLine writes words for a shell.
 func shellLine(words []string) string {
@@ -184,7 +184,7 @@ func isLoci(program, self string) bool {
 }
 
 // lociHook is how the command line of a hook begins that connect wrote.
-var lociHook = late.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
+var lociHook = lazy.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
 
 // jsonEntry is one thing that connect writes into a JSON file.
 type jsonEntry struct {

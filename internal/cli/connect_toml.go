@@ -4,16 +4,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // tomlNote stands above the table that connect writes.
 const tomlNote = "\n# Written by loci connect.\n"
 
 var (
-	tomlServer  = late.Compile(`^\[\s*["']?mcp_servers["']?\s*\.\s*["']?loci["']?\s*(\.[^\]]*)?\]`)
-	tomlOther   = late.Compile(`(?m)^\s*["']?(mcp_servers|loci)["']?\s*[.=]`) // the server may be in it
-	tomlCommand = late.Compile(`(?m)^\s*command\s*=\s*("[^\r\n]*"|'[^\r\n]*')`)
+	tomlServer  = lazy.Compile(`^\[\s*["']?mcp_servers["']?\s*\.\s*["']?loci["']?\s*(\.[^\]]*)?\]`)
+	tomlOther   = lazy.Compile(`(?m)^\s*["']?(mcp_servers|loci)["']?\s*[.=]`) // the server may be in it
+	tomlCommand = lazy.Compile(`(?m)^\s*command\s*=\s*("[^\r\n]*"|'[^\r\n]*')`)
 )
 
 // tomlEdit writes an MCP server into Codex's config.toml: a table of its own at the end. What

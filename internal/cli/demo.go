@@ -18,8 +18,8 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/api/proxy"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/front/proxy"
 	"github.com/loci-memory/loci/internal/model/responder"
 )
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // importFormats cut each format into parts that stand alone, so that no request is
@@ -161,7 +161,7 @@ func brokenOff(err error) string {
 	return err.Error()
 }
 
-var listItem = late.Compile(`^\s*(?:[-*+•]|\d{1,4}[.)])\s`)
+var listItem = lazy.Compile(`^\s*(?:[-*+•]|\d{1,4}[.)])\s`)
 
 // list cuts before items, or before any line where there are none, with the heading
 // that it stands under.

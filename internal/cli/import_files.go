@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -142,7 +142,7 @@ func wanted(name string) bool {
 }
 
 // othersChats are the names that ChatGPT, by the part, and Claude give to what was said.
-var othersChats = late.Compile(`^conversations(-\d+)?\.json$`)
+var othersChats = lazy.Compile(`^conversations(-\d+)?\.json$`)
 
 // nothingIn says that none of the files under a path are read.
 func nothingIn(path string) error {
@@ -273,7 +273,7 @@ func (b *bringing) file(ctx context.Context, name string, in io.Reader) error {
 	return importFormats[format](c, buffered)
 }
 
-var frontMatterOf = late.Compile(`(?m)^conversation_id:`)
+var frontMatterOf = lazy.Compile(`(?m)^conversation_id:`)
 
 // formatOf finds out what a file is by its beginning.
 func formatOf(name string, head []byte) string {

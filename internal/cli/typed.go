@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
 // A refusal of the API says what is wrong and where: "expected number <= 500 (query.limit: 900)".
 var (
-	refused  = late.Compile(`^(.*?) \((?:query|body)\.([\w.\[\]-]+)(?:: .*)?\)$`)
+	refused  = lazy.Compile(`^(.*?) \((?:query|body)\.([\w.\[\]-]+)(?:: .*)?\)$`)
 	bounds   = strings.NewReplacer("expected number <= ", "at most ", "expected number >= ", "at least ", "expected length <= ", "its length is at most ")
 	refusals = "validation failed; " // which a list of such begins with
 )

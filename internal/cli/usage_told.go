@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // explain lets a command and those below it say, where its command line cannot be
@@ -50,7 +50,7 @@ func explain(cmd *cobra.Command) {
 }
 
 // wrongValue is what is said of a flag whose value cannot be read.
-var wrongValue = late.Compile(`(?s)^invalid argument (".*") for "(?:-\w, )?(--[\w-]+)" flag: (.*)$`)
+var wrongValue = lazy.Compile(`(?s)^invalid argument (".*") for "(?:-\w, )?(--[\w-]+)" flag: (.*)$`)
 
 // plainly says what is wrong with a value without the names of the functions that read it.
 func plainly(value, why string) string {

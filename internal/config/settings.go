@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/knadh/koanf/v2"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -126,7 +126,7 @@ type Setting struct {
 // settings lists every setting in the order of Config's fields.
 func settings() []Setting { return allSettings.Get() }
 
-var allSettings = late.Make(func() []Setting { return settingsOf(reflect.TypeFor[Config](), "") })
+var allSettings = lazy.Make(func() []Setting { return settingsOf(reflect.TypeFor[Config](), "") })
 
 func settingsOf(t reflect.Type, prefix string) []Setting {
 	var out []Setting

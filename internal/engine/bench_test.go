@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -72,13 +72,13 @@ func BenchmarkExchange(b *testing.B) {
 	say := speaker(3)
 	b.ReportAllocs()
 	for b.Loop() {
-		chat, err := wire.Decode(fmt.Appendf(nil, `{"messages":[{"role":"user","content":"What did I say about %s?"}]}`, say(3)))
+		chat, err := chatapi.Decode(fmt.Appendf(nil, `{"messages":[{"role":"user","content":"What did I say about %s?"}]}`, say(3)))
 		if err != nil {
 			b.Fatal(err)
 		}
 		x := r.Exchange.Open(context.Background(), exchange.Incoming{Owner: ana, Chat: chat})
 		x.Prepare(context.Background())
 		x.RecordQuestion(context.Background())
-		x.RecordAnswer(context.Background(), wire.Answer{Role: memory.RoleAssistant, Text: "Certainly.", Digest: "d"})
+		x.RecordAnswer(context.Background(), chatapi.Answer{Role: memory.RoleAssistant, Text: "Certainly.", Digest: "d"})
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/query"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/model/responder"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -27,7 +27,7 @@ type model struct {
 	answer func(n int) (text string, err error) // the n-th time, from 0
 }
 
-func (m *model) talk(ctx context.Context, name string, chat []chats.Message, heard func(string)) (wire.Answer, error) {
+func (m *model) talk(ctx context.Context, name string, chat []chats.Message, heard func(string)) (chatapi.Answer, error) {
 	m.mu.Lock()
 	n := len(m.asked)
 	m.asked = append(m.asked, chat)
@@ -39,9 +39,9 @@ func (m *model) talk(ctx context.Context, name string, chat []chats.Message, hea
 	return answerOf(name, text), errors.Join(err, ctx.Err())
 }
 
-func answerOf(name, text string) wire.Answer {
-	a := wire.Answer{Role: memory.RoleAssistant, Text: text, Model: name}
-	a.Digest = wire.Digest(a.Role, a.Text, "", "")
+func answerOf(name, text string) chatapi.Answer {
+	a := chatapi.Answer{Role: memory.RoleAssistant, Text: text, Model: name}
+	a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
 	return a
 }
 
@@ -286,7 +286,7 @@ func TestADeletedChatIsNotAnsweredAnyMore(t *testing.T) {
 		ctx, ana := context.Background(), memtest.Ana
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		begun := make(chan struct{})
-		talk := func(ctx context.Context, name string, _ []chats.Message, heard func(string)) (wire.Answer, error) {
+		talk := func(ctx context.Context, name string, _ []chats.Message, heard func(string)) (chatapi.Answer, error) {
 			heard("The key is ")
 			close(begun)
 			<-ctx.Done()

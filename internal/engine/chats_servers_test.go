@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/files"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -64,7 +64,7 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat}, answer)
 		},
 		"by a client that names it": func(t *testing.T, r *rig, chat string) {
-			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), Extras: wire.Extras{ID: chat}}, answer)
+			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), Extras: chatapi.Extras{ID: chat}}, answer)
 		},
 		"in a chat that Loci keeps": func(t *testing.T, r *rig, chat string) {
 			m := replies(answer)

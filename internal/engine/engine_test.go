@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -395,7 +395,7 @@ func TestPrepareAlwaysReturns(t *testing.T) {
 	for name, searcher := range map[string]memory.Searcher{"hangs": hangingSearcher{}, "panics": panickingSearcher{}} {
 		r := newRig(t, stores["inmem"])
 		r.Searcher, r.Opts.Deadline = searcher, 20*time.Millisecond
-		chat, err := wire.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live?"}]}`))
+		chat, err := chatapi.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live?"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -413,19 +413,19 @@ func TestPrepareAlwaysReturns(t *testing.T) {
 
 func TestModesReadAndWriteWhatTheySay(t *testing.T) {
 	for mode, want := range map[string]struct{ reads, writes bool }{
-		"": {true, true}, wire.ModeReadWrite: {true, true}, wire.ModeRead: {true, false}, wire.ModeWrite: {false, true},
+		"": {true, true}, chatapi.ModeReadWrite: {true, true}, chatapi.ModeRead: {true, false}, chatapi.ModeWrite: {false, true},
 	} {
 		r := newRig(t, stores["inmem"])
 		ctx := context.Background()
 		r.note(t, ana, "User lives in Lisbon")
-		chat, err := wire.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live? I live somewhere."}]}`))
+		chat, err := chatapi.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live? I live somewhere."}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: chat, Extras: wire.Extras{Mode: mode, ID: "c"}})
+		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: chat, Extras: chatapi.Extras{Mode: mode, ID: "c"}})
 		p := x.Prepare(ctx)
 		x.RecordQuestion(ctx)
-		x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
+		x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
 		turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
 		if err != nil {
 			t.Fatal(err)

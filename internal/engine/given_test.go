@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/recall"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -48,7 +48,7 @@ func (c *chatting) opens(r *rig) (retrieve.Prepared, *exchange.Exchange) {
 	c.t.Helper()
 	in := c.in
 	in.Owner, in.Chat, in.Keep = c.owner, decode(c.t, `[`+strings.Join(c.messages, ",")+`]`), true
-	in.Part = in.Chat.Place(wire.Tail)
+	in.Part = in.Chat.Place(chatapi.Tail)
 	x := r.Exchange.Open(context.Background(), in)
 	return x.Prepare(context.Background()), x
 }
@@ -219,7 +219,7 @@ func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 	c := &chatting{t: t, owner: ana, messages: []string{user("What does the cellar hold?")}}
 	_, x := c.opens(s[0])
 	x.RecordQuestion(context.Background())
-	x.RecordAnswer(context.Background(), wire.Answer{}) // the upstream failed
+	x.RecordAnswer(context.Background(), chatapi.Answer{}) // the upstream failed
 	s[0].Background.Wait()
 	first := blocksIn(x.Prepared)
 	s[0].note(t, ana, "The cellar holds granite")
@@ -281,8 +281,8 @@ func TestEditedAndCompactedHistories(t *testing.T) {
 // channel, and memory on pause.
 func TestNoBlockIsKeptWhereNothingIsStored(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, r *rig, in *exchange.Incoming){
-		"read":      func(_ *testing.T, _ *rig, in *exchange.Incoming) { in.Extras.Mode = wire.ModeRead },
-		"off":       func(_ *testing.T, _ *rig, in *exchange.Incoming) { in.Extras.Mode = wire.ModeOff },
+		"read":      func(_ *testing.T, _ *rig, in *exchange.Incoming) { in.Extras.Mode = chatapi.ModeRead },
+		"off":       func(_ *testing.T, _ *rig, in *exchange.Incoming) { in.Extras.Mode = chatapi.ModeOff },
 		"temporary": func(_ *testing.T, _ *rig, in *exchange.Incoming) { in.ChatID = "temporary:1" },
 		"channel": func(_ *testing.T, r *rig, in *exchange.Incoming) {
 			r.Opts.Channels = core.ChannelsRead

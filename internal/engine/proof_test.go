@@ -9,9 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -44,7 +44,7 @@ func (c *client) send(t testing.TB, messages []string, change func(*exchange.Inc
 	if err != nil {
 		t.Fatal(err)
 	}
-	chat, err := wire.Decode(body)
+	chat, err := chatapi.Decode(body)
 	if err != nil {
 		t.Fatal(err)
 	}

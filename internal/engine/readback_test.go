@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -64,8 +64,8 @@ func BenchmarkPlace(b *testing.B) {
 		add := func(role string) {
 			messages += fmt.Sprintf(`{"role":%q,"content":%q},`, role, say(20))
 		}
-		chat := func(more string) *wire.Chat {
-			c, err := wire.Decode([]byte(`{"messages":[` + messages + more + `]}`))
+		chat := func(more string) *chatapi.Chat {
+			c, err := chatapi.Decode([]byte(`{"messages":[` + messages + more + `]}`))
 			if err != nil {
 				b.Fatal(err)
 			}

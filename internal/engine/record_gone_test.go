@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -231,7 +231,7 @@ func TestALateAnswerToAClientThatIsGoneLeavesTheEditedChatAlone(t *testing.T) {
 func TestALateAnswerToAClientThatIsGoneDoesNotEndAChatThatWentOn(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
 		in := func(said string) exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: wire.Extras{ID: "c"}}
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: chatapi.Extras{ID: "c"}}
 		}
 		late := r.hangsUp(t, in(inLisbon))
 		again.exchange(t, in(inLisbon), "Noted.")
@@ -280,10 +280,10 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 		to := chats.Listener{Recalled: func(retrieve.Prepared) {}, Heard: func(string) {}}
 		says := chats.SayRequest{Owner: ana, Chat: chat, Content: "I live in Lisbon."}
 		client, hangUp := context.WithCancel(t.Context())
-		late := func(ctx context.Context, _ string, _ []chats.Message, heard func(string)) (wire.Answer, error) {
+		late := func(ctx context.Context, _ string, _ []chats.Message, heard func(string)) (chatapi.Answer, error) {
 			heard("A lovely")
 			hangUp()
-			if _, err := again.Chats.Say(t.Context(), says, func(_ context.Context, _ string, _ []chats.Message, heard func(string)) (wire.Answer, error) {
+			if _, err := again.Chats.Say(t.Context(), says, func(_ context.Context, _ string, _ []chats.Message, heard func(string)) (chatapi.Answer, error) {
 				heard("Noted.")
 				return answered("Noted."), nil
 			}, to); err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -53,7 +53,7 @@ func TestTwoServersAtOnceLeaveOneAnswer(t *testing.T) {
 				onEach(t, func(t *testing.T, r *rig) {
 					other := r.second(t)
 					in := func(said string) exchange.Incoming {
-						return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: c.id, Extras: wire.Extras{ID: c.named}}
+						return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: c.id, Extras: chatapi.Extras{ID: c.named}}
 					}
 					if c.before != "" {
 						r.exchange(t, in(`{"role":"user","content":"Hello there, I am back again today."}`), "Welcome.")
@@ -234,7 +234,7 @@ func TestTheSameWordsOnceMoreInAWindowTakeNothingBack(t *testing.T) {
 				}
 				messages[i] = fmt.Sprintf(`{"role":%q,"content":%q}`, role, words)
 			}
-			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+strings.Join(messages, ",")+"]"), Extras: wire.Extras{ID: "c"}}, answer)
+			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+strings.Join(messages, ",")+"]"), Extras: chatapi.Extras{ID: "c"}}, answer)
 		}
 		const hello, rain, peanuts = "Hello! How can I help?", "Will it rain in Porto today?", "I am allergic to peanuts."
 		exchange(hello, "Hi")

@@ -9,25 +9,25 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
-func decode(t *testing.T, messages string) *wire.Chat {
+func decode(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat, err := wire.Decode([]byte(`{"messages":` + messages + `}`))
+	chat, err := chatapi.Decode([]byte(`{"messages":` + messages + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return chat
 }
 
-func answered(text string) wire.Answer {
-	return wire.Answer{Role: memory.RoleAssistant, Text: text, Digest: wire.Digest(memory.RoleAssistant, text, "", "")}
+func answered(text string) chatapi.Answer {
+	return chatapi.Answer{Role: memory.RoleAssistant, Text: text, Digest: chatapi.Digest(memory.RoleAssistant, text, "", "")}
 }
 
 func (r *rig) path(t *testing.T, conversation string) []string {

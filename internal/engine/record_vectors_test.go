@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/vectors"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -39,7 +39,7 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, ChatID: "c1", Chat: decode(t, `[{"role":"user","content":"Which tea did we buy in Lisbon?"}]`)})
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
-		x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Gorreana, from the Azores.", Digest: "d"})
+		x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: "Gorreana, from the Azores.", Digest: "d"})
 		if x.Kept() == (exchange.Place{}) || slow.documents.Load() != 0 {
 			t.Fatalf("stored at %+v with %d vectors; want it stored without", x.Kept(), slow.documents.Load())
 		}
@@ -101,7 +101,7 @@ func BenchmarkRecordAnswerWithSlowEmbedder(b *testing.B) {
 	ctx := context.Background()
 	for i := 0; b.Loop(); i++ {
 		b.StopTimer()
-		chat, err := wire.Decode(fmt.Appendf(nil, `{"messages":[{"role":"user","content":"Which tea did we buy on day %d?"}]}`, i))
+		chat, err := chatapi.Decode(fmt.Appendf(nil, `{"messages":[{"role":"user","content":"Which tea did we buy on day %d?"}]}`, i))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -110,6 +110,6 @@ func BenchmarkRecordAnswerWithSlowEmbedder(b *testing.B) {
 		x.RecordQuestion(ctx)
 		r.Background.Wait()
 		b.StartTimer()
-		x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Gorreana.", Digest: fmt.Sprint(i)})
+		x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: "Gorreana.", Digest: fmt.Sprint(i)})
 	}
 }

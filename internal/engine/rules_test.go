@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/compare"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
@@ -20,7 +21,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/text"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -620,9 +620,9 @@ func TestShortQuestionsAboutOneselfAreExpandedBySetting(t *testing.T) {
 	}
 }
 
-func chatOf(t *testing.T, messages string) *wire.Chat {
+func chatOf(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat, err := wire.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))
+	chat, err := chatapi.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

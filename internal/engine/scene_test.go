@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
@@ -28,7 +29,6 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -431,14 +431,14 @@ func (s *scene) send(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	chat, err := wire.Decode(body)
+	chat, err := chatapi.Decode(body)
 	if err != nil {
 		return err
 	}
-	x := s.Exchange.Open(ctx, exchange.Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, ChatID: s.names[name], Extras: wire.Extras{Mode: s.mode}})
+	x := s.Exchange.Open(ctx, exchange.Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, ChatID: s.names[name], Extras: chatapi.Extras{Mode: s.mode}})
 	s.block = x.Prepare(ctx).Block
 	x.RecordQuestion(ctx)
-	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: s.reply, Digest: wire.Digest(memory.RoleAssistant, s.reply, "", "")})
+	x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: s.reply, Digest: chatapi.Digest(memory.RoleAssistant, s.reply, "", "")})
 	s.chats[name] = append(s.chats[name], chatMessage{"assistant", s.reply})
 	return nil
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -21,7 +21,7 @@ func (r *rig) asks(t *testing.T, in exchange.Incoming, words ...string) retrieve
 	for _, w := range words {
 		messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q}`, w))
 	}
-	chat, err := wire.Decode([]byte(`{"messages":[` + strings.Join(messages, ",") + `]}`))
+	chat, err := chatapi.Decode([]byte(`{"messages":[` + strings.Join(messages, ",") + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (r *rig) asks(t *testing.T, in exchange.Incoming, words ...string) retrieve
 	x := r.Exchange.Open(ctx, in)
 	p := x.Prepare(ctx)
 	x.RecordQuestion(ctx)
-	x.RecordAnswer(ctx, wire.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
+	x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
 	return p
 }
 
@@ -48,7 +48,7 @@ func TestATraceHasNoWordsOfWhatIsNotKept(t *testing.T) {
 	const secret = "Do not remember this: I take Prozac. May I drink oolong tea?"
 	const plain = "Which tea do I drink?"
 	for name, c := range map[string]struct {
-		extras  wire.Extras
+		extras  chatapi.Extras
 		said    []string
 		told    bool
 		recalls int // so many user messages are the question
@@ -57,8 +57,8 @@ func TestATraceHasNoWordsOfWhatIsNotKept(t *testing.T) {
 		"said in confidence":     {said: []string{secret}},
 		"said before it":         {said: []string{secret, plain}, recalls: 2},
 		"before the question":    {said: []string{secret, plain}, told: true},
-		"memory is read alone":   {extras: wire.Extras{Mode: wire.ModeRead}, said: []string{plain}},
-		"memory is written, too": {extras: wire.Extras{Mode: wire.ModeReadWrite}, said: []string{plain}, told: true},
+		"memory is read alone":   {extras: chatapi.Extras{Mode: chatapi.ModeRead}, said: []string{plain}},
+		"memory is written, too": {extras: chatapi.Extras{Mode: chatapi.ModeReadWrite}, said: []string{plain}, told: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, stores["inmem"])
@@ -91,8 +91,8 @@ func TestATemporaryChatLeavesNothing(t *testing.T) {
 	for _, id := range []string{"local:x1", "temporary:x1"} {
 		for name, in := range map[string]exchange.Incoming{
 			"by the header":             {ChatID: id},
-			"by memory_id":              {Extras: wire.Extras{ID: id}},
-			"by memory_id, and is read": {Extras: wire.Extras{ID: id, Mode: wire.ModeRead}},
+			"by memory_id":              {Extras: chatapi.Extras{ID: id}},
+			"by memory_id, and is read": {Extras: chatapi.Extras{ID: id, Mode: chatapi.ModeRead}},
 		} {
 			t.Run(id+" "+name, func(t *testing.T) {
 				r := newRig(t, stores["inmem"])
@@ -125,15 +125,15 @@ func (r *rig) keptNothing(t *testing.T, p retrieve.Prepared, id string) {
 // where that is allowed.
 func TestChannelsNeverWriteMemory(t *testing.T) {
 	for setting, reads := range map[core.Channels]bool{"": false, core.ChannelsOff: false, core.ChannelsRead: true} {
-		for _, mode := range []string{"", wire.ModeRead, wire.ModeReadWrite, wire.ModeWrite, wire.ModeOff} {
-			for name, in := range map[string]exchange.Incoming{"header": {ChatID: "channel:c1"}, "memory_id": {Extras: wire.Extras{ID: "channel:c1"}}} {
+		for _, mode := range []string{"", chatapi.ModeRead, chatapi.ModeReadWrite, chatapi.ModeWrite, chatapi.ModeOff} {
+			for name, in := range map[string]exchange.Incoming{"header": {ChatID: "channel:c1"}, "memory_id": {Extras: chatapi.Extras{ID: "channel:c1"}}} {
 				t.Run(fmt.Sprintf("%q, mode %q, %s", setting, mode, name), func(t *testing.T) {
 					r := newRig(t, stores["inmem"])
 					r.Opts.Channels = setting
 					r.note(t, ana, "User drinks oolong tea")
 					in.Extras.Mode = mode
 					p := r.asks(t, in, "I am allergic to kiwis. Which tea do I drink?")
-					want := reads && mode != wire.ModeOff && mode != wire.ModeWrite
+					want := reads && mode != chatapi.ModeOff && mode != chatapi.ModeWrite
 					if got := strings.Contains(p.Block, "oolong"); got != want {
 						t.Errorf("memory was read: %v, want %v", got, want)
 					}
@@ -163,7 +163,7 @@ func TestWhatIsSaidInConfidenceInAChatLeavesNoWords(t *testing.T) {
 func TestAChatThatIsKeptGoesOnByWhateverName(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		const chat = "local:kept"
-		s.asks(t, exchange.Incoming{Extras: wire.Extras{ID: chat, Mode: wire.ModeReadWrite}}, "I keep bees.")
+		s.asks(t, exchange.Incoming{Extras: chatapi.Extras{ID: chat, Mode: chatapi.ModeReadWrite}}, "I keep bees.")
 		if _, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf); err != nil {
 			t.Fatal(err)
 		}

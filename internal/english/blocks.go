@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -125,6 +125,6 @@ func salutes(s string) bool {
 }
 
 // call is what a function is called by.
-var call = late.Compile(`\w\(.*\)`)
+var call = lazy.Compile(`\w\(.*\)`)
 
-var headers = late.Compile(`^(?:Subject|From|To|Cc|Date|Sent|Re|Fwd|AW|WG|Betreff|Von|An|Asunto|De|Para|Objet): `)
+var headers = lazy.Compile(`^(?:Subject|From|To|Cc|Date|Sent|Re|Fwd|AW|WG|Betreff|Von|An|Asunto|De|Para|Objet): `)

@@ -3,7 +3,7 @@ package english
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -119,7 +119,7 @@ func marked(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-func all(words []string, in *late.Set) bool {
+func all(words []string, in *lazy.Set) bool {
 	for _, w := range words {
 		if !in.Has(w) {
 			return false
@@ -140,23 +140,23 @@ func IsThirdPerson(word string) bool { return thirdPerson.Has(word) }
 
 // Words that show how a clause is meant, folded.
 var (
-	leads      = late.Words("hey hi hello yo sup omg ugh hmm so and ok okay um umm uh well please pls sorry also but then now just oh right actually btw anyway alright")
-	asking     = late.Words("what which who whom whose where when why how whats wheres whos whens hows")
-	pronoun    = late.Words("i we you he she they it")
-	asksAfter  = late.Words("in at on of to for from by with since until about")
-	auxiliary  = late.Words("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
-	subject    = late.Words("i we you he she it they my our your his her their the this that these those there any anyone anything someone")
-	requesting = late.Words(`write give fix explain make tell show find list draft book pick choose suggest recommend remind help plan create translate summarize summarise
+	leads      = lazy.Words("hey hi hello yo sup omg ugh hmm so and ok okay um umm uh well please pls sorry also but then now just oh right actually btw anyway alright")
+	asking     = lazy.Words("what which who whom whose where when why how whats wheres whos whens hows")
+	pronoun    = lazy.Words("i we you he she they it")
+	asksAfter  = lazy.Words("in at on of to for from by with since until about")
+	auxiliary  = lazy.Words("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
+	subject    = lazy.Words("i we you he she it they my our your his her their the this that these those there any anyone anything someone")
+	requesting = lazy.Words(`write give fix explain make tell show find list draft book pick choose suggest recommend remind help plan create translate summarize summarise
 		rewrite rephrase shorten compose order send put add fill get let look check compare convert calculate name describe generate design sketch prepare
 		set schedule search call use turn sort format review proofread tldr gimme lemme can could would`)
-	phatic = late.Words(`hi hello hey yo morning good evening night afternoon day thanks thank thx ta cheers you so much very a lot bye ok okay lol haha great cool nice perfect
+	phatic = lazy.Words(`hi hello hey yo morning good evening night afternoon day thanks thank thx ta cheers you so much very a lot bye ok okay lol haha great cool nice perfect
 		sure yes no yeah yep nope alright right please pls dear greetings welcome u ur star x later see how are it going whats up there all everyone`)
 
-	greeting = late.Words("hi hey hello hallo hola yo sup dear good morning evening bonjour buenas ciao ola moin guten")
+	greeting = lazy.Words("hi hey hello hallo hola yo sup dear good morning evening bonjour buenas ciao ola moin guten")
 
-	wanting = late.Words("want need please pls pick lemme schreib schreibe mach mache such suche nenn nenne sag sage gib hilf bitte formulier formuliere quiero necesito dime escribe haz")
+	wanting = lazy.Words("want need please pls pick lemme schreib schreibe mach mache such suche nenn nenne sag sage gib hilf bitte formulier formuliere quiero necesito dime escribe haz")
 
-	firstPerson = late.Words(`i my our we us mine ours im ive ill id myself ich mein meine meinen meinem meiner mich wir uns unser unsere unserem unseren yo mi mis nos
+	firstPerson = lazy.Words(`i my our we us mine ours im ive ill id myself ich mein meine meinen meinem meiner mich wir uns unser unsere unserem unseren yo mi mis nos
 		nuestro nuestra je mon ma mes nous notre eu meu minha nosso io mio mia 我 我们 私 僕`)
-	thirdPerson = late.Words("she he her him his hers they them their shes hes theyre ihm ihn er ella ellos elle ils 他 她 彼 彼女")
+	thirdPerson = lazy.Words("she he her him his hers they them their shes hes theyre ihm ihn er ella ellos elle ils 他 她 彼 彼女")
 )

@@ -3,7 +3,7 @@ package english
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -118,13 +118,13 @@ func promises(words []string) bool {
 const shortPromise = 10
 
 var (
-	momentary = late.Compile(`(?i)\b(?:right now|at the moment|at present|gerade eben|en este momento|en ce moment)\b`)
+	momentary = lazy.Compile(`(?i)\b(?:right now|at the moment|at present|gerade eben|en este momento|en ce moment)\b`)
 
-	negating = late.Words("not no never nothing none unable cannot nicht kein keine keinen nie noch pas ne aucune nunca ningun ninguna nao")
-	knowing  = late.Words(`know knows knowledge recall remember find found see aware sure information info detail details record records access idea clue memory
+	negating = lazy.Words("not no never nothing none unable cannot nicht kein keine keinen nie noch pas ne aucune nunca ningun ninguna nao")
+	knowing  = lazy.Words(`know knows knowledge recall remember find found see aware sure information info detail details record records access idea clue memory
 		mention mentioned mentions told tell shared share said say provided given come nothing weiss gesagt erzahlt erwahnt angaben informationen tengo
 		informacion dicho datos connais sais dit informacao sei`)
-	listener = late.Words("you du sie ihr tu usted vous voce")
-	telling  = late.Words("told mentioned said shared say tell gesagt erzahlt erwahnt dijiste dicho mencionaste dit disse")
-	noting   = late.Words("remember noted note keep merke gemerkt notiert anotado")
+	listener = lazy.Words("you du sie ihr tu usted vous voce")
+	telling  = lazy.Words("told mentioned said shared say tell gesagt erzahlt erwahnt dijiste dicho mencionaste dit disse")
+	noting   = lazy.Words("remember noted note keep merke gemerkt notiert anotado")
 )

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -31,7 +31,7 @@ func StandingIn(fact string) (is Topics) {
 	if len(words) == 0 || len(words) > longestStanding {
 		return 0
 	}
-	has := func(in *late.Set) bool {
+	has := func(in *lazy.Set) bool {
 		for _, w := range words {
 			if in.Has(w) {
 				return true
@@ -165,7 +165,7 @@ func mayBeName(word string) bool {
 }
 
 // beforeName are words between what somebody is and their name.
-var beforeName = late.Words("is was s name named called mr mrs ms dr")
+var beforeName = lazy.Words("is was s name named called mr mrs ms dr")
 
 // medical reports whether a word is of the form of an illness.
 func medical(words []string) bool {
@@ -179,47 +179,47 @@ func medical(words []string) bool {
 	return false
 }
 
-var dose = late.Compile(`(?i)\b\d+ ?(?:mg|mcg|µg)\b`)
+var dose = lazy.Compile(`(?i)\b\d+ ?(?:mg|mcg|µg)\b`)
 
 // Words of facts that stand, folded.
 var (
-	wishes = late.Words(`want wants wanted prefer prefers preferred need needs like likes ask asks asked expect expects should must always would use uses
+	wishes = lazy.Words(`want wants wanted prefer prefers preferred need needs like likes ask asks asked expect expects should must always would use uses
 		mochte will bevorzugt wunscht quiere prefiere veut prefere`)
-	never = late.Words("no not never without avoid avoids cannot cant doesnt dont dislikes hates nothing neither kein keine nicht nie ohne nunca sin jamais sans")
+	never = lazy.Words("no not never without avoid avoids cannot cant doesnt dont dislikes hates nothing neither kein keine nicht nie ohne nunca sin jamais sans")
 	// styles are words for what an answer is and how it is written.
-	styles = late.Words(`answer answers reply replies response responses explanation explanations feedback paragraph paragraphs sentence sentences bullet bullets
+	styles = lazy.Words(`answer answers reply replies response responses explanation explanations feedback paragraph paragraphs sentence sentences bullet bullets
 		emoji emojis heading headings markdown jargon pleasantries praise flattery tone metric imperial celsius fahrenheit units pinyin diff diffs addressed
 		corrected corrections step concise antworten antwort respuestas respuesta reponses reponse`)
-	orders = late.Words("always never no do use avoid immer nie siempre toujours")
-	diets  = late.Words(`vegetarian vegan pescatarian pescetarian coeliac celiac kosher halal gluten lactose keto diabetic diabetes prediabetic vegetarier vegetarierin
+	orders = lazy.Words("always never no do use avoid immer nie siempre toujours")
+	diets  = lazy.Words(`vegetarian vegan pescatarian pescetarian coeliac celiac kosher halal gluten lactose keto diabetic diabetes prediabetic vegetarier vegetarierin
 		veganer veganerin vegetariano vegetariana vegano vegana vegetarien vegetarienne zoliakie pregnant`)
-	consumes  = late.Words("eat eats eating drink drinks drinking dairy alcohol meat pork beef fish eggs sugar caffeine isst trinkt come bebe")
-	reactions = late.Words("allergic allergy allergies intolerant intolerance anaphylaxis epipen allergisch allergie unvertraglichkeit alergico alergica alergia allergique")
-	notEaten  = late.Words("penicillin amoxicillin sulfa antibiotics aspirin ibuprofen latex nickel pollen dust grass hay mold mould cat cats dog dogs bee bees wasp wasps perfume")
-	illnesses = late.Words(`asthma asthmatic diabetes diabetic epilepsy epileptic migraine migraines cancer disease syndrome disorder diagnosed chronic insomnia
+	consumes  = lazy.Words("eat eats eating drink drinks drinking dairy alcohol meat pork beef fish eggs sugar caffeine isst trinkt come bebe")
+	reactions = lazy.Words("allergic allergy allergies intolerant intolerance anaphylaxis epipen allergisch allergie unvertraglichkeit alergico alergica alergia allergique")
+	notEaten  = lazy.Words("penicillin amoxicillin sulfa antibiotics aspirin ibuprofen latex nickel pollen dust grass hay mold mould cat cats dog dogs bee bees wasp wasps perfume")
+	illnesses = lazy.Words(`asthma asthmatic diabetes diabetic epilepsy epileptic migraine migraines cancer disease syndrome disorder diagnosed chronic insomnia
 		hypertension depression anxiety adhd autism autistic ulcer reflux tinnitus transplant pacemaker pregnant prescribed medication insulin inhaler seizure
 		seizures surgery operated asma diabetiker diabetikerin`)
-	senses = late.Words(`wheelchair blind colourblind colorblind deaf dyslexia dyslexic deuteranopia protanopia deutan crutches rollator prosthesis hearing
+	senses = lazy.Words(`wheelchair blind colourblind colorblind deaf dyslexia dyslexic deuteranopia protanopia deutan crutches rollator prosthesis hearing
 		macular stutter stutters lefthanded rollstuhl rollstuhlfahrer rollstuhlfahrerin`)
-	moves = late.Words("stairs ladders climb walk kneel hear see read drive fly type telephone treppen")
+	moves = lazy.Words("stairs ladders climb walk kneel hear see read drive fly type telephone treppen")
 )
 
 // together are words of messages that are about others too.
-var together = late.Words("we us our ours family kids children guests everyone everybody friends wir uns unsere nosotros nuestra nuestro nous notre")
+var together = lazy.Words("we us our ours family kids children guests everyone everybody friends wir uns unsere nosotros nuestra nuestro nous notre")
 
 // touching are words of messages that touch a topic.
-var touching = map[Topics]*late.Set{
-	Food: late.Words(`cook cooking bake baking eat eating dinner dinners lunch lunches breakfast brunch supper snack snacks meal meals recipe recipes restaurant
+var touching = map[Topics]*lazy.Set{
+	Food: lazy.Words(`cook cooking bake baking eat eating dinner dinners lunch lunches breakfast brunch supper snack snacks meal meals recipe recipes restaurant
 		restaurants menu menus dish dishes food foods grocery groceries takeaway takeout dessert desserts cake cakes cocktail cocktails drinks catering buffet
 		picnic barbecue bbq potluck appetizer appetizers starters soup salad pasta pizza curry stew sandwich kochen koche essen rezept rezepte abendessen
 		mittagessen fruhstuck backen restaurante cocinar cocino cena cenar comer receta recetas almuerzo desayuno cuisiner diner recette manger dejeuner`),
-	Body: late.Words(`pain hurts hurt hurting headache ache aches fever cough sick ill doctor hospital pharmacy medicine medicines medication pill pills tablets dose
+	Body: lazy.Words(`pain hurts hurt hurting headache ache aches fever cough sick ill doctor hospital pharmacy medicine medicines medication pill pills tablets dose
 		antibiotic antibiotics painkiller painkillers paracetamol ibuprofen aspirin vaccine vaccination symptom symptoms exercise exercises workout workouts gym
 		training jog jogging stretch stretches supplement supplements vitamins sleepy tired schmerzen kopfschmerzen arzt tabletten medikament medikamente dolor
 		medico pastilla pastillas`),
-	Access: late.Words(`travel travelling traveling trip flight flights hotel hotels holiday vacation airbnb walk walking hike hiking stairs route tour museum concert
+	Access: lazy.Words(`travel travelling traveling trip flight flights hotel hotels holiday vacation airbnb walk walking hike hiking stairs route tour museum concert
 		venue flat apartment colour colours color colors chart charts graph graphs palette font fonts slides design poster presentation dashboard video film movie
 		itinerary sightseeing reise urlaub viaje voyage`),
-	Kin: late.Words(`family kids children relatives gift gifts present presents birthday christmas wedding anniversary party guests invitation invitations card
+	Kin: lazy.Words(`family kids children relatives gift gifts present presents birthday christmas wedding anniversary party guests invitation invitations card
 		speech toast familie kinder geschenk geburtstag familia regalo cumpleanos famille cadeau`),
 }

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -14,7 +14,7 @@ import (
 const runOn = 5
 
 // joins are conjunctions that begin a clause.
-var joins = late.Words("and but so because cause coz cuz anyway then while although though or und aber weil dann pero porque entonces")
+var joins = lazy.Words("and but so because cause coz cuz anyway then while although though or und aber weil dann pero porque entonces")
 
 // wordLength returns the length of the word that s begins with.
 func wordLength(s string) int {

@@ -3,7 +3,7 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -104,8 +104,8 @@ func lastQuestion(s string) []word {
 }
 
 var (
-	yes = late.Words("yes yeah yep yup sure definitely absolutely indeed correct totally")
-	no  = late.Words("no nope nah")
+	yes = lazy.Words("yes yeah yep yup sure definitely absolutely indeed correct totally")
+	no  = lazy.Words("no nope nah")
 )
 
 // completed returns the sentence that an answer stands for, "" if it is one

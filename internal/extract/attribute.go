@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -37,31 +37,31 @@ func Single(attribute string) bool {
 
 // shape is how a fact of one attribute reads.
 type shape struct {
-	form                *late.Pattern
+	form                *lazy.Pattern
 	attribute, category string
 }
 
 // shapes find the attribute of a fact in the words that rules and most models
 // use. The first group, where an attribute ends in ":", is its key.
 var shapes = []shape{
-	{late.Compile(`(?i)^user(?:'s)? (?:first |full |real )?name is `), "name", "personal"},
-	{late.Compile(`(?i)^user is (?:called|named) `), "name", "personal"},
-	{late.Compile(`(?i)^user is \d+ years old`), "age", "personal"},
-	{late.Compile(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
-	{late.Compile(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:(?:in|at|near)\b|on (?-i:an? |the |\pL?\d|[A-Z]))`), "home", "home"},
-	{late.Compile(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
-	{late.Compile(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
-	{late.Compile(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
-	{late.Compile(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
-	{late.Compile(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
-	{late.Compile(`(?i)^user is (?:no longer |not )?(?:an? )?(?:strict )?(?:vegan|vegetarian|pescatarian|omnivore|on a keto diet)\b`), "diet", "health"},
-	{late.Compile(`(?i)^user is (?:no longer |not )?allergic to (?:the )?(.+)`), "allergy:", "health"},
-	{late.Compile(`(?i)^user(?:'s favou?rite) (.+?) (?:is|are)\b`), "favourite:", "preference"},
-	{late.Compile(`(?i)^user (?:(?:no longer|really|still|now|always|never|strongly) )*(?:(?:does not|doesn't) )?(?:likes?|loves?|enjoys?|hates?|dislikes?|adores?|detests?|can't stand|cannot stand) (?:the )?(.+)`), "taste:", "preference"},
-	{late.Compile(`(?i)^user is (?:no longer )?(?:single|married|divorced|engaged|widowed)\b`), "marital status", "family"},
-	{late.Compile(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name is|(?: is|'s name is) (?:named|called)| is (?-i:[A-Z])\w+$)`), "partner", "family"},
-	{late.Compile(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?(?-i:[A-Z])`), "relative:", "family"},
-	{late.Compile(`(?i)^user(?:'s timezone is| is in the .+ time ?zone)`), "timezone", "personal"},
+	{lazy.Compile(`(?i)^user(?:'s)? (?:first |full |real )?name is `), "name", "personal"},
+	{lazy.Compile(`(?i)^user is (?:called|named) `), "name", "personal"},
+	{lazy.Compile(`(?i)^user is \d+ years old`), "age", "personal"},
+	{lazy.Compile(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
+	{lazy.Compile(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:(?:in|at|near)\b|on (?-i:an? |the |\pL?\d|[A-Z]))`), "home", "home"},
+	{lazy.Compile(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
+	{lazy.Compile(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
+	{lazy.Compile(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
+	{lazy.Compile(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
+	{lazy.Compile(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
+	{lazy.Compile(`(?i)^user is (?:no longer |not )?(?:an? )?(?:strict )?(?:vegan|vegetarian|pescatarian|omnivore|on a keto diet)\b`), "diet", "health"},
+	{lazy.Compile(`(?i)^user is (?:no longer |not )?allergic to (?:the )?(.+)`), "allergy:", "health"},
+	{lazy.Compile(`(?i)^user(?:'s favou?rite) (.+?) (?:is|are)\b`), "favourite:", "preference"},
+	{lazy.Compile(`(?i)^user (?:(?:no longer|really|still|now|always|never|strongly) )*(?:(?:does not|doesn't) )?(?:likes?|loves?|enjoys?|hates?|dislikes?|adores?|detests?|can't stand|cannot stand) (?:the )?(.+)`), "taste:", "preference"},
+	{lazy.Compile(`(?i)^user is (?:no longer )?(?:single|married|divorced|engaged|widowed)\b`), "marital status", "family"},
+	{lazy.Compile(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name is|(?: is|'s name is) (?:named|called)| is (?-i:[A-Z])\w+$)`), "partner", "family"},
+	{lazy.Compile(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?(?-i:[A-Z])`), "relative:", "family"},
+	{lazy.Compile(`(?i)^user(?:'s timezone is| is in the .+ time ?zone)`), "timezone", "personal"},
 }
 
 // Classified returns the candidate with subject, attribute and category: its own
@@ -91,11 +91,11 @@ func Classified(c Candidate) Candidate {
 // that package text knows, and words beside them.
 var categories = []struct {
 	name, kinds string
-	words       *late.Set
+	words       *lazy.Set
 }{
-	{"health", "illness injury medicine", late.SetOf("allergic allergy intolerance illness disease diagnosed diagnosis medication medicine dose mg mcg pill pregnant surgery operation doctor gp dentist therapist hospital diabetic", TermsOf)},
-	{"family", "relative partner", late.SetOf("kid child baby twins parents boyfriend girlfriend husband wife", TermsOf)},
-	{"work", "job", late.SetOf("job work employer employed office boss manager colleague career salary", TermsOf)},
+	{"health", "illness injury medicine", lazy.SetOf("allergic allergy intolerance illness disease diagnosed diagnosis medication medicine dose mg mcg pill pregnant surgery operation doctor gp dentist therapist hospital diabetic", TermsOf)},
+	{"family", "relative partner", lazy.SetOf("kid child baby twins parents boyfriend girlfriend husband wife", TermsOf)},
+	{"work", "job", lazy.SetOf("job work employer employed office boss manager colleague career salary", TermsOf)},
 }
 
 // categoryOf returns the category that a fact's words tell, "" for none.
@@ -144,7 +144,7 @@ func classify(fact string) (subject, attribute, category string) {
 
 // keyEnds is where the thing that an attribute is about ends and what is said of
 // it begins.
-var keyEnds = late.Compile(`(?i)[,;:.(]| (?:and|or|but|because|since|when|while|with|for|in|on|at|from|than|as|very|a lot|so|after|before|anymore|any more|more) ?`)
+var keyEnds = lazy.Compile(`(?i)[,;:.(]| (?:and|or|but|because|since|when|while|with|for|in|on|at|from|than|as|very|a lot|so|after|before|anymore|any more|more) ?`)
 
 // keyOf returns the terms of a thing, so that "the spicy foods" and "spicy food"
 // are one.

@@ -3,7 +3,7 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -112,13 +112,13 @@ func remarks(body string, at int, coded bool) bool {
 }
 
 // unsure are words of what is not so, or not yet.
-var unsure = late.Words("could might maybe perhaps wish supposedly allegedly almost nearly apparently hypothetically")
+var unsure = lazy.Words("could might maybe perhaps wish supposedly allegedly almost nearly apparently hypothetically")
 
 // cases are words that make a whole sentence a case and no statement.
-var cases = late.Words("assume assuming if unless whether suppose supposing imagine pretend pretending")
+var cases = lazy.Words("assume assuming if unless whether suppose supposing imagine pretend pretending")
 
 // reports are verbs of those who tell what others say.
-var reports = late.Words("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
+var reports = lazy.Words("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
 
 // unreal reports whether a sentence as a whole tells of no fact.
 func unreal(words []word) bool {
@@ -178,7 +178,7 @@ func polite(words []word) bool {
 }
 
 // asking are words that a question begins with.
-var asking = late.Words("what where when who how why which can could do does did is are should would will any have has tell am")
+var asking = lazy.Words("what where when who how why which can could do does did is are should would will any have has tell am")
 
 // statedBefore returns how many words of a question are a statement before it: "I
 // live in Lisbon, what should I see?" has one up to the comma.
@@ -200,14 +200,14 @@ func statedBefore(words []word) int {
 
 var (
 	// subjects are words that begin a clause.
-	subjects = late.Words("i we he she it they you there please everyone nobody let")
+	subjects = lazy.Words("i we he she it they you there please everyone nobody let")
 	// Owners begin the subject of a clause, or a thing.
-	Owners = late.Words("my our his her their your this that the these those its")
+	Owners = lazy.Words("my our his her their your this that the these those its")
 	// joints join clauses.
-	joints = late.SetOf("joints", wordList)
+	joints = lazy.SetOf("joints", wordList)
 	// seconds are verbs in the present that may be a second one of a subject: few
 	// of them are nouns.
-	seconds = late.SetOf("seconds", wordList)
+	seconds = lazy.SetOf("seconds", wordList)
 )
 
 // split cuts a sentence into clauses.

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -48,18 +48,18 @@ func Commands(said []Utterance) (remember []Candidate, forget []Command) {
 }
 
 var (
-	rememberForm = late.Compile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to)[, ]+)*(?:remember|memori[sz]e|note down|(?P<note>note)|(?:make|take) (?:a )?note|keep in mind|don['’]t forget|do not forget|(?:save|store)(?: this)? (?:to|in) (?:your )?memory)(?::\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|of\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
-	forgetForm   = late.Compile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:(?P<strict>drop|scrap|(?P<unsaid>don['’]t|do not|stop) (?:remember(?:ing)?|memori[sz](?:e|ing)|stor(?:e|ing)|sav(?:e|ing)|keep(?:ing)?(?: in mind)?))|(?P<forget>forget)|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
-	forgetAll    = late.Compile(`(?i)^(?:everything|all)(?: (?:that )?(?:you (?:know|remember|have|stored)|i(?:['’]ve| have)? (?:said|told you)|of (?:it|that|this)))*(?: about me| so far| from your memory| in (?:your )?memory)*$|^(?:all|everything in) (?:of )?(?:my|your) (?:memory|memories|data)$|^me$|^(?:my|your) memor(?:y|ies)$`)
-	forgetAbout  = late.Compile(`(?i)^(?:about |that |(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told you|mentioned|know|remember) (?:about |of )|everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
-	idiom        = late.Compile(`(?i)^(?:about )?(?:(?:it|this|that|this one|that one|it all|what i (?:just )?said)(?:,? (?:please|then|now|for now))?(?:[,;:–—-].*| (?:and|but|let['’]?s|let us|i['’]ll|we)\b.*)?|the (?:last|previous|above) (?:one|message|part|question|step|line|paragraph|sentence)s?\b.*|the \w+ (?:column|row|file|line|word|function|variable|tag|element|space|comma)s?\b.*)$`)
-	ofMemory     = late.Compile(`(?i)\b(?:memor(?:y|ies)|you know|you remember|about me|i (?:said|told)|my|i|i['’]m)\b`)
+	rememberForm = lazy.Compile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to)[, ]+)*(?:remember|memori[sz]e|note down|(?P<note>note)|(?:make|take) (?:a )?note|keep in mind|don['’]t forget|do not forget|(?:save|store)(?: this)? (?:to|in) (?:your )?memory)(?::\s*|\s+)(?:(?:for (?:later|next time|the future|me)|please|this|the following)[:,]?\s+)*(?P<that>that\s+|of\s+|:\s*|to\s+|about\s+)?(?P<what>.+)$`)
+	forgetForm   = lazy.Compile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:(?P<strict>drop|scrap|(?P<unsaid>don['’]t|do not|stop) (?:remember(?:ing)?|memori[sz](?:e|ing)|stor(?:e|ing)|sav(?:e|ing)|keep(?:ing)?(?: in mind)?))|(?P<forget>forget)|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
+	forgetAll    = lazy.Compile(`(?i)^(?:everything|all)(?: (?:that )?(?:you (?:know|remember|have|stored)|i(?:['’]ve| have)? (?:said|told you)|of (?:it|that|this)))*(?: about me| so far| from your memory| in (?:your )?memory)*$|^(?:all|everything in) (?:of )?(?:my|your) (?:memory|memories|data)$|^me$|^(?:my|your) memor(?:y|ies)$`)
+	forgetAbout  = lazy.Compile(`(?i)^(?:about |that |(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told you|mentioned|know|remember) (?:about |of )|everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
+	idiom        = lazy.Compile(`(?i)^(?:about )?(?:(?:it|this|that|this one|that one|it all|what i (?:just )?said)(?:,? (?:please|then|now|for now))?(?:[,;:–—-].*| (?:and|but|let['’]?s|let us|i['’]ll|we)\b.*)?|the (?:last|previous|above) (?:one|message|part|question|step|line|paragraph|sentence)s?\b.*|the \w+ (?:column|row|file|line|word|function|variable|tag|element|space|comma)s?\b.*)$`)
+	ofMemory     = lazy.Compile(`(?i)\b(?:memor(?:y|ies)|you know|you remember|about me|i (?:said|told)|my|i|i['’]m)\b`)
 
 	// plainly is how a wish about memory goes on after verbs that are mostly about
 	// other things: "drop the table" is none, "don't remember where it was" neither.
-	plainly = late.Compile(`(?i)^(?:(?:about )?(?:my|our) |that (?:i|i['’]m|i['’]ve|i['’]d|my|our|we)\b|(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told|mentioned|know|remember)|the (?:fact|memory) )|\bmemory\b`)
-	aName   = late.Compile(`^((?:\p{Lu}[\p{L}'’-]+)(?: \p{Lu}[\p{L}'’-]+){0,2})$`)
-	aThing  = late.Compile(`(?i)^the ((?:[\p{L}\p{N}'’-]+ ){0,3}[\p{L}\p{N}'’-]+)$`)
+	plainly = lazy.Compile(`(?i)^(?:(?:about )?(?:my|our) |that (?:i|i['’]m|i['’]ve|i['’]d|my|our|we)\b|(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told|mentioned|know|remember)|the (?:fact|memory) )|\bmemory\b`)
+	aName   = lazy.Compile(`^((?:\p{Lu}[\p{L}'’-]+)(?: \p{Lu}[\p{L}'’-]+){0,2})$`)
+	aThing  = lazy.Compile(`(?i)^the ((?:[\p{L}\p{N}'’-]+ ){0,3}[\p{L}\p{N}'’-]+)$`)
 )
 
 // commandWords are those that a wish about memory needs one of.
@@ -98,7 +98,7 @@ func commands(s Utterance) (remember []Candidate, forget []Command) {
 }
 
 // wished is a question that is none: "can you remember that …?"
-var wished = late.Compile(`(?i)^(?:can|could|will) you (?:please )?(?:remember|note|memori[sz]e|keep)\b.*\bthat\b`)
+var wished = lazy.Compile(`(?i)^(?:can|could|will) you (?:please )?(?:remember|note|memori[sz]e|keep)\b.*\bthat\b`)
 
 // remembering returns the facts of "remember …": those a rule reads, or else the
 // words themselves in the third person.
@@ -138,10 +138,10 @@ func remembering(that, what string, s Utterance) []Candidate {
 
 // answersWished begins a wish how to be answered: "always reply in French", or without
 // the first word. Rules read it as a preference, and nothing else that begins so.
-var answersWished = late.Compile(`(?i)^(?:always |never |(answer|reply|respond) )`)
+var answersWished = lazy.Compile(`(?i)^(?:always |never |(answer|reply|respond) )`)
 
 // ofSomebody is whom somebody is to answer, if not whoever speaks.
-var ofSomebody = late.Compile(`(?i:\bto (?:my|our|the|all) )|\bto \p{Lu}`)
+var ofSomebody = lazy.Compile(`(?i:\bto (?:my|our|the|all) )|\bto \p{Lu}`)
 
 // ReadPlain returns what the rules read in words that stand by themselves.
 func ReadPlain(what string, s Utterance) []Candidate {
@@ -153,10 +153,10 @@ func ReadPlain(what string, s Utterance) []Candidate {
 
 // callingMe is a wish about the user's name: "remember to call me Max". "Call me at
 // nine" is none.
-var callingMe = late.Compile(`^(?:call|address) me \p{Lu}[\p{L}'’-]+(?: \p{Lu}[\p{L}'’-]+)?$`)
+var callingMe = lazy.Compile(`^(?:call|address) me \p{Lu}[\p{L}'’-]+(?: \p{Lu}[\p{L}'’-]+)?$`)
 
 // errand is what people do to others who have a name.
-var errand = late.Compile(`^(?:call|phone|ring|text|message|email|e-mail|visit|meet|pay) \p{Lu}\p{Ll}`)
+var errand = lazy.Compile(`^(?:call|phone|ring|text|message|email|e-mail|visit|meet|pay) \p{Lu}\p{Ll}`)
 
 // refers reports whether words point at something said elsewhere.
 func refers(what string) bool {
@@ -171,16 +171,16 @@ func refers(what string) bool {
 }
 
 // toOther begins what is said to the assistant about itself.
-var toOther = late.Compile(`(?i)^(?:[-–—]|(?:you|your|we|yourself|consider|always|never|do not|don['’]t|and|or|as|when|how|where|what|why|each|every)\b)`)
+var toOther = lazy.Compile(`(?i)^(?:[-–—]|(?:you|your|we|yourself|consider|always|never|do not|don['’]t|and|or|as|when|how|where|what|why|each|every)\b)`)
 
 // states is the verb of what says how something is.
-var states = late.Compile(`(?i)\b(?:is|are|was|has|have|lives|works)\b`)
+var states = lazy.Compile(`(?i)\b(?:is|are|was|has|have|lives|works)\b`)
 
 // ownFirst begins what somebody says of themselves.
-var ownFirst = late.Compile(`(?i)^(?:i|i['’](?:m|ve|d|ll)|my|our)\b`)
+var ownFirst = lazy.Compile(`(?i)^(?:i|i['’](?:m|ve|d|ll)|my|our)\b`)
 
 // own are the words of somebody who speaks of their own things.
-var own = late.Compile(`(?i)\b(?:i|i['’]m|my|me|mine|our)\b`)
+var own = lazy.Compile(`(?i)\b(?:i|i['’]m|my|me|mine|our)\b`)
 
 // forgetting reads what [forgetForm] found in a sentence.
 func forgetting(m []string, words string) (Command, bool) {

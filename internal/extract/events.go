@@ -3,7 +3,7 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -86,10 +86,10 @@ func (r *reader) news(c *clause, p *predicate, when string) (*family, string) {
 }
 
 // beginning are verbs of what is fixed for a day to come.
-var beginning = late.Words("start begin finish graduate retire")
+var beginning = lazy.Words("start begin finish graduate retire")
 
 // givers are verbs of what others do for the speaker.
-var givers = late.Words("lend give buy teach leave send pay")
+var givers = lazy.Words("lend give buy teach leave send pay")
 
 // class returns the family of a statement whose object is the words up to j, nil
 // if it is not worth knowing.
@@ -263,7 +263,7 @@ func (c *clause) kind(i, j int) bool {
 	return (c.at(i) == "any" || determiner.Has(c.at(i)) || c.names(i, j)) && c.solid(i, j, 2)
 }
 
-var journeying = late.Words("go fly travel move")
+var journeying = lazy.Words("go fly travel move")
 
 // afterAll reports whether a clause takes a plan back.
 func (c *clause) afterAll() bool {
@@ -276,12 +276,12 @@ func (c *clause) afterAll() bool {
 }
 
 // undergone are participles of what happens to people.
-var undergone = late.SetOf("undergone", wordList)
+var undergone = lazy.SetOf("undergone", wordList)
 
-var attends = late.Words("go have take give get host attend do lead join")
+var attends = lazy.Words("go have take give get host attend do lead join")
 
 // gatherings are what people go to, take or have beside the occasions.
-var gatherings = late.SetOf("gatherings", wordList)
+var gatherings = lazy.SetOf("gatherings", wordList)
 
 // attended reports whether the words begin with an occasion: "on a tour of Lisbon".
 func (c *clause) attended(i, j int) bool {
@@ -295,9 +295,9 @@ func (c *clause) attended(i, j int) bool {
 }
 
 // counted are verbs whose news is a number.
-var counted = late.SetOf("counted", wordList)
+var counted = lazy.SetOf("counted", wordList)
 
-var units = late.SetOf("units", wordList)
+var units = lazy.SetOf("units", wordList)
 
 // amount reports whether a number with a unit stands at i or soon after.
 func (c *clause) amount(i int) bool {
@@ -316,7 +316,7 @@ func (c *clause) amount(i int) bool {
 	return false
 }
 
-var CountWords = late.Words("two three four five six seven eight nine ten fifteen twenty thirty forty fifty sixty ninety hundred")
+var CountWords = lazy.Words("two three four five six seven eight nine ten fifteen twenty thirty forty fifty sixty ninety hundred")
 
 // solid reports whether at least n of the words are content of their own.
 func (c *clause) solid(i, j, n int) bool {
@@ -387,9 +387,9 @@ func (c *clause) longSince(i int) bool {
 }
 
 // feasts are days and seasons that people count from.
-var feasts = late.Words("easter christmas ramadan halloween thanksgiving lent new summer winter spring autumn")
+var feasts = lazy.Words("easter christmas ramadan halloween thanksgiving lent new summer winter spring autumn")
 
-var spans = late.SetOf("spans", wordList)
+var spans = lazy.SetOf("spans", wordList)
 
 // often reports whether the words say how often.
 func (c *clause) often(i int) bool {

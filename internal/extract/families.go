@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 //go:embed tables/occupations.txt
@@ -17,9 +17,9 @@ var languageTable string
 var nationalTable string
 
 var (
-	occupations = late.SetOf(occupationTable, lowered)
-	languages   = late.SetOf(languageTable, lowered)
-	nationals   = late.SetOf(nationalTable, lowered)
+	occupations = lazy.SetOf(occupationTable, lowered)
+	languages   = lazy.SetOf(languageTable, lowered)
+	nationals   = lazy.SetOf(nationalTable, lowered)
 )
 
 func lowered(names string) map[string]bool {

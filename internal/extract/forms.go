@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // family is one form in which people state one kind of thing. A clause whose verb
@@ -74,7 +74,7 @@ func compile(form string) []step {
 }
 
 // particles may stand between a verb and what the form asks for.
-var particles = late.Words("out over up down back here right together away home around off house")
+var particles = lazy.Words("out over up down back here right together away home around off house")
 
 // captured are the words that a form has taken, by name.
 type captured struct {

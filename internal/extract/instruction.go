@@ -1,11 +1,11 @@
 package extract
 
 import (
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // instruction is text that would steer a model rather than describe a person.
-var instruction = late.Compile(`(?i)` +
+var instruction = lazy.Compile(`(?i)` +
 	`\b(?:ignore|disregard|forget|override|bypass)\b.{0,30}\b(?:previous|prior|above|earlier|all|any|your|system|safety)\b.{0,20}\b(?:instruction|prompt|rule|message|guideline|polic|filter|training)` +
 	`|\b(?:system prompt|developer mode|jailbreak|prompt injection)\b` +
 	`|\byou are now\b|\bfrom now on,? you\b|\bact as (?:if you|an? (?:unrestricted|different|evil|ai))` +

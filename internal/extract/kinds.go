@@ -1,7 +1,7 @@
 package extract
 
 import (
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // pieces are the kinds that a form may ask for in its middle: they return the
@@ -11,11 +11,11 @@ var pieces map[string]func(c *clause, i int) int
 func init() { // names itself through kids and pets
 	pieces = map[string]func(c *clause, i int) int{
 		"pet": petEnd, "city": func(c *clause, i int) int { return c.placeEnd(i) },
-		"where":   among(late.Words("in near at outside by on")),
-		"atfor":   among(late.Words("at for with")),
-		"count":   among(late.Words("a an my our one two three four five six seven eight nine ten another")),
-		"marital": among(late.Words("single married divorced engaged widowed separated")),
-		"law":     among(late.Words("kosher halal")),
+		"where":   among(lazy.Words("in near at outside by on")),
+		"atfor":   among(lazy.Words("at for with")),
+		"count":   among(lazy.Words("a an my our one two three four five six seven eight nine ten another")),
+		"marital": among(lazy.Words("single married divorced engaged widowed separated")),
+		"law":     among(lazy.Words("kosher halal")),
 		"age":     ageEnd, "manner": mannerEnd, "big": bigEnd,
 		"kind":    func(c *clause, i int) int { return c.before(i, 4, kindEnds) },
 		"titled":  func(c *clause, i int) int { return c.before(i, 3, titleEnds) },
@@ -49,7 +49,7 @@ func init() { // names itself through kids and pets
 		"language": language, "thing": thing, "general": general, "phrase": phrase,
 		"tool": tool, "day": withDate,
 		"all": whole, "exact": exact,
-		"jobless": oneOf(jobless), "workless": oneOf(late.Words("unemployed jobless")), "dieting": dieting,
+		"jobless": oneOf(jobless), "workless": oneOf(lazy.Words("unemployed jobless")), "dieting": dieting,
 		"whereabouts": whereabouts, "venture": headed(ventures, 4), "sort": sortOf, "pets": pets,
 		"allergen": allergen, "ailing": ailing, "diet": diet, "refused": thing, "habit": habitual,
 		"preferred": preferred, "degree": headed(degrees, 3), "played": played,
@@ -59,16 +59,16 @@ func init() { // names itself through kids and pets
 }
 
 var (
-	copulas = late.Words("is are has was")
+	copulas = lazy.Words("is are has was")
 	// kindEnds are words before which the kind of a favourite ends: "band these days is".
-	kindEnds = late.Words("is are has was these nowadays currently lately now")
-	onlyTo   = late.Words("to")
+	kindEnds = lazy.Words("is are has was these nowadays currently lately now")
+	onlyTo   = lazy.Words("to")
 	// titleEnds are words before which what has a name ends: "our main branch is called trunk".
-	titleEnds = late.Words("is are to")
-	stack     = late.SetOf("stack", wordList)
+	titleEnds = lazy.Words("is are to")
+	stack     = lazy.SetOf("stack", wordList)
 )
 
-func among(words *late.Set) func(c *clause, i int) int {
+func among(words *lazy.Set) func(c *clause, i int) int {
 	return func(c *clause, i int) int {
 		if words.Has(c.at(i)) {
 			return i + 1
@@ -77,7 +77,7 @@ func among(words *late.Set) func(c *clause, i int) int {
 	}
 }
 
-func oneOf(words *late.Set) func(c *clause, i int) string {
+func oneOf(words *lazy.Set) func(c *clause, i int) string {
 	return func(c *clause, i int) string {
 		if words.Has(c.at(i)) {
 			return c.at(i)
@@ -88,7 +88,7 @@ func oneOf(words *late.Set) func(c *clause, i int) string {
 
 // before returns the place of the first of the words that stands at most n words
 // after i, i without one.
-func (c *clause) before(i, n int, words *late.Set) int {
+func (c *clause) before(i, n int, words *lazy.Set) int {
 	for j := i + 1; j <= i+n && j < len(c.words) && !c.words[j-1].mark(); j++ {
 		if words.Has(c.at(j)) {
 			return j
@@ -99,7 +99,7 @@ func (c *clause) before(i, n int, words *late.Set) int {
 
 // headed returns the place after the first of heads that stands at most n words
 // after i, i without one. A head before another noun is none: "my dog walker".
-func (c *clause) headed(i, n int, heads *late.Set) int {
+func (c *clause) headed(i, n int, heads *lazy.Set) int {
 	for j := i; j <= i+n && j < len(c.words) && !c.words[j].mark() && !Hanging.Has(c.at(j)) || j == i && (c.at(j) == "a" || c.at(j) == "an" || c.at(j) == "my" || c.at(j) == "our" || c.at(j) == "the"); j++ {
 		if heads.Has(c.at(j)) && !heads.Has(c.at(j+1)) {
 			return j + 1
@@ -110,7 +110,7 @@ func (c *clause) headed(i, n int, heads *late.Set) int {
 
 // headed accepts a phrase that begins with "a", "my" and their like and has one of
 // heads as its noun, with what is said of that.
-func headed(heads *late.Set, n int) func(c *clause, i int) string {
+func headed(heads *lazy.Set, n int) func(c *clause, i int) string {
 	return func(c *clause, i int) string {
 		if !determiner.Has(c.at(i)) {
 			return ""
@@ -126,19 +126,19 @@ func headed(heads *late.Set, n int) func(c *clause, i int) string {
 	}
 }
 
-var determiner = late.SetOf("determiner", wordList)
+var determiner = lazy.SetOf("determiner", wordList)
 
 var (
-	ventures = late.SetOf("ventures", wordList)
-	degrees  = late.SetOf("degrees", wordList)
+	ventures = lazy.SetOf("ventures", wordList)
+	degrees  = lazy.SetOf("degrees", wordList)
 
-	jobless   = late.Words("retired self-employed freelancing")
-	holdings  = late.SetOf("holdings", wordList)
-	aims      = late.SetOf("aims", wordList)
-	occasions = late.SetOf("occasions", wordList)
-	matters   = late.SetOf("matters", wordList)
-	games     = late.Words("guitar piano violin cello drums bass flute saxophone sax trumpet clarinet ukulele harp tennis football soccer basketball chess golf rugby hockey volleyball badminton cricket squash padel poker baseball softball lacrosse keyboard banjo harmonica viola oboe d&d bridge pickleball")
-	sorts     = late.SetOf("sorts", wordList)
+	jobless   = lazy.Words("retired self-employed freelancing")
+	holdings  = lazy.SetOf("holdings", wordList)
+	aims      = lazy.SetOf("aims", wordList)
+	occasions = lazy.SetOf("occasions", wordList)
+	matters   = lazy.SetOf("matters", wordList)
+	games     = lazy.Words("guitar piano violin cello drums bass flute saxophone sax trumpet clarinet ukulele harp tennis football soccer basketball chess golf rugby hockey volleyball badminton cricket squash padel poker baseball softball lacrosse keyboard banjo harmonica viola oboe d&d bridge pickleball")
+	sorts     = lazy.SetOf("sorts", wordList)
 )
 
 // played accepts what is played: games and instruments.
@@ -156,7 +156,7 @@ func played(c *clause, i int) string {
 	return c.text(i, j+1)
 }
 
-var months = late.Words("january february march april may june july august september october november december")
+var months = lazy.Words("january february march april may june july august september october november december")
 
 func mannerEnd(c *clause, i int) int {
 	switch w := c.at(i); {
@@ -176,7 +176,7 @@ func bigEnd(c *clause, i int) int {
 	return j
 }
 
-var bigs = late.Words("big huge massive die-hard avid lifelong real true such")
+var bigs = lazy.Words("big huge massive die-hard avid lifelong real true such")
 
 // habitual accepts a habit that people give up.
 func habitual(c *clause, i int) string {
@@ -229,7 +229,7 @@ func amountOf(c *clause, i int) string {
 	return whole(c, i)
 }
 
-var sports = late.SetOf("sports", wordList)
+var sports = lazy.SetOf("sports", wordList)
 
 // sport accepts what people "do": yoga, charity work.
 func sport(c *clause, i int) string {
@@ -339,7 +339,7 @@ func (c *clause) act(i int, v verb) string {
 }
 
 // alone are verbs that say enough without an object.
-var alone = late.SetOf("alone", wordList)
+var alone = lazy.SetOf("alone", wordList)
 
 // awaited accepts what somebody looks forward to.
 func awaited(c *clause, i int) string {
@@ -419,4 +419,4 @@ func (c *clause) placed(j int) int {
 	return j
 }
 
-var devices = late.SetOf("devices", wordList)
+var devices = lazy.SetOf("devices", wordList)

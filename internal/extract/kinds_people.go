@@ -3,7 +3,7 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // sortOf accepts what kind of person somebody is: "a single mom of two".
@@ -48,14 +48,14 @@ func ofTrade(c *clause, i int) string {
 	return ""
 }
 
-var notTrade = late.SetOf("notTrade", wordList)
+var notTrade = lazy.SetOf("notTrade", wordList)
 
 var (
-	KinWords  = late.SetOf("kinWords", wordList)
-	KinPlural = late.SetOf("kinPlural", wordList)
-	kinGroup  = late.Words("family team")
-	kinLead   = late.SetOf("kinLead", wordList)
-	PetWords  = late.SetOf("petWords", wordList)
+	KinWords  = lazy.SetOf("kinWords", wordList)
+	KinPlural = lazy.SetOf("kinPlural", wordList)
+	kinGroup  = lazy.Words("family team")
+	kinLead   = lazy.SetOf("kinLead", wordList)
+	PetWords  = lazy.SetOf("petWords", wordList)
 )
 
 // kinEnd returns the place after a relative, a friend or the like: "older sister".
@@ -177,12 +177,12 @@ func ailing(c *clause, i int) string {
 	return ""
 }
 
-var ailments = late.SetOf("ailments", wordList)
+var ailments = lazy.SetOf("ailments", wordList)
 
 // eponyms are illnesses that are called after a doctor.
-var eponyms = late.Words("alzheimer parkinson crohn hashimoto tourette sjogren raynaud")
+var eponyms = lazy.Words("alzheimer parkinson crohn hashimoto tourette sjogren raynaud")
 
-var illnesses = late.SetOf("illnesses", wordList)
+var illnesses = lazy.SetOf("illnesses", wordList)
 
 // illness accepts what a doctor has a name for.
 func illness(c *clause, i int) string {
@@ -205,7 +205,7 @@ func illness(c *clause, i int) string {
 	return ""
 }
 
-var diets = late.Words("vegan vegetarian pescatarian sober")
+var diets = lazy.Words("vegan vegetarian pescatarian sober")
 
 // diet accepts a way of eating.
 func diet(c *clause, i int) string {

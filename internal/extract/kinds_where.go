@@ -3,16 +3,16 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // notWhere are names after "I'm in" that are no places.
-var notWhere = late.Words("it hr sales marketing finance engineering accounting english math maths spanish french german monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december")
+var notWhere = lazy.Words("it hr sales marketing finance engineering accounting english math maths spanish french german monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december")
 
 // programs are what people are "in" who sit before a screen, and more that is no place.
-var programs = late.Words("excel word powerpoint outlook vim emacs vscode visual vs python java javascript typescript rust go c react vue angular docker kubernetes linux windows photoshop figma slack teams zoom gmail chrome firefox safari github gitlab jira notion terminal unity blender xcode android sql chapter part section step level season episode class group team plan phase stage row line love debug power slytherin gryffindor hufflepuff ravenclaw")
+var programs = lazy.Words("excel word powerpoint outlook vim emacs vscode visual vs python java javascript typescript rust go c react vue angular docker kubernetes linux windows photoshop figma slack teams zoom gmail chrome firefox safari github gitlab jira notion terminal unity blender xcode android sql chapter part section step level season episode class group team plan phase stage row line love debug power slytherin gryffindor hufflepuff ravenclaw")
 
-var shortPlaces = late.Words("nyc la sf dc uk usa us uae nz")
+var shortPlaces = lazy.Words("nyc la sf dc uk usa us uae nz")
 
 // acronym reports whether a word is in capitals.
 func acronym(w string) bool { return len(w) > 1 && len(w) < 6 && w == strings.ToUpper(w) }

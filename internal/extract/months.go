@@ -3,11 +3,11 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // smallMonth is a month that people write in small letters where no other word can stand.
-var smallMonth = late.Compile(`(?:\b(?:in|since|until|till|by|last|next|this|early|late|mid|from|\d(?:st|nd|rd|th)?|\d of) )(january|february|march|april|may|june|july|august|september|october|november|december)\b`)
+var smallMonth = lazy.Compile(`(?:\b(?:in|since|until|till|by|last|next|this|early|late|mid|from|\d(?:st|nd|rd|th)?|\d of) )(january|february|march|april|may|june|july|august|september|october|november|december)\b`)
 
 // monthsCapital writes such months as the dates of a text are looked for.
 func monthsCapital(s string) string {

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
-var offTheRecordForm = late.Compile(`(?i)(?:^|[.!?\n(]\s*)(?:(?:please|pls|ok|okay|hey|hi|oh|and|but|also|loci|just)[, ]+)*` +
+var offTheRecordForm = lazy.Compile(`(?i)(?:^|[.!?\n(]\s*)(?:(?:please|pls|ok|okay|hey|hi|oh|and|but|also|loci|just)[, ]+)*` +
 	`(?:(?:do not|don['’]?t|never) (?:you )?(?:ever )?(?:remember|memori[sz]e|save|store|keep|note|record|learn|log)(?: down)? ` +
 	`(?:(?:this|that|it|any of (?:this|that|it)|the following|what (?:i|follows)\b[^.:,;!?]*|anything(?: of this)?)(?: (?:please|to|in|into|for|from|about|one|but|though|ok|okay)\b|\s*[:,;.!?)–—-]|\s*$)|(?:that )?(?:i|i['’]m|i['’]ve|my|we|our)\b)` +
 	`|(?:(?:do not|don['’]?t) write (?:this|that|it) down|no need to (?:remember|save|store|keep) (?:this|that|it))` +

@@ -3,7 +3,7 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -73,9 +73,9 @@ func (c *clause) hereIs(i int, greeted bool) bool {
 }
 
 // notHere are words before "here" that are of no one.
-var notHere = late.Words("same right over out in up down all everyone nothing everything sunny rainy cold hot warm snowy cloudy winter summer spring autumn morning evening night raining snowing newbie noob beginner student developer parent american british european long first big quick question")
+var notHere = lazy.Words("same right over out in up down all everyone nothing everything sunny rainy cold hot warm snowy cloudy winter summer spring autumn morning evening night raining snowing newbie noob beginner student developer parent american british european long first big quick question")
 
-var calling = late.Words("you can please just everyone everybody people friends my they all may")
+var calling = lazy.Words("you can please just everyone everybody people friends my they all may")
 
 // ofMine reads what is said of somebody or something of the speaker's. i is the
 // place after "my".
@@ -239,11 +239,11 @@ func (c *clause) apostrophe(i int) {
 	}
 }
 
-var isAfterKin = late.Words("allergic a an from in vegan vegetarian getting working living turning studying pregnant moving learning obsessed blind deaf on into dyslexic autistic diabetic asthmatic retired engaged divorced married starting afraid scared coming going leaving already not")
+var isAfterKin = lazy.Words("allergic a an from in vegan vegetarian getting working living turning studying pregnant moving learning obsessed blind deaf on into dyslexic autistic diabetic asthmatic retired engaged divorced married starting afraid scared coming going leaving already not")
 
 // acquaintances are people of whom it is enough to say their names with what is said
 // of them.
-var acquaintances = late.Words("friend colleague coworker neighbor neighbour roommate flatmate cousin teammate buddy classmate housemate uncle aunt niece nephew")
+var acquaintances = lazy.Words("friend colleague coworker neighbor neighbour roommate flatmate cousin teammate buddy classmate housemate uncle aunt niece nephew")
 
 // OneAtATime reports whether a person has one such relative at most at a time.
 func OneAtATime(kin string) bool { return Single(kinAttribute(kin)) }

@@ -3,16 +3,16 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // fixed are verbs that do not change with the person, and their negations.
-var fixed = late.Words("will would can could may might must shall should cannot used had did was were wo ca")
+var fixed = lazy.Words("will would can could may might must shall should cannot used had did was were wo ca")
 
 // adverbs may stand between "I" and its verb.
 const adverbs = `really|also|still|currently|now|just|recently|actually|always|usually|generally|mostly|mainly|only|finally|definitely|absolutely|totally|both|originally|basically|already|even|truly|certainly|personally|often|sometimes|rarely|never|normally|typically|occasionally|frequently|regularly|kinda|finally|officially|happily|proudly|soon|mainly|primarily|particularly|especially|genuinely|strongly|deeply|simply|probably|gladly`
 
-var IsAdverb = late.Compile(`(?i)^(?:` + adverbs + `)$`)
+var IsAdverb = lazy.Compile(`(?i)^(?:` + adverbs + `)$`)
 
 // ThirdPerson says a piece of first-person English of the user: "I love my job"
 // becomes "User loves User's job". Other words stay as they are.
@@ -55,7 +55,7 @@ func agreeVerb(words []string) {
 	}
 }
 
-var plainVerb = late.Compile(`^[a-z]+$`)
+var plainVerb = lazy.Compile(`^[a-z]+$`)
 
 // third returns a verb as it stands after "User": "live" becomes "lives", "don't"
 // becomes "doesn't", and past forms and modals stay.

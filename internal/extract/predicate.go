@@ -3,7 +3,7 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // tense is when, and how, what a verb says is so.
@@ -40,13 +40,13 @@ type predicate struct {
 }
 
 // adverb are words that may stand around a verb and say little.
-var adverb = late.SetOf("adverb", wordList)
+var adverb = lazy.SetOf("adverb", wordList)
 
 // habits are the adverbs that say how often.
-var habits = late.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
+var habits = lazy.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
 
 // fed are verbs of which "only" tells a habit: "they only eat rice".
-var fed = late.Words("eat eats drink drinks wear wears")
+var fed = lazy.Words("eat eats drink drinks wear wears")
 
 // adverbs reads over the adverbs and the negation at word i.
 func (p *predicate) adverbs(c *clause, i int) int {

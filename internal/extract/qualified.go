@@ -3,7 +3,7 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // A denial may be of less than it seems: "I don't speak Spanish at home" says nothing
@@ -11,10 +11,10 @@ import (
 // an allergy.
 
 // narrowing are words that narrow what stands before them.
-var narrowing = late.Words("at after before with without in on during when while unless except for from well much often fluently enough every daily always generally until till around near by as because than very that if anything like yet fully completely entirely only just alone together per and raw cooked")
+var narrowing = lazy.Words("at after before with without in on during when while unless except for from well much often fluently enough every daily always generally until till around near by as because than very that if anything like yet fully completely entirely only just alone together per and raw cooked")
 
 // fully are the words after a denial that narrow nothing.
-var fully = late.Words("anymore any more longer all now either really though anyway personally whatsoever , ; : ( - ) but so because since and or")
+var fully = lazy.Words("anymore any more longer all now either really though anyway personally whatsoever , ; : ( - ) but so because since and or")
 
 // qualified reports whether a clause that denies something denies only a part of it, and
 // reads what it says is so instead. What the family took is in r.g.
@@ -55,7 +55,7 @@ func (r *reader) qualified(c *clause, p *predicate, f *family) bool {
 }
 
 // afterAll is what only stresses a denial.
-var afterAll = late.Compile(` (?:at|after) all\b.*$`)
+var afterAll = lazy.Compile(` (?:at|after) all\b.*$`)
 
 // narrowable are families of what may hold in part.
-var narrowable = late.Words("language diet allergy condition like dislike does uses plays")
+var narrowable = lazy.Words("language diet allergy condition like dislike does uses plays")

@@ -3,23 +3,23 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
 var (
-	joking     = late.Compile(`(?i)\b(?:just kidding|only kidding|i'?m kidding|jk|kidding aside|as a joke|joking)\b`)
-	pretending = late.Compile(`(?i)\b(?:role-?play|pretend (?:that|to|you|i|we)|imagine (?:that|you|i|we|a)|let['’]s (?:say|imagine|pretend|suppose)|act as (?:if|though|an?|my)|my character|hypothetical|for the sake of argument|^say (?:i['’]?m|i am|i have|that i|we) )`)
+	joking     = lazy.Compile(`(?i)\b(?:just kidding|only kidding|i'?m kidding|jk|kidding aside|as a joke|joking)\b`)
+	pretending = lazy.Compile(`(?i)\b(?:role-?play|pretend (?:that|to|you|i|we)|imagine (?:that|you|i|we|a)|let['’]s (?:say|imagine|pretend|suppose)|act as (?:if|though|an?|my)|my character|hypothetical|for the sake of argument|^say (?:i['’]?m|i am|i have|that i|we) )`)
 	// mocking says that a turn means the opposite of its words.
-	mocking = late.Compile(`(?i)(?:^|\s)/s\s*$|[.!?]\s+not!\s*$`)
+	mocking = lazy.Compile(`(?i)(?:^|\s)/s\s*$|[.!?]\s+not!\s*$`)
 
 	// playing begins a play that goes on in the turns after it, playEnding is its end.
 	// Who only tells the model whom to play speaks for themselves.
-	playing    = late.Compile(`(?i)^role[- ]?play|\b(?:let['’]?s|can we|could we|shall we|want to|wanna|like to|start|begin|do|for) (?:[\w'’]+ ){0,3}role[- ]?play(?:ing)?\b|\bpretend (?:that )?(?:i|we|you(?:['’]re| are) (?:my|our))\b|\blet['’]?s play (?:a game|that|pretend|make-believe)|^(?:ok,? )?you (?:be|play) the\b|\bact (?:like|as if|as though) (?:i|we)\b`)
-	playEnding = late.Compile(`(?i)\b(?:end|stop|quit|exit|finish|done with|enough of|out of|no more)(?: of)?(?: the| this| our)? (?:role[- ]?play(?:ing)?|character|game|playing|pretending)\b|\bback to (?:reality|normal|real life)\b|\b(?:in real life|for real now|seriously now|jokes aside|\(?ooc\b)`)
+	playing    = lazy.Compile(`(?i)^role[- ]?play|\b(?:let['’]?s|can we|could we|shall we|want to|wanna|like to|start|begin|do|for) (?:[\w'’]+ ){0,3}role[- ]?play(?:ing)?\b|\bpretend (?:that )?(?:i|we|you(?:['’]re| are) (?:my|our))\b|\blet['’]?s play (?:a game|that|pretend|make-believe)|^(?:ok,? )?you (?:be|play) the\b|\bact (?:like|as if|as though) (?:i|we)\b`)
+	playEnding = lazy.Compile(`(?i)\b(?:end|stop|quit|exit|finish|done with|enough of|out of|no more)(?: of)?(?: the| this| our)? (?:role[- ]?play(?:ing)?|character|game|playing|pretending)\b|\bback to (?:reality|normal|real life)\b|\b(?:in real life|for real now|seriously now|jokes aside|\(?ooc\b)`)
 	// acting is how somebody in a play begins: with what they do.
-	acting = late.Compile(`^\s*\*[a-z]+s\b[^*\n]{0,80}\*`)
+	acting = lazy.Compile(`^\s*\*[a-z]+s\b[^*\n]{0,80}\*`)
 )
 
 // notMeant reports whether a turn as a whole is a joke or a play.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -180,7 +180,7 @@ func (r *reader) turn() {
 }
 
 // openers are words that people say before they say something.
-var openers = late.SetOf("openers", wordList)
+var openers = lazy.SetOf("openers", wordList)
 
 // openings are phrases of the same kind.
 var openings = []string{
@@ -192,7 +192,7 @@ var openings = []string{
 	"if it helps", "if that helps", "if it matters", "in case it helps", "if you are wondering", "if you are curious", "if you must know", "if you want to know", "note that", "in my spare time", "in my free time",
 }
 
-var openingsBy = late.Make(func() map[string][][]string {
+var openingsBy = lazy.Make(func() map[string][][]string {
 	out := map[string][][]string{}
 	for _, o := range openings {
 		words := strings.Fields(o)
@@ -249,7 +249,7 @@ next:
 }
 
 // subordinators are joints of clauses that say nothing by themselves: "when I was in Rome".
-var subordinators = late.Words("when before until where or which who")
+var subordinators = lazy.Words("when before until where or which who")
 
 // clause reads what a clause says.
 func (r *reader) clause(c *clause) {
@@ -573,7 +573,7 @@ func listed(f *family, g *captured) []captured {
 	return []captured{*g}
 }
 
-var listCut = late.Compile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
+var listCut = lazy.Compile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
 
 // items cuts "peanuts, shrimp and soy" in three. What is no list of short items
 // stays whole.

@@ -3,12 +3,12 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
 // silent are terms that are compared apart: who it is about, and negation.
-var silent = late.SetOf("user longer anymore never no none nothing", TermsOf)
+var silent = lazy.SetOf("user longer anymore never no none nothing", TermsOf)
 
 // TermSet returns the terms that tell what s is about.
 func TermSet(s string) map[string]bool {

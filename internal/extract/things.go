@@ -3,7 +3,7 @@ package extract
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // ofThing reads what is said of something by its place in the speaker's life:
@@ -49,7 +49,7 @@ func (r *reader) ofThing(c *clause, i int) {
 	}
 }
 
-var helping = late.Words("helps makes gives keeps inspires motivates relaxes calms reminds brings allows lets means")
+var helping = lazy.Words("helps makes gives keeps inspires motivates relaxes calms reminds brings allows lets means")
 
 // is reads "… is my favourite colour"; j is the place of the verb.
 func (r *reader) is(c *clause, i, j int) {
@@ -105,7 +105,7 @@ func (r *reader) is(c *clause, i, j int) {
 	}
 }
 
-var mattersToo = late.SetOf("mattersToo", wordList)
+var mattersToo = lazy.SetOf("mattersToo", wordList)
 
 // helps reads "running helps me relax"; j is the place of the verb.
 func (r *reader) helps(c *clause, i, j int) {
@@ -121,7 +121,7 @@ func (r *reader) helps(c *clause, i, j int) {
 }
 
 // agreed are the matters of a plan that people speak of as "the budget".
-var agreed = late.Words("baby budget deadline goal priority aim target objective timeline")
+var agreed = lazy.Words("baby budget deadline goal priority aim target objective timeline")
 
 // means reads what doing something is to the speaker: "painting is my way to relax".
 func (r *reader) means(c *clause, i, j int) bool {
@@ -149,7 +149,7 @@ func firmly(c *clause, i int) bool {
 	return i == len(c.words)-1 && (w == "must" || w == "deal-breaker" || w == "dealbreaker" || w == "non-negotiable" || w == "no-go" || w == "must-have" || w == "off-limits")
 }
 
-var precious = late.Words("important precious matters special everything")
+var precious = lazy.Words("important precious matters special everything")
 
 // matters reads "a tidy desk is important to me"; j is the place of "to".
 func (r *reader) matters(c *clause, i, j int) {
@@ -331,9 +331,9 @@ func (c *clause) standingWish() string {
 }
 
 // politely are words around a request: "btw could you please …".
-var politely = late.Words("please pls plz btw can could would will you")
+var politely = lazy.Words("please pls plz btw can could would will you")
 
-var replies = late.Words("answers replies responses explanations messages")
+var replies = lazy.Words("answers replies responses explanations messages")
 
 // styles reports whether a word from i on is about how text is written.
 func styles(c *clause, i int) bool {

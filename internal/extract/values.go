@@ -5,7 +5,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -16,19 +16,19 @@ var values map[string]func(c *clause, i int) string
 
 var (
 	// stops end what a phrase names, in front of anything.
-	stops = late.SetOf("stops", wordList)
+	stops = lazy.SetOf("stops", wordList)
 	// pointing words mean something said elsewhere.
-	pointing = late.SetOf("pointing", wordList)
+	pointing = lazy.SetOf("pointing", wordList)
 	// trailing words add nothing at the end of a phrase.
-	trailing = late.SetOf("trailing", wordList)
+	trailing = lazy.SetOf("trailing", wordList)
 	// Hanging words want another after them.
-	Hanging = late.SetOf("hanging", wordList)
+	Hanging = lazy.SetOf("hanging", wordList)
 	// empty words name no thing in particular.
-	empty = late.SetOf("empty", wordList)
+	empty = lazy.SetOf("empty", wordList)
 	// Timing words may be part of a date.
-	Timing = late.SetOf("timing", wordList)
+	Timing = lazy.SetOf("timing", wordList)
 	// pointed are times that "this" and "that" stand before.
-	pointed = late.SetOf("pointed", wordList)
+	pointed = lazy.SetOf("pointed", wordList)
 )
 
 // dateHint reports whether the words of s may name a time.
@@ -250,10 +250,10 @@ func (c *clause) standing(i, j int) bool {
 }
 
 // vagueStart are words that begin what says nothing by itself.
-var vagueStart = late.SetOf("vagueStart", wordList)
+var vagueStart = lazy.SetOf("vagueStart", wordList)
 
 // vagueHead are what is at hand after "the".
-var vagueHead = late.SetOf("vagueHead", wordList)
+var vagueHead = lazy.SetOf("vagueHead", wordList)
 
 func (c *clause) vague(i int) bool {
 	first := c.at(i)
@@ -271,7 +271,7 @@ func (c *clause) vague(i int) bool {
 	return vagueStart.Has(first) || first == "the" && vagueHead.Has(c.at(i+1)) && c.at(i+2) != "of" || first == "to" && idleTo.Has(c.at(i+1))
 }
 
-var idleTo = late.SetOf("idleTo", wordList)
+var idleTo = lazy.SetOf("idleTo", wordList)
 
 // thing accepts what means the same outside of the conversation, without its date.
 func thing(c *clause, i int) string {
@@ -290,7 +290,7 @@ func thing(c *clause, i int) string {
 }
 
 // shared are things that "the" makes nobody's in particular.
-var shared = late.Words("ocean sea beach mountains outdoors rain snow sun moon stars night city countryside forest woods theater theatre opera ballet gym violin piano guitar drums cello blues arts winter summer spring autumn fall water wind cold heat quiet")
+var shared = lazy.Words("ocean sea beach mountains outdoors rain snow sun moon stars night city countryside forest woods theater theatre opera ballet gym violin piano guitar drums cello blues arts winter summer spring autumn fall water wind cold heat quiet")
 
 // general accepts a thing in general: "I like the second one" is about what is at
 // hand.
@@ -339,7 +339,7 @@ func whole(c *clause, i int) string {
 }
 
 // notName are capitalised words that follow "I'm" or begin a clause and name nobody.
-var notName = late.SetOf("notName", wordList)
+var notName = lazy.SetOf("notName", wordList)
 
 func demonym(low string) bool {
 	for _, end := range []string{"ish", "ese", "ian", "ean", "ican", "ing", "ed"} {
@@ -351,7 +351,7 @@ func demonym(low string) bool {
 }
 
 // afterName are words that may follow a name.
-var afterName = late.SetOf("afterName", wordList)
+var afterName = lazy.SetOf("afterName", wordList)
 
 // properName accepts a person's name.
 func properName(c *clause, i int) string {
@@ -373,7 +373,7 @@ func properName(c *clause, i int) string {
 }
 
 // nameParts may stand between the parts of a name.
-var nameParts = late.Words("de da di van von der la le el bin al")
+var nameParts = lazy.Words("de da di van von der la le el bin al")
 
 // nameEnd returns where the name that begins at word i ends, i without one.
 func (c *clause) nameEnd(i int) int {
@@ -412,13 +412,13 @@ func IsDigit(s string) bool { return s != "" && strings.Trim(s, "0123456789") ==
 
 var (
 	// placeParts may stand between the parts of a place's name.
-	placeParts = late.Words("de da do del of the la le los las upon am an der and")
+	placeParts = lazy.Words("de da do del of the la le los las upon am an der and")
 	// settledIn are kinds of places that people live in.
-	settledIn = late.SetOf("settledIn", wordList)
+	settledIn = lazy.SetOf("settledIn", wordList)
 	// notPlace are words that follow "live in" and name no place.
-	notPlace = late.SetOf("notPlace", wordList)
+	notPlace = lazy.SetOf("notPlace", wordList)
 	// afterPlace end a place written in small letters.
-	afterPlace = late.SetOf("afterPlace", wordList)
+	afterPlace = lazy.SetOf("afterPlace", wordList)
 )
 
 // place accepts where somebody may live.
@@ -474,7 +474,7 @@ func (c *clause) placeEnd(i int) int {
 }
 
 // firms are kinds of places that people work at.
-var firms = late.SetOf("firms", wordList)
+var firms = lazy.SetOf("firms", wordList)
 
 func company(c *clause, i int) string {
 	switch c.at(i) {
@@ -498,7 +498,7 @@ func firm(c *clause, i int) string {
 }
 
 // roleEnd are words after the head of a role.
-var roleEnd = late.SetOf("roleEnd", wordList)
+var roleEnd = lazy.SetOf("roleEnd", wordList)
 
 // role accepts a phrase whose head is an occupation.
 func role(c *clause, i int) string {
@@ -606,7 +606,7 @@ func midnight(t time.Time) time.Time {
 }
 
 // passing is how somebody is for a day.
-var passingState = late.SetOf("passingState", wordList)
+var passingState = lazy.SetOf("passingState", wordList)
 
 // state accepts what somebody is for longer than a day.
 func state(c *clause, i int) string {
@@ -650,8 +650,8 @@ func (c *clause) smallTool(i int) bool {
 }
 
 // tools are programs whose names people write in small letters.
-var tools = late.SetOf("tools", wordList)
+var tools = lazy.SetOf("tools", wordList)
 
-var toolEnd = late.Words("to from in on at with and or now that")
+var toolEnd = lazy.Words("to from in on at with and or now that")
 
-var commas = late.Words(",")
+var commas = lazy.Words(",")

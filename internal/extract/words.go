@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 //go:embed tables/words.txt
@@ -106,7 +106,7 @@ func (sc *scanner) done(out sentence, signs int) sentence {
 }
 
 // keywords begin lines of code.
-var keywords = late.SetOf("keywords", wordList)
+var keywords = lazy.SetOf("keywords", wordList)
 
 // run reads one run of bytes without white space. It reports whether a sentence
 // ends with it, and how many signs of code it has.
@@ -216,7 +216,7 @@ func (sc *scanner) abbreviated(start, body, stop int) bool {
 	return abbreviations.Has(w) || body-start == 1 && sc.s[start] >= 'A' && sc.s[start] <= 'Z' && sc.s[start] != 'I'
 }
 
-var abbreviations = late.Words("mr mrs ms dr prof st vs e.g i.e etc jr sr approx no dept inc ltd co corp u.s u.k a.m p.m ave feat est fig")
+var abbreviations = lazy.Words("mr mrs ms dr prof st vs e.g i.e etc jr sr approx no dept inc ltd co corp u.s u.k a.m p.m ave feat est fig")
 
 // listSign reports whether a run is the sign or number of an item of a list.
 func listSign(run string) bool {
@@ -305,4 +305,4 @@ var slurred = map[string]string{
 var denials = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
 
 // isShort are words after which 's is "is", not a genitive.
-var isShort = late.Words("it he she that there here what who where how when this everything everyone name which birthday anniversary")
+var isShort = lazy.Words("it he she that there here what who where how when this everything everyone name which birthday anniversary")

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -77,7 +77,7 @@ const maxDetail = 2000
 
 // layouts are what libraries say of a text that is no time: the layout of package time means
 // nothing to a client.
-var layouts = late.Compile(`parsing time "\\?"?(.*?)\\?"?" as "\\?"?2006-.*|invalid date/time for format 2006-\S+`)
+var layouts = lazy.Compile(`parsing time "\\?"?(.*?)\\?"?" as "\\?"?2006-.*|invalid date/time for format 2006-\S+`)
 
 func newProblem(status int, code memory.Code, detail string) *Problem {
 	detail = layouts.ReplaceAllString(detail, `invalid time (example: 2026-05-03T14:00:00Z)`)

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
 // common are terms that two facts may differ in and still say the same. Any other
 // word that only one of them has makes a difference.
-var common = late.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
+var common = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
 	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOf)
 
 // agree reports whether two facts that look alike say the same: of the same person
@@ -36,7 +36,7 @@ func sameSense(a, b string) bool {
 }
 
 // bygone is what was: with stems alone "lived" and "lives" are one.
-var bygone = late.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
+var bygone = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
 
 // aboutWhom returns whom a folded fact is about: the user, a person of the user's, or
 // what its first word names.
@@ -70,7 +70,7 @@ func firstWords(s string, n int) string {
 
 // directions are stop words that two facts must share: out of the water is not in
 // it.
-var directions = late.Words("out off into onto away up down under over behind front inside outside without before after until since against")
+var directions = lazy.Words("out off into onto away up down under over behind front inside outside without before after until since against")
 
 // sameOrder reports whether what stands after "than", "from" and their like does in
 // both, and whether both go the same way.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -133,7 +133,7 @@ func (r *decisionReader) readObject(o object, depth int) {
 }
 
 // decided is a decision in a line: "1. UPDATE 0".
-var decided = late.Compile(`(?i)^\W*(?:new |fact |candidate )?(\d{1,3})\W+([a-z-]{3,9})\b(?:\W+(?:id |target |fact |of |on )?\[?(\d{1,3})\]?)?\W*$`)
+var decided = lazy.Compile(`(?i)^\W*(?:new |fact |candidate )?(\d{1,3})\W+([a-z-]{3,9})\b(?:\W+(?:id |target |fact |of |on )?\[?(\d{1,3})\]?)?\W*$`)
 
 func (r *decisionReader) lines(s string) {
 	for line := range strings.Lines(s) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -28,29 +28,29 @@ const (
 )
 
 var endForms = []struct {
-	form  *late.Pattern
+	form  *lazy.Pattern
 	sort  endSort
 	given bool // what is over stands as a gerund or a noun
 }{
-	{late.Compile(`^user(?:'s [\w' -]+?)? (?:is|are) (?:no longer|not) going to (?P<what>.+)$|^user(?:'s [\w' -]+?)? will not (?P<what2>.+)$`), unplanned, false},
-	{late.Compile(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone, false},
-	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:finally )?(?:quit|stopped|gave up on|given up on|gave up|given up|is done with|came off) (?P<what>.+)$`), undone, true},
-	{late.Compile(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff, false},
-	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|rehomed|got rid of|donated|returned|closed|closed down|shut down) (?P<what>(?:user's|the|an?|his|her|their|both|all|most|one) .+)$`), parted, false},
-	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has )?(?:dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
-	{late.Compile(`^user gave (?P<what>.+) away\b`), parted, false},
-	{late.Compile(`^user's (?P<what>[\pL\d' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},
-	{late.Compile(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff, false},
-	{late.Compile(`^user (?:has )?handed (?P<what>.+?) over to .+$`), undone, true},
-	{late.Compile(`^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what>.+?) (?:since|for|in)$|^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what2>.+?) (?:since|for|in) .+$`), undone, false},
-	{late.Compile(`^user (?:has )?(?:left|resigned from|stepped down from|was kicked out of) (?P<what>(?:the|user's|an?) .+?)(?: (?:over|because|after|for|due|since|when|and)\b.*)?$`), parted, false},
-	{late.Compile(`^user (?:has )?replaced (?P<what>(?:user's|the) .+?) (?:with|by) .+$`), parted, false},
-	{late.Compile(`^user (?:has )?(?:got|had) (?P<what>user's .+?) (?:off|out|removed)$`), parted, false},
-	{late.Compile(`^(?P<what>[\w' -]+?) (?:has )?moved out\b`), movedOut, false},
-	{late.Compile(`^user is (?:no longer|not) (?P<what>\w+ing .+)$`), unplanned, false},
-	{late.Compile(`^user's (?P<what>[\w' -]+?) (?:was|were|got|has been) stolen$`), parted, false},
-	{late.Compile(`^user (?:has )?(?:traded|swapped|exchanged|part-exchanged) (?P<what>(?:user's|the) .+?) (?:in )?for .+$`), parted, false},
-	{late.Compile(`^user (?:has )?dropped (?P<what>.+)$`), undone, true},
+	{lazy.Compile(`^user(?:'s [\w' -]+?)? (?:is|are) (?:no longer|not) going to (?P<what>.+)$|^user(?:'s [\w' -]+?)? will not (?P<what2>.+)$`), unplanned, false},
+	{lazy.Compile(`^user(?:'s [\w' -]+?)? (?:is |are )?(?:no longer|does not|do not|doesn't|cannot) (?P<what>.+)$`), undone, false},
+	{lazy.Compile(`^user(?:'s [\w' -]+?)? (?:has |have )?(?:finally )?(?:quit|stopped|gave up on|given up on|gave up|given up|is done with|came off) (?P<what>.+)$`), undone, true},
+	{lazy.Compile(`^user (?:has )?(?:cancelled|canceled|called off) (?P<what>.+)$`), calledOff, false},
+	{lazy.Compile(`^user(?:'s [\w' -]+?)? (?:has )?(?:sold|gave away|given away|rehomed|got rid of|donated|returned|closed|closed down|shut down) (?P<what>(?:user's|the|an?|his|her|their|both|all|most|one) .+)$`), parted, false},
+	{lazy.Compile(`^user(?:'s [\w' -]+?)? (?:has )?(?:dropped out of|moved out of|graduated from) (?P<what>.+)$`), parted, false},
+	{lazy.Compile(`^user gave (?P<what>.+) away\b`), parted, false},
+	{lazy.Compile(`^user's (?P<what>[\pL\d' -]+?) (?:has |have |sadly )?(?:died|passed away|was put (?:down|to sleep)|ran away)\b`), died, false},
+	{lazy.Compile(`^user's (?P<what>[\w' -]+?) (?:is|are|was|were|has been) (?:now )?(?:cancelled|canceled|called off|off)$`), calledOff, false},
+	{lazy.Compile(`^user (?:has )?handed (?P<what>.+?) over to .+$`), undone, true},
+	{lazy.Compile(`^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what>.+?) (?:since|for|in)$|^user(?:'s [\w' -]+?)? (?:has|have) not (?:[\w]+ly )?(?P<what2>.+?) (?:since|for|in) .+$`), undone, false},
+	{lazy.Compile(`^user (?:has )?(?:left|resigned from|stepped down from|was kicked out of) (?P<what>(?:the|user's|an?) .+?)(?: (?:over|because|after|for|due|since|when|and)\b.*)?$`), parted, false},
+	{lazy.Compile(`^user (?:has )?replaced (?P<what>(?:user's|the) .+?) (?:with|by) .+$`), parted, false},
+	{lazy.Compile(`^user (?:has )?(?:got|had) (?P<what>user's .+?) (?:off|out|removed)$`), parted, false},
+	{lazy.Compile(`^(?P<what>[\w' -]+?) (?:has )?moved out\b`), movedOut, false},
+	{lazy.Compile(`^user is (?:no longer|not) (?P<what>\w+ing .+)$`), unplanned, false},
+	{lazy.Compile(`^user's (?P<what>[\w' -]+?) (?:was|were|got|has been) stolen$`), parted, false},
+	{lazy.Compile(`^user (?:has )?(?:traded|swapped|exchanged|part-exchanged) (?P<what>(?:user's|the) .+?) (?:in )?for .+$`), parted, false},
+	{lazy.Compile(`^user (?:has )?dropped (?P<what>.+)$`), undone, true},
 }
 
 // ending is what a statement says has come to an end.
@@ -102,17 +102,17 @@ func endOf(said string, at time.Time) (ending, bool) {
 }
 
 var (
-	articles     = late.Words("a an the any his her their that")
-	articleTerms = late.SetOf("any again anymore more all place home", extract.TermsOf)
-	havingForm   = late.Compile(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|subscribes to|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
-	objectEnd    = late.Compile(` (?:named|called|with|in|at|of|for|from|that|who|which|on|to|since)\b|[,(]`)
-	many         = late.Compile(`^(?:two|three|four|five|six|seven|eight|nine|ten|several|many|\d+) `)
-	mainVerb     = late.Compile(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|both) )*([\w-]+)`)
+	articles     = lazy.Words("a an the any his her their that")
+	articleTerms = lazy.SetOf("any again anymore more all place home", extract.TermsOf)
+	havingForm   = lazy.Compile(`^user (?:also |still |now |currently |only )*(?:has|owns|drives|rides|keeps|adopted|bought|rents|is renting|runs|uses|subscribes to|lives with|lives in|works at) (.+)$|^user's (?:car|bike|phone|laptop|computer) is (.+)$`)
+	objectEnd    = lazy.Compile(` (?:named|called|with|in|at|of|for|from|that|who|which|on|to|since)\b|[,(]`)
+	many         = lazy.Compile(`^(?:two|three|four|five|six|seven|eight|nine|ten|several|many|\d+) `)
+	mainVerb     = lazy.Compile(`^user(?:'s [\w-]+(?: [\w-]+)??)? (?:(?:is|are|has|have|been|also|still|now|currently|usually|always|often|regularly|sometimes|really|both) )*([\w-]+)`)
 	// activity are verbs of what is named by a noun when it is given up: "quit tennis".
-	activity = late.Words("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love lead run volunteer attend train")
-	journeys = late.SetOf("trip flight visit journey holiday vacation travel stay tour", extract.TermsOf)
-	visits   = late.Words("go visit fly travel move trip come see")
-	schooled = late.SetOf("school university college degree course class studies", extract.TermsOf)
+	activity = lazy.Words("play take attend do practise practice study learn eat drink use smoke work go have join coach teach sing love lead run volunteer attend train")
+	journeys = lazy.SetOf("trip flight visit journey holiday vacation travel stay tour", extract.TermsOf)
+	visits   = lazy.Words("go visit fly travel move trip come see")
+	schooled = lazy.SetOf("school university college degree course class studies", extract.TermsOf)
 )
 
 func lastWord(s string) string { return s[strings.LastIndexByte(s, ' ')+1:] }
@@ -175,13 +175,13 @@ func (e *ending) ends(c *extract.Candidate, f *memory.Fact) bool {
 	return e.doing(known, terms)
 }
 
-var withoutForm = late.Compile(`[- ]free\b`)
+var withoutForm = lazy.Compile(`[- ]free\b`)
 
 // outlived is how long after its end a fact may have been said for the end still to be
 // news: who was laid off years ago works where they say they do.
 const outlived = 180 * 24 * time.Hour
 
-var studying = late.Compile(`^user (?:is |now |currently )*(?:studies|studying|a student|enrolled|majors)\b`)
+var studying = lazy.Compile(`^user (?:is |now |currently )*(?:studies|studying|a student|enrolled|majors)\b`)
 
 func less(terms, gone map[string]bool) map[string]bool {
 	out := map[string]bool{}
@@ -238,8 +238,8 @@ func (e *ending) holding(known string) bool {
 }
 
 var (
-	livesWith  = late.Compile(`^user (?:lives with|shares .+ with) ([\w' -]+)$`)
-	memberForm = late.Compile(`^user (?:also |still |now |currently )*(?:is (?:a )?(?:active )?(?:member|part|volunteer|player|captain|treasurer|secretary|president|chair) (?:of|in|at|for)|is in|is on|plays [\w ]*?(?:in|for|with)|sings in|belongs to|volunteers (?:at|for|with|in)|coaches|attends|trains at|dances in) (.+)$`)
+	livesWith  = lazy.Compile(`^user (?:lives with|shares .+ with) ([\w' -]+)$`)
+	memberForm = lazy.Compile(`^user (?:also |still |now |currently )*(?:is (?:a )?(?:active )?(?:member|part|volunteer|player|captain|treasurer|secretary|president|chair) (?:of|in|at|for)|is in|is on|plays [\w ]*?(?:in|for|with)|sings in|belongs to|volunteers (?:at|for|with|in)|coaches|attends|trains at|dances in) (.+)$`)
 )
 
 // member reports whether a known fact says that the user belongs to what they left.
@@ -282,7 +282,7 @@ func (e *ending) buried(c *extract.Candidate, f *memory.Fact, known string) bool
 }
 
 // noCouple says that a couple is none any more.
-var noCouple = late.Compile(`\b(?:divorced|broke up|broken up|split up|separated|left user)\b`)
+var noCouple = lazy.Compile(`\b(?:divorced|broke up|broken up|split up|separated|left user)\b`)
 
 // unpairs reports whether a candidate ends that somebody whom both name is the user's
 // partner.
@@ -314,7 +314,7 @@ func putOff(c extract.Candidate, f memory.Fact) bool {
 }
 
 // counting is a fact that says no more than how many of something the user has.
-var counting = late.Compile(`^User (?:only )?has (?:only |now )?(\w+) ([\w-]+(?: [\w-]+)?)$`)
+var counting = lazy.Compile(`^User (?:only )?has (?:only |now )?(\w+) ([\w-]+(?: [\w-]+)?)$`)
 
 // recounts reports whether a fact says another number of what the known one counts. "A
 // dog" may be one of two, "one dog" is not.
@@ -333,7 +333,7 @@ func recounts(said, quote, known string) bool {
 	return m > n || a[1] != "a" && a[1] != "an" || onlyNow.MatchString(quote)
 }
 
-var onlyNow = late.Compile(`(?i)\b(?:only|just)\b.*\b(?:now|left)\b|\bnow only\b`)
+var onlyNow = lazy.Compile(`(?i)\b(?:only|just)\b.*\b(?:now|left)\b|\bnow only\b`)
 
 func howMany(w string) int {
 	switch w = strings.ToLower(w); w {
@@ -349,10 +349,10 @@ func howMany(w string) int {
 }
 
 // changed are words by which people tell that something is otherwise than before.
-var changed = late.Compile(`(?i)\b(?:now|no longer|any ?more|just|moved?|relocated|became|switched|quit|left|new|turn(?:s|ed)|got|these days|gave up|stopped|started|instead|since|again|after all)\b`)
+var changed = lazy.Compile(`(?i)\b(?:now|no longer|any ?more|just|moved?|relocated|became|switched|quit|left|new|turn(?:s|ed)|got|these days|gave up|stopped|started|instead|since|again|after all)\b`)
 
 // together reports whether a kind of relative is spoken of as one: "my parents".
-var together = late.Words("parents kids children grandparents in-laws grandkids grandchildren twins")
+var together = lazy.Words("parents kids children grandparents in-laws grandkids grandchildren twins")
 
 // someOf reports whether a subject may be one of several: "my sister" without a name
 // may be another sister than the one spoken of before.
@@ -365,10 +365,10 @@ func someOf(subject string) bool {
 	return (extract.KinWords.Has(last) || extract.KinPlural.Has(last) || extract.PetWords.Has(last)) && !together.Has(last) && !oneOfThem.Has(strings.Fields(of)[0])
 }
 
-var oneOfThem = late.Words("older younger elder oldest youngest eldest big little middle only")
+var oneOfThem = lazy.Words("older younger elder oldest youngest eldest big little middle only")
 
 // sameTimes are words of when something is done.
-var sameTimes = late.Compile(`\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|mornings?|evenings?|nights?|afternoons?|usually|instead|weekends?|daily|weekly|every|each|once|twice|times?|an?|per|day|week|month|year|two|three|four|five|six|usually|always|often|on|in|at|the|around|about|\d+(?:[:.]\d\d)?(?:am|pm|km|miles)?)\b`)
+var sameTimes = lazy.Compile(`\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|mornings?|evenings?|nights?|afternoons?|usually|instead|weekends?|daily|weekly|every|each|once|twice|times?|an?|per|day|week|month|year|two|three|four|five|six|usually|always|often|on|in|at|the|around|about|\d+(?:[:.]\d\d)?(?:am|pm|km|miles)?)\b`)
 
 // retimed reports whether two facts tell of the same habit at other times, of which the
 // later is how it is now.
@@ -390,9 +390,9 @@ func retimed(c extract.Candidate, f memory.Fact) bool {
 }
 
 var (
-	switchedTo = late.Compile(`^User (?:has )?(?:switched|changed) to `)
-	nowSo      = late.Compile(`(?i)\b(?:now|these days|instead|nowadays|switched to|changed to|rebook(?:ed)?|rescheduled|postponed)\b`)
-	alsoSo     = late.Compile(`(?i)\b(?:also|too|as well)\b`)
+	switchedTo = lazy.Compile(`^User (?:has )?(?:switched|changed) to `)
+	nowSo      = lazy.Compile(`(?i)\b(?:now|these days|instead|nowadays|switched to|changed to|rebook(?:ed)?|rescheduled|postponed)\b`)
+	alsoSo     = lazy.Compile(`(?i)\b(?:also|too|as well)\b`)
 )
 
 // disjoint reports whether two sets share nothing.

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -109,7 +109,7 @@ func shortName(s string) string {
 }
 
 // passing is talk that is over when the conversation is.
-var passing = late.Compile(`(?i)^(?:the )?user (?:` +
+var passing = lazy.Compile(`(?i)^(?:the )?user (?:` +
 	`(?:is |was |has )?(?:just )?(?:ask(?:s|ed|ing)|request(?:s|ed|ing)?|inquir|greet(?:s|ed|ing)?|thank(?:s|ed|ing)?|repl(?:y|ies|ied)|respond(?:s|ed)?|said (?:hello|hi|yes|no|thanks)|says (?:hello|hi|yes|no|thanks))\b` +
 	`|(?:is|was) (?:just )?(?:testing|typing|waiting|chatting|writing a (?:message|prompt)|interacting|speaking with|talking to (?:the|an) (?:assistant|ai|bot))\b` +
 	`|(?:wants|needs|would like) (?:the )?(?:assistant|me|you|ai|help with this)\b` +
@@ -142,7 +142,7 @@ func worthless(c extract.Candidate) string {
 }
 
 // transcribed is a line of a conversation, not a fact.
-var transcribed = late.Compile(`^(?:user|assistant|context)(?: said)?: `)
+var transcribed = lazy.Compile(`^(?:user|assistant|context)(?: said)?: `)
 
 // saysNothing reports whether a text is a lone word, or words without a meaning of
 // their own.
@@ -155,7 +155,7 @@ func saysNothing(s string) bool {
 	return true
 }
 
-var wanting = late.SetOf("what who where when why how which would could do does did", extract.TermsOf)
+var wanting = lazy.SetOf("what who where when why how which would could do does did", extract.TermsOf)
 
 // ReadsLikeInstruction reports whether the words of a fact would steer a model.
 func ReadsLikeInstruction(words string) bool { return extract.Instructs(tidy(words)) }
@@ -288,7 +288,7 @@ func candidatesFirst(named, n int) []int {
 }
 
 // yearly is what has a day but no year.
-var yearly = late.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
+var yearly = lazy.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
 // placed returns the candidate with what its turn knows: where and when it was
 // said, by whom, and of a rule's candidate dates made absolute: a model wrote its own.

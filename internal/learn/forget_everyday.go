@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -85,7 +85,7 @@ func (e *everyday) says(sentence string) bool {
 }
 
 // possessed is what is somebody's of the user: "my sister's birthday".
-var possessed = late.Compile(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
+var possessed = lazy.Compile(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
 
 // ofOthers reports whether a sentence is about people of the user's, or their things.
 func ofOthers(sentence string) bool { return possessed.MatchString(sentence) || ofKin(sentence) }
@@ -97,4 +97,4 @@ func ofKin(sentence string) bool {
 }
 
 // begins takes the noun of a subject that is the user's.
-var begins = late.Compile(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)
+var begins = lazy.Compile(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -120,7 +120,7 @@ func gistOf(wish extract.Command) gist {
 }
 
 // ownWish begins a wish about the user's own.
-var ownWish = late.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
+var ownWish = lazy.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
 
 func weighty(terms map[string]bool) map[string]bool {
 	out := map[string]bool{}
@@ -136,7 +136,7 @@ func weighty(terms map[string]bool) map[string]bool {
 }
 
 // feelings are terms of verbs that attribute and sign tell as well.
-var feelings = late.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
+var feelings = lazy.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
 
 // at reports whether a memory is meant by what it says itself.
 func (g gist) at(m memory.Memory) bool {
@@ -165,7 +165,7 @@ func (g gist) states(c extract.Candidate) bool {
 	})
 }
 
-var aversion = late.Compile(`\b(?:dislikes?|hates?|detests?|loathes?|not|no longer|never|cannot|can't|doesn't|isn't)\b`)
+var aversion = lazy.Compile(`\b(?:dislikes?|hates?|detests?|loathes?|not|no longer|never|cannot|can't|doesn't|isn't)\b`)
 
 // averse reports whether a fact is against what it is about.
 func averse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -208,7 +208,7 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 	return out
 }
 
-var speechQuotes = late.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
+var speechQuotes = lazy.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
 
 // notTheirs reports a quote that the user did not say of themself: what stands in quotation
 // marks, in a letter or pasted text, what the assistant wrote, and what somebody claims.

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -24,7 +24,7 @@ type token struct {
 	before  string // what stands between it and the token before
 }
 
-var tokenForm = late.Compile(`\d+(?:[.,:]\d+)*|\p{L}[\p{L}\p{M}]*(?:['’]\p{L}+)*`)
+var tokenForm = lazy.Compile(`\d+(?:[.,:]\d+)*|\p{L}[\p{L}\p{M}]*(?:['’]\p{L}+)*`)
 
 // readTokens reads the words and numbers of a text, "twenty-five" as one number.
 func readTokens(s string) []token {
@@ -84,7 +84,7 @@ func joined(t token, n int) int {
 	return 0
 }
 
-var thousands = late.Compile(`^\d{1,3}(?:[.,]\d{3})+$`)
+var thousands = lazy.Compile(`^\d{1,3}(?:[.,]\d{3})+$`)
 
 // plainNumber writes a number as others of its value are written.
 func plainNumber(s string) string {

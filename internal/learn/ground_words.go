@@ -3,7 +3,7 @@ package learn
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -61,7 +61,7 @@ type person struct {
 }
 
 // persons maps a folded word for a person to whom it means.
-var persons = late.Make(func() map[string]person {
+var persons = lazy.Make(func() map[string]person {
 	m := map[string]person{}
 	for line := range strings.Lines(personTable) {
 		words := strings.Fields(line)
@@ -80,7 +80,7 @@ var persons = late.Make(func() map[string]person {
 
 // oneMeaning has groups of words that people and models use for the same thing in a
 // chat, beside the persons.
-var oneMeaning = late.Make(func() map[string]string {
+var oneMeaning = lazy.Make(func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(meaningTable) {
 		words := strings.Fields(line)
@@ -118,7 +118,7 @@ television tv
 bicycle bike cycle cycles`
 
 // numberTable has numbers as they are written in words, by language.
-var numberTable = late.Make(func() map[string]int {
+var numberTable = lazy.Make(func() map[string]int {
 	m := map[string]int{}
 	for _, row := range []string{
 		"zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty",
@@ -184,7 +184,7 @@ var (
 		"friday fri fridays freitag freitags viernes vendredi venerdi sexta vrijdag",
 		"saturday sat saturdays samstag samstags sonnabend sabado sabados samedi sabato zaterdag")
 	// relativeDays are words for a day by its distance from today.
-	relativeDays = late.Make(func() map[string]int {
+	relativeDays = lazy.Make(func() map[string]int {
 		m := map[string]int{}
 		for days, words := range map[int]string{
 			0:  "today tonight now just heute gerade grad vorhin hoy ahora aujourd'hui oggi hoje vandaag this",
@@ -201,8 +201,8 @@ var (
 	})
 )
 
-func calendarNames(rows ...string) *late.Value[map[string]int] {
-	return late.Make(func() map[string]int {
+func calendarNames(rows ...string) *lazy.Value[map[string]int] {
+	return lazy.Make(func() map[string]int {
 		m := map[string]int{}
 		for i, row := range rows {
 			for w := range strings.FieldsSeq(row) {
@@ -215,8 +215,8 @@ func calendarNames(rows ...string) *late.Value[map[string]int] {
 
 // Function words by which a text is taken for English or for another language.
 var (
-	englishWords = late.Words("the i i'm im my and is was to a for of on it have has with you we they he she at be are do don't dont can not this that what how just so but got need no me your her his from by been u pls any if when where why lol ok thx thanks user user's")
-	otherWords   = late.Words(`ich und der das den dem mein meine meinen bin hab habe ist sind nicht mit für auf eine einen ein wir war seit auch noch zum zur
+	englishWords = lazy.Words("the i i'm im my and is was to a for of on it have has with you we they he she at be are do don't dont can not this that what how just so but got need no me your her his from by been u pls any if when where why lol ok thx thanks user user's")
+	otherWords   = lazy.Words(`ich und der das den dem mein meine meinen bin hab habe ist sind nicht mit für auf eine einen ein wir war seit auch noch zum zur
 		yo el los las mi mis soy es que con para un una en tengo estoy del al por pero como le lo se su
 		je suis mon ma mes une est et le les dans pour avec pas des du j'ai nous au
 		io sono il di che ho per non con mia mio della nel
@@ -225,78 +225,78 @@ var (
 )
 
 // linking words stand between a word and the number that belongs to it.
-var linking = late.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
+var linking = lazy.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
 
 // openingWords may stand before the subject of a clause.
-var openingWords = late.Words(`so well ok okay yeah yes yep no nope oh ah ugh lol haha ha hey hi btw also and but or then because cause cos since that if when while though actually update
+var openingWords = lazy.Words(`so well ok okay yeah yes yep no nope oh ah ugh lol haha ha hey hi btw also and but or then because cause cos since that if when while though actually update
 	honestly apparently now today and/or plus like omg god wait sorry still just even this the our my her his their old dear poor new dead late little younger older elder eldest youngest youngest big own
 	und aber auch ja ach nein mein meine der die das weil da mi mis tu su pero y mon ma mes et mais`)
 
 var (
-	speakerWords = late.Words("i im ive id ill me we us weve were myself ich wir mir mich uns yo nosotros je j nous moi io noi eu nos ik wij ours mine")
-	maleWords    = late.Words("he hes him his himself él")
-	femaleWords  = late.Words("she shes her hers herself ella elle")
-	possessives  = late.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
+	speakerWords = lazy.Words("i im ive id ill me we us weve were myself ich wir mir mich uns yo nosotros je j nous moi io noi eu nos ik wij ours mine")
+	maleWords    = lazy.Words("he hes him his himself él")
+	femaleWords  = lazy.Words("she shes her hers herself ella elle")
+	possessives  = lazy.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
 )
 
 // quoting are verbs by which somebody is quoted: what follows is not said of them.
-var quoting = late.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
+var quoting = lazy.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
 
 // hedges of a fact: it is told as a wish, a plan or a guess.
-var hedged = late.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
+var hedged = lazy.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
 
 var (
 	// supposed opens a case that is made up.
-	supposed = late.Compile(`\b(?:what if|what would happen if|if (?:i|we|he|she|they|my \w+|u|you) (?:was|were|had|could|won|did|\w+ed|ever)|if only|imagine|imagining|suppose|supposing|pretend\w*|let'?s say|say (?:i|we) (?:had|was|were|got|won)|hypothetical\w*|role-?play\w*|act as|you'?re a|in (?:my|the|a|this) (?:novel|story|game|dream|book|script)|stell dir vor|wenn ich \w+ (?:wäre|hätte|würde)|si (?:fuera|tuviera|fuese)|imagina\w*|et si)\b`)
+	supposed = lazy.Compile(`\b(?:what if|what would happen if|if (?:i|we|he|she|they|my \w+|u|you) (?:was|were|had|could|won|did|\w+ed|ever)|if only|imagine|imagining|suppose|supposing|pretend\w*|let'?s say|say (?:i|we) (?:had|was|were|got|won)|hypothetical\w*|role-?play\w*|act as|you'?re a|in (?:my|the|a|this) (?:novel|story|game|dream|book|script)|stell dir vor|wenn ich \w+ (?:wäre|hätte|würde)|si (?:fuera|tuviera|fuese)|imagina\w*|et si)\b`)
 	// conditional opens a sentence whose rest holds only if something happens.
-	conditional = late.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
+	conditional = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
 	// wishful is what the speaker would do, not what they do.
-	wishful = late.Compile(`\b(?:i|we|u|you)(?: (?:would|could|should|might)|'d|d)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
-	jested  = late.Compile(`\b(?:jk|just kidding|only kidding|i'?m kidding|not really lol|/s|kidding!*)\b`)
+	wishful = lazy.Compile(`\b(?:i|we|u|you)(?: (?:would|could|should|might)|'d|d)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
+	jested  = lazy.Compile(`\b(?:jk|just kidding|only kidding|i'?m kidding|not really lol|/s|kidding!*)\b`)
 )
 
 // idioms hold a word of denial and deny nothing.
-var idioms = late.Compile(`\b(?:can'?t wait|not gonna lie|no idea|not only|why not|no problem|no worries|no doubt|never looked back|not (?:too |so )?sure|don'?t (?:know|forget|worry)|not to mention|no matter|isn'?t that|don'?t you|doesn'?t it)\b`)
+var idioms = lazy.Compile(`\b(?:can'?t wait|not gonna lie|no idea|not only|why not|no problem|no worries|no doubt|never looked back|not (?:too |so )?sure|don'?t (?:know|forget|worry)|not to mention|no matter|isn'?t that|don'?t you|doesn'?t it)\b`)
 
 // denying are words that turn a statement around, and endingWords those that say in
 // other words that something is not or no longer so.
 var (
-	denying = late.Words(`not no never none nor neither nothing nobody nowhere without cannot cant dont doesnt didnt isnt arent wasnt wont havent hasnt hadnt wouldnt shouldnt
+	denying = lazy.Words(`not no never none nor neither nothing nobody nowhere without cannot cant dont doesnt didnt isnt arent wasnt wont havent hasnt hadnt wouldnt shouldnt
 		nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamás tampoco sin ningún ninguna pas jamais sans aucun aucune non senza nessun não nem sem nunca niet geen nooit zonder nada`)
-	endingWords = late.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave given dropped drop ditched cancelled canceled cancel cancels scrapped scrap ended over died dead passed
+	endingWords = lazy.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave given dropped drop ditched cancelled canceled cancel cancels scrapped scrap ended over died dead passed
 		retired broke divorced ex allergic allergy allergies intolerant intolerance vegan vegetarian veggie teetotal sober hate hates hated dislike dislikes avoid avoids avoiding refuse refuses instead rather off
 		switched switching fired laid bailed expired closed failed missed former formerly previously used anymore longer unable except only skip skips free lack lacks forbidden banned against moved out
 		unemployed single childless afraid scared dumped finished exclud excl excluding aufgehört gekündigt storniert storniert verkauft allergisch dejado dejó vendido arrêté quitté wrong hardly barely rarely seldom negative coeliac celiac
 		struggles struggle tired deny denies denied doubt doubts reject rejected secret private hide hides hiding minus without less`)
 	// lightWords say little between a denial and what it denies.
-	lightWords = late.Words("longer more really actually even been going gonna able ever just want wanna anymore myself btw tho also too still mehr wirklich más plus")
-	having     = late.Words("have has had having got own owns owned")
+	lightWords = lazy.Words("longer more really actually even been going gonna able ever just want wanna anymore myself btw tho also too still mehr wirklich más plus")
+	having     = lazy.Words("have has had having got own owns owned")
 
-	ceasing = late.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
+	ceasing = lazy.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
 )
 
 var (
-	conjunctions = late.Words("and but so because cause cos while und aber weil y pero et mais ed though tho when where who")
-	anyone       = late.Words("it its this that they theyre their we us our who")
-	noNames      = late.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
-	callings     = late.Words("doctor dentist vet therapist teacher client boss child dog cat pet")
-	statuses     = late.Words("married engaged divorced widowed together relationship dating single")
-	titles       = late.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
-	unslotted    = late.Words("a an the and or is are was were be user")
-	beforeDays   = late.Words("the on til till until by den am vom bis el le il dia das")
-	nextWords    = late.Words("next nachste nachsten nachster nachstes nachstem kommende kommenden proximo proxima que prochain prochaine prossimo")
-	lastWords    = late.Words("last past letzte letzten letzter letztes letztem pasado pasada dernier derniere scorso scorsa since ago vor hace")
-	courtesies   = late.Words("like love rather prefer say know need not have appreciate")
+	conjunctions = lazy.Words("and but so because cause cos while und aber weil y pero et mais ed though tho when where who")
+	anyone       = lazy.Words("it its this that they theyre their we us our who")
+	noNames      = lazy.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
+	callings     = lazy.Words("doctor dentist vet therapist teacher client boss child dog cat pet")
+	statuses     = lazy.Words("married engaged divorced widowed together relationship dating single")
+	titles       = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
+	unslotted    = lazy.Words("a an the and or is are was were be user")
+	beforeDays   = lazy.Words("the on til till until by den am vom bis el le il dia das")
+	nextWords    = lazy.Words("next nachste nachsten nachster nachstes nachstem kommende kommenden proximo proxima que prochain prochaine prossimo")
+	lastWords    = lazy.Words("last past letzte letzten letzter letztes letztem pasado pasada dernier derniere scorso scorsa since ago vor hace")
+	courtesies   = lazy.Words("like love rather prefer say know need not have appreciate")
 
 	// letters is how a letter begins, givenBack what leads to the assistant's own words, and
 	// disbelieved what leads to what somebody is not believed to know.
-	letters     = late.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
-	givenBack   = late.Compile(`\b(?:you|assistant|chatgpt|claude) (?:just |once |already |then )?(?:wrote|said|told me|told us|answered|replied|mentioned|claimed)[^.!?:\n]{0,30}:`)
-	disbelieved = late.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
+	letters     = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
+	givenBack   = lazy.Compile(`\b(?:you|assistant|chatgpt|claude) (?:just |once |already |then )?(?:wrote|said|told me|told us|answered|replied|mentioned|claimed)[^.!?:\n]{0,30}:`)
+	disbelieved = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )
 
 // unitDays are the lengths of times by their words, those of other languages too.
-var unitDays = late.Make(func() map[string]int {
+var unitDays = lazy.Make(func() map[string]int {
 	m := map[string]int{}
 	for days, words := range map[int]string{
 		1: "day days tag tage tagen día días jour jours giorno giorni dia dias", 7: "week weeks wk wks woche wochen semana semanas semaine semaines settimana settimane",
@@ -311,10 +311,10 @@ var unitDays = late.Make(func() map[string]int {
 
 var (
 	// pastForm is what a fact of the past has, stateForm one that something is or was done.
-	pastForm  = late.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
-	stateForm = late.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
-	intending = late.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
-	upToNow   = late.Compile(`\b(?:now|still|since|(?:i|we)(?:'ve| ?ve| have|'d))\b`)
+	pastForm  = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
+	stateForm = lazy.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
+	intending = lazy.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
+	upToNow   = lazy.Compile(`\b(?:now|still|since|(?:i|we)(?:'ve| ?ve| have|'d))\b`)
 	// bygoneForm is what the user says of what is over.
-	bygoneForm = late.Compile(`\b(?:used to|(?:i|we) (?:was|were) (?:an?|the)|(?:i|we) (?:\w+ly )?(?:lived|worked|owned|played|studied|smoked|drove|taught))\b`)
+	bygoneForm = lazy.Compile(`\b(?:used to|(?:i|we) (?:was|were) (?:an?|the)|(?:i|we) (?:\w+ly )?(?:lived|worked|owned|played|studied|smoked|drove|taught))\b`)
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -249,7 +249,7 @@ func undress(line string) (body string, dressed bool) {
 }
 
 // written is what a block writes before a memory: its date, and who said it.
-var written = late.Compile(`^(?:\d{4}-\d\d-\d\d |summary: |[\p{L}\d_.-]{1,30} said: )`)
+var written = lazy.Compile(`^(?:\d{4}-\d\d-\d\d |summary: |[\p{L}\d_.-]{1,30} said: )`)
 
 func (g *Injected) blank(b []byte, role memory.Role) {
 	if g == nil {
@@ -325,9 +325,9 @@ func (g *Injected) repeats(s string) bool {
 }
 
 // telling are terms of who said or knows something.
-var telling = late.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOf)
+var telling = lazy.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOf)
 
-var iRemember = late.Compile(`(?i)^\s*i remember (?:that )?`)
+var iRemember = lazy.Compile(`(?i)^\s*i remember (?:that )?`)
 
 // speaksToYou reports whether a sentence tells somebody of themselves: in a user's
 // turn that is a reply sent back.

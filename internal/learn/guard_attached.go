@@ -3,7 +3,7 @@ package learn
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -81,15 +81,15 @@ func codeBlocks(s string) []text.Span {
 // Elements by name: those whose words are the user's, those that only dress words,
 // and those that hold a document even if they are never closed.
 var (
-	ownElements   = late.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task")
-	plainElements = late.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
-	docElements   = late.Words(`context document documents doc docs source sources file files attachment attachments excerpt search_results results tool_result
+	ownElements   = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task")
+	plainElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
+	docElements   = lazy.Words(`context document documents doc docs source sources file files attachment attachments excerpt search_results results tool_result
 		web page webpage article email transcript data knowledge retrieved environment_details file_content file_contents selection code pre html body
 		system memory memories history conversation chat_history instructions quote blockquote loci-memory document_content system-reminder
 		retrieved_context open_files attached_files uploaded_files user_memories user_profile`)
 )
 
-var openTag = late.Compile(`<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?/?>|<!(?i:doctype)[^>]*>`)
+var openTag = lazy.Compile(`<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?/?>|<!(?i:doctype)[^>]*>`)
 
 // elements are what stands between tags. The last closing tag of a name counts.
 func elements(s string) []text.Span {
@@ -151,8 +151,8 @@ func lowerASCII(s string) string {
 }
 
 var (
-	beginMark = late.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)? (?:the )?(?:context|document|file|text|article|email|mail|message|page|transcript|data|content|source|input|log|excerpt|memory|memories|search|results?|quote|certificate|pgp)\b.*$|^\[[^\]]*\b(?:begin|start)\]|^\[context \d+\]:?$|^(?:={3,}|-{3,}|\*{3,}|#{3,}) ?[^=*#-]{1,60}\.\w{1,5} ?(?:={3,}|-{3,}|\*{3,}|#{3,})?$|^-{10,}$|^={10,}$`)
-	endMark   = late.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)? (?:the )?(?:context|document|file|text|article|email|mail|message|page|transcript|data|content|source|input|log|excerpt|memory|memories|search|results?|quote|certificate|pgp)\b.*$|^\[[^\]]*\bend\]|^\[end context \d+\]$|^-{10,}$|^={10,}$`)
+	beginMark = lazy.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)? (?:the )?(?:context|document|file|text|article|email|mail|message|page|transcript|data|content|source|input|log|excerpt|memory|memories|search|results?|quote|certificate|pgp)\b.*$|^\[[^\]]*\b(?:begin|start)\]|^\[context \d+\]:?$|^(?:={3,}|-{3,}|\*{3,}|#{3,}) ?[^=*#-]{1,60}\.\w{1,5} ?(?:={3,}|-{3,}|\*{3,}|#{3,})?$|^-{10,}$|^={10,}$`)
+	endMark   = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)? (?:the )?(?:context|document|file|text|article|email|mail|message|page|transcript|data|content|source|input|log|excerpt|memory|memories|search|results?|quote|certificate|pgp)\b.*$|^\[[^\]]*\bend\]|^\[end context \d+\]$|^-{10,}$|^={10,}$`)
 )
 
 // betweenMarks is from the first line that begins a document to the last that ends
@@ -181,13 +181,13 @@ const documents = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?ma
 
 var (
 	// heading names a document that follows.
-	heading = late.Compile(`(?i)^(?:#+\s*|\*\*|\[|-\s)?\s*(?:(?:retrieved|relevant|additional|background|provided|supporting|attached|previous|input|source|reference|uploaded|given|chat|conversation|long-term|stored|user)\s+)?(?:` + documents + `|background|references?|attachments?|contents?|history|conversation history|memory|profile|tool results?|observation|instructions?|guidelines?|output|format|examples?|rules|system|persona)(?:\s+(?:\d+|history|block|information|context|results?))?(?:\s*\([^)]*\))?\s*(?:\*\*|\])?\s*:`)
-	mdTitle = late.Compile(`(?i)^#+\s*(?:task|guidelines|context|instructions?|output|examples?|documents?|sources?|search results|relevant memory|relevant memories|memory|memories|background|chat history|history|rules|references?)\b[\w ]*:?$`)
+	heading = lazy.Compile(`(?i)^(?:#+\s*|\*\*|\[|-\s)?\s*(?:(?:retrieved|relevant|additional|background|provided|supporting|attached|previous|input|source|reference|uploaded|given|chat|conversation|long-term|stored|user)\s+)?(?:` + documents + `|background|references?|attachments?|contents?|history|conversation history|memory|profile|tool results?|observation|instructions?|guidelines?|output|format|examples?|rules|system|persona)(?:\s+(?:\d+|history|block|information|context|results?))?(?:\s*\([^)]*\))?\s*(?:\*\*|\])?\s*:`)
+	mdTitle = lazy.Compile(`(?i)^#+\s*(?:task|guidelines|context|instructions?|output|examples?|documents?|sources?|search results|relevant memory|relevant memories|memory|memories|background|chat history|history|rules|references?)\b[\w ]*:?$`)
 	// intro leads to a document in a sentence.
-	intro     = late.Compile(`(?i)^(?:[^.!?\n]{0,60}[,;.!] )?(?:please )?(?:use|using|given|based on|consider|considering|according to|refer(?:ring)? to|read|reading|here(?:['’]s| is| are)|below (?:is|are)|the following|this is|these are|context information|i (?:got|received|found|have)|my \w+ (?:sent|wrote|said)|see|attached|check|answer|look at|from|it says|he (?:wrote|said)|she (?:wrote|said)|they (?:wrote|said))\b[^\n]{0,100}\b(?:` + documents + `|this|below|following|wrote|says|said)\b[^\n]{0,60}[:：]\s*$|(?i)^use (?:the|these|only) [^\n]{0,60}\b(?:context|documents?|passages?|information|sources?|pieces)\b`)
-	ownIntro  = late.Compile(`(?i)\babout (?:me|myself|us|my)\b|\bmy (?:own |personal |current |basic )*(?:info\w*|details|profile|background|data|bio|preferences?|situation|setup|family|allergies|schedule|goals?|medications?)\b`)
-	ownWords  = late.Compile(`(?i)^[\W_]*(?:(?:user(?:['’]s)?|my|the|current|final|actual|new|human) )?(?:question|query|request|message|prompt|ask|user|human|me|user input|now|my question is)\s*(?:\*\*)?\s*[:：]`)
-	firstSaid = late.Compile(`(?i)^(?:hi|hello|hey)?[\s,!]*(?:i|i['’]m|i['’]ve|my|we|our)\b`)
+	intro     = lazy.Compile(`(?i)^(?:[^.!?\n]{0,60}[,;.!] )?(?:please )?(?:use|using|given|based on|consider|considering|according to|refer(?:ring)? to|read|reading|here(?:['’]s| is| are)|below (?:is|are)|the following|this is|these are|context information|i (?:got|received|found|have)|my \w+ (?:sent|wrote|said)|see|attached|check|answer|look at|from|it says|he (?:wrote|said)|she (?:wrote|said)|they (?:wrote|said))\b[^\n]{0,100}\b(?:` + documents + `|this|below|following|wrote|says|said)\b[^\n]{0,60}[:：]\s*$|(?i)^use (?:the|these|only) [^\n]{0,60}\b(?:context|documents?|passages?|information|sources?|pieces)\b`)
+	ownIntro  = lazy.Compile(`(?i)\babout (?:me|myself|us|my)\b|\bmy (?:own |personal |current |basic )*(?:info\w*|details|profile|background|data|bio|preferences?|situation|setup|family|allergies|schedule|goals?|medications?)\b`)
+	ownWords  = lazy.Compile(`(?i)^[\W_]*(?:(?:user(?:['’]s)?|my|the|current|final|actual|new|human) )?(?:question|query|request|message|prompt|ask|user|human|me|user input|now|my question is)\s*(?:\*\*)?\s*[:：]`)
+	firstSaid = lazy.Compile(`(?i)^(?:hi|hello|hey)?[\s,!]*(?:i|i['’]m|i['’]ve|my|we|our)\b`)
 )
 
 // sections are documents under a heading or after "use the following context", up
@@ -228,8 +228,8 @@ func sectionFrom(s string, first int) []text.Span {
 }
 
 var (
-	mailBegins = late.Compile(`(?i)^[->\s]*(?:-{2,}\s*)?(?:original message|forwarded message|begin forwarded message|weitergeleitete nachricht|ursprüngliche nachricht)\b|^(?:on|am|le|el) .{0,80}[\d@].{0,80}\b(?:wrote|schrieb|a écrit|escribió)\s*:$|^(?:sent from my \w+)$|^(?:dear|to whom it may concern)\b.{0,60}[,:]?$|^(?:diff --git|commit [0-9a-f]{7,40}$|traceback \(most recent call last\))`)
-	mailHeader = late.Compile(`(?i)^\**(?:from|to|subject|date|sent|cc|bcc|reply-to|betreff|von|an|gesendet)\**\s*:`)
+	mailBegins = lazy.Compile(`(?i)^[->\s]*(?:-{2,}\s*)?(?:original message|forwarded message|begin forwarded message|weitergeleitete nachricht|ursprüngliche nachricht)\b|^(?:on|am|le|el) .{0,80}[\d@].{0,80}\b(?:wrote|schrieb|a écrit|escribió)\s*:$|^(?:sent from my \w+)$|^(?:dear|to whom it may concern)\b.{0,60}[,:]?$|^(?:diff --git|commit [0-9a-f]{7,40}$|traceback \(most recent call last\))`)
+	mailHeader = lazy.Compile(`(?i)^\**(?:from|to|subject|date|sent|cc|bcc|reply-to|betreff|von|an|gesendet)\**\s*:`)
 )
 
 // mails are letters and mails, from their first line to the end.
@@ -256,8 +256,8 @@ func mails(s string) []text.Span {
 }
 
 var (
-	handing = late.Compile(`(?i)(?:^|[.!?\n]\s*|\b(?:please|you|me|help|to) )(?:(?:translate|re-?write|rephrase|proof-?read|paraphrase|summari[sz]e|edit|correct|polish|improve|shorten|grade|classify|convert|fix (?:the |my |this )?(?:grammar|spelling|text|typos))\b[^\n:.!?"“]{0,120}[:\n"“]|(?:write|draft|compose|generate|continue|complete|finish|analy[sz]e|review|explain)\b[^\n:.!?]{0,80}:|(?:role-?play|pretend)\b)|\btl;?dr\b`)
-	asText  = late.Compile(`(?i)\b(?:translate|rephrase|rewrite|spell|pronounce)\b[^\n"“]{0,40}$`)
+	handing = lazy.Compile(`(?i)(?:^|[.!?\n]\s*|\b(?:please|you|me|help|to) )(?:(?:translate|re-?write|rephrase|proof-?read|paraphrase|summari[sz]e|edit|correct|polish|improve|shorten|grade|classify|convert|fix (?:the |my |this )?(?:grammar|spelling|text|typos))\b[^\n:.!?"“]{0,120}[:\n"“]|(?:write|draft|compose|generate|continue|complete|finish|analy[sz]e|review|explain)\b[^\n:.!?]{0,80}:|(?:role-?play|pretend)\b)|\btl;?dr\b`)
+	asText  = lazy.Compile(`(?i)\b(?:translate|rephrase|rewrite|spell|pronounce)\b[^\n"“]{0,40}$`)
 )
 
 // handedOver is text that somebody is asked to work on: "translate this: …".
@@ -277,12 +277,12 @@ func handedOver(s string) []text.Span {
 	return rest(s, from)
 }
 
-var speechMarks = late.Compile(`"[^"\n]+"|“[^”\n]+”|«[^»\n]+»`)
+var speechMarks = lazy.Compile(`"[^"\n]+"|“[^”\n]+”|«[^»\n]+»`)
 
 // nearby is how far before a quotation the words that explain it may stand.
 const nearby = 80
 
-var keepsQuote = late.Compile(`(?i)\b(?:remember|memori[sz]e|note|save|store|keep in mind)\b`)
+var keepsQuote = lazy.Compile(`(?i)\b(?:remember|memori[sz]e|note|save|store|keep in mind)\b`)
 
 // quotedSpeech is what stands in quotation marks and speaks of itself: the words of
 // somebody else, or of a text.
@@ -304,9 +304,9 @@ func quotedSpeech(s string) []text.Span {
 var (
 	// pastedLine is a line that nobody types: a citation, a table's row, an entry of
 	// a log, a frame of a stack, JSON, a line of a memory block or of its export.
-	pastedLine  = late.Compile(`(?i)^>|^\|.*\||^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|^\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?\]?[ ,-]+\S+ ?\S* ?:|^(?:error|warn|warning|info|debug|trace|fatal)\b ?[:\[|]|^at [\w$.<>]+\(|^file "[^"]+", line \d+|^[{\[]\s*["'{\[]|^["'][\w-]+["']\s*:|^[}\]],?$|^[+-]{3} [ab]/|^@@ |^(?:import|from) [\w.]+ import\b|^(?:def|class|func|function|const|let|var|public|private|#include)\s+\S+.*[({;:]$|^\$ \S+|^https?://\S+$|^\[?(?:file ?name|url|title|link)\]?\s*:|^- \d{4}-\d\d-\d\d (?:\S+ said: |summary: |shared by |(?:the )?user\b)|^<\S.*>$`)
-	frontMatter = late.Compile(`(?i)^(?:id|conversation_id|observed_at|created_at|status|source|role|category|kind|tags|confidence|superseded_by|owner)\s*:\s*\S`)
-	exported    = late.Compile(`(?i)"(?:memory_hits|superseded_by|observed_at|provenance|memories|target_id|score_threshold)"\s*:|loci-memory`)
+	pastedLine  = lazy.Compile(`(?i)^>|^\|.*\||^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|^\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?\]?[ ,-]+\S+ ?\S* ?:|^(?:error|warn|warning|info|debug|trace|fatal)\b ?[:\[|]|^at [\w$.<>]+\(|^file "[^"]+", line \d+|^[{\[]\s*["'{\[]|^["'][\w-]+["']\s*:|^[}\]],?$|^[+-]{3} [ab]/|^@@ |^(?:import|from) [\w.]+ import\b|^(?:def|class|func|function|const|let|var|public|private|#include)\s+\S+.*[({;:]$|^\$ \S+|^https?://\S+$|^\[?(?:file ?name|url|title|link)\]?\s*:|^- \d{4}-\d\d-\d\d (?:\S+ said: |summary: |shared by |(?:the )?user\b)|^<\S.*>$`)
+	frontMatter = lazy.Compile(`(?i)^(?:id|conversation_id|observed_at|created_at|status|source|role|category|kind|tags|confidence|superseded_by|owner)\s*:\s*\S`)
+	exported    = lazy.Compile(`(?i)"(?:memory_hits|superseded_by|observed_at|provenance|memories|target_id|score_threshold)"\s*:|loci-memory`)
 )
 
 // pastedLines are such lines, and all after the front matter of an exported note.
@@ -348,7 +348,7 @@ func separated(line string) bool {
 	return false
 }
 
-var turnOf = late.Compile(`^\W{0,2}(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\]?\W{0,3})?((?:\p{Lu}[\p{L}.'’-]{0,20}(?: \p{Lu}[\p{L}.'’-]{0,20})?|user|assistant|human|ai|bot|me|you|them))(?: ?\([^)]{1,20}\))?\W{0,2}[:：](?:\W|$)`)
+var turnOf = lazy.Compile(`^\W{0,2}(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\]?\W{0,3})?((?:\p{Lu}[\p{L}.'’-]{0,20}(?: \p{Lu}[\p{L}.'’-]{0,20})?|user|assistant|human|ai|bot|me|you|them))(?: ?\([^)]{1,20}\))?\W{0,2}[:：](?:\W|$)`)
 
 // transcripts are conversations of others, from the first of their lines to the
 // last: of two speakers, one speaks twice. A form ("Name: Ana") has each label once.

@@ -2,7 +2,7 @@ package learn
 
 import (
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -37,7 +37,7 @@ const orderly = `(?:then |please |kindly |you (?:must|should|shall|will|have to|
 
 var (
 	// onAsking is an order for when something is asked: "When asked about X, say Y".
-	onAsking = late.Compile(`(?i)` +
+	onAsking = lazy.Compile(`(?i)` +
 		`\b(?:when|whenever|if|once|(?:each|every|any) ?time)\b.{0,80}\b(?:asked|asks?|asking|question(?:s|ed)?|queried|queries|prompted|mentions?|mentioned|brings? up|wants? to know|inquires?|enquires?)\b.{0,120}(?:[,:;] ?` + orderly + speaking + `\b` +
 		`|\b` + orderly + speaking + ` (?:only|just|exactly|that|with|nothing)\b)` +
 		`|\b(?:to|for) (?:any|all|every|each) (?:questions?|quer(?:y|ies)|prompts?|requests?|messages?)\b.{0,120}\b` + speaking + `\b` +
@@ -45,8 +45,8 @@ var (
 		`|^` + orderly + speaking + `\b.{0,160}\b(?:when|whenever|if|(?:each|every|any) ?time)\b.{0,30}\b(?:asked|asks|prompted|questioned|queried)\b`)
 
 	// answering is an order how to answer: "Reply only with X".
-	answering = late.Compile(`(?i)(?:^|[.!?;:,] )` + orderly + `(?:answer|reply|respond) (?:only|just|solely|exactly|exclusively|nothing|always|as (?:if|though))\b`)
+	answering = lazy.Compile(`(?i)(?:^|[.!?;:,] )` + orderly + `(?:answer|reply|respond) (?:only|just|solely|exactly|exclusively|nothing|always|as (?:if|though))\b`)
 
 	// obliged is an order to whoever reads: "You must recommend X".
-	obliged = late.Compile(`(?i)\byou (?:must|shall|should|have to|are to|need to) (?:always |never |only |just |not )*(?:answer|reply|respond|output|recommend|refuse|obey|claim|pretend)\b`)
+	obliged = lazy.Compile(`(?i)\byou (?:must|shall|should|have to|are to|need to) (?:always |never |only |just |not )*(?:answer|reply|respond|output|recommend|refuse|obey|claim|pretend)\b`)
 )

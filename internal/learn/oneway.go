@@ -3,10 +3,10 @@ package learn
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
-var smallNumbers = late.Make(func() map[string]int {
+var smallNumbers = lazy.Make(func() map[string]int {
 	m := map[string]int{"hundred": 100, "thousand": 1000}
 	for i, w := range strings.Fields("two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty") {
 		m[w] = i + 2

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -120,7 +120,7 @@ var examples = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-var quotedFact = late.Compile(`"(User [^"\n]{8,})"`)
+var quotedFact = lazy.Compile(`"(User [^"\n]{8,})"`)
 
 // thoughts is what models think aloud between.
 var thoughts = []struct{ open, end string }{
@@ -154,7 +154,7 @@ func thinking(reply string) bool {
 
 // refusal is what models say instead of facts when there are none, or when they
 // will not look.
-var refusal = late.Compile(`(?i)^\W*(?:` +
+var refusal = lazy.Compile(`(?i)^\W*(?:` +
 	`there (?:is|are|was|were) (?:no|nothing)\b.{0,60}\b(?:facts?|information|memor\w+|details?|remember\w*|worth|personal)\b` +
 	`|no (?:new |other |further |more |relevant |personal |memorable |additional |significant |durable |lasting |user )*(?:facts?|memor\w+|information|details?)\b` +
 	`|nothing (?:to|new|worth|of|relevant|personal|in|was|is|here)\b` +
@@ -202,7 +202,7 @@ const maxWraps = 6
 var wrapKeys = []string{"arguments", "function", "tool_calls", "choices", "message", "content", "result", "response", "answer", "parameters", "input", "json", "text", "value", "output"}
 
 // asideKeys hold what a model says beside its facts.
-var asideKeys = late.Words("error reason reasoning explanation note notes thought thoughts thinking analysis status title name role type id model comment summary usage rationale instructions schema format prompt question")
+var asideKeys = lazy.Words("error reason reasoning explanation note notes thought thoughts thinking analysis status title name role type id model comment summary usage rationale instructions schema format prompt question")
 
 // facts gathers candidates from a value. isList reports whether the value has the
 // form of an answer, be it an empty one.
@@ -406,7 +406,7 @@ func confidence(s string) float64 {
 }
 
 // keyed is a line of YAML or of a form: "text: User lives in Lisbon".
-var keyed = late.Compile(`^(?i)(?:\*\*)?"?([a-z_]{2,20})"?(?:\*\*)?\s*:\s*(.*)$`)
+var keyed = lazy.Compile(`^(?i)(?:\*\*)?"?([a-z_]{2,20})"?(?:\*\*)?\s*:\s*(.*)$`)
 
 // plainFacts reads a reply without JSON: rows of a table, lines of YAML, lines with
 // bullets, or a single line.

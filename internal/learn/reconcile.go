@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -73,7 +73,7 @@ func reconcile(i int, c extract.Candidate) []Decision {
 }
 
 // marital are words of which one holds at a time, and which say little to [termSet].
-var marital = late.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
+var marital = lazy.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
 func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {
@@ -120,7 +120,7 @@ func refined(said, known string) bool {
 func Refines(next, old string) bool { return refined(old, next) }
 
 // over is what says that something was and is no more.
-var over = late.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
+var over = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
 
 // opposite reports whether one denies or ends what the other asserts, in the same
 // words.
@@ -133,7 +133,7 @@ func opposite(said, known string) bool {
 }
 
 // kindDenied is what says that nothing of a kind was ever done.
-var kindDenied = late.Compile(`\bhas never `)
+var kindDenied = lazy.Compile(`\bhas never `)
 
 // ofKind reports whether one says that something was never done which the other
 // says was: the same deed, and at least three of four of the words that tell to

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -17,7 +17,7 @@ import (
 type secret struct {
 	name  string
 	needs needs
-	form  *late.Pattern
+	form  *lazy.Pattern
 	holds func(string) bool
 	scan  func(string) []text.Span
 }
@@ -38,23 +38,23 @@ var vendors = []string{
 }
 
 var secretForms = []secret{
-	{name: "private key", needs: needs{anyOf: []string{"-----BEGIN ", "PuTTY-User-Key"}}, form: late.Compile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)|PuTTY-User-Key-File.*?(?:Private-MAC: \w+|$)`)},
-	{name: "api key", needs: needs{digits: 1, anyOf: []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}}, form: late.Compile(`\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}`), holds: hasDigit},
-	{name: "api key", needs: needs{anyOf: []string{"AKIA", "ASIA"}}, form: late.Compile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
-	{name: "token", needs: needs{anyOf: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox"}}, form: late.Compile(`\b(?:(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}|xox[a-z]-[A-Za-z0-9-]{10,})`)},
-	{name: "api key", needs: needs{digits: 1, anyOf: vendors}, form: late.Compile(`\b(?:AIza[A-Za-z0-9_-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|xapp-[A-Za-z0-9-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|(?:hvs|ya29)\.[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|key-[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|(?:hf|npm)[-_][A-Za-z0-9_-]{16,}|(?:ATATT3|EAAA)[A-Za-z0-9_=-]{30,}|(?:GOCSPX-|do[op]_v1_|figd_|fw_|gl(?:pat|rt|dt)-|gsk[-_]|lin_api_|nvapi-|ntn_|pplx-|pscale_[a-z]+_|pypi-|r8_|rubygems_|sbp_|secret_|sntrys_|tskey-[a-z]+-|vercel_|whsec_|xai-)[A-Za-z0-9_-]{16,})`), holds: hasDigit},
-	{name: "token", needs: needs{anyOf: []string{"eyJ"}}, form: late.Compile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
-	{name: "token", needs: needs{digits: 1, anyOf: []string{"bearer", "basic", "cookie"}, folded: true}, form: late.Compile(`(?i)\b(?:bearer|authorization: basic|cookie: [^=\s]{1,40}=)\s*([A-Za-z0-9._~+/=%-]{16,})`), holds: hasDigit},
-	{name: "token", needs: needs{digits: 9, anyOf: []string{":"}}, form: late.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
-	{name: "secret", needs: needs{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, folded: true}, form: late.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
-	{name: "password", needs: needs{anyOf: []string{"://"}}, form: late.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: late.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: given},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: late.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksSecret},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: late.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: noAdjective},
-	{name: "pin", needs: needs{digits: 4, anyOf: []string{"pin"}, folded: true}, form: late.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
-	{name: "security code", needs: needs{digits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, folded: true}, form: late.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
-	{name: "seed phrase", needs: needs{anyOf: []string{"phrase", "mnemonic"}, folded: true}, form: late.Compile(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
-	{name: "secret", needs: needs{digits: 1, anyOf: []string{"key", "secret", "token"}, folded: true}, form: late.Compile(`(?i)\b[a-z0-9_-]*(?:api[_ -]?key|secret|token|access[_ -]?key|account[_ -]?key|private[_ -]?key|encryption[_ -]?key)\b["']?\s*(?:is|:|=|=>)\s*["'“]?([A-Za-z0-9_./+=-]{12,})`), holds: hasDigit},
+	{name: "private key", needs: needs{anyOf: []string{"-----BEGIN ", "PuTTY-User-Key"}}, form: lazy.Compile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)|PuTTY-User-Key-File.*?(?:Private-MAC: \w+|$)`)},
+	{name: "api key", needs: needs{digits: 1, anyOf: []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}}, form: lazy.Compile(`\b(?:sk|pk|rk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}`), holds: hasDigit},
+	{name: "api key", needs: needs{anyOf: []string{"AKIA", "ASIA"}}, form: lazy.Compile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
+	{name: "token", needs: needs{anyOf: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox"}}, form: lazy.Compile(`\b(?:(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}|xox[a-z]-[A-Za-z0-9-]{10,})`)},
+	{name: "api key", needs: needs{digits: 1, anyOf: vendors}, form: lazy.Compile(`\b(?:AIza[A-Za-z0-9_-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|xapp-[A-Za-z0-9-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|(?:hvs|ya29)\.[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|key-[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|(?:hf|npm)[-_][A-Za-z0-9_-]{16,}|(?:ATATT3|EAAA)[A-Za-z0-9_=-]{30,}|(?:GOCSPX-|do[op]_v1_|figd_|fw_|gl(?:pat|rt|dt)-|gsk[-_]|lin_api_|nvapi-|ntn_|pplx-|pscale_[a-z]+_|pypi-|r8_|rubygems_|sbp_|secret_|sntrys_|tskey-[a-z]+-|vercel_|whsec_|xai-)[A-Za-z0-9_-]{16,})`), holds: hasDigit},
+	{name: "token", needs: needs{anyOf: []string{"eyJ"}}, form: lazy.Compile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
+	{name: "token", needs: needs{digits: 1, anyOf: []string{"bearer", "basic", "cookie"}, folded: true}, form: lazy.Compile(`(?i)\b(?:bearer|authorization: basic|cookie: [^=\s]{1,40}=)\s*([A-Za-z0-9._~+/=%-]{16,})`), holds: hasDigit},
+	{name: "token", needs: needs{digits: 9, anyOf: []string{":"}}, form: lazy.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
+	{name: "secret", needs: needs{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, folded: true}, form: lazy.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
+	{name: "password", needs: needs{anyOf: []string{"://"}}, form: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: given},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksSecret},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: noAdjective},
+	{name: "pin", needs: needs{digits: 4, anyOf: []string{"pin"}, folded: true}, form: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
+	{name: "security code", needs: needs{digits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, folded: true}, form: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
+	{name: "seed phrase", needs: needs{anyOf: []string{"phrase", "mnemonic"}, folded: true}, form: lazy.Compile(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
+	{name: "secret", needs: needs{digits: 1, anyOf: []string{"key", "secret", "token"}, folded: true}, form: lazy.Compile(`(?i)\b[a-z0-9_-]*(?:api[_ -]?key|secret|token|access[_ -]?key|account[_ -]?key|private[_ -]?key|encryption[_ -]?key)\b["']?\s*(?:is|:|=|=>)\s*["'“]?([A-Za-z0-9_./+=-]{12,})`), holds: hasDigit},
 	{name: "card number", needs: needs{digits: 13}, scan: cards},
 }
 
@@ -63,14 +63,14 @@ const passwordForm = `password|passwort|kennwort|passphrase|passcode|passwd|pwd|
 var passwordWords = []string{"pass", "pwd", "kennwort", "contraseña", "senha", "wachtwoord", "lösenord"}
 
 var personalForms = []secret{
-	{name: "email", needs: needs{anyOf: []string{"@"}}, form: late.Compile(`\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b`)},
+	{name: "email", needs: needs{anyOf: []string{"@"}}, form: lazy.Compile(`\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b`)},
 	{name: "bank account", needs: needs{digits: 8}, scan: ibans},
-	{name: "social security number", needs: needs{digits: 9}, form: late.Compile(`\b\d{3}-\d{2}-\d{4}\b`), holds: issuedNumber},
-	{name: "identity number", needs: needs{digits: 1, anyOf: []string{"ssn", "social security", "national insurance", "passport", "licen", "national id", "tax id"}, folded: true}, form: late.Compile(`(?i)\b(?:ssn|social security (?:number|no\.?)|national insurance (?:number|no\.?)|passport (?:number|no\.?)|driver'?s licen[cs]e(?: number)?|national id|tax id)\s*(?:is|:|=|#)?\s*([A-Z0-9][A-Z0-9 -]{6,14}\d)\b`)},
-	{name: "phone number", needs: needs{digits: 5, anyOf: []string{"+"}}, form: late.Compile(`(?:\+\d{1,3}[ .-]?)(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}\b`)},
-	{name: "phone number", needs: needs{digits: 10}, form: late.Compile(`\(?\b\d{3}\)?[ .-]\d{3}[ .-]\d{4}\b`)},
-	{name: "phone number", needs: needs{digits: 7, anyOf: []string{"phone", "mobile", "cell", "whatsapp", "call", "number", "tel"}, folded: true}, form: late.Compile(`(?i)\b(?:phone|mobile|cell|cellphone|whatsapp|telephone|tel|(?:call|text|reach) me (?:at|on)|my number)\b(?: (?:number|no\.?))?\s*(?:is|:|=)?\s*(\(?\d[\d ()./-]{5,16}\d)\b`)},
-	{name: "address", needs: needs{digits: 1, anyOf: streets}, form: late.Compile(`\b\d{1,5}[A-Za-z]? (?:(?:N|S|E|W|North|South|East|West)\.? )?(?:\p{Lu}[\p{L}'’.-]* ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Square|Terrace|Parkway|Pkwy|Highway|Hwy|Close|Crescent)\b\.?(?:,? (?:Apt|Apartment|Unit|Suite|Flat|#)\.? ?\w{1,6})?|\b(?:Rua|Calle|Via|Rue|Avenida|Av\.) (?:\p{Lu}[\p{L}'’-]* ?|d[aeo]s? ){1,4},? ?\d{1,4}\b|\b\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|gasse|weg|platz|allee|straat|laan) \d{1,4}[a-z]?\b`)},
+	{name: "social security number", needs: needs{digits: 9}, form: lazy.Compile(`\b\d{3}-\d{2}-\d{4}\b`), holds: issuedNumber},
+	{name: "identity number", needs: needs{digits: 1, anyOf: []string{"ssn", "social security", "national insurance", "passport", "licen", "national id", "tax id"}, folded: true}, form: lazy.Compile(`(?i)\b(?:ssn|social security (?:number|no\.?)|national insurance (?:number|no\.?)|passport (?:number|no\.?)|driver'?s licen[cs]e(?: number)?|national id|tax id)\s*(?:is|:|=|#)?\s*([A-Z0-9][A-Z0-9 -]{6,14}\d)\b`)},
+	{name: "phone number", needs: needs{digits: 5, anyOf: []string{"+"}}, form: lazy.Compile(`(?:\+\d{1,3}[ .-]?)(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}\b`)},
+	{name: "phone number", needs: needs{digits: 10}, form: lazy.Compile(`\(?\b\d{3}\)?[ .-]\d{3}[ .-]\d{4}\b`)},
+	{name: "phone number", needs: needs{digits: 7, anyOf: []string{"phone", "mobile", "cell", "whatsapp", "call", "number", "tel"}, folded: true}, form: lazy.Compile(`(?i)\b(?:phone|mobile|cell|cellphone|whatsapp|telephone|tel|(?:call|text|reach) me (?:at|on)|my number)\b(?: (?:number|no\.?))?\s*(?:is|:|=)?\s*(\(?\d[\d ()./-]{5,16}\d)\b`)},
+	{name: "address", needs: needs{digits: 1, anyOf: streets}, form: lazy.Compile(`\b\d{1,5}[A-Za-z]? (?:(?:N|S|E|W|North|South|East|West)\.? )?(?:\p{Lu}[\p{L}'’.-]* ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Square|Terrace|Parkway|Pkwy|Highway|Hwy|Close|Crescent)\b\.?(?:,? (?:Apt|Apartment|Unit|Suite|Flat|#)\.? ?\w{1,6})?|\b(?:Rua|Calle|Via|Rue|Avenida|Av\.) (?:\p{Lu}[\p{L}'’-]* ?|d[aeo]s? ){1,4},? ?\d{1,4}\b|\b\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|gasse|weg|platz|allee|straat|laan) \d{1,4}[a-z]?\b`)},
 }
 
 var streets = []string{
@@ -228,7 +228,7 @@ func placeholding(s string) bool {
 // noAdjective tells a plain word that is a password from what people say of one.
 func noAdjective(s string) bool { return !ofPasswords.Has(strings.ToLower(s)) }
 
-var ofPasswords = late.Words(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working
+var ofPasswords = lazy.Words(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working
 	broken missing empty unknown safe simple complex short different outdated compromised leaked changed forgotten always never still really very also
 	actually something somewhere nothing probably being hashed protected rejected accepted too long the not set gone same written shared easy hard
 	here there what where when how manager reset policy`)
@@ -333,7 +333,7 @@ func luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-var ibanForm = late.Compile(`(?i)\b[a-z]{2}\d{2}[ -]?[a-z0-9][a-z0-9 -]{9,40}`)
+var ibanForm = lazy.Compile(`(?i)\b[a-z]{2}\d{2}[ -]?[a-z0-9][a-z0-9 -]{9,40}`)
 
 // ibanLengths are the lengths of account numbers by country.
 var ibanLengths = map[string]int{

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -125,7 +125,7 @@ const (
 
 // telling words make a sentence worth keeping: tasks, decisions, preferences,
 // constraints.
-var tellingWords = late.Compile(`(?i)\b(?:decid\w+|chose|choose|chosen|agreed|plan\w*|going to|will|need\w*|must|have to|want\w*|prefer\w*|like\w*|love\w*|hate\w*|avoid\w*|never|always|only|at most|at least|no more than|budget|deadline|due|by (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|next)|allerg\w*|finished|done|booked|bought|moved|started|works?|lives?|todo|task|goal|instead)\b`)
+var tellingWords = lazy.Compile(`(?i)\b(?:decid\w+|chose|choose|chosen|agreed|plan\w*|going to|will|need\w*|must|have to|want\w*|prefer\w*|like\w*|love\w*|hate\w*|avoid\w*|never|always|only|at most|at least|no more than|budget|deadline|due|by (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|next)|allerg\w*|finished|done|booked|bought|moved|started|works?|lives?|todo|task|goal|instead)\b`)
 
 // weight is how much a sentence tells; 0 for small talk.
 func weight(s string) float64 {

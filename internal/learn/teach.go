@@ -4,24 +4,24 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
 var (
 	// fillers say nothing in themselves, in the languages that are most spoken.
-	fillers = late.Words("hi hey hello hola hallo bonjour salut ciao ola morning afternoon evening night good guten tag buenos dias bye goodbye adios thanks thank thx ty gracias danke merci grazie obrigado " +
+	fillers = lazy.Words("hi hey hello hola hallo bonjour salut ciao ola morning afternoon evening night good guten tag buenos dias bye goodbye adios thanks thank thx ty gracias danke merci grazie obrigado " +
 		"please bitte you so much very a lot ok okay k kk vale gut genial super perfecto perfect great nice cool awesome lovely lol haha hahaha lmao wow yay sure yep yeah got it makes sense will do there everyone again")
 
 	// englishAsked are words by which English is told from other languages.
-	englishAsked = late.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
+	englishAsked = lazy.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
 		"some any more one just but or not no if about there have has get need want like up out so then thanks okay now")
 
 	// personWords are words of a person who speaks or is spoken of. "Me" stands in requests.
-	personWords = late.Words("i i'm im i've ive i'd i'll my mine myself we we're we've our ours us he he's she she's they they're they've him her hers his their theirs them himself herself themselves")
+	personWords = lazy.Words("i i'm im i've ive i'd i'll my mine myself we we're we've our ours us he he's she she's they they're they've him her hers his their theirs them himself herself themselves")
 
 	// amends are words by which something is put right, begins or ends, or is set for all answers.
-	amends = late.Words("no nope not actually nvm nevermind scratch wrong instead rather anymore correction correct cancelled canceled off moved changed still quit left stopped started starting switched switching dropped finished using " +
+	amends = lazy.Words("no nope not actually nvm nevermind scratch wrong instead rather anymore correction correct cancelled canceled off moved changed still quit left stopped started starting switched switching dropped finished using " +
 		"always never prefer whenever default remember")
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/memory"
 )
@@ -327,7 +327,7 @@ func plainModel(id string) string {
 
 // parameters are how many billions of them a model's name says that it has:
 // "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
-var parameters = late.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
+var parameters = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
 // families are the words by which makers name their small models, with what stands for
 // billions of parameters.

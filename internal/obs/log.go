@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -40,7 +40,7 @@ var (
 // secretValue is a secret inside a text: credentials in their header's form, the
 // keys of the usual providers, signed tokens, and passwords in a URL. It is narrow
 // enough to leave sentences about bearers and basics alone.
-var secretValue = late.Compile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorization:\s*\S+\s+\S+)` +
+var secretValue = lazy.Compile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorization:\s*\S+\s+\S+)` +
 	`|\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat)[-_][-_A-Za-z0-9]{16,}|\bAIza[-_A-Za-z0-9]{30,}` +
 	`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*` +
 	`|://[^\s/:@]*:[^\s/@]+@`)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -15,9 +15,9 @@ import (
 const maxNote = 1 << 20
 
 var (
-	observation = late.Compile(`^[-*]\s+\[([^\]\[()]{1,80})\]\s+(\S.*)$`)
-	hashtag     = late.Compile(`(?:^|\s)#([\p{L}\d_/-]+)`)
-	inBrackets  = late.Compile(`\s*\([^()]*\)\s*$`)
+	observation = lazy.Compile(`^[-*]\s+\[([^\]\[()]{1,80})\]\s+(\S.*)$`)
+	hashtag     = lazy.Compile(`(?:^|\s)#([\p{L}\d_/-]+)`)
+	inBrackets  = lazy.Compile(`\s*\([^()]*\)\s*$`)
 )
 
 // note reads one Markdown file with front matter: of agent-cli a memory, by its role

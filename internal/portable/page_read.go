@@ -4,11 +4,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
-var comment = late.Compile(`<!-- loci (\{.*\}) -->\s*$`)
+var comment = lazy.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 
 // pageReader reads the Markdown that Export writes. Words win over what their
 // comment carries of them: people edit words. An item without a comment under the

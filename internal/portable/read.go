@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -205,8 +205,8 @@ func (r Reader) give(rec Record) error {
 }
 
 var (
-	heading = late.Compile(`^(#{1,6})\s+(.*?)\s*$`)
-	bullet  = late.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
+	heading = lazy.Compile(`^(#{1,6})\s+(.*?)\s*$`)
+	bullet  = lazy.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
 )
 
 // list reads a fact a line. In a text with headings they are categories; with

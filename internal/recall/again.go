@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/internal/english"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -245,7 +245,7 @@ func (e *RepeatFilter) owns(said string) (found bool) {
 }
 
 // chatter are terms by which an assistant takes note or gives back, and those that all ask with.
-var chatter = late.Make(func() terms {
+var chatter = lazy.Make(func() terms {
 	return termsOf(fillerWords + askingWords + ` yes no yeah sure right correct indeed noted note good great nice lovely fine well okay got understood
 		glad hear sorry thank thanks welcome meet congratulations congrats wonderful enjoy hope sound based previous conversation according told tell
 		mentioned earlier memory call named name like far here so let me know make keep mind will also certainly absolutely course happy`)

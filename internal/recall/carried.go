@@ -3,7 +3,7 @@ package recall
 import (
 	"slices"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -14,7 +14,7 @@ const ownLeast = 0.3
 
 // carriers are what people call what they hand on, as terms: who asks for it by such a
 // name means it.
-var carriers = late.Make(func() terms {
+var carriers = lazy.Make(func() terms {
 	return termsOf(`translate translation email mail message letter text note code script function program quote quoted sentence paragraph essay
 		article story poem lyrics song draft post caption wrote written sent forwarded pasted summarize summary rewrite proofread`)
 })

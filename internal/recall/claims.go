@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -51,7 +51,7 @@ func claimsIn(out []claim, content string, asks func(term string) (asked, near b
 	return r.out
 }
 
-var plainQuotes = late.Make(func() *strings.Replacer {
+var plainQuotes = lazy.Make(func() *strings.Replacer {
 	return strings.NewReplacer("“", `"`, "”", `"`, "«", `"`, "»", `"`, "„", `"`, "’", "'", "—", "-", "–", "-")
 })
 
@@ -134,7 +134,7 @@ func (r *claimReader) sign(c byte, at, next int) {
 }
 
 // titles are written with a point that ends no sentence.
-var titles = late.Words("dr mr mrs ms st prof")
+var titles = lazy.Words("dr mr mrs ms st prof")
 
 func lastWord(s string) string {
 	return strings.ToLower(s[strings.LastIndexAny(s, " \n")+1:])
@@ -367,7 +367,7 @@ const (
 )
 
 // sayings are the words of each kind, in one place: a word is looked for once.
-var sayings = late.Make(func() map[string]stance {
+var sayings = lazy.Make(func() map[string]stance {
 	all := map[string]stance{}
 	for is, words := range map[stance]string{
 		joins:    "and or but so because although though while when after before since until as if unless then who where that",

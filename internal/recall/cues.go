@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -94,7 +94,7 @@ func forTitle(q *asked) bool    { return q.title }
 func forKind(q *asked) bool     { return q.classes != 0 }
 
 // cueParts are the names of the cues' parts of Why.
-var cueParts = late.Make(func() []string {
+var cueParts = lazy.Make(func() []string {
 	out := make([]string, len(cues))
 	for i := range cues {
 		out[i] = "cue." + cues[i].name

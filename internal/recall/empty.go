@@ -3,7 +3,7 @@ package recall
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -98,7 +98,7 @@ func (r *emptyReader) at(i int) string {
 	return r.w[i]
 }
 
-func (r *emptyReader) skip(words *late.Set) {
+func (r *emptyReader) skip(words *lazy.Set) {
 	for len(r.w) > 0 && words.Has(r.w[0]) {
 		r.w = r.w[1:]
 	}
@@ -107,7 +107,7 @@ func (r *emptyReader) skip(words *late.Set) {
 // open takes what stands before what is asked for: "can you tell me", "I forgot".
 func (r *emptyReader) open() bool {
 	i := 0
-	next := func(set *late.Set) bool {
+	next := func(set *lazy.Set) bool {
 		for softly.Has(r.at(i)) {
 			i++
 		}
@@ -248,32 +248,32 @@ func (r *emptyReader) presumes(sentence string) emptiness {
 
 // Words of questions to memory, folded.
 var (
-	greeting = late.Words("hey hi hello so and ok okay um well please sorry also but then now again quick question one just thanks thank oh right actually btw good morning evening afternoon yes no wait hmm")
-	ending   = late.Words("please thanks again exactly actually btw")
-	towards  = late.Words("again of about please")
-	softly   = late.Words("still even please just maybe quickly ever already really also would kindly quite")
+	greeting = lazy.Words("hey hi hello so and ok okay um well please sorry also but then now again quick question one just thanks thank oh right actually btw good morning evening afternoon yes no wait hmm")
+	ending   = lazy.Words("please thanks again exactly actually btw")
+	towards  = lazy.Words("again of about please")
+	softly   = lazy.Words("still even please just maybe quickly ever already really also would kindly quite")
 
-	you        = late.Words("you")
-	iAm        = late.Words("i")
-	not        = late.Words("not")
-	to         = late.Words("to")
-	me         = late.Words("me us we")
-	reminding  = late.Words("tell remind")
-	knowing    = late.Words("know remember recall")
-	mentioning = late.Words("tell told mention mentioned say said")
-	forgetting = late.Words("forgot forget wonder")
-	wanting    = late.Words("want need like")
+	you        = lazy.Words("you")
+	iAm        = lazy.Words("i")
+	not        = lazy.Words("not")
+	to         = lazy.Words("to")
+	me         = lazy.Words("me us we")
+	reminding  = lazy.Words("tell remind")
+	knowing    = lazy.Words("know remember recall")
+	mentioning = lazy.Words("tell told mention mentioned say said")
+	forgetting = lazy.Words("forgot forget wonder")
+	wanting    = lazy.Words("want need like")
 
-	asksWith   = late.Words("what which who whom whose where when why how whats wheres whos whens hows")
-	contracted = late.Words("whats wheres whos whens hows")
-	leadingTo  = late.Words("in at on of to for from by with since until about")
-	being      = late.Words("do does did is are am was were have has had will")
-	happened   = late.Words("died left got went came lost broke quit sold bought became had gave made took won fell hurt wants likes lives works needs loves hates plays goes")
-	advice     = late.Words("can could should would may might must shall need best recommend suggest")
-	ones       = late.Words("my our his her their its the")
-	stating    = late.Words("i we he she they im ive it")
-	oneself    = late.Words("i my me mine myself we our us ours am it he she they him her them his their")
-	reasons    = late.Words("because since so though although as")
-	purposes   = late.Words("for with against without")
-	vague      = late.Words("day date time year month week now today morning evening night birthday weekend before after ago already once yet still past later")
+	asksWith   = lazy.Words("what which who whom whose where when why how whats wheres whos whens hows")
+	contracted = lazy.Words("whats wheres whos whens hows")
+	leadingTo  = lazy.Words("in at on of to for from by with since until about")
+	being      = lazy.Words("do does did is are am was were have has had will")
+	happened   = lazy.Words("died left got went came lost broke quit sold bought became had gave made took won fell hurt wants likes lives works needs loves hates plays goes")
+	advice     = lazy.Words("can could should would may might must shall need best recommend suggest")
+	ones       = lazy.Words("my our his her their its the")
+	stating    = lazy.Words("i we he she they im ive it")
+	oneself    = lazy.Words("i my me mine myself we our us ours am it he she they him her them his their")
+	reasons    = lazy.Words("because since so though although as")
+	purposes   = lazy.Words("for with against without")
+	vague      = lazy.Words("day date time year month week now today morning evening night birthday weekend before after ago already once yet still past later")
 )

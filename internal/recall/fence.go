@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -258,7 +258,7 @@ func unstyled(r rune) rune {
 }
 
 // lookalikes are characters of other scripts and styles that look like a letter of the fence's name.
-var lookalikes = late.Make(func() map[rune]byte {
+var lookalikes = lazy.Make(func() map[rune]byte {
 	m := map[rune]byte{}
 	for letter, alike := range map[byte]string{
 		'i': "ⅼⅬⅰⅠІіӀӏΙιℓℒℐℑιɩɪʟᎥᏞⲓⲒǀ∣｜ɭɫɬƖ׀וןاⵏᛁߊ𐊊𐌉𝟏𝟙𝟣𝟭𝟷ˡⁱᵢₗᴵᴸ①¹",

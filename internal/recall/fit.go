@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/internal/english"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -180,7 +180,7 @@ func saysMore(turn, fact memory.Memory, question string, asked terms) bool {
 // come from do.
 func AsksWhy(question string) bool { return asksWhy.MatchString(question) }
 
-var asksWhy = late.Compile(`(?i)\b(?:why|how come|reasons?|warum|wieso|weshalb|por qué|pourquoi)\b`)
+var asksWhy = lazy.Compile(`(?i)\b(?:why|how come|reasons?|warum|wieso|weshalb|por qué|pourquoi)\b`)
 
 // slightTerms is how many words say nothing by themselves: "OK.", "Sounds good!".
 const slightTerms = 2

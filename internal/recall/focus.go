@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/english"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -251,7 +251,7 @@ func generic(before []string) bool {
 	return n >= 2 && before[n-2] == "how" && (before[n-1] == "do" || before[n-1] == "can" || before[n-1] == "would" || before[n-1] == "should")
 }
 
-var definite = late.Words("the this that these those der die das den dem des el la los las le les")
+var definite = lazy.Words("the this that these those der die das den dem des el la los las le les")
 
 // ownWords is how many words the sentences have.
 func ownWords(sentences []sentence) (n int) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -62,7 +62,7 @@ func stated(s string, date text.Span) bool {
 }
 
 // tellers begin a statement.
-var tellers = late.Words("i we my our he she they it the")
+var tellers = lazy.Words("i we my our he she they it the")
 
 // meets returns how many parts of a period a date has, of how many: its year, month and
 // day, and whether it is one of its days. What is within has them all: a week may end in
@@ -96,9 +96,9 @@ func (p *Period) within(have memory.Moment) bool {
 	return !day.Before(p.From) && day.Before(p.To)
 }
 
-var relativeMonth = late.Compile(`\b(last|this|next|past|previous|coming|ago|in \w+ months)\b`)
+var relativeMonth = lazy.Compile(`\b(last|this|next|past|previous|coming|ago|in \w+ months)\b`)
 
-var fourDigits = late.Compile(`\b(19|20)\d\d\b`)
+var fourDigits = lazy.Compile(`\b(19|20)\d\d\b`)
 
 func namesYear(s string) bool { return fourDigits.MatchString(s) }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -155,7 +155,7 @@ type forms uint32
 
 // wordsThatAsk are the words that questions ask with, folded. They are in one place: a word
 // of a question is looked for once, and most are not there.
-var wordsThatAsk = late.Make(func() map[string]wordThatAsks {
+var wordsThatAsk = lazy.Make(func() map[string]wordThatAsks {
 	all := map[string]wordThatAsks{}
 	for is, words := range map[kindsOfWord]string{
 		ofMeasure: "many much often old long far tall big heavy",
@@ -189,7 +189,7 @@ var wordsThatAsk = late.Make(func() map[string]wordThatAsks {
 // only those that ask: what was said in the asker's own words is found by them.
 type form struct {
 	words string // one of which the question has: most have none, and are spared the rest
-	asked *late.Pattern
+	asked *lazy.Pattern
 	plain string
 }
 
@@ -199,32 +199,32 @@ const somebodyDoes = `(?:do|does|did|should|can|could|will|would|are|were|is|was
 // everyday are the forms, applied one after the other.
 var everyday = []form{
 	// What leads in to a question is not asked for.
-	{"tell remind", late.Compile(`(?i)^\W*(?:(?:hey|hi|so|and|ok|okay|um|well|quick question)\W+)*(?:(?:can|could|would|will) you |please )*(?:tell|remind) me(?: again)?(?: about| of)?\b`), ""},
-	{"know remember recall forgot forget", late.Compile(`(?i)^\W*(?:(?:hey|hi|so|and|ok|okay|um|well)\W+)*(?:(?:do|can|did) you (?:still |happen to )?(?:know|remember|recall)|what do you (?:know|remember) (?:about|of)|I (?:forgot|forget|can['’]?t remember|don['’]?t remember|no longer know))\b`), ""},
-	{"mention mentioned say said tell told", late.Compile(`(?i)\b(?:did|have) I (?:ever |already )?(?:mention(?:ed)?|tell you|told you|say|said)(?: (?:that|about|(?:any|some)thing about))?\b`), ""},
+	{"tell remind", lazy.Compile(`(?i)^\W*(?:(?:hey|hi|so|and|ok|okay|um|well|quick question)\W+)*(?:(?:can|could|would|will) you |please )*(?:tell|remind) me(?: again)?(?: about| of)?\b`), ""},
+	{"know remember recall forgot forget", lazy.Compile(`(?i)^\W*(?:(?:hey|hi|so|and|ok|okay|um|well)\W+)*(?:(?:do|can|did) you (?:still |happen to )?(?:know|remember|recall)|what do you (?:know|remember) (?:about|of)|I (?:forgot|forget|can['’]?t remember|don['’]?t remember|no longer know))\b`), ""},
+	{"mention mentioned say said tell told", lazy.Compile(`(?i)\b(?:did|have) I (?:ever |already )?(?:mention(?:ed)?|tell you|told you|say|said)(?: (?:that|about|(?:any|some)thing about))?\b`), ""},
 	// What memory holds is about now unless it says otherwise.
-	{"now currently nowadays days moment present please still ever again more anymore", late.Compile(`(?i)\b(?:right now|now|currently|nowadays|these days|at the moment|at present|please|still|ever|again|any ?more)\b`), ""},
-	{"living", late.Compile(`(?i)\bfor a living\b`), "as a job"},
-	{"work", late.Compile(`(?i)\b((?:do|does|did) for work)\b`), "$1, as a job"},
-	{"based", late.Compile(`(?i)\bam I based\b`), "am I based, do I live"},
-	{"work office", late.Compile(`(?i)\b(how (?:do|did|does|can) \w+ (?:get|go|travel) to (?:work|the office))\b`), "$1, bus or train"},
+	{"now currently nowadays days moment present please still ever again more anymore", lazy.Compile(`(?i)\b(?:right now|now|currently|nowadays|these days|at the moment|at present|please|still|ever|again|any ?more)\b`), ""},
+	{"living", lazy.Compile(`(?i)\bfor a living\b`), "as a job"},
+	{"work", lazy.Compile(`(?i)\b((?:do|does|did) for work)\b`), "$1, as a job"},
+	{"based", lazy.Compile(`(?i)\bam I based\b`), "am I based, do I live"},
+	{"work office", lazy.Compile(`(?i)\b(how (?:do|did|does|can) \w+ (?:get|go|travel) to (?:work|the office))\b`), "$1, bus or train"},
 	// The number or the age is what is looked for, not what is said.
-	{"old", late.Compile(`(?i)\bhow old am I\b`), "my age, birthday, how old"},
-	{"old", late.Compile(`(?i)\bhow old (is|are|was|were)\b`), "$1"},
-	{"much many", late.Compile(`(?i)\bhow (?:much|many)\b`), "how"},
+	{"old", lazy.Compile(`(?i)\bhow old am I\b`), "my age, birthday, how old"},
+	{"old", lazy.Compile(`(?i)\bhow old (is|are|was|were)\b`), "$1"},
+	{"much many", lazy.Compile(`(?i)\bhow (?:much|many)\b`), "how"},
 	// What somebody does not like they may have said to hate.
-	{"like love enjoy", late.Compile(`(?i)\b((?:do|does|did)(?:n['’]?t| not) (?:my )?\w+ (?:like|love|enjoy))\b`), "$1, hate"},
-	{"like love enjoy", late.Compile(`(?i)\b((?:do|does|did) (?:my )?\w+ not (?:like|love|enjoy))\b`), "$1, hate"},
-	{"like love enjoy", late.Compile(`(?i)\b(\w+ (?:do|does|did)(?:n['’]?t| not) (?:like|love|enjoy))\b`), "$1, hate"},
-	{"think feel", late.Compile(`(?i)\b(do|did|does) (\w+) (?:think|feel) (?:of|about)\b`), "$1 $2"},
+	{"like love enjoy", lazy.Compile(`(?i)\b((?:do|does|did)(?:n['’]?t| not) (?:my )?\w+ (?:like|love|enjoy))\b`), "$1, hate"},
+	{"like love enjoy", lazy.Compile(`(?i)\b((?:do|does|did) (?:my )?\w+ not (?:like|love|enjoy))\b`), "$1, hate"},
+	{"like love enjoy", lazy.Compile(`(?i)\b(\w+ (?:do|does|did)(?:n['’]?t| not) (?:like|love|enjoy))\b`), "$1, hate"},
+	{"think feel", lazy.Compile(`(?i)\b(do|did|does) (\w+) (?:think|feel) (?:of|about)\b`), "$1 $2"},
 	// To go or get somewhere is what one does anywhere. When one goes is asked of going.
-	{"go going get getting", late.Compile(`(?i)\b(` + somebodyDoes + `(?:go|going) (?:on|at|every|after|before|when))\b|\b(` + somebodyDoes + `)(?:go|going|get|getting)\b`), "$1$2"},
-	{"kind kinds sort sorts type types", late.Compile(`(?i)\b(?:kind|sort|type)s? of\b`), ""},
+	{"go going get getting", lazy.Compile(`(?i)\b(` + somebodyDoes + `(?:go|going) (?:on|at|every|after|before|when))\b|\b(` + somebodyDoes + `)(?:go|going|get|getting)\b`), "$1$2"},
+	{"kind kinds sort sorts type types", lazy.Compile(`(?i)\b(?:kind|sort|type)s? of\b`), ""},
 	// What somebody or something is like is not what anybody likes.
-	{"like", late.Compile(`(?i)\b(what(?:['’]?s| is| are| was| were) (?:it|(?:the|my|our|your|his|her|their) (?:\w{3,} )??\w{4,})) like\b`), "$1"},
+	{"like", lazy.Compile(`(?i)\b(what(?:['’]?s| is| are| was| were) (?:it|(?:the|my|our|your|his|her|their) (?:\w{3,} )??\w{4,})) like\b`), "$1"},
 	// What has a name is looked for, not the word; one's own is. Somebody calls, too.
-	{"called named", late.Compile(`(?i)\b((?:am|is|are|was|were|what['’]?s|['’]re)\b.*) (?:called|named)(\W*)$`), "$1$2"},
-	{"name names", late.Compile(`(?i)\b(my (?:(?:own|full|whole|complete|real|first|last|given|family) )?name)\b|\bnames?\b(?: of\b)?`), "$1"},
+	{"called named", lazy.Compile(`(?i)\b((?:am|is|are|was|were|what['’]?s|['’]re)\b.*) (?:called|named)(\W*)$`), "$1$2"},
+	{"name names", lazy.Compile(`(?i)\b(my (?:(?:own|full|whole|complete|real|first|last|given|family) )?name)\b|\bnames?\b(?: of\b)?`), "$1"},
 }
 
 // searched is a question in plain words; of are the forms one of whose words it has. A form
@@ -246,7 +246,7 @@ func searched(question string, of forms) string {
 
 // asksAll are the questions for whatever is known, matched against folded words
 // with single spaces between and after.
-var asksAll = late.Compile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
+var asksAll = lazy.Compile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
 
 // broadUpTo is how many words a question for everything may have; longer ones
 // name what they are after.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/english"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -41,7 +41,7 @@ func NewEchoes(question string) *RepeatFilter {
 }
 
 // asksBack are questions about the talk itself.
-var asksBack = late.Compile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|repl(?:y|ied|ies)|conversations?|chats?|talk(?:ed|ing)? about|discuss(?:ed)?|you (?:say|said|tell|told|mention(?:ed)?|suggest(?:ed)?|recommend(?:ed)?))\b`)
+var asksBack = lazy.Compile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|repl(?:y|ied|ies)|conversations?|chats?|talk(?:ed|ing)? about|discuss(?:ed)?|you (?:say|said|tell|told|mention(?:ed)?|suggest(?:ed)?|recommend(?:ed)?))\b`)
 
 // Repeated reports whether a candidate is an answer that only repeats what memory holds:
 // one of the built-in model's.
@@ -183,13 +183,13 @@ func (e *RepeatFilter) read() {
 }
 
 // ofOneself begins a wish that may be an answer: "I need my glasses" to "Do I need them?".
-var ofOneself = late.Compile(`(?i)^\W*i\b`)
+var ofOneself = lazy.Compile(`(?i)^\W*i\b`)
 
 // knows are questions to which yes is none: "Do you know my address?".
-var knows = late.Compile(`(?i)\byou (?:still |even )?(?:know|remember|recall|have|tell|find|look)\b`)
+var knows = lazy.Compile(`(?i)\byou (?:still |even )?(?:know|remember|recall|have|tell|find|look)\b`)
 
 // confirms are questions to which yes is an answer, "Am I a nurse?".
-var confirms = late.Compile(`(?i)^\W*(?:(?:so|and|hey|ok|okay|well)\W+)*(?:do|does|did|is|are|am|was|were|has|have|had|will|would)\b`)
+var confirms = lazy.Compile(`(?i)^\W*(?:(?:so|and|hey|ok|okay|well)\W+)*(?:do|does|did|is|are|am|was|were|has|have|had|will|would)\b`)
 
 // fillers change nothing about what a question asks, and asking are words to ask with.
 const (
@@ -200,8 +200,8 @@ const (
 )
 
 var (
-	fillers, asking = late.SetOf(fillerWords, termSet), late.SetOf(askingWords, termSet)
-	plainlyAsking   = late.Make(func() terms {
+	fillers, asking = lazy.SetOf(fillerWords, termSet), lazy.SetOf(askingWords, termSet)
+	plainlyAsking   = lazy.Make(func() terms {
 		return termsOf(fillerWords + " know tell remind give show find look list need want wonder remember recall forgot check search help let repeat")
 	})
 )

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -53,19 +53,19 @@ const mostAsking = 16
 
 var (
 	// ofSelf are questions whose subject is the user, or something of theirs.
-	ofSelf = late.Compile(`(?i)\b(?:am|was|do|did|have|had|can|could|should|must|will|may|don['’]?t|didn['’]?t|can['’]?t|haven['’]?t|wasn['’]?t) i\b|^\W*(?:\w+\W+){0,2}(?:what|where|when|which|how (?:much|old|big|high|tall|long))(?:['’]?s| is| are| was| were) my\b`)
+	ofSelf = lazy.Compile(`(?i)\b(?:am|was|do|did|have|had|can|could|should|must|will|may|don['’]?t|didn['’]?t|can['’]?t|haven['’]?t|wasn['’]?t) i\b|^\W*(?:\w+\W+){0,2}(?:what|where|when|which|how (?:much|old|big|high|tall|long))(?:['’]?s| is| are| was| were) my\b`)
 	// ofBeing are questions for what the user is: "am I a widow?".
-	ofBeing = late.Compile(`(?i)\b(?:am|was) i\b`)
+	ofBeing = lazy.Compile(`(?i)\b(?:am|was) i\b`)
 	// ofWhom are questions for somebody.
-	ofWhom = late.Compile(`(?i)^\W*(?:(?:and|so|but|hey|remind me)\W+)*who(?:m|se|['’]s)?\b(?: (?:[^aA]|a[^m]))`)
+	ofWhom = lazy.Compile(`(?i)^\W*(?:(?:and|so|but|hey|remind me)\W+)*who(?:m|se|['’]s)?\b(?: (?:[^aA]|a[^m]))`)
 	// ofHaving are questions whether the user has somebody, or some animal.
-	ofHaving = late.Compile(`(?i)\b(?:do|did|have) i (?:still |ever )?(?:have|got|own|keep) (?:a|an|any)\b`)
+	ofHaving = lazy.Compile(`(?i)\b(?:do|did|have) i (?:still |ever )?(?:have|got|own|keep) (?:a|an|any)\b`)
 	// ofCase are questions for what is not, or is only wished.
-	ofCase = late.Compile(`(?i)\b(?:would|could|might|if|wish|want|dream|imagine|suppose|plan|planning|hope)\b`)
+	ofCase = lazy.Compile(`(?i)\b(?:would|could|might|if|wish|want|dream|imagine|suppose|plan|planning|hope)\b`)
 )
 
 // third are words for somebody besides.
-var third = late.Words("he she they him her his them their we us our you somebody someone anybody anyone everybody everyone people family together with whom")
+var third = lazy.Words("he she they him her his them their we us our you somebody someone anybody anyone everybody everyone people family together with whom")
 
 // ofThird reports whether a question is about somebody besides, too.
 func ofThird(question string) bool {

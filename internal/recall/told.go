@@ -3,7 +3,7 @@ package recall
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -40,12 +40,12 @@ func orders(sentence string) bool {
 }
 
 var (
-	lastingly    = late.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
-	beforeOrders = late.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
+	lastingly    = lazy.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
+	beforeOrders = lazy.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
 		just again hey hi hello i want need like to id`)
 	// ordering are verbs of work that is ordered. Those by which a wish may last are not among
 	// them: "use", "call", "keep", "prefer", "avoid", "remember".
-	ordering = late.Words(`refactor fix add remove rename move write implement create update change delete run rerun test list show explain build rebuild deploy
+	ordering = lazy.Words(`refactor fix add remove rename move write implement create update change delete run rerun test list show explain build rebuild deploy
 		install uninstall make convert extract split merge commit push pull rebase revert format lint clean cleanup optimize optimise improve debug find search
 		check look read open review generate document continue proceed finish complete start stop retry try do undo redo apply replace insert append print
 		draft summarize summarise describe compare analyze analyse investigate inspect verify validate ensure bump upgrade downgrade migrate port wire hook

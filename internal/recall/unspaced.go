@@ -3,21 +3,21 @@ package recall
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // Chinese and Japanese are searched for by pairs of characters. Words that ask make pairs
 // with what they stand beside, which no answer has: "我对什么过敏?" has five of them, and
 // shares one with "用户对花生过敏". So they are taken out first.
 var (
-	unspacedAsking = late.Compile(`请问|请?告诉我|[你您]还?(?:知不知道|知道|记不记得|记得)|` +
+	unspacedAsking = lazy.Compile(`请问|请?告诉我|[你您]还?(?:知不知道|知道|记不记得|记得)|` +
 		`我们?[的在对从有是去]?|什么(?:时候|地方|名字)?|[哪何](?:里|儿|处|个|些|天|年|时|一)?|谁|怎么样?|怎样|为什么|为何|` +
 		`多[少大]|几[岁点个号月]|有没有|是不是|现在|[吗呢吧啊]|` +
 		`(?:私|わたし|僕|ぼく|俺)(?:たち)?[はのがをにも]?|どこ[でにへがの]?|いつ|(?:誰|だれ)[がとのに]?|(?:何|なに|なん)[をがでの]?|` +
 		`ど(?:れ|の|んな|う)|いく[つら]|(?:覚えて|知って)い?ますか|教えて(?:ください)?|(?:です|ます|でした|ました|ません)か`)
 
-	unspacedSelf  = late.Compile(`我|私|わたし|僕|ぼく|俺`)
-	unspacedBroad = late.Compile(`^\s*(?:[你您]?(?:都|还)?(?:知道|了解|记得)(?:关于)?我(?:的)?(?:些)?(?:什么|哪些|多少)(?:事情?)?|关于我,?，?[你您]?(?:都|还)?(?:知道|了解|记得)(?:些)?什么|我是谁|` +
+	unspacedSelf  = lazy.Compile(`我|私|わたし|僕|ぼく|俺`)
+	unspacedBroad = lazy.Compile(`^\s*(?:[你您]?(?:都|还)?(?:知道|了解|记得)(?:关于)?我(?:的)?(?:些)?(?:什么|哪些|多少)(?:事情?)?|关于我,?，?[你您]?(?:都|还)?(?:知道|了解|记得)(?:些)?什么|我是谁|` +
 		`(?:私|わたし|僕|ぼく|俺)について(?:何を|なにを)?(?:知って|覚えて)い(?:ます|る)か?|(?:私|わたし|僕|ぼく|俺)(?:は|って)(?:誰|だれ)(?:です)?か?)\s*[呢吗]?[?？。]?\s*$`)
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // Manner is whether a text tells something or asks for it, by its form alone.
@@ -228,29 +228,29 @@ func (w words) wishes(sentence string, next func(int) bool) bool {
 // Words that show how a sentence is meant, folded. What follows a contraction's
 // apostrophe is no word here.
 var (
-	leadIns     = late.Words("hey hi hello so and ok okay um well please sorry also but then now again quick question just thanks oh right actually btw")
-	questioning = late.Words("what which who whom whose where when why how whats wheres whos whens hows")
-	contracted  = late.Words("whats wheres whos whens hows")
-	leading     = late.Words("in at on of to for from by with since until about")
-	auxiliary   = late.Words("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
-	subject     = late.Words("i we you he she it they my our your his her their the this that these those there")
-	stating     = late.Words("i we he she they im ive")
-	knowing     = late.Words("know remember recall believe forget tell told mention mentioned say said remind realize")
-	toPerson    = late.Words("you me us")
-	sought      = late.Words("my our the all any every everything anything whatever it")
+	leadIns     = lazy.Words("hey hi hello so and ok okay um well please sorry also but then now again quick question just thanks oh right actually btw")
+	questioning = lazy.Words("what which who whom whose where when why how whats wheres whos whens hows")
+	contracted  = lazy.Words("whats wheres whos whens hows")
+	leading     = lazy.Words("in at on of to for from by with since until about")
+	auxiliary   = lazy.Words("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
+	subject     = lazy.Words("i we you he she it they my our your his her their the this that these those there")
+	stating     = lazy.Words("i we he she they im ive")
+	knowing     = lazy.Words("know remember recall believe forget tell told mention mentioned say said remind realize")
+	toPerson    = lazy.Words("you me us")
+	sought      = lazy.Words("my our the all any every everything anything whatever it")
 
 	// opensAsking are words that a question or a request begins with, and wishing those
 	// after "I".
-	opensAsking = late.SetOf("tell give send show remind get find look search list name describe check repeat state recall summarize summarise let you any anything anyone", func(words string) map[string]bool {
-		all := maps.Clone(late.Words(words).All())
-		for _, more := range []*late.Set{leadIns, questioning, leading, auxiliary} {
+	opensAsking = lazy.SetOf("tell give send show remind get find look search list name describe check repeat state recall summarize summarise let you any anything anyone", func(words string) map[string]bool {
+		all := maps.Clone(lazy.Words(words).All())
+		for _, more := range []*lazy.Set{leadIns, questioning, leading, auxiliary} {
 			maps.Copy(all, more.All())
 		}
 		return all
 	})
-	wishing = late.Words("really just also would am d m like need want have wonder wondering asking forgot forget looking searching trying can could do did cannot")
+	wishing = lazy.Words("really just also would am d m like need want have wonder wondering asking forgot forget looking searching trying can could do did cannot")
 
 	// verbal are words that make a phrase a sentence, or an answer.
-	verbal = late.Words(`i we you he she it they this that im ive am is are was were be been do does did have has had can could will would shall should
+	verbal = lazy.Words(`i we you he she it they this that im ive am is are was were be been do does did have has had can could will would shall should
 		may might must not no never yes yeah yep nope sure`)
 )

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // Asks reports whether s ends in a question mark.
@@ -44,7 +44,7 @@ func Numbers(s string) []string {
 }
 
 // negations turn a statement around.
-var negations = late.Words("not never no none nor neither nothing nobody nowhere without cannot dont doesnt didnt isnt cant wont")
+var negations = lazy.Words("not never no none nor neither nothing nobody nowhere without cannot dont doesnt didnt isnt cant wont")
 
 // Negated reports whether s denies something ("not", "n't", "never", "no longer").
 // "Not only" denies nothing.
@@ -64,7 +64,7 @@ func Negated(s string) bool {
 
 // introduces are titles after which a capitalised word is a name even where a
 // sentence seems to begin.
-var introduces = late.Words("mr mrs ms dr st prof")
+var introduces = lazy.Words("mr mrs ms dr st prof")
 
 // Names returns the names in s, each once, in order and as written: capitalised
 // words that do not merely begin a sentence, adjacent ones joined ("New York"),
@@ -151,7 +151,7 @@ func isName(word string) bool {
 }
 
 // openers are words that are often written with a capital and name nobody.
-var openers = late.Words("ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now today yesterday tomorrow user remember lol")
+var openers = lazy.Words("ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now today yesterday tomorrow user remember lol")
 
 // merge returns both lists as one in the order of the text.
 func merge(a, b []name) []name {

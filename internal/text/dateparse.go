@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 var months = map[string]time.Month{
@@ -29,7 +29,7 @@ var seasons = map[string]time.Month{"spring": 3, "summer": 6, "autumn": 9, "fall
 
 // dateWords are the words without which no phrase is a date, beside months,
 // weekdays, seasons and numbers.
-var dateWords = late.Words("today tonight yesterday tomorrow ago morning afternoon evening night now day week weekend month year days weeks months years")
+var dateWords = lazy.Words("today tonight yesterday tomorrow ago morning afternoon evening night now day week weekend month year days weeks months years")
 
 type token struct {
 	Span
@@ -440,10 +440,10 @@ func (p *dateParser) dayAlone(i int) (Date, int) {
 }
 
 // dateFollows are words that may follow a date: what else follows an ordinal is counted by it.
-var dateFollows = late.Words("and or but so at in i we he she they it then because if when with for is was will to from on by until")
+var dateFollows = lazy.Words("and or but so at in i we he she they it then because if when with for is was will to from on by until")
 
 // moving are verbs of what is put on another day.
-var moving = late.Words("move moves moved moving push pushes pushed pushing change changes changed changing shift shifts shifted shifting postpone postponed reschedule rescheduled rescheduling extend extended extending delay delayed")
+var moving = lazy.Words("move moves moved moving push pushes pushed pushing change changes changed changing shift shifts shifted shifting postpone postponed reschedule rescheduled rescheduling extend extended extending delay delayed")
 
 // moved reports whether the words before token i tell of something that was put on
 // another day: what it was moved from and to is to come.
@@ -506,7 +506,7 @@ func (p *dateParser) tense(i int) tense {
 func endsClause(between string) bool { return strings.ContainsAny(between, ",;.!?:()\n") }
 
 // becoming are words after which a participle tells of no past: "getting married".
-var becoming = late.Words("get getting gets be being")
+var becoming = lazy.Words("get getting gets be being")
 
 // present are the forms of "be" before what is going on or to come.
-var present = late.Words("am is are m re")
+var present = lazy.Words("am is are m re")

@@ -5,7 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // Absolute returns s with relative dates written out as meant on the day of said:
@@ -73,26 +73,26 @@ func (w *dateWriter) after(i int) string {
 
 var (
 	// governing are words after which a date has no other preposition.
-	governing = late.Words("since until till by before after from of during for around to between through throughout as than about over within towards toward against versus vs")
+	governing = lazy.Words("since until till by before after from of during for around to between through throughout as than about over within towards toward against versus vs")
 	// halves are words that stand before a month or a year and after a preposition.
-	halves = late.Words("early late mid")
+	halves = lazy.Words("early late mid")
 	// dateOwners stand before a noun and its attributes.
-	dateOwners = late.Words("the a an my our your his her their its this that these those")
+	dateOwners = lazy.Words("the a an my our your his her their its this that these those")
 	// repeating are words after which a weekday or a month is any of that name, or
 	// none: "every Friday", "Good Friday".
-	repeating = late.Words("every each any most per one another weekly monthly usual regular recurring good black cyber ash holy maundy palm easter super")
+	repeating = lazy.Words("every each any most per one another weekly monthly usual regular recurring good black cyber ash holy maundy palm easter super")
 	// hedges are words that make a point in time a limit.
-	hedges = late.Words("over almost nearly than least most under barely roughly approximately")
+	hedges = lazy.Words("over almost nearly than least most under barely roughly approximately")
 	// spanning are words before a length of time.
-	spanning = late.Words("for over in within during through throughout")
+	spanning = lazy.Words("for over in within during through throughout")
 	// dateParts are the parts of a day.
-	dateParts = late.Words("morning afternoon evening night")
+	dateParts = lazy.Words("morning afternoon evening night")
 	// beings are verbs before which a date is a subject.
-	beings = late.Words("is was will has had isn wasn marks works sounds looks seems")
+	beings = lazy.Words("is was will has had isn wasn marks works sounds looks seems")
 	// heads are words that begin a clause.
-	heads = late.Words("and but that because so though although or")
+	heads = lazy.Words("and but that because so though although or")
 	// unnamed are words that are no nouns after a date, beside stop words.
-	unnamed = late.Words("noon midnight around work next last past this now instead too also then before after because until till since while when where outside again already together alone either latest onwards onward ago please thanks with without within during early late")
+	unnamed = lazy.Words("noon midnight around work next last past this now instead too also then before after because until till since while when where outside again already together alone either latest onwards onward ago please thanks with without within during early late")
 )
 
 // noun reports whether token i is a noun that the date before it may belong to.
@@ -313,7 +313,7 @@ func (w *dateWriter) stays(k int) bool {
 }
 
 // nth are words between "every" and a weekday.
-var nth = late.Words("other second third fourth single")
+var nth = lazy.Words("other second third fourth single")
 
 // recurs reports whether date k is a weekday that comes again and again.
 func (w *dateWriter) recurs(k int) bool {

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // Fold returns s in lower case without accents, and full-width Latin as plain
@@ -69,7 +69,7 @@ func writeFolded(b *strings.Builder, r rune) {
 
 // accented maps lower-case Latin letters to what they are written as without
 // accents. Umlauts lose their dots, as most people leave them out in search.
-var accented = late.Make(func() map[rune]string {
+var accented = lazy.Make(func() map[rune]string {
 	groups := map[string]string{
 		"a": "àáâãäåāăąǎạảấầẩẫậắằẳẵặ", "ae": "æ", "c": "çćĉċč", "d": "ďđð",
 		"e": "èéêëēĕėęěẹẻẽếềểễệ", "g": "ĝğġģ", "h": "ĥħ", "i": "ìíîïĩīĭįıǐỉị",

@@ -3,7 +3,7 @@ package text
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // IsTime reports whether a word as [Words] gives it tells when something happens:
@@ -23,7 +23,7 @@ func IsTime(w string) bool {
 }
 
 // vagueTimes tell when without naming a date.
-var vagueTimes = late.Words(`ago recently lately soon before since earlier later summer winter spring autumn weekends weekend mornings hour hours minute minutes decade decades
+var vagueTimes = lazy.Words(`ago recently lately soon before since earlier later summer winter spring autumn weekends weekend mornings hour hours minute minutes decade decades
 	birthday anniversary christmas easter thanksgiving halloween upcoming`)
 
 // IsNumber reports whether a word as [Words] gives it is a number, in digits or
@@ -55,7 +55,7 @@ func NamesPlace(s string) bool {
 	return false
 }
 
-var placeWords = late.Words(`city town village country state home house apartment park beach lake river mountain mountains
+var placeWords = lazy.Words(`city town village country state home house apartment park beach lake river mountain mountains
 	forest island museum cafe restaurant bar school university college church office hospital hotel airport station gym
 	studio theater theatre cinema library store shop mall market garden street downtown neighborhood abroad campsite trail
 	coast farm zoo stadium arena gallery shelter hometown countryside`)

@@ -3,23 +3,23 @@ package text
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 var (
 	// passedOn leads up to the words of somebody else.
-	passedOn    = late.Compile(`(?i)(?:\b(?:sent|wrote|texted|messaged|forwarded|emailed|e-mailed|posted|replied|tweeted|received|got)(?: (?:to|me|us|back|this|that|the following|it|in|a|an|text|message|email|note|reply|letter)){0,5}|\b(?:message|text|email|note|letter|draft|bio|reply|post|caption)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}|\bto quote\b[^\n:.!?]{0,40}|\bin the words of\b[^\n:.!?]{0,40}|\b(?:persona|lyrics|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}):`)
+	passedOn    = lazy.Compile(`(?i)(?:\b(?:sent|wrote|texted|messaged|forwarded|emailed|e-mailed|posted|replied|tweeted|received|got)(?: (?:to|me|us|back|this|that|the following|it|in|a|an|text|message|email|note|reply|letter)){0,5}|\b(?:message|text|email|note|letter|draft|bio|reply|post|caption)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}|\bto quote\b[^\n:.!?]{0,40}|\bin the words of\b[^\n:.!?]{0,40}|\b(?:persona|lyrics|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}):`)
 	passedWords = []string{"sent", "wrote", "text", "messag", "forward", "email", "e-mail", "post", "repl", "tweet", "received", "got", "note", "letter", "draft", "bio", "caption", "quote", "words", "persona", "lyrics"}
 
-	fenced = late.Compile("(?s)```.*?(?:```|$)|`[^`\n]*`")
-	cited  = late.Compile(`(?m)^[ \t]*>.*$`)
-	spoken = late.Compile(`"[^"\n]*"|“[^”\n]*”|«[^»\n]*»`)
-	handed = late.Compile(`(?i)(?:^|[.!?\n]\s*|\b(?:please|you|me|help|to) )(?:translate|re-?write|rephrase|proof-?read|paraphrase|summari[sz]e|edit|fix|correct|polish|improve|write|draft|compose|generate|shorten|continue|analy[sz]e|review|grade|classify|explain|convert|answer)\b[^\n:.!?]{0,120}[:\n]`)
+	fenced = lazy.Compile("(?s)```.*?(?:```|$)|`[^`\n]*`")
+	cited  = lazy.Compile(`(?m)^[ \t]*>.*$`)
+	spoken = lazy.Compile(`"[^"\n]*"|“[^”\n]*”|«[^»\n]*»`)
+	handed = lazy.Compile(`(?i)(?:^|[.!?\n]\s*|\b(?:please|you|me|help|to) )(?:translate|re-?write|rephrase|proof-?read|paraphrase|summari[sz]e|edit|fix|correct|polish|improve|write|draft|compose|generate|shorten|continue|analy[sz]e|review|grade|classify|explain|convert|answer)\b[^\n:.!?]{0,120}[:\n]`)
 	// handedWords are those that the form above needs one of.
 	handedWords = []string{"translate", "rewrite", "re-write", "rephrase", "proofread", "proof-read", "paraphrase", "summari", "edit", "fix", "correct", "polish", "improve", "write",
 		"draft", "compose", "generate", "shorten", "continue", "analy", "review", "grade", "classify", "explain", "convert", "answer"}
 	// pasted begins what was pasted: a mail, a letter, a log.
-	pasted = late.Compile(`(?m)^[ \t]*(?:(?:Subject|From|To|Cc|Date|Sent|Re|Fwd): .*|(?:Dear|To whom) [^\n,]{1,40}(?:,.*)?|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\n]*)$`)
+	pasted = lazy.Compile(`(?m)^[ \t]*(?:(?:Subject|From|To|Cc|Date|Sent|Re|Fwd): .*|(?:Dear|To whom) [^\n,]{1,40}(?:,.*)?|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\n]*)$`)
 )
 
 // Own returns a turn with what is in it but not said by its speaker blanked, byte for
@@ -31,7 +31,7 @@ func Own(s string) string {
 		return s
 	}
 	b := []byte(s)
-	blank := func(form *late.Pattern, keep func(string) bool) {
+	blank := func(form *lazy.Pattern, keep func(string) bool) {
 		for _, m := range form.FindAllIndex(b, -1) {
 			if keep == nil || !keep(string(b[m[0]:m[1]])) {
 				blankOut(b[m[0]:m[1]])

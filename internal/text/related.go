@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 //go:embed tables/synonyms.txt
@@ -118,7 +118,7 @@ func (b *beginnings) has(word string) bool { return *b.at(word) }
 
 // personsBegin are the beginnings of words for somebody: those of their terms, but for
 // words with an irregular form.
-var personsBegin = late.Make(func() *beginnings {
+var personsBegin = lazy.Make(func() *beginnings {
 	b := &beginnings{}
 	add := func(word string) {
 		if IsPerson(Term(word)) && len(word) >= begun {

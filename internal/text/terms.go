@@ -8,7 +8,7 @@ import (
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/english"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 //go:embed tables/stop.txt
@@ -18,10 +18,10 @@ var stopTable string
 var irregularTable string
 
 // stopWords carry no meaning of their own in a search.
-var stopWords = late.Words(stopTable)
+var stopWords = lazy.Words(stopTable)
 
 // irregular maps forms that no rule leads back to their base.
-var irregular = late.Make(func() map[string]string {
+var irregular = lazy.Make(func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(irregularTable) {
 		forms := strings.Fields(line)

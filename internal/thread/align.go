@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -205,8 +205,8 @@ func (a *Alignment) move(on []int) {
 	a.Branch = len(a.Leave)+len(a.Rejoin) > 0
 }
 
-func (a *Alignment) judge(msgs []wire.Message) {
-	last := wire.LastUser(msgs)
+func (a *Alignment) judge(msgs []chatapi.Message) {
+	last := chatapi.LastUser(msgs)
 	if last < 0 {
 		return
 	}

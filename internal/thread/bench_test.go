@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 )
 
 // A long conversation is laid on its tree on every request.
 func BenchmarkAlign(b *testing.B) {
 	w := newWorld()
-	var msgs []wire.Message
+	var msgs []chatapi.Message
 	for i := range 500 {
 		msgs = append(msgs, user(fmt.Sprintf("I like thing number %d", i)))
 		w.ask("c", msgs)
@@ -21,7 +21,7 @@ func BenchmarkAlign(b *testing.B) {
 	turns := w.convs[0].Turns
 	for _, bench := range []struct {
 		name string
-		msgs []wire.Message
+		msgs []chatapi.Message
 	}{{"resend", msgs}, {"window", msgs[len(msgs)-5:]}} {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -7,29 +7,29 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
 // chat is a client's side of a conversation: what it shows and what it showed.
 type chat struct {
-	history []wire.Message   // up to the last answer
-	past    [][]wire.Message // earlier histories, to go back to
+	history []chatapi.Message   // up to the last answer
+	past    [][]chatapi.Message // earlier histories, to go back to
 }
 
-func user(words string) wire.Message      { return message("U " + words) }
-func assistant(words string) wire.Message { return message("A " + words) }
+func user(words string) chatapi.Message      { return message("U " + words) }
+func assistant(words string) chatapi.Message { return message("A " + words) }
 
 // begins reports whether a path begins with a history. It may go on: an answer
 // given once more changes nothing.
-func begins(turns []memory.Turn, msgs []wire.Message) bool {
-	return len(turns) >= len(msgs) && slices.EqualFunc(turns[:len(msgs)], msgs, func(t memory.Turn, m wire.Message) bool {
+func begins(turns []memory.Turn, msgs []chatapi.Message) bool {
+	return len(turns) >= len(msgs) && slices.EqualFunc(turns[:len(msgs)], msgs, func(t memory.Turn, m chatapi.Message) bool {
 		return t.Role == m.Role && t.Content == m.Text
 	})
 }
 
-func telling(msgs []wire.Message) bool {
-	return slices.ContainsFunc(msgs, func(m wire.Message) bool {
+func telling(msgs []chatapi.Message) bool {
+	return slices.ContainsFunc(msgs, func(m chatapi.Message) bool {
 		return m.Role == memory.RoleUser && !slight(m.Text)
 	})
 }
@@ -44,14 +44,14 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 		chats := make([]chat, rapid.IntRange(1, 3).Draw(t, "chats"))
 		said := 0
 		behind := map[string]bool{} // what was said behind more than greetings, which tell no chat from another
-		words := func() wire.Message {
+		words := func() chatapi.Message {
 			if rapid.IntRange(0, 2).Draw(t, "slight") == 0 {
 				return user(rapid.SampledFrom([]string{"hi", "yes"}).Draw(t, "words"))
 			}
 			said++
 			return user(fmt.Sprintf("I like thing number %d", said))
 		}
-		reply := func(to wire.Message) wire.Message {
+		reply := func(to chatapi.Message) chatapi.Message {
 			if !slight(to.Text) {
 				said++
 				return assistant(fmt.Sprintf("That is thing number %d for me", said))
@@ -112,7 +112,7 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 func TestWindowAppends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
-		var full []wire.Message
+		var full []chatapi.Message
 		for n := range rapid.IntRange(1, 20).Draw(t, "steps") {
 			words := fmt.Sprintf("I like thing number %d", n)
 			window := full[len(full)-2*rapid.IntRange(0, len(full)/2).Draw(t, "kept"):]
@@ -146,20 +146,20 @@ func TestNothingIsTakenBackWithoutProof(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		name := rapid.SampledFrom([]string{"", "c"}).Draw(t, "id")
-		var canned, history []wire.Message
+		var canned, history []chatapi.Message
 		if rapid.Bool().Draw(t, "canned") {
 			canned = messages("U Change this file as an example of how you work | A I changed the file.")
 		}
 		holds := map[string]bool{} // words that the user said and did not take back
 		whole := true              // or an edit would look like one of what was left out
 		said, asked := 0, 0
-		words := func() wire.Message {
+		words := func() chatapi.Message {
 			said++
 			m := user(fmt.Sprintf("I like thing number %d", said))
 			holds[m.Text] = true
 			return m
 		}
-		send := func(request []wire.Message) wire.Message {
+		send := func(request []chatapi.Message) chatapi.Message {
 			w.ask(name, append(slices.Clone(canned), request...))
 			asked++
 			answer := assistant(fmt.Sprintf("Noted as number %d, Sir.", asked))
@@ -199,7 +199,7 @@ func TestNothingIsTakenBackWithoutProof(t *testing.T) {
 				whole = false
 				history = history[rapid.IntRange(1, len(history)).Draw(t, "dropped"):]
 			case op == "call": // of the client itself, about the chat
-				send([]wire.Message{user(fmt.Sprintf("Suggest a title for chat %d", said))})
+				send([]chatapi.Message{user(fmt.Sprintf("Suggest a title for chat %d", said))})
 			default:
 				request := append(slices.Clone(history), words())
 				history = append(request, send(request))
@@ -233,9 +233,9 @@ func FuzzAlign(f *testing.F) {
 				turns[i].Parent = ""
 			}
 		}
-		var msgs []wire.Message
+		var msgs []chatapi.Message
 		for _, b := range asked {
-			msgs = append(msgs, wire.Message{Role: roles[b%3], Text: fmt.Sprint(b), Digest: fmt.Sprint(b & 3)})
+			msgs = append(msgs, chatapi.Message{Role: roles[b%3], Text: fmt.Sprint(b), Digest: fmt.Sprint(b & 3)})
 		}
 		a := Align(turns, NewRequest(msgs, 0))
 		for i, p := range a.New {
@@ -266,7 +266,7 @@ func FuzzAlign(f *testing.F) {
 
 var a0 = newWorld().now
 
-func show(msgs []wire.Message) string {
+func show(msgs []chatapi.Message) string {
 	s := ""
 	for _, m := range msgs {
 		s += " | " + text(m.Role, m.Text)

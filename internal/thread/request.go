@@ -3,13 +3,13 @@ package thread
 import (
 	"cmp"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
 // Request is the messages of a request, read once for all that is asked of them.
 type Request struct {
-	msgs   []wire.Message
+	msgs   []chatapi.Message
 	hist   []int    // those that make up the conversation
 	chains []string // of the paths that end with each of them
 	most   int      // how many of its messages matter; 0: all
@@ -18,7 +18,7 @@ type Request struct {
 
 // NewRequest reads messages, which are not to be written to while the request is used. Of a
 // request with more than most messages that are new, the last so many are kept; 0: all.
-func NewRequest(msgs []wire.Message, most int) Request {
+func NewRequest(msgs []chatapi.Message, most int) Request {
 	r := Request{msgs: msgs, hist: history(msgs), most: most, now: saidFrom(msgs)}
 	r.chains = make([]string, 0, len(r.hist))
 	chain := ""
@@ -53,7 +53,7 @@ func (r Request) lately(chains []string) []string {
 }
 
 // at returns message i of those that make up the conversation.
-func (r Request) at(i int) *wire.Message { return &r.msgs[r.hist[i]] }
+func (r Request) at(i int) *chatapi.Message { return &r.msgs[r.hist[i]] }
 
 // saidNow reports whether the messages from one on are what is said now: the last message of
 // the user, and the steps of tools after it.
@@ -64,8 +64,8 @@ func (r Request) saidNow(from int) bool {
 // saidFrom returns the index from which on messages are said now. Where the last message of
 // the user has an answer, and an order of the client's own follows that, nothing is: opencode
 // asks its model to go on behind a summary that it made up a question for.
-func saidFrom(msgs []wire.Message) int {
-	last := wire.LastUser(msgs)
+func saidFrom(msgs []chatapi.Message) int {
+	last := chatapi.LastUser(msgs)
 	for i := last + 1; i > 0 && i+1 < len(msgs); i++ {
 		if msgs[i].Role == memory.RoleAssistant && !msgs[i].ToolCalls && msgs[i+1].Role == memory.RoleSystem {
 			return len(msgs)
@@ -75,7 +75,7 @@ func saidFrom(msgs []wire.Message) int {
 }
 
 // history returns the indexes of the messages that make up the conversation.
-func history(msgs []wire.Message) []int {
+func history(msgs []chatapi.Message) []int {
 	out := make([]int, 0, len(msgs))
 	for i := range msgs {
 		if msgs[i].Role != memory.RoleSystem {

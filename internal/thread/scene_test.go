@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -93,7 +93,7 @@ func play(t *testing.T, script string) string {
 	return out.String()
 }
 
-func (w *world) asked(msgs []wire.Message) string {
+func (w *world) asked(msgs []chatapi.Message) string {
 	a := w.align
 	parts := []string{"conversation " + w.convs[w.conv].Conversation.ID}
 	for _, f := range []struct {

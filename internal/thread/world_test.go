@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -35,7 +35,7 @@ func newWorld() *world {
 
 // ask lays a request on what is stored and records it. name is the conversation's
 // id where the client gives one.
-func (w *world) ask(name string, msgs []wire.Message) {
+func (w *world) ask(name string, msgs []chatapi.Message) {
 	w.now = w.now.Add(time.Second)
 	w.conv = -1
 	if name == "" {
@@ -86,7 +86,7 @@ func (w *world) mustHold(p *memory.Path) {
 
 // find does what the engine does for a request without an id. What it finds by the last
 // answer alone is what it would find among all.
-func (w *world) find(msgs []wire.Message) int {
+func (w *world) find(msgs []chatapi.Message) int {
 	among := w.among(msgs, NewRequest(msgs, 0).Chains())
 	if telling := NewRequest(msgs, 0).Telling(); len(telling) > 0 {
 		if i := w.among(msgs, telling); i >= 0 && i != among {
@@ -97,7 +97,7 @@ func (w *world) find(msgs []wire.Message) int {
 }
 
 // among chooses among the conversations that hold one of these chains.
-func (w *world) among(msgs []wire.Message, chains []string) int {
+func (w *world) among(msgs []chatapi.Message, chains []string) int {
 	var ends []memory.Turn
 	for _, c := range w.convs {
 		for _, t := range c.Turns {
@@ -121,7 +121,7 @@ func (w *world) among(msgs []wire.Message, chains []string) int {
 }
 
 // answer records the reply to the last request.
-func (w *world) answer(m wire.Message) Reply {
+func (w *world) answer(m chatapi.Message) Reply {
 	w.now = w.now.Add(time.Second)
 	r := w.align.Answer(m.Digest)
 	if now := w.again().Answer(m.Digest); !reflect.DeepEqual(r, now) {
@@ -214,13 +214,13 @@ var letters = map[string]memory.Role{
 
 // message reads "U words", "A words", "S words", "C tool arguments" (a call) or
 // "T id words" (its result).
-func message(s string) wire.Message {
+func message(s string) chatapi.Message {
 	letter, text, _ := strings.Cut(strings.TrimSpace(s), " ")
 	role, ok := letters[letter]
 	if !ok {
 		panic("no message: " + s)
 	}
-	m := wire.Message{Role: role, Text: text}
+	m := chatapi.Message{Role: role, Text: text}
 	calls, callID := "", ""
 	switch letter {
 	case "C":
@@ -231,12 +231,12 @@ func message(s string) wire.Message {
 	case "T":
 		callID, m.Text, _ = strings.Cut(text, " ")
 	}
-	m.Digest = wire.Digest(role, m.Text, calls, callID)
+	m.Digest = chatapi.Digest(role, m.Text, calls, callID)
 	return m
 }
 
-func messages(s string) []wire.Message {
-	var out []wire.Message
+func messages(s string) []chatapi.Message {
+	var out []chatapi.Message
 	for _, part := range strings.Split(s, " | ") {
 		out = append(out, message(part))
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -197,7 +197,7 @@ func (c *Call) Answer(completion []byte) ([]byte, error) {
 	}
 	w, a := c.newWriter(), &answer{}
 	a.add(in, w.callID())
-	return wire.Encode(w.whole(a))
+	return chatapi.Encode(w.whole(a))
 }
 
 // Stream returns what writes a stream of chat completions in the call's dialect.
@@ -208,7 +208,7 @@ func (c *Call) Stream() *Stream { return &Stream{writer: c.newWriter()} }
 // lasts, so what comes behind the first one waits for the end.
 type Stream struct {
 	writer
-	events wire.Events
+	events chatapi.Events
 	answer answer
 	out    []byte
 	begun  bool
@@ -246,7 +246,7 @@ func (s *Stream) hear(data []byte) {
 		s.finish()
 	case json.Unmarshal(data, &c) != nil: // what cannot be read is left out
 	case !isNothing(c.Error):
-		s.fail(wire.ErrorMessage(data))
+		s.fail(chatapi.ErrorMessage(data))
 	default:
 		s.answer.add(c, s.callID())
 		if s.answer.size > maxAnswer {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -25,7 +25,7 @@ func FuzzRequest(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, d := range []*wire.Dialect{wire.Messages, wire.Responses} {
+		for _, d := range []*chatapi.Dialect{chatapi.Messages, chatapi.Responses} {
 			c, err := New(d, body, "R1", noon)
 			if err != nil {
 				if !errors.Is(err, memory.Invalid) {
@@ -45,7 +45,7 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(streamOf(append(chunks, "[DONE]")...)), 7)
 	f.Add([]byte(streamOf(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":{}}}]}}]}`, `{"error":"x"}`)), 3)
 	f.Fuzz(func(t *testing.T, stream []byte, n int) {
-		for _, d := range []*wire.Dialect{wire.Messages, wire.Responses} {
+		for _, d := range []*chatapi.Dialect{chatapi.Messages, chatapi.Responses} {
 			c, err := New(d, []byte(`{"model":"m"}`), "R1", noon)
 			if err != nil {
 				t.Fatal(err)

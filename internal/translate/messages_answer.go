@@ -3,7 +3,7 @@ package translate
 import (
 	"encoding/json"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 )
 
 // messagesWriter writes answers of the Messages API.
@@ -93,7 +93,7 @@ func (w *messagesWriter) whole(a *answer) any {
 }
 
 func (w *messagesWriter) begin(a *answer) []byte {
-	return wire.EncodeEvent("message_start", struct {
+	return chatapi.EncodeEvent("message_start", struct {
 		Type    string         `json:"type"`
 		Message messagesAnswer `json:"message"`
 	}{"message_start", w.frame(a)})
@@ -113,7 +113,7 @@ type blockDelta struct {
 	Input *string `json:"partial_json,omitempty"`
 }
 
-func (e blockEvent) encode() []byte { return wire.EncodeEvent(e.Type, e) }
+func (e blockEvent) encode() []byte { return chatapi.EncodeEvent(e.Type, e) }
 
 func (w *messagesWriter) open(n int, b *said) []byte {
 	empty := w.blockOf(b, "")
@@ -133,16 +133,16 @@ func (w *messagesWriter) close(n int, _ *said) []byte {
 }
 
 func (w *messagesWriter) end(a *answer) []byte {
-	out := wire.EncodeEvent("message_delta", struct {
+	out := chatapi.EncodeEvent("message_delta", struct {
 		Type  string        `json:"type"`
 		Delta stopped       `json:"delta"`
 		Usage messagesUsage `json:"usage"`
 	}{"message_delta", stopOf(a), w.usageOf(a)})
-	return append(out, wire.EncodeEvent("message_stop", struct {
+	return append(out, chatapi.EncodeEvent("message_stop", struct {
 		Type string `json:"type"`
 	}{"message_stop"})...)
 }
 
 func (w *messagesWriter) fail(message string) []byte {
-	return wire.EncodeEvent("error", json.RawMessage(wire.Messages.EncodeError(502, "", message, "")))
+	return chatapi.EncodeEvent("error", json.RawMessage(chatapi.Messages.EncodeError(502, "", message, "")))
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -31,7 +31,7 @@ func sameJSON(t *testing.T, got []byte, want string) {
 	}
 }
 
-func newCallOf(t *testing.T, d *wire.Dialect, body string) *Call {
+func newCallOf(t *testing.T, d *chatapi.Dialect, body string) *Call {
 	t.Helper()
 	c, err := New(d, []byte(body), "R1", noon)
 	if err != nil {
@@ -71,31 +71,31 @@ func TestMessagesRequest(t *testing.T) {
 			`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"tool_choice":"required",
 			"response_format":{"type":"json_schema","json_schema":{"name":"output","schema":{"type":"object"},"strict":true}}}`},
 	} {
-		t.Run(tt.name, func(t *testing.T) { sameJSON(t, newCallOf(t, wire.Messages, tt.in).Body, tt.want) })
+		t.Run(tt.name, func(t *testing.T) { sameJSON(t, newCallOf(t, chatapi.Messages, tt.in).Body, tt.want) })
 	}
 }
 
 // TestUntranslatableIsRefused: each refusal names its field.
 func TestUntranslatableIsRefused(t *testing.T) {
 	for _, tt := range []struct {
-		d             *wire.Dialect
+		d             *chatapi.Dialect
 		in, wantField string
 	}{
-		{wire.Messages, `{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}}]}]}`, "messages[0].content[0]"},
-		{wire.Messages, `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"A"}}]}]}`, "messages[0].content[0]"},
-		{wire.Messages, `{"messages":[{"role":"critic","content":"x"}]}`, "messages[0].content"},
-		{wire.Messages, `{"messages":[],"tools":[{"type":"bash_20250124","name":"bash"}]}`, "tools[0].type"},
-		{wire.Messages, `{"messages":[],"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"}}`, "tool_choice"},
-		{wire.Messages, `{"messages":[],"temperature":"hot"}`, "temperature"},
-		{wire.Responses, `{"input":"x","previous_response_id":"resp_1"}`, "previous_response_id"},
-		{wire.Responses, `{"input":"x","conversation":{"id":"conv_1"}}`, "conversation"},
-		{wire.Responses, `{"input":"x","background":true}`, "background"},
-		{wire.Responses, `{"input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`, "input[0].content[0]"},
-		{wire.Responses, `{"input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]}`, "input[0].content[0]"},
-		{wire.Responses, `{"input":[{"type":"item_reference","id":"msg_1"}]}`, "input[0]"},
-		{wire.Responses, `{"input":[{"type":"custom_tool_call","call_id":"c"}]}`, "input[0]"},
-		{wire.Responses, `{"input":"x","tools":[{"type":"local_shell"}]}`, "tools[0].type"},
-		{wire.Responses, `{"input":"x","tool_choice":{"type":"web_search"}}`, "tool_choice"},
+		{chatapi.Messages, `{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}}]}]}`, "messages[0].content[0]"},
+		{chatapi.Messages, `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"A"}}]}]}`, "messages[0].content[0]"},
+		{chatapi.Messages, `{"messages":[{"role":"critic","content":"x"}]}`, "messages[0].content"},
+		{chatapi.Messages, `{"messages":[],"tools":[{"type":"bash_20250124","name":"bash"}]}`, "tools[0].type"},
+		{chatapi.Messages, `{"messages":[],"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"}}`, "tool_choice"},
+		{chatapi.Messages, `{"messages":[],"temperature":"hot"}`, "temperature"},
+		{chatapi.Responses, `{"input":"x","previous_response_id":"resp_1"}`, "previous_response_id"},
+		{chatapi.Responses, `{"input":"x","conversation":{"id":"conv_1"}}`, "conversation"},
+		{chatapi.Responses, `{"input":"x","background":true}`, "background"},
+		{chatapi.Responses, `{"input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`, "input[0].content[0]"},
+		{chatapi.Responses, `{"input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]}`, "input[0].content[0]"},
+		{chatapi.Responses, `{"input":[{"type":"item_reference","id":"msg_1"}]}`, "input[0]"},
+		{chatapi.Responses, `{"input":[{"type":"custom_tool_call","call_id":"c"}]}`, "input[0]"},
+		{chatapi.Responses, `{"input":"x","tools":[{"type":"local_shell"}]}`, "tools[0].type"},
+		{chatapi.Responses, `{"input":"x","tool_choice":{"type":"web_search"}}`, "tool_choice"},
 	} {
 		_, err := New(tt.d, []byte(tt.in), "R1", noon)
 		if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), tt.wantField) {
@@ -159,7 +159,7 @@ func wantEvents(t *testing.T, got []string, want ...string) {
 }
 
 func TestMessagesAnswer(t *testing.T) {
-	c := newCallOf(t, wire.Messages, `{"model":"m","messages":[]}`)
+	c := newCallOf(t, chatapi.Messages, `{"model":"m","messages":[]}`)
 	got, err := c.Answer([]byte(completion))
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestMessagesAnswer(t *testing.T) {
 
 func TestMessagesStream(t *testing.T) {
 	for _, n := range []int{1, 7, 1 << 20} {
-		c := newCallOf(t, wire.Messages, `{"model":"m","stream":true,"messages":[]}`)
+		c := newCallOf(t, chatapi.Messages, `{"model":"m","stream":true,"messages":[]}`)
 		got, whole := translated(t, c, streamOf(append(chunks, "[DONE]")...), n)
 		if !whole {
 			t.Error("a whole stream counts as cut off")
@@ -227,7 +227,7 @@ func TestStreamOfOddServers(t *testing.T) {
 		{"other choices and reasoning", []string{`{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"reasoning_content":"hm","content":"x"}}]}`, "[DONE]"}, []string{`"text":"x"`}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newCallOf(t, wire.Messages, `{"model":"m","stream":true,"messages":[]}`)
+			c := newCallOf(t, chatapi.Messages, `{"model":"m","stream":true,"messages":[]}`)
 			got, whole := translated(t, c, streamOf(tt.chunks...), 1<<20)
 			if whole != tt.whole {
 				t.Errorf("whole: %v, want %v", whole, tt.whole)
@@ -246,7 +246,7 @@ func TestStreamOfOddServers(t *testing.T) {
 }
 
 func TestAnswerTooLongEndsInAnError(t *testing.T) {
-	s := newCallOf(t, wire.Messages, `{"model":"m","stream":true,"messages":[]}`).Stream()
+	s := newCallOf(t, chatapi.Messages, `{"model":"m","stream":true,"messages":[]}`).Stream()
 	piece := []byte(`data: {"choices":[{"delta":{"content":"` + strings.Repeat("x", 1<<19) + `"}}]}` + "\n\n")
 	for range 18 {
 		if out := s.Write(piece); bytes.Contains(out, []byte("event: error")) {

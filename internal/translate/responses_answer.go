@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 )
 
 // responsesWriter writes answers of the Responses API.
@@ -85,7 +85,7 @@ func newResponsesWriter(in responsesRequest, names map[string]toolName, id strin
 	if in.Instructions != "" {
 		r.Instructions = &in.Instructions
 	}
-	return &responsesWriter{response: r, names: names, id: strings.TrimPrefix(id, wire.Responses.AnswerID)}
+	return &responsesWriter{response: r, names: names, id: strings.TrimPrefix(id, chatapi.Responses.AnswerID)}
 }
 
 // or returns a JSON value or, where it is nothing, another.
@@ -180,7 +180,7 @@ func (w *responsesWriter) events(events ...responseEvent) (out []byte) {
 	for _, e := range events {
 		e.Number = w.number
 		w.number++
-		out = append(out, wire.EncodeEvent(e.Type, e)...)
+		out = append(out, chatapi.EncodeEvent(e.Type, e)...)
 	}
 	return out
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 )
 
 func TestResponsesRequest(t *testing.T) {
@@ -39,7 +39,7 @@ func TestResponsesRequest(t *testing.T) {
 		{"a JSON object", `{"model":"m","input":"x","text":{"format":{"type":"json_object"}}}`,
 			`{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}}`},
 	} {
-		t.Run(tt.name, func(t *testing.T) { sameJSON(t, newCallOf(t, wire.Responses, tt.in).Body, tt.want) })
+		t.Run(tt.name, func(t *testing.T) { sameJSON(t, newCallOf(t, chatapi.Responses, tt.in).Body, tt.want) })
 	}
 }
 
@@ -63,7 +63,7 @@ func TestCodexRequests(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		for i, r := range recorded.Requests {
-			c, err := New(wire.Responses, r.Body, "R1", noon)
+			c, err := New(chatapi.Responses, r.Body, "R1", noon)
 			if err != nil {
 				t.Errorf("%s: request %d: %v", file, i, err)
 				continue
@@ -100,7 +100,7 @@ const (
 )
 
 func TestResponsesAnswer(t *testing.T) {
-	c := newCallOf(t, wire.Responses, responsesBody)
+	c := newCallOf(t, chatapi.Responses, responsesBody)
 	got, err := c.Answer([]byte(completion))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestResponsesAnswer(t *testing.T) {
 }
 
 func TestResponsesStream(t *testing.T) {
-	c := newCallOf(t, wire.Responses, responsesBody)
+	c := newCallOf(t, chatapi.Responses, responsesBody)
 	got, whole := translated(t, c, streamOf(append(chunks, "[DONE]")...), 5)
 	if !whole {
 		t.Error("a whole stream counts as cut off")
@@ -149,12 +149,12 @@ func TestResponsesStream(t *testing.T) {
 // TestTranslatedStreamIsRecordedAsItWasSaid: what Loci records of a translated stream is what
 // the upstream said.
 func TestTranslatedStreamIsRecordedAsItWasSaid(t *testing.T) {
-	for _, d := range []*wire.Dialect{wire.Messages, wire.Responses} {
+	for _, d := range []*chatapi.Dialect{chatapi.Messages, chatapi.Responses} {
 		c, err := New(d, []byte(`{"model":"m","input":"x","messages":[]}`), "R1", noon)
 		if err != nil {
 			t.Fatal(err)
 		}
-		heard, upstream := d.NewStream(), wire.Completions.NewStream()
+		heard, upstream := d.NewStream(), chatapi.Completions.NewStream()
 		stream, s := streamOf(append(chunks, "[DONE]")...), c.Stream()
 		_, _ = upstream.Write([]byte(stream))
 		_, _ = heard.Write(s.Write([]byte(stream)))

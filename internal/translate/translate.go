@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -28,11 +28,11 @@ type Call struct {
 	request   chatRequest
 }
 
-// New translates a request in a dialect, which is [wire.Messages] or [wire.Responses].
+// New translates a request in a dialect, which is [chatapi.Messages] or [chatapi.Responses].
 // Its answer gets the id and time given.
-func New(d *wire.Dialect, body []byte, id string, created time.Time) (*Call, error) {
+func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, error) {
 	c, read := &Call{}, readMessages
-	if d == wire.Responses {
+	if d == chatapi.Responses {
 		read = readResponses
 	}
 	if err := read(c, body, d.AnswerID+id, created); err != nil {
@@ -42,7 +42,7 @@ func New(d *wire.Dialect, body []byte, id string, created time.Time) (*Call, err
 		c.request.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	var err error
-	c.Body, err = wire.Encode(c.request)
+	c.Body, err = chatapi.Encode(c.request)
 	return c, err
 }
 
@@ -51,7 +51,7 @@ func New(d *wire.Dialect, body []byte, id string, created time.Time) (*Call, err
 func (c *Call) NewLimit() ([]byte, error) {
 	r := c.request
 	r.MaxNew, r.MaxTokens = r.MaxTokens, nil
-	return wire.Encode(r)
+	return chatapi.Encode(r)
 }
 
 // chatRequest is a request of chat completions.

@@ -10,15 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/thread"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -42,7 +42,7 @@ type Message struct {
 // it comes. Where it fails midway it returns what was said so far beside the error.
 // [memory.Invalid] and [memory.TooLarge] say that the model cannot take the request
 // as it is.
-type Talker func(ctx context.Context, model string, chat []Message, heard func(piece string)) (wire.Answer, error)
+type Talker func(ctx context.Context, model string, chat []Message, heard func(piece string)) (chatapi.Answer, error)
 
 // Listener is told of a reply as it comes. Until Recalled and Heard return nobody else is
 // let into the chat. They may not be nil.
@@ -126,7 +126,7 @@ func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) 
 	}
 	c.x.RecordQuestion(ctx)
 	to.Recalled(c.x.Prepared)
-	var a wire.Answer
+	var a chatapi.Answer
 	if s.Model == responder.Name {
 		a = c.answerLocally(outlook, to.Heard)
 	} else {
@@ -164,7 +164,7 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 		return nil, err
 	}
 	known := c.known()
-	in := exchange.Incoming{Owner: s.Owner, Own: true, Chat: c.request(c.path[known:]), Extras: wire.Extras{ID: s.Chat, Project: conv.Project}}
+	in := exchange.Incoming{Owner: s.Owner, Own: true, Chat: c.request(c.path[known:]), Extras: chatapi.Extras{ID: s.Chat, Project: conv.Project}}
 	if in.After = c.path[known].Parent; in.After == "" {
 		in.After = thread.Beginning
 	}
@@ -212,7 +212,7 @@ func (c *saying) says(i int) bool {
 		return false
 	}
 	talks := t.Role == memory.RoleUser || t.Role == memory.RoleAssistant
-	return talks && thread.Chain(parent, wire.Digest(t.Role, t.Content, "", "")) == t.Chain
+	return talks && thread.Chain(parent, chatapi.Digest(t.Role, t.Content, "", "")) == t.Chain
 }
 
 // known returns from where on the path is as it was said.
@@ -225,12 +225,12 @@ func (c *saying) known() int {
 }
 
 // request returns turns as a chat request that a client could have made.
-func (c *saying) request(path []memory.Turn) *wire.Chat {
+func (c *saying) request(path []memory.Turn) *chatapi.Chat {
 	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(path)})
 	if err != nil {
 		panic(err) // strings always encode
 	}
-	chat, err := wire.Decode(body)
+	chat, err := chatapi.Decode(body)
 	if err != nil {
 		panic(fmt.Sprintf("engine: a request of its own: %v", err))
 	}
@@ -264,7 +264,7 @@ func (c *saying) placed() error {
 
 // command is what a message may begin with that is meant for an application, and is no
 // part of what is asked of memory (design 1).
-var command = late.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
+var command = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
 // prepare recalls, and returns what the model is asked.
 func (c *saying) prepare(ctx context.Context) ([]Message, error) {
@@ -336,7 +336,7 @@ func (c *saying) before() []Message {
 
 // ask lets the model answer. One that cannot take the request as it is gets what was
 // said alone, without instructions and memory, as at the other doors.
-func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (wire.Answer, error) {
+func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (chatapi.Answer, error) {
 	begun := false
 	hear := func(piece string) {
 		if piece == "" {
@@ -359,12 +359,12 @@ func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard 
 }
 
 // answerLocally lets the built-in model answer, word by word.
-func (c *saying) answerLocally(o responder.Outlook, heard func(string)) wire.Answer {
-	a := wire.Answer{
+func (c *saying) answerLocally(o responder.Outlook, heard func(string)) chatapi.Answer {
+	a := chatapi.Answer{
 		Role: memory.RoleAssistant, Model: responder.Name, Finish: "stop",
 		Text: responder.Respond(c.path[len(c.path)-1].Content, c.x.Prepared.Hits, o),
 	}
-	a.Digest = wire.Digest(a.Role, a.Text, "", "")
+	a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
 	for word := range strings.SplitAfterSeq(a.Text, " ") {
 		heard(word)
 		c.x.Answered()
@@ -375,11 +375,11 @@ func (c *saying) answerLocally(o responder.Outlook, heard func(string)) wire.Ans
 // keep records the answer, and returns both sides as they are kept. An answer to what
 // was forgotten or erased meanwhile, which may repeat it, is not. The context is the
 // client's.
-func (c *saying) keep(client context.Context, a wire.Answer) Said {
+func (c *saying) keep(client context.Context, a chatapi.Answer) Said {
 	ctx := context.WithoutCancel(client)
 	id := c.question()
 	if c.gone(ctx, id) {
-		a = wire.Answer{}
+		a = chatapi.Answer{}
 	}
 	c.x.RecordAnswer(client, a)
 	turns, err := c.e.Store.Turns(ctx, c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})

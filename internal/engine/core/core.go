@@ -11,8 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/learn"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -85,7 +85,7 @@ func (e *Core) Beginning(words string) string {
 
 // CutMessages cuts the messages of a chat that are over limits.text, and returns their marks
 // by index. Their digests remain those of the whole messages, by which placing knows them.
-func (e *Core) CutMessages(chat *wire.Chat) map[int]string {
+func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 	marks := map[int]string{}
 	for i := range chat.Messages {
 		m := &chat.Messages[i]

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/wire"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -105,10 +105,10 @@ func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memo
 
 // Mode returns what a channel's request may do with memory, of what it asks for: at most read.
 func (c Channels) Mode(asked string) string {
-	if c != ChannelsRead || asked == wire.ModeOff || asked == wire.ModeWrite {
-		return wire.ModeOff
+	if c != ChannelsRead || asked == chatapi.ModeOff || asked == chatapi.ModeWrite {
+		return chatapi.ModeOff
 	}
-	return wire.ModeRead
+	return chatapi.ModeRead
 }
 
 // FilesRoot is the folder of the files that a model keeps. Such a file is a context whose

@@ -9,12 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/thread"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,8 +29,8 @@ const channelChats = "channel:"
 // Incoming is a chat request as a door received it.
 type Incoming struct {
 	Owner  memory.Owner
-	Chat   *wire.Chat
-	Extras wire.Extras
+	Chat   *chatapi.Chat
+	Extras chatapi.Extras
 	ChatID string         // the conversation as a front end names it, which always resends all of it
 	After  string         // id of the turn of the conversation that the request follows, where the client says so
 	From   int            // the first message that follows it
@@ -42,7 +42,7 @@ type Incoming struct {
 	Key    string         // the client's own, for the upstream; "": none, or not to be kept
 	Note   string         // for the trace, where memory is in the prompt; "": none
 	Keep   bool           // whether blocks that earlier requests of the conversation had are put back
-	Part   int            // where in the last user message a new block goes, as in [wire.Block]
+	Part   int            // where in the last user message a new block goes, as in [chatapi.Block]
 }
 
 // Exchange is one request and its answer on their way into memory. Its methods
@@ -113,7 +113,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	e.Clients.See(in.Owner, in.client())
 	mode := in.Extras.Mode
 	if mode == "" && in.temporary() {
-		mode = wire.ModeRead
+		mode = chatapi.ModeRead
 	}
 	if in.channel() {
 		mode = e.Opts.Channels.Mode(mode)
@@ -122,13 +122,13 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	pause := e.Paused(ctx, in.Owner)
 	if pause == core.PauseMemory {
-		mode = wire.ModeOff
+		mode = chatapi.ModeOff
 	}
 	x := &Exchange{
 		e: e, In: in, back: e.nothingBack(), marks: e.CutMessages(in.Chat), answered: make(chan struct{}), begun: e.Blocks.Now(),
 		unsure: pause == core.PauseUnknown,
-		reads:  mode != wire.ModeWrite && mode != wire.ModeOff && pause != core.PauseUnknown,
-		Writes: mode != wire.ModeRead && mode != wire.ModeOff,
+		reads:  mode != chatapi.ModeWrite && mode != chatapi.ModeOff && pause != core.PauseUnknown,
+		Writes: mode != chatapi.ModeRead && mode != chatapi.ModeOff,
 		learns: pause == core.PauseNone,
 	}
 	if x.unsure {
@@ -167,7 +167,7 @@ const (
 	titleBytes = 1 << 10
 )
 
-func title(c *wire.Chat, personal bool) string {
+func title(c *chatapi.Chat, personal bool) string {
 	for _, m := range c.Messages {
 		if m.Role == memory.RoleUser {
 			words := []rune(strings.Join(strings.Fields(learn.Redact(core.Clip(m.Text, titleBytes), personal)), " "))
@@ -235,7 +235,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 			p.Block, attached = x.attachTo(p.Block, x.back.told, x.back.room)
 			lines = append(lines, attached...)
 		}
-		if block = p.Block; x.In.Keep && x.In.Part != wire.Unplaced && x.Placed && !x.back.failed && (len(r.Parts) == 0 || len(lines) > 0) {
+		if block = p.Block; x.In.Keep && x.In.Part != chatapi.Unplaced && x.Placed && !x.back.failed && (len(r.Parts) == 0 || len(lines) > 0) {
 			x.given = GivenBlock{Anew: x.back.anew, Part: x.In.Part, Lines: lines}.write(x.In.Owner)
 		}
 	}
@@ -296,7 +296,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	text, part := p.Block, x.In.Part
 	if own := x.back.own; own != nil {
 		part = own.Part
-		p.Block, p.Kept = "", []wire.Block{{Text: text, Message: own.Message, Part: part}}
+		p.Block, p.Kept = "", []chatapi.Block{{Text: text, Message: own.Message, Part: part}}
 	}
 	x.Prepared = p
 	x.amend(GivenBlock{Anew: true, Part: part, Lines: lines})
@@ -312,7 +312,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 
 // amend notes what the last user turn got in the end, for later requests.
 func (x *Exchange) amend(g GivenBlock) {
-	if x.In.Keep && g.Part != wire.Unplaced {
+	if x.In.Keep && g.Part != chatapi.Unplaced {
 		x.amended = g.write(x.In.Owner)
 	}
 }

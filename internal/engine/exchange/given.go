@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/recall"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -24,7 +24,7 @@ import (
 // GivenBlock is what a user turn got.
 type GivenBlock struct {
 	Anew  bool          `json:"anew,omitempty"` // earlier blocks of the conversation are not put back
-	Part  int           `json:"part,omitempty"` // as in [wire.Block]
+	Part  int           `json:"part,omitempty"` // as in [chatapi.Block]
 	Lines []recall.Line `json:"lines,omitempty"`
 }
 
@@ -137,10 +137,10 @@ func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
 
 // putBack is what earlier blocks of the request are now.
 type putBack struct {
-	blocks []wire.Block
+	blocks []chatapi.Block
 	later  bool            // there is one with memories
 	told   map[string]bool // what they say, as keyOf names it
-	own    *wire.Block     // that of the last user message, if it had one: it is among blocks
+	own    *chatapi.Block  // that of the last user message, if it had one: it is among blocks
 	hits   []memory.Hit    // of own
 	anew   bool            // there were too many: they are left out
 	room   int             // tokens that documents may still take
@@ -153,7 +153,7 @@ func (e *Exchanges) nothingBack() putBack {
 
 // tells reports whether an earlier block has a line: its memory, or one of the same words.
 func (b *putBack) tells(l recall.Line, words string) bool {
-	return b.told[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block wire.Block) bool { return strings.Contains(block.Text, words+"\n") })
+	return b.told[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, words+"\n") })
 }
 
 // keyOf names what a line tells: a memory, and whether it is disputed.
@@ -179,7 +179,7 @@ func (x *Exchange) readBack(ctx context.Context) error {
 	repeats := x.In.Chat.Repeats(recall.FenceOpen)
 	for _, b := range x.earlier {
 		words := x.rewrite(b.Lines, from)
-		block := wire.Block{Text: words, Message: b.message, Part: b.Part}
+		block := chatapi.Block{Text: words, Message: b.message, Part: b.Part}
 		size += len(words)
 		if b.message == last && last >= 0 {
 			back.own = &block

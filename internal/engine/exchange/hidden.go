@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -32,7 +32,7 @@ func (x *Exchange) Hides() bool { return !x.Writes }
 // temporary reports whether the client names the chat as one that is not kept.
 func (x *Exchange) temporary() bool {
 	mode := x.In.Extras.Mode
-	return x.In.temporary() && (mode == "" || mode == wire.ModeRead || mode == wire.ModeOff)
+	return x.In.temporary() && (mode == "" || mode == chatapi.ModeRead || mode == chatapi.ModeOff)
 }
 
 // temporary reports whether the chat's id is one of a temporary chat.

@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/thread"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -232,7 +232,7 @@ func (e *Exchanges) speech(owner memory.Owner, conversation string, talk Talk) (
 		if t.CreatedAt.IsZero() {
 			t.CreatedAt = now
 		}
-		said.turns, said.digests = append(said.turns, t), append(said.digests, wire.Digest(m.Role, content, "", ""))
+		said.turns, said.digests = append(said.turns, t), append(said.digests, chatapi.Digest(m.Role, content, "", ""))
 	}
 	return said, nil
 }
@@ -384,9 +384,9 @@ func (e *Exchanges) taught(ctx context.Context, owner memory.Owner, turns []stri
 // reports false, and stores nothing, where no message of the conversation has that name.
 // The caller holds the conversation's writer lock.
 func (e *Exchanges) keepBehind(ctx context.Context, owner memory.Owner, talk Talk, said speech, kept *Kept) (placed bool, err error) {
-	messages := make([]wire.Message, len(said.turns))
+	messages := make([]chatapi.Message, len(said.turns))
 	for i, t := range said.turns {
-		messages[i] = wire.Message{Role: t.Role, Name: t.Name, Text: talk.Messages[i].Content, Digest: said.digests[i]}
+		messages[i] = chatapi.Message{Role: t.Role, Name: t.Name, Text: talk.Messages[i].Content, Digest: said.digests[i]}
 	}
 	request := thread.NewRequest(messages, 0)
 	err = core.Replan(ctx, func() error {

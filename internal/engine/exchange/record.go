@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/thread"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -227,7 +227,7 @@ func (x *Exchange) appendPart(ctx context.Context, batch memory.Batch) (err erro
 // more may have asked again, of another server too: an answer that was not there when the
 // client asked here keeps its place, and this one is kept beside it, off the path, as if
 // the two had been stored in the order in which they were asked for.
-func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
+func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) {
 	if !x.stores() || x.Question == nil {
 		return
 	}
@@ -267,7 +267,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a wire.Answer) {
 
 // storeAnswer stores the answer; client is the context of who may wait for it. Where
 // somebody else wrote to the conversation since it was read, it is read again.
-func (x *Exchange) storeAnswer(ctx context.Context, a wire.Answer, client context.Context) error {
+func (x *Exchange) storeAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
 	leave, err := x.e.Writes.Enter(ctx, x.In.Owner, x.conversation.ID)
 	if err != nil {
 		return err
@@ -307,7 +307,7 @@ func (x *Exchange) resumed(ctx context.Context) (at thread.Alignment, asked memo
 }
 
 // tryAnswer stores the answer where it belongs, or returns a Conflict.
-func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.Context) error {
+func (x *Exchange) tryAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
 	now := x.e.Time()
 	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID()}
 	exchanges, onPath := 0, true
@@ -347,7 +347,7 @@ func (x *Exchange) tryAnswer(ctx context.Context, a wire.Answer, client context.
 // layAnswer finds where an answer with words belongs, and puts what stores it there into
 // the batch. exchanges is how many the conversation has with it; onPath whether it is on
 // the path, or beside it.
-func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a wire.Answer, client context.Context, now time.Time) (exchanges int, onPath bool, err error) {
+func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a chatapi.Answer, client context.Context, now time.Time) (exchanges int, onPath bool, err error) {
 	at, asked, err := x.resumed(ctx)
 	if err != nil {
 		return 0, false, err

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/internal/engine/core"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -27,16 +27,16 @@ const (
 // intents are tried in order: a query is of the first whose words it has.
 var intents = []struct {
 	intent   Intent
-	keywords *late.Pattern
+	keywords *lazy.Pattern
 	example  string // what an embedder compares a query with that has none of the words
 }{
-	{IntentSummary, late.Compile(`(?i)\b(?:summari[sz]e|summary|recap|tl;?dr|sum up|key points)\b`), "Give me an overview of our conversation"},
-	{IntentMemory, late.Compile(`(?i)\b(?:remember|recall|remind me|earlier|previously|last time|before that|did i (?:say|tell|mention)|have i (?:said|told|mentioned)|i (?:said|told you|mentioned)|you (?:said|told me)|who am i|what(?:'s| is| are| was) my|where do i|about me)\b`), "What have I told you about myself in the past?"},
-	{IntentCode, late.Compile(`(?i)\b(?:code|coding|program(?:ming)?|function|compile[rd]?|debug|stack ?trace|exception|syntax|regex|sql|python|javascript|typescript|golang|java|rust|api)\b`), "Write a function that sorts a list"},
-	{IntentLocation, late.Compile(`(?i)\b(?:near ?by|near me|around here|close by|directions|restaurants?|weather|where am i)\b`), "Which places are in this neighbourhood?"},
+	{IntentSummary, lazy.Compile(`(?i)\b(?:summari[sz]e|summary|recap|tl;?dr|sum up|key points)\b`), "Give me an overview of our conversation"},
+	{IntentMemory, lazy.Compile(`(?i)\b(?:remember|recall|remind me|earlier|previously|last time|before that|did i (?:say|tell|mention)|have i (?:said|told|mentioned)|i (?:said|told you|mentioned)|you (?:said|told me)|who am i|what(?:'s| is| are| was) my|where do i|about me)\b`), "What have I told you about myself in the past?"},
+	{IntentCode, lazy.Compile(`(?i)\b(?:code|coding|program(?:ming)?|function|compile[rd]?|debug|stack ?trace|exception|syntax|regex|sql|python|javascript|typescript|golang|java|rust|api)\b`), "Write a function that sorts a list"},
+	{IntentLocation, lazy.Compile(`(?i)\b(?:near ?by|near me|around here|close by|directions|restaurants?|weather|where am i)\b`), "Which places are in this neighbourhood?"},
 }
 
-var greeting = late.Compile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?|thank you very much|how are you|bye|goodbye)(?: there| all| so much)?\W*$`)
+var greeting = lazy.Compile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?|thank you very much|how are you|bye|goodbye)(?: there| all| so much)?\W*$`)
 
 // Intent says what a query is after, by its words and, where that is switched on, by
 // what it is like.

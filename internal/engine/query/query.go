@@ -8,12 +8,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/prompt"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -85,8 +85,8 @@ func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, e
 	}
 	reply, err := e.answerQuery(ctx, q, &out, write, outlook)
 	if x != nil {
-		a := wire.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
-		a.Digest = wire.Digest(a.Role, a.Text, "", "")
+		a := chatapi.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
+		a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
 		x.RecordAnswer(ctx, a) // an empty one lets the question be learned from
 	}
 	out.Response, out.Model = reply.Text, reply.Model
@@ -119,11 +119,11 @@ func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*ex
 	if q.Owner == "" {
 		return nil, nil
 	}
-	chat, err := wire.Decode(oneMessage(q.Text))
+	chat, err := chatapi.Decode(oneMessage(q.Text))
 	if err != nil {
 		return nil, err
 	}
-	return e.Exchange.Open(ctx, exchange.Incoming{Owner: q.Owner, Chat: chat, Extras: wire.Extras{ID: session}}), nil
+	return e.Exchange.Open(ctx, exchange.Incoming{Owner: q.Owner, Chat: chat, Extras: chatapi.Extras{ID: session}}), nil
 }
 
 // answerQuery describes the images, assembles the prompt and writes. Without a writer

@@ -3,11 +3,11 @@
 package retrieve
 
 import (
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/compare"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/internal/recall"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -20,12 +20,12 @@ type Retriever struct {
 
 // Prepared is what memory has to say to a request.
 type Prepared struct {
-	Block string       // to put into the prompt, with the conversation's rules before it; "" for nothing
-	Kept  []wire.Block // blocks of earlier requests, to be put back
-	Hits  []memory.Hit // in the block or in those before it
-	Core  recall.Core  // pinned and standing facts and profile entries of the same, less what is among Hits
-	Trace string       // "" where not even that is kept
-	Read  bool         // whether memory was asked
+	Block string          // to put into the prompt, with the conversation's rules before it; "" for nothing
+	Kept  []chatapi.Block // blocks of earlier requests, to be put back
+	Hits  []memory.Hit    // in the block or in those before it
+	Core  recall.Core     // pinned and standing facts and profile entries of the same, less what is among Hits
+	Trace string          // "" where not even that is kept
+	Read  bool            // whether memory was asked
 
 	Pending int // how many facts wait for a person, a hundred at most
 }

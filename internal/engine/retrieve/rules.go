@@ -10,10 +10,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/internal/recall"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -42,7 +42,9 @@ const (
 )
 
 // Question is what a chat asks memory.
-func (e *Retriever) Question(c *wire.Chat) string { return c.Question(max(1, e.Opts.Recall.Messages)) }
+func (e *Retriever) Question(c *chatapi.Chat) string {
+	return c.Question(max(1, e.Opts.Recall.Messages))
+}
 
 // ruled reports whether the rules hold for the question: it is about the present,
 // facts may answer it, and it asks for what helps rather than for all there is.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -161,7 +161,7 @@ func (e *Transfer) untouched(ctx context.Context, f memory.Fact) (bool, error) {
 }
 
 // listMark is what stands in front of an item of a Markdown list.
-var listMark = late.Compile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
+var listMark = lazy.Compile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
 
 // ReadBootstrap reads facts from a file, one a line: a JSON object with content
 // and, if wanted, category and tags, or an item of a list, or plain text.

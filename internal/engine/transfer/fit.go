@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/internal/text"
@@ -21,7 +21,7 @@ import (
 )
 
 // Ids as Loci makes them, and names of conversations, which clients choose.
-var idForm = late.Compile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
+var idForm = lazy.Compile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
 func checkID(name, id string) error {
 	if !idForm.MatchString(id) || strings.Contains(id, "..") {

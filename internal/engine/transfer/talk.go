@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/internal/thread"
-	"github.com/loci-memory/loci/internal/wire"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -229,7 +229,7 @@ func (t *talkIn) differs() string {
 // follow puts a made turn at the end of its conversation.
 func follow(turn *memory.Turn, t *talkIn) {
 	turn.Index, turn.Parent = t.last.Index+1, t.last.ID
-	turn.Chain = thread.Chain(t.last.Chain, wire.Digest(turn.Role, turn.Content, "", ""))
+	turn.Chain = thread.Chain(t.last.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
 	if turn.CreatedAt.IsZero() {
 		turn.CreatedAt = t.CreatedAt
 	}

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // quotedBytes is how many bytes in a row make a quote.
 const quotedBytes = 16
 
-var inQuotes = late.Compile("['\"`]([^'\"`]{3,})['\"`]")
+var inQuotes = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
 
 // quotes reports whether a server's error repeats texts of the request: a run of
 // [quotedBytes], or anything that it puts between quotation marks.

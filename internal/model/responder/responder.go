@@ -6,7 +6,7 @@ package responder
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -52,7 +52,7 @@ func Respond(question string, hits []memory.Hit, o Outlook) string {
 }
 
 // request is a question in the form of a wish.
-var request = late.Compile(`(?i)^(?:please |so |and |ok(?:ay)?,? |hey,? |hi,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|tell me|show me|list|remind me|give me|find|describe|summari[sz]e)\b`)
+var request = lazy.Compile(`(?i)^(?:please |so |and |ok(?:ay)?,? |hey,? |hi,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|tell me|show me|list|remind me|give me|find|describe|summari[sz]e)\b`)
 
 func asks(s string) bool {
 	s = strings.TrimSpace(s)
@@ -68,7 +68,7 @@ func asks(s string) bool {
 	return false
 }
 
-var wish = late.Compile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
+var wish = lazy.Compile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
 
 // head says what will become of what was said, and never more than that.
 func head(said string, o Outlook) string {
@@ -170,20 +170,20 @@ func sharer(home memory.Owner) string {
 
 // forms turn a fact about the user into words to the user.
 var forms = []struct {
-	from *late.Pattern
+	from *lazy.Pattern
 	to   string
 }{
-	{late.Compile(`^(User [a-z]+(?: [a-z ]+ (?:with|for|to|in|at|on|about|of|from))?) their\b`), "$1 your"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser['’]s\b`), "your"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser is\b`), "you are"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser was\b`), "you were"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser has\b`), "you have"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser (does not|doesn't)\b`), "you do not"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser no longer ([a-z]+?)s\b`), "you no longer $1"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser ([a-z]+(?:ch|sh|ss|x|o))es\b`), "you $1"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser ([a-z]+)ies\b`), "you ${1}y"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser ([a-z]*[^s\s])s\b`), "you $1"},
-	{late.Compile(`\b(?:[Tt]he )?[Uu]ser\b`), "you"},
+	{lazy.Compile(`^(User [a-z]+(?: [a-z ]+ (?:with|for|to|in|at|on|about|of|from))?) their\b`), "$1 your"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser['’]s\b`), "your"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser is\b`), "you are"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser was\b`), "you were"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser has\b`), "you have"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser (does not|doesn't)\b`), "you do not"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser no longer ([a-z]+?)s\b`), "you no longer $1"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser ([a-z]+(?:ch|sh|ss|x|o))es\b`), "you $1"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser ([a-z]+)ies\b`), "you ${1}y"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser ([a-z]*[^s\s])s\b`), "you $1"},
+	{lazy.Compile(`\b(?:[Tt]he )?[Uu]ser\b`), "you"},
 }
 
 func toUser(fact string) string {

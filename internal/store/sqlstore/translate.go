@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // translator says to PostgreSQL what is written for SQLite: the statements and, since
@@ -29,16 +29,16 @@ func (t *translator) text(query string) string {
 // phrases are what the two say differently. Hints for SQLite's planner go; numbers of
 // arguments come last.
 var phrases = []struct {
-	of *late.Pattern
+	of *lazy.Pattern
 	to string
 }{
-	{late.Compile(` INDEXED BY \w+`), ``},
-	{late.Compile(`\+((?:\w+\.)?status\b)`), `$1`},
-	{late.Compile(`\bCROSS JOIN\b`), `JOIN`},
-	{late.Compile(`\bIN \(SELECT value FROM json_each\((\?\d*)\)\)`), `= ANY (${1}::text[])`},
-	{late.Compile(`\bno_learn = 0\b`), `NOT no_learn`},
-	{late.Compile(`\bno_learn = 1\b`), `no_learn = true`},
-	{late.Compile(`\?(\d+)`), `$$$1`},
+	{lazy.Compile(` INDEXED BY \w+`), ``},
+	{lazy.Compile(`\+((?:\w+\.)?status\b)`), `$1`},
+	{lazy.Compile(`\bCROSS JOIN\b`), `JOIN`},
+	{lazy.Compile(`\bIN \(SELECT value FROM json_each\((\?\d*)\)\)`), `= ANY (${1}::text[])`},
+	{lazy.Compile(`\bno_learn = 0\b`), `NOT no_learn`},
+	{lazy.Compile(`\bno_learn = 1\b`), `no_learn = true`},
+	{lazy.Compile(`\?(\d+)`), `$$$1`},
 }
 
 func translate(query string) string {

@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // maxFront bounds front matter.
@@ -193,9 +193,9 @@ func (p page) bodyEnd(words string) string {
 type piece struct{ key, text string }
 
 var (
-	keyLine     = late.Compile(`^([A-Za-z_][A-Za-z0-9_]*):(?:[ \t\r\n]|$)`)
-	otherKey    = late.Compile(`^[^\s\-\]}][^:]*:(?:[ \t\r\n]|$)`)
-	lineComment = late.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
+	keyLine     = lazy.Compile(`^([A-Za-z_][A-Za-z0-9_]*):(?:[ \t\r\n]|$)`)
+	otherKey    = lazy.Compile(`^[^\s\-\]}][^:]*:(?:[ \t\r\n]|$)`)
+	lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
 )
 
 // pieces cuts front matter at its top-level keys. Comments and blank lines after
@@ -387,7 +387,7 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-var plain = late.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
+var plain = lazy.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
 
 // words mean something else in YAML.
 var words = map[string]bool{

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/internal/disk"
-	"github.com/loci-memory/loci/internal/late"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -453,7 +453,7 @@ func keysOfPlans(plans []*plan) (keys []key) {
 // tempName is what the nth file of a batch is called until it is whole.
 func tempName(n int) string { return fmt.Sprintf(".%d.tmp", n) }
 
-var tempNames = late.Compile(`^\.\d+\.tmp$`)
+var tempNames = lazy.Compile(`^\.\d+\.tmp$`)
 
 // isTemp reports whether a name is one of those: of a file that Loci is writing, or was when
 // it died. What others call theirs is theirs.

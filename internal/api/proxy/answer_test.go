@@ -1,0 +1,279 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/share"
+	"github.com/loci-memory/loci/memory"
+)
+
+func zipped(t testing.TB, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestAnswersComeBackAsTheyAre(t *testing.T) {
+	for name, c := range map[string]struct {
+		status  int
+		body    string
+		headers []string
+	}{
+		"a rate limit":         {429, `{"error":{"message":"slow down","type":"rate_limit"}}`, []string{"Content-Type", "application/json", "Retry-After", "7", "X-Ratelimit-Remaining-Requests", "0"}},
+		"a page of a gateway":  {502, "<html><body>502 Bad Gateway</body></html>\n", []string{"Content-Type", "text/html"}},
+		"an error of its own":  {500, `{"error": {"message":"\u00e9","code":1e400}}`, []string{"Content-Type", "application/json; charset=utf-8", "X-Request-Id", "r1"}},
+		"no answer":            {204, "", nil},
+		"a redirect":           {302, "", []string{"Location", "https://elsewhere.example/v1"}},
+		"no JSON":              {200, "fine", []string{"Content-Type", "text/plain"}},
+		"an error that is 200": {200, `{"error":"model is loading"`, []string{"Content-Type", "application/json"}},
+		"a list":               {200, `[1,2]`, []string{"Content-Type", "application/json"}},
+		"compressed otherwise": {200, "\x8b\x02\x80not really brotli", []string{"Content-Type", "application/json", "Content-Encoding", "br"}},
+		"compressed and wrong": {200, "this is no gzip", []string{"Content-Type", "application/json", "Content-Encoding", "gzip"}},
+		"a compressed error":   {400, zipped(t, `{"error":{"message":"no"}}`), []string{"Content-Type", "application/json", "Content-Encoding", "gzip"}},
+	} {
+		r := newRig(t)
+		r.know("User has a cat called Ünal")
+		r.upstream.answers(sends(c.status, c.body, c.headers...))
+		resp := r.sendOnce(chatPath, ask("What is my cat called?"))
+		if got := r.read(resp); resp.StatusCode != c.status || got != c.body {
+			t.Errorf("%s: got %d %q, want %d %q", name, resp.StatusCode, got, c.status, c.body)
+		}
+		for i := 0; i < len(c.headers); i += 2 {
+			if got := resp.Header.Get(c.headers[i]); got != c.headers[i+1] {
+				t.Errorf("%s: header %s: got %q, want %q", name, c.headers[i], got, c.headers[i+1])
+			}
+		}
+		r.wantTurns("user: What is my cat called?")
+	}
+}
+
+// sendOnce sends a chat without following redirects.
+func (r *rig) sendOnce(path, body string) *http.Response {
+	r.t.Helper()
+	req, err := http.NewRequest(http.MethodPost, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	resp, err := client.Transport.RoundTrip(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func TestAnswerGainsHitsAndNothingElse(t *testing.T) {
+	for name, c := range map[string]struct {
+		body     string // "HITS" is where they come
+		encoding string
+	}{
+		"plain":                {`{"id": "c1","big":18446744073709551616, "x":1e400,"choices":[ {"message":{"role":"assistant","content":"\u00dcnal"}}],"usage":null HITS}` + "\n", ""},
+		"compressed":           {`{"choices":[{"message":{"content":"Ünal"}}]HITS}`, "gzip"},
+		"several choices":      {`{"choices":[{"index":1,"message":{"content":"Rex"}},{"index":0,"message":{"content":"Ünal"}}],"x":1,"x":2HITS}`, ""},
+		"with hits in a value": {`{"choices":[{"message":{"content":"Ünal","memory_hits":1}}]HITS}`, ""},
+	} {
+		r := newRig(t)
+		r.chat(ask("My cat is called Ünal and my dog is called Rex."))
+		r.know("User's cat is called Ünal")
+		sent := strings.Replace(c.body, "HITS", "", 1)
+		headers := []string{"Content-Type", "application/json", "X-Ratelimit-Remaining-Tokens", "5"}
+		if c.encoding == "gzip" {
+			sent, headers = zipped(t, sent), append(headers, "Content-Encoding", "gzip")
+		}
+		r.upstream.answers(sends(http.StatusOK, sent, headers...))
+		resp, got := r.chat(ask("What is my cat called?"), "Accept-Encoding", "gzip")
+		front, back, _ := strings.Cut(c.body, "HITS")
+		if !strings.HasPrefix(got, front+`,"memory_hits":[`) || !strings.HasSuffix(got, "]"+back) {
+			t.Errorf("%s: got %s, want %s with the hits", name, got, c.body)
+			continue
+		}
+		if resp.Header.Get("Content-Encoding") != "" || resp.Header.Get("Content-Length") != strconv.Itoa(len(got)) || resp.Header.Get("X-Ratelimit-Remaining-Tokens") != "5" {
+			t.Errorf("%s: headers %v, want the plain length %d and the rate limit", name, resp.Header, len(got))
+		}
+		var read struct {
+			Hits []map[string]any `json:"memory_hits"`
+		}
+		if err := json.Unmarshal([]byte(strings.Replace(got, "1e400", "1", 1)), &read); err != nil || len(read.Hits) == 0 {
+			t.Fatalf("%s: %s has no hits: %v", name, got, err)
+		}
+		kinds := map[any]bool{}
+		for _, h := range read.Hits {
+			kinds[h["kind"]] = true
+			wanted := []string{"content", "created_at", "id", "kind", "role", "score"}
+			if h["kind"] == "turn" {
+				wanted = []string{"content", "created_at", "id", "kind", "role", "score"}
+			}
+			if have := keys(h); !slices.Equal(have, wanted) {
+				t.Errorf("%s: a hit has %q, want %q", name, have, wanted)
+			}
+		}
+		if !kinds["fact"] && !kinds["turn"] {
+			t.Errorf("%s: hits of kinds %v", name, kinds)
+		}
+		if turns := r.turns(); !slices.Contains(turns, "assistant: Ünal") {
+			t.Errorf("%s: stored %q, want the answer among them", name, turns)
+		}
+	}
+}
+
+// Where clients look for memories: empty too, where memory was read and had nothing.
+func TestAnswerNamesMemoriesWhereThatIsAsked(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		r := newRig(t, func(s *setup) { s.named = named })
+		for i, said := range []string{"My cat is called Ünal.", "What is my cat called?"} {
+			_, body := r.chat(ask(said))
+			var got struct {
+				Hits     []map[string]any `json:"memory_hits"`
+				Memories []map[string]any
+			}
+			if err := json.Unmarshal([]byte(body), &got); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(body, `"memories":[`) != named || len(got.Hits) < i || named && len(got.Memories) != len(got.Hits) {
+				t.Errorf("named %v: %s", named, body)
+			}
+			for j, m := range got.Memories {
+				if have := keys(m); !slices.Equal(have, []string{"content", "created_at", "id", "score"}) || m["id"] != got.Hits[j]["id"] {
+					t.Errorf("a memory is %v, its hit %v", m, got.Hits[j])
+				}
+			}
+		}
+	}
+}
+
+// TestAnswerNamesWhoseASharedMemoryIs shares with nobody in particular, whom single mode
+// knows.
+func TestAnswerNamesWhoseASharedMemoryIs(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.named = true })
+	eva, by := memory.User(memory.DefaultNamespace, "eva"), memory.Author{Kind: memory.ByPerson, Name: "eva"}
+	f, _, err := r.engine.Curate.Remember(t.Context(), eva, curate.Note{Content: "The gate of the yard is red"}, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.engine.Share.Share(t.Context(), eva, f.ID, share.Sharing{To: nobody.Called()}, by); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.engine.Curate.Judge(t.Context(), nobody, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", by); err != nil {
+		t.Fatal(err)
+	}
+	_, body := r.chat(`{"memory_mode":"read",` + ask("Which colour has the gate of the yard?")[1:])
+	if n := strings.Count(body, `"home":"`+string(eva)+`"`); n != 2 {
+		t.Errorf("%d of hit and memory say that it is Eva's: %s", n, body)
+	}
+}
+
+func keys(m map[string]any) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestCompressedAnswerWithoutHitsPassesUnchanged(t *testing.T) {
+	r := newRig(t)
+	sent := zipped(t, completion("Hello!"))
+	r.upstream.answers(sends(http.StatusOK, sent, "Content-Type", "application/json", "Content-Encoding", "gzip"))
+	resp, got := r.chat(`{"memory_mode":"write",`+ask("Hi")[1:], "Accept-Encoding", "gzip")
+	if got != sent || resp.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("got %q in %q, want the upstream's bytes", got, resp.Header.Get("Content-Encoding"))
+	}
+	r.wantTurns("user: Hi", "assistant: Hello!")
+}
+
+func TestAnswerTooLongToBeReadPasses(t *testing.T) {
+	r := newRig(t)
+	sent := completion(strings.Repeat("x", maxAnswer))
+	r.upstream.answers(sends(http.StatusOK, sent, "Content-Type", "application/json"))
+	if _, got := r.chat(ask("Hi")); got != sent {
+		t.Errorf("got %d bytes, want the upstream's %d", len(got), len(sent))
+	}
+	r.wantTurns("user: Hi")
+}
+
+func TestBuiltInModelAnswersFromMemory(t *testing.T) {
+	for name, change := range map[string]func(*setup){
+		"without an upstream":    func(s *setup) { s.alone = true },
+		"by name beside another": func(*setup) {},
+	} {
+		r := newRig(t, change)
+		r.chat(`{"model":"loci/recall","messages":[{"role":"user","content":"My cat is called Ünal."}]}`)
+		question := `{"memory_mode":"read","model":"loci/recall","messages":[{"role":"user","content":"What is my cat called?"}]}`
+		resp, body := r.chat(question)
+		var got struct {
+			Object, Model string
+			Choices       []struct {
+				Message struct{ Role, Content string }
+				Finish  string `json:"finish_reason"`
+			}
+			Hits []memoryHit `json:"memory_hits"`
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Choices) != 1 || resp.Header.Get(HeaderTrace) == "" {
+			t.Fatalf("%s: %v in %s", name, err, body)
+		}
+		if c := got.Choices[0]; got.Object != "chat.completion" || c.Message.Role != "assistant" || c.Finish != "stop" || !strings.Contains(c.Message.Content, "Ünal") || len(got.Hits) == 0 {
+			t.Errorf("%s: got %s, want an answer from memory", name, body)
+		}
+
+		stream := r.send(http.MethodPost, chatPath, `{"stream":true,`+question[1:])
+		events := r.read(stream)
+		if !strings.HasPrefix(stream.Header.Get("Content-Type"), "text/event-stream") || !strings.HasSuffix(events, "data: [DONE]\n\n") {
+			t.Errorf("%s: stream %s", name, events)
+		}
+		heard := listen("", chatapi.Completions)
+		heard.pass([]byte(events))
+		heard.hear()
+		if a := heard.answer(); a.Text != got.Choices[0].Message.Content || a.Finish != "stop" {
+			t.Errorf("%s: the stream says %q, the answer %q", name, a.Text, got.Choices[0].Message.Content)
+		}
+		if asked := r.upstream.asked(); len(asked) > 0 {
+			t.Errorf("%s: the upstream was asked %+v", name, asked)
+		}
+	}
+}
+
+// What stands in every prompt is among what an answer names, as what it is, and is no
+// hit of the search.
+func TestAnAnswerNamesTheCore(t *testing.T) {
+	r := newRig(t)
+	r.upstream.answers(sends(http.StatusOK, completion("User is allergic to penicillin."), "Content-Type", "application/json"))
+	r.know("User is allergic to penicillin")
+	if _, err := r.engine.SetProfile(context.Background(), nobody, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}); err != nil {
+		t.Fatal(err)
+	}
+	_, got := r.chat(ask("How high is Mount Everest?"))
+	var answer struct {
+		Hits []struct {
+			ID, Kind, Content string
+			Core              bool
+		} `json:"memory_hits"`
+	}
+	if err := json.Unmarshal([]byte(got), &answer); err != nil || len(answer.Hits) != 2 || !answer.Hits[0].Core || !answer.Hits[1].Core ||
+		answer.Hits[0].Content != "User is allergic to penicillin" || answer.Hits[1].Kind != "profile" || answer.Hits[1].Content != "timezone: Europe/Lisbon" {
+		t.Errorf("memory_hits of %s (%v)", got, err)
+	}
+	w := httptest.NewRecorder()
+	r.metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if strings.Contains(w.Body.String(), "retrieval_hit_rate 1") {
+		t.Errorf("the core counts as what search found")
+	}
+}

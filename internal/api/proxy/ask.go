@@ -1,0 +1,220 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+)
+
+// ask sends the request with memory. If the upstream refuses that for its length, half of
+// the memory is tried; what is refused for any other reason, or again, is sent once more as
+// the client wrote it.
+func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
+	if c.memory {
+		readableEncodings(r.Header)
+	}
+	if c.hits {
+		r.Header.Del("Accept-Encoding") // the stream is added to
+	}
+	c.sent = d.Now()
+	resp, given, err := d.sendWith(r, c)
+	if err != nil || !given {
+		return resp, err
+	}
+	why, refused := readRefusal(resp)
+	if !refused {
+		return resp, nil
+	}
+	status := resp.StatusCode
+	if why.Kind == chatapi.RefusesLength {
+		smaller, ok := c.exchange.Shrink(r.Context(), fmt.Sprintf("too long for the upstream, which answered with status %d: sent again with less", status))
+		if ok {
+			closeBody(resp)
+			c.prepared = smaller
+			if resp, _, err = d.sendWith(r, c); err != nil {
+				return nil, err
+			}
+			if _, refused := readRefusal(resp); !refused {
+				return resp, nil
+			}
+			status = resp.StatusCode
+		}
+	}
+	closeBody(resp)
+	resp, err = d.send(r, c, c.Bare())
+	if err != nil {
+		return nil, err
+	}
+	reason := fmt.Sprintf("the upstream refused it with status %d", status)
+	if why.Kind == chatapi.RefusesRoles {
+		reason += ", which speaks of roles"
+		if resp.StatusCode < http.StatusMultipleChoices && c.placement != chatapi.User {
+			d.placeInUser(c, why)
+		}
+	}
+	c.prepared = c.exchange.Withdraw(r.Context(), reason)
+	return resp, nil
+}
+
+// sendWith sends the request with what memory has to say, and reports whether that changed it.
+func (d *Door) sendWith(r *http.Request, c *call) (resp *http.Response, given bool, err error) {
+	body := c.With(c.prepared.Block, c.placement, c.prepared.Kept...)
+	resp, err = d.send(r, c, body)
+	return resp, !bytes.Equal(body, c.Bare()), err
+}
+
+func (d *Door) send(r *http.Request, c *call, body []byte) (*http.Response, error) {
+	if d.isTranslated(c.dialect) {
+		return d.sendTranslated(r, c, body)
+	}
+	resp, err := d.Upstream.Do(r.Context(), http.MethodPost, upstreamPath(r), r.Header, bytes.NewReader(body))
+	c.answered = d.Now()
+	if err != nil || !lacksPath(resp, c) {
+		return resp, err
+	}
+	return d.sendInstead(r, c, body, resp)
+}
+
+// maxRefusal is how many bytes of an error are read to find out what it speaks of.
+const maxRefusal = 64 << 10
+
+// readRefusal reports whether an answer may mean that the upstream cannot take the request
+// with memory in it, and what it speaks of. The answer can still be read whole.
+func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+	default:
+		return why, false
+	}
+	if plain, err := decoded(peek(resp), resp.Header.Get("Content-Encoding")); err == nil {
+		why = chatapi.ReadRefusal(plain)
+	}
+	switch {
+	case resp.StatusCode == http.StatusInternalServerError: // of llama.cpp, whose templates fail with it
+		return why, why.Kind != chatapi.RefusesOther
+	case resp.StatusCode == http.StatusRequestEntityTooLarge && why.Kind == chatapi.RefusesOther:
+		why.Kind = chatapi.RefusesLength
+	}
+	return why, true
+}
+
+// peek returns the beginning of an answer's body, which can still be read whole.
+func peek(resp *http.Response) []byte {
+	read, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	rest := io.Reader(resp.Body)
+	if err != nil {
+		rest = failedReader{err}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), rest), resp.Body}
+	return read
+}
+
+// failedReader gives the error that reading ended with.
+type failedReader struct{ err error }
+
+func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
+
+// readableEncodings leaves of what the client accepts only what can be read for
+// recording.
+func readableEncodings(h http.Header) {
+	accepted := h.Values("Accept-Encoding")
+	if len(accepted) == 0 {
+		return
+	}
+	readable := "identity"
+	for e := range strings.SplitSeq(strings.Join(accepted, ","), ",") {
+		name, quality, _ := strings.Cut(strings.ReplaceAll(e, " ", ""), ";")
+		refused := strings.TrimRight(quality, "0.") == "q="
+		if (strings.EqualFold(name, "gzip") || name == "*") && !refused {
+			readable = "gzip"
+		}
+	}
+	h.Set("Accept-Encoding", readable)
+}
+
+// placeInUser puts memory into the user's message for the call's model from now on, until
+// the day is over.
+func (d *Door) placeInUser(c *call, why chatapi.Refusal) {
+	if len(c.Model) > maxModel {
+		return
+	}
+	m := StrictModel{Path: c.dialect.Path, Model: c.Model, Until: d.Now().Add(strictTime)}
+	if d.strict.add(m, d.Now()) {
+		d.Log.Warn("the model's template refuses memory in a message of its own; it goes into the user's message",
+			"model", m.Model, "path", m.Path, "until", m.Until.UTC().Format(time.RFC3339), "wording", why.Wording)
+	}
+}
+
+// StrictModels returns the models of the upstream that get memory in the user's message,
+// because they refused it in one of its own.
+func (d *Door) StrictModels() []StrictModel { return d.strict.list(d.Now()) }
+
+// StrictModel is a model of the upstream whose chat template is strict about roles. What it
+// refuses in one dialect it may take in another.
+type StrictModel struct {
+	Path  string // of the dialect
+	Model string
+	Until time.Time // when that is forgotten
+}
+
+const (
+	// strictTime is how long a refusal counts: a model's template may change, and so may
+	// the server behind the address.
+	strictTime = 24 * time.Hour
+
+	// Bounds of what is remembered, since clients choose the names: of models, and of the
+	// bytes of a name.
+	maxStrict = 1000
+	maxModel  = 256
+)
+
+// strictModels remembers models until their time is over.
+type strictModels struct {
+	mu     sync.Mutex
+	models []StrictModel // oldest first; guarded by mu
+}
+
+func (s *strictModels) has(path, model string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.index(path, model, now) >= 0
+}
+
+// list returns the models whose time is not over.
+func (s *strictModels) list(now time.Time) []StrictModel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.index("", "", now)
+	return slices.Clone(s.models)
+}
+
+// add remembers a model, and reports whether it was not known.
+func (s *strictModels) add(m StrictModel, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.index(m.Path, m.Model, now) >= 0 {
+		return false
+	}
+	if len(s.models) >= maxStrict {
+		s.models = slices.Delete(s.models, 0, 1)
+	}
+	s.models = append(s.models, m)
+	return true
+}
+
+// index drops the models whose time is over and returns the place of one, -1 if it is not
+// there. The caller holds mu.
+func (s *strictModels) index(path, model string, now time.Time) int {
+	s.models = slices.DeleteFunc(s.models, func(m StrictModel) bool { return !now.Before(m.Until) })
+	return slices.IndexFunc(s.models, func(m StrictModel) bool { return m.Path == path && m.Model == model })
+}

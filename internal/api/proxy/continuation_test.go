@@ -1,0 +1,350 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// answered is a response of that id.
+func answered(id, text string) http.HandlerFunc {
+	return sends(http.StatusOK, `{"id":"`+id+`","status":"completed","output":[{"type":"message","id":"msg_`+id+`","role":"assistant","content":[{"type":"output_text","text":`+jsonText(text)+`}]}]}`, "Content-Type", "application/json")
+}
+
+// TestARequestThatNamesItsPreviousAnswerGoesOnThere: the server keeps what came before, so
+// that only what is new is sent, a tool's result alone as well.
+func TestARequestThatNamesItsPreviousAnswerGoesOnThere(t *testing.T) {
+	r := newRig(t)
+	r.know("User has a cat called Ünal")
+	send := func(body string) string {
+		t.Helper()
+		resp := r.send(http.MethodPost, "/v1/responses", body)
+		if got := r.read(resp); resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d %s", body, resp.StatusCode, got)
+		}
+		return r.upstream.one(t).body
+	}
+	r.upstream.answers(answered("resp_a", "A cat."))
+	send(`{"model":"m","input":"What pet have I got?"}`)
+	r.upstream.answers(sends(http.StatusOK, `{"id":"resp_b","status":"completed","output":[{"type":"function_call","call_id":"t1","name":"weigh","arguments":"{}"}]}`, "Content-Type", "application/json"))
+	if sent := send(`{"model":"m","previous_response_id":"resp_a","input":"What does it weigh?"}`); !strings.Contains(sent, "Ünal") || !strings.Contains(sent, `"previous_response_id":"resp_a"`) {
+		t.Errorf("sent %s, want memory and the id", sent)
+	}
+	r.upstream.answers(streams(named(`{"type":"response.created","response":{"id":"resp_c"}}`), named(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Four kilos."}`), named(`{"type":"response.completed","response":{"id":"resp_c"}}`)))
+	const results = `{"model":"m","stream":true,"previous_response_id":"resp_b","input":[{"type":"function_call_output","call_id":"t1","output":"4"}]}`
+	if sent := send(results); sent != results {
+		t.Errorf("sent %s, want the client's bytes", sent)
+	}
+	r.upstream.answers(answered("resp_d", "Yes."))
+	send(`{"model":"m","previous_response_id":"resp_c","input":[{"role":"user","content":"Is that much?"}]}`)
+	r.wantTurns("user: What pet have I got?", "assistant: A cat.", "user: What does it weigh?", "assistant: ", "tool: ", "assistant: Four kilos.", "user: Is that much?", "assistant: Yes.")
+	if n := r.conversations(); n != 1 {
+		t.Errorf("%d conversations, want one", n)
+	}
+
+	r.upstream.answers(answered("resp_e", "Hm."))
+	send(`{"model":"m","previous_response_id":"resp_of_long_ago","input":"And what did I say on Monday evening?"}`)
+	if n := r.conversations(); n != 2 {
+		t.Errorf("%d conversations after an answer that is not known, want two", n)
+	}
+	if sent := send(`{"model":"m","previous_response_id":"resp_of_long_ago","input":[{"type":"function_call_output","call_id":"t9","output":"9"}]}`); strings.Contains(sent, "Ünal") || r.conversations() != 2 {
+		t.Errorf("a result that belongs nowhere went on as %s", sent)
+	}
+}
+
+func TestAConversationOfTheServersIsOneOfLocis(t *testing.T) {
+	r := newRig(t)
+	for i, conversation := range []string{`"conv_1"`, `{"id":"conv_1"}`, `"conv_1"`} {
+		r.upstream.answers(answered(fmt.Sprint("resp_", i), fmt.Sprint("Answer ", i)))
+		r.read(r.send(http.MethodPost, "/v1/responses", fmt.Sprintf(`{"conversation":%s,"input":"Question %d"}`, conversation, i)))
+	}
+	r.wantTurnsOf("conv_1", "user: Question 0", "assistant: Answer 0", "user: Question 1", "assistant: Answer 1", "user: Question 2", "assistant: Answer 2")
+	r.read(r.send(http.MethodPost, "/v1/responses", `{"conversation":"conv_1","memory_id":"mine","input":"Elsewhere"}`))
+	r.wantTurnsOf("mine", "user: Elsewhere", "assistant: Answer 2")
+}
+
+// TestNobodyGoesOnFromAnothersAnswer: an answer's id says nothing to those who were not
+// given it.
+func TestNobodyGoesOnFromAnothersAnswer(t *testing.T) {
+	r := newRig(t)
+	say := func(user, body string) {
+		r.upstream.answers(answered("resp_1", "Noted."))
+		r.read(r.send(http.MethodPost, "/v1/responses", body, httpx.HeaderUser, user))
+	}
+	say("ana", `{"input":"My cat is called Mitzi."}`)
+	say("ben", `{"previous_response_id":"resp_1","input":"And what is my cat called?"}`)
+	say("ben", `{"previous_response_id":"resp_1","input":"And my dog?"}`)
+	for user, want := range map[string]int{"ana": 2, "ben": 4} {
+		turns, err := r.store.Turns(t.Context(), memory.User(memory.DefaultNamespace, user), memory.TurnQuery{})
+		if err != nil || len(turns) != want {
+			t.Errorf("%s has %d turns, %v; want %d", user, len(turns), err, want)
+		}
+		for _, turn := range turns {
+			if turn.Conversation != turns[0].Conversation {
+				t.Errorf("%s has a turn in %s and one in %s", user, turns[0].Conversation, turn.Conversation)
+			}
+		}
+	}
+}
+
+// TestLateAnswersAreBounded: the oldest are forgotten, and one that comes again counts once.
+func TestLateAnswersAreBounded(t *testing.T) {
+	d := &Door{}
+	for i := range maxAnswers + 3 {
+		for range 2 {
+			d.answers.add(nobody, chatapi.Answer{ID: fmt.Sprint("resp_", i)}, exchange.Place{Conversation: fmt.Sprint("conversation ", i)})
+		}
+	}
+	d.answers.add(nobody, chatapi.Answer{ID: strings.Repeat("x", maxAnswerID+1)}, exchange.Place{Conversation: "c"})
+	if n := len(d.answers.of); n != maxAnswers || len(d.answers.order) != maxAnswers {
+		t.Errorf("%d are kept, %d in order; want %d", n, len(d.answers.order), maxAnswers)
+	}
+	for i, want := range map[int]string{2: "", 3: "conversation 3", maxAnswers + 2: fmt.Sprint("conversation ", maxAnswers+2)} {
+		if got := d.answers.place(nobody, fmt.Sprint("resp_", i)).Conversation; got != want {
+			t.Errorf("answer %d is of %q, want %q", i, got, want)
+		}
+	}
+}
+
+// respond sends a body, to which the upstream answers with a response of that id.
+func (r *rig) respond(id, text, body string) {
+	r.t.Helper()
+	r.upstream.answers(answered(id, text))
+	resp := r.send(http.MethodPost, "/v1/responses", body)
+	if got := r.read(resp); resp.StatusCode != http.StatusOK {
+		r.t.Fatalf("%s: %d %s", body, resp.StatusCode, got)
+	}
+	r.upstream.one(r.t)
+}
+
+// TestTheAnswerSaysWhereTheSameWordsBelong: after the latest answer they are said once more,
+// after the one before they are asked again, and after an earlier one the user went back.
+func TestTheAnswerSaysWhereTheSameWordsBelong(t *testing.T) {
+	const next, asked = "Please tell me the next chapter now.", "user: Please tell me the next chapter now."
+	r := newRig(t)
+	r.respond("resp_1", "One.", `{"input":"Tell me of the lighthouse."}`)
+	r.respond("resp_2", "Two.", `{"previous_response_id":"resp_1","input":"`+next+`"}`)
+	r.respond("resp_3", "Three.", `{"previous_response_id":"resp_2","input":"`+next+`"}`)
+	r.wantTurns("user: Tell me of the lighthouse.", "assistant: One.", asked, "assistant: Two.", asked, "assistant: Three.")
+	r.respond("resp_4", "3.", `{"previous_response_id":"resp_2","input":"`+next+`"}`)
+	r.wantTurns("user: Tell me of the lighthouse.", "assistant: One.", asked, "assistant: Two.", asked, "assistant: 3.")
+	r.respond("resp_5", "A sad one.", `{"previous_response_id":"resp_1","input":"How does it end?"}`)
+	r.wantTurns("user: Tell me of the lighthouse.", "assistant: One.", "user: How does it end?", "assistant: A sad one.")
+	r.respond("resp_6", "Four.", `{"previous_response_id":"resp_3","input":"And then?"}`)
+	r.wantTurns("user: Tell me of the lighthouse.", "assistant: One.", asked, "assistant: Two.", asked, "assistant: Three.", "user: And then?", "assistant: Four.")
+	if n := r.conversations(); n != 1 {
+		t.Errorf("%d conversations, want one", n)
+	}
+}
+
+// TestAnotherServerKnowsTheAnswer: memory has it, not the process that recorded it.
+func TestAnotherServerKnowsTheAnswer(t *testing.T) {
+	here := newRig(t)
+	here.respond("resp_1", "Hello.", `{"input":"Hi"}`)
+	there := newRig(t, func(x *setup) { x.store = here.store.Store })
+	there.respond("resp_2", "Fine.", `{"previous_response_id":"resp_1","input":"How are you?"}`)
+	here.respond("resp_3", "Yes.", `{"previous_response_id":"resp_2","input":"Really?"}`)
+	here.wantTurns("user: Hi", "assistant: Hello.", "user: How are you?", "assistant: Fine.", "user: Really?", "assistant: Yes.")
+}
+
+// TestAnUpstreamThatGivesOneIDTwiceLosesNothing.
+func TestAnUpstreamThatGivesOneIDTwiceLosesNothing(t *testing.T) {
+	r := newRig(t)
+	r.respond("resp", "Hello.", `{"input":"Hi"}`)
+	r.respond("resp", "Fine.", `{"previous_response_id":"resp","input":"How are you?"}`)
+	r.respond("resp", "Yes.", `{"previous_response_id":"resp","input":"Really?"}`)
+	r.respond("resp", "Tea.", `{"memory_id":"other","input":"Tea or coffee?"}`)
+	r.wantTurnsOf("other", "user: Tea or coffee?", "assistant: Tea.")
+	if turns := r.turns(); len(turns) != 8 {
+		t.Errorf("stored %q, want eight", turns)
+	}
+}
+
+// TestWhatIsNotStoredLeavesTheRestTogether: an answer without words, and one that was not
+// to be kept, have their place all the same.
+func TestWhatIsNotStoredLeavesTheRestTogether(t *testing.T) {
+	r := newRig(t)
+	const request = `{"id":"a1","type":"mcp_approval_request","name":"x","arguments":"{}"}`
+	r.upstream.answers(streams(named(`{"type":"response.created","response":{"id":"resp_1"}}`), named(`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[`+request+`]}}`)))
+	r.read(r.send(http.MethodPost, "/v1/responses", `{"stream":true,"input":"What does the server say?"}`))
+	r.upstream.one(t)
+	r.respond("resp_2", "It says hi.", `{"previous_response_id":"resp_1","input":[{"type":"mcp_approval_response","approval_request_id":"a1","approve":true}]}`)
+	r.wantTurns("user: What does the server say?", "tool: ", "assistant: It says hi.")
+
+	r.store.onAppend = func(context.Context, memory.Batch) error { return errors.New("full") }
+	r.respond("resp_3", "Lost.", `{"previous_response_id":"resp_2","input":"And now?"}`)
+	r.store.onAppend = nil
+	r.respond("resp_4", "Bye.", `{"previous_response_id":"resp_3","input":"Good bye"}`)
+	r.wantTurns("user: What does the server say?", "tool: ", "assistant: It says hi.", "user: Good bye", "assistant: Bye.")
+	if n := r.conversations(); n != 1 {
+		t.Errorf("%d conversations, want one", n)
+	}
+}
+
+// TestUnknownAnswersKeepTheirChatsApart: two chats that go on from answers which are not
+// known are not one for beginning with the same words; one that asks again is.
+func TestUnknownAnswersKeepTheirChatsApart(t *testing.T) {
+	r := newRig(t)
+	r.respond("resp_1", "Monday.", `{"previous_response_id":"resp_x","input":"Go on"}`)
+	r.respond("resp_2", "Tuesday.", `{"previous_response_id":"resp_y","input":"Go on"}`)
+	r.respond("resp_3", "Tuesday!", `{"previous_response_id":"resp_y","input":"Go on"}`)
+	if turns := r.turns(); len(turns) != 4 || r.conversations() != 2 {
+		t.Errorf("stored %q in %d conversations, want both", turns, r.conversations())
+	}
+}
+
+// TestAnswersThatAreReferredToAreKnown: clients may send the ids of the items of an answer
+// instead of what it said.
+func TestAnswersThatAreReferredToAreKnown(t *testing.T) {
+	for name, reference := range map[string]string{"": `{"type":"item_reference","id":"msg_resp_1"}`, "bare": `{"id":"msg_resp_1"}`} {
+		r := newRig(t)
+		const hello, ask = `{"role":"user","content":"Hi, I am Ana and live in Lisbon."}`, `{"role":"user","content":"How is the weather there?"}`
+		r.respond("resp_1", "Hello Ana.", `{"input":[`+hello+`]}`)
+		r.upstream.answers(streams(
+			named(`{"type":"response.created","response":{"id":"resp_2"}}`), named(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Sunny."}`),
+			named(`{"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"msg_2"}}`), named(`{"type":"response.completed","response":{"id":"resp_2"}}`),
+		))
+		r.read(r.send(http.MethodPost, "/v1/responses", `{"stream":true,"input":[`+hello+`,`+reference+`,`+ask+`]}`))
+		r.upstream.one(t)
+		again := `{"input":[` + hello + `,` + reference + `,` + ask + `,{"type":"item_reference","id":"rs_unknown"},{"type":"item_reference","id":"msg_2"},{"role":"user","content":"Thanks!"}]}`
+		r.respond("resp_3", "Bye.", again)
+		r.wantTurns("user: Hi, I am Ana and live in Lisbon.", "assistant: Hello Ana.", "user: How is the weather there?", "assistant: Sunny.", "user: Thanks!", "assistant: Bye.")
+		if n := r.conversations(); n != 1 {
+			t.Errorf("%q: %d conversations, want one", name, n)
+		}
+	}
+}
+
+// TestAnotherServerKnowsReferredAnswers: the answers that a request refers to are in the
+// store, so that any server finds them, whatever of the history the client leaves out.
+func TestAnotherServerKnowsReferredAnswers(t *testing.T) {
+	const hello, ask = `{"role":"user","content":"Hi, I am Ana and live in Lisbon."}`, `{"role":"user","content":"How is the weather there?"}`
+	const first, second = `{"type":"item_reference","id":"msg_resp_1"}`, `{"type":"item_reference","id":"fc_2"},{"type":"function_call_output","call_id":"t1","output":"sunny"}`
+	here := newRig(t)
+	here.respond("resp_1", "Hello Ana.", `{"input":[`+hello+`]}`)
+	there := newRig(t, func(x *setup) { x.store = here.store.Store })
+	there.upstream.answers(sends(http.StatusOK, `{"id":"resp_2","status":"completed","output":[{"type":"reasoning","id":"rs_2"},{"type":"function_call","id":"fc_2","call_id":"t1","name":"look","arguments":"{}"}]}`, "Content-Type", "application/json"))
+	there.read(there.send(http.MethodPost, "/v1/responses", `{"input":[`+hello+`,`+first+`,`+ask+`]}`))
+	there.upstream.one(t)
+	here.respond("resp_3", "Sunny.", `{"input":[`+hello+`,`+first+`,`+ask+`,`+second+`]}`)
+	there.respond("resp_4", "Yes.", `{"input":[`+ask+`,`+second+`,{"type":"item_reference","id":"msg_resp_3"},{"role":"user","content":"Really?"}]}`)
+	here.wantTurns("user: Hi, I am Ana and live in Lisbon.", "assistant: Hello Ana.", "user: How is the weather there?", "assistant: ", "tool: ", "assistant: Sunny.", "user: Really?", "assistant: Yes.")
+	there.respond("resp_5", "Hello Ben.", `{"input":[`+first+`,{"role":"user","content":"Say that again."}]}`)
+	here.wantTurns("user: Hi, I am Ana and live in Lisbon.", "assistant: Hello Ana.", "user: Say that again.", "assistant: Hello Ben.")
+	if n := here.conversations(); n != 1 {
+		t.Errorf("%d conversations, want one", n)
+	}
+	resp := there.send(http.MethodPost, "/v1/responses", `{"input":[`+hello+`,`+first+`,{"role":"user","content":"And me?"}]}`, httpx.HeaderUser, "ben")
+	there.read(resp)
+	turns, err := here.store.Turns(t.Context(), memory.User(memory.DefaultNamespace, "ben"), memory.TurnQuery{})
+	if err != nil || slices.ContainsFunc(turns, func(x memory.Turn) bool { return x.Role == memory.RoleUser && x.Conversation != turns[0].Conversation }) {
+		t.Errorf("ben has %+v, %v; want one conversation of ben's own", turns, err)
+	}
+}
+
+// TestReferredAnswersKeepEarlierBlocks: what an upstream could cache is the same at any server.
+func TestReferredAnswersKeepEarlierBlocks(t *testing.T) {
+	const ask, next = `{"role":"user","content":"What pet have I got?"}`, `{"type":"item_reference","id":"msg_resp_1"},{"role":"user","content":"What does Ünal weigh?"}`
+	here := newRig(t, func(x *setup) { x.keep = true })
+	here.know("User has a cat called Ünal")
+	here.upstream.answers(answered("resp_1", "A cat."))
+	here.read(here.send(http.MethodPost, "/v1/responses", `{"input":[`+ask+`]}`))
+	first := strings.TrimSuffix(here.upstream.one(t).body, `]}`)
+	there := newRig(t, func(x *setup) { x.keep, x.store = true, here.store.Store })
+	there.upstream.answers(answered("resp_2", "Four kilos."))
+	there.read(there.send(http.MethodPost, "/v1/responses", `{"input":[`+ask+`,`+next+`]}`))
+	if got := there.upstream.one(t).body; !strings.Contains(first, "Ünal") || !strings.HasPrefix(got, first) {
+		t.Errorf("sent %s, want it to begin with %s", got, first)
+	}
+}
+
+const callsATool = `{"id":"resp_1","status":"completed","output":[{"type":"function_call","call_id":"t1","name":"find","arguments":"{}"}]}`
+
+// TestResultsAloneKeepTheInstructionsOfTheirQuestion: the server keeps the input, and not
+// the instructions that memory stands in.
+func TestResultsAloneKeepTheInstructionsOfTheirQuestion(t *testing.T) {
+	for _, placement := range []chatapi.Placement{chatapi.System, chatapi.Tail, chatapi.User} {
+		r := newRig(t, func(x *setup) { x.placement = placement })
+		r.know("User has a cat called Ünal")
+		r.upstream.answers(sends(http.StatusOK, callsATool, "Content-Type", "application/json"))
+		r.read(r.send(http.MethodPost, "/v1/responses", `{"instructions":"Be kind.","input":"What does my cat weigh?"}`))
+		_, first, _ := strings.Cut(r.upstream.one(t).body, `"instructions":`)
+		first, _, _ = strings.Cut(first, `,"input"`)
+		r.know("User has a dog called Rex")
+		r.upstream.answers(answered("resp_2", "Four kilos."))
+		const results = `{"instructions":"Be kind.","previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"t1","output":"4"}]}`
+		r.read(r.send(http.MethodPost, "/v1/responses", results))
+		if got, want := r.upstream.one(t).body, strings.Replace(results, `"Be kind."`, first, 1); got != want || placement == chatapi.System != strings.Contains(got, "Ünal") {
+			t.Errorf("%s: sent %s, want %s", placement, got, want)
+		}
+	}
+}
+
+// TestResultsAloneOfWhatIsNotToBeRemembered: what was asked in confidence is answered so.
+func TestResultsAloneOfWhatIsNotToBeRemembered(t *testing.T) {
+	r := newRig(t)
+	r.upstream.answers(sends(http.StatusOK, callsATool, "Content-Type", "application/json"))
+	r.read(r.send(http.MethodPost, "/v1/responses", `{"input":"Keep this between us, I have HIV. Where is a clinic?"}`))
+	r.upstream.one(t)
+	r.respond("resp_2", "An HIV clinic is in Rua Augusta.", `{"previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"t1","output":"HIV clinic, Rua Augusta"}]}`)
+	turns, err := r.store.Turns(t.Context(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+	if err != nil || len(turns) != 4 {
+		t.Fatalf("stored %+v, %v; want four turns", turns, err)
+	}
+	for _, turn := range turns {
+		if strings.Contains(turn.Content, "HIV") {
+			t.Errorf("%s: stored %q", turn.Role, turn.Content)
+		}
+	}
+}
+
+// TestManyWhoGoOnFromOneAnswerAtOnceAreAllKept, on whichever path.
+func TestManyWhoGoOnFromOneAnswerAtOnceAreAllKept(t *testing.T) {
+	const many = 40
+	r := newRig(t)
+	r.respond("resp_1", "Hello.", `{"input":"Hi"}`)
+	r.upstream.answers(sends(http.StatusOK, `{"output":[]}`, "Content-Type", "application/json"))
+	var within, most atomic.Int32
+	r.store.onAppend = func(context.Context, memory.Batch) error {
+		n := within.Add(1)
+		for range 1000 { // so that others may come
+			runtime.Gosched()
+		}
+		for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
+		}
+		within.Add(-1)
+		return nil
+	}
+	var all sync.WaitGroup
+	for i := range many {
+		all.Go(func() {
+			resp, err := client.Post(r.url+"/v1/responses", "application/json", strings.NewReader(fmt.Sprintf(`{"previous_response_id":"resp_1","input":"Question %d"}`, i)))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp.Body.Close()
+		})
+	}
+	all.Wait()
+	r.finish()
+	if n := most.Load(); n != 1 {
+		t.Errorf("%d wrote to the conversation at once, want one", n)
+	}
+	turns, err := r.store.Turns(t.Context(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced}})
+	if err != nil || len(turns) != many+2 || len(r.turns()) != 3 || r.failures() != "0" {
+		t.Errorf("%d turns, %v, of which %q are on the path, and %s failures; want %d", len(turns), err, r.turns(), r.failures(), many+2)
+	}
+}

@@ -1,0 +1,144 @@
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+)
+
+// speech is a dialect as a test speaks it, on both sides of the door.
+type speech struct {
+	*chatapi.Dialect
+	history func(turns ...string) string // of a request: the user first, then by turns
+	answer  func(text string) string     // as the upstream gives it
+	begin   string                       // of a stream
+	piece   func(text string) string
+	end     string
+	refusal string   // the upstream's
+	message []string // where an error of Loci's has its message, and
+	kind    []string // its kind
+	invalid string   // the kind of a request that is not understood
+
+	call string // an answer that calls the tool of id t1
+	step string // what a request that goes on from it adds to its history
+}
+
+var speeches = []speech{{
+	Dialect: chatapi.Messages,
+	history: func(turns ...string) string {
+		var out []string
+		for i, text := range turns {
+			out = append(out, fmt.Sprintf(`{"role":%q,"content":%s}`, []string{"user", "assistant"}[i%2], jsonText(text)))
+		}
+		return `"max_tokens":64,"messages":[` + strings.Join(out, ",") + `]`
+	},
+	answer: func(text string) string {
+		return `{"id": "msg_1","big":18446744073709551616,"type":"message","role":"assistant","content":[ {"type":"text","text":` + jsonText(text) + `}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":2} }` + "\n"
+	},
+	begin: named(`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","usage":{"input_tokens":1,"output_tokens":1}}}`) +
+		named(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`) + named(`{"type":"ping"}`),
+	piece: func(text string) string {
+		return named(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + jsonText(text) + `}}`)
+	},
+	end:     named(`{"type":"message_stop"}`),
+	refusal: `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`,
+	message: []string{"error", "message"}, kind: []string{"error", "type"}, invalid: "invalid_request_error",
+	call: `{"id":"msg_2","type":"message","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"weigh","input":{}}],"stop_reason":"tool_use"}`,
+	step: `,{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"weigh","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"4"}]}]`,
+}, {
+	Dialect: chatapi.Responses,
+	history: func(turns ...string) string {
+		var out []string
+		for i, text := range turns {
+			if i%2 == 0 {
+				out = append(out, `{"role":"user","content":[{"type":"input_text","text":`+jsonText(text)+`}]}`)
+			} else {
+				out = append(out, `{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":`+jsonText(text)+`,"annotations":[]}]}`)
+			}
+		}
+		return `"input":[` + strings.Join(out, ",") + `]`
+	},
+	answer: func(text string) string {
+		return `{"id": "resp_1","big":18446744073709551616,"object":"response","status":"completed","output":[ {"type":"reasoning","id":"rs_1","summary":[]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":` + jsonText(text) + `,"annotations":[]}]}],"usage":null }` + "\n"
+	},
+	begin: named(`{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress","output":[]}}`) +
+		named(`{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"type":"message","role":"assistant"}}`),
+	piece: func(text string) string {
+		return named(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":` + jsonText(text) + `}`)
+	},
+	end:     named(`{"type":"response.completed","response":{"id":"resp_1","status":"completed","instructions":"` + strings.Repeat("Be kind. ", 1000) + `","output":[]}}`),
+	refusal: `{"error":{"message":"no","type":"invalid_request_error","param":null,"code":null}}`,
+	message: []string{"error", "message"}, kind: []string{"error", "type"}, invalid: "invalid_request_error",
+	call: `{"id":"resp_2","object":"response","status":"completed","output":[{"type":"function_call","id":"fc_1","call_id":"t1","name":"weigh","arguments":"{}"}]}`,
+	step: `,{"type":"function_call","id":"fc_1","call_id":"t1","name":"weigh","arguments":"{}"},{"type":"function_call_output","call_id":"t1","output":"4"}]`,
+}}
+
+func jsonText(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// named writes an event that has its data's type as its name.
+func named(data string) string {
+	var event struct{ Type string }
+	if err := json.Unmarshal([]byte(data), &event); err != nil {
+		panic(err)
+	}
+	return "event: " + event.Type + "\ndata: " + data + "\n\n"
+}
+
+// request is a request whose history is turns.
+func (s speech) request(turns ...string) string { return `{"model":"m",` + s.history(turns...) + `}` }
+
+func (s speech) streaming(turns ...string) string { return `{"stream":true,` + s.request(turns...)[1:] }
+
+// says is an upstream that gives one answer.
+func (s speech) says(text string) http.HandlerFunc {
+	return sends(http.StatusOK, s.answer(text), "Content-Type", "application/json")
+}
+
+// stream is what an upstream streams that says pieces.
+func (s speech) stream(pieces ...string) []string {
+	out := []string{s.begin}
+	for _, p := range pieces {
+		out = append(out, s.piece(p))
+	}
+	return append(out, s.end)
+}
+
+// ask sends a request and returns its whole answer.
+func (s speech) ask(r *rig, body string, headers ...string) (*http.Response, string) {
+	r.t.Helper()
+	resp := r.send(http.MethodPost, s.Path, body, headers...)
+	return resp, r.read(resp)
+}
+
+// at returns the text at a path of objects in a JSON body, "" for none.
+func at(t testing.TB, body string, path ...string) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatalf("%s is no JSON: %v", body, err)
+	}
+	for _, name := range path {
+		object, _ := v.(map[string]any)
+		v = object[name]
+	}
+	text, _ := v.(string)
+	return text
+}
+
+// inEveryDialect runs a test in each dialect beside chat completions, which the other
+// tests speak.
+func inEveryDialect(t *testing.T, test func(t *testing.T, s speech)) {
+	for _, s := range speeches {
+		t.Run(strings.TrimPrefix(s.Path, "/v1/"), func(t *testing.T) { test(t, s) })
+	}
+}

@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/memory"
+)
+
+// forward sends any other request on as it is.
+func (d *Door) forward(w http.ResponseWriter, r *http.Request) {
+	if d.Upstream == nil {
+		Refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
+		return
+	}
+	resp, err := d.Upstream.Do(r.Context(), r.Method, upstreamPath(r), r.Header, httpx.Unread(r))
+	if err != nil {
+		d.refuseUpstream(w, r, err)
+		return
+	}
+	defer closeBody(resp)
+	pass(w, resp)
+}
+
+// upstreamPath is a request's path and query below the upstream's base URL, which
+// ends in /v1 itself.
+func upstreamPath(r *http.Request) string {
+	path := strings.TrimPrefix(r.URL.EscapedPath(), "/v1")
+	if r.URL.RawQuery != "" {
+		path += "?" + r.URL.RawQuery
+	}
+	return path
+}
+
+// builtIn describes a model that answers here, upstream or not.
+func (d *Door) builtIn(name string) chatapi.Model {
+	return chatapi.Model{ID: name, OwnedBy: "loci", Created: d.Now()}
+}
+
+// model describes one model as the list of models does.
+func (d *Door) model(w http.ResponseWriter, r *http.Request) {
+	switch name := r.PathValue("name"); name {
+	case responder.Name, memory.EmbedModel:
+		writeJSON(w, http.StatusOK, chatapi.EncodeModel(d.builtIn(name)))
+	default:
+		d.forward(w, r)
+	}
+}
+
+// models lists the upstream's models and the built-in one that chats. The embedder is not among
+// them: front ends offer each listed model for chats.
+func (d *Door) models(w http.ResponseWriter, r *http.Request) {
+	own := d.builtIn(responder.Name)
+	if d.Upstream == nil {
+		writeJSON(w, http.StatusOK, chatapi.EncodeModels(own))
+		return
+	}
+	r.Header.Del("Accept-Encoding") // the list is added to
+	resp, err := d.Upstream.Do(r.Context(), http.MethodGet, upstreamPath(r), r.Header, nil)
+	if err != nil {
+		d.Log.Warn("the list of models has only Loci's own: the upstream did not answer", "request", httpx.RequestID(r.Context()), "err", err)
+		w.Header().Set(HeaderWarning, "the upstream did not answer: its models are missing")
+		writeJSON(w, http.StatusOK, chatapi.EncodeModels(own))
+		return
+	}
+	defer closeBody(resp)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		d.tellUpstream(w, r, err, "the upstream's list of models was cut off")
+		return
+	}
+	if resp.StatusCode == http.StatusOK {
+		if added, err := chatapi.AddModels(body, own); err == nil {
+			body = added
+		}
+	}
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	copyHeader(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	_, _ = w.Write(body) // a client that is gone is no error of ours
+}

@@ -1,0 +1,79 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// answerLocally lets the built-in model answer, in the format that was asked for.
+func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
+	if err := c.Plain(); err != nil {
+		Refuse(w, r, err)
+		return
+	}
+	reply := responder.Respond(c.Question(1), c.prepared.Hits, c.outlook(r.Context()))
+	a := chatapi.Answer{
+		Role: memory.RoleAssistant, Text: reply, Finish: "stop", Model: responder.Name,
+		ID:           c.dialect.AnswerID + httpx.RequestID(r.Context()),
+		InputTokens:  inputTokens(c),
+		OutputTokens: text.Tokens(reply),
+		Counted:      c.Counted,
+	}
+	a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
+	c.nameTrace(w.Header())
+	if c.memory {
+		c.exchange.RecordQuestion(r.Context())
+	}
+	if c.Stream {
+		d.streamLocally(w, r, c, a)
+		return
+	}
+	c.record(r.Context(), a)
+	body, _ := c.withHits(c.dialect.EncodeAnswer(a, d.Now()))
+	writeJSON(w, http.StatusOK, body)
+}
+
+// outlook is what the answer may promise.
+func (c *call) outlook(ctx context.Context) responder.Outlook {
+	if !c.memory || c.off {
+		return responder.Outlook{Unkept: "Memory is off for this request"}
+	}
+	return c.exchange.Outlook(ctx)
+}
+
+func inputTokens(c *call) int {
+	n := text.Tokens(c.prepared.Block)
+	for _, m := range c.Messages {
+		n += text.Tokens(m.Text)
+	}
+	return n
+}
+
+// streamLocally sends the answer word by word.
+func (d *Door) streamLocally(w http.ResponseWriter, r *http.Request, c *call, a chatapi.Answer) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	now := d.Now()
+	out := flusher{w}
+	words := strings.SplitAfter(a.Text, " ")
+	for i, word := range words {
+		out.write(c.dialect.EncodePiece(a, now, word, i))
+	}
+	c.record(r.Context(), a)
+	end := c.dialect.EncodeEnd(a, now, len(words))
+	if hits := c.hitsEvent(a, now); hits != nil {
+		out.write(bytes.TrimSuffix(end, []byte(chatapi.StreamEnd)))
+		out.write(hits)
+		end = []byte(chatapi.StreamEnd)
+	}
+	out.write(end)
+}

@@ -1,0 +1,371 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// oddRequests are those that package wire holds, by name: the client's bytes, and
+// what is left without Loci's fields.
+func oddRequests(t *testing.T) map[string][2]string {
+	t.Helper()
+	files, err := filepath.Glob("../../wire/testdata/odd/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no odd requests: %v", err)
+	}
+	out := map[string][2]string{}
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var one [2]string
+		for _, f := range a.Files {
+			switch f.Name {
+			case "request.json":
+				one[0] = string(f.Data)
+			case "bare.json":
+				one[1] = string(f.Data)
+			}
+		}
+		out[strings.TrimSuffix(filepath.Base(file), ".txtar")] = one
+	}
+	return out
+}
+
+func TestUpstreamGetsTheClientsBytesAndOneInsertion(t *testing.T) {
+	for _, placement := range []chatapi.Placement{chatapi.Tail, chatapi.System, chatapi.User} {
+		r := newRig(t, func(s *setup) { s.placement = placement })
+		r.know(`User's "cat" is called Ünal <b> \ 😀`)
+		for name, odd := range oddRequests(t) {
+			resp, body := r.chat(odd[0])
+			if resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: status %d, %s", name, resp.StatusCode, body)
+				continue
+			}
+			got, bare := r.upstream.one(t).body, odd[1]
+			added, ok := insertion(bare, got)
+			chat, err := chatapi.Decode([]byte(odd[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case !ok:
+				t.Errorf("%s, %s: the upstream got more than one insertion\n got %s\nbare %s", placement, name, got, bare)
+			case (chat.LastUser() < 0 || hasNoPlace(placement, chat) || off(chat)) && added != "":
+				t.Errorf("%s, %s: inserted %s, want nothing", placement, name, added)
+			case chat.LastUser() >= 0 && !hasNoPlace(placement, chat) && !off(chat) && !strings.Contains(added, "Ünal <b> "):
+				t.Errorf("%s, %s: inserted %q, want the block", placement, name, added)
+			}
+		}
+	}
+}
+
+// insertion returns what stands in got that does not in bare, and whether that is
+// one piece.
+func insertion(bare, got string) (string, bool) {
+	if len(got) < len(bare) {
+		return "", false
+	}
+	front := 0
+	for front < len(bare) && bare[front] == got[front] {
+		front++
+	}
+	back := len(bare) - front
+	return got[front : len(got)-back], strings.HasSuffix(got, bare[front:])
+}
+
+// hasNoPlace reports whether the user's message has nothing that a block could
+// stand in front of.
+func hasNoPlace(p chatapi.Placement, c *chatapi.Chat) bool {
+	return p == chatapi.User && string(c.With("x", p)) == string(c.Bare())
+}
+
+// off reports whether a request asks that memory not be read.
+func off(c *chatapi.Chat) bool {
+	return c.Extras.Mode == chatapi.ModeOff || c.Extras.Mode == chatapi.ModeWrite || (c.Extras.TopK != nil && *c.Extras.TopK == 0)
+}
+
+func TestHeadersReachTheUpstreamButLocisOwn(t *testing.T) {
+	const key = "loci-key-0123456789"
+	r := newRig(t, func(s *setup) { s.guard.Key = key })
+	r.chat(ask("Hello"), "Authorization", "Bearer client-key", httpx.HeaderKey, key, "X-Loci-Project", "p", "X-Loci-Mode", "read", "X-Loci-User", "ana",
+		"X-Strange", "kept", "OpenAI-Organization", "org", "Cookie", "session=1", "Accept-Encoding", "br, gzip;q=0.8")
+	got := r.upstream.one(t).header
+	for name, want := range map[string]string{"Authorization": "Bearer client-key", "X-Strange": "kept", "Openai-Organization": "org", "Accept-Encoding": "gzip"} {
+		if got.Get(name) != want {
+			t.Errorf("header %s: the upstream got %q, want %q", name, got.Get(name), want)
+		}
+	}
+	for name, values := range got {
+		if strings.HasPrefix(name, "X-Loci-") || name == "Cookie" || strings.Contains(strings.Join(values, " "), key) {
+			t.Errorf("the upstream got %s: %q", name, values)
+		}
+	}
+}
+
+func TestOnlyEncodingsThatCanBeReadAreAskedFor(t *testing.T) {
+	for given, want := range map[string]string{
+		"": "", "br": "identity", "br, gzip": "gzip", "GZIP ; q=1.0": "gzip", "*": "gzip",
+		"gzip;q=0": "identity", "gzip; q=0.000, br": "identity", "gzip;q=0.5": "gzip", "deflate, zstd": "identity",
+	} {
+		h := http.Header{}
+		if given != "" {
+			h.Set("Accept-Encoding", given)
+		}
+		if readableEncodings(h); h.Get("Accept-Encoding") != want {
+			t.Errorf("%q: got %q, want %q", given, h.Get("Accept-Encoding"), want)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	for mode, want := range map[string]struct{ reads, writes bool }{
+		"": {true, true}, "read_write": {true, true}, "read": {true, false}, "write": {false, true}, "off": {false, false},
+	} {
+		for _, way := range []string{"field", "header"} {
+			r := newRig(t)
+			r.know("User has a cat called Ünal")
+			body, headers := ask("What is my cat called?"), []string{}
+			switch {
+			case mode == "":
+			case way == "field":
+				body = `{"memory_mode":"` + mode + `",` + body[1:]
+			default:
+				headers = []string{"X-Loci-Mode", mode}
+			}
+			resp, answer := r.chat(body, headers...)
+			sent := r.upstream.one(t).body
+			if got := strings.Contains(sent, "Ünal"); got != want.reads {
+				t.Errorf("mode %q by %s: memory in the prompt: %v, want %v: %s", mode, way, got, want.reads, sent)
+			}
+			if got := strings.Contains(answer, "memory_hits"); got != want.reads {
+				t.Errorf("mode %q by %s: memory_hits: %v, want %v: %s", mode, way, got, want.reads, answer)
+			}
+			if got := resp.Header.Get(HeaderTrace) != ""; got != want.reads {
+				t.Errorf("mode %q by %s: a trace: %v, want %v", mode, way, got, want.reads)
+			}
+			if got := len(r.turns()) == 2; got != want.writes || (!got && len(r.turns()) != 0) {
+				t.Errorf("mode %q by %s: stored %q, want turns: %v", mode, way, r.turns(), want.writes)
+			}
+		}
+	}
+}
+
+func TestTopKOfNothingRetrievesNothingButRecords(t *testing.T) {
+	r := newRig(t)
+	r.know("User has a cat called Ünal")
+	_, answer := r.chat(`{"memory_top_k":0,` + ask("What is my cat called?")[1:])
+	if sent := r.upstream.one(t).body; sent != ask("What is my cat called?") || answer != completion("Hello!") {
+		t.Errorf("sent %s, answered %s; want the client's and the upstream's bytes", sent, answer)
+	}
+	r.wantTurns("user: What is my cat called?", "assistant: Hello!")
+}
+
+func TestBadRequestsAreRefusedAndLeaveNothing(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.guard.MaxBody = 4 << 10 })
+	user := `{"role":"user","content":"I live in Berlin."}`
+	for name, c := range map[string]struct {
+		body   string
+		header []string
+		status int
+		names  string // what the message must name
+	}{
+		"nothing":            {"", nil, 400, "JSON"},
+		"no JSON":            {`{"messages":[`, nil, 400, "JSON"},
+		"JSON and more":      {`{"messages":[` + user + `]} x`, nil, 400, "JSON"},
+		"an array":           {`[` + user + `]`, nil, 400, "object"},
+		"no messages":        {`{"model":"m"}`, nil, 400, "messages"},
+		"messages twice":     {`{"messages":[` + user + `],"messages":[` + user + `]}`, nil, 400, "messages"},
+		"messages in a word": {`{"messages":"hello"}`, nil, 400, "messages"},
+		"a message in words": {`{"messages":["hello"]}`, nil, 400, "messages[0]"},
+		"no role":            {`{"messages":[{"content":"hello"}]}`, nil, 400, "messages[0].role"},
+		"role of a number":   {`{"messages":[` + user + `,{"role":1}]}`, nil, 400, "messages[1].role"},
+		"not UTF-8":          {`{"messages":[{"role":"user","content":"` + "\xff" + `"}]}`, nil, 400, "UTF-8"},
+		"too deep":           {`{"messages":[` + user + `],"x":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`, nil, 400, "deep"},
+		"too large":          {`{"messages":[` + user + `],"x":"` + strings.Repeat("x", 5<<10) + `"}`, nil, 413, "4096"},
+		"a mode of its own":  {`{"memory_mode":"sometimes","messages":[` + user + `]}`, nil, 400, "memory_mode"},
+		"top_k in words":     {`{"memory_top_k":"5","messages":[` + user + `]}`, nil, 400, "memory_top_k"},
+		"a weight past 1":    {`{"memory_recency_weight":1.5,"messages":[` + user + `]}`, nil, 400, "memory_recency_weight"},
+		"a header":           {`{"messages":[` + user + `]}`, []string{"X-Loci-Top-K", "many"}, 400, "X-Loci-Top-K"},
+	} {
+		resp, body := r.chat(c.body, c.header...)
+		if resp.StatusCode != c.status || resp.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: status %d of %s, want %d of JSON: %s", name, resp.StatusCode, resp.Header.Get("Content-Type"), c.status, body)
+			continue
+		}
+		if message, kind, _ := errorOf(t, body); !strings.Contains(message, c.names) || kind != "invalid_request_error" {
+			t.Errorf("%s: %s %q does not name %q", name, kind, message, c.names)
+		}
+	}
+	if got := r.upstream.asked(); len(got) > 0 {
+		t.Errorf("the upstream was asked %+v", got)
+	}
+	counts, err := r.store.Counts(context.Background(), nobody)
+	if err != nil || counts != (memory.Counts{}) {
+		t.Errorf("stored: %+v, %v; want nothing", counts, err)
+	}
+}
+
+func TestErrandsOfFrontEndsPassWithoutMemory(t *testing.T) {
+	r := newRig(t)
+	r.know("User has a cat called Ünal")
+	quoted := "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Chat History:\n<chat_history>\nUSER: What is my cat called?\nASSISTANT: Ünal.\n</chat_history>"
+	body := ask(quoted)
+	resp, answer := r.chat(body)
+	if sent := r.upstream.one(t).body; sent != body || answer != completion("Hello!") || resp.Header.Get(HeaderTrace) != "" {
+		t.Errorf("sent %s, answered %s; want both untouched", sent, answer)
+	}
+	r.wantTurns()
+}
+
+func TestNobodyInParticularPassesWithoutMemory(t *testing.T) {
+	r := newRig(t, func(s *setup) { s.guard.Multi = true })
+	r.know("User has a cat called Ünal") // of the user that single mode knows
+	for _, body := range []string{ask("What is my cat called?"), `{"user":"ben",` + ask("What is my cat called?")[1:]} {
+		_, answer := r.chat(body)
+		if sent := r.upstream.one(t).body; sent != body {
+			t.Errorf("sent %s, want the client's bytes %s", sent, body)
+		}
+		if named := strings.Contains(body, "ben"); strings.Contains(answer, "memory_hits") != named {
+			t.Errorf("%s: answered %s", body, answer)
+		}
+	}
+	r.wantTurns()
+}
+
+func TestToolLoopKeepsTheBlock(t *testing.T) {
+	r := newRig(t)
+	r.know("User has a cat called Ünal")
+	head := `{"model":"m","messages":[{"role":"user","content":"What does my cat weigh?"}`
+	call := `{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"weigh","arguments":"{}"}}]}`
+	r.upstream.answers(sends(http.StatusOK, `{"choices":[{"message":`+call+`,"finish_reason":"tool_calls"}]}`, "Content-Type", "application/json"))
+	r.chat(head + `]}`)
+	first, _ := insertion(head+`]}`, r.upstream.one(t).body)
+	r.know("User has a dog called Rex")
+	r.upstream.answers(says("Four kilos."))
+	step := head + `,` + call + `,{"role":"tool","tool_call_id":"t1","content":"4"}]}`
+	r.chat(step)
+	second, ok := insertion(step, r.upstream.one(t).body)
+	if !ok || second != first || !strings.Contains(first, "Ünal") {
+		t.Errorf("blocks of the steps:\n%s\n%s\nwant the same", first, second)
+	}
+	r.wantTurns("user: What does my cat weigh?", "assistant: ", "tool: ", "assistant: Four kilos.")
+
+	next := head + `,{"role":"assistant","content":"Four kilos."},{"role":"user","content":"And the dog?"}]}`
+	r.chat(next)
+	if third, _ := insertion(next, r.upstream.one(t).body); !strings.Contains(third, "Rex") {
+		t.Errorf("the block of the next question is %s, want what is known now", third)
+	}
+}
+
+func TestRefusedMemoryFallsBackToTheClientsBytes(t *testing.T) {
+	for _, status := range []int{400, 413, 422} {
+		r := newRig(t)
+		r.know("User has a cat called Ünal")
+		refusal := fmt.Sprintf(`{"error":{"message":"System role not supported","code":%d}}`, status)
+		r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
+			if r.upstream.last().hasSystemMessage() {
+				sends(status, refusal)(w, req)
+				return
+			}
+			says("Hello!")(w, req)
+		})
+		body := ask("What is my cat called?")
+		resp, answer := r.chat(body)
+		asked := r.upstream.asked()
+		if len(asked) != 2 || asked[1].body != body || resp.StatusCode != http.StatusOK {
+			t.Fatalf("status %d: asked %+v, answered %d; want the client's bytes the second time", status, asked, resp.StatusCode)
+		}
+		if !strings.Contains(answer, `"memory_hits":[]`) {
+			t.Errorf("status %d: answered %s, want no hits: memory was not in the prompt", status, answer)
+		}
+		trace, err := r.engine.Traces.Trace(context.Background(), nobody, resp.Header.Get(HeaderTrace))
+		if err != nil || !strings.Contains(strings.Join(trace.Degraded, " "), fmt.Sprint(status)) {
+			t.Errorf("status %d: the trace says %q, %v", status, trace.Degraded, err)
+		}
+
+		r.chat(body)
+		if again := r.upstream.one(t); !strings.Contains(again.body, `\n\nCurrent message: What is my cat called?"`) || !strings.Contains(again.body, "Ünal") {
+			t.Errorf("status %d: next time the upstream got %s, want memory in the user's message", status, again.body)
+		}
+		r.chat(strings.Replace(body, `"m"`, `"other"`, 1))
+		if other := r.upstream.asked(); len(other) != 2 {
+			t.Errorf("status %d: another model was asked %d times, want twice: it may be less strict", status, len(other))
+		}
+	}
+}
+
+func TestRefusalThatIsNotMemorysIsReturned(t *testing.T) {
+	const refusal = `{"error":{"message":"no such model"}}`
+	for status, asked := range map[int]int{400: 2, 401: 1, 404: 1, 429: 1, 500: 1} {
+		r := newRig(t)
+		r.know("User has a cat called Ünal")
+		r.upstream.answers(sends(status, refusal, "Content-Type", "application/json"))
+		for range 2 { // the model is not taken to be strict
+			resp, answer := r.chat(ask("What is my cat called?"))
+			got := r.upstream.asked()
+			if resp.StatusCode != status || answer != refusal || len(got) != asked || !strings.Contains(got[0].body, `"role":"system"`) {
+				t.Errorf("status %d: got %d %s after asking %+v; want the refusal after %d", status, resp.StatusCode, answer, got, asked)
+			}
+		}
+	}
+}
+
+func TestRequestWithoutMemoryIsSentOnce(t *testing.T) {
+	r := newRig(t)
+	r.upstream.answers(sends(http.StatusBadRequest, `{}`))
+	r.chat(`{"memory_top_k":0,` + ask("Hello")[1:])
+	r.upstream.one(t)
+}
+
+func (u *upstream) last() request {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.got[len(u.got)-1]
+}
+
+func (r request) hasSystemMessage() bool {
+	var body struct{ Messages []struct{ Role string } }
+	if json.Unmarshal([]byte(r.body), &body) != nil {
+		return false
+	}
+	for _, m := range body.Messages {
+		if m.Role == "system" {
+			return true
+		}
+	}
+	return false
+}
+
+// TestStepsOfWhatIsNotToBeRemembered: what tools return to a question that was asked in
+// confidence has no words in memory either.
+func TestStepsOfWhatIsNotToBeRemembered(t *testing.T) {
+	r := newRig(t)
+	const ask = `{"role":"user","content":"Keep this between us, I have HIV. Where is a clinic?"}`
+	const call = `{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"find","arguments":"{}"}}]}`
+	r.upstream.answers(sends(http.StatusOK, `{"choices":[{"message":`+call+`}]}`, "Content-Type", "application/json"))
+	r.chat(`{"messages":[` + ask + `]}`)
+	r.upstream.answers(sends(http.StatusOK, `{"choices":[{"message":{"role":"assistant","content":"An HIV clinic is in Rua Augusta."}}]}`, "Content-Type", "application/json"))
+	r.chat(`{"messages":[` + ask + `,` + call + `,{"role":"tool","tool_call_id":"t1","content":"HIV clinic, Rua Augusta"}]}`)
+	turns, err := r.store.Turns(context.Background(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+	if err != nil || len(turns) != 4 {
+		t.Fatalf("stored %+v, %v; want four turns", turns, err)
+	}
+	for _, turn := range turns {
+		if strings.Contains(turn.Content, "HIV") {
+			t.Errorf("%s: stored %q", turn.Role, turn.Content)
+		}
+	}
+}

@@ -1,0 +1,369 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+const chatPath = "/v1/chat/completions"
+
+var nobody = memory.User(memory.DefaultNamespace, httpx.DefaultUser) // whose memory it is where nobody says
+
+// rig is a proxy before an upstream that does what a test says, on a store that
+// a test may stop.
+type rig struct {
+	t        testing.TB
+	engine   *engine.Engine
+	store    *haltingStore
+	metrics  *obs.Metrics
+	door     *Door
+	handler  http.Handler
+	server   *httptest.Server // nil without a network
+	url      string
+	upstream *upstream
+}
+
+// setup is what may differ between rigs.
+type setup struct {
+	placement chatapi.Placement
+	guard     httpx.Options
+	upstream  Upstream // nil: the rig's own, over a network, as is the proxy then
+	keep      bool
+	alone     bool // no upstream at all
+	named     bool
+	store     memory.Store // nil: the reference
+	now       func() time.Time
+	log       *slog.Logger // of the door; nil: none
+}
+
+// newEngine returns an engine as the proxy has it, on a store that a test may
+// stop, and where it counts.
+func newEngine(t testing.TB, kept memory.Store, now func() time.Time) (*engine.Engine, *haltingStore, *obs.Metrics) {
+	store := &haltingStore{Store: kept}
+	embedder := embed.Lexical{}
+	ix := index.New(store, index.Options{Model: embedder.Fingerprint()})
+	metrics := obs.NewMetrics(store.Totals)
+	e := engine.New(core.Parts{
+		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompt.Default(), Metrics: metrics,
+		Log: slog.New(slog.DiscardHandler), Now: now, Wake: func() {},
+	}, core.Options{
+		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 5 * time.Second,
+		LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20,
+	})
+	t.Cleanup(func() {
+		e.Close()
+		if err := errors.Join(ix.Close(), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e, store, metrics
+}
+
+func newRig(t testing.TB, change ...func(*setup)) *rig {
+	t.Helper()
+	s := setup{placement: chatapi.Tail, now: new(memtest.Clock).Now}
+	for _, f := range change {
+		f(&s)
+	}
+	if s.store == nil {
+		s.store = inmem.Open(inmem.Options{Now: s.now})
+	}
+	r := &rig{t: t}
+	r.engine, r.store, r.metrics = newEngine(t, s.store, s.now)
+	network := s.upstream == nil
+	if network {
+		r.upstream = newUpstream(t)
+	}
+	if network && !s.alone {
+		f, err := llm.NewForwarder(llm.Options{BaseURL: r.upstream.URL + "/v1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(f.Close)
+		s.upstream = f
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	r.door = New(r.engine, Options{Upstream: s.upstream, Placement: s.placement, Keep: s.keep, Named: s.named, Metrics: r.metrics, Log: s.log, Now: s.now})
+	r.handler = httpx.Guard(s.guard, r.door)
+	if !network {
+		return r
+	}
+	r.server = httptest.NewUnstartedServer(r.handler)
+	r.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	r.server.Start()
+	t.Cleanup(r.server.Close)
+	r.url = r.server.URL
+	return r
+}
+
+// finish waits until every request has come to its end, also those that nobody
+// waits for any more.
+func (r *rig) finish() {
+	r.server.Close()
+	r.engine.Close()
+}
+
+// client sends what a test says and nothing more.
+var client = &http.Client{Transport: &http.Transport{DisableCompression: true}}
+
+// send sends a request and returns its answer; nil headers come as pairs.
+func (r *rig) send(method, path, body string, headers ...string) *http.Response {
+	r.t.Helper()
+	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		r.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	r.t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// chat sends a chat and returns its whole answer.
+func (r *rig) chat(body string, headers ...string) (*http.Response, string) {
+	r.t.Helper()
+	resp := r.send(http.MethodPost, chatPath, body, headers...)
+	return resp, r.read(resp)
+}
+
+func (r *rig) read(resp *http.Response) string {
+	r.t.Helper()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatalf("read the answer: %v after %q", err, b)
+	}
+	return string(b)
+}
+
+// know writes a fact down that is in every block.
+func (r *rig) know(fact string) {
+	r.t.Helper()
+	if _, _, err := r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: fact, Pinned: true}, memory.Author{Kind: memory.ByPerson}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// turns returns what is stored of all conversations, a line each.
+func (r *rig) turns() []string {
+	r.t.Helper()
+	turns, err := r.store.Turns(context.Background(), nobody, memory.TurnQuery{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var out []string
+	for _, turn := range turns {
+		out = append(out, string(turn.Role)+": "+turn.Content)
+	}
+	return out
+}
+
+func (r *rig) wantTurns(want ...string) {
+	r.t.Helper()
+	if got := r.turns(); !slices.Equal(got, want) {
+		r.t.Errorf("stored turns: got %q, want %q", got, want)
+	}
+}
+
+// failures returns how many exchanges count as not recorded.
+func (r *rig) failures() string {
+	r.t.Helper()
+	w := httptest.NewRecorder()
+	r.metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	m := regexp.MustCompile(`(?m)^memory_record_failed_total (\d+)$`).FindStringSubmatch(w.Body.String())
+	if m == nil {
+		r.t.Fatal("no memory_record_failed_total in the metrics")
+	}
+	return m[1]
+}
+
+// request is one that reached the upstream.
+type request struct {
+	method, uri string
+	header      http.Header
+	body        string
+}
+
+// upstream answers as a test says and keeps what it was asked.
+type upstream struct {
+	*httptest.Server
+	mu     sync.Mutex // guards both
+	got    []request
+	answer http.HandlerFunc
+}
+
+func newUpstream(t testing.TB) *upstream {
+	u := &upstream{answer: says("Hello!")}
+	u.Server = httptest.NewUnstartedServer(u)
+	u.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	u.Start()
+	t.Cleanup(u.Close)
+	return u
+}
+
+func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	u.mu.Lock()
+	u.got = append(u.got, request{r.Method, r.URL.RequestURI(), r.Header.Clone(), string(body)})
+	answer := u.answer
+	u.mu.Unlock()
+	answer(w, r)
+}
+
+func (u *upstream) answers(h http.HandlerFunc) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.answer = h
+}
+
+// asked returns what was asked since the last look.
+func (u *upstream) asked() []request {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	got := u.got
+	u.got = nil
+	return got
+}
+
+// one returns the only request since the last look.
+func (u *upstream) one(t testing.TB) request {
+	t.Helper()
+	got := u.asked()
+	if len(got) != 1 {
+		t.Fatalf("the upstream was asked %d times, want once: %+v", len(got), got)
+	}
+	return got[0]
+}
+
+// sends answers with status, headers (in pairs) and body.
+func sends(status int, body string, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// completion is an upstream's answer as no two servers write it.
+func completion(text string) string {
+	content, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return `{"id": "c1","big":18446744073709551616, "x":1e400,"choices":[ {"index":0,"message":{"role":"assistant","content":` + string(content) + `},"finish_reason":"stop"}],"usage":null }` + "\n"
+}
+
+func says(text string) http.HandlerFunc {
+	return sends(http.StatusOK, completion(text), "Content-Type", "application/json")
+}
+
+// streams answers with a stream, each piece flushed by itself.
+func streams(pieces ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		for _, p := range pieces {
+			_, _ = io.WriteString(w, p)
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+func delta(text string) string {
+	content, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return `data: {"choices":[{"index":0,"delta":{"content":` + string(content) + `}}]}` + "\n\n"
+}
+
+func ask(text string) string {
+	content, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return `{"model":"m","messages":[{"role":"user","content":` + string(content) + `}]}`
+}
+
+// haltingStore is a store whose writes and reads of turns a test may stop.
+type haltingStore struct {
+	memory.Store
+	onAppend func(context.Context, memory.Batch) error // set before the first request
+	onTurns  func(context.Context) error
+}
+
+func (s *haltingStore) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	if s.onAppend != nil {
+		if err := s.onAppend(ctx, b); err != nil {
+			return memory.Receipt{}, err
+		}
+	}
+	return s.Store.Append(ctx, owner, b)
+}
+
+func (s *haltingStore) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) ([]memory.Turn, error) {
+	if s.onTurns != nil && len(q.Chains) > 0 {
+		if err := s.onTurns(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.Store.Turns(ctx, owner, q)
+}
+
+// isAnswer reports whether a batch holds an assistant's turn.
+func isAnswer(b memory.Batch) bool {
+	return slices.ContainsFunc(b.Turns, func(t memory.Turn) bool { return t.Role == memory.RoleAssistant })
+}
+
+// errorOf reads an error the way OpenAI's clients do.
+func errorOf(t testing.TB, body string) (message, kind, code string) {
+	t.Helper()
+	var e struct {
+		Error *struct {
+			Message, Type, Code string
+			Param               json.RawMessage
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader([]byte(body)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&e); err != nil || e.Error == nil || e.Error.Message == "" || string(e.Error.Param) != "null" {
+		t.Fatalf("%s is no error of OpenAI's shape: %v", body, err)
+	}
+	return e.Error.Message, e.Error.Type, e.Error.Code
+}

@@ -1,0 +1,172 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/translate"
+	"github.com/loci-memory/loci/memory"
+)
+
+// isTranslated reports whether requests of a dialect go to the upstream as chat
+// completions.
+func (d *Door) isTranslated(dialect *chatapi.Dialect) bool {
+	if dialect != chatapi.Messages && dialect != chatapi.Responses {
+		return false
+	}
+	_, lacks := d.lacking.Load(dialect.Path)
+	return d.ChatOnly || lacks
+}
+
+// lacksPath reports whether an answer says that the upstream does not have the path of
+// the call's dialect. An answer that names something of the request is about that.
+func lacksPath(resp *http.Response, c *call) bool {
+	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || c.dialect != chatapi.Messages && c.dialect != chatapi.Responses {
+		return false
+	}
+	names := []string{c.Model, c.Previous, c.Conversation}
+	for _, m := range c.Messages {
+		names = append(names, m.Refs...)
+	}
+	plain, err := decoded(peek(resp), resp.Header.Get("Content-Encoding"))
+	said := chatapi.ErrorMessage(plain)
+	return err == nil && !slices.ContainsFunc(names, func(name string) bool {
+		return name != "" && regexp.MustCompile(`(^|\W)`+regexp.QuoteMeta(name)+`(\W|$)`).MatchString(said)
+	})
+}
+
+// sendInstead sends a request as a chat completion, after the upstream answered that it
+// lacks the path of its dialect. If it answers that, all later requests go this way.
+func (d *Door) sendInstead(r *http.Request, c *call, body []byte, lacks *http.Response) (*http.Response, error) {
+	resp, err := d.sendTranslated(r, c, body)
+	switch {
+	case err != nil:
+		closeBody(lacks)
+		return nil, err
+	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed: // it lacks both
+		closeBody(resp)
+		return lacks, nil
+	case resp.StatusCode < http.StatusMultipleChoices:
+		if _, known := d.lacking.LoadOrStore(c.dialect.Path, true); !known {
+			d.Log.Info("the upstream has only chat completions; requests are translated", "path", c.dialect.Path)
+		}
+	}
+	closeBody(lacks)
+	return resp, nil
+}
+
+// sendTranslated sends a request as a chat completion and returns the answer in its own
+// dialect.
+func (d *Door) sendTranslated(r *http.Request, c *call, body []byte) (*http.Response, error) {
+	call, err := translate.New(c.dialect, body, httpx.RequestID(r.Context()), c.arrived)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := d.sendChat(r, c, call.Body)
+	if err == nil && resp.StatusCode == http.StatusBadRequest && bytes.Contains(peek(resp), []byte("max_completion_tokens")) {
+		closeBody(resp)
+		renamed, encodeErr := call.NewLimit()
+		if encodeErr != nil {
+			return nil, encodeErr
+		}
+		resp, err = d.sendChat(r, c, renamed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	resp.Header.Del("Content-Length")
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		replaceBody(resp, errorIn(c.dialect, resp, httpx.RequestID(r.Context())))
+	case isStream(resp):
+		resp.Body = &translated{Closer: resp.Body, from: resp.Body, stream: call.Stream(), buf: make([]byte, 16<<10)}
+	default:
+		defer closeBody(resp)
+		whole, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		if err != nil {
+			return nil, memory.Errorf(memory.Unavailable, "read the upstream's answer: %w", err)
+		}
+		answer, err := call.Answer(whole)
+		if err != nil {
+			resp.StatusCode = http.StatusBadGateway
+			answer = c.dialect.EncodeError(resp.StatusCode, "upstream_error", err.Error(), httpx.RequestID(r.Context()))
+		}
+		replaceBody(resp, answer)
+	}
+	return resp, nil
+}
+
+// sendChat sends a translated request, with the client's key where chat completions want it.
+func (d *Door) sendChat(r *http.Request, c *call, body []byte) (*http.Response, error) {
+	h := r.Header.Clone()
+	if key := h.Get("X-Api-Key"); key != "" && h.Get("Authorization") == "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+	for name := range h {
+		if name == "X-Api-Key" || name == "Accept-Encoding" || strings.HasPrefix(name, "Anthropic-") {
+			delete(h, name)
+		}
+	}
+	path := strings.TrimPrefix(chatapi.Completions.Path, "/v1")
+	resp, err := d.Upstream.Do(r.Context(), http.MethodPost, path, h, bytes.NewReader(body))
+	c.answered = d.Now()
+	return resp, err
+}
+
+// errorIn returns the upstream's error as clients of a dialect read it. OpenAI's have one
+// shape of errors for both of their APIs.
+func errorIn(dialect *chatapi.Dialect, resp *http.Response, request string) []byte {
+	said := peek(resp)
+	message := chatapi.ErrorMessage(said)
+	if message == "" {
+		message = http.StatusText(resp.StatusCode)
+	}
+	if dialect == chatapi.Responses && bytes.HasPrefix(bytes.TrimSpace(said), []byte(`{"error":{`)) {
+		return said
+	}
+	return dialect.EncodeError(resp.StatusCode, "upstream_error", message, request)
+}
+
+// replaceBody gives an answer another body, of JSON.
+func replaceBody(resp *http.Response, body []byte) {
+	closeBody(resp)
+	resp.Header.Set("Content-Type", "application/json")
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+}
+
+// translated reads a stream of chat completions in another dialect.
+type translated struct {
+	io.Closer
+	from   io.Reader
+	stream *translate.Stream
+	buf    []byte
+	out    []byte // what is not read yet
+	err    error  // what reading ends with after that
+}
+
+func (t *translated) Read(p []byte) (int, error) {
+	for len(t.out) == 0 {
+		if t.err != nil {
+			return 0, t.err
+		}
+		n, err := t.from.Read(t.buf)
+		t.err = err
+		if t.out = t.stream.Write(t.buf[:n]); !errors.Is(err, io.EOF) {
+			continue
+		}
+		rest, whole := t.stream.End()
+		if t.out = append(bytes.Clone(t.out), rest...); !whole {
+			t.err = io.ErrUnexpectedEOF
+		}
+	}
+	n := copy(p, t.out)
+	t.out = t.out[n:]
+	return n, nil
+}

@@ -1,0 +1,140 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/memory"
+)
+
+// maxAnswer bounds how much of an answer that is not streamed is held in memory
+// to be read. A longer one passes unread.
+const maxAnswer = 16 << 20
+
+// answerByUpstream sends the request on and brings the answer back.
+func (d *Door) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call) {
+	if c.memory {
+		c.exchange.RecordQuestion(r.Context())
+	}
+	resp, err := d.ask(r, c)
+	if err != nil {
+		c.record(r.Context(), chatapi.Answer{}) // first: the client may try again at once
+		d.refuseUpstream(w, r, err)
+		return
+	}
+	defer closeBody(resp)
+	c.nameTrace(w.Header())
+	switch {
+	case !c.memory:
+		pass(w, resp)
+	case isStream(resp):
+		d.passStream(w, r, c, resp)
+	case resp.StatusCode == http.StatusOK:
+		d.passAnswer(w, r, c, resp)
+	default:
+		c.record(r.Context(), chatapi.Answer{}) // first: the client may try again at once
+		pass(w, resp)
+	}
+}
+
+func isStream(resp *http.Response) bool {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return media == "text/event-stream"
+}
+
+// passStream brings a stream back event by event. The event that ends it waits
+// until the turns are stored; a client or an upstream that hangs up midway leaves
+// what was said so far.
+func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
+	began := beginSoon(w, resp)
+	out := flusher{w}
+	heard := listen(resp.Header.Get("Content-Encoding"), c.dialect)
+	defer heard.stop()
+	buf := make([]byte, 32<<10)
+	for first := true; ; {
+		n, err := resp.Body.Read(buf)
+		began()
+		var piece []byte
+		if n > 0 {
+			piece = heard.pass(buf[:n])
+		}
+		out.write(piece)
+		if first && n > 0 {
+			d.Metrics.FirstByte(c.overhead(d.Now()))
+			c.exchange.Answered()
+			first = false
+		}
+		heard.hear()
+		c.orders.add(c.owner, c.Chat, heard.stream.Calls(), d.Now()) // a client may carry them out before the answer ends
+		if !heard.ended() && err == nil {
+			continue
+		}
+		a := heard.answer()
+		c.record(r.Context(), a)
+		if heard.ended() {
+			out.write(c.hitsEvent(a, d.Now()))
+		}
+		out.write(heard.held())
+		if err == nil {
+			err = copyFlushing(out, resp.Body)
+		}
+		finish(w, resp, err)
+		return
+	}
+}
+
+// passAnswer brings back an answer that comes in one piece.
+func (d *Door) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		c.record(r.Context(), chatapi.Answer{})
+		d.tellUpstream(w, r, err, "the upstream's answer was cut off")
+		return
+	}
+	if len(body) > maxAnswer {
+		defer c.record(r.Context(), chatapi.Answer{})
+		begin(w, resp)
+		flusher{w}.write(body)
+		finish(w, resp, copyFlushing(flusher{w}, resp.Body))
+		return
+	}
+	plain, err := decoded(body, resp.Header.Get("Content-Encoding"))
+	var a chatapi.Answer
+	if err == nil {
+		a, err = c.dialect.ReadAnswer(plain)
+	}
+	if err != nil { // none that can be read: it passes as it is
+		a = chatapi.Answer{}
+	}
+	c.record(r.Context(), a)
+	if added, ok := c.withHits(plain); ok && err == nil {
+		body = added
+		resp.Header.Del("Content-Encoding")
+	}
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	copyHeader(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	d.Metrics.FirstByte(c.overhead(d.Now()))
+	_, _ = w.Write(body) // a client that is gone is no error of ours
+}
+
+// decoded returns a body as it was before it was compressed.
+func decoded(body []byte, encoding string) ([]byte, error) {
+	switch strings.ToLower(encoding) {
+	case "", "identity":
+		return body, nil
+	case "gzip":
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		return io.ReadAll(io.LimitReader(z, maxAnswer)) // one cut off here is no JSON any more
+	}
+	return nil, memory.Errorf(memory.Invalid, "the encoding %q is not read here", encoding)
+}

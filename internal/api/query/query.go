@@ -1,0 +1,242 @@
+// Package query is the door of design 2's clients: POST /query takes a question of a
+// session and answers it whole, with what memory had for it. It decodes, calls one
+// verb of the engine, and encodes; the model that describes images and writes is the
+// upstream, asked as the verb says.
+package query
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/query"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// headerTrace names the trace of an answer, as at every door.
+const headerTrace = "X-Loci-Trace"
+
+// Upstream sends a request on and returns the answer, as the proxy's does.
+type Upstream interface {
+	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
+}
+
+// Options are what the door needs beside the engine.
+type Options struct {
+	Upstream Upstream // nil: the built-in model answers
+	Model    string   // that writes and sees images; "": the built-in model answers
+	MaxText  int      // bytes of a query
+}
+
+// Door answers POST /query.
+type Door struct {
+	Options
+	engine *engine.Engine
+}
+
+// Bodies returns the types of a request's and an answer's body, for a description.
+func Bodies() (in, out reflect.Type) { return reflect.TypeFor[request](), reflect.TypeFor[response]() }
+
+// New returns the handler of POST /query.
+func New(e *engine.Engine, opts Options) http.Handler { return &Door{opts, e} }
+
+// ServeHTTP implements http.Handler.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q, err := d.read(r)
+	if err != nil {
+		httpx.WriteError(w, r, err)
+		return
+	}
+	var write query.Writer
+	if d.Upstream != nil && d.Model != "" {
+		write = d.writer(r.Header)
+	}
+	answer, err := d.engine.Query.Query(r.Context(), q, write)
+	if answer.Trace != "" {
+		w.Header().Set(headerTrace, answer.Trace)
+	}
+	if err != nil {
+		httpx.WriteError(w, r, err)
+		return
+	}
+	body, err := json.Marshal(responseOf(answer))
+	if err != nil {
+		httpx.WriteError(w, r, fmt.Errorf("encode the answer: %w", err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // a client that is gone is no error of ours
+}
+
+const (
+	maxImages = 8   // described for one query
+	maxName   = 512 // bytes of a session's id, as of any conversation's
+	maxPlace  = 1 << 10
+)
+
+// read decodes a request. [memory.Invalid] names the field that is wrong.
+func (d *Door) read(r *http.Request) (query.Request, error) {
+	body, err := httpx.ReadBody(r)
+	if err != nil {
+		return query.Request{}, err
+	}
+	if !utf8.Valid(body) {
+		return query.Request{}, memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
+	}
+	var in request
+	if err := json.Unmarshal(body, &in); err != nil {
+		return query.Request{}, unreadable(err)
+	}
+	topK := 0
+	if in.TopK != nil {
+		topK = *in.TopK
+	}
+	switch {
+	case strings.TrimSpace(in.Query) == "":
+		return query.Request{}, memory.Errorf(memory.Invalid, "query: is empty")
+	case len(in.Query) > d.MaxText:
+		return query.Request{}, memory.Errorf(memory.TooLarge, "query: is longer than %d bytes", d.MaxText)
+	case len(in.SessionID) > maxName:
+		return query.Request{}, memory.Errorf(memory.Invalid, "session_id: is longer than %d bytes", maxName)
+	case in.TopK != nil && (topK < 1 || topK > chatapi.MaxTopK):
+		return query.Request{}, memory.Errorf(memory.Invalid, "top_k: %d is not 1 to %d", topK, chatapi.MaxTopK)
+	case len(in.Images) > maxImages:
+		return query.Request{}, memory.Errorf(memory.Invalid, "images: there are %d; at most %d are looked at", len(in.Images), maxImages)
+	case len(in.Location) > maxPlace:
+		return query.Request{}, memory.Errorf(memory.Invalid, "location: is longer than %d bytes", maxPlace)
+	}
+	owner, err := ownerOf(r.Context(), in.UserID)
+	if err != nil {
+		return query.Request{}, err
+	}
+	q := query.Request{
+		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model,
+	}
+	for _, image := range in.Images {
+		q.Images = append(q.Images, string(image))
+	}
+	return q, nil
+}
+
+// unreadable says what is wrong with a body.
+func unreadable(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, memory.Invalid):
+		return err
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return memory.Errorf(memory.Invalid, "%s: cannot be a %s", wrong.Field, wrong.Value)
+	}
+	return memory.Errorf(memory.Invalid, "the body is no JSON object: %v", err)
+}
+
+// ownerOf returns whose memory a query is about: who the request's headers name, else
+// user_id, where the request is trusted to name somebody, else whoever is nobody in
+// particular here.
+func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
+	id := httpx.IdentityOf(ctx)
+	if id.Owner != "" && id.Owner != memory.User(id.Namespace, httpx.DefaultUser) {
+		return id.Owner, nil
+	}
+	nobody := id
+	nobody.Owner = ""
+	named, err := nobody.Named(user)
+	if err != nil {
+		return "", err
+	}
+	if named.Owner != "" {
+		return named.Owner, nil
+	}
+	return id.Owner, nil
+}
+
+// request is the body of POST /query. Fields that it does not have are nobody's.
+type request struct {
+	Query     string  `json:"query"`
+	SessionID string  `json:"session_id" required:"false" doc:"The conversation; without one the query begins another."`
+	UserID    string  `json:"user_id" required:"false" doc:"Whose memory, where the request may name somebody."`
+	UseMemory *bool   `json:"use_memory" required:"false" doc:"false: memory is not read. true unless it says otherwise."`
+	TopK      *int    `json:"top_k" required:"false" doc:"Most similar messages."`
+	Images    []image `json:"images" required:"false" doc:"URLs, of http or data; also as {\"url\": …} or {\"image_url\": {\"url\": …}}."`
+	Location  place   `json:"location" required:"false" doc:"Where the user is: a text, or an object of texts and numbers."`
+}
+
+// image is where an image is to be had: a URL, of http or data. It is written as text
+// or, as in chats, as {"url": …} or {"image_url": {"url": …}}.
+type image string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *image) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		var o struct {
+			URL      string
+			ImageURL struct{ URL string } `json:"image_url"`
+		}
+		if err := json.Unmarshal(data, &o); err != nil {
+			return memory.Errorf(memory.Invalid, "images: each is a URL")
+		}
+		text = o.URL + o.ImageURL.URL
+	}
+	if !slices.ContainsFunc([]string{"https://", "http://", "data:image/"}, func(p string) bool { return strings.HasPrefix(text, p) }) {
+		return memory.Errorf(memory.Invalid, "images: each begins with https://, http:// or data:image/")
+	}
+	*i = image(text)
+	return nil
+}
+
+// place is where the user is: a text, or an object such as {"city": …, "country": …}
+// whose parts are written one after the other.
+type place string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *place) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		*p = place(text)
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var parts []string
+	key := ""
+	for depth := 0; ; {
+		token, err := dec.Token()
+		if err != nil {
+			break
+		}
+		switch v := token.(type) {
+		case json.Delim:
+			depth++
+			if v == '[' || depth > 2 {
+				return memory.Errorf(memory.Invalid, "location: is a text or an object of texts and numbers")
+			}
+		case string:
+			if key == "" {
+				key = v
+				continue
+			}
+			parts, key = append(parts, key+": "+v), ""
+		case nil:
+			key = ""
+		default:
+			if key == "" {
+				return memory.Errorf(memory.Invalid, "location: is a text or an object of texts and numbers")
+			}
+			parts, key = append(parts, fmt.Sprintf("%s: %v", key, v)), ""
+		}
+	}
+	*p = place(strings.Join(parts, ", "))
+	return nil
+}

@@ -1,0 +1,84 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/engine/query"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/memory"
+)
+
+// maxAnswer bounds what is read of a model's answer.
+const maxAnswer = 4 << 20
+
+// writer asks the upstream, with the client's own key where Loci has none for it.
+func (d *Door) writer(client http.Header) query.Writer {
+	header := http.Header{"Content-Type": {"application/json"}}
+	if key := client.Values("Authorization"); len(key) > 0 {
+		header["Authorization"] = key
+	}
+	return func(ctx context.Context, p memory.Prompt, images ...string) (memory.Reply, error) {
+		body, err := json.Marshal(chatOf(d.Model, p, images))
+		if err != nil {
+			return memory.Reply{}, fmt.Errorf("encode the prompt: %w", err)
+		}
+		resp, err := d.Upstream.Do(ctx, http.MethodPost, "/chat/completions", header.Clone(), bytes.NewReader(body))
+		if err != nil {
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
+		}
+		defer func() { _ = resp.Body.Close() }() // read or given up on
+		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		if err != nil {
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
+		}
+		if resp.StatusCode != http.StatusOK {
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream answered with status %d", resp.StatusCode)
+		}
+		a, err := chatapi.ReadAnswer(answer)
+		if err != nil || a.Text == "" {
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
+		}
+		return memory.Reply{Text: a.Text, Model: a.Model, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens}, nil
+	}
+}
+
+type chat struct {
+	Model    string        `json:"model"`
+	Messages []chatMessage `json:"messages"`
+}
+
+type chatMessage struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"` // a text, or parts
+}
+
+type part struct {
+	Type  string    `json:"type"`
+	Text  string    `json:"text,omitempty"`
+	Image *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+// chatOf returns the request that asks a model a prompt, with images behind the user
+// message.
+func chatOf(model string, p memory.Prompt, images []string) chat {
+	c := chat{Model: model, Messages: []chatMessage{{"system", p.System}, {"user", p.User}}}
+	if len(images) == 0 {
+		return c
+	}
+	parts := []part{{Type: "text", Text: p.User}}
+	for _, url := range images {
+		parts = append(parts, part{Type: "image_url", Image: &imageURL{url}})
+	}
+	c.Messages[1].Content = parts
+	return c
+}

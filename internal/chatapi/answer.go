@@ -1,0 +1,95 @@
+package chatapi
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Answer is what an upstream replied: its first choice.
+type Answer struct {
+	Role         memory.Role
+	Text         string // or the refusal, where there is no text
+	ToolCalls    string // the raw JSON list, "" for none
+	Finish       string
+	ID           string
+	Model        string
+	InputTokens  int
+	OutputTokens int
+	Counted      bool     // a stream of it says these tokens: see [Chat.Counted]
+	Digest       string   // that of the message a client makes of it
+	Items        []string // ids of its messages and calls, by which a client may refer to it
+}
+
+// Empty reports whether the answer says nothing and calls nothing.
+func (a Answer) Empty() bool { return a.Text == "" && a.ToolCalls == "" }
+
+// ReadAnswer reads a chat completion. [memory.Invalid] if body is none, such as
+// an error's.
+func ReadAnswer(body []byte) (Answer, error) {
+	if err := check(body); err != nil {
+		return Answer{}, err
+	}
+	root := gjson.ParseBytes(body)
+	choice := firstChoice(root)
+	message := choice.Get("message")
+	if !message.IsObject() {
+		return Answer{}, memory.Errorf(memory.Invalid, "choices[0].message is missing")
+	}
+	a := Answer{Role: memory.RoleAssistant, Text: contentText(message.Get("content"))}
+	if role := str(message.Get("role")); role != "" {
+		a.Role = readRole(role)
+	}
+	if a.Text == "" {
+		a.Text = str(message.Get("refusal"))
+	}
+	if calls := message.Get("tool_calls"); calls.IsArray() && calls.Get("#").Int() > 0 {
+		a.ToolCalls = strings.Clone(calls.Raw)
+	} else if call := message.Get("function_call"); call.IsObject() {
+		a.ToolCalls = `[{"type":"function","function":` + call.Raw + `}]`
+	}
+	a.Finish = str(choice.Get("finish_reason"))
+	a.readFrame(root)
+	a.Digest = Digest(a.Role, a.Text, a.ToolCalls, "")
+	return a, nil
+}
+
+// firstChoice returns the choice of index 0, or the first where none says so.
+func firstChoice(root gjson.Result) gjson.Result {
+	choices := root.Get("choices")
+	if !choices.IsArray() {
+		return gjson.Result{}
+	}
+	var first, zero gjson.Result
+	choices.ForEach(func(_, c gjson.Result) bool {
+		if !first.Exists() {
+			first = c
+		}
+		if i := c.Get("index"); i.Type == gjson.Number && i.Num == 0 {
+			zero = c
+		}
+		return !zero.Exists()
+	})
+	if zero.Exists() {
+		return zero
+	}
+	return first
+}
+
+// readFrame reads what stands around the choices, as far as it is there.
+func (a *Answer) readFrame(root gjson.Result) {
+	if s := str(root.Get("id")); s != "" {
+		a.ID = s
+	}
+	if s := str(root.Get("model")); s != "" {
+		a.Model = s
+	}
+	if n := root.Get("usage.prompt_tokens"); n.Type == gjson.Number {
+		a.InputTokens = int(n.Int())
+	}
+	if n := root.Get("usage.completion_tokens"); n.Type == gjson.Number {
+		a.OutputTokens = int(n.Int())
+	}
+}

@@ -1,0 +1,160 @@
+package chatapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Digest returns a hash of what a message means: who speaks, the words whatever
+// the white space, which tools are called with what, and which call is answered.
+// toolCalls is the raw JSON list, "" for none. An assistant's reasoning in a
+// leading <think> element does not count, since clients drop it when they send
+// the answer again.
+func Digest(role memory.Role, text, toolCalls, callID string) string {
+	return digest(role, text, readCalls(gjson.Parse(toolCalls), gjson.Result{}), callID)
+}
+
+func digest(role memory.Role, text string, calls []call, callID string, others ...string) string {
+	if role == memory.RoleAssistant {
+		text = afterThinking(text)
+	}
+	b := make([]byte, 0, min(len(text), digestAtOnce)+128)
+	b = field(b, string(role))
+	b = field(b, callID)
+	for _, c := range calls {
+		b = field(b, c.name)
+		b = field(b, canonical(c.arguments))
+	}
+	b = append(b, ';')
+	for _, other := range others {
+		b = field(b, other)
+	}
+	b = append(b, ';')
+	hash := sha256.New()
+	for word := range strings.FieldsSeq(text) {
+		if b = append(append(b, word...), ' '); len(b) > digestAtOnce {
+			hash.Write(b)
+			b = b[:0]
+		}
+	}
+	hash.Write(b)
+	return hex.EncodeToString(hash.Sum(b[:0])[:16])
+}
+
+// digestAtOnce bounds the copy that is made of a long message to hash it.
+const digestAtOnce = 64 << 10
+
+// field appends text with its length, so that no two lists of fields look alike.
+func field(b []byte, text string) []byte {
+	b = strconv.AppendInt(b, int64(len(text)), 10)
+	return append(append(b, ':'), text...)
+}
+
+func afterThinking(text string) string {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "<think>")
+	if !ok {
+		return text
+	}
+	if _, answer, ok := strings.Cut(rest, "</think>"); ok {
+		return answer
+	}
+	return text
+}
+
+// call is one tool or function call.
+type call struct {
+	id        string
+	name      string
+	arguments string // JSON, as the model wrote it
+}
+
+// readCalls reads a list of tool calls or, without one, the older single
+// function call.
+func readCalls(list, function gjson.Result) []call {
+	var out []call
+	if list.IsArray() {
+		list.ForEach(func(_, v gjson.Result) bool {
+			out = append(out, readCall(v))
+			return true
+		})
+	}
+	if len(out) == 0 && function.IsObject() {
+		out = append(out, readFunction(function))
+	}
+	return out
+}
+
+func readCall(v gjson.Result) call {
+	var c call
+	id := ""
+	for _, f := range members(v) {
+		switch f.name {
+		case "id":
+			id = str(f.value)
+		case "function", "custom":
+			c = readFunction(f.value)
+		}
+	}
+	c.id = id
+	return c
+}
+
+func readFunction(v gjson.Result) call {
+	var c call
+	for _, f := range members(v) {
+		switch f.name {
+		case "name":
+			c.name = str(f.value)
+		case "arguments", "input":
+			c.arguments = str(f.value)
+			if f.value.Type != gjson.String {
+				c.arguments = f.value.Raw // some servers send an object
+			}
+		}
+	}
+	return c
+}
+
+// canonical writes JSON in one way: no white space, sorted keys, plain escapes,
+// numbers as they are. What is not JSON comes back trimmed.
+func canonical(text string) string {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil || dec.More() {
+		return strings.TrimSpace(text)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return strings.TrimSpace(text)
+	}
+	return string(out)
+}
+
+// encodeCalls writes calls as a message of a chat completion holds them, "" for none.
+func encodeCalls(calls []call) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	type function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	type toolCall struct {
+		ID       string   `json:"id,omitempty"`
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	var out []toolCall
+	for _, c := range calls {
+		out = append(out, toolCall{c.id, "function", function{c.name, c.arguments}})
+	}
+	return string(mustEncode(out))
+}

@@ -1,0 +1,177 @@
+package chatapi
+
+import (
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// StreamEnd is the event that ends a chat stream.
+const StreamEnd = "data: [DONE]\n\n"
+
+type completion struct {
+	ID      string   `json:"id"`
+	Object  string   `json:"object"`
+	Created int64    `json:"created"`
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage,omitempty"`
+}
+
+type choice struct {
+	Index   int      `json:"index"`
+	Message *message `json:"message,omitempty"`
+	Delta   *message `json:"delta,omitempty"`
+	Finish  *string  `json:"finish_reason"`
+}
+
+type message struct {
+	Role    memory.Role `json:"role,omitempty"`
+	Content *string     `json:"content,omitempty"`
+}
+
+type usage struct {
+	Input  int `json:"prompt_tokens"`
+	Output int `json:"completion_tokens"`
+	Total  int `json:"total_tokens"`
+}
+
+// EncodeAnswer writes a chat completion that says a.Text.
+func EncodeAnswer(a Answer, created time.Time) []byte {
+	return mustEncode(completion{
+		ID: a.ID, Object: "chat.completion", Created: created.Unix(), Model: a.Model,
+		Choices: []choice{{Message: &message{memory.RoleAssistant, &a.Text}, Finish: finish(a)}},
+		Usage:   usageOf(a),
+	})
+}
+
+// EncodeChunk writes one event of a stream that adds text to the answer. The
+// first chunk of a stream names the role.
+func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
+	delta := &message{Content: &text}
+	if first {
+		delta.Role = memory.RoleAssistant
+	}
+	return encodeChunk(a, created, nil, choice{Delta: delta})
+}
+
+// EncodeEnd writes the events that end a stream: the reason, what it took where that was
+// asked for, and [StreamEnd].
+func EncodeEnd(a Answer, created time.Time) []byte {
+	out := encodeChunk(a, created, nil, choice{Delta: &message{}, Finish: finish(a)})
+	if a.Counted {
+		out = append(out, encodeChunk(a, created, usageOf(a))...)
+	}
+	return append(out, StreamEnd...)
+}
+
+// countedChunk is a chunk of a stream whose client asked what it takes: each says so, and all
+// but the last that it is not known yet.
+type countedChunk struct {
+	completion
+	Usage *usage `json:"usage"`
+}
+
+func encodeChunk(a Answer, created time.Time, took *usage, choices ...choice) []byte {
+	c := emptyChunk(a, created)
+	c.Choices = append(c.Choices, choices...)
+	if a.Counted {
+		return event(countedChunk{c, took})
+	}
+	return event(c)
+}
+
+func emptyChunk(a Answer, created time.Time) completion {
+	return completion{ID: a.ID, Object: "chat.completion.chunk", Created: created.Unix(), Model: a.Model, Choices: []choice{}}
+}
+
+func usageOf(a Answer) *usage {
+	return &usage{a.InputTokens, a.OutputTokens, a.InputTokens + a.OutputTokens}
+}
+
+func finish(a Answer) *string {
+	reason := a.Finish
+	if reason == "" {
+		reason = "stop"
+	}
+	return &reason
+}
+
+func event(v any) []byte {
+	return append(append([]byte("data: "), mustEncode(v)...), "\n\n"...)
+}
+
+// Model is an entry of a list of models.
+type Model struct {
+	ID      string
+	OwnedBy string
+	Created time.Time
+}
+
+type model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+// EncodeModel writes one entry by itself.
+func EncodeModel(m Model) []byte { return mustEncode(entries([]Model{m})[0]) }
+
+// EncodeModels writes a list of models.
+func EncodeModels(models ...Model) []byte {
+	return mustEncode(struct {
+		Object string  `json:"object"`
+		Data   []model `json:"data"`
+	}{"list", entries(models)})
+}
+
+// AddModels returns body, an upstream's list of models, with models added at its
+// end and every other byte as it was. [memory.Invalid] if body is no such list.
+func AddModels(body []byte, models ...Model) ([]byte, error) {
+	if err := check(body); err != nil {
+		return nil, err
+	}
+	data := gjson.ParseBytes(body).Get("data")
+	if len(models) == 0 {
+		return body, nil
+	}
+	if !data.IsArray() {
+		return nil, memory.Errorf(memory.Invalid, "data must be an array")
+	}
+	text := string(mustEncode(entries(models)))
+	text = text[1 : len(text)-1]
+	if data.Get("#").Int() > 0 {
+		text = "," + text
+	}
+	return splice(body, insert(spanOf(data).to-1, text)), nil
+}
+
+func entries(models []Model) []model {
+	out := []model{}
+	for _, m := range models {
+		out = append(out, model{m.ID, "model", m.Created.Unix(), m.OwnedBy})
+	}
+	return out
+}
+
+// apiError is an error the way OpenAI's clients read it.
+type apiError struct {
+	Error struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    string  `json:"code"`
+	} `json:"error"`
+}
+
+func encodeError(status int, code, message, _ string) []byte {
+	var e apiError
+	e.Error.Message, e.Error.Code, e.Error.Type = message, code, "invalid_request_error"
+	if status >= 500 {
+		e.Error.Type = "server_error"
+	}
+	return mustEncode(e)
+}

@@ -1,0 +1,165 @@
+package chatapi
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// The modes of a request: whether memory is read for it and written from it.
+const (
+	ModeReadWrite = "read_write"
+	ModeRead      = "read"
+	ModeWrite     = "write"
+	ModeOff       = "off"
+)
+
+// MaxTopK is the most memories a request may ask for.
+const MaxTopK = 100
+
+// maxName bounds the names of conversations and projects.
+const maxName = 512
+
+// Extras is what a request says to Loci itself. The zero value asks for nothing
+// in particular; a nil number is the setting's.
+type Extras struct {
+	ID             string // memory_id: the conversation
+	TopK           *int   // memory_top_k; 0, as anything below is read: no retrieval
+	RecencyWeight  *float64
+	ScoreThreshold *float64
+	Mode           string // memory_mode, one of the modes or ""
+	Project        string // memory_project
+	Hits           bool   `json:",omitempty"` // memory_hits: "stream": a stream ends with what was recalled
+}
+
+// extra is one field of [Extras], in a body and as headers, first that is set.
+type extra struct {
+	name    string
+	headers []string
+	set     func(e *Extras, value string) (want string) // "" if value will do
+	unset   func(e Extras) bool
+	number  bool
+}
+
+var extras = []extra{
+	{"memory_id", []string{"X-Loci-Id", "X-Loci-Memory-Id"},
+		func(e *Extras, v string) string { return setName(&e.ID, v) },
+		func(e Extras) bool { return e.ID == "" }, false},
+	{"memory_top_k", []string{"X-Loci-Top-K"},
+		func(e *Extras, v string) string { return setCount(&e.TopK, v) },
+		func(e Extras) bool { return e.TopK == nil }, true},
+	{"memory_recency_weight", []string{"X-Loci-Recency-Weight"},
+		func(e *Extras, v string) string { return setShare(&e.RecencyWeight, v) },
+		func(e Extras) bool { return e.RecencyWeight == nil }, true},
+	{"memory_score_threshold", []string{"X-Loci-Score-Threshold"},
+		func(e *Extras, v string) string { return setShare(&e.ScoreThreshold, v) },
+		func(e Extras) bool { return e.ScoreThreshold == nil }, true},
+	{"memory_mode", []string{"X-Loci-Mode"},
+		func(e *Extras, v string) string { return setMode(&e.Mode, v) },
+		func(e Extras) bool { return e.Mode == "" }, false},
+	{"memory_project", []string{"X-Loci-Project"},
+		func(e *Extras, v string) string { return setName(&e.Project, v) },
+		func(e Extras) bool { return e.Project == "" }, false},
+	{"memory_hits", []string{"X-Loci-Memory-Hits"},
+		func(e *Extras, v string) string { return setHits(&e.Hits, v) },
+		func(e Extras) bool { return !e.Hits }, false},
+}
+
+func isExtra(name string) bool {
+	return slices.ContainsFunc(extras, func(x extra) bool { return x.name == name })
+}
+
+// readExtras reads Loci's fields among a body's. null is as if absent.
+func readExtras(fields []member) (Extras, error) {
+	var e Extras
+	for _, f := range fields {
+		i := slices.IndexFunc(extras, func(x extra) bool { return x.name == f.name })
+		if i < 0 || f.value.Type == gjson.Null {
+			continue
+		}
+		x := extras[i]
+		value, kind := str(f.value), gjson.String
+		if x.number {
+			value, kind = f.value.Raw, gjson.Number
+		}
+		want := x.set(&e, value)
+		if want == "" && f.value.Type != kind {
+			want = "a string"
+		}
+		if want != "" {
+			return Extras{}, memory.Errorf(memory.Invalid, "%s must be %s", x.name, want)
+		}
+	}
+	return e, nil
+}
+
+// Merge fills what e leaves open from the X-Loci-* headers. header returns a
+// header's value, "" for none. [memory.Invalid], naming the header, for a value
+// that will not do.
+func (e Extras) Merge(header func(name string) string) (Extras, error) {
+	for _, x := range extras {
+		if !x.unset(e) {
+			continue
+		}
+		for _, name := range x.headers {
+			value := strings.TrimSpace(header(name))
+			if value == "" {
+				continue
+			}
+			if want := x.set(&e, value); want != "" {
+				return Extras{}, memory.Errorf(memory.Invalid, "header %s must be %s", name, want)
+			}
+			break
+		}
+	}
+	return e, nil
+}
+
+func setName(to *string, v string) string {
+	if len(v) > maxName {
+		return "a string of at most " + strconv.Itoa(maxName) + " bytes"
+	}
+	*to = v
+	return ""
+}
+
+func setHits(to *bool, v string) string {
+	*to = v == "stream"
+	if !*to {
+		return "stream"
+	}
+	return ""
+}
+
+func setMode(to *string, v string) string {
+	switch v {
+	case ModeReadWrite, ModeRead, ModeWrite, ModeOff:
+		*to = v
+		return ""
+	}
+	return "one of read_write, read, write and off"
+}
+
+func setCount(to **int, v string) string {
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || f != math.Trunc(f) || f > MaxTopK {
+		return "a whole number up to " + strconv.Itoa(MaxTopK)
+	}
+	n := int(max(0, f))
+	*to = &n
+	return ""
+}
+
+func setShare(to **float64, v string) string {
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(f) || f < 0 || f > 1 {
+		return "a number from 0 to 1"
+	}
+	*to = &f
+	return ""
+}

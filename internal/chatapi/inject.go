@@ -1,0 +1,187 @@
+package chatapi
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Placement is where in a request the memory block goes.
+type Placement string
+
+// The placements.
+const (
+	// Tail is a system message of its own just before the last user message.
+	Tail Placement = "tail"
+	// System is the end of the first system message, or a new one at the front.
+	System Placement = "system"
+	// User is the front of the last user message.
+	User Placement = "user"
+)
+
+// Block is memory in a request: what goes with one of the user's messages.
+type Block struct {
+	Text    string
+	Message int // index of the message
+	Part    int // as [Chat.Place] returned it when the block was first put there, or [Unplaced]
+}
+
+// Values of [Block.Part] that are not the number of a part.
+const (
+	InWords  = -1 // the block begins the message's words
+	Unplaced = -2 // the block has no place in its message yet
+)
+
+// Bare returns the client's own bytes without Loci's fields: the very slice that
+// was decoded when there are none.
+func (c *Chat) Bare() []byte { return splice(c.body, c.cuts...) }
+
+// With returns the request with block put in its place and without Loci's
+// fields; every other byte is the client's own. Without a user message, or
+// without a block, it is [Chat.Bare]; but where the server keeps the user's message and
+// not what was said to the model beside it, [System] is as with one. Blocks that earlier
+// requests had are put back where they were.
+func (c *Chat) With(block string, p Placement, kept ...Block) []byte {
+	edits := slices.Clone(c.cuts)
+	for _, b := range kept {
+		edits = append(edits, c.edits(b, p)...)
+	}
+	if block != "" && c.takes(p) {
+		edits = append(edits, c.edits(Block{block, c.LastUser(), Unplaced}, p)...)
+	}
+	return splice(c.body, edits...)
+}
+
+func (c *Chat) edits(b Block, p Placement) []edit {
+	if c.put == nil {
+		return putCompletions(c, b, p)
+	}
+	return c.put(c, b, p)
+}
+
+// Place returns where in the last user message a new block goes, for [Block.Part]: a later
+// request puts it back there. [Unplaced] if the block goes elsewhere.
+func (c *Chat) Place(p Placement) int {
+	last := c.LastUser()
+	if last < 0 || p == System {
+		return Unplaced
+	}
+	if !c.inParts {
+		return 0
+	}
+	edits := c.edits(Block{"x", last, Unplaced}, p)
+	m := c.Messages[last]
+	switch {
+	case len(edits) == 0 || edits[0].from <= m.at.from || edits[0].from >= m.at.to:
+		return Unplaced
+	case m.text.from < edits[0].from && edits[0].from < m.text.to:
+		return InWords
+	}
+	before := 0
+	for _, part := range m.parts {
+		if part.to <= edits[0].from {
+			before++
+		}
+	}
+	return before
+}
+
+// Repeats reports whether the request itself holds a text, as where a client stores what it
+// was sent.
+func (c *Chat) Repeats(text string) bool {
+	return slices.ContainsFunc(c.Messages, func(m Message) bool { return strings.Contains(m.Text, text) }) ||
+		bytes.Contains(c.body, []byte(inside(text)))
+}
+
+// takes reports whether a block belongs into the request.
+func (c *Chat) takes(p Placement) bool {
+	return c.LastUser() >= 0 || p == System && c.Previous != "" && len(c.Messages) > 0
+}
+
+func putCompletions(c *Chat, b Block, p Placement) []edit {
+	switch p {
+	case System:
+		return []edit{c.system(b.Text)}
+	case User:
+		return c.Messages[b.Message].prefix(b.Text, "text")
+	}
+	return []edit{c.before(c.outsideCalls(b.Message), b.Text)}
+}
+
+// outsideCalls returns the last place at or before message i that does not stand
+// between a tool call and its result. It is i unless the client put a user
+// message in there.
+func (c *Chat) outsideCalls(i int) int {
+	if c.results == nil {
+		c.results = c.answered()
+	}
+	for j := i - 1; j >= 0; j-- {
+		if c.results[j] >= i {
+			i = j
+		}
+	}
+	return i
+}
+
+// answered returns for each message the last one that holds a result of a call
+// it makes, 0 if none does. Calls without an id are answered by results without.
+func (c *Chat) answered() []int {
+	answered := make([]int, len(c.Messages))
+	open := map[string]int{} // the message that made the latest call of this id
+	for i, m := range c.Messages {
+		for _, id := range m.calls {
+			open[id] = i
+		}
+		if j, ok := open[m.callID]; ok && m.Role == memory.RoleTool {
+			answered[j] = i
+		}
+	}
+	return answered
+}
+
+// before puts the block as a system message in front of message i.
+func (c *Chat) before(i int, block string) edit {
+	return insert(c.Messages[i].at.from, `{"role":"system","content":`+quote(block)+`},`)
+}
+
+func (c *Chat) system(block string) edit {
+	for _, m := range c.Messages {
+		if m.Role != memory.RoleSystem {
+			continue
+		}
+		switch {
+		case len(m.parts) > 0:
+			return insert(m.parts[len(m.parts)-1].to, ","+textPart("text", block))
+		case m.text.found():
+			if m.Text != "" {
+				block = "\n\n" + block
+			}
+			return insert(m.text.to-1, inside(block))
+		}
+	}
+	return c.before(0, block)
+}
+
+// prefix puts the block in front of the message's words or, where it has none, in
+// front of its parts, as one of that kind; nowhere in an empty message.
+func (m Message) prefix(block, kind string) []edit {
+	switch {
+	case m.text.found():
+		return []edit{insert(m.text.from+1, inside(block+"\n\nCurrent message: "))}
+	case len(m.parts) > 0:
+		return []edit{insert(m.parts[0].from, textPart(kind, block)+",")}
+	}
+	return nil
+}
+
+func textPart(kind, text string) string {
+	return `{"type":` + quote(kind) + `,"text":` + quote(text) + `}`
+}
+
+// inside is what s is within a JSON string.
+func inside(s string) string {
+	q := quote(s)
+	return q[1 : len(q)-1]
+}

@@ -1,0 +1,126 @@
+package chatapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// span is a value's place in a body: bytes [from, to).
+type span struct{ from, to int }
+
+func (s span) found() bool { return s.to > s.from }
+
+func spanOf(v gjson.Result) span { return span{v.Index, v.Index + len(v.Raw)} }
+
+// check refuses what is no JSON text in UTF-8 or nests too deeply.
+func check(body []byte) error {
+	if !utf8.Valid(body) {
+		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
+	}
+	if depth(body) > MaxDepth {
+		return memory.Errorf(memory.Invalid, "the body nests deeper than %d levels", MaxDepth)
+	}
+	if !gjson.ValidBytes(body) { // twice as fast as json.Valid, and the same; see FuzzValid
+		var v json.RawMessage
+		return memory.Errorf(memory.Invalid, "the body is not valid JSON: %w", json.Unmarshal(body, &v))
+	}
+	return nil
+}
+
+// depth returns how deeply brackets nest outside strings, past [MaxDepth] no
+// further than one more.
+func depth(body []byte) int {
+	level, deepest := 0, 0
+	for i := 0; i < len(body) && deepest <= MaxDepth; i++ {
+		switch body[i] {
+		case '{', '[':
+			level++
+			deepest = max(deepest, level)
+		case '}', ']':
+			level--
+		case '"':
+			i = stringEnd(body, i)
+		}
+	}
+	return deepest
+}
+
+// stringEnd returns the offset of the quote that closes the string opened at i,
+// or the body's end.
+func stringEnd(body []byte, i int) int {
+	for i++; i < len(body); i++ {
+		n := bytes.IndexByte(body[i:], '"')
+		if n < 0 {
+			return len(body)
+		}
+		i += n
+		slashes := 0
+		for body[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return i
+		}
+	}
+	return len(body)
+}
+
+// member is a key and its value in an object; key is its place.
+type member struct {
+	name  string
+	key   span
+	value gjson.Result
+}
+
+// members returns an object's members in their order, nothing for other values.
+func members(object gjson.Result) []member {
+	if !object.IsObject() {
+		return nil
+	}
+	var out []member
+	object.ForEach(func(key, value gjson.Result) bool {
+		out = append(out, member{unescaped(key), spanOf(key), value})
+		return true
+	})
+	return out
+}
+
+// fieldOf returns the value of a field; of one that stands there twice the last counts,
+// as for most JSON readers.
+func fieldOf(fields []member, name string) (v gjson.Result) {
+	for _, f := range fields {
+		if f.name == name {
+			v = f.value
+		}
+	}
+	return v
+}
+
+// strOf returns the text of a field, "" where it is none or not there.
+func strOf(fields []member, name string) string { return str(fieldOf(fields, name)) }
+
+// str returns the text of a string, "" for other values, in memory of its own: a
+// model's name must not keep a body of many megabytes alive.
+func str(v gjson.Result) string { return strings.Clone(unescaped(v)) }
+
+// unescaped is [str] within the body's memory. Escapes that stand for no character
+// become U+FFFD.
+func unescaped(v gjson.Result) string {
+	if v.Type != gjson.String {
+		return ""
+	}
+	if !strings.Contains(v.Raw, `\u`) {
+		return v.Str
+	}
+	var s string
+	if json.Unmarshal([]byte(v.Raw), &s) != nil {
+		return v.Str
+	}
+	return s
+}

@@ -1,0 +1,304 @@
+package chatapi
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/internal/utterance"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Messages is the dialect of Anthropic's Messages API.
+//
+// What a tool returned stands in messages of the user there. Such a result is read as
+// a message of its own with the role tool, so that a message which holds nothing else
+// is a step after the user's last words, as in chat completions.
+var Messages = &Dialect{
+	Path: "/v1/messages", AnswerID: "msg_",
+	Decode: decodeMessages, ReadAnswer: readMessagesAnswer,
+	EncodeAnswer: encodeMessagesAnswer, EncodePiece: encodeMessagesPiece, EncodeEnd: encodeMessagesEnd, EncodeError: encodeMessagesError,
+	hear: (*Stream).hearMessages, ends: endsMessages,
+}
+
+func decodeMessages(body []byte) (*Chat, error) {
+	c, fields, err := readOuter(body)
+	if err != nil {
+		return nil, err
+	}
+	c.put, c.inParts = putMessages, true
+	c.User = str(fieldOf(fields, "metadata").Get("user_id"))
+	list, err := messagesOf(fields)
+	if err != nil {
+		return nil, err
+	}
+	if c.Messages, err = readMessages(list, c.readBlocks); err != nil {
+		return nil, err
+	}
+	c.readPreface(fields, "system")
+	return c, nil
+}
+
+// preface is what a request says to the model beside its messages: its place, and
+// that of the first field.
+type preface struct {
+	name  string
+	value gjson.Result
+	front int
+}
+
+// readPreface reads a request's preface, which counts as a system message.
+func (c *Chat) readPreface(fields []member, name string) {
+	c.preface = preface{name: name, value: fieldOf(fields, name)}
+	if len(fields) > 0 {
+		c.preface.front = fields[0].key.from
+	}
+	if text := contentText(c.preface.value); text != "" {
+		m := Message{Role: memory.RoleSystem, Text: text, Digest: digest(memory.RoleSystem, text, nil, "")}
+		c.Messages = append([]Message{m}, c.Messages...)
+	}
+}
+
+// readBlocks adds the messages that one holds: each tool result, and what is said beside
+// them. It is false without a role.
+func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
+	fields := members(v)
+	role, content := fieldOf(fields, "role"), fieldOf(fields, "content")
+	if role.Type != gjson.String {
+		return to, false
+	}
+	out = to
+	said := Message{Role: readRole(str(role)), at: spanOf(v)}
+	var b blocks
+	b.read(content, func(result Message) {
+		out = append(out, result)
+		said.behind = result.at.to
+	})
+	said.Text, said.text, said.parts = strings.Join(b.lines, "\n"), b.first, b.parts
+	c.cached.read(said, content, b.marked)
+	switch {
+	case said.Role != memory.RoleUser:
+		b.others = nil // what the model made of its own accord, such as a search, may not come back
+	case len(b.lines) > 0:
+	case len(out) > len(to):
+		return out, true // a picture beside a result is part of it
+	case b.wrapped && len(b.others) == 0:
+		said.Role = memory.RoleSystem
+	}
+	said.unwrap(b.others)
+	said.folder = cmp.Or(said.folder, b.folder)
+	said.setCalls(b.calls)
+	said.Digest = digest(said.Role, said.Text, b.calls, "", b.others...)
+	return append(out, said), true
+}
+
+// cached is what the provider keeps of a request's messages.
+type cached struct {
+	end  int     // of the last part with a cache breakpoint; 0: there is none
+	next Message // the first one of the user's that ends behind it; its behind is where more may stand
+}
+
+// read takes the next message of a request, whose last marked part ends at marked, 0 for none.
+func (c *cached) read(m Message, content gjson.Result, marked int) {
+	if marked > 0 {
+		c.end, c.next = marked, Message{}
+	}
+	if c.end == 0 || c.next.at.found() || m.Role != memory.RoleUser {
+		return
+	}
+	if m.behind = max(m.behind, marked); content.Type == gjson.String {
+		m.text = spanOf(content)
+	}
+	c.next = m
+}
+
+// isMarked reports whether a part has a cache breakpoint.
+func isMarked(fields []member) bool {
+	v := fieldOf(fields, "cache_control")
+	return v.Exists() && v.Type != gjson.Null
+}
+
+// blocks is what a content says and calls.
+type blocks struct {
+	lines   []string
+	first   span // the string of the first line
+	parts   []span
+	calls   []call
+	others  []string // parts that are no words, such as images
+	refs    []string // ids of items that are only referred to
+	wrapped bool     // there are texts that are the client's alone
+	folder  string   // the working directory that these name
+	marked  int      // where the last part with a cache breakpoint ends
+}
+
+// read reads a content, a string or a list of blocks; result is given what tools
+// returned.
+func (b *blocks) read(content gjson.Result, result func(Message)) {
+	if content.Type == gjson.String {
+		b.say(content)
+		return
+	}
+	if !content.IsArray() {
+		return
+	}
+	content.ForEach(func(_, v gjson.Result) bool {
+		fields := members(v)
+		kind := strOf(fields, "type")
+		marked := isMarked(fields)
+		if kind == "tool_result" {
+			r, inside := readResult(v, fields)
+			result(r)
+			marked = marked || inside
+		}
+		if marked {
+			b.marked = spanOf(v).to
+		}
+		if kind == "tool_result" {
+			return true
+		}
+		b.parts = append(b.parts, spanOf(v))
+		switch text := fieldOf(fields, "text"); {
+		case kind == "text" && text.Type == gjson.String:
+			b.say(text)
+		case kind == "tool_use":
+			b.calls = append(b.calls, call{strOf(fields, "id"), strOf(fields, "name"), strings.Clone(fieldOf(fields, "input").Raw)})
+		case kind != "thinking" && kind != "redacted_thinking":
+			b.others = append(b.others, uncached(v, fields))
+		}
+		return true
+	})
+}
+
+// say adds a text, unless it is one that the client's program, and not the user, has put
+// between the words.
+func (b *blocks) say(text gjson.Result) {
+	if words := str(text); strings.HasPrefix(strings.TrimSpace(words), "<") && utterance.Words(words) == "" {
+		b.wrapped = true
+		if folder := utterance.Folder(words); folder != "" {
+			b.folder = folder
+		}
+		return
+	}
+	b.add(text)
+}
+
+// add adds a text.
+func (b *blocks) add(text gjson.Result) {
+	b.lines = append(b.lines, str(text))
+	if !b.first.found() {
+		b.first = spanOf(text)
+	}
+}
+
+// readResult reads what a tool returned, and reports whether there is a cache breakpoint in it.
+func readResult(v gjson.Result, fields []member) (m Message, marked bool) {
+	m = Message{Role: memory.RoleTool, at: spanOf(v), callID: strOf(fields, "tool_use_id")}
+	var b blocks
+	b.read(fieldOf(fields, "content"), func(Message) {})
+	m.Text = strings.Join(b.lines, "\n")
+	m.Digest = digest(m.Role, m.Text, nil, m.callID, b.others...)
+	return m, b.marked > 0
+}
+
+// uncached is a block without its mark for the provider's cache, which clients move
+// from one request to the next.
+func uncached(v gjson.Result, fields []member) string {
+	if !v.IsObject() {
+		return v.Raw
+	}
+	var b strings.Builder
+	for _, f := range fields {
+		if f.name != "cache_control" {
+			b.WriteString(quote(f.name) + ":" + f.value.Raw + ",")
+		}
+	}
+	return b.String()
+}
+
+// putMessages puts the block into the last user message, behind what tools returned and in
+// front of its words, or behind the system prompt; but behind the last cache breakpoint in
+// any case, so that what the provider has cached stays as it is.
+func putMessages(c *Chat, b Block, p Placement) []edit {
+	m, block := c.Messages[b.Message], b.Text
+	if b.Part != Unplaced {
+		return m.back(b)
+	}
+	if c.cached.end > 0 {
+		if m.at.from < c.cached.end {
+			m = c.cached.next
+		}
+		if edits := m.lead(block, "text"); edits != nil {
+			return edits
+		}
+		m = c.Messages[b.Message] // the request ends with words of the model's
+	}
+	switch {
+	case p == System:
+		if edits := c.prefaceWith(block, true); edits != nil {
+			return edits
+		}
+	case p == User && m.text.from > m.behind:
+		return m.prefix(block, "text")
+	}
+	return m.lead(block, "text")
+}
+
+// back puts a block back where it was in the message.
+func (m Message) back(b Block) []edit {
+	part := textPart("text", b.Text)
+	switch n := len(m.parts); {
+	case b.Part == InWords && m.text.from > m.behind:
+		return m.prefix(b.Text, "text")
+	case b.Part <= 0:
+	case b.Part < n && m.parts[b.Part].from > m.behind:
+		return []edit{insert(m.parts[b.Part].from, part+",")}
+	case b.Part >= n && n > 0 && m.parts[n-1].to > m.behind:
+		return []edit{insert(m.parts[n-1].to, ","+part)}
+	case n == 0 && m.text.found(): // a part became a text, with its breakpoint gone
+		return []edit{insert(m.text.from, `[{"type":"text","text":`), insert(m.text.to, `},`+part+`]`)}
+	}
+	return m.lead(b.Text, "text")
+}
+
+// lead puts the block, as a part of that kind, before the message's own parts; a
+// content that is a string becomes one of parts. Nowhere in an empty message.
+func (m Message) lead(block, kind string) []edit {
+	part := textPart(kind, block)
+	for _, at := range m.parts {
+		if at.from > m.behind {
+			return []edit{insert(at.from, part+",")}
+		}
+	}
+	switch {
+	case m.behind > 0:
+		return []edit{insert(m.behind, ","+part)}
+	case m.text.found():
+		return []edit{insert(m.text.from, `[`+part+`,{"type":`+quote(kind)+`,"text":`), insert(m.text.to, `}]`)}
+	}
+	return nil
+}
+
+// prefaceWith puts the block behind the preface: as a part of its own, where the preface
+// may be of parts, so that what is cached of it stays as it is. nil for a preface that is
+// neither text nor parts.
+func (c *Chat) prefaceWith(block string, parts bool) []edit {
+	at, v := spanOf(c.preface.value), c.preface.value
+	switch {
+	case !v.Exists():
+		return []edit{insert(c.preface.front, quote(c.preface.name)+":"+quote(block)+",")}
+	case v.Type == gjson.Null:
+		return []edit{{at, quote(block)}}
+	case v.Type == gjson.String && unescaped(v) == "":
+		return []edit{insert(at.to-1, inside(block))}
+	case v.Type == gjson.String && !parts:
+		return []edit{insert(at.to-1, inside("\n\n"+block))}
+	case v.Type == gjson.String:
+		return []edit{insert(at.from, `[{"type":"text","text":`), insert(at.to, `},`+textPart("text", block)+`]`)}
+	case v.IsArray() && parts && v.Get("#").Int() == 0:
+		return []edit{insert(at.to-1, textPart("text", block))}
+	case v.IsArray() && parts:
+		return []edit{insert(at.to-1, ","+textPart("text", block))}
+	}
+	return nil
+}

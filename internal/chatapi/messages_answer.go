@@ -1,0 +1,128 @@
+package chatapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// readMessagesAnswer reads an answer of the Messages API.
+func readMessagesAnswer(body []byte) (Answer, error) {
+	if err := check(body); err != nil {
+		return Answer{}, err
+	}
+	root := gjson.ParseBytes(body)
+	content := root.Get("content")
+	if !root.IsObject() || !content.IsArray() {
+		return Answer{}, memory.Errorf(memory.Invalid, "content is missing")
+	}
+	var b blocks
+	b.read(content, func(Message) {})
+	a := Answer{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ToolCalls: encodeCalls(b.calls), Finish: str(root.Get("stop_reason"))}
+	a.readTyped(root)
+	a.Digest = digest(a.Role, a.Text, b.calls, "")
+	return a, nil
+}
+
+// readTyped reads what stands around an answer's content in the typed dialects, as far
+// as it is there.
+func (a *Answer) readTyped(root gjson.Result) {
+	if s := str(root.Get("id")); s != "" {
+		a.ID = s
+	}
+	if s := str(root.Get("model")); s != "" {
+		a.Model = s
+	}
+	a.readUsage(root.Get("usage"))
+}
+
+func (a *Answer) readUsage(usage gjson.Result) {
+	if n := usage.Get("input_tokens"); n.Type == gjson.Number {
+		a.InputTokens = int(n.Int())
+	}
+	if n := usage.Get("output_tokens"); n.Type == gjson.Number {
+		a.OutputTokens = int(n.Int())
+	}
+}
+
+// hearMessages takes the data of one event of the Messages API.
+func (s *Stream) hearMessages(data []byte) {
+	if check(data) != nil {
+		return
+	}
+	root := gjson.ParseBytes(data)
+	switch index := root.Get("index"); str(root.Get("type")) {
+	case "message_start":
+		s.answer.readTyped(root.Get("message"))
+	case "content_block_start":
+		s.beginBlock(index, root.Get("content_block"))
+	case "content_block_delta":
+		s.addToBlock(index, root.Get("delta"))
+	case "content_block_stop":
+		if c := s.callAt(index); c != nil {
+			if c.whole = true; c.arguments.Len() == 0 {
+				s.add(&c.arguments, "{}") // a call without arguments comes back as one with an empty object
+			}
+		}
+	case "message_delta":
+		s.answer.readUsage(root.Get("usage"))
+		if reason := str(root.Get("delta.stop_reason")); reason != "" {
+			s.answer.Finish = reason
+		}
+	case "message_stop":
+		s.done = true
+	}
+}
+
+func (s *Stream) beginBlock(index, block gjson.Result) {
+	switch str(block.Get("type")) {
+	case "text":
+		s.newLine()
+		s.add(&s.text, str(block.Get("text")))
+	case "tool_use":
+		c := s.call(index, str(block.Get("id")))
+		if c == nil {
+			return
+		}
+		c.name = str(block.Get("name"))
+		if input := block.Get("input"); input.IsObject() && len(input.Map()) > 0 { // some servers send it whole
+			s.add(&c.arguments, input.Raw)
+		}
+	}
+}
+
+func (s *Stream) addToBlock(index, delta gjson.Result) {
+	switch str(delta.Get("type")) {
+	case "text_delta":
+		s.add(&s.text, str(delta.Get("text")))
+	case "input_json_delta":
+		if c := s.callAt(index); c != nil {
+			s.add(&c.arguments, str(delta.Get("partial_json")))
+		}
+	}
+}
+
+// newLine keeps the words of one part of an answer from those of the next.
+func (s *Stream) newLine() {
+	if s.text.Len() > 0 {
+		s.add(&s.text, "\n")
+	}
+}
+
+// callAt returns the call that was begun at an index, nil for none.
+func (s *Stream) callAt(index gjson.Result) *streamCall {
+	i := slices.IndexFunc(s.calls, func(c *streamCall) bool { return index.Type == gjson.Number && c.index == index.Int() })
+	if i < 0 {
+		return nil
+	}
+	return s.calls[i]
+}
+
+// endsMessages reports whether an event is the last one of the Messages API.
+func endsMessages(event []byte) bool {
+	kind := kindOf(event)
+	return kind == "message_stop" || kind == "error"
+}

@@ -1,0 +1,49 @@
+package chatapi
+
+import (
+	"cmp"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Plain returns [memory.Invalid], naming the field, for a request that asks for more than
+// one answer in words: the built-in model gives no other.
+func (c *Chat) Plain() error {
+	root := gjson.ParseBytes(c.body)
+	// A model that may call tools need not.
+	for _, name := range []string{"tool_choice", "function_call"} {
+		choice := root.Get(name)
+		kind := choice.Str
+		if choice.IsObject() {
+			kind = cmp.Or(choice.Get("type").Str, "function")
+		}
+		switch kind {
+		case "", "none", "auto":
+		default:
+			return memory.Errorf(memory.Invalid, "%s: %s calls no tools", name, memory.RecallModel)
+		}
+	}
+	for _, name := range []string{"n", "best_of"} {
+		if root.Get(name).Num > 1 {
+			return memory.Errorf(memory.Invalid, "%s: %s gives one answer", name, memory.RecallModel)
+		}
+	}
+	for _, name := range []string{"response_format", "text.format", "output_config.format", "output_format"} {
+		if kind := root.Get(name + ".type"); kind.Exists() && kind.Str != "text" {
+			return memory.Errorf(memory.Invalid, "%s: %s answers in plain text only", name, memory.RecallModel)
+		}
+	}
+	if len(c.Messages) == 0 {
+		return memory.Errorf(memory.Invalid, "messages: there are none")
+	}
+	for _, m := range c.Messages {
+		switch m.Role {
+		case memory.RoleSystem, memory.RoleUser, memory.RoleAssistant, memory.RoleTool:
+		default:
+			return memory.Errorf(memory.Invalid, "messages: unknown role %q", head(string(m.Role), 40))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package chatapi
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/internal/lazy"
+)
+
+// RefusalKind is what an upstream refuses a request for.
+type RefusalKind string
+
+// The kinds of refusals.
+const (
+	RefusesOther  RefusalKind = ""       // anything else
+	RefusesRoles  RefusalKind = "roles"  // the roles of its messages, or their order
+	RefusesLength RefusalKind = "length" // it is too long
+)
+
+// Refusal is what an upstream's error says of a request.
+type Refusal struct {
+	Kind    RefusalKind
+	Wording string // the line of refusals.txt that says so, "" for other kinds
+}
+
+// maxRefusal is how many bytes of an error's text are read.
+const maxRefusal = 8 << 10
+
+// ReadRefusal reads an error body of any server. It looks at what the error says, not at
+// parts of the request that it quotes.
+func ReadRefusal(body []byte) Refusal {
+	said := plainWords(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
+	for _, w := range wordings.Get() {
+		if strings.Contains(said, w.text) {
+			return Refusal{w.kind, w.text}
+		}
+	}
+	return Refusal{}
+}
+
+// ErrorMessage returns what an error body of any server says, "" for nothing.
+func ErrorMessage(body []byte) string {
+	for _, text := range errorTexts(gjson.ParseBytes(body), body) {
+		if text = strings.TrimSpace(text); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// errorTexts returns the message, type and code of an error in the shapes that servers
+// write; of what is no JSON object the whole text.
+func errorTexts(root gjson.Result, body []byte) (out []string) {
+	if root.IsArray() {
+		root = root.Get("0")
+	}
+	if !root.IsObject() || !gjson.ValidBytes(body) {
+		return []string{string(body[:min(len(body), maxRefusal)])}
+	}
+	for _, path := range []string{
+		"error", "error.message", "error.type", "error.code", "error.metadata.raw",
+		"message", "type", "code", "detail", "detail.#.msg",
+	} {
+		for _, v := range root.Get(path).Array() {
+			if v.Type == gjson.String {
+				s := str(v)
+				out = append(out, s[:min(len(s), maxRefusal)])
+			}
+		}
+	}
+	return out
+}
+
+// plainWords returns s in lower case with single spaces and without quotes, which servers
+// write differently.
+func plainWords(s string) string {
+	s = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "", "’", "", "“", "", "”", "").Replace(strings.ToLower(s))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+//go:embed refusals.txt
+var refusals string
+
+// wording is part of how a server words a refusal.
+type wording struct {
+	kind RefusalKind
+	text string
+}
+
+// wordings are the lines of refusals.txt, those of length first.
+var wordings = lazy.Make(func() []wording {
+	var length, roles []wording
+	for line := range strings.Lines(refusals) {
+		kind, text, ok := strings.Cut(line, ":")
+		switch w := (wording{RefusalKind(kind), plainWords(text)}); {
+		case strings.HasPrefix(line, "#") || !ok:
+		case w.kind == RefusesLength:
+			length = append(length, w)
+		default:
+			roles = append(roles, w)
+		}
+	}
+	return append(length, roles...)
+})

@@ -1,0 +1,230 @@
+package chatapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Responses is the dialect of OpenAI's Responses API.
+//
+// Its input is a text or a list of items. What the model said, called and thought in a
+// row is read as one message, as it was one answer. A request may name the answer, or the
+// conversation, that it goes on from and send only what came since.
+var Responses = &Dialect{
+	Path: "/v1/responses", AnswerID: responseID, Named: true,
+	Decode: decodeResponses, ReadAnswer: readResponsesAnswer,
+	EncodeAnswer: encodeResponsesAnswer, EncodePiece: encodeResponsesPiece, EncodeEnd: encodeResponsesEnd, EncodeError: encodeError,
+	hear: (*Stream).hearResponses, ends: endsResponses,
+}
+
+// responseID begins the ids of the answers that Loci makes.
+const responseID = "resp_"
+
+func decodeResponses(body []byte) (*Chat, error) {
+	c, fields, err := readOuter(body)
+	if err != nil {
+		return nil, err
+	}
+	c.put = putResponses
+	if c.User = strOf(fields, "user"); c.User == "" {
+		c.User = strOf(fields, "safety_identifier")
+	}
+	c.Previous, c.Conversation = strOf(fields, "previous_response_id"), readConversation(fieldOf(fields, "conversation"))
+	inputs := slices.DeleteFunc(slices.Clone(fields), func(f member) bool { return f.name != "input" })
+	if len(inputs) > 1 {
+		return nil, memory.Errorf(memory.Invalid, "input stands there %d times; once is right", len(inputs))
+	}
+	if c.Messages, err = readInput(fieldOf(inputs, "input")); err != nil {
+		return nil, err
+	}
+	c.readPreface(fields, "instructions")
+	return c, nil
+}
+
+// readConversation returns the id of the conversation that a request names, "" for
+// none or for one that is too long for a name.
+func readConversation(v gjson.Result) string {
+	id := str(v)
+	if v.IsObject() {
+		id = str(v.Get("id"))
+	}
+	if len(id) > maxName {
+		return ""
+	}
+	return id
+}
+
+// readInput reads a text or a list of items. A request may have no input: then the server
+// has the prompt.
+func readInput(v gjson.Result) (out []Message, err error) {
+	switch {
+	case !v.Exists() || v.Type == gjson.Null:
+		return nil, nil
+	case v.Type == gjson.String:
+		m := Message{Role: memory.RoleUser, Text: str(v), at: spanOf(v), text: spanOf(v)}
+		m.unwrap(nil)
+		m.Digest = digest(m.Role, m.Text, nil, "")
+		return []Message{m}, nil
+	case !v.IsArray():
+		return nil, memory.Errorf(memory.Invalid, "input must be a string or an array")
+	}
+	var r items
+	i := 0
+	v.ForEach(func(_, item gjson.Result) bool {
+		switch {
+		case !item.IsObject():
+			err = memory.Errorf(memory.Invalid, "input[%d] must be an object", i)
+		case !r.add(item):
+			err = memory.Errorf(memory.Invalid, "input[%d].role must be a string", i)
+		}
+		i++
+		return err == nil
+	})
+	r.end()
+	return r.out, err
+}
+
+// items reads a list of items into messages.
+type items struct {
+	out    []Message
+	answer blocks // what the model said and called so far
+	at     span   // from where; zero while it is not the model's turn
+}
+
+// add reads the next item; it is false for a message without a role.
+func (r *items) add(v gjson.Result) bool {
+	fields := members(v)
+	kind, role := strOf(fields, "type"), fieldOf(fields, "role")
+	said := kind == "message" || kind == ""
+	switch {
+	case kind == "" && !role.Exists() && strOf(fields, "id") != "": // a reference need not say that it is one
+		r.model(v, reference, fields)
+	case said && role.Type != gjson.String:
+		return false
+	case said && str(role) != string(memory.RoleAssistant):
+		r.end()
+		r.out = append(r.out, readItem(v, readRole(str(role)), "", fieldOf(fields, "content")))
+	case strings.HasSuffix(kind, "_output") || kind == "mcp_approval_response":
+		r.end()
+		r.out = append(r.out, readItem(v, memory.RoleTool, strOf(fields, "call_id"), fieldOf(fields, "output")))
+	default:
+		r.model(v, kind, fields)
+	}
+	return true
+}
+
+// model reads an item of the model's.
+func (r *items) model(v gjson.Result, kind string, fields []member) {
+	if !r.at.found() {
+		r.at = spanOf(v)
+	}
+	r.answer.item(kind, fields)
+}
+
+// end ends the model's turn. One without words, calls and references is no message: it
+// thought, or searched, and what came of it stands in the server's keeping.
+func (r *items) end() {
+	if b := r.answer; len(b.lines)+len(b.calls)+len(b.refs) > 0 {
+		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), Refs: b.refs, at: r.at}
+		m.setCalls(b.calls)
+		m.Digest = digest(m.Role, m.Text, b.calls, "")
+		r.out = append(r.out, m)
+	}
+	r.answer, r.at = blocks{}, span{}
+}
+
+// readItem reads what was said to the model, or what a call of that id returned.
+func readItem(v gjson.Result, role memory.Role, callID string, content gjson.Result) Message {
+	var b blocks
+	b.readParts(content)
+	m := Message{Role: role, Text: strings.Join(b.lines, "\n"), at: spanOf(v), text: b.first, parts: b.parts, callID: callID}
+	m.unwrap(b.others)
+	m.Digest = digest(m.Role, m.Text, nil, callID, b.others...)
+	return m
+}
+
+// reference is the type of an item that only names one which the server keeps.
+const reference = "item_reference"
+
+// item adds what an item of the model's says or calls.
+func (b *blocks) item(kind string, fields []member) {
+	switch kind {
+	case reference:
+		b.refs = append(b.refs, strOf(fields, "id"))
+	case "message", "":
+		b.readParts(fieldOf(fields, "content"))
+	case "function_call":
+		b.calls = append(b.calls, call{strOf(fields, "call_id"), strOf(fields, "name"), strOf(fields, "arguments")})
+	case "custom_tool_call":
+		b.calls = append(b.calls, call{strOf(fields, "call_id"), strOf(fields, "name"), strOf(fields, "input")})
+	default:
+		if id := strOf(fields, "call_id"); id != "" && strings.HasSuffix(kind, "_call") {
+			b.calls = append(b.calls, call{id, kind, builtIn(fields)})
+		}
+	}
+}
+
+// builtIn returns what a call of a tool that is built in, which the client runs, asks for.
+func builtIn(fields []member) string {
+	for _, f := range fields {
+		switch f.name {
+		case "action", "actions", "operation", "arguments":
+			return strings.Clone(f.value.Raw)
+		}
+	}
+	return ""
+}
+
+// readParts reads a content, a string or a list of parts.
+func (b *blocks) readParts(content gjson.Result) {
+	if content.Type == gjson.String {
+		b.add(content)
+		return
+	}
+	if !content.IsArray() {
+		return
+	}
+	content.ForEach(func(_, v gjson.Result) bool {
+		fields := members(v)
+		b.parts = append(b.parts, spanOf(v))
+		text := gjson.Result{}
+		switch strOf(fields, "type") {
+		case "input_text", "output_text", "text":
+			text = fieldOf(fields, "text")
+		case "refusal":
+			text = fieldOf(fields, "refusal")
+		}
+		if text.Type == gjson.String {
+			b.add(text)
+		} else {
+			b.others = append(b.others, v.Raw)
+		}
+		return true
+	})
+}
+
+// putResponses puts the block as an item of its own before the last user message, behind
+// the instructions, or into that message.
+func putResponses(c *Chat, b Block, p Placement) []edit {
+	block := b.Text
+	if p == System {
+		if edits := c.prefaceWith(block, false); edits != nil {
+			return edits
+		}
+	}
+	if b.Message < 0 {
+		return nil
+	}
+	m := c.Messages[b.Message]
+	if p == User {
+		return m.prefix(block, "input_text")
+	}
+	if m.text == m.at { // the input is a text
+		return []edit{insert(m.at.from, `[{"role":"system","content":`+quote(block)+`},{"role":"user","content":`), insert(m.at.to, `}]`)}
+	}
+	return []edit{c.before(c.outsideCalls(b.Message), block)}
+}

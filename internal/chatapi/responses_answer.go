@@ -1,0 +1,127 @@
+package chatapi
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// readResponsesAnswer reads an answer of the Responses API.
+func readResponsesAnswer(body []byte) (Answer, error) {
+	if err := check(body); err != nil {
+		return Answer{}, err
+	}
+	root := gjson.ParseBytes(body)
+	if !root.IsObject() || !root.Get("output").IsArray() {
+		return Answer{}, memory.Errorf(memory.Invalid, "output is missing")
+	}
+	b, ids := readOutput(root)
+	a := Answer{Items: ids, Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ToolCalls: encodeCalls(b.calls), Finish: str(root.Get("status"))}
+	a.readTyped(root)
+	a.Digest = digest(a.Role, a.Text, b.calls, "")
+	return a, nil
+}
+
+// readOutput reads what a response says and calls, and the ids of its items.
+func readOutput(response gjson.Result) (b blocks, ids []string) {
+	output := response.Get("output")
+	if !output.IsArray() {
+		return b, nil
+	}
+	output.ForEach(func(_, item gjson.Result) bool {
+		fields := members(item)
+		b.item(strOf(fields, "type"), fields)
+		ids = addItem(ids, item)
+		return true
+	})
+	return b, ids
+}
+
+// addItem adds the id of a message or call, if it has one and there are not too many.
+// Clients leave reasoning out, so that its id would not tell the answer.
+func addItem(ids []string, item gjson.Result) []string {
+	id := str(item.Get("id"))
+	if id == "" || str(item.Get("type")) == "reasoning" || len(ids) == maxCalls {
+		return ids
+	}
+	return append(ids, id)
+}
+
+// hearResponses takes the data of one event of the Responses API.
+func (s *Stream) hearResponses(data []byte) {
+	if check(data) != nil {
+		return
+	}
+	root := gjson.ParseBytes(data)
+	switch str(root.Get("type")) {
+	case "response.created", "response.in_progress":
+		s.answer.readTyped(root.Get("response"))
+	case "response.output_text.delta":
+		s.hearPart(root)
+		s.add(&s.text, str(root.Get("delta")))
+	case "response.refusal.delta":
+		s.add(&s.refuse, str(root.Get("delta")))
+	case "response.output_item.done":
+		s.answer.Items = addItem(s.answer.Items, root.Get("item"))
+		s.hearCall(root.Get("output_index"), root.Get("item"))
+	case "response.completed", "response.incomplete", "response.failed":
+		s.hearResponse(root.Get("response"))
+	}
+}
+
+// hearPart begins a line where the words are another part's than before.
+func (s *Stream) hearPart(event gjson.Result) {
+	part := event.Get("output_index").Raw + "/" + event.Get("content_index").Raw
+	if part != s.part {
+		s.newLine()
+	}
+	s.part = part
+}
+
+// hearCall takes an item that is whole, if it is a call.
+func (s *Stream) hearCall(index, item gjson.Result) {
+	var b blocks
+	b.item(str(item.Get("type")), members(item))
+	for _, made := range b.calls {
+		c := s.call(index, made.id)
+		if c == nil || c.name != "" {
+			return
+		}
+		c.name, c.whole = made.name, true
+		s.add(&c.arguments, made.arguments)
+	}
+}
+
+// hearResponse takes the answer as the last event has it. What was said in pieces stays
+// as it was heard.
+func (s *Stream) hearResponse(response gjson.Result) {
+	s.answer.readTyped(response)
+	s.answer.Finish, s.done = str(response.Get("status")), true
+	b, ids := readOutput(response)
+	if len(ids) > 0 {
+		s.answer.Items = ids
+	}
+	if !s.Empty() {
+		return
+	}
+	s.add(&s.text, strings.Join(b.lines, "\n"))
+	for i, made := range b.calls {
+		if i == maxCalls {
+			return
+		}
+		c := &streamCall{index: int64(i), id: made.id, name: made.name}
+		s.add(&c.arguments, made.arguments)
+		s.calls = append(s.calls, c)
+	}
+}
+
+// endsResponses reports whether an event is the last one of the Responses API.
+func endsResponses(event []byte) bool {
+	switch kindOf(event) {
+	case "response.completed", "response.incomplete", "response.failed", "error":
+		return true
+	}
+	return false
+}

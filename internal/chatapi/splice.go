@@ -1,0 +1,123 @@
+package chatapi
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// edit puts text in the place of bytes [from, to) of a body.
+type edit struct {
+	span
+	text string
+}
+
+// splice makes edits, which must not overlap. Without any it returns body itself.
+func splice(body []byte, edits ...edit) []byte {
+	if len(edits) == 0 {
+		return body
+	}
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b edit) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) // what is put in comes before what is taken out there
+	})
+	size := len(body)
+	for _, e := range edits {
+		size += len(e.text) - (e.to - e.from)
+	}
+	out := make([]byte, 0, size)
+	at := 0
+	for _, e := range edits {
+		out = append(out, body[at:e.from]...)
+		out = append(out, e.text...)
+		at = e.to
+	}
+	return append(out, body[at:]...)
+}
+
+func insert(at int, text string) edit { return edit{span{at, at}, text} }
+
+// cutMembers returns the edits that take members out of an object. Each goes with
+// the comma before it or, where nothing stays before it, the comma after it.
+func cutMembers(fields []member, ours func(name string) bool) []edit {
+	var cuts []edit
+	kept := false
+	for i, f := range fields {
+		if !ours(f.name) {
+			kept = true
+			continue
+		}
+		cut := span{f.key.from, spanOf(f.value).to}
+		switch {
+		case kept:
+			cut.from = spanOf(fields[i-1].value).to
+		case i+1 < len(fields):
+			cut.to = fields[i+1].key.from
+		}
+		cuts = append(cuts, edit{span: cut})
+	}
+	return cuts
+}
+
+// Field is one to be added to an object.
+type Field struct {
+	Name  string
+	Value any // as encoding/json writes it
+}
+
+// AddFields returns body, a JSON object, with fields added at its end and every
+// other byte as it was. [memory.Invalid] if body is no object.
+func AddFields(body []byte, fields ...Field) ([]byte, error) {
+	if err := check(body); err != nil {
+		return nil, err
+	}
+	root := gjson.ParseBytes(body)
+	if !root.IsObject() {
+		return nil, memory.Errorf(memory.Invalid, "the body must be a JSON object")
+	}
+	empty := true
+	root.ForEach(func(_, _ gjson.Result) bool { empty = false; return false })
+	var b strings.Builder
+	for i, f := range fields {
+		value, err := Encode(f.Value)
+		if err != nil {
+			return nil, memory.Errorf(memory.Invalid, "field %s: %w", f.Name, err)
+		}
+		if i > 0 || !empty {
+			b.WriteByte(',')
+		}
+		b.WriteString(quote(f.Name))
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	return splice(body, insert(bytes.LastIndexByte(body, '}'), b.String())), nil
+}
+
+// Encode writes v as JSON with <, > and & as they are.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// mustEncode writes what always encodes: strings, numbers and structs of them.
+func mustEncode(v any) []byte {
+	out, err := Encode(v)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// quote writes s as a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func quote(s string) string { return string(mustEncode(s)) }

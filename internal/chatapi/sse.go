@@ -1,0 +1,114 @@
+package chatapi
+
+import "bytes"
+
+// edge finds where the events of a stream end, however its bytes are cut into
+// pieces. Lines end with LF, CR or both, events with an empty line. The zero
+// value stands at a stream's start.
+type edge struct {
+	inLine bool // the current line has bytes
+	cr     bool // the byte before was a CR
+	fresh  bool // no byte since an event ended
+}
+
+// next returns how many bytes of p belong to the current event and whether it
+// ends with them. An LF that completes the CR of the event before, where the two
+// came in different pieces, is an event of its own, so that it need not wait.
+func (e *edge) next(p []byte) (n int, end bool) {
+	for n < len(p) {
+		switch c := p[n]; {
+		case c == '\n' && e.cr:
+			e.cr = false
+			n++
+			if e.fresh {
+				return n, true
+			}
+		case c != '\n' && c != '\r':
+			e.inLine, e.cr, e.fresh = true, false, false
+			n += lineEnd(p[n:])
+		case e.inLine:
+			e.inLine, e.cr = false, c == '\r'
+			n++
+		default:
+			e.cr, e.fresh = c == '\r', true
+			n++
+			if e.cr && n < len(p) && p[n] == '\n' {
+				e.cr = false
+				n++
+			}
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// lineEnd returns the offset of the first line end in p, or p's length.
+func lineEnd(p []byte) int {
+	if i := bytes.IndexAny(p, "\r\n"); i >= 0 {
+		return i
+	}
+	return len(p)
+}
+
+// eventData returns the data of an event: its data lines, joined. ok is false
+// where it has none, as for comments.
+func eventData(event []byte) (data []byte, ok bool) {
+	event = bytes.TrimPrefix(event, []byte("\ufeff"))
+	for len(event) > 0 {
+		n := lineEnd(event)
+		line := event[:n]
+		event = event[min(n+1, len(event)):]
+		value, is := bytes.CutPrefix(line, []byte("data"))
+		if !is || len(value) > 0 && value[0] != ':' {
+			continue
+		}
+		value = bytes.TrimPrefix(bytes.TrimPrefix(value, []byte(":")), []byte(" "))
+		if ok {
+			data = append(append(data[:len(data):len(data)], '\n'), value...)
+		} else {
+			data, ok = value, true
+		}
+	}
+	return data, ok
+}
+
+// eventName returns the name of an event, "" for one without.
+func eventName(event []byte) string {
+	for line := range bytes.FieldsFuncSeq(event, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if name, is := bytes.CutPrefix(line, []byte("event:")); is {
+			return string(bytes.TrimSpace(name))
+		}
+	}
+	return ""
+}
+
+// Events reads the events of a stream, in pieces of any size. It leaves out events
+// without data and those longer than a megabyte. The zero value is ready.
+type Events struct {
+	edge  edge
+	event []byte
+	over  bool // the current event is too long
+}
+
+// Write takes the next piece and yields the data of each event that it completes.
+func (e *Events) Write(p []byte, yield func(data []byte)) {
+	for len(p) > 0 {
+		n, end := e.edge.next(p)
+		e.over = e.over || len(e.event)+n > maxEvent
+		if !e.over {
+			e.event = append(e.event, p[:n]...)
+		}
+		p = p[n:]
+		if end {
+			e.Flush(yield)
+		}
+	}
+}
+
+// Flush takes the event so far as a whole one.
+func (e *Events) Flush(yield func(data []byte)) {
+	if data, ok := eventData(e.event); ok && !e.over {
+		yield(data)
+	}
+	e.event, e.over = e.event[:0], false
+}

@@ -1,0 +1,200 @@
+package chatapi
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// What a [Stream] keeps at most. What is beyond is not accumulated.
+const (
+	maxEvent  = 1 << 20 // bytes of one event
+	maxAnswer = 8 << 20 // bytes of text and arguments
+	maxCalls  = 256     // tool calls
+)
+
+// Stream accumulates the answer of a chat stream from its bytes, in pieces of any
+// size. It never fails: what it cannot read or hold it leaves out. The zero value
+// is ready, for chat completions.
+type Stream struct {
+	hear   func(s *Stream, data []byte) // nil: hearChunk
+	events Events
+	done   bool
+	answer Answer
+	text   strings.Builder
+	refuse strings.Builder
+	calls  []*streamCall
+	size   int
+	part   string // of a response: where the words that were heard last stand
+}
+
+// streamCall is a tool call of which the arguments come in pieces.
+type streamCall struct {
+	index     int64
+	id, name  string
+	arguments strings.Builder
+	whole     bool // the stream said so, and [Stream.Calls] did not
+}
+
+// Write takes the next piece of the stream. It always takes all and fails never.
+func (s *Stream) Write(p []byte) (int, error) {
+	s.events.Write(p, s.take)
+	return len(p), nil
+}
+
+// take takes the data of one event.
+func (s *Stream) take(data []byte) {
+	if s.hear == nil {
+		s.hear = (*Stream).hearChunk
+	}
+	s.hear(s, data)
+}
+
+// Done reports whether the stream said that the answer is complete.
+func (s *Stream) Done() bool { return s.done }
+
+// Empty reports whether nothing was said and no tool called so far.
+func (s *Stream) Empty() bool {
+	return s.text.Len() == 0 && s.refuse.Len() == 0 && len(s.calls) == 0
+}
+
+// Answer returns what was said so far. It is for a stream that came to its end or
+// was cut off: an event that lacks only its empty line counts as whole.
+func (s *Stream) Answer() Answer {
+	s.events.Flush(s.take)
+	a := s.answer
+	a.Text = s.text.String()
+	if a.Text == "" {
+		a.Text = s.refuse.String()
+	}
+	if a.Role == "" {
+		a.Role = memory.RoleAssistant
+	}
+	a.ToolCalls = s.toolCalls()
+	a.Digest = Digest(a.Role, a.Text, a.ToolCalls, "")
+	return a
+}
+
+// Calls returns the tool calls that became whole since it was last called, as they stand in
+// [Answer.ToolCalls]. Chat completions do not say when a call is whole.
+func (s *Stream) Calls() string {
+	var calls []call
+	for _, c := range s.calls {
+		if c.whole {
+			calls, c.whole = append(calls, call{c.id, c.name, c.arguments.String()}), false
+		}
+	}
+	return encodeCalls(calls)
+}
+
+// hearChoice takes what events of chat completions and of completions have in common, and returns
+// the first choice, false where the event has nothing of it.
+func (s *Stream) hearChoice(data []byte) (choice gjson.Result, ok bool) {
+	if strings.TrimSpace(string(data)) == "[DONE]" {
+		s.done = true
+		return gjson.Result{}, false
+	}
+	if check(data) != nil {
+		return gjson.Result{}, false
+	}
+	root := gjson.ParseBytes(data)
+	s.answer.readFrame(root)
+	choice = firstChoice(root)
+	if index := choice.Get("index"); index.Type == gjson.Number && index.Num != 0 {
+		return gjson.Result{}, false
+	}
+	if finish := str(choice.Get("finish_reason")); finish != "" {
+		s.answer.Finish, s.done = finish, true
+	}
+	return choice, true
+}
+
+// hearChunk takes the data of one event of a chat completion.
+func (s *Stream) hearChunk(data []byte) {
+	choice, ok := s.hearChoice(data)
+	if !ok {
+		return
+	}
+	delta := choice.Get("delta")
+	if role := str(delta.Get("role")); role != "" {
+		s.answer.Role = readRole(role)
+	}
+	s.add(&s.text, contentText(delta.Get("content")))
+	s.add(&s.refuse, str(delta.Get("refusal")))
+	if calls := delta.Get("tool_calls"); calls.IsArray() {
+		calls.ForEach(func(_, c gjson.Result) bool {
+			s.addCall(c)
+			return true
+		})
+	} else if call := delta.Get("function_call"); call.IsObject() {
+		s.addFunction(s.call(gjson.Result{}, ""), call)
+	}
+}
+
+func (s *Stream) add(to *strings.Builder, text string) {
+	if s.size+len(text) > maxAnswer {
+		s.size = maxAnswer
+		return
+	}
+	s.size += len(text)
+	to.WriteString(text)
+}
+
+func (s *Stream) addCall(c gjson.Result) {
+	to := s.call(c.Get("index"), str(c.Get("id")))
+	if to == nil {
+		return
+	}
+	s.addFunction(to, c.Get("function"))
+}
+
+func (s *Stream) addFunction(to *streamCall, function gjson.Result) {
+	if to == nil {
+		return
+	}
+	if to.name == "" {
+		to.name = str(function.Get("name"))
+	}
+	arguments := function.Get("arguments")
+	if arguments.IsObject() { // some servers send it whole
+		s.add(&to.arguments, arguments.Raw)
+		return
+	}
+	s.add(&to.arguments, str(arguments))
+}
+
+// call returns the call that a piece belongs to: by its index or, from servers
+// that leave it out, a new one for a new id and else the last. nil past the limit.
+func (s *Stream) call(index gjson.Result, id string) *streamCall {
+	for _, c := range s.calls {
+		if index.Type == gjson.Number && c.index == index.Int() {
+			if c.id == "" {
+				c.id = id
+			}
+			return c
+		}
+	}
+	if n := len(s.calls); n > 0 && index.Type != gjson.Number && (id == "" || id == s.calls[n-1].id) {
+		return s.calls[n-1]
+	}
+	if len(s.calls) == maxCalls {
+		return nil
+	}
+	c := &streamCall{index: int64(len(s.calls)), id: id}
+	if index.Type == gjson.Number {
+		c.index = index.Int()
+	}
+	s.calls = append(s.calls, c)
+	return c
+}
+
+// toolCalls writes the calls as a message would hold them.
+func (s *Stream) toolCalls() string {
+	var calls []call
+	for _, c := range s.calls {
+		calls = append(calls, call{c.id, c.name, c.arguments.String()})
+	}
+	return encodeCalls(calls)
+}
