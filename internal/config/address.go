@@ -31,6 +31,7 @@ func (a StoreAddress) Kind() string {
 	return string(a)
 }
 
+// Postgres reports whether the store is a PostgreSQL database.
 func (a StoreAddress) Postgres() bool { return sqlstore.IsPostgres(string(a)) }
 
 func (a StoreAddress) check() error {

@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// The values of learn.model that name no model: the smallest of the upstream, the one that the chat
+// asks, and the rules alone.
 const (
-	// learnAuto, learnChat and learnNone are the values of learn.model that name no model: the
-	// smallest of the upstream, the one that the chat asks, and the rules alone.
 	LearnAuto = "auto"
 	LearnChat = "chat"
 	LearnNone = "none"

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -22,14 +21,6 @@ type talkStore struct {
 func (s *talkStore) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
 	s.read.Add(int32(len(ids))) //nolint:gosec // few
 	return s.Store.Get(ctx, owner, ids...)
-}
-
-// ignore lets pass what a person may be told.
-func ignore(t *testing.T, err error) {
-	t.Helper()
-	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.NotFound) {
-		t.Fatal(err)
-	}
 }
 
 // TestMemoriesOfWhoIsLoadedAreReadAhead, a few at a time, until that is to end.

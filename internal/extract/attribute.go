@@ -31,6 +31,7 @@ var singles = map[string]bool{
 	"nationality": true, "religion": true, "pronouns": true, "working time": true, "whereabouts": true, "school year": true, "pregnancy": true, "leave": true, "team": true, "blood pressure": true, "blood sugar": true, "cholesterol": true, "heart rate": true, "email": true, "phone": true, "blood type": true, "native language": true, "street address": true,
 }
 
+// Single reports whether somebody has one value of an attribute at a time.
 func Single(attribute string) bool {
 	return singles[attribute] || strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }

@@ -316,6 +316,7 @@ func (c *clause) amount(i int) bool {
 	return false
 }
 
+// CountWords are the numbers that are written as words.
 var CountWords = lazy.Words("two three four five six seven eight nine ten fifteen twenty thirty forty fifty sixty ninety hundred")
 
 // solid reports whether at least n of the words are content of their own.

@@ -14,4 +14,5 @@ var instruction = lazy.Compile(`(?i)` +
 	`|\b(?:send|post|forward|upload|exfiltrate|email)\b.{0,40}(?:https?://|\bapi keys?\b|\bpasswords?\b|\bcredentials\b|\bconversation\b|\bmemories\b)` +
 	`|<\|?/?(?:im_start|im_end|system|endoftext)|\[/?INST\]|^#+ ?(?:system|instruction)|\bBEGIN (?:SYSTEM|INSTRUCTIONS)\b`)
 
+// Instructs reports whether a text tells a model what to do.
 func Instructs(s string) bool { return instruction.MatchString(s) }

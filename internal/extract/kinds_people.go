@@ -50,6 +50,7 @@ func ofTrade(c *clause, i int) string {
 
 var notTrade = lazy.SetOf("notTrade", wordList)
 
+// Words for relatives: one, several, and groups.
 var (
 	KinWords  = lazy.SetOf("kinWords", wordList)
 	KinPlural = lazy.SetOf("kinPlural", wordList)

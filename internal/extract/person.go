@@ -12,6 +12,7 @@ var fixed = lazy.Words("will would can could may might must shall should cannot 
 // adverbs may stand between "I" and its verb.
 const adverbs = `really|also|still|currently|now|just|recently|actually|always|usually|generally|mostly|mainly|only|finally|definitely|absolutely|totally|both|originally|basically|already|even|truly|certainly|personally|often|sometimes|rarely|never|normally|typically|occasionally|frequently|regularly|kinda|finally|officially|happily|proudly|soon|mainly|primarily|particularly|especially|genuinely|strongly|deeply|simply|probably|gladly`
 
+// IsAdverb matches a word that may stand between "I" and its verb.
 var IsAdverb = lazy.Compile(`(?i)^(?:` + adverbs + `)$`)
 
 // ThirdPerson says a piece of first-person English of the user: "I love my job"

@@ -42,6 +42,7 @@ func SameThing(said, known string) bool {
 	return Covered(b, a) >= 0.75 || Covered(a, b) == 1
 }
 
+// TermsOf returns the terms of words as a set.
 func TermsOf(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {

@@ -408,6 +408,7 @@ func isLetters(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }
 
+// IsDigit reports whether a text is digits alone.
 func IsDigit(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 var (

@@ -27,6 +27,7 @@ var classNames = map[string]class{"deed": deed, "light": light, "routine": routi
 // form is which form of a verb a word is.
 type form uint8
 
+// The forms of a verb.
 const (
 	base form = 1 << iota
 	preterite

@@ -374,6 +374,7 @@ func smallestOf(listed []string) string {
 	return best
 }
 
+// LearnerOptions returns how the learning model is reached.
 func LearnerOptions(c config.Config) llm.Options {
 	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: Learner{model: c.Learn.Model}.Named(), Timeout: c.Learn.Timeout}
 	if o.BaseURL == "" {

@@ -118,6 +118,7 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 // embedTime bounds one request of documents to a remote embedder.
 const embedTime = 30 * time.Second
 
+// EmbedOptions returns how a remote embedder is reached.
 func EmbedOptions(c config.Config, model string) llm.Options {
 	o := llm.Options{BaseURL: c.Embed.URL, Key: c.Embed.Key, Model: model, Timeout: embedTime}
 	if o.BaseURL == "" {

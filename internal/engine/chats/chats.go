@@ -73,7 +73,7 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
 	if edit.Idempotency != "" {
-		run.ID = core.IdFor(owner, "chat "+id+" "+edit.Idempotency)
+		run.ID = core.IDFor(owner, "chat "+id+" "+edit.Idempotency)
 	}
 	err := core.Replan(ctx, func() error {
 		version, err := e.Version(ctx, owner)
@@ -108,6 +108,7 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 // MaxAttached is how many contexts a conversation has at most.
 const MaxAttached = 50
 
+// WriteChat applies an edit to a chat's mark.
 func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.ConversationMark, edit ChatEdit) (err error) {
 	if edit.Title != nil {
 		if mark.Title, err = e.Curate.CheckLine("title", *edit.Title); err != nil {

@@ -20,6 +20,7 @@ type Admission struct {
 	Of map[memory.Owner][]*Admitted // who is in or waits, in the order of coming; guarded by mu
 }
 
+// NewAdmission returns an admission that lets the first writer in.
 func NewAdmission() *Admission { return &Admission{Of: map[memory.Owner][]*Admitted{}} }
 
 // Admitted is somebody's place among them.

@@ -35,10 +35,12 @@ type BlockCache struct {
 	forgotten uint64 // how often something was
 }
 
+// NewBlockCache returns an empty cache.
 func NewBlockCache() *BlockCache {
 	return &BlockCache{order: list.New(), at: map[[2]string]*list.Element{}}
 }
 
+// Get returns the block that the user message at the end of a chain got.
 func (c *BlockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,6 +145,7 @@ type KeyedMutex struct {
 	gate [stripes]chan struct{}
 }
 
+// NewKeyedMutex returns a mutex that nobody holds.
 func NewKeyedMutex() *KeyedMutex {
 	t := &KeyedMutex{seed: maphash.MakeSeed()}
 	for i := range t.gate {

@@ -58,6 +58,7 @@ func Once(do func()) func() {
 // Ping reports whether the store answers. One that has a database asks that.
 func (e *Core) Ping(ctx context.Context) error { return Ping(ctx, e.Store) }
 
+// Ping asks a store whether it answers; a store that cannot say so does.
 func Ping(ctx context.Context, store memory.Store) error {
 	if p, ok := store.(interface{ Ping(context.Context) error }); ok {
 		return p.Ping(ctx)

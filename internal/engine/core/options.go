@@ -110,15 +110,15 @@ const (
 	Never         Trigger = "never"
 )
 
-// now returns the time as Loci keeps it.
+// Time returns the time as Loci keeps it.
 func (e *Core) Time() time.Time { return memory.Time(e.Now()) }
 
 // NewID returns a UUIDv7, so that ids sort by when they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// IdFor returns the id that belongs to key for this owner: the same for the same
+// IDFor returns the id that belongs to key for this owner: the same for the same
 // key, so that a request sent twice writes once. Without a key it is a new one.
-func IdFor(owner memory.Owner, key string) string {
+func IDFor(owner memory.Owner, key string) string {
 	if key == "" {
 		return NewID()
 	}

@@ -47,7 +47,7 @@ func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key strin
 	case len(done) > 0:
 		return nil
 	}
-	run := memory.Run{ID: IdFor(owner, key), Kind: "manual", Author: author}
+	run := memory.Run{ID: IDFor(owner, key), Kind: "manual", Author: author}
 	for _, action := range []memory.Action{memory.ActionUpdate, memory.ActionAdd} {
 		_, err = e.Store.Apply(ctx, owner, run, memory.Change{Action: action, After: memory.Image{Profile: &entry}, Reason: "pause: " + string(p), Author: author})
 		if !errors.Is(err, memory.Conflict) { // there is an entry, or none yet
@@ -70,6 +70,7 @@ func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
 	return p
 }
 
+// AskPaused returns what the owner has put on hold, or an error where the store does not say.
 func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {

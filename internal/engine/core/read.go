@@ -131,7 +131,7 @@ func (e *Core) DropProfile(ctx context.Context, owner memory.Owner, key string, 
 	})
 }
 
-// entry returns an active entry of the profile, or [memory.NotFound].
+// ReadEntry returns an active entry of the profile, or [memory.NotFound].
 func (e *Core) ReadEntry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
 	all, err := e.Profile(ctx, owner)
 	if err != nil {

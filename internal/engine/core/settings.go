@@ -65,6 +65,7 @@ type clientsSeen struct {
 	of map[memory.Owner]ClientSeen
 }
 
+// ClientSeen is what a request says of its client.
 type ClientSeen struct {
 	Zone  *time.Location // nil: it does not say
 	Model string         // that it asked

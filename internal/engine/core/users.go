@@ -32,7 +32,7 @@ type look struct {
 }
 
 const (
-	// mostLooked bounds the owners that are remembered; the others are looked up again.
+	// MostLooked bounds the owners that are remembered; the others are looked up again.
 	MostLooked = 10_000
 
 	// looksHold is how long what was seen is believed: another server may close an

@@ -13,7 +13,7 @@ func Remote(e memory.Embedder) bool {
 	return ok && r.Remote()
 }
 
-// embedded embeds texts for storing, as the vectors of the memories with these ids; nil
+// DocumentVectors embeds texts for storing, as the vectors of the memories with these ids; nil
 // where a job does so later.
 func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memory.Vector, error) {
 	if len(texts) == 0 || Remote(e.Embedder) {
@@ -26,6 +26,7 @@ func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memo
 	return VectorsOf(ids, e.Embedder.Fingerprint(), values), nil
 }
 
+// VectorsOf returns the vectors of the memories with these ids, by one model.
 func VectorsOf(ids []string, model string, values [][]float32) []memory.Vector {
 	out := make([]memory.Vector, len(ids))
 	for i, id := range ids {
@@ -34,12 +35,12 @@ func VectorsOf(ids []string, model string, values [][]float32) []memory.Vector {
 	return out
 }
 
-// vectors embeds one text: see embedded.
+// TextVectors embeds one text: see [Core.DocumentVectors].
 func (e *Core) TextVectors(ctx context.Context, id, content string) ([]memory.Vector, error) {
 	return e.DocumentVectors(ctx, []string{id}, []string{content})
 }
 
-// TurnVectors embeds what turns say, where they say anything: see embedded.
+// TurnVectors embeds what turns say, where they say anything: see [Core.DocumentVectors].
 func (e *Core) TurnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, t := range turns {

@@ -67,9 +67,10 @@ func (e *Core) Done(ctx context.Context, owner memory.Owner, key string) ([]memo
 	if key == "" {
 		return nil, nil
 	}
-	return e.AllChanges(ctx, owner, memory.ChangeQuery{Run: IdFor(owner, key)})
+	return e.AllChanges(ctx, owner, memory.ChangeQuery{Run: IDFor(owner, key)})
 }
 
+// ErrOtherRequest says that a key of one request came with another.
 var ErrOtherRequest = memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request")
 
 // RunOf is the run that completes a job.

@@ -87,7 +87,7 @@ func (e *Curator) applyContext(ctx context.Context, next memory.Context, key str
 	c.After = memory.Image{Context: &next}
 	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
 	if key != "" {
-		run.ID = core.IdFor(next.Owner, "context "+next.ID+" "+key)
+		run.ID = core.IDFor(next.Owner, "context "+next.ID+" "+key)
 	}
 	receipt, err := e.Store.Apply(ctx, next.Owner, run, c)
 	if err != nil {

@@ -83,7 +83,7 @@ func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key strin
 // supersedes what it contradicts. With a key that was used it does nothing.
 func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
 	ctx = memory.ForWrite(ctx)
-	run := memory.Run{ID: core.IdFor(owner, key), Kind: "manual", Author: author}
+	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author}
 	done, err := e.Done(ctx, owner, key)
 	switch {
 	case err != nil:

@@ -75,7 +75,7 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 // Conflict where somebody wrote meanwhile.
 func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
-	run := memory.Run{ID: core.IdFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
+	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
 	place, err := e.Compare.Admission.Enter(ctx, owner, run.ID, next)
 	if err != nil {
 		return memory.Fact{}, false, err
@@ -163,6 +163,7 @@ func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string
 	return fact, err
 }
 
+// Noted returns the fact that a note is.
 func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
 	content, err := e.CheckText("content", n.Content)
 	if err != nil {
@@ -198,6 +199,7 @@ func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
 	return f, CheckFact(f)
 }
 
+// CheckFact refuses what no fact may have.
 func CheckFact(f memory.Fact) error {
 	if f.Confidence < 0 || f.Confidence > 1 {
 		return memory.Errorf(memory.Invalid, "confidence: %v is out of range; valid is 0 to 1", f.Confidence)

@@ -54,10 +54,10 @@ func (e *Curator) Judged(ctx context.Context, owner memory.Owner, id string, v V
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
 const (
-	// usesHeld bounds the facts whose uses wait, of all owners; what is more is lost.
+	// UsesHeld bounds the facts whose uses wait, of all owners; what is more is lost.
 	UsesHeld = 10_000
 
-	// usesAtOnce is from how many facts on they are written, so that an answer is no
+	// UsesAtOnce is from how many facts on they are written, so that an answer is no
 	// transaction.
 	UsesAtOnce = 8
 )

@@ -20,6 +20,7 @@ func (e *Curator) Forget(ctx context.Context, owner memory.Owner, ids []string, 
 	return e.ForgetAll(ctx, owner, core.NewID(), ids, reason, author)
 }
 
+// ForgetAll is Forget in a run of the caller's.
 func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := core.Replan(ctx, func() error {
@@ -250,7 +251,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	for i, g := range gone {
 		ids[i] = g.ID()
 	}
-	run := core.IdFor(owner, m.Idempotency)
+	run := core.IDFor(owner, m.Idempotency)
 	if m.Erase {
 		held, err := e.stillSay(ctx, owner, gone)
 		if err != nil {

@@ -114,7 +114,7 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 	case len(done) > 0:
 		return e.judged(ctx, owner, judgements, done)
 	}
-	run := memory.Run{ID: core.IdFor(owner, key), Kind: "review", Author: author}
+	run := memory.Run{ID: core.IDFor(owner, key), Kind: "review", Author: author}
 	leave, err := e.Compare.Deciding(ctx, owner)
 	if err != nil {
 		return nil, memory.Receipt{}, err

@@ -50,7 +50,7 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 	if named != 1 {
 		return Undone{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
 	}
-	run := memory.Run{ID: core.IdFor(owner, u.Idempotency), Kind: "undo", Author: author}
+	run := memory.Run{ID: core.IDFor(owner, u.Idempotency), Kind: "undo", Author: author}
 	done, err := e.Done(ctx, owner, u.Idempotency)
 	switch {
 	case err != nil:

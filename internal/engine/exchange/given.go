@@ -56,6 +56,7 @@ func (g GivenBlock) write(owner memory.Owner) string {
 	return string(b)
 }
 
+// ReadGiven reads what a turn keeps of its block; false where it keeps nothing readable.
 func ReadGiven(s string) (g GivenBlock, ok bool) {
 	return g, s != "" && json.Unmarshal([]byte(s), &g) == nil
 }

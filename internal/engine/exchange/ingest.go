@@ -68,7 +68,7 @@ func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (
 		kept.Conversation = retrieve.UnnamedConversation
 	}
 	if kept.Conversation == "" {
-		kept.Conversation = core.IdFor(owner, Suffixed(talk.Idempotency, "conversation"))
+		kept.Conversation = core.IDFor(owner, Suffixed(talk.Idempotency, "conversation"))
 	}
 	if err := e.keep(ctx, owner, talk, &kept); err != nil {
 		return Kept{}, err
@@ -315,6 +315,7 @@ func turnID(owner memory.Owner, key string, i int) string {
 	return core.DerivedID(owner, key, strconv.Itoa(i))
 }
 
+// Suffixed returns a key for one part of a request, "" without a key.
 func Suffixed(key, suffix string) string {
 	if key == "" {
 		return ""

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// recordTime is how long a chat waits for its turns to be stored, and
+	// RecordTime is how long a chat waits for its turns to be stored, and
 	// storeTime how long storing them may go on after the chat went on without.
 	RecordTime = 2 * time.Second
 	storeTime  = 15 * time.Second
 
-	// learnGrace is when the user's turn is learned from if the exchange never
+	// LearnGrace is when the user's turn is learned from if the exchange never
 	// comes to its end: the upstream or this process died.
 	LearnGrace = 2 * time.Minute
 
-	// courtesy is how long what is told and stored of the question leaves the processors
+	// Courtesy is how long what is told and stored of the question leaves the processors
 	// to the first byte: an answer that takes longer is still being thought about.
 	Courtesy = 2 * time.Millisecond
 )

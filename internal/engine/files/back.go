@@ -51,7 +51,7 @@ func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileE
 		var back Back
 		err := core.Replan(ctx, func() (err error) {
 			r := returning{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says, chats: map[string]bool{}}
-			back, err = r.bringBack(ctx, byRun[run], core.IdFor(owner, key+run))
+			back, err = r.bringBack(ctx, byRun[run], core.IDFor(owner, key+run))
 			return err
 		})
 		if err != nil {

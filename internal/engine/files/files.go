@@ -129,7 +129,7 @@ func (c FileContent) status() memory.Status {
 
 // run is a run of changes by an edit.
 func (f FileEdit) run() memory.Run {
-	return memory.Run{ID: core.IdFor(f.Owner, f.Key), Kind: "manual", Author: ByFile}
+	return memory.Run{ID: core.IDFor(f.Owner, f.Key), Kind: "manual", Author: ByFile}
 }
 
 // forget takes what a file was of out of recall.
@@ -193,7 +193,7 @@ func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (stri
 	if err != nil {
 		return "", err
 	}
-	run := memory.Run{ID: core.IdFor(owner, key), Kind: "manual", Author: ByFile}
+	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: ByFile}
 	f.Content, f.Hash, f.Tags = content, text.Hash(content), curate.Tags(f.Tags)
 	if edit.Elsewhere {
 		if f, err = edit.elsewhere(ctx, e, f); err != nil {

@@ -81,7 +81,7 @@ func (e *Learner) resummarize(ctx context.Context, job memory.Job, moved []memor
 	}
 	changes := learn.Forget(stale, e.Time(), "the chat was edited or regenerated", core.ByDialog)
 	anew := []memory.Job{core.SummaryJob(job.Owner, job.Conversation, job.ID)}
-	return e.follow(ctx, job, memory.Run{ID: core.IdFor(job.Owner, job.ID+" sums up anew"), Jobs: anew}, changes)
+	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" sums up anew"), Jobs: anew}, changes)
 }
 
 // taughtBy returns an owner's own facts that name a turn and have one of the
@@ -122,7 +122,7 @@ func (e *Learner) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, 
 		gone := f
 		gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
 		out := memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: f.Version, Reason: "its message was edited or regenerated"}
-		run := memory.Run{ID: core.IdFor(job.Owner, job.ID+" leaves "+f.ID)}
+		run := memory.Run{ID: core.IDFor(job.Owner, job.ID+" leaves "+f.ID)}
 		err = e.follow(ctx, job, run, append([]memory.Change{out}, back...))
 		if errors.Is(err, memory.Duplicate) { // what would come back was said again
 			err = e.follow(ctx, job, run, []memory.Change{out})
@@ -241,7 +241,7 @@ func (e *Learner) returnOne(ctx context.Context, job memory.Job, f memory.Fact) 
 	if err != nil {
 		return err
 	}
-	return e.follow(ctx, job, memory.Run{ID: core.IdFor(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
+	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
 }
 
 // returning returns the changes by which a fact comes back, in the place of what it
@@ -369,7 +369,7 @@ func (e *Learner) endings(ctx context.Context, job memory.Job, t memory.Turn) er
 // contradicts, or behind what was said since. [memory.Conflict]: somebody else wrote
 // meanwhile.
 func (e *Learner) ending(ctx context.Context, job memory.Job, t memory.Turn, end memory.Change) error {
-	run := memory.Run{ID: core.IdFor(job.Owner, job.ID+" ends "+end.OldID)}
+	run := memory.Run{ID: core.IDFor(job.Owner, job.ID+" ends "+end.OldID)}
 	var err error
 	if run.Base, err = e.Compare.PlannedOn(ctx, *end.Before.Fact); err != nil {
 		return err

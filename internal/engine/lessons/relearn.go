@@ -36,7 +36,7 @@ func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOpti
 	if err != nil {
 		return 0, fmt.Errorf("read turns: %w", err)
 	}
-	run := memory.Run{ID: core.IdFor(owner, r.Idempotency), Kind: "relearn"}
+	run := memory.Run{ID: core.IDFor(owner, r.Idempotency), Kind: "relearn"}
 	count := 0
 	for _, t := range turns {
 		if t.Role != memory.RoleUser || t.NoLearn || t.CreatedAt.Before(r.Since) {
@@ -94,7 +94,7 @@ const mostRejudged = 500
 // something newer contradicts, keeps waiting.
 func (e *Learner) Rejudge(ctx context.Context, owner memory.Owner, in RejudgeRequest, author memory.Author) ([]Rejudged, memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
-	run := memory.Run{ID: core.IdFor(owner, in.Idempotency), Kind: "rejudge", Author: author}
+	run := memory.Run{ID: core.IDFor(owner, in.Idempotency), Kind: "rejudge", Author: author}
 	leave, err := e.Compare.Deciding(ctx, owner)
 	if err != nil {
 		return nil, memory.Receipt{}, err

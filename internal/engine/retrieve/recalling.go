@@ -51,7 +51,7 @@ type Found struct {
 }
 
 const (
-	// candidates is how many the searcher proposes.
+	// Candidates is how many the searcher proposes.
 	Candidates = recall.Candidates
 
 	// spare is how many more than asked are read from the store, since some are
@@ -184,6 +184,7 @@ type Pipeline struct {
 	overruled map[string]bool // by id of a shared fact that was looked at: whether an own fact contradicts it
 }
 
+// Skip notes that a part of recall was skipped, and why.
 func (r *Pipeline) Skip(part string, err error) {
 	r.Degraded = append(r.Degraded, part+": "+err.Error())
 	r.Parts = append(r.Parts, part)

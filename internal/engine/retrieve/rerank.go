@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// reranked is how many candidates a reranker is shown at most.
+	// Reranked is how many candidates a reranker is shown at most.
 	Reranked = 24
 
 	// rerankAtOnce and rerankBytes are how much a local one is shown at a time, the best

@@ -31,14 +31,16 @@ const (
 )
 
 const (
-	// recents is how many of the newest facts stand in for a search (design 1).
+	// Recents is how many of the newest facts stand in for a search (design 1).
 	Recents = 10
 
-	// searchShare and embedShare are how much of the time that a chat has left a
-	// search and its embedder may take: after a search that hangs there is time to
-	// read recent facts, after an embedder that hangs time to search by words.
+	// searchShare is how much of the time that a chat has left a search may take: after one
+	// that hangs there is time to read recent facts.
 	searchShare = 0.8
-	EmbedShare  = 0.5
+
+	// EmbedShare is how much of that an embedder may take: after one that hangs there is time
+	// to search by words.
+	EmbedShare = 0.5
 )
 
 // Question is what a chat asks memory.
@@ -279,11 +281,12 @@ func failed(ctx context.Context, err error) bool {
 }
 
 const (
-	// fewInConversation is how many memories of its own make a conversation stand
-	// alone. mostNear is how many of its newest are searched, and how many of the user's
-	// newest join where there are fewer (design 2).
+	// FewInConversation is how many memories of its own make a conversation stand alone.
 	FewInConversation = 50
-	MostNear          = 200
+
+	// MostNear is how many of its newest are searched, and how many of the user's newest join
+	// where there are fewer (design 2).
+	MostNear = 200
 )
 
 // searchConversation searches the newest of what the asking conversation said and taught,
@@ -350,7 +353,7 @@ const (
 	// one is shown what was said and learned there, too.
 	userConversation = "global"
 
-	// unnamedConversation is where a chat belongs that names none, while conversations
+	// UnnamedConversation is where a chat belongs that names none, while conversations
 	// are apart.
 	UnnamedConversation = "default"
 )

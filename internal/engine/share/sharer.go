@@ -162,7 +162,7 @@ func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	if err != nil || change.After.IsZero() {
 		return with, err
 	}
-	run := e.sharingRun(owner, core.IdFor(owner, s.Idempotency), author, id)
+	run := e.sharingRun(owner, core.IDFor(owner, s.Idempotency), author, id)
 	for _, o := range to {
 		if s.End || slices.Contains(sharedIn(entry.Value), o) || !BetweenUsers(owner, o) || e.Opts.Accept == AcceptAdmins && s.Admin {
 			continue

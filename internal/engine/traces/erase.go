@@ -29,6 +29,7 @@ func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Ru
 	return receipt, nil
 }
 
+// ErrNoEraser says that the store cannot erase.
 var ErrNoEraser = memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci: forget it, and remove its words from the files yourself")
 
 // EraseTraces removes all traces of an owner, those that wait as well, and returns how

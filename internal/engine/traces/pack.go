@@ -23,6 +23,7 @@ type TracePacker struct {
 	next  int // after the name that came last: names come in much the same order
 }
 
+// Memory packs one memory of a trace.
 func (p *TracePacker) Memory(id string, kind memory.Kind, content string, owner memory.Owner, cut string, score float64, why memory.Why) {
 	p.text(id)
 	p.name(string(kind))
@@ -41,6 +42,7 @@ func (p *TracePacker) Memory(id string, kind memory.Kind, content string, owner 
 	}
 }
 
+// Count packs a number of things that follow.
 func (p *TracePacker) Count(n int) { p.B = binary.AppendUvarint(p.B, uint64(n)) }
 
 func (p *TracePacker) text(s string) {
@@ -77,8 +79,11 @@ func PackTrace(t memory.Trace) []byte {
 	return p.B
 }
 
-// PerUnit is how exactly a trace keeps numbers, and mostUnits where it stops.
-const PerUnit, MostUnits = 1e4, 1 << 53
+// How exactly a trace keeps numbers, and where it stops.
+const (
+	PerUnit   = 1e4
+	MostUnits = 1 << 53
+)
 
 func (p *TracePacker) number(x float64) {
 	if x = math.RoundToEven(x * PerUnit); math.IsNaN(x) {

@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// Bounds of traces.
 const (
 	TracesKept    = 1000        // of each owner, in the store
 	TraceBytes    = 4 << 20     // in memory: some 800 of 5 kB
@@ -40,6 +41,7 @@ func (t *packedTrace) size() int {
 	return fixed + cap(t.memories) + len(t.Question) + len(t.Block)
 }
 
+// NewTraceRing returns an empty ring.
 func NewTraceRing() *TraceRing { return &TraceRing{Packing: map[string]chan struct{}{}} }
 
 // Later returns what adds a trace beside what goes on, to be called once: who looks
@@ -127,6 +129,7 @@ func (r *TraceRing) drop() []byte {
 	return t.memories
 }
 
+// Find returns a trace that is not written yet.
 func (r *TraceRing) Find(owner memory.Owner, id string) (memory.Trace, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

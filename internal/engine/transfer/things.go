@@ -18,7 +18,7 @@ import (
 // store is asked to refuse them.
 func (i *importer) things(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
 	rest := i.fresh(batch, there)
-	run := memory.Run{ID: core.IdFor(i.owner, exchange.Suffixed(i.Idempotency, imports+strconv.Itoa(i.flushes))), Kind: imports, Author: i.author}
+	run := memory.Run{ID: core.IDFor(i.owner, exchange.Suffixed(i.Idempotency, imports+strconv.Itoa(i.flushes))), Kind: imports, Author: i.author}
 	careful := i.DryRun
 	var vectors []memory.Vector
 	for try := 1; len(rest) > 0; try++ {

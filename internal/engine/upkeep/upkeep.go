@@ -72,7 +72,7 @@ func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key 
 	if err != nil || dry || len(changes) == 0 {
 		return changes, "", err
 	}
-	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: core.IdFor(owner, key), Kind: "upkeep", Author: author}, changes...)
+	receipt, err := e.Store.Apply(ctx, owner, memory.Run{ID: core.IDFor(owner, key), Kind: "upkeep", Author: author}, changes...)
 	if err != nil {
 		return nil, "", fmt.Errorf("apply upkeep: %w", err)
 	}

@@ -48,7 +48,7 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (Everyone
 			return nil
 		}
 		is.UnderWay = true
-		return e.queueVectors(ctx, owner, core.IdFor(owner, key))
+		return e.queueVectors(ctx, owner, core.IDFor(owner, key))
 	})
 }
 

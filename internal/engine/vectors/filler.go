@@ -235,7 +235,7 @@ func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key 
 		return is, err
 	}
 	is.UnderWay = true
-	return is, e.queueVectors(ctx, owner, core.IdFor(owner, key))
+	return is, e.queueVectors(ctx, owner, core.IDFor(owner, key))
 }
 
 // EmbedAtOnce is how many memories get vectors in one transaction: what a kill costs.
