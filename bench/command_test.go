@@ -82,7 +82,7 @@ func TestLoadMeasuresEveryPart(t *testing.T) {
 		if _, err := dec.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			t.Fatalf("the picture is no XML: %v", err)
+			t.Fatalf("the picture is not XML: %v", err)
 		}
 	}
 }

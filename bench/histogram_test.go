@@ -96,7 +96,7 @@ func TestPictureHasABarForEachBucketOfWhatIsCompared(t *testing.T) {
 		}
 	}
 	if strings.Contains(words, "not drawn") || strings.Contains(words, "bulk") {
-		t.Errorf("the picture shows what is no recall beside others:\n%s", words)
+		t.Errorf("the picture shows what is not a recall beside others:\n%s", words)
 	}
 }
 

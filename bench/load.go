@@ -59,7 +59,7 @@ func (o LoadOptions) withDefaults() (LoadOptions, error) {
 	}
 	for _, part := range o.Only {
 		if !slices.Contains(Parts, part) {
-			return o, memory.Errorf(memory.Invalid, "only: %s is no part; valid: %s", part, strings.Join(Parts, ", "))
+			return o, memory.Errorf(memory.Invalid, "only: %s is not a part; valid: %s", part, strings.Join(Parts, ", "))
 		}
 	}
 	return o, nil

@@ -19,7 +19,7 @@ type Row struct {
 	P50, P95, P99, Max time.Duration // of one request
 
 	Rate  float64 // a second, of all clients together
-	Value float64 // of a measure that is no time
+	Value float64 // of a measure that is not a time
 	Unit  string  // of Value
 	Floor string  // what it is compared with in the same run
 	Ratio float64 // this over the floor: of the p50s or, without, of the rates or the values

@@ -62,7 +62,7 @@ func teach(t *testing.T, p *pupil) *upstream {
 
 func modelOf(body []byte) string {
 	var asked struct{ Model string }
-	_ = json.Unmarshal(body, &asked) // what is no JSON names no model
+	_ = json.Unmarshal(body, &asked) // what is not JSON names no model
 	return asked.Model
 }
 

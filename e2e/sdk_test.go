@@ -124,7 +124,7 @@ func messages(t *testing.T, body []byte) []message {
 	t.Helper()
 	var in struct{ Messages []json.RawMessage }
 	if err := json.Unmarshal(body, &in); err != nil {
-		t.Fatalf("a request that is no JSON: %v\n%s", err, body)
+		t.Fatalf("a request that is not JSON: %v\n%s", err, body)
 	}
 	var out []message
 	for _, raw := range in.Messages {

@@ -11,7 +11,7 @@ type KeyRole string
 // The roles of keys.
 const (
 	KeyAdmin KeyRole = "admin" // anything, and may name any user of the namespace
-	KeyFront KeyRole = "front" // a trusted front end: may name any user, and is no admin
+	KeyFront KeyRole = "front" // a trusted front end: may name any user, and is not an admin
 	KeyUser  KeyRole = "user"  // the memory of the user that it belongs to
 )
 

@@ -54,7 +54,7 @@ func ParseOwner(s string) (Owner, error) {
 	case (kind == UserKind || kind == PoolKind) && o == owner(namespace, kind, name) && o != "":
 		return o, nil
 	}
-	return "", Errorf(Invalid, "%q is no owner; one looks like default/user/ana", s)
+	return "", Errorf(Invalid, "%q is not a valid owner; one looks like default/user/ana", s)
 }
 
 // Valid reports whether o is somebody.

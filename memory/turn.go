@@ -43,7 +43,7 @@ type Turn struct {
 	RecordedAt   time.Time `json:"recorded_at"`         // when Loci wrote it; set by the store
 	LearnedAt    time.Time `json:"learned_at,omitzero"` // when a run learned from it
 	NoLearn      bool      `json:"no_learn,omitempty"`  // never learn from it: older than Loci, or asked so
-	History      bool      `json:"history,omitempty"`   // a client brought it along; Loci did not see it said, so it is no memory
+	History      bool      `json:"history,omitempty"`   // a client brought it along; Loci did not see it said, so it is not a memory
 	Given        string    `json:"-"`                   // which memories a request got with this turn, without their words; the engine writes and reads it
 	Version      int64     `json:"-"`
 }

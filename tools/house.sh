@@ -8,7 +8,7 @@ row() { printf '%-46s %s\n' "$1" "$2"; }
 lines() { xargs -r cat | wc -l | tr -d ' '; }
 
 modules=$(files '*go.mod' | grep -v testdata | sed 's,/*go\.mod$,,; s,^$,.,')
-# of prints the Go files of one module that are no tests. Only the module at the root has others in it.
+# of prints the Go files of one module that are not tests. Only the module at the root has others in it.
 others=$(echo "$modules" | grep -vx '\.' | sed 's,.*,^&/,')
 of() {
 	files '*.go' | grep -v -e '_test\.go$' -e '/testdata/' | if [ "$1" = . ]; then grep -v "$others"; else grep "^$1/"; fi

@@ -9,7 +9,7 @@ export HOME="$work/home" DISABLE_AUTOUPDATER=1 CLAUDE_CODE_DISABLE_NONESSENTIAL_
 unset CODEX_HOME CLAUDE_CONFIG_DIR XDG_CONFIG_HOME LOCI_ADDR LOCI_DATA || true
 mkdir -p "$HOME/.codex" "$work/project" "$work/bin"
 ln -s "$LOCI_BINARY" "$work/bin/loci" # the name by which connect knows its own entries
-unset LOCI_BINARY # it is no setting
+unset LOCI_BINARY # it is not a setting
 PATH=$work/bin:$PATH
 
 # serve NAME starts a server on a folder of its own; its address is in NAME.addr.

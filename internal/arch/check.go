@@ -43,7 +43,7 @@ func check(root string, r rules) ([]string, error) {
 	return append(found, s.over(r)...), err
 }
 
-// skipDir leaves out what is no part of the module's build.
+// skipDir leaves out what is not part of the module's build.
 func skipDir(root, name, base string) error {
 	if name == root {
 		return nil

@@ -274,7 +274,7 @@ func openPrompts(dir string) (*prompt.Set, error) {
 		return prompt.Default(), nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, memory.Errorf(memory.Invalid, "prompts: %q is no folder", dir)
+		return nil, memory.Errorf(memory.Invalid, "prompts: %q is not a folder", dir)
 	}
 	return prompt.Open(os.DirFS(dir))
 }

@@ -98,7 +98,7 @@ func TestDeployedFilesNameSettingsThatExist(t *testing.T) {
 	for path, text := range deployed(t) {
 		for _, name := range regexp.MustCompile(`\bLOCI_\w+`).FindAllString(text, -1) {
 			if !slices.Contains(known, name) {
-				t.Errorf("%s: got %s, which is no setting", path, name)
+				t.Errorf("%s: got %s, which is not a setting", path, name)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func inImage(t *testing.T, given map[string]string) config.Config {
 	var env []string
 	for name, value := range set {
 		if !slices.ContainsFunc((config.Config{}).Shown(), func(s config.Shown) bool { return s.Env == name }) {
-			t.Errorf("got %s, which is no setting", name)
+			t.Errorf("got %s, which is not a setting", name)
 		}
 		env = append(env, name+"="+value)
 	}

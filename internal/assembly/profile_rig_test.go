@@ -214,7 +214,7 @@ type chatAsked struct {
 }
 
 // says returns the content of the i-th message, from the end if i is negative; all
-// that is no text stays JSON.
+// that is not text stays JSON.
 func (c chatAsked) says(i int) string {
 	if i < 0 {
 		i += len(c.Messages)

@@ -35,7 +35,7 @@ func TestProfileAssistant(t *testing.T) {
 	s.has("memory_extraction.md", asked[0].system, "I am 183 cm tall.", "Good to know that you are tall.", "Attached documents:", "(nothing)")
 	s.wantFacts("", []string{"User is 183 cm tall"})
 
-	// Step 4: what is no fact.
+	// Step 4: what is not a fact.
 	openings := []string{"the Benoni", "the Catalan", "the Najdorf", "the Pirc", "the Grob", "the Slav"}
 	for i, reply := range []string{"NOTHING", "Nothing to store.", "", "Too short", "Yes", "Does the user play chess?"} {
 		s.model.on("memory_extraction", reply)
@@ -261,7 +261,7 @@ func TestProfileOpenwebuiReplaces(t *testing.T) {
 	s.wantFacts("&status=pending", []string{said}, ana...)
 }
 
-// TestProfileOpenwebuiRetrievesMemoriesAlone holds design 3, 3: what was only said is no memory.
+// TestProfileOpenwebuiRetrievesMemoriesAlone holds design 3, 3: what was only said is not a memory.
 func TestProfileOpenwebuiRetrievesMemoriesAlone(t *testing.T) {
 	s := newStage(t, "openwebui", nil)
 	ana := []string{"X-OpenWebUI-User-Id", "ana"}

@@ -168,7 +168,7 @@ func TestProfileOpenwebuiByRealVectors(t *testing.T) {
 		s.has("the system message", asked.says(0), want)
 	}
 
-	// The same in other words is no new fact.
+	// The same in other words is not a new fact.
 	s.clock.pass(time.Hour)
 	s.model.on("memory_formation", `{"memories": ["User's dog is named Rex"]}`)
 	c.says("My dog is named Rex.")

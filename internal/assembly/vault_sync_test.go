@@ -79,7 +79,7 @@ func TestARefusedMoveForgetsNothing(t *testing.T) {
 	}
 }
 
-// TestAMergeUnderWayIsNotTaken: git's marks are no words, and their file is not said to be
+// TestAMergeUnderWayIsNotTaken: git's marks are not words, and their file is not said to be
 // merged.
 func TestAMergeUnderWayIsNotTaken(t *testing.T) {
 	ctx := context.Background()

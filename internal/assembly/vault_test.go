@@ -332,7 +332,7 @@ func TestRelationsAreLinksThatAPersonEdits(t *testing.T) {
 	path, plain := l.settledFile(t, chess.Content)
 	l.edited(t, path, strings.Replace(plain, "kind: fact\n", "kind: fact\nmine: 1 # of my own\n"+link, 1))
 	if related() != 1 {
-		t.Error("a link that was written into a file is no relation")
+		t.Error("a link that was written into a file is not a relation")
 	}
 	if _, err := l.engine.Curate.Relate(ctx, userOf("default"), chess.ID, club.ID, memory.Follows, byProgram); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func Check(ctx context.Context, file string, report func(what string, done, tota
 // or the next Restore, brings to its end what was begun.
 //
 // [memory.Conflict]: there is memory already, and Replace is not set, or a server has it
-// open; [memory.Invalid]: the file is no backup, is not whole or was altered, or does not
+// open; [memory.Invalid]: the file is not a backup, is not whole or was altered, or does not
 // fit the settings; [memory.Unavailable]: a newer program made it.
 func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions) (out Restored, err error) {
 	if o.Now == nil {

@@ -101,7 +101,7 @@ func (c *captured) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := c.answer
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that is gone is no error of ours
+	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that is gone is not an error of ours
 		"id": "c", "object": "chat.completion", "created": 1, "model": "m",
 		"choices": []any{map[string]any{"index": 0, "message": chatMessage{memory.RoleAssistant, answer}, "finish_reason": "stop"}},
 	})

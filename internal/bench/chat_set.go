@@ -185,7 +185,7 @@ func (p ChatPerson) check() error {
 		known[f.ID] = f.Text
 		for _, from := range f.From {
 			if known[from] == "" {
-				return fmt.Errorf("fact %s is from %s, which is no exchange", f.ID, from)
+				return fmt.Errorf("fact %s is from %s, which is not an exchange", f.ID, from)
 			}
 		}
 	}

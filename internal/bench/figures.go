@@ -94,7 +94,7 @@ func ReadOutcomes(in io.Reader) ([]Outcome, error) {
 		var o Outcome
 		err := json.Unmarshal(lines.Bytes(), &o)
 		if err != nil || o.Question == "" || len(o.Gold) == 0 || len(o.Gold) != len(o.Ranks) {
-			return nil, memory.Errorf(memory.Invalid, "row %d is no question of an earlier run", len(out)+1)
+			return nil, memory.Errorf(memory.Invalid, "row %d is not a question of an earlier run", len(out)+1)
 		}
 		out = append(out, o)
 	}

@@ -52,7 +52,7 @@ func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
 		"jsonl": learnJSONL, "locomo": learnLoCoMo, "realmem": learnRealMem, "beam": learnBEAM,
 	}[format]
 	if read == nil {
-		return nil, memory.Errorf(memory.Invalid, "%q is no data set; valid: %s", format, strings.Join(LearnFormats, ", "))
+		return nil, memory.Errorf(memory.Invalid, "%q is not a data set; valid: %s", format, strings.Join(LearnFormats, ", "))
 	}
 	var all []Lesson
 	gold := 0

@@ -16,7 +16,7 @@ var Formats = []string{"locomo", "longmemeval", "beam", "realmem", "jsonl"}
 func Open(format string, limit int, files ...string) (Dataset, error) {
 	all := Dataset{Name: format}
 	if !slices.Contains(Formats, format) {
-		return all, memory.Errorf(memory.Invalid, "%q is no data set; valid: %s", format, strings.Join(Formats, ", "))
+		return all, memory.Errorf(memory.Invalid, "%q is not a data set; valid: %s", format, strings.Join(Formats, ", "))
 	}
 	questions := 0
 	for _, f := range files {

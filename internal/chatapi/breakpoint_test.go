@@ -168,7 +168,7 @@ func TestBlockGoesBehindTheLastBreakpoint(t *testing.T) {
 			`{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"text","text":"b"` + mark + `}]},{"role":"user","content":"<system-reminder>c</system-reminder>"}`,
 			`{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"text","text":"b"` + mark + `}]},{"role":"user","content":[` + put + `,{"type":"text","text":"<system-reminder>c</system-reminder>"}]}`,
 		},
-		"null is no breakpoint": {
+		"null is not a breakpoint": {
 			`{"role":"user","content":[{"type":"text","text":"a","cache_control":null}]}`,
 			`{"role":"user","content":[` + put + `,{"type":"text","text":"a","cache_control":null}]}`,
 		},

@@ -18,7 +18,7 @@ func (s span) found() bool { return s.to > s.from }
 
 func spanOf(v gjson.Result) span { return span{v.Index, v.Index + len(v.Raw)} }
 
-// check refuses what is no JSON text in UTF-8 or nests too deeply.
+// check refuses what is not JSON text in UTF-8 or nests too deeply.
 func check(body []byte) error {
 	if !utf8.Valid(body) {
 		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")

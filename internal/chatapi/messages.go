@@ -125,7 +125,7 @@ type blocks struct {
 	first   span // the string of the first line
 	parts   []span
 	calls   []call
-	others  []string // parts that are no words, such as images
+	others  []string // parts that are not words, such as images
 	refs    []string // ids of items that are only referred to
 	wrapped bool     // there are texts that are the client's alone
 	folder  string   // the working directory that these name

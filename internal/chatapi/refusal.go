@@ -51,7 +51,7 @@ func ErrorMessage(body []byte) string {
 }
 
 // errorTexts returns the message, type and code of an error in the shapes that servers
-// write; of what is no JSON object the whole text.
+// write; of what is not a JSON object the whole text.
 func errorTexts(root gjson.Result, body []byte) (out []string) {
 	if root.IsArray() {
 		root = root.Get("0")

@@ -45,7 +45,7 @@ func TestEachWordingIsOfUse(t *testing.T) {
 	all := wordings.Get()
 	for i, w := range all {
 		if w.text == "" || w.kind != RefusesRoles && w.kind != RefusesLength {
-			t.Errorf("%+v is no wording", w)
+			t.Errorf("%+v is not a wording", w)
 		}
 		for j, other := range all {
 			if i != j && w.kind == other.kind && strings.Contains(w.text, other.text) {

@@ -125,7 +125,7 @@ func (r *items) model(v gjson.Result, kind string, fields []member) {
 	r.answer.item(kind, fields)
 }
 
-// end ends the model's turn. One without words, calls and references is no message: it
+// end ends the model's turn. One without words, calls and references is not a message: it
 // thought, or searched, and what came of it stands in the server's keeping.
 func (r *items) end() {
 	if b := r.answer; len(b.lines)+len(b.calls)+len(b.refs) > 0 {

@@ -11,7 +11,7 @@ import (
 
 // FrontEndTask reports whether a request is a client's own errand: a title, tags, follow-up
 // questions or a search query for a conversation that it quotes, or a summary of one that grew
-// too long. Such a request is no part of a conversation. Its system message or last user
+// too long. Such a request is not part of a conversation. Its system message or last user
 // message begins as a known errand does ([utterance.IsTask]); or it both gives one of these
 // orders at the front and quotes a conversation behind it, alone in a single user message: a
 // person who asks for a title is taken for a person.

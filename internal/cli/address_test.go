@@ -34,7 +34,7 @@ func TestTheAddressOfAServerMayBeItsURL(t *testing.T) {
 	}
 	for _, command := range []string{"serve", "demo"} {
 		if _, err := run(command, "--addr", s.URL); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "to listen on looks like 127.0.0.1:7077") {
-			t.Errorf("loci %s: %v, want that it is no address to listen on", command, err)
+			t.Errorf("loci %s: %v, want that it is not an address to listen on", command, err)
 		}
 	}
 	s.Close()

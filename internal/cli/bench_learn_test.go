@@ -93,13 +93,13 @@ func TestModelIsMeasuredInAShortTable(t *testing.T) {
 
 func TestWrongUseOfBenchLearnIsNamed(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--upstream and --model":   {"--model", "m"},
-		"--limit":                  {"--limit", "-1"},
-		"--price-in":               {"--price-in", "-1"},
-		"--json prints":            {"--json", "--show"},
-		`"x" is no data set`:       {"--set", "x"},
-		`"nonsense" is no URL`:     {"--upstream", "nonsense", "--model", "m"},
-		"looks like http://localh": {"--upstream", "ftp://x", "--model", "m"},
+		"--upstream and --model":        {"--model", "m"},
+		"--limit":                       {"--limit", "-1"},
+		"--price-in":                    {"--price-in", "-1"},
+		"--json prints":                 {"--json", "--show"},
+		`"x" is not a data set`:         {"--set", "x"},
+		`"nonsense" is not a valid URL`: {"--upstream", "nonsense", "--model", "m"},
+		"looks like http://localh":      {"--upstream", "ftp://x", "--model", "m"},
 	} {
 		if _, err := learnOf(t, args...); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", args, err, want)

@@ -110,7 +110,7 @@ func isFolder(path string) bool {
 // writable refuses to write over what is there, and in the place of a device at all.
 func writable(path string, force bool) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return memory.Errorf(memory.Invalid, "%s is no plain file", path)
+		return memory.Errorf(memory.Invalid, "%s is not a plain file", path)
 	}
 	if path == "" || force {
 		return nil

@@ -187,7 +187,7 @@ func (c *cutter) list(in io.Reader) error {
 // byteOrderMark is what some programs begin a file with.
 const byteOrderMark = "\ufeff"
 
-// items cuts a JSON list between its elements. What is no list is sent as it is.
+// items cuts a JSON list between its elements. What is not a list is sent as it is.
 func (c *cutter) items(in io.Reader) error {
 	r, ok := in.(*bufio.Reader)
 	if !ok {

@@ -75,7 +75,7 @@ var anybodys = map[string]string{"list": "a fact a line", "mem0": "what mem0 exp
 
 // notText refuses what of a program or a picture happens to be words.
 func notText(name string) error {
-	return memory.Errorf(memory.Invalid, "%s: this is no text in UTF-8", name)
+	return memory.Errorf(memory.Invalid, "%s: this is not text in UTF-8", name)
 }
 
 // sizeOf is how many bytes files have, those in archives included; folders do not

@@ -66,8 +66,8 @@ func TestAnImportAtAServerSaysWhereToLook(t *testing.T) {
 func TestWhatCannotBeReadIsNamedByItsPlace(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ words, want string }{
-		"memories.json": {`[{"id":"a","memory":"User likes rain"},{"id":5}]`, `memories.json, item 2: is no memory: "id" should be a text and is a number`},
-		"facts.jsonl":   {`{"type":"profile","key":"k","value":7}`, `facts.jsonl:1: is no profile: "value" should be a text and is a number`},
+		"memories.json": {`[{"id":"a","memory":"User likes rain"},{"id":5}]`, `memories.json, item 2: is not a memory: "id" should be a text and is a number`},
+		"facts.jsonl":   {`{"type":"profile","key":"k","value":7}`, `facts.jsonl:1: is not a profile: "value" should be a text and is a number`},
 	} {
 		file := filepath.Join(dir, name)
 		writeFile(t, file, c.words)

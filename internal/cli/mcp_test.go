@@ -52,7 +52,7 @@ func (s *stdio) ask(line string) string {
 	return s.lines.Text()
 }
 
-// past returns got, or the first line after it that is no message of that id.
+// past returns got, or the first line after it that is not a message of that id.
 func (s *stdio) past(id, got string) string {
 	for strings.Contains(got, `"id":"`+id+`"`) && s.lines.Scan() {
 		got = s.lines.Text()

@@ -67,7 +67,7 @@ func readTime(s string, now time.Time, end bool) (time.Time, error) {
 		}
 		return day(dates[0].From), nil
 	}
-	return time.Time{}, memory.Errorf(memory.Invalid, `%q is no time; write 2026-05-03, "2026-05-03 14:00", yesterday, "last week", 90m (ago) or RFC 3339`, s)
+	return time.Time{}, memory.Errorf(memory.Invalid, `%q is not a valid time; write 2026-05-03, "2026-05-03 14:00", yesterday, "last week", 90m (ago) or RFC 3339`, s)
 }
 
 // thenFlags are the flags of a read of another time.

@@ -22,9 +22,9 @@ func TestWhatIsWrongIsToldInOnePlainLine(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"list", "--limit", "x"}, `--limit: "x" is no whole number`},
+		{[]string{"list", "--limit", "x"}, `--limit: "x" is not a whole number`},
 		{[]string{"list", "--limit", "99999999999999999999"}, `--limit: "99999999999999999999" is too large a number`},
-		{[]string{"list", "--as-of", "someday"}, `--as-of: "someday" is no time`},
+		{[]string{"list", "--as-of", "someday"}, `--as-of: "someday" is not a valid time`},
 		{[]string{"add", "x", "--pin=perhaps"}, `--pin: "perhaps" is neither true nor false`},
 		{[]string{"list", "--set", "=x"}, "--set =x: write it as key=value"},
 		{[]string{"jobs", "--retry", "none"}, "there is no job none; loci jobs lists them"},

@@ -60,11 +60,11 @@ func plainly(value, why string) string {
 	case strings.HasPrefix(why, "strconv.") && strings.HasSuffix(why, "value out of range"):
 		return value + " is too large a number"
 	case strings.HasPrefix(why, "strconv.ParseFloat"):
-		return value + " is no number"
+		return value + " is not a valid number"
 	case strings.HasPrefix(why, "strconv."):
-		return value + " is no whole number"
+		return value + " is not a whole number"
 	case strings.HasPrefix(why, "time: "):
-		return value + " is no duration; one looks like 90s, 10m or 2h"
+		return value + " is not a duration; one looks like 90s, 10m or 2h"
 	}
 	return why
 }

@@ -32,7 +32,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 		*b = Bytes(n * unit.size)
 		return nil
 	}
-	return fmt.Errorf("%q is no number of bytes; one looks like 512MiB", s)
+	return fmt.Errorf("%q is not a valid number of bytes; one looks like 512MiB", s)
 }
 
 // String writes the amount in the largest unit that divides it.

@@ -264,7 +264,7 @@ type LogConfig struct {
 // check refuses what the tags cannot express. Every message names the key.
 func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Addr); !c.namesServer() && (err != nil || strings.Contains(c.Addr, "/")) {
-		return memory.Errorf(memory.Invalid, "addr: %q is no address; one looks like 127.0.0.1:7077", c.Addr)
+		return memory.Errorf(memory.Invalid, "addr: %q is not a valid address; one looks like 127.0.0.1:7077", c.Addr)
 	}
 	for key, reached := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
 		if len(reached) > 0 && c.APIKey == "" {
@@ -283,7 +283,7 @@ func (c *Config) check() error {
 		}
 		u, err := url.Parse(base)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return memory.Errorf(memory.Invalid, "%s: %q is no URL; one looks like http://localhost:11434/v1", key, ShownURL(base))
+			return memory.Errorf(memory.Invalid, "%s: %q is not a valid URL; one looks like http://localhost:11434/v1", key, ShownURL(base))
 		}
 		if key == "upstream.url" && strings.Trim(u.Path, "/") == "" { // where no such server has its API
 			u.Path = "/v1"

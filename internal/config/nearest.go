@@ -18,7 +18,7 @@ var calledElsewhere = map[string]string{
 	"dir": "data", "folder": "data", "home": "data", "db": "store", "database": "store",
 }
 
-// nearest returns the keys that one which is no setting's may be meant for, the likeliest first.
+// nearest returns the keys that one which is not a setting's may be meant for, the likeliest first.
 func nearest(name string) []string {
 	type near struct {
 		key  string

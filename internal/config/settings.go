@@ -174,7 +174,7 @@ func (s Setting) check(value any) error {
 	}
 	err := decode(value, reflect.New(s.kind).Interface())
 	if err != nil && s.kind == reflect.TypeFor[Bytes]() {
-		return memory.Errorf(memory.Invalid, "%s: %v is no number of bytes; one looks like 512MiB", s.Key, value)
+		return memory.Errorf(memory.Invalid, "%s: %v is not a valid number of bytes; one looks like 512MiB", s.Key, value)
 	}
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "%s: %v cannot be read as %s", s.Key, value, s.kind)
@@ -264,7 +264,7 @@ func noSetting(where, name, key string, called func(key string) string) error {
 	if len(meant) > 0 {
 		does = "did you mean " + strings.Join(meant, ", or ") + "? "
 	}
-	return memory.Errorf(memory.Invalid, "%s: %s is no setting; %sloci settings lists them all", where, name, does)
+	return memory.Errorf(memory.Invalid, "%s: %s is not a valid setting; %sloci settings lists them all", where, name, does)
 }
 
 func nest(flat map[string]string) map[string]any {

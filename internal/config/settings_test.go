@@ -70,7 +70,7 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"a URL that is none":           {Sources{Env: []string{"LOCI_UPSTREAM_URL=localhost:11434"}}, []string{"upstream.url", "localhost:11434", "http://"}},
 		"an upstream without a path":   {Sources{Env: []string{"LOCI_UPSTREAM_URL=http://127.0.0.1:11434/"}}, []string{"upstream.url", "no path", "http://127.0.0.1:11434/v1"}},
 		"a model without an upstream":  {Sources{Env: []string{"LOCI_LEARN_MODEL=m"}}, []string{"learn.model", "upstream.url"}},
-		"a file that is no YAML":       {Sources{File: write("a: [")}, []string{"loci.yaml"}},
+		"a file that is not YAML":      {Sources{File: write("a: [")}, []string{"loci.yaml"}},
 		"a file that is not there":     {Sources{File: "/nowhere/loci.yaml"}, []string{"/nowhere/loci.yaml"}},
 		"an address of another kind":   {Sources{Flags: map[string]string{"addr": "ftp://localhost:7077"}}, []string{"addr", "127.0.0.1:7077"}},
 		"an address without a host":    {Sources{Flags: map[string]string{"addr": "http:///api"}}, []string{"addr", "127.0.0.1:7077"}},

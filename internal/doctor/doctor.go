@@ -288,7 +288,7 @@ func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 	case err != nil:
 		c.found("index", config.IndexFolder, err.Error(), "")
 	case !info.IsDir():
-		c.found("index", config.IndexFolder, "it is no folder", "stop Loci and delete it; it is made anew")
+		c.found("index", config.IndexFolder, "it is not a folder", "stop Loci and delete it; it is made anew")
 	}
 }
 

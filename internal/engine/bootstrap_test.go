@@ -119,7 +119,7 @@ func TestABootstrapFileIsReadByLines(t *testing.T) {
 	}
 	r := newRig(t, stores["inmem"])
 	if _, err := r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("A one\nbroken \xff here")); !errors.Is(err, memory.Invalid) || len(r.facts(t, everybody)) > 0 {
-		t.Errorf("what is no UTF-8: %v; want invalid, and nothing written", err)
+		t.Errorf("what is not UTF-8: %v; want invalid, and nothing written", err)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestRulesStayAsTheyWereWithinAToolLoop(t *testing.T) {
 }
 
 // TestRulesAreNeverLearned: a model that learns is not shown where another repeated
-// them, at both doors of chats, and what a client sends back of them is no statement.
+// them, at both doors of chats, and what a client sends back of them is not a statement.
 func TestRulesAreNeverLearned(t *testing.T) {
 	const asked, repeated = "What do you know of my sister?", "You are allergic to kiwis."
 	doors := map[string]func(t *testing.T, s *scene, chat string){

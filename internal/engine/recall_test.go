@@ -31,7 +31,7 @@ func TestWhatIsReadIsWhatIsNeeded(t *testing.T) {
 		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("The red lantern number %d hangs over door %d.", 100+i, 500+i)})
 	}
 	for _, asked := range []string{"Where is the blue kettle?", "Where is the kettle now?", "Is the kettle blue?"} {
-		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: asked}) // which is no answer to the same question
+		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: asked}) // which is not an answer to the same question
 	}
 	talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: "The blue kettle is in the cellar."})
 	talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: "A kettle was bought on the market."})

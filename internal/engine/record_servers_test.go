@@ -89,7 +89,7 @@ func TestTwoServersAtOnceLeaveOneAnswer(t *testing.T) {
 	}
 }
 
-// unwound says how what is active of an owner's conversation is no path from each of its
+// unwound says how what is active of an owner's conversation is not a path from each of its
 // beginnings, or has two turns in one place.
 func (r *rig) unwound(t *testing.T, chat string) (wrong []string) {
 	t.Helper()

@@ -159,7 +159,7 @@ func TestWhatIsSaidInConfidenceInAChatLeavesNoWords(t *testing.T) {
 	})
 }
 
-// TestAChatThatIsKeptGoesOnByWhateverName: it is no temporary one.
+// TestAChatThatIsKeptGoesOnByWhateverName: it is not a temporary one.
 func TestAChatThatIsKeptGoesOnByWhateverName(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		const chat = "local:kept"

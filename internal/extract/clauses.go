@@ -308,7 +308,7 @@ func secondVerb(before, next []word) bool {
 	if i == len(next)-1 && !ok {
 		return false
 	}
-	for k := 1; k < len(before); k++ { // "I want to help and teach": the second is no finite verb
+	for k := 1; k < len(before); k++ { // "I want to help and teach": the second is not a finite verb
 		if b := before[k-1].low; b == "to" || b == "can" || b == "will" {
 			if v, ok := Verbs()[before[k].low]; ok && v.Form&base != 0 && seconds.Has(w) {
 				return false

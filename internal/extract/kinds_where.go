@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// notWhere are names after "I'm in" that are no places.
+// notWhere are names after "I'm in" that are not places.
 var notWhere = lazy.Words("it hr sales marketing finance engineering accounting english math maths spanish french german monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december")
 
 // programs are what people are "in" who sit before a screen, and more that is no place.

@@ -575,7 +575,7 @@ func listed(f *family, g *captured) []captured {
 
 var listCut = lazy.Compile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
 
-// items cuts "peanuts, shrimp and soy" in three. What is no list of short items
+// items cuts "peanuts, shrimp and soy" in three. What is not a list of short items
 // stays whole.
 func items(s string) []string {
 	if !strings.ContainsAny(s, ",&") && !strings.Contains(s, " and ") && !strings.Contains(s, " or ") {

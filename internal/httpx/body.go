@@ -37,7 +37,7 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	// The status is out; a client that is gone is no error.
+	// The status is out; a client that is gone is not an error.
 	_ = enc.Encode(v)
 }
 

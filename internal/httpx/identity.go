@@ -177,7 +177,7 @@ func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memo
 // maxDisplayName bounds what a user is called, in letters.
 const maxDisplayName = 100
 
-// displayName returns a name from outside on one line, "" for what is no text.
+// displayName returns a name from outside on one line, "" for what is not text.
 func displayName(name string) string {
 	if !utf8.ValidString(name) {
 		return ""
@@ -213,7 +213,7 @@ func (o *Options) takeJWT(r *http.Request) (claims, error) {
 }
 
 // credentialOf returns what stands behind a scheme such as Bearer or Token, and a bare key as it
-// is. A password is no key: how often one is tried is not counted.
+// is. A password is not a key: how often one is tried is not counted.
 func credentialOf(value string) string {
 	scheme, credential, ok := strings.Cut(value, " ")
 	if !ok {

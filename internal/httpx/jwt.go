@@ -46,7 +46,7 @@ func verifyJWT(token string, secret []byte, now time.Time) (claims, error) {
 	signed, signature, ok := cutLast(token, '.')
 	head, payload, ok2 := strings.Cut(signed, ".")
 	if !ok || !ok2 || strings.Contains(payload, ".") {
-		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is no JWT")
+		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is not a JWT")
 	}
 	got, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil || !hmac.Equal(got, sign(secret, signed)) {

@@ -50,7 +50,7 @@ func TestStoredKeysOpenWhatTheirRoleMay(t *testing.T) {
 		"without a server's key":  {Options{}, []string{HeaderKey, texts[memory.KeyUser]}, 200, RoleUser, "ana"},
 		"wrong key":               {Options{Key: key}, []string{HeaderKey, texts[memory.KeyUser] + "x"}, 401, "", ""},
 		"wrong key, none is set":  {Options{}, []string{HeaderKey, "x"}, 401, "", ""},
-		"a hash is no key":        {Options{Key: key}, []string{HeaderKey, strings.Repeat("0", 64)}, 401, "", ""},
+		"a hash is not a key":     {Options{Key: key}, []string{HeaderKey, strings.Repeat("0", 64)}, 401, "", ""},
 		"two keys":                {Options{Key: key}, []string{HeaderKey, texts[memory.KeyUser], "Authorization", "Bearer " + texts[memory.KeyAdmin]}, 401, "", ""},
 		"the same twice":          {Options{Key: key}, []string{HeaderKey, texts[memory.KeyUser], "Authorization", "Bearer " + texts[memory.KeyUser]}, 200, RoleUser, "ana"},
 		"server's own":            {Options{Key: key}, []string{HeaderKey, key}, 200, RoleAdmin, "default"},

@@ -75,7 +75,7 @@ func ProblemOf(err error) *Problem {
 // client may have sent megabytes of that.
 const maxDetail = 2000
 
-// layouts are what libraries say of a text that is no time: the layout of package time means
+// layouts are what libraries say of a text that is not a time: the layout of package time means
 // nothing to a client.
 var layouts = lazy.Compile(`parsing time "\\?"?(.*?)\\?"?" as "\\?"?2006-.*|invalid date/time for format 2006-\S+`)
 
@@ -136,6 +136,6 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		header.Set("WWW-Authenticate", `Bearer realm="loci"`)
 	}
 	w.WriteHeader(p.Status)
-	// The status is out; a client that is gone is no error of ours.
+	// The status is out; a client that is gone is not an error of ours.
 	_ = json.NewEncoder(w).Encode(p)
 }

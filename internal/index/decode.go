@@ -64,7 +64,7 @@ func (d *decoder) header() (h header) {
 	start := make([]byte, len(magic))
 	d.read(start)
 	if d.err == nil && string(start) != magic {
-		d.err = unusablef("it is no checkpoint")
+		d.err = unusablef("it is not a checkpoint")
 		return header{}
 	}
 	d.json(&h)

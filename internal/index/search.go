@@ -79,7 +79,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	}
 	widen(parts, s.Text, terms)
 	var misspelt []memory.Misspelt
-	if !s.ByWords { // what is compared with what is known is no question
+	if !s.ByWords { // what is compared with what is known is not a question
 		misspelt = correct(parts, s.Text, terms)
 	}
 	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)

@@ -60,7 +60,7 @@ type contents struct {
 	dead  int
 
 	byID  map[key]int32
-	odd   map[int32]string // ids that are no UUIDs
+	odd   map[int32]string // ids that are not UUIDs
 	terms map[string]int32
 	pairs map[rune]*bigrams // by a character of a script without spaces; nil without any
 	posts [][]uint32        // by term: document << 8 | thirds, ascending

@@ -2,7 +2,7 @@ package jobs
 
 import "time"
 
-// PutOff is a handler's error that is no failure: the job is not to be done before
+// PutOff is a handler's error that is not a failure: the job is not to be done before
 // a time. It counts as no attempt.
 type PutOff struct {
 	Until time.Time

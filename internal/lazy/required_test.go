@@ -19,7 +19,7 @@ func TestRequired(t *testing.T) {
 		`(?:lives in){2,}`:                 {one: []string{"lives in"}},
 		`(?:lives in)?`:                    {},
 		`a|bc`:                             {}, // in most text
-		`(?i)café`:                         {}, // either case of what is no ASCII
+		`(?i)café`:                         {}, // either case of what is not ASCII
 		`\d+`:                              {},
 	} {
 		got := required(expr)

@@ -50,7 +50,7 @@ func Passages(document string, most int, count func(string) int) []string {
 
 // InContext returns the name of the context that says what a candidate says: one that
 // holds its words or those that it was learned from, or whose words it holds. quote is
-// the latter, "" for none. "" is no context. What the user asks to remember is theirs
+// the latter, "" for none. "" is not a context. What the user asks to remember is theirs
 // to ask.
 func InContext(c extract.Candidate, quote string, contexts []memory.Context) string {
 	if c.Remember {

@@ -16,7 +16,7 @@ type DedupeOptions struct {
 	// ExactOnly folds only equal words, as for what a person adds by hand.
 	ExactOnly bool
 	// Scope is as in [PlanOptions]. A fact that is not seen
-	// everywhere in it is no duplicate.
+	// everywhere in it is not a duplicate.
 	Scope memory.Scope
 }
 

@@ -17,7 +17,7 @@ type everyday struct {
 	attributes []string       // each the attribute or, with ":" at its end, what it begins with
 	category   string         // all of it, where it is not ""
 	said       *regexp.Regexp // how it is said, in the first or the third person; nil: in no other way
-	only       bool           // its words alone say nothing: "a dog named Rex" is no name of the user's
+	only       bool           // its words alone say nothing: "a dog named Rex" is not a valid name of the user's
 }
 
 // callsOwn begins what somebody calls their own.

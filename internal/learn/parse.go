@@ -28,7 +28,7 @@ var (
 	idKeys         = []string{"ids", "id", "targets", "target", "target_id"}
 )
 
-// What a reply may hold: more facts are invention, and longer ones are no facts.
+// What a reply may hold: more facts are invention, and longer ones are not facts.
 const (
 	maxReply = 256 << 10 // bytes
 	maxFacts = 64
@@ -48,7 +48,7 @@ func ParseFacts(reply string) ([]extract.Candidate, error) { return parseFacts(r
 // tables are then no reply.
 func ParseOps(reply string) ([]extract.Candidate, error) {
 	return parseFacts(reply, func(string) ([]extract.Candidate, error) {
-		return nil, memory.Errorf(memory.Invalid, "reply is no JSON object with ops")
+		return nil, memory.Errorf(memory.Invalid, "reply is not a JSON object with ops")
 	})
 }
 

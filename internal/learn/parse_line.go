@@ -9,7 +9,7 @@ import (
 
 // ParseLine reads a model's reply to the prompt that asks for one line: the fact, or
 // NOTHING. What is empty, shorter than ten letters or has NOTHING in it, in whatever
-// case, is no fact, nor is a second line. A reply in another form is read as
+// case, is not a fact, nor is a second line. A reply in another form is read as
 // [ParseFacts] does, and its first fact counts.
 func ParseLine(reply string) ([]extract.Candidate, error) {
 	line := answer(reply)

@@ -109,7 +109,7 @@ func TestPrefixesKeepWholeFacts(t *testing.T) {
 			got, _ := ParseFacts(reply[:i])
 			for _, c := range got {
 				if !strings.Contains(lisbonAndDog, c.Text) || !strings.HasSuffix(c.Text, "Lisbon") && !strings.HasSuffix(c.Text, "Rex") {
-					t.Fatalf("%s, cut at %d: %q is no whole fact\n%s", name, i, c.Text, reply[:i])
+					t.Fatalf("%s, cut at %d: %q is not a whole fact\n%s", name, i, c.Text, reply[:i])
 				}
 			}
 			if len(got) < whole && !strings.Contains(name, "string") && !strings.Contains(name, "response") {

@@ -307,7 +307,7 @@ func TestForgetMeansWhatIsNamed(t *testing.T) {
 		_, wishes := extract.Commands(saying(wish))
 		if len(wishes) == 0 {
 			if want != "-" {
-				t.Errorf("%q is no wish to forget, want it to mean %q", wish, want)
+				t.Errorf("%q is not a wish to forget, want it to mean %q", wish, want)
 			}
 			continue
 		}

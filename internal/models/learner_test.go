@@ -24,15 +24,15 @@ func TestTheModelThatLearnsIsOneThatItsServerLists(t *testing.T) {
 		prefer []string
 		want   string
 	}{
-		"without a list of its own":           {list, "anything", nil, "anything"},
-		"the one that is set":                 {list, "llama3.2:3b", []string{"smallest"}, "llama3.2:3b"},
-		"the first that is there":             {list, "", []string{"gpt-4o-mini", "mistral-small", "smallest"}, "mistral-small:latest"},
-		"by its name without its provider":    {list, "", []string{"gpt-5-nano-2025-08-07"}, "openai/gpt-5-nano-2025-08-07"},
-		"instead of one that is not there":    {list, "gpt-4o", []string{"smallest"}, "qwen2.5:0.5b-instruct"},
-		"the smallest, which is no embedder":  {list, "", []string{"smallest"}, "qwen2.5:0.5b-instruct"},
-		"the rules where none is there":       {`{"data":[{"id":"o3"}]}`, "", []string{"gpt-4o-mini", "smallest"}, ""},
-		"the first while nobody answers":      {"", "", []string{"gpt-4o-mini", "smallest"}, "gpt-4o-mini"},
-		"the kind of it while nobody answers": {"", "", []string{"smallest"}, "smallest"},
+		"without a list of its own":              {list, "anything", nil, "anything"},
+		"the one that is set":                    {list, "llama3.2:3b", []string{"smallest"}, "llama3.2:3b"},
+		"the first that is there":                {list, "", []string{"gpt-4o-mini", "mistral-small", "smallest"}, "mistral-small:latest"},
+		"by its name without its provider":       {list, "", []string{"gpt-5-nano-2025-08-07"}, "openai/gpt-5-nano-2025-08-07"},
+		"instead of one that is not there":       {list, "gpt-4o", []string{"smallest"}, "qwen2.5:0.5b-instruct"},
+		"the smallest, which is not an embedder": {list, "", []string{"smallest"}, "qwen2.5:0.5b-instruct"},
+		"the rules where none is there":          {`{"data":[{"id":"o3"}]}`, "", []string{"gpt-4o-mini", "smallest"}, ""},
+		"the first while nobody answers":         {"", "", []string{"gpt-4o-mini", "smallest"}, "gpt-4o-mini"},
+		"the kind of it while nobody answers":    {"", "", []string{"smallest"}, "smallest"},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if c.answer == "" {

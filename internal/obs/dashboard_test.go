@@ -42,7 +42,7 @@ func TestDashboardShowsMetricsThatExist(t *testing.T) {
 					}
 				}
 				if !slices.Contains(known, name) {
-					t.Errorf("panel %q asks for %s, which is no metric", panel.Title, name)
+					t.Errorf("panel %q asks for %s, which is not a metric", panel.Title, name)
 				}
 				shown[name] = true
 			}

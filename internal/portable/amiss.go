@@ -28,8 +28,8 @@ func amiss(err error) string {
 		}
 		return fmt.Sprintf("%s should be %s and is %s", what, expected(typed.Type), foundOf(typed.Value))
 	case errors.As(err, &no):
-		return fmt.Sprintf("%q is no time; write it as %s", text.Clip(no.Value, 60), rightTime)
-	case strings.HasPrefix(err.Error(), "Time."): // of encoding/json for a time that is no text, by words alone
+		return fmt.Sprintf("%q is not a valid time; write it as %s", text.Clip(no.Value, 60), rightTime)
+	case strings.HasPrefix(err.Error(), "Time."): // of encoding/json for a time that is not text, by words alone
 		return "a time should be a text like " + rightTime
 	case errors.Is(err, io.EOF):
 		return "there is nothing in it"

@@ -40,10 +40,10 @@ func (r Reader) claude(n int, item []byte) error {
 		Messages []claudeMessage `json:"chat_messages"`
 	}
 	if err := json.Unmarshal(item, &c); err != nil {
-		return wrong{memory.Errorf(memory.Invalid, "is no conversation: %s", amiss(err))}
+		return wrong{memory.Errorf(memory.Invalid, "is not a conversation: %s", amiss(err))}
 	}
 	if c.ID == "" || c.Messages == nil {
-		return wrong{memory.Errorf(memory.Invalid, "is no conversation: it has no uuid or no chat_messages")}
+		return wrong{memory.Errorf(memory.Invalid, "is not a conversation: it has no uuid or no chat_messages")}
 	}
 	conversation := memory.Conversation{
 		ID: r.ID("claude", c.ID), Owner: r.Owner, Project: r.Project, Title: c.Name,
@@ -97,7 +97,7 @@ func claudePath(messages []claudeMessage, current string) (path []int) {
 			at--
 		case found:
 			at = before
-		default: // the root of all, which is no message
+		default: // the root of all, which is not a message
 			at = -1
 		}
 	}
@@ -106,7 +106,7 @@ func claudePath(messages []claudeMessage, current string) (path []int) {
 }
 
 // words returns what a message says. Where it has parts, its text also has marks in
-// place of those that are no words; a person has none of those.
+// place of those that are not words; a person has none of those.
 func (m claudeMessage) words() string {
 	var texts []string
 	for _, p := range m.Content {

@@ -29,7 +29,7 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	}
 	dec := json.NewDecoder(buffered)
 	if err := intoList(dec); err != nil {
-		return memory.Errorf(memory.Invalid, "is no JSON list: %s", amiss(err))
+		return memory.Errorf(memory.Invalid, "is not JSON list: %s", amiss(err))
 	}
 	for n := 1; dec.More(); n++ {
 		var item json.RawMessage
@@ -134,7 +134,7 @@ type chatGPTConversation struct {
 func (r Reader) chatGPT(n int, item []byte) error {
 	var c chatGPTConversation
 	if err := json.Unmarshal(item, &c); err != nil {
-		return wrong{memory.Errorf(memory.Invalid, "is no conversation: %s", amiss(err))}
+		return wrong{memory.Errorf(memory.Invalid, "is not a conversation: %s", amiss(err))}
 	}
 	if c.Messages != nil { // the other one's file has the same name
 		return r.claude(n, item)
@@ -143,7 +143,7 @@ func (r Reader) chatGPT(n int, item []byte) error {
 		c.ConversationID = c.ID
 	}
 	if c.ConversationID == "" || len(c.Mapping) == 0 {
-		return wrong{memory.Errorf(memory.Invalid, "is no conversation: it has no id or no mapping")}
+		return wrong{memory.Errorf(memory.Invalid, "is not a conversation: it has no id or no mapping")}
 	}
 	conversation := memory.Conversation{
 		ID: r.ID("chatgpt", c.ConversationID), Owner: r.Owner, Project: r.Project, Title: c.Title,
@@ -211,7 +211,7 @@ func partsOf(parts []json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// unix reads seconds since 1970 as programs write them; what is no time of people's
+// unix reads seconds since 1970 as programs write them; what is not a time of people's
 // is none.
 func unix(seconds float64) time.Time {
 	if !(seconds > 0 && seconds < 1e11) {
@@ -234,7 +234,7 @@ func (r Reader) mem0(n int, item []byte) error {
 		Expires    string          `json:"expiration_date"`
 	}
 	if err := json.Unmarshal(item, &m); err != nil {
-		return wrong{memory.Errorf(memory.Invalid, "is no memory: %s", amiss(err))}
+		return wrong{memory.Errorf(memory.Invalid, "is not a memory: %s", amiss(err))}
 	}
 	if m.Memory == "" {
 		m.Memory = m.Text

@@ -173,7 +173,7 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 	if err := json.Unmarshal(text, &kind); err != nil {
 		what := "is not JSON"
 		if errors.As(err, new(*json.UnmarshalTypeError)) {
-			what = "is no record"
+			what = "is not a record"
 		}
 		return Record{}, false, memory.Errorf(memory.Invalid, "%s: %s", what, amiss(err))
 	}
@@ -185,7 +185,7 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 		return Record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile, context and relation", kind.Type)
 	}
 	if err := json.Unmarshal(text, l); err != nil {
-		return Record{}, false, memory.Errorf(memory.Invalid, "is no %s: %s", kind.Type, amiss(err))
+		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", kind.Type, amiss(err))
 	}
 	rec, words := l.record(r.Owner)
 	if words != nil {

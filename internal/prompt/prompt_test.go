@@ -63,7 +63,7 @@ func TestPromptsReadAsTheirGoldens(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p.Schema != nil && !json.Valid(p.Schema) {
-				t.Errorf("schema of %s is no JSON", name)
+				t.Errorf("schema of %s is not JSON", name)
 			}
 			got := "=== system\n" + p.System + "\n=== user\n" + p.User + "\n"
 			file := filepath.Join("testdata", name+".golden")

@@ -10,7 +10,7 @@ import (
 )
 
 // "You work as a nurse in Porto" was said by the assistant, who knew it from the user. Beside the
-// user's own words it is no second witness, and what it says is no reason to believe it. So it is
+// user's own words it is not a second witness, and what it says is no reason to believe it. So it is
 // with a question that names what is told beside it: "How old is Rex?" next to "my dog Rex".
 
 // In returns those of the hits that are echoes: by themselves, or since what they say is told by

@@ -10,7 +10,7 @@ import (
 const diversifyAmong = 40
 
 // repeats is the cosine from which on two memories say much the same. Below it
-// likeness is no fault: turns of one talk are alike, and several of them answer
+// likeness is not a fault: turns of one talk are alike, and several of them answer
 // one question together. Counting all of it costs a tenth of recall@10.
 const repeats = 0.75
 

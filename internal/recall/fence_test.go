@@ -55,7 +55,7 @@ func TestPiecesOfALineCannotMakeAFence(t *testing.T) {
 	}
 }
 
-// TestOrdinaryTextStaysAsItIs holds what is no fence to its bytes.
+// TestOrdinaryTextStaysAsItIs holds what is not a fence to its bytes.
 func TestOrdinaryTextStaysAsItIs(t *testing.T) {
 	for _, s := range []string{
 		"a < b and b > c", "x<y", "heap < memory limit", "if (memory < limit) { return }", "<div class=\"memory\">text</div>", "<b>bold</b> & <i>it</i>", "#include <memory>",

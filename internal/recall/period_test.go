@@ -29,7 +29,7 @@ func TestQuestionsNameDates(t *testing.T) {
 	}
 }
 
-// TestStatedDatesAskForNothing: a date in what somebody tells is no date that they ask for.
+// TestStatedDatesAskForNothing: a date in what somebody tells is not a date that they ask for.
 func TestStatedDatesAskForNothing(t *testing.T) {
 	for question, dates := range map[string]int{
 		"I moved our CI last week; write that in NOTES.md": 0,

@@ -189,7 +189,7 @@ func (m *room) relevantFirst(list []ranked, least, relevance float64) (_ []*rank
 		if r := &list[i]; r.judged >= least && r.relevance >= relevance {
 			m.order[relevant] = r
 			relevant++
-		} else { // or it is no number
+		} else { // or it is not a number
 			others--
 			m.order[others] = r
 		}

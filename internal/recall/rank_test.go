@@ -95,7 +95,7 @@ func TestRankHoldsWhateverItIsGiven(t *testing.T) {
 		for _, c := range kept {
 			for _, p := range c.Why {
 				if slices.Contains([]string{"fused", "relevance", "recency", "confidence", "mmr", "score"}, p.Name) && math.IsNaN(p.Value) {
-					t.Fatalf("%s of %s is no number: %v", p.Name, c.ID, c.Why)
+					t.Fatalf("%s of %s is not a valid number: %v", p.Name, c.ID, c.Why)
 				}
 			}
 			for _, name := range []string{"relevance", "recency", "confidence", "score"} {

@@ -34,6 +34,6 @@ func TestEchoes(t *testing.T) {
 	}
 	repeated := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleAssistant, Name: memory.RecallModel, Content: "From memory: you live in Porto"}}
 	if !NewEchoes("Where do I live?").Is(repeated) {
-		t.Error("what the built-in model repeated is no echo")
+		t.Error("what the built-in model repeated is not an echo")
 	}
 }

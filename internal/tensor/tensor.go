@@ -27,11 +27,11 @@ func (w *Weights) Depth() int { return w.depth }
 func (w *Weights) Width() int { return w.width }
 
 // Pack returns the matrix whose columns are given one after the other, each depth
-// long: a layer's weights as PyTorch stores them. It panics if m is no whole number
+// long: a layer's weights as PyTorch stores them. It panics if m is not a whole number
 // of columns.
 func Pack(m []float32, depth int) *Weights {
 	if depth <= 0 || len(m)%depth != 0 {
-		panic("tensor: weights are no whole number of columns")
+		panic("tensor: weights are not a whole number of columns")
 	}
 	w := &Weights{}
 	w.PackColumns(m, depth, depth, len(m)/depth)

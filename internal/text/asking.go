@@ -226,7 +226,7 @@ func (w words) wishes(sentence string, next func(int) bool) bool {
 }
 
 // Words that show how a sentence is meant, folded. What follows a contraction's
-// apostrophe is no word here.
+// apostrophe is not a word here.
 var (
 	leadIns     = lazy.Words("hey hi hello so and ok okay um well please sorry also but then now again quick question just thanks oh right actually btw")
 	questioning = lazy.Words("what which who whom whose where when why how whats wheres whos whens hows")

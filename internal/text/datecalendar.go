@@ -9,7 +9,7 @@ import (
 // numeric reads 2023-05-07, 2023/05/07 and 07.05.2023, which the tokenizer gives
 // as one token or three.
 func (p *dateParser) numeric(i int) (Date, int) {
-	if !digitAt(p.toks[i].low, 0) { // parsing what is no number costs an error
+	if !digitAt(p.toks[i].low, 0) { // parsing what is not a number costs an error
 		return Date{}, 0
 	}
 	if y, m, d, ok := threeNumbers(strings.Split(p.toks[i].low, ".")); ok {
@@ -76,7 +76,7 @@ func (p *dateParser) monthDay(i int) (Date, int) {
 }
 
 // bareMonth reports whether a month's name alone means the month: not an
-// abbreviation, and March and May only where they are no verbs.
+// abbreviation, and March and May only where they are not verbs.
 func (p *dateParser) bareMonth(i int) bool {
 	word := p.toks[i].Of(p.s)
 	low := strings.ToLower(word)

@@ -193,7 +193,7 @@ func (p *dateParser) dated(i int) (Date, int) {
 	for _, read := range [...]func(*dateParser, int) (Date, int){(*dateParser).numeric, (*dateParser).dayMonth, (*dateParser).monthDay} {
 		if d, n := read(p, i); n > 0 {
 			if d.Grain != Day {
-				n = 0 // a month is no day
+				n = 0 // a month is not a day
 			}
 			return d, n
 		}

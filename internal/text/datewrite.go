@@ -91,7 +91,7 @@ var (
 	beings = lazy.Words("is was will has had isn wasn marks works sounds looks seems")
 	// heads are words that begin a clause.
 	heads = lazy.Words("and but that because so though although or")
-	// unnamed are words that are no nouns after a date, beside stop words.
+	// unnamed are words that are not nouns after a date, beside stop words.
 	unnamed = lazy.Words("noon midnight around work next last past this now instead too also then before after because until till since while when where outside again already together alone either latest onwards onward ago please thanks with without within during early late")
 )
 

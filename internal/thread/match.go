@@ -133,7 +133,7 @@ func (t *tree) back(r Request, message, turn, from int) []known {
 }
 
 // again finds the user's last turn among the messages: it is sent again. Nothing else was
-// said since, and it is no word like "yes" that was answered and may be said anew.
+// said since, and it is not a word like "yes" that was answered and may be said anew.
 func (t *tree) again(r Request) []known {
 	for _, n := range slices.Backward(t.active) {
 		if t.turns[n].Role != memory.RoleUser {

@@ -194,7 +194,7 @@ func (w *world) checkPaths() string {
 			switch {
 			case t.Parent == "":
 			case !ok:
-				return fmt.Sprintf("conversation %s: turn %s %q follows %q, which is no end of a path", c.Conversation.ID, t.ID, t.Content, t.Parent)
+				return fmt.Sprintf("conversation %s: turn %s %q follows %q, which is not an end of a path", c.Conversation.ID, t.ID, t.Content, t.Parent)
 			case t.Index <= parent.Index:
 				return fmt.Sprintf("conversation %s: turn %s %q is at %d, its parent at %d", c.Conversation.ID, t.ID, t.Content, t.Index, parent.Index)
 			case t.Chain == parent.Chain:

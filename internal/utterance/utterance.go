@@ -105,7 +105,7 @@ func Words(message string) string {
 }
 
 // IsTask reports whether a message begins an errand of the client's own, such as summing up a
-// conversation that grew too long: it is no part of any conversation.
+// conversation that grew too long: it is not part of any conversation.
 func IsTask(message string) bool {
 	return beginsWithAny(message, known().tasks)
 }

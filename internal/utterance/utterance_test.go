@@ -38,7 +38,7 @@ func TestRowsDoWhatTheyShow(t *testing.T) {
 	}
 }
 
-// TestWordsOfAPersonStay: what people write is no wrapper because it speaks of one.
+// TestWordsOfAPersonStay: what people write is not a wrapper because it speaks of one.
 func TestWordsOfAPersonStay(t *testing.T) {
 	for _, s := range []string{
 		"", "   ", "hi", "I live in Rome.\n\nAnd I have a cat.",

@@ -14,7 +14,7 @@ const (
 // Peaks appends the largest score of each group of at most sixteen, to which others than
 // its neighbours belong. The n-th largest of peaks is reached by n scores at least, and by
 // few more while n is far less than the groups: a bound that costs a look at each score.
-// What is no number is passed over.
+// What is not a number is passed over.
 func Peaks(peaks, scores []float32) []float32 {
 	whole := len(scores) / peakPiece * peakPiece
 	old, more := len(peaks), whole/peakPiece*peakGroups

@@ -41,7 +41,7 @@ func Use(name string) error {
 	}
 	i := slices.Index(Tiers(), name)
 	if i < 0 {
-		return memory.Errorf(memory.Invalid, "%q is no tier of this machine: it has auto, %s", name, strings.Join(Tiers(), ", "))
+		return memory.Errorf(memory.Invalid, "%q is not a tier of this machine: it has auto, %s", name, strings.Join(Tiers(), ", "))
 	}
 	tier.Store(int32(i))
 	return nil

@@ -8,7 +8,7 @@ package vector
 import "math"
 
 // Normalize scales v in place to unit length and reports whether it could: a
-// vector of zeros, or with a value that is no finite number, stays as it is.
+// vector of zeros, or with a value that is not a finite number, stays as it is.
 func Normalize(v []float32) bool {
 	var sum float64
 	for _, x := range v {

@@ -64,7 +64,7 @@ func eraseRemovesWords(r *rig) {
 	edited.Reason = "marzipan again"
 	r.apply(ana, edited)
 	about := memtest.Change(memory.ActionUpdate, other)
-	about.OldID, about.Reason = fact.ID, "marzipan is no game"
+	about.OldID, about.Reason = fact.ID, "marzipan is not a game"
 	r.apply(ana, about)
 	quoting := memtest.Change(memory.ActionUpdate, other)
 	quoting.Author, quoting.Reason = memory.Author{Kind: memory.ByModel, Name: "m"}, "she likes marzipan better"

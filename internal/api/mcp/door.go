@@ -97,7 +97,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(p.Status)
-	// The status is out; a client that is gone is no error.
+	// The status is out; a client that is gone is not an error.
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32700, "message": p.Detail}})
 }
 

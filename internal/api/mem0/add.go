@@ -256,7 +256,7 @@ func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
 	case len(raw) > longMetadata:
 		return nil, memory.Errorf(memory.TooLarge, "metadata: larger than %d bytes", longMetadata)
 	case json.Unmarshal(raw, &object) != nil:
-		return nil, memory.Errorf(memory.Invalid, "metadata: is no JSON object")
+		return nil, memory.Errorf(memory.Invalid, "metadata: is not a JSON object")
 	case len(object) == 0:
 		return nil, nil
 	}

@@ -234,7 +234,7 @@ func windowOf(query url.Values) (window, error) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return w, memory.Errorf(memory.Invalid, "%s: is no number from 1 on", p.name)
+			return w, memory.Errorf(memory.Invalid, "%s: is not a number from 1 on", p.name)
 		}
 		*p.into = min(n, p.most)
 	}

@@ -62,7 +62,7 @@ func (r *rig) replay(t *testing.T, agent, run string) {
 }
 
 // userTurns returns the user's turns of each conversation, sorted. Turns of the history that a
-// client brought along are no memories and left out, as are the empty places of what was not
+// client brought along are not memories and left out, as are the empty places of what was not
 // to be stored. A user turn off its conversation's path is an error.
 func (r *rig) userTurns() [][]string {
 	r.t.Helper()

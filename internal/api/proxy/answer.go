@@ -40,7 +40,7 @@ type namedMemory struct {
 }
 
 // withHits adds memory_hits to an answer and, by setting, memories. It is false, and
-// the answer as it was, where memory was not read for it or the answer is no JSON
+// the answer as it was, where memory was not read for it or the answer is not JSON
 // object.
 func (c *call) withHits(body []byte) ([]byte, bool) {
 	if !c.memory || !c.prepared.Read {
@@ -131,7 +131,7 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that is gone is no error of ours
+	_, _ = w.Write(body) // a client that is gone is not an error of ours
 }
 
 // pass brings an answer back as it comes.
@@ -145,7 +145,7 @@ func pass(w http.ResponseWriter, resp *http.Response) {
 func begin(w http.ResponseWriter, resp *http.Response) {
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	_ = http.NewResponseController(w).Flush() // a client that is gone is no error of ours
+	_ = http.NewResponseController(w).Flush() // a client that is gone is not an error of ours
 }
 
 // headAlone is how long a stream's head waits to go out with the first piece: most
@@ -160,7 +160,7 @@ func beginSoon(w http.ResponseWriter, resp *http.Response) (began func()) {
 	out := make(chan struct{})
 	late := time.AfterFunc(headAlone, func() {
 		defer close(out)
-		_ = http.NewResponseController(w).Flush() // a client that is gone is no error of ours
+		_ = http.NewResponseController(w).Flush() // a client that is gone is not an error of ours
 	})
 	return sync.OnceFunc(func() {
 		if !late.Stop() {

@@ -46,7 +46,7 @@ func TestAnswersComeBackAsTheyAre(t *testing.T) {
 		"an error that is 200": {200, `{"error":"model is loading"`, []string{"Content-Type", "application/json"}},
 		"a list":               {200, `[1,2]`, []string{"Content-Type", "application/json"}},
 		"compressed otherwise": {200, "\x8b\x02\x80not really brotli", []string{"Content-Type", "application/json", "Content-Encoding", "br"}},
-		"compressed and wrong": {200, "this is no gzip", []string{"Content-Type", "application/json", "Content-Encoding", "gzip"}},
+		"compressed and wrong": {200, "this is not gzip", []string{"Content-Type", "application/json", "Content-Encoding", "gzip"}},
 		"a compressed error":   {400, zipped(t, `{"error":{"message":"no"}}`), []string{"Content-Type", "application/json", "Content-Encoding", "gzip"}},
 	} {
 		r := newRig(t)

@@ -125,7 +125,7 @@ func at(t testing.TB, body string, path ...string) string {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal([]byte(body), &v); err != nil {
-		t.Fatalf("%s is no JSON: %v", body, err)
+		t.Fatalf("%s is not JSON: %v", body, err)
 	}
 	for _, name := range path {
 		object, _ := v.(map[string]any)

@@ -82,5 +82,5 @@ func (d *Door) models(w http.ResponseWriter, r *http.Request) {
 	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	_, _ = w.Write(body) // a client that is gone is no error of ours
+	_, _ = w.Write(body) // a client that is gone is not an error of ours
 }

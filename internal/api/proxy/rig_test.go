@@ -363,7 +363,7 @@ func errorOf(t testing.TB, body string) (message, kind, code string) {
 	dec := json.NewDecoder(bytes.NewReader([]byte(body)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&e); err != nil || e.Error == nil || e.Error.Message == "" || string(e.Error.Param) != "null" {
-		t.Fatalf("%s is no error of OpenAI's shape: %v", body, err)
+		t.Fatalf("%s is not an error of OpenAI's shape: %v", body, err)
 	}
 	return e.Error.Message, e.Error.Type, e.Error.Code
 }

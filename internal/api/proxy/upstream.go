@@ -121,7 +121,7 @@ func (d *Door) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp 
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	d.Metrics.FirstByte(c.overhead(d.Now()))
-	_, _ = w.Write(body) // a client that is gone is no error of ours
+	_, _ = w.Write(body) // a client that is gone is not an error of ours
 }
 
 // decoded returns a body as it was before it was compressed.

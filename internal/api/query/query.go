@@ -76,7 +76,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // a client that is gone is no error of ours
+	_, _ = w.Write(body) // a client that is gone is not an error of ours
 }
 
 const (
@@ -138,7 +138,7 @@ func unreadable(err error) error {
 	case errors.As(err, &wrong) && wrong.Field != "":
 		return memory.Errorf(memory.Invalid, "%s: cannot be a %s", wrong.Field, wrong.Value)
 	}
-	return memory.Errorf(memory.Invalid, "the body is no JSON object: %v", err)
+	return memory.Errorf(memory.Invalid, "the body is not a JSON object: %v", err)
 }
 
 // ownerOf returns whose memory a query is about: who the request's headers name, else

@@ -83,7 +83,7 @@ func eventsOf(t *testing.T, w *httptest.ResponseRecorder) (names, last string) {
 	for event := range strings.SplitSeq(strings.TrimSuffix(w.Body.String(), "\n\n"), "\n\n") {
 		name, data, ok := strings.Cut(event, "\ndata: ")
 		if !ok || !json.Valid([]byte(data)) {
-			t.Fatalf("%q is no event", event)
+			t.Fatalf("%q is not an event", event)
 		}
 		all, last = append(all, strings.TrimPrefix(name, "event: ")), data
 	}

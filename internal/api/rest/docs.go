@@ -46,6 +46,6 @@ func docs(api *huma.OpenAPI) http.Handler {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 		h.Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(page.Bytes()) // a client that is gone is no error of ours
+		_, _ = w.Write(page.Bytes()) // a client that is gone is not an error of ours
 	})
 }

@@ -16,7 +16,7 @@ func (d *door) probe(w http.ResponseWriter, r *http.Request) bool {
 	switch r.URL.Path {
 	case "/health":
 		w.Header().Set("Content-Type", "application/json")
-		_ = jsonFormat.Marshal(w, d.Health(r.Context())) // a client that is gone is no error of ours
+		_ = jsonFormat.Marshal(w, d.Health(r.Context())) // a client that is gone is not an error of ours
 	case "/health/live":
 		w.WriteHeader(http.StatusNoContent)
 	case "/health/ready":

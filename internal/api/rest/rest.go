@@ -247,7 +247,7 @@ func checkText(r *http.Request, body []byte) error {
 	query, err := url.QueryUnescape(r.URL.RawQuery)
 	switch {
 	case err != nil:
-		return memory.Errorf(memory.Invalid, "the query is no URL's: %v", err)
+		return memory.Errorf(memory.Invalid, "the query is not a URL's: %v", err)
 	case !utf8.ValidString(r.URL.Path), !utf8.ValidString(query):
 		return memory.Errorf(memory.Invalid, "the path or the query is not valid UTF-8")
 	case !utf8.Valid(body):

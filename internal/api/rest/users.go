@@ -50,7 +50,7 @@ func (u ByUser) of(ctx context.Context) (memory.Owner, memory.Author, error) {
 	owner := memory.User(id.Namespace, u.ID)
 	switch {
 	case !owner.Valid():
-		return "", memory.Author{}, memory.Errorf(memory.Invalid, "whose memory? %q is no user's name", u.ID)
+		return "", memory.Author{}, memory.Errorf(memory.Invalid, "whose memory? %q is not a user's name", u.ID)
 	case id.Role != httpx.RoleAdmin && !id.Proves(owner):
 		return "", memory.Author{}, memory.Errorf(memory.Forbidden, "erasing or opening %q needs an admin key, or a key or signed token of that user", u.ID)
 	}

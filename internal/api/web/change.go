@@ -69,7 +69,7 @@ func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	if s, ok := field(r, "confidence"); ok {
 		c, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return done{}, memory.Errorf(memory.Invalid, "confidence: %q is no number from 0 to 100", clip(20, s))
+			return done{}, memory.Errorf(memory.Invalid, "confidence: %q is not a valid number from 0 to 100", clip(20, s))
 		}
 		c /= 100
 		e.Confidence = &c

@@ -165,7 +165,7 @@ func (p *Page) asOf(day string) (memory.At, error) {
 	}
 	t, err := time.ParseInLocation(time.DateOnly, day, p.Zone)
 	if err != nil {
-		return memory.At{}, memory.Errorf(memory.Invalid, "%q is no day; one looks like 2026-11-21", clip(20, day))
+		return memory.At{}, memory.Errorf(memory.Invalid, "%q is not a day; one looks like 2026-11-21", clip(20, day))
 	}
 	return memory.At{AsOf: t.AddDate(0, 0, 1).Add(-time.Microsecond)}, nil
 }

@@ -93,7 +93,7 @@ func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name s
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a browser that is gone is no error of ours
+	_, _ = w.Write(b.Bytes()) // a browser that is gone is not an error of ours
 }
 
 // refusal is what a page says that cannot be shown.

@@ -47,7 +47,7 @@ func (s *squeezer) Write(p []byte) (int, error) {
 
 func (s *squeezer) close() {
 	if s.zip != nil {
-		_ = s.zip.Close() // a browser that is gone is no error of ours
+		_ = s.zip.Close() // a browser that is gone is not an error of ours
 	}
 }
 

@@ -85,7 +85,7 @@ func (p *Page) dayMeant(r *http.Request, days []time.Time) (int, error) {
 	if s := r.FormValue("n"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
-			return 0, memory.Errorf(memory.Invalid, "%q is no number of a day", clip(20, s))
+			return 0, memory.Errorf(memory.Invalid, "%q is not a valid number of a day", clip(20, s))
 		}
 		return min(max(n, 0), last), nil
 	}

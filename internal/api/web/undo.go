@@ -70,7 +70,7 @@ func undoOf(change, run, to string) (curate.UndoRequest, error) {
 	if to != "" {
 		t, err := time.Parse(time.RFC3339Nano, to)
 		if err != nil {
-			return u, memory.Errorf(memory.Invalid, "%q is no time", clip(30, to))
+			return u, memory.Errorf(memory.Invalid, "%q is not a valid time", clip(30, to))
 		}
 		u.ToTime = t
 	}

@@ -7,6 +7,6 @@
 //
 // An archive is refused that has a member which the manifest does not name or names
 // otherwise, a name twice, a name that leads out of its folder, a link or anything else
-// that is no plain file, or more bytes than it says. It is not signed: who can write it
+// that is not a plain file, or more bytes than it says. It is not signed: who can write it
 // can write what it holds.
 package archive

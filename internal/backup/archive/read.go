@@ -41,7 +41,7 @@ func Open(path string) (*Archive, error) {
 	a := &Archive{file: f}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = memory.Errorf(memory.Invalid, "it is no plain file")
+		err = memory.Errorf(memory.Invalid, "it is not a plain file")
 	}
 	if err == nil {
 		err = a.open(f, info.Size())
@@ -64,7 +64,7 @@ func (a *Archive) open(from io.ReaderAt, size int64) error {
 			return damaged("%q is there twice", f.Name)
 		}
 		if !f.Mode().IsRegular() {
-			return damaged("%q is no plain file", f.Name)
+			return damaged("%q is not a plain file", f.Name)
 		}
 		named[f.Name] = f
 	}
@@ -91,7 +91,7 @@ func (a *Archive) open(from io.ReaderAt, size int64) error {
 
 func (a *Archive) readManifest(f *zip.File) error {
 	if f == nil {
-		return memory.Errorf(memory.Invalid, "it is no backup of Loci's: there is no %s in it", manifestName)
+		return memory.Errorf(memory.Invalid, "it is not a backup of Loci's: there is no %s in it", manifestName)
 	}
 	var text bytes.Buffer
 	r, err := f.Open()

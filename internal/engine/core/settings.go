@@ -43,7 +43,7 @@ func (e *Core) LearningOf(ctx context.Context, scope memory.Scope) (LearningSett
 		return values[key]
 	}
 	if own.Zone == nil {
-		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // what is no zone is the server's
+		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // what is not a zone is the server's
 	}
 	if own.Zone == nil || values[entryTimezone] == "" && own.Zone == time.UTC {
 		own.Zone = time.Local

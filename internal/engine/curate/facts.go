@@ -207,7 +207,7 @@ func CheckFact(f memory.Fact) error {
 	if len(f.Metadata) > 0 {
 		var object map[string]json.RawMessage
 		if json.Unmarshal(f.Metadata, &object) != nil {
-			return memory.Errorf(memory.Invalid, "metadata: is no JSON object")
+			return memory.Errorf(memory.Invalid, "metadata: is not a JSON object")
 		}
 	}
 	return nil

@@ -60,13 +60,13 @@ var EraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
 // EraseOwner removes all words of an owner for good, with the copies that others have
 // of the owner's facts, and closes the owner: chats and jobs that are under way write
 // nothing any more, and later chats go on without memory, until [Eraser.OpenOwner].
-// Ids, times and what models were paid stay. It is no error to do
+// Ids, times and what models were paid stay. It is not an error to do
 // it again; after one that failed it goes on where that stopped, and a job does so by
 // itself.
 func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
 	ctx = memory.ForWrite(context.WithValue(ctx, core.Closing{}, true))
 	if !owner.Valid() {
-		return Erased{}, memory.Errorf(memory.Invalid, "%q is no owner", owner)
+		return Erased{}, memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
 	}
 	at, err := e.closeOwner(ctx, owner, author)
 	if err != nil {

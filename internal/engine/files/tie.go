@@ -12,7 +12,7 @@ import (
 )
 
 // tieFile returns the changes that tie a fact to what its file names besides, and untie it
-// from what it names no more. To what is no fact any more nothing can be tied: the edit then
+// from what it names no more. To what is not a fact any more nothing can be tied: the edit then
 // waits, since the next look at the file tells of it.
 func (e *Files) tieFile(ctx context.Context, edit FileEdit, id string) ([]memory.Change, error) {
 	was, says := edit.Was.relations(), edit.Says.relations()
@@ -25,7 +25,7 @@ func (e *Files) tieFile(ctx context.Context, edit FileEdit, id string) ([]memory
 			return nil, memory.Errorf(memory.Invalid, "%s %s: no relation of %s", r.Kind, r.To, id)
 		}
 		if to, err := e.Fact(ctx, edit.Owner, r.To); err != nil || core.WasErased(to) {
-			return nil, fmt.Errorf("%s %s: it is no fact: %v", r.Kind, r.To, err) //nolint:errorlint // not found is final, and this is not
+			return nil, fmt.Errorf("%s %s: it is not a fact: %v", r.Kind, r.To, err) //nolint:errorlint // not found is final, and this is not
 		}
 		if _, err := e.Curate.Relation(ctx, edit.Owner, id, r.To, r.Kind); !errors.Is(err, memory.NotFound) {
 			if err != nil {

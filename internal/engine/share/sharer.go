@@ -287,7 +287,7 @@ func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
 	return to, nil
 }
 
-// sharedIn reads the value of a share entry. What is no owner is left out: the entry of
+// sharedIn reads the value of a share entry. What is not an owner is left out: the entry of
 // a vault can be edited.
 func sharedIn(value string) []memory.Owner {
 	var with []memory.Owner

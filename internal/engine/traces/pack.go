@@ -16,7 +16,7 @@ import (
 //	why     0 for none, or its length and 1, then names and numbers in turn
 //	text    its length, then its bytes
 //	name    its place among the names so far; one further, then the text, for another
-//	number  ten thousandths, signed: as exact as anybody looks, and 0 for what is no number
+//	number  ten thousandths, signed: as exact as anybody looks, and 0 for what is not a number
 type TracePacker struct {
 	B     []byte
 	Names []string

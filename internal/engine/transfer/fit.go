@@ -25,7 +25,7 @@ var idForm = lazy.Compile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
 func checkID(name, id string) error {
 	if !idForm.MatchString(id) || strings.Contains(id, "..") {
-		return memory.Errorf(memory.Invalid, "%s: %.40q is no id of Loci's", name, id)
+		return memory.Errorf(memory.Invalid, "%s: %.40q is not a valid id of Loci's", name, id)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (i *importer) fit(r *portable.Record) error {
 	x := r.Relation
 	x.CreatedAt = memory.Time(x.CreatedAt)
 	if !slices.Contains([]memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}, x.Kind) {
-		return memory.Errorf(memory.Invalid, "kind: %.40q is no kind of relation", x.Kind)
+		return memory.Errorf(memory.Invalid, "kind: %.40q is not a valid kind of relation", x.Kind)
 	}
 	return errors.Join(checkID("from", x.From), checkID("to", x.To))
 }

@@ -265,7 +265,7 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 		e.Idle.Wait(ctx)
 		err := e.giveVectors(ctx, owner, batch)
 		switch {
-		case ctx.Err() != nil: // told to stop: that is no failure
+		case ctx.Err() != nil: // told to stop: that is not a failure
 			return "", &jobs.PutOff{Until: e.Time(), Why: "it was stopped; it goes on where it was"}
 		case errors.Is(err, memory.Unavailable):
 			return "", &jobs.PutOff{Until: e.Time().Add(EmbedderRests), Why: err.Error()}

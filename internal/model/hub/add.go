@@ -154,7 +154,7 @@ func modelIn(source copySource) (string, error) {
 // unpack writes one file and returns its size and hash.
 func unpack(e entry, name, to string) (File, error) {
 	if !e.mode.IsRegular() {
-		return File{}, memory.Errorf(memory.Invalid, "%s is no regular file", e.name)
+		return File{}, memory.Errorf(memory.Invalid, "%s is not a regular file", e.name)
 	}
 	most := int64(maxOther)
 	if name == weightsFile {

@@ -156,8 +156,8 @@ func TestAddRefusesUnsafeAndUselessCopies(t *testing.T) {
 		"above.tar":   {tarred(with("tiny/../../vocab.txt", "")), "unsafe path"},
 		"rooted.tar":  {tarred(with("/etc/vocab.txt", "")), "unsafe path"},
 		"drive.zip":   {zipped(with(`..\evil.txt`, "")), "unsafe path"},
-		"linked.tar":  {link(tar.TypeSymlink), "no regular file"},
-		"hard.tar":    {link(tar.TypeLink), "no regular file"},
+		"linked.tar":  {link(tar.TypeSymlink), "not a regular file"},
+		"hard.tar":    {link(tar.TypeLink), "not a regular file"},
 		"twice.tar":   {tarred(copied(), tar.Header{Name: "tiny/model/vocab.txt", Mode: 0o644}), "twice"},
 		"large.zip":   {zipped(with("tiny/model/vocab.txt", strings.Repeat("x", maxOther+1))), "more than 64 MiB"},
 		"several.zip": {zipped(with("other/model.safetensors", "")), ""},
@@ -167,7 +167,7 @@ func TestAddRefusesUnsafeAndUselessCopies(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		_, err := Adder{Dir: dir}.Add(on(t, name, c.data), "tiny")
-		if c.want == "" { // a folder without config.json is no second model
+		if c.want == "" { // a folder without config.json is not a second model
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -85,7 +85,7 @@ func List(dir string) ([]Model, error) {
 // Find returns the folder of a model, or [memory.NotFound].
 func Find(dir, name string) (string, error) {
 	if !filepath.IsLocal(name) || strings.HasPrefix(name, ".") {
-		return "", memory.Errorf(memory.Invalid, "%q is no name of a model", name)
+		return "", memory.Errorf(memory.Invalid, "%q is not a valid name of a model", name)
 	}
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
@@ -101,7 +101,7 @@ func Remove(dir, name string) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(path, weightsFile)); err != nil {
-		return memory.Errorf(memory.Conflict, "%s is no model: it has no %s; remove it yourself", path, weightsFile)
+		return memory.Errorf(memory.Conflict, "%s is not a model: it has no %s; remove it yourself", path, weightsFile)
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)

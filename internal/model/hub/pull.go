@@ -38,7 +38,7 @@ func Repository(name string) (repository, local string, err error) {
 	}
 	organisation, last, ok := strings.Cut(name, "/")
 	if !ok || !plain(organisation) || !plain(last) {
-		return "", "", memory.Errorf(memory.Invalid, "%q is no model's name; write it as ORGANISATION/NAME, as the hub does. Known by name alone: %s",
+		return "", "", memory.Errorf(memory.Invalid, "%q is not a model's name; write it as ORGANISATION/NAME, as the hub does. Known by name alone: %s",
 			name, strings.Join(slices.Sorted(maps.Keys(published)), ", "))
 	}
 	return name, last, nil

@@ -60,7 +60,7 @@ func (e endpoint) url(path string) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	plain, err := url.PathUnescape(path)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "%q is no path: %v", path, err)
+		return nil, memory.Errorf(memory.Invalid, "%q is not a valid path: %v", path, err)
 	}
 	for segment := range strings.SplitSeq(plain, "/") {
 		if segment == ".." || segment == "." {

@@ -1,5 +1,5 @@
 // Package responder is the built-in model loci/recall: it answers from memory by
-// repeating what was found, and says so. It is no language model: it draws no
+// repeating what was found, and says so. It is not a language model: it draws no
 // conclusions and knows nothing but the hits it is given.
 package responder
 

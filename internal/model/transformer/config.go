@@ -51,7 +51,7 @@ func (c *config) bert() error {
 		}
 	}
 	if c.Hidden%c.Heads != 0 {
-		return fmt.Errorf("config.json: hidden_size %d is no multiple of num_attention_heads %d", c.Hidden, c.Heads)
+		return fmt.Errorf("config.json: hidden_size %d is not a multiple of num_attention_heads %d", c.Hidden, c.Heads)
 	}
 	return nil
 }

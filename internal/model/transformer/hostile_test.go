@@ -229,7 +229,7 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 		"without vectors": reheaded(t, static, func(h map[string]any) {
 			h["embeddings"] = map[string]any{"dtype": "I8", "shape": []int{5, 0}, "data_offsets": []int{0, 0}}
 		}),
-		"no token with":         changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", -2}, "sep": []any{"[SEP]", 3}}, "post_processor"),
+		"not a token with":      changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", -2}, "sep": []any{"[SEP]", 3}}, "post_processor"),
 		"RobertaProcessing":     changed(t, mean, "tokenizer.json", "RobertaProcessing", "post_processor", "type"),
 		"tokens 2 and 5000":     changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", 2}, "sep": []any{"[SEP]", 5000}}, "post_processor"),
 		"the unknown token has": changed(t, unigram, "tokenizer.json", 100000, "model", "unk_id"),

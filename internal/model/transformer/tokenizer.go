@@ -276,7 +276,7 @@ func numbered(raw json.RawMessage) (int32, error) {
 	var name string
 	var id int32
 	if err := json.Unmarshal(raw, &[]any{&name, &id}); err != nil || id < 0 {
-		return 0, fmt.Errorf("post_processor: %s is no token with its number", raw)
+		return 0, fmt.Errorf("post_processor: %s is not a token with its number", raw)
 	}
 	return id, nil
 }

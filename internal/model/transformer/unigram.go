@@ -47,7 +47,7 @@ func (f *tokenizerFile) unigram(t *tokenizer) error {
 		token, isText := pair[0].(string)
 		score, isNumber := pair[1].(float64)
 		if !isText || !isNumber {
-			return fmt.Errorf("entry %d of the vocabulary is no text with its score", id)
+			return fmt.Errorf("entry %d of the vocabulary is not text with its score", id)
 		}
 		u.scores = append(u.scores, score)
 		u.least = min(u.least, score-unknownBelow)

@@ -111,7 +111,7 @@ func isSpace(r rune) bool {
 	return unicode.IsSpace(r)
 }
 
-// isPunctuation counts every sign of ASCII that is no letter and no digit.
+// isPunctuation counts every sign of ASCII that is not a letter and no digit.
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= '!' && r <= '/' || r >= ':' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~'

@@ -122,7 +122,7 @@ func check(ctx context.Context, owner memory.Owner) error {
 		return err
 	}
 	if !owner.Valid() {
-		return memory.Errorf(memory.Invalid, "%q is no owner", owner)
+		return memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
 	}
 	return nil
 }

@@ -231,11 +231,11 @@ func writeCursor(p place) string {
 func readCursor(cursor string) (place, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return place{}, memory.Errorf(memory.Invalid, "%q is no cursor", cursor)
+		return place{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", cursor)
 	}
 	var p place
 	if err := json.Unmarshal(text, &p); err != nil {
-		return place{}, memory.Errorf(memory.Invalid, "%q is no cursor", cursor)
+		return place{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", cursor)
 	}
 	return p, nil
 }

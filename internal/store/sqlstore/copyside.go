@@ -47,7 +47,7 @@ func openSide(ctx context.Context, address string, source bool) (_ *side, err er
 	case IsPostgres(address):
 		return s, s.openServer(ctx, address, source)
 	}
-	return nil, memory.Errorf(memory.Invalid, "it is no address of a database; valid: sqlite:PATH, postgres://user:password@host:5432/database")
+	return nil, memory.Errorf(memory.Invalid, "it is not an address of a database; valid: sqlite:PATH, postgres://user:password@host:5432/database")
 }
 
 func (s *side) openFile(ctx context.Context, path string, source bool) error {

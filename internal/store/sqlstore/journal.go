@@ -177,7 +177,7 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		}
 		ordinal, err := strconv.Atoi(after.id)
 		if err != nil {
-			return where{}, memory.Errorf(memory.Invalid, "%q is no cursor", q.Cursor)
+			return where{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", q.Cursor)
 		}
 		w.and(`(j.version, j.ordinal) < (?, ?)`, after.at, ordinal)
 	}

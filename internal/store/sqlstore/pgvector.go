@@ -135,7 +135,7 @@ func olderThan(version, least string) bool {
 		if i >= len(parts) {
 			return 0
 		}
-		n, _ := strconv.Atoi(parts[i]) // what is no number is of no release
+		n, _ := strconv.Atoi(parts[i]) // what is not a number is of no release
 		return n
 	}
 	for i := range 2 {

@@ -123,7 +123,7 @@ func (n *nearing) begin(q memory.Search, schema string) (words []word, err error
 	case s.at != s.now:
 		return nil, memory.Errorf(memory.Conflict, "the server's copy is at version %d of %d", s.at, s.now)
 	}
-	if !q.ByWords { // what is compared with what is known is no question
+	if !q.ByWords { // what is compared with what is known is not a question
 		meant, err := n.correct(q.Text, asked, weights)
 		if err != nil {
 			return nil, err

@@ -161,7 +161,7 @@ func explainServer(err error) error {
 	case e.Code == "54000": // program limit exceeded: a key is too long for an index
 		return memory.Errorf(memory.TooLarge, "a text that things are found by is too long for the database: %w", err)
 	case e.Code == "22021": // character not in repertoire
-		return memory.Errorf(memory.Invalid, "a text is no UTF-8: %w", err)
+		return memory.Errorf(memory.Invalid, "a text is not UTF-8: %w", err)
 	case e.Code == "57014": // query canceled
 		return memory.Errorf(memory.Unavailable, "the database took longer than its statement_timeout: %w", err)
 	case e.Code == "55P03":

@@ -133,10 +133,10 @@ func scanFact(owner memory.Owner, row scanner, more ...any) (*memory.Fact, error
 		f.Metadata = json.RawMessage(metadata)
 	}
 	if err == nil && metadata != "" && !json.Valid(f.Metadata) {
-		return nil, &unreadable{"its metadata is no JSON"}
+		return nil, &unreadable{"its metadata is not JSON"}
 	}
 	if err == nil && (math.IsNaN(f.Confidence) || math.IsInf(f.Confidence, 0)) {
-		return nil, &unreadable{"its confidence is no number"}
+		return nil, &unreadable{"its confidence is not a number"}
 	}
 	return f, err
 }

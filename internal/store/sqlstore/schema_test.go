@@ -62,7 +62,7 @@ func TestDocNamesEveryColumn(t *testing.T) {
 		delete(described, table)
 	}
 	for table := range described {
-		t.Errorf("the comment describes %s, which is no table", table)
+		t.Errorf("the comment describes %s, which is not a table", table)
 	}
 }
 

@@ -52,7 +52,7 @@ func init() {
 }
 
 // OpenSQLite opens the database in a file, which it makes, with its folder, if it
-// is not there. Both are for their owner alone. A file that is no database of
+// is not there. Both are for their owner alone. A file that is not a database of
 // ours, is damaged, or was made by a newer program is refused and left as it is;
 // so is one that another store holds open, with [memory.Conflict].
 func OpenSQLite(ctx context.Context, path string, o Options) (*Store, error) {

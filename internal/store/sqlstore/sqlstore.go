@@ -108,7 +108,7 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, do func(*tx) erro
 
 func checkOwner(owner memory.Owner) error {
 	if !owner.Valid() {
-		return memory.Errorf(memory.Invalid, "%q is no owner", owner)
+		return memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
 	}
 	return nil
 }

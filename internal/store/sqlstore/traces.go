@@ -265,7 +265,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 
 func readTrace(data string, into *memory.Trace) error {
 	if json.Unmarshal([]byte(data), into) != nil {
-		return &unreadable{"a trace is no JSON"}
+		return &unreadable{"a trace is not JSON"}
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func readCursor(text string) (cursor, error) {
 	number, id, found := strings.Cut(string(data), " ")
 	at, notNumber := strconv.ParseInt(number, 10, 64)
 	if err != nil || !found || notNumber != nil {
-		return cursor{}, memory.Errorf(memory.Invalid, "%q is no cursor", text)
+		return cursor{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", text)
 	}
 	return cursor{at, id}, nil
 }

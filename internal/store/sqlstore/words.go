@@ -54,7 +54,7 @@ func lexemes(terms []string) string {
 }
 
 // threadOf returns the conversation that said or taught a memory, and a turn's place in
-// it, -1 for what is no turn.
+// it, -1 for what is not a turn.
 func threadOf(m memory.Memory) (conversation string, place int64) {
 	switch conversation = m.Scope().Conversation; {
 	case m.Turn != nil:

@@ -231,7 +231,7 @@ func linkTo(name, id string) string {
 }
 
 // cutLink takes [[FOLDER/NAME#HEADING|ALIAS]] apart, as Obsidian writes it. It is not ok if
-// the text is no link.
+// the text is not a link.
 func cutLink(text string) (name, alias string, ok bool) {
 	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "[[")
 	inner, closed := strings.CutSuffix(inner, "]]")
@@ -246,7 +246,7 @@ func cutLink(text string) (name, alias string, ok bool) {
 }
 
 // idsOfLink are the ids that a link may be to by what it says alone, likeliest first: that
-// in the name of the file; what it is shown as; the name itself. A text that is no link is an id.
+// in the name of the file; what it is shown as; the name itself. A text that is not a link is an id.
 func idsOfLink(text string) []string {
 	name, alias, ok := cutLink(text)
 	if !ok {

@@ -50,7 +50,7 @@ type ScanOptions struct {
 func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f := s.files
 	f.disk.Lock()
-	if f.unsure { // what a crash left unwritten is no edit
+	if f.unsure { // what a crash left unwritten is not an edit
 		f.disk.Unlock()
 		if err := s.Settle(ctx); ctx.Err() != nil {
 			return Report{}, err

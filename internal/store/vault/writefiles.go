@@ -364,7 +364,7 @@ var (
 	errTooLong = fmt.Errorf("it has more than %d bytes", maxFile)
 )
 
-// read returns a file's text. Links are not followed. In what is no folder there is no file.
+// read returns a file's text. Links are not followed. In what is not a folder there is no file.
 func (f *files) read(at string) (string, error) {
 	info, err := f.root.Lstat(at)
 	if errors.Is(err, syscall.ENOTDIR) {

@@ -5,7 +5,7 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// notAbove is the comparison a <= b, false for what is no number, without a trap.
+// notAbove is the comparison a <= b, false for what is not a number, without a trap.
 const notAbove = 0x12
 
 func above() {

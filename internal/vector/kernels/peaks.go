@@ -24,7 +24,7 @@ func peaks() {
 		a, b := YMM(), YMM()
 		VMOVUPS(Mem{Base: scores, Disp: i * lanes * 4}, a)
 		VMOVUPS(Mem{Base: scores, Disp: (i + 1) * lanes * 4}, b)
-		VMAXPS(low, a, low) // of two of which one is no number, the first
+		VMAXPS(low, a, low) // of two of which one is not a number, the first
 		VMAXPS(high, b, high)
 	}
 	VMAXPS(high, low, low)

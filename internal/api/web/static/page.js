@@ -156,7 +156,7 @@ document.addEventListener("change", (e) => {
 // read puts a file's words where they can be seen before they are sent.
 async function read(input, form) {
   const file = input.files[0], words = await file.text();
-  if (/[\0\uFFFD]/.test(words)) { input.value = ""; return tell("This file is no text."); }
+  if (/[\0\uFFFD]/.test(words)) { input.value = ""; return tell("This file is not text."); }
   form.elements[input.dataset.into].value = words;
   form.elements.title.value ||= file.name.replace(/\.[^.]*$/, "");
 }
