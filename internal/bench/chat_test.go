@@ -93,7 +93,7 @@ func TestBrokenChatSetsAreNamed(t *testing.T) {
 	for change, want := range map[[2]string]string{
 		{`"answers":["Voss"]`, `"answers":["Bergen"]`}: "no gold of it holds an answer",
 		{`"answers":["Voss"]`, `"answers":["sister"]`}: "holds its answer",
-		{`"from":["e1"]`, `"from":["e9"]`}:             "no exchange",
+		{`"from":["e1"]`, `"from":["e9"]`}:             "not an exchange",
 		{`"needed":[`, `"unneeded":[`}:                 "is empty",
 		{`{"id":"ida"`, `["id":"ida"`}:                 "ida.json",
 		{"", ""}:                                       "",

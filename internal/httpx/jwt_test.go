@@ -42,9 +42,9 @@ func TestTokens(t *testing.T) {
 		{"another algorithm", signed(secret, `{"alg":"HS512"}`, claims(`{"sub":"ana","exp":%d}`, now+60)), "", "not signed with HS256"},
 		{"another secret", signed([]byte("other"), head, claims(`{"sub":"ana","exp":%d}`, now+60)), "", "signature"},
 		{"signature cut off", good[:strings.LastIndexByte(good, '.')+1], "", "signature"},
-		{"two parts", "a.b", "", "no JWT"},
-		{"four parts", "a." + good, "", "no JWT"},
-		{"nothing", "", "", "no JWT"},
+		{"two parts", "a.b", "", "not a JWT"},
+		{"four parts", "a." + good, "", "not a JWT"},
+		{"nothing", "", "", "not a JWT"},
 		{"too long", strings.Repeat("a", maxToken+1), "", "longer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","system":[{"type":"text","text":"A"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}]}`))
 	f.Add([]byte(`{"model":"m","input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]}]}`))
-	files, _ := filepath.Glob("../wire/testdata/*/*.txtar")
+	files, _ := filepath.Glob("../chatapi/testdata/*/*.txtar")
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil {
 			_, text, _ = bytes.Cut(text, []byte("-- request.json --\n"))

@@ -46,7 +46,7 @@ func TestResponsesRequest(t *testing.T) {
 // TestCodexRequests: every recorded request of Codex is translated, and a call of a function
 // in a namespace comes back under its own name.
 func TestCodexRequests(t *testing.T) {
-	files, err := filepath.Glob("../front/proxy/testdata/agents/codex/*.json")
+	files, err := filepath.Glob("../api/proxy/testdata/agents/codex/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}

@@ -572,8 +572,8 @@ func wrongChangesAreInvalid(r *rig) {
 		"no status":                     broken(func(f *memory.Fact) { f.Status = "" }),
 		"a turn's status":               broken(func(f *memory.Fact) { f.Status = memory.Replaced }),
 		"metadata that is no object":    broken(func(f *memory.Fact) { f.Metadata = []byte(`[1]`) }),
-		"metadata that is not JSON":      broken(func(f *memory.Fact) { f.Metadata = []byte(`{"a":`) }),
-		"content that is not UTF-8":      broken(func(f *memory.Fact) { f.Content = "te\xffa" }),
+		"metadata that is not JSON":     broken(func(f *memory.Fact) { f.Metadata = []byte(`{"a":`) }),
+		"content that is not UTF-8":     broken(func(f *memory.Fact) { f.Content = "te\xffa" }),
 		"adding a turn":                 memtest.TurnMark(memory.ActionAdd, "t", memory.Active),
 	} {
 		r.refuse(why, memory.Invalid, ana, c)

@@ -352,7 +352,7 @@ func wrongBatchesAreInvalid(r *rig) {
 		"a turn of another conversation": func(b *memory.Batch) { b.Turns[0].Conversation = "d" },
 		"a turn without an id":           func(b *memory.Batch) { b.Turns[0].ID = "" },
 		"a turn with a fact's status":    func(b *memory.Batch) { b.Turns[0].Status = memory.Superseded },
-		"a turn that is not UTF-8":        func(b *memory.Batch) { b.Turns[0].Content = "\xff" },
+		"a turn that is not UTF-8":       func(b *memory.Batch) { b.Turns[0].Content = "\xff" },
 		"another owner's job":            func(b *memory.Batch) { b.Jobs = []memory.Job{memtest.Job(ben, memory.JobLearn, "j")} },
 		"marks without a run": func(b *memory.Batch) {
 			b.Marks = []memory.Change{memtest.TurnMark(memory.ActionRetire, "t", memory.Retired)}

@@ -20,7 +20,7 @@ import (
 // what is left without Loci's fields.
 func oddRequests(t *testing.T) map[string][2]string {
 	t.Helper()
-	files, err := filepath.Glob("../../wire/testdata/odd/*.txtar")
+	files, err := filepath.Glob("../../chatapi/testdata/odd/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no odd requests: %v", err)
 	}

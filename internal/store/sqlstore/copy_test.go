@@ -391,9 +391,9 @@ func TestCopyRefuses(t *testing.T) {
 		{sqlitePrefix + path("none"), sqlitePrefix + path("x"), memory.NotFound, "no database"},
 		{sqlitePrefix + path("held"), sqlitePrefix + path("x"), memory.Conflict, "has it open"},
 		{sqlitePrefix + path("a"), sqlitePrefix + path("a"), memory.Conflict, "has it open"},
-		{"mysql://u:hunter2@h/d", sqlitePrefix + path("x"), memory.Invalid, "no address"},
+		{"mysql://u:hunter2@h/d", sqlitePrefix + path("x"), memory.Invalid, "not an address"},
 		{sqlitePrefix + path("a"), "postgres://u:hunter2@127.0.0.1:1/d?connect_timeout=1", memory.Unavailable, "127.0.0.1"},
-		{sqlitePrefix + path("a"), "postgres://u:hunter2@h:x/d", memory.Invalid, "no address"},
+		{sqlitePrefix + path("a"), "postgres://u:hunter2@h:x/d", memory.Invalid, "not an address"},
 	} {
 		_, err := Copy(t.Context(), one.from, one.to, unseen)
 		if !errors.Is(err, one.is) || !strings.Contains(err.Error(), one.says) || strings.Contains(err.Error(), "hunter2") {
