@@ -67,7 +67,7 @@ func patternsIn(files []*ast.File) (out []ast.Expr) {
 				return true
 			}
 			if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Compile" {
-				if from, ok := f.X.(*ast.Ident); ok && from.Name == "late" {
+				if from, ok := f.X.(*ast.Ident); ok && from.Name == "lazy" {
 					out = append(out, call.Args[0])
 				}
 			}
