@@ -359,6 +359,7 @@ type Health struct {
 	Learns    string   `json:"learns,omitempty" doc:"Who learns: a model's name, the chat's own model, the built-in rules, or nobody."`
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
+	Better    string   `json:"better,omitempty" doc:"What would make recall better, with the command."`
 	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user."`
 
 	StrictModels []StrictModel `json:"strict_models,omitempty"` // that get memory in the user's message, since they refused it in one of its own

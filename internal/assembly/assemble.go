@@ -72,8 +72,16 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.log = opts.Logger
 	l.doctor = &doctor.Doctor{Log: l.log}
+	chosen := models.Choice{Why: "the program brought it"}
 	if opts.Embedder != nil {
-		config.Embedder = "program:" + opts.Embedder.Fingerprint()
+		config = config.WithEmbedder("program:" + opts.Embedder.Fingerprint())
+	} else {
+		config, chosen = models.ChooseEmbedder(ctx, config)
+	}
+	l.embeds = chosen
+	l.log.Info("what embeds", "embedder", config.Embedder, "why", chosen.Why, "better", chosen.Better)
+	for _, broken := range chosen.Broken {
+		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "get it again or remove it; until then it is passed over"})()
 	}
 	if err := vector.Use(config.SIMD); err != nil {
 		return nil, fmt.Errorf("simd: %w", err)
@@ -90,7 +98,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	config = learner.Apply(config)
 	l.learner, l.config = learner, config
-	l.log.Info("who learns", "model", l.learns(), "why", learner.Why)
+	l.log.Info("who learns", "model", l.Learns(), "why", learner.Why)
 	if learner.Wrong != "" {
 		l.doctor.Warn(client.Finding{Part: "learn.model", What: learner.Wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
 	}
@@ -113,7 +121,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.config = config
 	earlier.Tell(l.log)
-	opened, err := models.Open(config)
+	opened, err := models.Open(config, chosen)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +196,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.vault = vaultsync.New(store, l.engine, config, l.log)
 	d := l.doctor
-	d.Config, d.Engine, d.Index, d.Vault, d.Database, d.Backups, d.Learner = l.config, l.engine, l.index, l.vault, l.database, l.backups, l.learner
+	d.Config, d.Engine, d.Index, d.Vault, d.Database, d.Backups, d.Learner, d.Embeds = l.config, l.engine, l.index, l.vault, l.database, l.backups, l.learner, l.embeds
 	if err := l.vault.CatchUp(ctx); err != nil {
 		return nil, err
 	}
@@ -454,7 +462,7 @@ func database(store memory.Store) memory.Store {
 // vectorsAtStart queues the job that gives one user's memory and what everybody shares
 // the vectors that they lack. Of other users it is seen when they are first searched.
 func (l *Loci) vectorsAtStart(ctx context.Context) error {
-	if l.config.Embedder == "lexical" || l.config.Users == "multi" {
+	if l.config.Embedder == config.Lexical || l.config.Users == "multi" {
 		return nil // words are enough until the first search, which sees to it
 	}
 	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))

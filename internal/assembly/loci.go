@@ -56,6 +56,7 @@ type Loci struct {
 	log      *slog.Logger
 	doctor   *doctor.Doctor
 	learner  models.Learner
+	embeds   models.Choice
 	closers  []func() error // in the order they are to be called
 }
 
@@ -72,6 +73,15 @@ func (l *Loci) Handler() http.Handler { return l.handler }
 
 // Log returns the log that the settings describe.
 func (l *Loci) Log() *slog.Logger { return l.log }
+
+// Config returns the settings in effect.
+func (l *Loci) Config() config.Config { return l.config }
+
+// Better says what would make recall better, with the command; "" where nothing is known.
+func (l *Loci) Better() string { return l.embeds.Better }
+
+// Learns says who learns.
+func (l *Loci) Learns() string { return models.WhoLearns(l.config, l.learner) }
 
 // Resident returns how many bytes the index holds in memory, estimated.
 func (l *Loci) Resident() int64 { return l.index.Size() }

@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -70,6 +71,16 @@ func (s *setFlag) Set(value string) error {
 
 // Type implements pflag.Value.
 func (s *setFlag) Type() string { return "string" }
+
+// loadChosen returns the settings with the embedder that is used where they say auto.
+func (g *global) loadChosen(cmd *cobra.Command) (config.Config, error) {
+	c, err := g.load(cmd)
+	if err != nil {
+		return c, err
+	}
+	c, _ = models.ChooseEmbedder(cmd.Context(), c)
+	return c, nil
+}
 
 // modelsOf names the models of the settings.
 func modelsOf(c config.Config) bench.Models {

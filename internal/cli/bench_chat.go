@@ -53,7 +53,7 @@ func benchChat(g *global) *cobra.Command {
 			if err := g.noServer(cmd); err != nil {
 				return err
 			}
-			config, err := g.load(cmd)
+			config, err := g.loadChosen(cmd)
 			if err != nil {
 				return err
 			}
@@ -108,21 +108,21 @@ const miniLM = "all-MiniLM-L6-v2"
 
 // cosineModel returns the embedder that plain cosine is measured with, and settings that open it;
 // "" if there is none.
-func cosineModel(config config.Config) (string, config.Config, error) {
-	if config.Embedder != "lexical" {
-		return config.Embedder, config, nil
+func cosineModel(c config.Config) (string, config.Config, error) {
+	if c.Embedder != config.Lexical {
+		return c.Embedder, c, nil
 	}
-	dir, err := config.ModelsFolder()
+	dir, err := c.ModelsFolder()
 	if err != nil {
-		return "", config, err
+		return "", c, err
 	}
 	for _, dir := range []string{dir, filepath.Join("tmp", "models")} {
 		if _, err := os.Stat(filepath.Join(dir, miniLM, "model.safetensors")); err == nil {
-			config.Embedder, config.Reranker, config.ModelsDir = "local:"+miniLM, "none", dir
-			return config.Embedder, config, nil
+			c.Embedder, c.Reranker, c.ModelsDir = "local:"+miniLM, "none", dir
+			return c.Embedder, c, nil
 		}
 	}
-	return "", config, nil
+	return "", c, nil
 }
 
 func (r chatTrials) print(w io.Writer, report bench.ChatReport, cosine string) error {

@@ -74,7 +74,7 @@ func benchRetrieval(g *global) *cobra.Command {
 			"  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci bench retrieval --fit --set jsonl mine.jsonl",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) (err error) {
-			if r.config, err = g.load(cmd); err != nil {
+			if r.config, err = g.loadChosen(cmd); err != nil {
 				return err
 			}
 			return r.run(cmd, files)

@@ -16,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/hub"
 	"github.com/loci-memory/loci/internal/model/transformer"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -25,7 +26,7 @@ func modelsCommand(g *global) *cobra.Command {
 		Short: "Local models that embed and rerank",
 		Long: "Models that Loci runs itself: sentence encoders (embedder: local:NAME) and cross-encoders (reranker: local:NAME).\n" +
 			"They lie in models_dir, a folder each, as the hub publishes them; docs/models.md says which fit.",
-		Example: "  loci models list\n  loci models pull all-MiniLM-L6-v2\n  loci models verify all-MiniLM-L6-v2\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci serve",
+		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models list\n  loci models verify all-MiniLM-L6-v2\n  LOCI_RERANKER=local:ms-marco-MiniLM-L-6-v2 loci serve",
 	}
 	cmd.AddCommand(modelsList(g), modelsPull(g), modelsAdd(g), modelsVerify(g), modelsRemove(g))
 	return cmd
@@ -74,9 +75,13 @@ func modelsList(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			inUse, err := models.InUse(config)
+			if err != nil {
+				return err
+			}
 			all := []localModel{}
 			for _, m := range found {
-				all = append(all, look(m, config.ModelsInUse()))
+				all = append(all, look(m, inUse))
 			}
 			return g.print(cmd.OutOrStdout(), struct {
 				Dir    string       `json:"dir"`
@@ -141,10 +146,18 @@ func modelsPull(g *global) *cobra.Command {
 			if m.Error != "" {
 				return fmt.Errorf("%s is there and whole, and Loci cannot run it: %s", name, m.Error)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s\n", name, m.what())
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s%s\n", name, m.what(), whenUsed(config, m))
 			return nil
 		},
 	}
+}
+
+// whenUsed says from when on a new model is used.
+func whenUsed(c config.Config, m localModel) string {
+	if inUse, err := models.InUse(c); err == nil && slices.Contains(inUse, m.Name) {
+		return "; it is used from the next start of Loci on"
+	}
+	return fmt.Sprintf("; to use it, set %s to %s%s", m.Kind, config.LocalModel, m.Name)
 }
 
 func modelsAdd(g *global) *cobra.Command {
