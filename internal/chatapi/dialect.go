@@ -9,7 +9,9 @@ import (
 
 // Dialect is one way of talking with a model over HTTP: how a request is read and
 // where memory goes in it, how an answer and its stream are read, and how Loci
-// itself answers in it. What a door does beside that is the same for all.
+// itself answers in it. What a door does beside that is the same for all. Answers that
+// Loci makes are written here in OpenAI's older dialects alone; package translate brings
+// chat completions into the others.
 type Dialect struct {
 	Path     string // of its endpoint
 	AnswerID string // what the ids of its answers begin with
@@ -22,15 +24,15 @@ type Dialect struct {
 	// none, such as an error's.
 	ReadAnswer func(body []byte) (Answer, error)
 
-	// EncodeAnswer writes an answer that says a.Text.
+	// EncodeAnswer writes an answer that says a.Text; nil: see [Dialect].
 	EncodeAnswer func(a Answer, created time.Time) []byte
 
 	// EncodePiece writes the events by which a stream adds text to the answer, as
-	// its n-th piece, from 0.
+	// its n-th piece, from 0; nil: see [Dialect].
 	EncodePiece func(a Answer, created time.Time, text string, n int) []byte
 
-	// EncodeEnd writes the events that end a stream of so many pieces.
-	EncodeEnd func(a Answer, created time.Time, pieces int) []byte
+	// EncodeEnd writes the events that end a stream; nil: see [Dialect].
+	EncodeEnd func(a Answer, created time.Time) []byte
 
 	// EncodeEmpty writes the data of an event that says nothing, to which fields may be added;
 	// nil: the dialect has none.
@@ -51,7 +53,7 @@ var Completions = &Dialect{
 	EncodePiece: func(a Answer, created time.Time, text string, n int) []byte {
 		return EncodeChunk(a, created, text, n == 0)
 	},
-	EncodeEnd:   func(a Answer, created time.Time, _ int) []byte { return EncodeEnd(a, created) },
+	EncodeEnd:   EncodeEnd,
 	EncodeEmpty: func(a Answer, created time.Time) []byte { return mustEncode(emptyChunk(a, created)) },
 	EncodeError: encodeError,
 	hear:        (*Stream).hearChunk, ends: endsChunks,

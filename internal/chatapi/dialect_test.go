@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -198,38 +197,6 @@ func TestDialectStreams(t *testing.T) {
 					t.Errorf("%s in pieces of %d: held %q, want %q", test.name, size, held, test.last)
 				}
 			}
-		}
-	}
-}
-
-// TestDialectsReadTheirOwnAnswers: what Loci answers is read as it was meant, streamed
-// and not, and comes back in the next request as the same message.
-func TestDialectsReadTheirOwnAnswers(t *testing.T) {
-	at := time.Unix(1_700_000_000, 0)
-	for _, dialect := range typed {
-		want := Answer{Role: memory.RoleAssistant, Text: "You live in \"Lisbon\" <3\n", ID: dialect.AnswerID + "1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4}
-		want.Digest = Digest(want.Role, want.Text, "", "")
-		got, err := dialect.ReadAnswer(dialect.EncodeAnswer(want, at))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want.Finish, want.Items = got.Finish, got.Items
-		if diff := cmp.Diff(want, got); diff != "" || want.Finish == "" {
-			t.Errorf("%s, answer (-want +got):\n%s", dialect.Path, diff)
-		}
-		s, g := dialect.NewStream(), dialect.NewGate()
-		words := strings.SplitAfter(want.Text, " ")
-		for i, word := range words {
-			_, _ = s.Write(dialect.EncodePiece(want, at, word, i))
-		}
-		if s.Done() || g.Ended() {
-			t.Errorf("%s: done before the end", dialect.Path)
-		}
-		end := dialect.EncodeEnd(want, at, len(words))
-		_, _ = s.Write(end)
-		g.Pass(end)
-		if diff := cmp.Diff(want, s.Answer()); diff != "" || !s.Done() || !g.Ended() {
-			t.Errorf("%s, stream, done %t, held %t (-want +got):\n%s", dialect.Path, s.Done(), g.Ended(), diff)
 		}
 	}
 }

@@ -103,6 +103,11 @@ func event(v any) []byte {
 	return append(append([]byte("data: "), mustEncode(v)...), "\n\n"...)
 }
 
+// EncodeEvent writes an event that has a name.
+func EncodeEvent(name string, v any) []byte {
+	return append([]byte("event: "+name+"\n"), event(v)...)
+}
+
 // Model is an entry of a list of models.
 type Model struct {
 	ID      string

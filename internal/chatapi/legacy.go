@@ -23,7 +23,7 @@ var Legacy = &Dialect{
 	EncodePiece: func(a Answer, created time.Time, text string, _ int) []byte {
 		return event(legacyAnswer(a, created, legacyChoice{Text: text}, nil))
 	},
-	EncodeEnd: func(a Answer, created time.Time, _ int) []byte {
+	EncodeEnd: func(a Answer, created time.Time) []byte {
 		var took *usage
 		if a.Counted {
 			took = usageOf(a)

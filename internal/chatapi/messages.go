@@ -18,8 +18,8 @@ import (
 var Messages = &Dialect{
 	Path: "/v1/messages", AnswerID: "msg_",
 	Decode: decodeMessages, ReadAnswer: readMessagesAnswer,
-	EncodeAnswer: encodeMessagesAnswer, EncodePiece: encodeMessagesPiece, EncodeEnd: encodeMessagesEnd, EncodeError: encodeMessagesError,
-	hear: (*Stream).hearMessages, ends: endsMessages,
+	EncodeError: encodeMessagesError,
+	hear:        (*Stream).hearMessages, ends: endsMessages,
 }
 
 func decodeMessages(body []byte) (*Chat, error) {

@@ -126,3 +126,29 @@ func endsMessages(event []byte) bool {
 	kind := kindOf(event)
 	return kind == "message_stop" || kind == "error"
 }
+
+// messagesErrors are the kinds of errors by status; what is not here is the request's
+// fault or, from 500 on, the server's.
+var messagesErrors = map[int]string{
+	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error",
+}
+
+func encodeMessagesError(status int, _, message, request string) []byte {
+	kind := messagesErrors[status]
+	switch {
+	case kind != "":
+	case status >= 500:
+		kind = "api_error"
+	default:
+		kind = "invalid_request_error"
+	}
+	type detail struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	return mustEncode(struct {
+		Type    string `json:"type"`
+		Error   detail `json:"error"`
+		Request string `json:"request_id,omitempty"`
+	}{"error", detail{kind, message}, request})
+}

@@ -15,14 +15,11 @@ import (
 // row is read as one message, as it was one answer. A request may name the answer, or the
 // conversation, that it goes on from and send only what came since.
 var Responses = &Dialect{
-	Path: "/v1/responses", AnswerID: responseID, Named: true,
+	Path: "/v1/responses", AnswerID: "resp_", Named: true,
 	Decode: decodeResponses, ReadAnswer: readResponsesAnswer,
-	EncodeAnswer: encodeResponsesAnswer, EncodePiece: encodeResponsesPiece, EncodeEnd: encodeResponsesEnd, EncodeError: encodeError,
-	hear: (*Stream).hearResponses, ends: endsResponses,
+	EncodeError: encodeError,
+	hear:        (*Stream).hearResponses, ends: endsResponses,
 }
-
-// responseID begins the ids of the answers that Loci makes.
-const responseID = "resp_"
 
 func decodeResponses(body []byte) (*Chat, error) {
 	c, fields, err := readOuter(body)

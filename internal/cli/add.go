@@ -68,7 +68,7 @@ func learn(ctx context.Context, g *global, c *client.Client, w io.Writer, talk c
 		p, err := c.Paused(ctx)
 		held = err == nil && p.Pause == "learning" // it was kept; why nothing came of it is beside that
 	}
-	return g.print(w, kept, func(w io.Writer) { onSheet(w).learned(kept.Memories, held) })
+	return g.print(w, kept, func(w io.Writer) { newPrinter(w).learned(kept.Memories, held) })
 }
 
 // would shows what would be learned.
@@ -77,20 +77,20 @@ func would(ctx context.Context, g *global, c *client.Client, w io.Writer, talk c
 	if err != nil {
 		return err
 	}
-	return g.print(w, p, func(w io.Writer) { onSheet(w).preview(p) })
+	return g.print(w, p, func(w io.Writer) { newPrinter(w).preview(p) })
 }
 
 // preview writes what becomes of each statement, and what would change by it.
-func (s sheet) preview(p client.Preview) {
+func (s printer) preview(p client.Preview) {
 	if len(p.Decisions)+len(p.Forgotten) == 0 {
 		s.line("nothing to learn from it")
 	}
 	for _, d := range p.Decisions {
 		reason := ""
 		if d.Reason != "" {
-			reason = "  (" + said(d.Reason, 120) + ")"
+			reason = "  (" + brief(d.Reason, 120) + ")"
 		}
-		s.line("%-9s  %s%s", d.Action, said(d.Fact, 200), reason)
+		s.line("%-9s  %s%s", d.Action, brief(d.Fact, 200), reason)
 	}
 	for _, c := range p.Changes {
 		switch what := s.what(c, nil); c.After.Status() {
@@ -103,12 +103,12 @@ func (s sheet) preview(p client.Preview) {
 		}
 	}
 	for _, m := range p.Forgotten {
-		s.line("%s", s.in(red, "- "+said(m.Content, 200)))
+		s.line("%s", s.in(red, "- "+brief(m.Content, 200)))
 	}
 }
 
 // learned writes what was learned; held is whether learning is on hold.
-func (s sheet) learned(memories []client.Memory, held bool) {
+func (s printer) learned(memories []client.Memory, held bool) {
 	switch {
 	case held:
 		s.line("kept; learning is on hold, and loci pause none ends that")
@@ -121,7 +121,7 @@ func (s sheet) learned(memories []client.Memory, held bool) {
 		if m.Status == memory.Pending {
 			waiting, mark = true, " (pending)"
 		}
-		s.line("%s  %s%s", m.ID, said(m.Content, 400), mark)
+		s.line("%s  %s%s", m.ID, brief(m.Content, 400), mark)
 	}
 	if waiting {
 		s.line("to decide on what is pending: loci review")

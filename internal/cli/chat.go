@@ -25,10 +25,10 @@ func chat(g *global) *cobra.Command {
 		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-… --model llama3.2\n  loci chat --temporary",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := wholeChat(ctx, c, &id); err != nil {
+				if err := completeChatID(ctx, c, &id); err != nil {
 					return err
 				}
-				t := &chatting{client: c, out: onSheet(cmd.OutOrStdout()), chat: id, model: model, temporary: temporary}
+				t := &chatting{client: c, out: newPrinter(cmd.OutOrStdout()), chat: id, model: model, temporary: temporary}
 				if len(args) > 0 {
 					return t.say(ctx, strings.Join(args, " "))
 				}
@@ -55,7 +55,7 @@ const chatHelp = `  /new            begin another chat
 // chatting is a chat in a terminal.
 type chatting struct {
 	client    *client.Client
-	out       sheet
+	out       printer
 	chat      string // "" before something is said
 	model     string
 	temporary bool
@@ -187,7 +187,7 @@ func (t *chatting) hear(reply func(client.ChatListener) (client.ChatDone, error)
 	done, err := reply(client.ChatListener{
 		Memory: func(m client.ChatMemory) {
 			for _, h := range m.Hits[:min(shownHits, len(m.Hits))] {
-				t.out.line("%s", t.out.in(dim, "  remembered: "+said(h.Content, 100)))
+				t.out.line("%s", t.out.in(dim, "  remembered: "+brief(h.Content, 100)))
 			}
 			if more := len(m.Hits) - shownHits; more > 0 {
 				t.out.line("%s", t.out.in(dim, fmt.Sprintf("  and %d more", more)))
@@ -241,7 +241,7 @@ func (t *chatting) contexts(ctx context.Context, ids []string) error {
 	if slices.Equal(ids, []string{"none"}) {
 		ids = []string{}
 	}
-	if err := wholeContexts(ctx, t.client, ids); err != nil {
+	if err := completeContextIDs(ctx, t.client, ids); err != nil {
 		return err
 	}
 	if err := t.begin(ctx); err != nil {

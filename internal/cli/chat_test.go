@@ -85,7 +85,7 @@ func TestWhoLeavesAChatMidwayLeavesCleanly(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	quiet, _ := io.Pipe() // nothing is typed
-	waiting := &chatting{client: client.New("http://127.0.0.1:1", client.Options{}), out: onSheet(io.Discard)}
+	waiting := &chatting{client: client.New("http://127.0.0.1:1", client.Options{}), out: newPrinter(io.Discard)}
 	if err := waiting.converse(ctx, quiet); err != nil {
 		t.Errorf("an interrupt while it waits: %v", err)
 	}

@@ -229,7 +229,7 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 	if err != nil {
 		return err
 	}
-	err = typed(cmd, do(cmd.Context(), c))
+	err = inFlags(cmd, do(cmd.Context(), c))
 	if errors.Is(err, memory.Unauthorized) {
 		err = fmt.Errorf("%w; LOCI_API_KEY is sent as it", err)
 	}
@@ -254,9 +254,9 @@ func onlyOne(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// takeBack says how a run is undone.
-func (g *global) takeBack(run string) string {
-	return "to take this back: " + again(client.UndoRequest{Run: run}, g.user)
+// undoHint says how a run is undone.
+func (g *global) undoHint(run string) string {
+	return "to take this back: " + undoCommand(client.UndoRequest{Run: run}, g.user)
 }
 
 // print writes v as JSON if asked, else what people prints.

@@ -94,7 +94,7 @@ func TestReviewGoesOnWhereSomebodyElseWasQuicker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(context.Background(), c, strings.NewReader("a\nR\n"), sheet{Writer: &out}, page); err != nil {
+	if err := ask(context.Background(), c, strings.NewReader("a\nR\n"), printer{Writer: &out}, page); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"not done: f1 is active", "0 decided, 2 wait"} {
@@ -114,7 +114,7 @@ func TestQuittingAReviewDecidesNothingMore(t *testing.T) {
 	var out bytes.Buffer
 	c := client.New(s.URL, client.Options{})
 	page, _ := waiting(context.Background(), c)
-	if err := ask(context.Background(), c, strings.NewReader("q\na\n"), sheet{Writer: &out}, page); err != nil {
+	if err := ask(context.Background(), c, strings.NewReader("q\na\n"), printer{Writer: &out}, page); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "2 of 2") || !strings.Contains(out.String(), "0 decided, 2 wait") || len(s.got) != 1 {
@@ -124,7 +124,7 @@ func TestQuittingAReviewDecidesNothingMore(t *testing.T) {
 	defer hangUp.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := ask(ctx, c, nobody, sheet{Writer: &out}, page); !errors.Is(err, context.Canceled) {
+	if err := ask(ctx, c, nobody, printer{Writer: &out}, page); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v, want that it ends", err)
 	}
 }
@@ -169,7 +169,7 @@ func TestSharedFactIsAcceptedAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(context.Background(), c, strings.NewReader("e\na\n"), sheet{Writer: &out}, page); err != nil {
+	if err := ask(context.Background(), c, strings.NewReader("e\na\n"), printer{Writer: &out}, page); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"shared by user/ana", "against", "The gate is not red", "a accept, r reject, s skip, q quit", "1 decided"} {

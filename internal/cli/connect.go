@@ -51,7 +51,7 @@ func connectTo(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return connectFiles(onSheet(cmd.OutOrStdout()), args[0], files, remove, yes)
+			return connectFiles(newPrinter(cmd.OutOrStdout()), args[0], files, remove, yes)
 		},
 	}
 	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
@@ -294,7 +294,7 @@ type change struct {
 
 // connectFiles shows what changes in the files, and writes it if wanted: all of it or, where
 // one file cannot be edited, nothing.
-func connectFiles(s sheet, client string, files []settingsFile, remove, yes bool) error {
+func connectFiles(s printer, client string, files []settingsFile, remove, yes bool) error {
 	var changes []change
 	for _, f := range files {
 		c, err := f.plan(remove)
@@ -341,7 +341,7 @@ func connectFiles(s sheet, client string, files []settingsFile, remove, yes bool
 }
 
 // changes writes the lines that go from a text and those that come.
-func (s sheet) changes(before, after string) {
+func (s printer) changes(before, after string) {
 	for _, p := range diffOf(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)), "") {
 		for line := range strings.Lines(p.text) {
 			if p.sign != '=' {

@@ -37,7 +37,7 @@ func (g *global) listContexts(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return err
 		}
-		return g.print(cmd.OutOrStdout(), all, func(w io.Writer) { onSheet(w).contexts(all) })
+		return g.print(cmd.OutOrStdout(), all, func(w io.Writer) { newPrinter(w).contexts(all) })
 	})
 }
 
@@ -78,7 +78,7 @@ func contextsShow(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if args[0], err = onlyOneOf(args[0], namedContexts(all)); err != nil {
+				if args[0], err = uniquePrefix(args[0], namedContexts(all)); err != nil {
 					return err
 				}
 				at := slices.IndexFunc(all.Contexts, func(d client.ContextDocument) bool { return d.ID == args[0] })
@@ -115,7 +115,7 @@ func contextsEdit(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "nothing to change; give a FILE or --title")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := wholeContexts(ctx, c, args[:1]); err != nil {
+				if err := completeContextIDs(ctx, c, args[:1]); err != nil {
 					return err
 				}
 				return g.printContext(cmd)(c.EditContext(ctx, args[0], edit))
@@ -135,7 +135,7 @@ func contextsRemove(g *global) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := wholeContexts(ctx, c, args[:1]); err != nil {
+				if err := completeContextIDs(ctx, c, args[:1]); err != nil {
 					return err
 				}
 				r, err := c.DropContext(ctx, args[0], erase)
@@ -144,10 +144,10 @@ func contextsRemove(g *global) *cobra.Command {
 				}
 				return g.print(cmd.OutOrStdout(), r, func(w io.Writer) {
 					if erase {
-						onSheet(w).line("erased %s", harmless(args[0]))
+						newPrinter(w).line("erased %s", harmless(args[0]))
 						return
 					}
-					onSheet(w).line("removed %s; %s", harmless(args[0]), g.takeBack(r.Run))
+					newPrinter(w).line("removed %s; %s", harmless(args[0]), g.undoHint(r.Run))
 				})
 			})
 		},
@@ -167,7 +167,7 @@ func contextsAttach(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chat, ids := args[0], args[1:]
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := errors.Join(wholeChat(ctx, c, &chat), wholeContexts(ctx, c, ids)); err != nil {
+				if err := errors.Join(completeChatID(ctx, c, &chat), completeContextIDs(ctx, c, ids)); err != nil {
 					return err
 				}
 				was, err := c.Chat(ctx, chat)
@@ -185,7 +185,7 @@ func contextsAttach(g *global) *cobra.Command {
 					return err
 				}
 				return g.print(cmd.OutOrStdout(), now, func(w io.Writer) {
-					onSheet(w).line("attached to %s: %s", harmless(now.ID), someOrNone(now.Contexts))
+					newPrinter(w).line("attached to %s: %s", harmless(now.ID), someOrNone(now.Contexts))
 				})
 			})
 		},
@@ -218,12 +218,12 @@ func (g *global) printContext(cmd *cobra.Command) func(client.ContextDocument, e
 		if err != nil {
 			return err
 		}
-		return g.print(cmd.OutOrStdout(), d, func(w io.Writer) { onSheet(w).context(d) })
+		return g.print(cmd.OutOrStdout(), d, func(w io.Writer) { newPrinter(w).context(d) })
 	}
 }
 
 // contexts writes them, one a line.
-func (s sheet) contexts(all client.Contexts) {
+func (s printer) contexts(all client.Contexts) {
 	if len(all.Contexts) == 0 {
 		s.line("no contexts yet; loci contexts add FILE makes one")
 	}
@@ -232,8 +232,8 @@ func (s sheet) contexts(all client.Contexts) {
 	}
 }
 
-func (s sheet) context(d client.ContextDocument) {
-	title := said(d.Title, 120)
+func (s printer) context(d client.ContextDocument) {
+	title := brief(d.Title, 120)
 	if title == "" {
 		title = "untitled"
 	}

@@ -89,9 +89,9 @@ func (d *differ) middle(a, b []string) {
 
 // diff returns what new says instead of old: as [-gone-] and {+come+}, or in red and
 // green.
-func (s sheet) diff(old, new string) string {
+func (s printer) diff(old, new string) string {
 	var out []string
-	for _, p := range diffWords(said(old, 240), said(new, 240)) {
+	for _, p := range diffWords(brief(old, 240), brief(new, 240)) {
 		switch {
 		case p.sign == '=':
 			out = append(out, p.text)

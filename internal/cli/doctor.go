@@ -28,10 +28,10 @@ func doctor(g *global) *cobra.Command {
 					return err
 				}
 				err = g.print(cmd.OutOrStdout(), found, func(w io.Writer) {
-					s := onSheet(w)
+					s := newPrinter(w)
 					s.checkup(found)
 					for _, run := range runs {
-						s.line("%s", g.takeBack(run))
+						s.line("%s", g.undoHint(run))
 					}
 				})
 				if n := len(found.Findings); err == nil && n > 0 {
@@ -78,7 +78,7 @@ func examine(ctx context.Context, c *client.Client, confirm bool) (found client.
 }
 
 // checkup writes what was looked at and what is wrong.
-func (s sheet) checkup(c client.Checkup) {
+func (s printer) checkup(c client.Checkup) {
 	for _, what := range c.Checked {
 		s.line("looked at %s", what)
 	}

@@ -48,7 +48,7 @@ func edit(g *global) *cobra.Command {
 				return g.reword(cmd, args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := wholeMemories(ctx, c, args); err != nil {
+				if err := completeMemoryIDs(ctx, c, args); err != nil {
 					return err
 				}
 				return g.edited(ctx, cmd, c, args[0], change)
@@ -62,7 +62,7 @@ func edit(g *global) *cobra.Command {
 	f.Float64Var(&e.confidence, "confidence", 0, "how sure it is, 0 to 1")
 	f.BoolVar(&e.pin, "pin", false, "always in the prompt")
 	f.BoolVar(&e.unpin, "unpin", false, "no longer always in the prompt")
-	f.Var(moment{at: &e.expires, end: true}, "expires", "when it leaves recall: 2026-12-31, …")
+	f.Var(timeFlag{at: &e.expires, end: true}, "expires", "when it leaves recall: 2026-12-31, …")
 	f.BoolVar(&e.keep, "no-expiry", false, "it does not leave recall by itself")
 	cmd.MarkFlagsMutuallyExclusive("pin", "unpin")
 	cmd.MarkFlagsMutuallyExclusive("expires", "no-expiry")
@@ -110,7 +110,7 @@ func (g *global) edited(ctx context.Context, cmd *cobra.Command, c *client.Clien
 	if err != nil {
 		return err
 	}
-	return g.print(cmd.OutOrStdout(), m, func(w io.Writer) { onSheet(w).edited(m) })
+	return g.print(cmd.OutOrStdout(), m, func(w io.Writer) { newPrinter(w).edited(m) })
 }
 
 // reword lets a person edit the words of a fact in their own editor. Memory is not held
@@ -125,7 +125,7 @@ func (g *global) reword(cmd *cobra.Command, id string) error {
 	}
 	var was client.Memory
 	err := g.withClient(cmd, func(ctx context.Context, c *client.Client) (err error) {
-		if id, err = wholeMemory(ctx, c, id); err != nil {
+		if id, err = completeMemoryID(ctx, c, id); err != nil {
 			return err
 		}
 		was, err = c.Get(ctx, id)
@@ -202,7 +202,7 @@ func inEditor(cmd *cobra.Command, editor []string, text string) (file string, er
 	return f.Name(), nil
 }
 
-func (s sheet) edited(m client.Memory) {
+func (s printer) edited(m client.Memory) {
 	marks := []string{}
 	if m.Category != "" {
 		marks = append(marks, m.Category)
@@ -216,7 +216,7 @@ func (s sheet) edited(m client.Memory) {
 	if !m.ExpiresAt.IsZero() {
 		marks = append(marks, "until "+when(m.ExpiresAt))
 	}
-	s.line("%s  %s", m.ID, said(m.Content, 400))
+	s.line("%s  %s", m.ID, brief(m.Content, 400))
 	if len(marks) > 0 {
 		s.line("  %s", s.in(dim, harmless(strings.Join(marks, ", "))))
 	}

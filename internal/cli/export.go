@@ -66,8 +66,8 @@ func export(g *global) *cobra.Command {
 	f.BoolVar(&noTurns, "no-turns", false, "everything but what was said")
 	f.StringVar(&q.Status, "status", "", "active, pending, superseded, retired, rejected, replaced; several with commas, all unless given")
 	f.StringVar(&q.Project, "project", "", "only of this project; without the profile")
-	f.Var(moment{at: &q.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
-	f.Var(moment{at: &q.ValidAt, end: true}, "valid-at", "what was true then")
+	f.Var(timeFlag{at: &q.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
+	f.Var(timeFlag{at: &q.ValidAt, end: true}, "valid-at", "what was true then")
 	f.BoolVar(&force, "force", false, "write over what is at PATH")
 	return onMemory(g, cmd)
 }

@@ -48,14 +48,14 @@ func forget(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "--id is empty; loci list shows ids")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := errors.Join(wholeMemories(ctx, c, in.IDs), wholeChat(ctx, c, &filter.Conversation)); err != nil {
+				if err := errors.Join(completeMemoryIDs(ctx, c, in.IDs), completeChatID(ctx, c, &filter.Conversation)); err != nil {
 					return err
 				}
 				gone, err := c.Forget(ctx, in)
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { onSheet(w).forgotten(gone, g.takeBack(gone.Run)) })
+				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { newPrinter(w).forgotten(gone, g.undoHint(gone.Run)) })
 			})
 		},
 	}
@@ -76,7 +76,7 @@ func narrows(f client.ForgetFilter) bool {
 	return f.Tag != "" || f.Category != "" || f.Project != "" || f.Conversation != "" || f.Text != ""
 }
 
-func (s sheet) forgotten(gone client.Forgotten, takeBack string) {
+func (s printer) forgotten(gone client.Forgotten, undoHint string) {
 	if len(gone.Memories) == 0 {
 		s.line("nothing matches")
 		return
@@ -91,7 +91,7 @@ func (s sheet) forgotten(gone client.Forgotten, takeBack string) {
 		verb = "would forget"
 	}
 	for _, m := range gone.Memories {
-		s.line("%s", strings.TrimRight(fmt.Sprintf("%s %s %s  %s", verb, m.Kind, m.ID, said(m.Content, 100)), " "))
+		s.line("%s", strings.TrimRight(fmt.Sprintf("%s %s %s  %s", verb, m.Kind, m.ID, brief(m.Content, 100)), " "))
 	}
 	switch {
 	case gone.DryRun && gone.Erased:
@@ -101,11 +101,11 @@ func (s sheet) forgotten(gone client.Forgotten, takeBack string) {
 	case gone.Erased:
 		s.line("the words are gone for good")
 		for _, h := range gone.Held {
-			s.line("not reached: %s", said(h, 300))
+			s.line("not reached: %s", brief(h, 300))
 		}
 	case gone.Run == "":
 		s.line("it was forgotten before: nothing has changed")
 	default:
-		s.line("%s", takeBack)
+		s.line("%s", undoHint)
 	}
 }

@@ -39,16 +39,16 @@ func history(g *global) *cobra.Command {
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if len(args) > 0 {
-					if err := wholeMemories(ctx, c, args); err != nil {
+					if err := completeMemoryIDs(ctx, c, args); err != nil {
 						return err
 					}
 					l, err := lifeOf(ctx, c, args[0])
 					if err != nil {
 						return err
 					}
-					return g.print(cmd.OutOrStdout(), l, func(w io.Writer) { onSheet(w).life(l) })
+					return g.print(cmd.OutOrStdout(), l, func(w io.Writer) { newPrinter(w).life(l) })
 				}
-				if err := wholeRun(ctx, c, &q.Run); err != nil {
+				if err := completeRunID(ctx, c, &q.Run); err != nil {
 					return err
 				}
 				page, err := c.Changes(ctx, q)
@@ -59,14 +59,14 @@ func history(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { onSheet(w).journal(page, words) })
+				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { newPrinter(w).journal(page, words) })
 			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Run, "run", "", "only of this run")
 	f.StringVar(&action, "action", "", "only these: add, update, reinforce, replace, retire, restore, approve, reject, link, unlink, undo, erase")
-	f.Var(moment{at: &q.Since}, "since", "only later than this: 2026-05-03, yesterday, 90m (ago), …")
+	f.Var(timeFlag{at: &q.Since}, "since", "only later than this: 2026-05-03, yesterday, 90m (ago), …")
 	f.IntVar(&q.Limit, "limit", 0, "most changes (50 unless given)")
 	f.StringVar(&q.Cursor, "cursor", "", "continue a list")
 	f.BoolVar(&git, "git", false, "the commits of the vault")
@@ -75,7 +75,7 @@ func history(g *global) *cobra.Command {
 
 // journal writes changes under the runs that made them. words are those of what
 // they are about, by id.
-func (s sheet) journal(page client.Changes, words map[string]string) {
+func (s printer) journal(page client.Changes, words map[string]string) {
 	if len(page.Changes) == 0 {
 		s.line("nothing was changed")
 	}
@@ -176,7 +176,7 @@ func sign(c client.Change) byte {
 }
 
 // what says what a change is about, and how that differs from before.
-func (s sheet) what(c client.Change, words map[string]string) string {
+func (s printer) what(c client.Change, words map[string]string) string {
 	switch i := c.After; {
 	case i.Fact != nil && i.Fact.Content == "" && c.Action != memory.ActionErase:
 		return "(erased since)"
@@ -188,7 +188,7 @@ func (s sheet) what(c client.Change, words map[string]string) string {
 		if next := words[c.NewID]; c.Action == memory.ActionReplace && next != "" {
 			return s.diff(i.Fact.Content, next)
 		}
-		out := said(i.Fact.Content, 120)
+		out := brief(i.Fact.Content, 120)
 		if was != i.Fact.Content {
 			out = s.diff(was, i.Fact.Content)
 		}
@@ -197,19 +197,19 @@ func (s sheet) what(c client.Change, words map[string]string) string {
 		}
 		return out
 	case i.Link != nil:
-		return said(i.Link.Fact.Content, 120)
+		return brief(i.Link.Fact.Content, 120)
 	case i.Profile != nil:
-		return said(i.Profile.Key+" = "+i.Profile.Value, 120)
+		return brief(i.Profile.Key+" = "+i.Profile.Value, 120)
 	case i.Relation != nil:
 		return string(i.Relation.Kind)
 	case i.Summary != nil:
-		return "summary: " + said(i.Summary.Text, 120)
+		return "summary: " + brief(i.Summary.Text, 120)
 	case i.Turn != nil:
-		return "turn: " + or(said(words[i.Turn.ID], 120), string(i.Turn.Status))
+		return "turn: " + or(brief(words[i.Turn.ID], 120), string(i.Turn.Status))
 	case i.Context != nil:
-		return "context: " + said(or(i.Context.Title, i.Context.Content), 120)
+		return "context: " + brief(or(i.Context.Title, i.Context.Content), 120)
 	case i.Conversation != nil:
-		return "chat: " + said(or(i.Conversation.Title, i.Conversation.ID), 120)
+		return "chat: " + brief(or(i.Conversation.Title, i.Conversation.ID), 120)
 	}
 	return ""
 }
@@ -228,8 +228,8 @@ func marked(c client.Change) string {
 	}
 	note(is.Pinned && !was.Pinned, "pinned")
 	note(was.Pinned && !is.Pinned, "unpinned")
-	note(is.Category != was.Category, "category %s", or(said(is.Category, 60), "none"))
-	note(!slices.Equal(is.Tags, was.Tags), "tags %s", or(said(strings.Join(is.Tags, ", "), 60), "none"))
+	note(is.Category != was.Category, "category %s", or(brief(is.Category, 60), "none"))
+	note(!slices.Equal(is.Tags, was.Tags), "tags %s", or(brief(strings.Join(is.Tags, ", "), 60), "none"))
 	note(is.Confidence != was.Confidence, "confidence %.2f → %.2f", was.Confidence, is.Confidence)
 	note(!is.ExpiresAt.Equal(was.ExpiresAt) && !is.ExpiresAt.IsZero(), "expires %s", when(is.ExpiresAt))
 	note(!is.ExpiresAt.Equal(was.ExpiresAt) && is.ExpiresAt.IsZero(), "never expires")
@@ -244,11 +244,11 @@ func or(s, otherwise string) string {
 }
 
 // because returns the reason of a change.
-func (s sheet) because(c client.Change) string {
+func (s printer) because(c client.Change) string {
 	if c.Reason == "" {
 		return ""
 	}
-	return "  " + s.in(dim, "("+said(c.Reason, 120)+")")
+	return "  " + s.in(dim, "("+brief(c.Reason, 120)+")")
 }
 
 // life is all that is known of one memory.
@@ -324,9 +324,9 @@ func replacedBy(id string, changes []client.Change) []string {
 }
 
 // life writes a memory's life, oldest change first.
-func (s sheet) life(l life) {
+func (s printer) life(l life) {
 	m := l.Memory
-	words := s.in(bold, said(m.Content, 400))
+	words := s.in(bold, brief(m.Content, 400))
 	if m.Content == "" && len(l.Changes) > 0 && l.Changes[0].Action == memory.ActionErase {
 		words = "(erased " + when(l.Changes[0].CreatedAt) + ")"
 	}
@@ -361,19 +361,19 @@ func traits(m client.Memory) []string {
 		out = append(out, "pinned")
 	}
 	if m.Category != "" {
-		out = append(out, said(m.Category, 60))
+		out = append(out, brief(m.Category, 60))
 	}
 	for _, t := range m.Tags {
-		out = append(out, "#"+said(t, 60))
+		out = append(out, "#"+brief(t, 60))
 	}
 	if m.Project != "" {
-		out = append(out, "project "+said(m.Project, 60))
+		out = append(out, "project "+brief(m.Project, 60))
 	}
 	if m.Kind == memory.KindFact {
 		out = append(out, fmt.Sprintf("confidence %.2f", m.Confidence), "said "+when(m.ObservedAt))
 	}
 	if m.Home != "" {
-		out = append(out, "seen by link to "+said(m.Home, 60))
+		out = append(out, "seen by link to "+brief(m.Home, 60))
 	}
 	return out
 }

@@ -35,7 +35,7 @@ func (g *global) gitHistory(cmd *cobra.Command, q client.ChangesQuery, args []st
 		return memory.Errorf(memory.Invalid, "memory is in no vault; name its folder: --set vault=DIR")
 	}
 	id := strings.Join(args, "")
-	if mayBegin(id) {
+	if isIDPrefix(id) {
 		ids, err := vaultsync.GitIDs(cmd.Context(), dir, id)
 		if err != nil {
 			return err
@@ -44,7 +44,7 @@ func (g *global) gitHistory(cmd *cobra.Command, q client.ChangesQuery, args []st
 		for _, one := range ids {
 			there = append(there, named{id: one})
 		}
-		if id, err = onlyOneOf(id, there); err != nil {
+		if id, err = uniquePrefix(id, there); err != nil {
 			return err
 		}
 	}
@@ -52,25 +52,25 @@ func (g *global) gitHistory(cmd *cobra.Command, q client.ChangesQuery, args []st
 	if err != nil {
 		return err
 	}
-	return g.print(cmd.OutOrStdout(), commits, func(w io.Writer) { onSheet(w).commits(commits) })
+	return g.print(cmd.OutOrStdout(), commits, func(w io.Writer) { newPrinter(w).commits(commits) })
 }
 
 // commits writes what was committed, newest first, with what a file said then.
-func (s sheet) commits(commits []vaultsync.GitCommit) {
+func (s printer) commits(commits []vaultsync.GitCommit) {
 	if len(commits) == 0 {
 		s.line("nothing was committed")
 	}
 	for _, c := range commits {
 		subject, rest, _ := strings.Cut(c.Message, "\n")
-		s.line("%s  %s  %s  %s", s.in(bold, when(c.At)), said(c.Author, 60), s.in(dim, c.Hash[:min(10, len(c.Hash))]), said(subject, 200))
+		s.line("%s  %s  %s  %s", s.in(bold, when(c.At)), brief(c.Author, 60), s.in(dim, c.Hash[:min(10, len(c.Hash))]), brief(subject, 200))
 		for line := range strings.SplitSeq(strings.TrimSpace(rest), "\n") {
 			if line != "" && line != subject {
-				s.line("  %s", said(line, 200))
+				s.line("  %s", brief(line, 200))
 			}
 		}
 		for _, f := range c.Files {
 			if f.Words != "" {
-				s.line("  %s  %s", s.in(dim, f.Path), said(f.Words, 400))
+				s.line("  %s  %s", s.in(dim, f.Path), brief(f.Words, 400))
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 var errBrokenOff = errors.New("broken off; what was read so far may be in memory, and the same command goes on from there")
 
 func imports(g *global) *cobra.Command {
-	b := &bringing{}
+	b := &importer{}
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Bring memory back, or from elsewhere",
@@ -54,7 +54,7 @@ func imports(g *global) *cobra.Command {
 				if b.alone && b.out.Jobs > 0 {
 					err = errors.Join(err, b.learned(ctx, cmd.ErrOrStderr()))
 				}
-				if told := g.print(cmd.OutOrStdout(), b.out, func(w io.Writer) { onSheet(w).imported(b) }); told != nil || err != nil {
+				if told := g.print(cmd.OutOrStdout(), b.out, func(w io.Writer) { newPrinter(w).imported(b) }); told != nil || err != nil {
 					return errors.Join(err, told)
 				}
 				if b.out.Broken > 0 {
@@ -75,8 +75,8 @@ func imports(g *global) *cobra.Command {
 
 const mostShown = 20 // troubles, and samples of what would be added
 
-// bringing is an import under way.
-type bringing struct {
+// importer is an import under way.
+type importer struct {
 	q        client.ImportQuery
 	client   *client.Client
 	gauge    *gauge
@@ -89,7 +89,7 @@ type bringing struct {
 }
 
 // add puts the counts of a part to those of all; at names its places.
-func (b *bringing) add(at func(n int) string, part client.Imported) {
+func (b *importer) add(at func(n int) string, part client.Imported) {
 	o := &b.out
 	o.Read += part.Read
 	for _, t := range []struct {

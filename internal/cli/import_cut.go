@@ -42,8 +42,8 @@ type cutter struct {
 
 // add puts a piece to the part; a piece that would make it too large begins another
 // if it may, with what must stand before it.
-func (c *cutter) add(line []byte, n int, mayBegin bool, before func() [][]byte) error {
-	if mayBegin && len(c.part) > 0 && (len(c.part)+len(line) > partBytes || c.rows >= partRows) {
+func (c *cutter) add(line []byte, n int, isIDPrefix bool, before func() [][]byte) error {
+	if isIDPrefix && len(c.part) > 0 && (len(c.part)+len(line) > partBytes || c.rows >= partRows) {
 		if err := c.flush(); err != nil {
 			return err
 		}
@@ -137,8 +137,8 @@ func (c *cutter) markdown(in io.Reader) error {
 		if isHeading {
 			clear(headings[level:])
 		}
-		mayBegin := isHeading || bytes.Contains(line, []byte("<!-- loci {")) && !bytes.HasPrefix(line, []byte(">"))
-		err := c.add(line, n, mayBegin, func() (before [][]byte) {
+		isIDPrefix := isHeading || bytes.Contains(line, []byte("<!-- loci {")) && !bytes.HasPrefix(line, []byte(">"))
+		err := c.add(line, n, isIDPrefix, func() (before [][]byte) {
 			for _, h := range headings {
 				if h != nil {
 					before = append(before, h)

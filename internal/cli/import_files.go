@@ -111,7 +111,7 @@ func sizeIn(archive string) (total int64) {
 	return total
 }
 
-func (b *bringing) paths(ctx context.Context, paths []string) error {
+func (b *importer) paths(ctx context.Context, paths []string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		switch {
@@ -151,7 +151,7 @@ func nothingIn(path string) error {
 
 // folder reads the files under a folder. Links are not followed, and folders whose
 // name begins with a dot are left out.
-func (b *bringing) folder(ctx context.Context, dir string) error {
+func (b *importer) folder(ctx context.Context, dir string) error {
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -174,7 +174,7 @@ func (b *bringing) folder(ctx context.Context, dir string) error {
 }
 
 // archive reads the files of a zip. Nothing is unpacked: their names only name them.
-func (b *bringing) archive(ctx context.Context, path string) (err error) {
+func (b *importer) archive(ctx context.Context, path string) (err error) {
 	z, err := zip.OpenReader(path)
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "%s: %w", path, err)
@@ -218,7 +218,7 @@ func (b *bringing) archive(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-func (b *bringing) open(ctx context.Context, name string, open func() (io.ReadCloser, error)) error {
+func (b *importer) open(ctx context.Context, name string, open func() (io.ReadCloser, error)) error {
 	in, err := open()
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (w whileWanted) Read(p []byte) (int, error) {
 }
 
 // file sends a file part by part.
-func (b *bringing) file(ctx context.Context, name string, in io.Reader) error {
+func (b *importer) file(ctx context.Context, name string, in io.Reader) error {
 	buffered := bufio.NewReaderSize(whileWanted{ctx, in}, sniffed)
 	format := b.q.Format
 	head, err := buffered.Peek(sniffed)

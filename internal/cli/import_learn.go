@@ -12,7 +12,7 @@ import (
 
 // noteWork notes what is to be learned from anyway, which is none of this import's, if it is
 // to be waited for at the end.
-func (b *bringing) noteWork(ctx context.Context) error {
+func (b *importer) noteWork(ctx context.Context) error {
 	if !b.alone || !b.q.Learn {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (b *bringing) noteWork(ctx context.Context) error {
 
 // learned waits until all was learned from that was imported: without a server nobody
 // else would. What failed, and what is put off until later, is not waited for.
-func (b *bringing) learned(ctx context.Context, w io.Writer) error {
+func (b *importer) learned(ctx context.Context, w io.Writer) error {
 	bar := &progress{w: w, live: w == os.Stderr && isTerminal(os.Stderr)}
 	defer bar.end()
 	tick := time.NewTicker(lookEvery)

@@ -86,7 +86,7 @@ func TestWhatCannotBeReadIsNamedByItsPlace(t *testing.T) {
 func TestAnImportTellsOfItsOwnLearning(t *testing.T) {
 	parked, queued := client.Job{ID: "old", Kind: memory.JobLearn, State: memory.JobParked}, client.Job{ID: "older", Kind: memory.JobLearn, State: memory.JobQueued}
 	s := newStandIn(t, map[string]any{"GET /api/jobs": client.Jobs{Jobs: []client.Job{parked, queued}}})
-	b := bringing{client: client.New(s.URL, client.Options{}), q: client.ImportQuery{Learn: true}, alone: true}
+	b := importer{client: client.New(s.URL, client.Options{}), q: client.ImportQuery{Learn: true}, alone: true}
 	if err := b.noteWork(t.Context()); err != nil {
 		t.Fatal(err)
 	}

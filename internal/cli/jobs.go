@@ -53,7 +53,7 @@ func jobs(g *global) *cobra.Command {
 					if all && len(retried) == 0 {
 						fmt.Fprintln(w, "no job is parked")
 					}
-					onSheet(w).jobs(now.Jobs, time.Now())
+					newPrinter(w).jobs(now.Jobs, time.Now())
 				})
 			})
 		},
@@ -77,7 +77,7 @@ func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]str
 		there = append(there, named{j.ID, string(j.Kind) + ", " + string(j.State)})
 	}
 	for i, start := range ids {
-		if ids[i], err = onlyOneOf(start, there); err != nil {
+		if ids[i], err = uniquePrefix(start, there); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +100,7 @@ func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]str
 }
 
 // jobs writes unfinished work as it is now.
-func (s sheet) jobs(jobs []client.Job, now time.Time) {
+func (s printer) jobs(jobs []client.Job, now time.Time) {
 	if len(jobs) == 0 {
 		s.line("no work is waiting")
 	}
@@ -121,7 +121,7 @@ func (s sheet) jobs(jobs []client.Job, now time.Time) {
 		}
 		s.line("%-8s %-9s %s  since %s%s%s", s.state(j.State), j.Kind, j.ID, when(j.CreatedAt), next, failures(j.Attempts))
 		if j.Error != "" {
-			s.line("         %s", said(j.Error, 200))
+			s.line("         %s", brief(j.Error, 200))
 		}
 	}
 	if parked > 0 {
@@ -129,7 +129,7 @@ func (s sheet) jobs(jobs []client.Job, now time.Time) {
 	}
 }
 
-func (s sheet) state(state memory.JobState) string {
+func (s printer) state(state memory.JobState) string {
 	padded := fmt.Sprintf("%-8s", state)
 	if state == memory.JobParked {
 		return s.in(red, padded)

@@ -86,9 +86,9 @@ func listKeys(g *global) *cobra.Command {
 					return err
 				}
 				return g.print(cmd.OutOrStdout(), all, func(w io.Writer) {
-					s := onSheet(w)
+					s := newPrinter(w)
 					for _, k := range all.Keys {
-						s.line("%s  %-5s  %-20s  %s  %s", k.ID, k.Role, said(cmp.Or(k.User, "-"), 20), when(k.CreatedAt), said(k.Name, 100))
+						s.line("%s  %-5s  %-20s  %s  %s", k.ID, k.Role, brief(cmp.Or(k.User, "-"), 20), when(k.CreatedAt), brief(k.Name, 100))
 					}
 					if len(all.Keys) == 0 {
 						s.line("no keys are stored")
@@ -117,7 +117,7 @@ func removeKey(g *global) *cobra.Command {
 				for _, k := range all.Keys {
 					there = append(there, named{k.ID, k.Name})
 				}
-				if args[0], err = onlyOneOf(args[0], there); err != nil {
+				if args[0], err = uniquePrefix(args[0], there); err != nil {
 					return err
 				}
 				if err := c.RemoveKey(ctx, args[0]); err != nil {

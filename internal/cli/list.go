@@ -27,7 +27,7 @@ func list(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.AsOf, q.ValidAt = at.AsOf, at.ValidAt
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := wholeChat(ctx, c, &q.Conversation); err != nil {
+				if err := completeChatID(ctx, c, &q.Conversation); err != nil {
 					return err
 				}
 				page, err := c.List(ctx, q)
@@ -38,7 +38,7 @@ func list(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { onSheet(w).memories(page, erased) })
+				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { newPrinter(w).memories(page, erased) })
 			})
 		},
 	}
@@ -50,7 +50,7 @@ func list(g *global) *cobra.Command {
 	f.StringVar(&q.Project, "project", "", "only of this project")
 	f.StringVar(&q.Conversation, "conversation", "", "only said or learned in this conversation")
 	f.StringVar(&q.Text, "text", "", "only with these words")
-	thenFlags(cmd, &at)
+	timeFlags(cmd, &at)
 	f.IntVar(&q.Limit, "limit", 0, "most memories (50 unless given)")
 	f.StringVar(&q.Cursor, "cursor", "", "continue a list")
 	return onMemory(g, cmd)
@@ -84,7 +84,7 @@ func erasedAmong(ctx context.Context, c *client.Client, some []client.Memory) (m
 }
 
 // memories writes them, one a line; erased says when the words of some were erased.
-func (s sheet) memories(page client.Memories, erased map[string]time.Time) {
+func (s printer) memories(page client.Memories, erased map[string]time.Time) {
 	if len(page.Memories) == 0 {
 		s.line("nothing yet")
 	}
@@ -96,7 +96,7 @@ func (s sheet) memories(page client.Memories, erased map[string]time.Time) {
 		if at := erased[m.ID]; !at.IsZero() {
 			mark = "(erased " + when(at) + ")"
 		}
-		s.line("%s  %s  %s%s", m.ID, m.CreatedAt.Format("2006-01-02"), said(m.Content, 120), mark)
+		s.line("%s  %s  %s%s", m.ID, m.CreatedAt.Format("2006-01-02"), brief(m.Content, 120), mark)
 	}
 	if page.Next != "" {
 		s.line("more: --cursor %s", page.Next)

@@ -43,7 +43,7 @@ func (g *global) listProfile(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return err
 		}
-		return g.print(cmd.OutOrStdout(), p, func(w io.Writer) { onSheet(w).profile(p) })
+		return g.print(cmd.OutOrStdout(), p, func(w io.Writer) { newPrinter(w).profile(p) })
 	})
 }
 
@@ -59,7 +59,7 @@ func profileSet(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), e, func(w io.Writer) { onSheet(w).entry(e) })
+				return g.print(cmd.OutOrStdout(), e, func(w io.Writer) { newPrinter(w).entry(e) })
 			})
 		},
 	}
@@ -78,7 +78,7 @@ func profileRemove(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), r, func(w io.Writer) { onSheet(w).line("removed %s", harmless(args[0])) })
+				return g.print(cmd.OutOrStdout(), r, func(w io.Writer) { newPrinter(w).line("removed %s", harmless(args[0])) })
 			})
 		},
 	}
@@ -86,7 +86,7 @@ func profileRemove(g *global) *cobra.Command {
 }
 
 // profile writes entries, one a line.
-func (s sheet) profile(p client.Profile) {
+func (s printer) profile(p client.Profile) {
 	if len(p.Entries) == 0 {
 		s.line("nothing is written down by key")
 	}
@@ -95,6 +95,6 @@ func (s sheet) profile(p client.Profile) {
 	}
 }
 
-func (s sheet) entry(e client.Entry) {
+func (s printer) entry(e client.Entry) {
 	s.line("%s: %s  %s", s.in(bold, harmless(e.Key)), harmless(e.Value), s.in(dim, fmt.Sprintf("%s, %d tokens", when(e.UpdatedAt), e.Tokens)))
 }

@@ -102,15 +102,15 @@ func promptsList(g *global) *cobra.Command {
 			for i := range all {
 				all[i].Source = ""
 			}
-			return g.print(cmd.OutOrStdout(), all, func(w io.Writer) { onSheet(w).prompts(all) })
+			return g.print(cmd.OutOrStdout(), all, func(w io.Writer) { newPrinter(w).prompts(all) })
 		},
 	}
 }
 
-func (s sheet) prompts(all []promptFile) {
+func (s printer) prompts(all []promptFile) {
 	for _, p := range all {
 		s.line("%-12s %s  %s", s.in(bold, p.Name), p.Hash, or(p.File, "built in"))
-		s.line("             %s", said(p.Purpose, 160))
+		s.line("             %s", brief(p.Purpose, 160))
 		s.line("             %s", strings.Join(p.Placeholders, " "))
 		if len(p.Variants) > 0 {
 			s.line("             variants for %s", strings.Join(p.Variants, ", "))

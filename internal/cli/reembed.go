@@ -149,7 +149,7 @@ func printVectors(w io.Writer, first, is client.Vectors, dry bool) {
 	case is.Lacking == 0:
 		fmt.Fprintf(w, "%d embedded by %s\n", given, is.Model)
 	case is.Error != "":
-		fmt.Fprintf(w, "%d embedded by %s; %d wait: %s\n", given, is.Model, is.Lacking, said(is.Error, 200))
+		fmt.Fprintf(w, "%d embedded by %s; %d wait: %s\n", given, is.Model, is.Lacking, brief(is.Error, 200))
 	default:
 		fmt.Fprintf(w, "%d embedded by %s; what it does not take is found by its words: %d\n", given, is.Model, is.Lacking)
 	}

@@ -42,7 +42,7 @@ func relate(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "--end needs the relation that ends: loci relate ID KIND ID --end")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := errors.Join(wholeMemories(ctx, c, args[:1]), wholeMemories(ctx, c, args[len(args)-1:])); err != nil {
+				if err := errors.Join(completeMemoryIDs(ctx, c, args[:1]), completeMemoryIDs(ctx, c, args[len(args)-1:])); err != nil {
 					return err
 				}
 				if len(args) == 1 {
@@ -54,7 +54,7 @@ func relate(g *global) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return g.print(cmd.OutOrStdout(), r, func(w io.Writer) { onSheet(w).line("no longer\n%s", g.takeBack(r.Run)) })
+					return g.print(cmd.OutOrStdout(), r, func(w io.Writer) { newPrinter(w).line("no longer\n%s", g.undoHint(r.Run)) })
 				}
 				made, err := c.Relate(ctx, args[0], in)
 				if err != nil {
@@ -62,10 +62,10 @@ func relate(g *global) *cobra.Command {
 				}
 				return g.print(cmd.OutOrStdout(), made, func(w io.Writer) {
 					if made.Run == "" {
-						onSheet(w).line("it is related so already")
+						newPrinter(w).line("it is related so already")
 						return
 					}
-					onSheet(w).line("%s %s %s\n%s", made.From, made.Kind, made.To, g.takeBack(made.Run))
+					newPrinter(w).line("%s %s %s\n%s", made.From, made.Kind, made.To, g.undoHint(made.Run))
 				})
 			})
 		},
@@ -90,19 +90,19 @@ func (g *global) related(ctx context.Context, w io.Writer, c *client.Client, id 
 	if err != nil {
 		return err
 	}
-	return g.print(w, found, func(w io.Writer) { onSheet(w).related(id, found) })
+	return g.print(w, found, func(w io.Writer) { newPrinter(w).related(id, found) })
 }
 
 // related writes each relation from the fact that was asked for as a sentence reads: what
 // it is to others, then what others are to it, and those further away.
-func (s sheet) related(id string, found client.RelatedMemories) {
+func (s printer) related(id string, found client.RelatedMemories) {
 	if len(found.Relations)+len(found.Found) == 0 {
 		s.line("it is related to nothing")
 		return
 	}
 	content := map[string]string{}
 	for _, m := range found.Memories {
-		content[m.ID] = said(m.Content, 100)
+		content[m.ID] = brief(m.Content, 100)
 	}
 	called := func(of string) string {
 		if of == id {
@@ -118,7 +118,7 @@ func (s sheet) related(id string, found client.RelatedMemories) {
 		}
 	}
 	for _, r := range found.Found {
-		content[r.Memory.ID] = said(r.Memory.Content, 100)
+		content[r.Memory.ID] = brief(r.Memory.Content, 100)
 		s.line("%s %s %s", called(r.From), s.in(dim, string(r.Kind)), called(r.To))
 	}
 	if found.More {

@@ -26,7 +26,7 @@ func relearn(g *global) *cobra.Command {
 				in.Since = &since
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := wholeChat(ctx, c, &in.Conversation); err != nil {
+				if err := completeChatID(ctx, c, &in.Conversation); err != nil {
 					return err
 				}
 				out, err := c.Relearn(ctx, in)
@@ -48,6 +48,6 @@ func relearn(g *global) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&in.Conversation, "conversation", "", "only this conversation")
-	f.Var(moment{at: &since}, "since", "only what was said later than this: 2026-05-03, yesterday, 90m (ago), …")
+	f.Var(timeFlag{at: &since}, "since", "only what was said later than this: 2026-05-03, yesterday, 90m (ago), …")
 	return onMemory(g, cmd)
 }

@@ -47,9 +47,9 @@ func review(g *global) *cobra.Command {
 					return err
 				}
 				if g.json || r.list {
-					return g.print(cmd.OutOrStdout(), client.Review{Waiting: waiting}, func(w io.Writer) { onSheet(w).waiting(waiting) })
+					return g.print(cmd.OutOrStdout(), client.Review{Waiting: waiting}, func(w io.Writer) { newPrinter(w).waiting(waiting) })
 				}
-				return ask(ctx, c, cmd.InOrStdin(), onSheet(cmd.OutOrStdout()), waiting)
+				return ask(ctx, c, cmd.InOrStdin(), newPrinter(cmd.OutOrStdout()), waiting)
 			})
 		},
 	}
@@ -72,7 +72,7 @@ func (r *reviewing) judgeAnew(ctx context.Context, g *global, c *client.Client, 
 		return err
 	}
 	return g.print(w, done, func(w io.Writer) {
-		s := onSheet(w)
+		s := newPrinter(w)
 		if len(done.Facts) == 0 {
 			s.line("nothing that waits for proof can be made active")
 			return
@@ -87,7 +87,7 @@ func (r *reviewing) judgeAnew(ctx context.Context, g *global, c *client.Client, 
 			s.line("%d facts would become active; leave out --dry-run to do it", len(done.Facts))
 			return
 		}
-		s.line("%s", g.takeBack(done.Receipt.Run))
+		s.line("%s", g.undoHint(done.Receipt.Run))
 	})
 }
 
@@ -137,7 +137,7 @@ func (r *reviewing) check() error {
 // whole completes the ids of what the flags name.
 func (r *reviewing) whole(ctx context.Context, c *client.Client) (err error) {
 	for i := range r.named {
-		if r.named[i].ID, err = wholeMemory(ctx, c, r.named[i].ID); err != nil {
+		if r.named[i].ID, err = completeMemoryID(ctx, c, r.named[i].ID); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 		done = append(done, reviewed)
 	}
 	return g.print(w, done, func(w io.Writer) {
-		s := onSheet(w)
+		s := newPrinter(w)
 		if len(done) == 0 {
 			s.line("nothing waits")
 		}
@@ -182,7 +182,7 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 			for _, m := range one.Memories {
 				s.judged(m)
 			}
-			s.line("%s", g.takeBack(one.Run))
+			s.line("%s", g.undoHint(one.Run))
 		}
 	})
 }
@@ -196,12 +196,12 @@ func seen(w client.Waiting) string {
 	return w.Memory.Content
 }
 
-func (s sheet) judged(m client.Memory) {
+func (s printer) judged(m client.Memory) {
 	verb := "approved"
 	if m.Status == memory.Rejected {
 		verb = "rejected"
 	}
-	s.line("%s %s  %s", verb, s.in(dim, m.ID), said(m.Content, 120))
+	s.line("%s %s  %s", verb, s.in(dim, m.ID), brief(m.Content, 120))
 }
 
 // waiting returns all that waits, newest first.
@@ -216,7 +216,7 @@ func waiting(ctx context.Context, c *client.Client) ([]client.Waiting, error) {
 	return all, err
 }
 
-func (s sheet) waiting(all []client.Waiting) {
+func (s printer) waiting(all []client.Waiting) {
 	if len(all) == 0 {
 		s.line("nothing waits")
 	}
@@ -226,20 +226,20 @@ func (s sheet) waiting(all []client.Waiting) {
 }
 
 // waits writes one fact that waits, under its number.
-func (s sheet) waits(w client.Waiting, number string) {
+func (s printer) waits(w client.Waiting, number string) {
 	s.line("%s  %s", number, s.in(dim, w.Memory.ID))
-	s.line("  %-9s %s", "fact", s.in(bold, said(w.Memory.Content, 400)))
-	s.line("  %-9s %s  %s", "waits", or(said(w.Reason, 200), "nobody said why"), s.in(dim, "("+by(w.Author)+")"))
+	s.line("  %-9s %s", "fact", s.in(bold, brief(w.Memory.Content, 400)))
+	s.line("  %-9s %s  %s", "waits", or(brief(w.Reason, 200), "nobody said why"), s.in(dim, "("+by(w.Author)+")"))
 	if w.Quote != nil {
 		s.line("  %-9s %s", "said", s.quote(*w.Quote))
 		s.line("  %-9s %s", "", s.in(dim, place(*w.Quote)))
 	}
 	for _, old := range w.Conflicts {
 		if w.Memory.Home != "" {
-			s.line("  %-9s %s  %s", "against", said(old.Content, 400), s.in(dim, "(yours, which counts, "+old.ID+")"))
+			s.line("  %-9s %s  %s", "against", brief(old.Content, 400), s.in(dim, "(yours, which counts, "+old.ID+")"))
 			continue
 		}
-		s.line("  %-9s %s  %s", "instead of", said(old.Content, 400), s.in(dim, "(said "+when(old.ObservedAt)+", "+old.ID+")"))
+		s.line("  %-9s %s  %s", "instead of", brief(old.Content, 400), s.in(dim, "(said "+when(old.ObservedAt)+", "+old.ID+")"))
 		s.line("  %-9s %s", "", s.diff(old.Content, w.Memory.Content))
 	}
 }
@@ -306,7 +306,7 @@ func (a answers) line(ctx context.Context) (string, error) {
 }
 
 // ask shows what waits, one fact after the other, and does what is answered.
-func ask(ctx context.Context, c *client.Client, in io.Reader, s sheet, all []client.Waiting) error {
+func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []client.Waiting) error {
 	if len(all) == 0 {
 		s.line("nothing waits")
 		return nil
@@ -349,7 +349,7 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s sheet, all []cli
 var errQuit = errors.New("quit")
 
 // judgement asks until it has an answer. The zero Judgement is to skip.
-func (a answers) judgement(ctx context.Context, s sheet, w client.Waiting) (client.Judgement, error) {
+func (a answers) judgement(ctx context.Context, s printer, w client.Waiting) (client.Judgement, error) {
 	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove, Seen: seen(w)}
 	keys := "a approve, e edit, r reject, s skip, q quit"
 	if w.Memory.Home != "" {

@@ -42,7 +42,7 @@ func search(g *global) *cobra.Command {
 				q.TopK = &topK
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := wholeChat(ctx, c, &q.Conversation); err != nil {
+				if err := completeChatID(ctx, c, &q.Conversation); err != nil {
 					return err
 				}
 				found, err := c.Search(ctx, q)
@@ -80,7 +80,7 @@ func search(g *global) *cobra.Command {
 	f.StringVar(&q.Filters.Tag, "tag", "", "only with this tag")
 	f.StringVar(&q.Filters.Category, "category", "", "only of this category")
 	f.StringVar(&q.Conversation, "conversation", "", "only said or learned in this conversation")
-	thenFlags(cmd, &at)
+	timeFlags(cmd, &at)
 	return onMemory(g, cmd)
 }
 
@@ -97,10 +97,10 @@ func (w *explainer) hits(found client.SearchAnswer, why bool) {
 	for _, h := range found.Hits {
 		w.hit(h.Score, h.Memory)
 		for _, fact := range h.Now {
-			fmt.Fprintf(w, "      but now: %s\n", said(fact, 120))
+			fmt.Fprintf(w, "      but now: %s\n", brief(fact, 120))
 		}
 		for _, fact := range h.Was {
-			fmt.Fprintf(w, "      before:  %s\n", said(fact, 120))
+			fmt.Fprintf(w, "      before:  %s\n", brief(fact, 120))
 		}
 		if why {
 			fmt.Fprintf(w, "      id       %s\n", h.ID)
@@ -120,7 +120,7 @@ func (w *explainer) hit(score float64, m client.Memory) {
 	if !m.ObservedAt.IsZero() {
 		day = m.ObservedAt
 	}
-	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), said(m.Content, 120))
+	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), brief(m.Content, 120))
 }
 
 // oneLine returns s on one line of at most n characters.

@@ -38,13 +38,13 @@ func settings(g *global) *cobra.Command {
 				})
 			}
 			if len(all) == 0 {
-				return memory.Errorf(memory.NotFound, "no setting has %s in its name; loci settings lists them all", said(args[0], 60))
+				return memory.Errorf(memory.NotFound, "no setting has %s in its name; loci settings lists them all", brief(args[0], 60))
 			}
 			err := g.print(cmd.OutOrStdout(), map[string][]config.Shown{"settings": all}, func(w io.Writer) {
 				if len(args) > 0 {
-					onSheet(w).explained(all)
+					newPrinter(w).explained(all)
 				} else {
-					onSheet(w).settings(all)
+					newPrinter(w).settings(all)
 				}
 			})
 			if wrong != nil {
@@ -90,7 +90,7 @@ func settingsImport(g *global) *cobra.Command {
 }
 
 // settings writes a line for each.
-func (s sheet) settings(all []config.Shown) {
+func (s printer) settings(all []config.Shown) {
 	t := tabwriter.NewWriter(s.Writer, 0, 0, 2, ' ', 0)
 	for _, one := range all {
 		line := one.Key + "\t" + value(one)
@@ -104,7 +104,7 @@ func (s sheet) settings(all []config.Shown) {
 }
 
 // explained writes what each means, too.
-func (s sheet) explained(all []config.Shown) {
+func (s printer) explained(all []config.Shown) {
 	for i, one := range all {
 		if i > 0 {
 			s.line("")
@@ -120,5 +120,5 @@ func value(s config.Shown) string {
 	if s.Value == "" {
 		return "–"
 	}
-	return said(s.Value, 200)
+	return brief(s.Value, 200)
 }

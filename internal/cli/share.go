@@ -22,7 +22,7 @@ func share(g *global) *cobra.Command {
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := wholeMemories(ctx, c, args[:1]); err != nil {
+				if err := completeMemoryIDs(ctx, c, args[:1]); err != nil {
 					return err
 				}
 				var with client.Shared
@@ -38,7 +38,7 @@ func share(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), with, func(w io.Writer) { onSheet(w).shared(with) })
+				return g.print(cmd.OutOrStdout(), with, func(w io.Writer) { newPrinter(w).shared(with) })
 			})
 		},
 	}
@@ -46,10 +46,10 @@ func share(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-func (s sheet) shared(with client.Shared) {
+func (s printer) shared(with client.Shared) {
 	if len(with.With) == 0 {
 		s.line("it is shared with nobody")
 		return
 	}
-	s.line("it is shared with %s", said(strings.Join(with.With, ", "), 2000))
+	s.line("it is shared with %s", brief(strings.Join(with.With, ", "), 2000))
 }

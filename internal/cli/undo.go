@@ -40,7 +40,7 @@ func undo(g *global) *cobra.Command {
 			}
 			in.DryRun = !yes
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := errors.Join(wholeRun(ctx, c, &in.Run), wholeChange(ctx, c, &in.Change)); err != nil {
+				if err := errors.Join(completeRunID(ctx, c, &in.Run), completeChangeID(ctx, c, &in.Change)); err != nil {
 					return err
 				}
 				what, err := meant(ctx, c, &in)
@@ -52,7 +52,7 @@ func undo(g *global) *cobra.Command {
 				}
 				undone, err := c.Undo(ctx, in)
 				if errors.Is(err, memory.Conflict) {
-					return conflict(ctx, c, in, onSheet(cmd.ErrOrStderr()), err)
+					return conflict(ctx, c, in, newPrinter(cmd.ErrOrStderr()), err)
 				}
 				if err != nil {
 					return err
@@ -62,11 +62,11 @@ func undo(g *global) *cobra.Command {
 					return err
 				}
 				return g.print(cmd.OutOrStdout(), undone, func(w io.Writer) {
-					next := again(in, g.user)
+					next := undoCommand(in, g.user)
 					if !in.DryRun {
-						next = g.takeBack(undone.Run)
+						next = g.undoHint(undone.Run)
 					}
-					onSheet(w).undone(undone, what, next, words)
+					newPrinter(w).undone(undone, what, next, words)
 				})
 			})
 		},
@@ -74,7 +74,7 @@ func undo(g *global) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&in.Run, "run", "", "the run to take back")
 	f.StringVar(&in.Change, "change", "", "the one change to take back, as RUN/1")
-	f.Var(moment{at: &to, end: true}, "to", "take back everything since: yesterday (its end), \"2026-05-03 14:00\", 90m (ago), …")
+	f.Var(timeFlag{at: &to, end: true}, "to", "take back everything since: yesterday (its end), \"2026-05-03 14:00\", 90m (ago), …")
 	f.BoolVar(&in.Cascade, "cascade", false, "take later changes of the same things back as well")
 	f.BoolVar(&yes, "yes", false, "do it")
 	return onMemory(g, cmd)
@@ -136,8 +136,8 @@ func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) 
 	return last, nil
 }
 
-// again is the command line that does what a dry run showed.
-func again(in client.UndoRequest, user string) string {
+// undoCommand is the command line that does what a dry run showed.
+func undoCommand(in client.UndoRequest, user string) string {
 	words := []string{"loci undo"}
 	for _, flag := range []struct{ name, value string }{{"--run", in.Run}, {"--change", in.Change}, {"--user", user}} {
 		if flag.value != "" {
@@ -154,7 +154,7 @@ func again(in client.UndoRequest, user string) string {
 }
 
 // conflict tells which later changes stand in the way of an undo.
-func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s sheet, refused error) error {
+func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s printer, refused error) error {
 	in.DryRun = true
 	would, err := c.Undo(ctx, in)
 	if err != nil || len(would.Later) == 0 {
@@ -170,7 +170,7 @@ func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s sh
 
 // undone writes what an undo did or would do. next is the command line that does it,
 // or says how it is taken back.
-func (s sheet) undone(u client.Undone, what, next string, words map[string]string) {
+func (s printer) undone(u client.Undone, what, next string, words map[string]string) {
 	switch {
 	case len(u.Steps) == 0:
 		s.line("nothing to undo")
@@ -195,7 +195,7 @@ func (s sheet) undone(u client.Undone, what, next string, words map[string]strin
 }
 
 // step writes what a change does to what is known.
-func (s sheet) step(c client.Change, words map[string]string) {
+func (s printer) step(c client.Change, words map[string]string) {
 	switch sign := sign(c); sign {
 	case '+':
 		s.line("  %s", s.in(green, "+ "+s.plain().what(c, words)))
@@ -210,10 +210,10 @@ func (s sheet) step(c client.Change, words map[string]string) {
 	}
 }
 
-// plain returns the sheet without colour.
-func (s sheet) plain() sheet { return sheet{Writer: s.Writer} }
+// plain returns the printer without colour.
+func (s printer) plain() printer { return printer{Writer: s.Writer} }
 
-func (s sheet) later(changes []client.Change, words map[string]string) {
+func (s printer) later(changes []client.Change, words map[string]string) {
 	s.line("changed again since:")
 	for _, c := range changes {
 		s.line("  %s  %-10s %s  %s  %s", when(c.CreatedAt), verb(c), s.what(c, words), by(c.Author), s.in(dim, c.ID))

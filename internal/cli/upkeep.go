@@ -24,7 +24,7 @@ func upkeep(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), left, func(w io.Writer) { onSheet(w).left(left, g.takeBack(left.Run)) })
+				return g.print(cmd.OutOrStdout(), left, func(w io.Writer) { newPrinter(w).left(left, g.undoHint(left.Run)) })
 			})
 		},
 	}
@@ -33,7 +33,7 @@ func upkeep(g *global) *cobra.Command {
 }
 
 // left writes what upkeep took out or would take out.
-func (s sheet) left(u client.Upkeep, takeBack string) {
+func (s printer) left(u client.Upkeep, undoHint string) {
 	if len(u.Changes) == 0 {
 		s.line("nothing leaves")
 		return
@@ -49,5 +49,5 @@ func (s sheet) left(u client.Upkeep, takeBack string) {
 		s.line("to do it: loci upkeep --yes")
 		return
 	}
-	s.line("%s", takeBack)
+	s.line("%s", undoHint)
 }

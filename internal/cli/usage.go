@@ -30,7 +30,7 @@ func usage(g *global) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Var(moment{at: &since}, "since", "from this day on: 2026-05-03, yesterday, …")
+	cmd.Flags().Var(timeFlag{at: &since}, "since", "from this day on: 2026-05-03, yesterday, …")
 	return onMemory(g, cmd)
 }
 
@@ -44,7 +44,7 @@ func printUsage(w io.Writer, all []memory.Usage) {
 	var sum memory.Usage
 	for _, u := range all {
 		sum.Add(u)
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\n", u.Day.Format(time.DateOnly), u.Purpose, said(u.Model, 40), u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\n", u.Day.Format(time.DateOnly), u.Purpose, brief(u.Model, 40), u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
 	}
 	fmt.Fprintf(t, "all\t\t\t%d\t%d\t%d\t%.4f\n", sum.Calls, sum.InputTokens, sum.OutputTokens, sum.Cost)
 	_ = t.Flush() // an error of w shows when the next line is written

@@ -36,17 +36,17 @@ func (g *global) listUsers(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return err
 		}
-		return g.print(cmd.OutOrStdout(), client.Users{Users: append([]client.User{}, all...)}, func(w io.Writer) { onSheet(w).users(all) })
+		return g.print(cmd.OutOrStdout(), client.Users{Users: append([]client.User{}, all...)}, func(w io.Writer) { newPrinter(w).users(all) })
 	})
 }
 
-func (s sheet) users(all []client.User) {
+func (s printer) users(all []client.User) {
 	for _, u := range all {
 		closed := ""
 		if u.Closed {
 			closed = "  erased and closed"
 		}
-		s.line("%-36s  %s%s", said(u.User, 100), said(u.Name, 100), closed)
+		s.line("%-36s  %s%s", brief(u.User, 100), brief(u.Name, 100), closed)
 	}
 }
 
@@ -76,7 +76,7 @@ func eraseUser(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { onSheet(w).erasedUser(gone) })
+				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { newPrinter(w).erasedUser(gone) })
 			})
 		},
 	}
@@ -86,8 +86,8 @@ func eraseUser(g *global) *cobra.Command {
 	return cmd
 }
 
-func (s sheet) erasedUser(gone client.Erased) {
-	s.line("%s is erased and closed since %s", said(gone.User, 100), when(gone.ClosedAt))
+func (s printer) erasedUser(gone client.Erased) {
+	s.line("%s is erased and closed since %s", brief(gone.User, 100), when(gone.ClosedAt))
 	for _, kind := range slices.Sorted(maps.Keys(gone.Removed)) {
 		s.line("  %-13s %d", kind, gone.Removed[kind])
 	}
@@ -101,7 +101,7 @@ func (s sheet) erasedUser(gone client.Erased) {
 		s.line("  nothing was left")
 	}
 	for _, h := range gone.Held {
-		s.line("not reached: %s", said(h, 300))
+		s.line("not reached: %s", brief(h, 300))
 	}
 }
 
@@ -116,7 +116,7 @@ func openUser(g *global) *cobra.Command {
 				if err := c.OpenUser(ctx, args[0]); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), said(args[0], 100)+" is open")
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), brief(args[0], 100)+" is open")
 				return err
 			})
 		},

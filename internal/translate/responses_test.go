@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/memory"
 )
 
 func TestResponsesRequest(t *testing.T) {
@@ -161,6 +164,42 @@ func TestTranslatedStreamIsRecordedAsItWasSaid(t *testing.T) {
 		a, b := heard.Answer(), upstream.Answer()
 		if a.Text != b.Text || !strings.Contains(a.ToolCalls, `"weigh","arguments":"{\"of\":\"cat\"}"`) || !heard.Done() || a.ID != d.AnswerID+"R1" {
 			t.Errorf("%s: recorded %+v, want %+v", d.Path, a, b)
+		}
+	}
+}
+
+// TestOwnAnswersAreRead: what Loci answers is read as it was meant, streamed and not, and
+// comes back in the next request as the same message.
+func TestOwnAnswersAreRead(t *testing.T) {
+	for _, d := range []*chatapi.Dialect{chatapi.Messages, chatapi.Responses} {
+		want := chatapi.Answer{
+			Role: memory.RoleAssistant, Text: "You live in \"Lisbon\" <3\n", ID: d.AnswerID + "1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4, Counted: true,
+		}
+		want.Digest = chatapi.Digest(want.Role, want.Text, "", "")
+		body, err := NewAnswer(d, want, noon).Answer(chatapi.EncodeAnswer(want, noon))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.ReadAnswer(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, s, g := NewAnswer(d, want, noon).Stream(), d.NewStream(), d.NewGate()
+		for i, word := range strings.SplitAfter(want.Text, " ") {
+			_, _ = s.Write(stream.Write(chatapi.EncodeChunk(want, noon, word, i == 0)))
+		}
+		if s.Done() || g.Ended() {
+			t.Errorf("%s: done before the end", d.Path)
+		}
+		end := stream.Write(chatapi.EncodeEnd(want, noon))
+		_, _ = s.Write(end)
+		g.Pass(end)
+		want.Finish, want.Items, want.Counted = got.Finish, got.Items, false
+		if diff := cmp.Diff(want, got); diff != "" || want.Finish == "" {
+			t.Errorf("%s, answer (-want +got):\n%s", d.Path, diff)
+		}
+		if diff := cmp.Diff(want, s.Answer()); diff != "" || !s.Done() || !g.Ended() {
+			t.Errorf("%s, stream, done %t, held %t (-want +got):\n%s", d.Path, s.Done(), g.Ended(), diff)
 		}
 	}
 }

@@ -46,6 +46,15 @@ func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, 
 	return c, err
 }
 
+// NewAnswer returns what writes an answer of Loci's own in a dialect, which is
+// [chatapi.Messages] or [chatapi.Responses]; it has no request.
+func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Call {
+	if d == chatapi.Responses {
+		return &Call{newWriter: func() writer { return newResponsesWriter(responsesRequest{Model: a.Model}, nil, a.ID, created) }}
+	}
+	return &Call{newWriter: func() writer { return &messagesWriter{a.ID, a.Model} }}
+}
+
 // NewLimit returns the request as newer models of OpenAI's want it, with
 // max_completion_tokens in the place of max_tokens.
 func (c *Call) NewLimit() ([]byte, error) {

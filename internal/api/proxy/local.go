@@ -5,11 +5,13 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/translate"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -37,8 +39,21 @@ func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 		return
 	}
 	c.record(r.Context(), a)
-	body, _ := c.withHits(c.dialect.EncodeAnswer(a, d.Now()))
+	body, err := encodeAnswer(c.dialect, a, d.Now())
+	if err != nil {
+		Refuse(w, r, err)
+		return
+	}
+	body, _ = c.withHits(body)
 	writeJSON(w, http.StatusOK, body)
+}
+
+// encodeAnswer writes an answer in any dialect.
+func encodeAnswer(dialect *chatapi.Dialect, a chatapi.Answer, now time.Time) ([]byte, error) {
+	if dialect.EncodeAnswer != nil {
+		return dialect.EncodeAnswer(a, now), nil
+	}
+	return translate.NewAnswer(dialect, a, now).Answer(chatapi.EncodeAnswer(a, now))
 }
 
 // outlook is what the answer may promise.
@@ -64,12 +79,16 @@ func (d *Door) streamLocally(w http.ResponseWriter, r *http.Request, c *call, a 
 	h.Set("Cache-Control", "no-cache")
 	now := d.Now()
 	out := flusher{w}
-	words := strings.SplitAfter(a.Text, " ")
-	for i, word := range words {
-		out.write(c.dialect.EncodePiece(a, now, word, i))
+	dialect, translated := c.dialect, func(events []byte) []byte { return events }
+	if dialect.EncodePiece == nil {
+		dialect, translated = chatapi.Completions, translate.NewAnswer(dialect, a, now).Stream().Write
+		a.Counted = true // the others always say it
+	}
+	for i, word := range strings.SplitAfter(a.Text, " ") {
+		out.write(translated(dialect.EncodePiece(a, now, word, i)))
 	}
 	c.record(r.Context(), a)
-	end := c.dialect.EncodeEnd(a, now, len(words))
+	end := translated(dialect.EncodeEnd(a, now))
 	if hits := c.hitsEvent(a, now); hits != nil {
 		out.write(bytes.TrimSuffix(end, []byte(chatapi.StreamEnd)))
 		out.write(hits)

@@ -17,7 +17,7 @@ import (
 const ClosedKey = OwnKeys + "closed"
 
 // ClosedOwners is which owners are closed, as far as this process has looked lately. The
-// zero closings knows nothing.
+// zero ClosedOwners knows nothing.
 type ClosedOwners struct {
 	mu    sync.RWMutex // guards what follows
 	known map[memory.Owner]look
@@ -28,7 +28,7 @@ type ClosedOwners struct {
 type look struct {
 	closed bool
 	at     time.Time
-	set    int // the number of [closings.set] that said so; 0: it was read
+	set    int // the number of [ClosedOwners.Set] that said so; 0: it was read
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 
 	// looksHold is how long what was seen is believed: another server may close an
 	// owner, or open one. What this one writes meanwhile for an owner who is closed the
-	// first of [eraseAgain] removes, so it has to be well shorter than that.
+	// first of erase.EraseAgain removes, so it has to be well shorter than that.
 	looksHold = 10 * time.Second
 )
 
@@ -70,7 +70,7 @@ func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now t
 	}
 }
 
-// Begin returns what to tell [closings.learn] of what is read from now on.
+// Begin returns what to tell [ClosedOwners.Learn] of what is read from now on.
 func (c *ClosedOwners) Begin() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -96,12 +96,9 @@ func (c *ClosedOwners) keep(owner memory.Owner, l look) {
 	c.known[owner] = l
 }
 
-// Closing marks the writes that close, empty and open an owner.
-type Closing struct{}
-
 // MayWrite returns [memory.Gone] for an owner that is closed.
 func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
-	if ctx.Value(Closing{}) != nil || !owner.Valid() {
+	if !owner.Valid() {
 		return nil
 	}
 	closed, err := e.IsClosed(ctx, owner)

@@ -64,7 +64,7 @@ var EraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
 // it again; after one that failed it goes on where that stopped, and a job does so by
 // itself.
 func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
-	ctx = memory.ForWrite(context.WithValue(ctx, core.Closing{}, true))
+	ctx = memory.ForWrite(ctx)
 	if !owner.Valid() {
 		return Erased{}, memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
 	}
@@ -116,7 +116,7 @@ func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error)
 // OpenOwner lets an owner that was erased begin anew, with nothing but what was shared
 // with them since.
 func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {
-	ctx = memory.ForWrite(context.WithValue(ctx, core.Closing{}, true))
+	ctx = memory.ForWrite(ctx)
 	if _, err := e.DropProfile(ctx, owner, core.ClosedKey, author); err != nil {
 		if errors.Is(err, memory.NotFound) {
 			return memory.Errorf(memory.Conflict, "%s is not closed", owner.Called())
@@ -130,15 +130,39 @@ func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 }
 
 // closeOwner marks an owner as closed, and chats as on hold for servers that have not
-// seen it yet, and queues the jobs that look for what is left. Here nothing is written
-// from the start; who asked the store before the mark was there is told again.
+// seen it yet, and queues the jobs that look for what is left. Nothing else is written from
+// then on: the store's gate reads the mark.
 func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
-	e.Closed.Set(owner, true, e.Time())
-	at, err := e.markClosed(ctx, owner, author)
+	now := e.Time()
+	run := memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}
+	was, err := e.ReadEntry(ctx, owner, core.ClosedKey)
 	if err == nil {
+		at, parseErr := time.Parse(time.RFC3339Nano, was.Value)
+		if parseErr != nil {
+			at = was.UpdatedAt
+		}
+		run.Jobs = eraseJobs(owner, run.ID, was.Value, now)
+		_, err = e.Store.Apply(ctx, owner, run) // its jobs alone
 		e.Closed.Set(owner, true, e.Time())
+		return at, err
 	}
-	return at, err
+	if !errors.Is(err, memory.NotFound) {
+		return time.Time{}, err
+	}
+	e.Closed.Set(owner, false, now) // another server opened it, where this one believes otherwise
+	if err := e.Pause(ctx, owner, core.PauseMemory, "", author); err != nil {
+		return time.Time{}, err
+	}
+	e.Closed.Set(owner, true, now) // who is at it stops now, not only once the mark is there
+	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
+	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
+	for _, action := range []memory.Action{memory.ActionAdd, memory.ActionRestore} {
+		_, err = e.Store.Apply(ctx, owner, run, memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
+		if !errors.Is(err, memory.Conflict) { // there is none, or one of before
+			break
+		}
+	}
+	return now, err
 }
 
 // eraseJobs look for what is left of the owner after the erasure that left a mark with
@@ -149,36 +173,6 @@ func eraseJobs(owner memory.Owner, run, mark string, now time.Time) []memory.Job
 		out = append(out, memory.Job{ID: fmt.Sprintf("erase-%s-%s", run, after), Owner: owner, Kind: memory.JobErase, Turns: []string{mark}, RunAt: now.Add(after)})
 	}
 	return out
-}
-
-func (e *Eraser) markClosed(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
-	now := e.Time()
-	run := memory.Run{ID: core.NewID(), Kind: "erase", Author: author}
-	if err := e.Pause(ctx, owner, core.PauseMemory, "", author); err != nil {
-		return time.Time{}, err
-	}
-	was, err := e.ReadEntry(ctx, owner, core.ClosedKey)
-	if err == nil {
-		at, parseErr := time.Parse(time.RFC3339Nano, was.Value)
-		if parseErr != nil {
-			at = was.UpdatedAt
-		}
-		run.Jobs = eraseJobs(owner, run.ID, was.Value, now)
-		_, err = e.Store.Apply(ctx, owner, run) // its jobs alone
-		return at, err
-	}
-	if !errors.Is(err, memory.NotFound) {
-		return time.Time{}, err
-	}
-	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
-	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
-	for _, action := range []memory.Action{memory.ActionAdd, memory.ActionRestore} {
-		_, err = e.Store.Apply(ctx, owner, run, memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
-		if !errors.Is(err, memory.Conflict) { // there is none, or one of before
-			break
-		}
-	}
-	return now, err
 }
 
 // empty removes what there is of an owner, and reports whether there was anything.
@@ -218,7 +212,7 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 	}
 	removed := false
 	for ids := range slices.Chunk(left, eraseAtOnce) {
-		run := memory.Run{ID: core.NewID(), Kind: "erase", Author: author}
+		run := memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}
 		receipt, err := e.Traces.EraseIDs(ctx, owner, run, ids)
 		if err != nil {
 			return false, err
@@ -256,7 +250,8 @@ func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	}
 	for _, home := range slices.Sorted(maps.Keys(got)) {
 		for facts := range slices.Chunk(got[home], core.UpkeepAtOnce) {
-			if err := core.Replan(ctx, func() error { return e.Share.UnshareAll(ctx, home, facts, owner, share.BySharing) }); err != nil {
+			err := core.Replan(ctx, func() error { return e.Share.UnshareAll(ctx, home, facts, owner, share.BySharing) })
+			if err != nil && !errors.Is(err, memory.Gone) { // a home that is closed shares nothing
 				return err
 			}
 		}
@@ -335,7 +330,7 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 // ResumeErasure is the handler of erase jobs: of an owner that is still closed by the
 // erasure that the job is of, it removes what is left.
 func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, error) {
-	ctx = memory.ForWrite(context.WithValue(ctx, core.Closing{}, true))
+	ctx = memory.ForWrite(ctx)
 	began := e.Closed.Begin()
 	mark, err := e.ReadEntry(ctx, job.Owner, core.ClosedKey)
 	switch {

@@ -42,8 +42,10 @@ func (e *Sharer) Gated(store memory.Store) memory.Store {
 
 // Apply implements [memory.Facts].
 func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
-	if err := g.e.MayWrite(ctx, owner); err != nil {
-		return memory.Receipt{}, err
+	if !closesOrOpens(run, changes) {
+		if err := g.e.MayWrite(ctx, owner); err != nil {
+			return memory.Receipt{}, err
+		}
 	}
 	at := ctx
 	if run.Base > 0 { // or the store refuses the run
@@ -74,6 +76,15 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 		g.e.Wake()
 	}
 	return receipt, nil
+}
+
+// EraseRun is the kind of the runs that remove words for good.
+const EraseRun = "erase"
+
+// closesOrOpens reports whether a run is about an owner's erasure itself, which is written
+// of a closed owner, too.
+func closesOrOpens(run memory.Run, changes []memory.Change) bool {
+	return run.Kind == EraseRun || slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
 }
 
 // Append implements [memory.Log].
@@ -107,7 +118,10 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 	if !ok {
 		return memory.Receipt{}, traces.ErrNoEraser
 	}
-	if ctx.Value(core.Closing{}) != nil { // of all of the owner, the others' first
+	switch closed, err := g.e.IsClosed(ctx, owner); {
+	case err != nil:
+		return memory.Receipt{}, err
+	case closed: // the erasure of the whole owner removed the others' copies first
 		return eraser.Erase(ctx, owner, run, ids...)
 	}
 	var shared, many []string

@@ -209,7 +209,7 @@ func (e *Sharer) EraseLink(ctx context.Context, to, home memory.Owner, id string
 	if err != nil || len(found) == 0 || found[0].Link == nil {
 		return false, err
 	}
-	run := memory.Run{ID: core.NewID(), Kind: "erase", Author: BySharing}
+	run := memory.Run{ID: core.NewID(), Kind: EraseRun, Author: BySharing}
 	if found[0].Fact.Scope.Owner == home {
 		if found[0].Status() == memory.Retired && found[0].Content() == "" {
 			return false, nil

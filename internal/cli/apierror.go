@@ -17,9 +17,9 @@ var (
 	refusals = "validation failed; " // which a list of such begins with
 )
 
-// typed says what is wrong with a request in the words of the command line that it was
+// inFlags says what is wrong with a request in the words of the command line that it was
 // made of, where a flag was given for it.
-func typed(cmd *cobra.Command, err error) error {
+func inFlags(cmd *cobra.Command, err error) error {
 	if !errors.Is(err, memory.Invalid) {
 		return err
 	}
@@ -54,7 +54,7 @@ func flagOf(cmd *cobra.Command, field string) (flag, value string) {
 	}
 	for _, name := range []string{name, strings.TrimSuffix(name, "s")} { // a flag that may be repeated names one
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			return "--" + f.Name, said(strings.Trim(f.Value.String(), "[]"), 60)
+			return "--" + f.Name, brief(strings.Trim(f.Value.String(), "[]"), 60)
 		}
 	}
 	return "", ""

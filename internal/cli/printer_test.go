@@ -12,14 +12,14 @@ import (
 // at is a time of the day that these tests play on.
 func at(hour, minute int) time.Time { return time.Date(2026, 5, 3, hour, minute, 0, 0, time.UTC) }
 
-// written returns what is written on a sheet, with times as in UTC.
-func written(t *testing.T, write func(sheet)) string {
+// written returns what is written on a printer, with times as in UTC.
+func written(t *testing.T, write func(printer)) string {
 	t.Helper()
 	here := time.Local
 	time.Local = time.UTC
 	t.Cleanup(func() { time.Local = here })
 	var b strings.Builder
-	write(sheet{Writer: &b})
+	write(printer{Writer: &b})
 	return b.String()
 }
 
@@ -72,7 +72,7 @@ func TestJournalTellsRunsAndWhatTheyChanged(t *testing.T) {
 	}}
 	words := factWords(page.Changes)
 	words["t1"] = "I moved to\nLisbon"
-	wantText(t, written(t, func(s sheet) { s.journal(page, words) }), `
+	wantText(t, written(t, func(s printer) { s.journal(page, words) }), `
 2026-05-03 15:00  by person ana  r4
   /2  added      timezone  timezone = Europe/Lisbon
   /1  forgotten  t1  turn: I moved to Lisbon
@@ -105,7 +105,7 @@ func TestLifeTellsWhereAFactIsFromAndWhatBecameOfIt(t *testing.T) {
 			replaced(step("r1/2", memory.ActionAdd, nil, berlin, model, "new"), "f0", "f1"),
 		},
 	}
-	wantText(t, written(t, func(s sheet) { s.life(l) }), `
+	wantText(t, written(t, func(s printer) { s.life(l) }), `
 f1  User lives in Berlin, by the river
 fact, superseded, home, #place, confidence 1.00, said 2026-05-03 13:00
 said      …uch to tell so much to tell so much to tell so much to tell «I live in Berlin», and it is fine it is fine it is fine it is fine it is fin…
@@ -128,7 +128,7 @@ func TestAnUndoSaysWhatComesAndGoes(t *testing.T) {
 		step("", memory.ActionUndo, gone, berlin, ana, ""),
 		step("", memory.ActionUndo, waits, dropped, ana, ""),
 	}}
-	wantText(t, written(t, func(s sheet) { s.undone(would, "run r2", "loci undo --run r2 --yes", nil) }), `
+	wantText(t, written(t, func(s printer) { s.undone(would, "run r2", "loci undo --run r2 --yes", nil) }), `
 would undo run r2
   - User lives in Lisbon
   + User lives in Berlin
@@ -137,7 +137,7 @@ to do it: loci undo --run r2 --yes
 `)
 	would.Steps = would.Steps[:1]
 	would.Later = []client.Change{step("r3/1", memory.ActionUpdate, factOf("f2", "User lives in Porto", memory.Active), lisbon, ana, "edited by hand")}
-	wantText(t, written(t, func(s sheet) { s.undone(would, "run r2", "loci undo --run r2 --yes", nil) }), `
+	wantText(t, written(t, func(s printer) { s.undone(would, "run r2", "loci undo --run r2 --yes", nil) }), `
 would undo run r2
   - User lives in Lisbon
 changed again since:
@@ -145,12 +145,12 @@ changed again since:
 to undo all of it: loci undo --run r2 --cascade --yes
 `)
 	done := client.Undone{Receipt: client.Receipt{Run: "r9"}, Steps: would.Steps}
-	wantText(t, written(t, func(s sheet) { s.undone(done, "run r2", "to take this back: loci undo --run r9 --yes", nil) }), `
+	wantText(t, written(t, func(s printer) { s.undone(done, "run r2", "to take this back: loci undo --run r9 --yes", nil) }), `
 undid run r2
   - User lives in Lisbon
 to take this back: loci undo --run r9 --yes
 `)
-	if got := written(t, func(s sheet) { s.colour = true; s.undone(done, "run r2", "", nil) }); !strings.Contains(got, "\x1b[31m- User lives in Lisbon\x1b[0m") {
+	if got := written(t, func(s printer) { s.colour = true; s.undone(done, "run r2", "", nil) }); !strings.Contains(got, "\x1b[31m- User lives in Lisbon\x1b[0m") {
 		t.Errorf("in colour: %q", got)
 	}
 }
@@ -164,7 +164,7 @@ func TestWhatWaitsIsShownWithWhatItContradicts(t *testing.T) {
 		},
 		{Memory: client.Memory{ID: "f3", Content: "User likes rain"}},
 	}
-	wantText(t, written(t, func(s sheet) { s.waiting(all) }), `
+	wantText(t, written(t, func(s printer) { s.waiting(all) }), `
 1 of 2  f2
   fact      User lives in Lisbon
   waits     it would replace what is known  (by model small, prompt c43299581fc5)
@@ -185,7 +185,7 @@ func TestJobsSayWhyTheyFailedAndWhenTheyAreTriedAgain(t *testing.T) {
 		{ID: "sum-1", Kind: memory.JobSummarize, State: memory.JobQueued, CreatedAt: at(9, 0), RunAt: at(9, 0)},
 		{ID: "embed-1", Kind: memory.JobEmbed, State: memory.JobRunning, CreatedAt: at(9, 0)},
 	}
-	wantText(t, written(t, func(s sheet) { s.jobs(all, at(10, 0)) }), `
+	wantText(t, written(t, func(s printer) { s.jobs(all, at(10, 0)) }), `
 parked   learn     learn-3  since 2026-05-03 09:00  failed 8 times
          ask for facts: the model is gone
 queued   learn     learn-2  since 2026-05-03 09:00  next try 2026-05-03 10:10  failed once

@@ -10,23 +10,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// moment is a flag that names a time as people write it.
-type moment struct {
+// timeFlag is a flag that names a time as people write it.
+type timeFlag struct {
 	at  *time.Time
 	end bool // of a day or longer the end is meant, not the beginning
 }
 
 // Set implements pflag.Value.
-func (m moment) Set(s string) (err error) {
+func (m timeFlag) Set(s string) (err error) {
 	*m.at, err = readTime(s, time.Now(), m.end)
 	return err
 }
 
 // Type implements pflag.Value.
-func (m moment) Type() string { return "time" }
+func (m timeFlag) Type() string { return "time" }
 
 // String implements pflag.Value.
-func (m moment) String() string {
+func (m timeFlag) String() string {
 	if m.at == nil || m.at.IsZero() {
 		return ""
 	}
@@ -70,14 +70,14 @@ func readTime(s string, now time.Time, end bool) (time.Time, error) {
 	return time.Time{}, memory.Errorf(memory.Invalid, `%q is not a valid time; write 2026-05-03, "2026-05-03 14:00", yesterday, "last week", 90m (ago) or RFC 3339`, s)
 }
 
-// thenFlags are the flags of a read of another time.
-func thenFlags(cmd *cobra.Command, at *memory.At) {
-	cmd.Flags().Var(moment{at: &at.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
-	cmd.Flags().Var(moment{at: &at.ValidAt, end: true}, "valid-at", "what was true then")
+// timeFlags are the flags of a read of another time.
+func timeFlags(cmd *cobra.Command, at *memory.At) {
+	cmd.Flags().Var(timeFlag{at: &at.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
+	cmd.Flags().Var(timeFlag{at: &at.ValidAt, end: true}, "valid-at", "what was true then")
 }
 
 // reading makes a read one of the time that its flags name.
 func (g *global) reading(cmd *cobra.Command) *cobra.Command {
-	thenFlags(cmd, &g.at)
+	timeFlags(cmd, &g.at)
 	return onMemory(g, cmd)
 }

@@ -164,7 +164,7 @@ func TestARunIsFoundWithoutItsJournal(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(out)
 	})
 	start := "run-a"
-	if err := wholeRun(t.Context(), client.New(s.URL, client.Options{}), &start); err != nil || start != "run-abc" || len(s.got) != 2 {
+	if err := completeRunID(t.Context(), client.New(s.URL, client.Options{}), &start); err != nil || start != "run-abc" || len(s.got) != 2 {
 		t.Errorf("it is %s, %v, after %q; want run-abc after two questions", start, err, s.got)
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// sheet is what people read: lines of text, in colour on a terminal unless NO_COLOR
+// printer is what people read: lines of text, in colour on a terminal unless NO_COLOR
 // is set.
-type sheet struct {
+type printer struct {
 	io.Writer
 	colour bool
 }
 
-func onSheet(w io.Writer) sheet {
+func newPrinter(w io.Writer) printer {
 	within := w
 	if p, ok := w.(*printed); ok {
 		within = p.Writer
 	}
 	f, ok := within.(*os.File)
-	return sheet{w, ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return printer{w, ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
 // printed is what is written for people, and why not all of it could be.
@@ -50,7 +50,7 @@ const (
 	green = "32"
 )
 
-func (s sheet) in(style, text string) string {
+func (s printer) in(style, text string) string {
 	if !s.colour || text == "" {
 		return text
 	}
@@ -58,7 +58,7 @@ func (s sheet) in(style, text string) string {
 }
 
 // line writes one line; what a format leaves at its end is cut off.
-func (s sheet) line(format string, args ...any) {
+func (s printer) line(format string, args ...any) {
 	fmt.Fprintln(s, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
@@ -73,15 +73,15 @@ func harmless(text string) string {
 	}, text)
 }
 
-// said returns a text on one line of at most n characters.
-func said(text string, n int) string { return oneLine(harmless(text), n) }
+// brief returns a text on one line of at most n characters.
+func brief(text string, n int) string { return oneLine(harmless(text), n) }
 
 // when returns a time as people of this machine read it.
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 // by says who or what decided something.
 func by(a memory.Author) string {
-	name := said(a.Name, 60)
+	name := brief(a.Name, 60)
 	switch {
 	case a.Kind == "":
 		return "by nobody known"
@@ -107,16 +107,16 @@ func by(a memory.Author) string {
 const around = 60
 
 // quote returns the words of a quote marked in what is around them in their turn.
-func (s sheet) quote(q client.Quote) string {
+func (s printer) quote(q client.Quote) string {
 	if q.Words == "" {
-		return said(q.Before, 2*around)
+		return brief(q.Before, 2*around)
 	}
-	before, after := said(q.Before, len(q.Before)+1), said(q.After, len(q.After)+1)
+	before, after := brief(q.Before, len(q.Before)+1), brief(q.After, len(q.After)+1)
 	if r := []rune(before); len(r) > around {
 		before = "…" + string(r[len(r)-around+1:])
 	}
 	after = oneLine(after, around)
-	out := "«" + s.in(bold, said(q.Words, 4*around)) + "»"
+	out := "«" + s.in(bold, brief(q.Words, 4*around)) + "»"
 	if before != "" {
 		out = before + " " + out
 	}
@@ -130,7 +130,7 @@ func (s sheet) quote(q client.Quote) string {
 func place(q client.Quote) string {
 	out := string(q.Role) + ", " + when(q.SaidAt)
 	if q.Conversation != "" {
-		out += ", conversation " + said(q.Conversation, 60)
+		out += ", conversation " + brief(q.Conversation, 60)
 	}
 	return out
 }

@@ -8,11 +8,11 @@ import (
 )
 
 // imported writes what came of an import.
-func (s sheet) imported(b *bringing) {
+func (s printer) imported(b *importer) {
 	o := b.out
 	if o.DryRun {
 		for _, m := range o.Sample {
-			s.line("%s", s.in(green, "+ "+kindOf(m.Target)+"  "+said(m.Content, 160)))
+			s.line("%s", s.in(green, "+ "+kindOf(m.Target)+"  "+brief(m.Content, 160)))
 		}
 		if n := o.Added.Sum() - len(o.Sample); n > 0 && len(o.Sample) > 0 {
 			s.line("  … and %d more", n)

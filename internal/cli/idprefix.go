@@ -18,9 +18,9 @@ const (
 // named is something with an id, and what a person knows it by.
 type named struct{ id, words string }
 
-// onlyOneOf returns the whole id of the one of all whose id begins as start does, or start
+// uniquePrefix returns the whole id of the one of all whose id begins as start does, or start
 // where that is an id itself or begins none: whoever is asked for it says so.
-func onlyOneOf(start string, all []named) (string, error) {
+func uniquePrefix(start string, all []named) (string, error) {
 	var alike []named
 	for _, one := range all {
 		switch {
@@ -38,7 +38,7 @@ func onlyOneOf(start string, all []named) (string, error) {
 	}
 	var list strings.Builder
 	for _, one := range alike[:min(len(alike), mostAlike)] {
-		list.WriteString(strings.TrimRight("\n  "+harmless(one.id)+"  "+said(one.words, 80), " "))
+		list.WriteString(strings.TrimRight("\n  "+harmless(one.id)+"  "+brief(one.words, 80), " "))
 	}
 	if len(alike) > mostAlike {
 		list.WriteString("\n  and others")
@@ -46,14 +46,14 @@ func onlyOneOf(start string, all []named) (string, error) {
 	return "", memory.Errorf(memory.Invalid, "%s… may be any of these; write more of it:%s", start, list.String())
 }
 
-// mayBegin reports whether a text may be the beginning of an id that Loci made.
-func mayBegin(text string) bool {
+// isIDPrefix reports whether a text may be the beginning of an id that Loci made.
+func isIDPrefix(text string) bool {
 	return len(text) >= leastOfID && len(text) < wholeID && strings.Trim(text, "0123456789abcdef-") == ""
 }
 
-// wholeMemory completes the id of a memory.
-func wholeMemory(ctx context.Context, c *client.Client, start string) (string, error) {
-	if !mayBegin(start) {
+// completeMemoryID completes the id of a memory.
+func completeMemoryID(ctx context.Context, c *client.Client, start string) (string, error) {
+	if !isIDPrefix(start) {
 		return start, nil
 	}
 	page, err := c.List(ctx, client.ListQuery{ID: start, Kind: "all", Status: "all", Limit: mostAlike + 1})
@@ -64,7 +64,7 @@ func wholeMemory(ctx context.Context, c *client.Client, start string) (string, e
 	for _, m := range page.Memories {
 		all = append(all, named{m.ID, m.Content})
 	}
-	whole, err := onlyOneOf(start, all)
+	whole, err := uniquePrefix(start, all)
 	if err != nil && page.Next != "" { // it may be an id itself, further down
 		m, found := found(c.Get(ctx, start))
 		if m != nil || found != nil {
@@ -74,19 +74,19 @@ func wholeMemory(ctx context.Context, c *client.Client, start string) (string, e
 	return whole, err
 }
 
-// wholeMemories completes ids of memories in place.
-func wholeMemories(ctx context.Context, c *client.Client, ids []string) (err error) {
+// completeMemoryIDs completes ids of memories in place.
+func completeMemoryIDs(ctx context.Context, c *client.Client, ids []string) (err error) {
 	for i, start := range ids {
-		if ids[i], err = wholeMemory(ctx, c, start); err != nil {
+		if ids[i], err = completeMemoryID(ctx, c, start); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wholeChat completes the id of a conversation in place.
-func wholeChat(ctx context.Context, c *client.Client, start *string) error {
-	if !mayBegin(*start) {
+// completeChatID completes the id of a conversation in place.
+func completeChatID(ctx context.Context, c *client.Client, start *string) error {
+	if !isIDPrefix(*start) {
 		return nil
 	}
 	var all []named
@@ -99,15 +99,15 @@ func wholeChat(ctx context.Context, c *client.Client, start *string) error {
 		}
 		all = append(all, named{one.ID, one.Title})
 	}
-	whole, err := onlyOneOf(*start, all)
+	whole, err := uniquePrefix(*start, all)
 	if err == nil {
 		*start = whole
 	}
 	return err
 }
 
-// wholeRun completes the id of a run in place.
-func wholeRun(ctx context.Context, c *client.Client, start *string) error {
+// completeRunID completes the id of a run in place.
+func completeRunID(ctx context.Context, c *client.Client, start *string) error {
 	if len(*start) < leastOfID {
 		return nil
 	}
@@ -123,35 +123,35 @@ func wholeRun(ctx context.Context, c *client.Client, start *string) error {
 	for _, one := range page.Changes {
 		all = append(all, named{one.Run, when(one.CreatedAt) + " " + by(one.Author)})
 	}
-	whole, err := onlyOneOf(*start, all)
+	whole, err := uniquePrefix(*start, all)
 	if err == nil {
 		*start = whole
 	}
 	return err
 }
 
-// wholeChange completes the id of a change, RUN/1, in place.
-func wholeChange(ctx context.Context, c *client.Client, start *string) error {
+// completeChangeID completes the id of a change, RUN/1, in place.
+func completeChangeID(ctx context.Context, c *client.Client, start *string) error {
 	at := strings.LastIndexByte(*start, '/')
 	if at < 0 {
 		return nil
 	}
 	run := (*start)[:at]
-	if err := wholeRun(ctx, c, &run); err != nil {
+	if err := completeRunID(ctx, c, &run); err != nil {
 		return err
 	}
 	*start = run + (*start)[at:]
 	return nil
 }
 
-// wholeContexts completes ids of contexts in place.
-func wholeContexts(ctx context.Context, c *client.Client, ids []string) error {
+// completeContextIDs completes ids of contexts in place.
+func completeContextIDs(ctx context.Context, c *client.Client, ids []string) error {
 	all, err := c.Contexts(ctx)
 	if err != nil {
 		return err
 	}
 	for i, start := range ids {
-		if ids[i], err = onlyOneOf(start, namedContexts(all)); err != nil {
+		if ids[i], err = uniquePrefix(start, namedContexts(all)); err != nil {
 			return err
 		}
 	}
