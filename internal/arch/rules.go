@@ -129,7 +129,6 @@ var house = rules{
 		"internal/store/sqlstore.tx":        "one method per table that is written",
 		"internal/engine/lessons.Learner":   "the steps of one job",
 		"internal/engine/exchange.Exchange": "the steps of one exchange",
-		"internal/engine/retrieve.Pipeline": "the steps of one question",
 		"internal/engine/curate.Curator":    "a person's verbs",
 		"internal/engine/core.Core":         "what all packages of the engine share",
 		"internal/extract.clause":           "questions that rules ask of a clause",
