@@ -122,7 +122,6 @@ var house = rules{
 		"memory/storetest":        "the contract of stores, as tests",
 	},
 	broad: map[string]string{
-		"internal/api/rest.door":            "one method per operation",
 		"internal/store/sqlstore.Store":     "implements memory.Store and its optional parts",
 		"internal/store/vault.Store":        "implements memory.Store and its optional parts",
 		"internal/store/vault.files":        "one method per kind of file",
