@@ -82,49 +82,41 @@ type NewChat struct {
 }
 
 // Contexts returns all contexts.
-func (c *Client) Contexts(ctx context.Context) (out Contexts, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/contexts", nil, &out)
-	return out, err
+func (c *Client) Contexts(ctx context.Context) (Contexts, error) {
+	return call[Contexts](ctx, c, http.MethodGet, "/api/contexts", nil)
 }
 
 // AddContext writes a context.
-func (c *Client) AddContext(ctx context.Context, w WriteContext) (out ContextDocument, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/contexts", w, &out)
-	return out, err
+func (c *Client) AddContext(ctx context.Context, w WriteContext) (ContextDocument, error) {
+	return call[ContextDocument](ctx, c, http.MethodPost, "/api/contexts", w)
 }
 
 // EditContext changes a context.
-func (c *Client) EditContext(ctx context.Context, id string, w WriteContext) (out ContextDocument, err error) {
-	_, err = c.do(ctx, http.MethodPatch, "/api/contexts/"+url.PathEscape(id), w, &out)
-	return out, err
+func (c *Client) EditContext(ctx context.Context, id string, w WriteContext) (ContextDocument, error) {
+	return call[ContextDocument](ctx, c, http.MethodPatch, "/api/contexts/"+url.PathEscape(id), w)
 }
 
 // DropContext takes a context away; with erase its words are removed for good.
-func (c *Client) DropContext(ctx context.Context, id string, erase bool) (out Receipt, err error) {
-	_, err = c.do(ctx, http.MethodDelete, "/api/contexts/"+url.PathEscape(id)+"?erase="+strconv.FormatBool(erase), nil, &out)
-	return out, err
+func (c *Client) DropContext(ctx context.Context, id string, erase bool) (Receipt, error) {
+	return call[Receipt](ctx, c, http.MethodDelete, "/api/contexts/"+url.PathEscape(id)+"?erase="+strconv.FormatBool(erase), nil)
 }
 
 // Chat returns a chat with what was said in it.
-func (c *Client) Chat(ctx context.Context, id string) (out WholeChat, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/chats/"+url.PathEscape(id), nil, &out)
-	return out, err
+func (c *Client) Chat(ctx context.Context, id string) (WholeChat, error) {
+	return call[WholeChat](ctx, c, http.MethodGet, "/api/chats/"+url.PathEscape(id), nil)
 }
 
 // NewChat makes a chat.
-func (c *Client) NewChat(ctx context.Context, w NewChat) (out Chat, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/chats", w, &out)
-	return out, err
+func (c *Client) NewChat(ctx context.Context, w NewChat) (Chat, error) {
+	return call[Chat](ctx, c, http.MethodPost, "/api/chats", w)
 }
 
 // EditChat changes a chat.
-func (c *Client) EditChat(ctx context.Context, id string, w WriteChat) (out Chat, err error) {
-	_, err = c.do(ctx, http.MethodPatch, "/api/chats/"+url.PathEscape(id), w, &out)
-	return out, err
+func (c *Client) EditChat(ctx context.Context, id string, w WriteChat) (Chat, error) {
+	return call[Chat](ctx, c, http.MethodPatch, "/api/chats/"+url.PathEscape(id), w)
 }
 
 // DeleteChat deletes a chat; with facts also what was learned from it alone.
-func (c *Client) DeleteChat(ctx context.Context, id string, facts bool) (out Receipt, err error) {
-	_, err = c.do(ctx, http.MethodDelete, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(facts), nil, &out)
-	return out, err
+func (c *Client) DeleteChat(ctx context.Context, id string, facts bool) (Receipt, error) {
+	return call[Receipt](ctx, c, http.MethodDelete, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(facts), nil)
 }

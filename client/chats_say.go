@@ -204,13 +204,11 @@ type EventsQuery struct {
 }
 
 // Events returns a page of what happened in a chat.
-func (c *Client) Events(ctx context.Context, chat string, q EventsQuery) (out ChatEvents, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/chats/"+url.PathEscape(chat)+"/events"+queryString(q), nil, &out)
-	return out, err
+func (c *Client) Events(ctx context.Context, chat string, q EventsQuery) (ChatEvents, error) {
+	return call[ChatEvents](ctx, c, http.MethodGet, "/api/chats/"+url.PathEscape(chat)+"/events"+queryString(q), nil)
 }
 
 // Chats returns a page of chats.
-func (c *Client) Chats(ctx context.Context, q ChatsQuery) (out Chats, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/chats"+queryString(q), nil, &out)
-	return out, err
+func (c *Client) Chats(ctx context.Context, q ChatsQuery) (Chats, error) {
+	return call[Chats](ctx, c, http.MethodGet, "/api/chats"+queryString(q), nil)
 }

@@ -55,9 +55,8 @@ func (c *Client) AddMessages(ctx context.Context, in AddMessages) (out Added, er
 
 // AddMessagesOnce is AddMessages for what may be sent twice: the second time with the same
 // key stores nothing. An empty key is none.
-func (c *Client) AddMessagesOnce(ctx context.Context, key string, in AddMessages) (out Added, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/memory/add", in, &out, "Idempotency-Key", key)
-	return out, err
+func (c *Client) AddMessagesOnce(ctx context.Context, key string, in AddMessages) (Added, error) {
+	return call[Added](ctx, c, http.MethodPost, "/api/memory/add", in, "Idempotency-Key", key)
 }
 
 // usualHits is how many hits most searches ask for at most.
@@ -71,88 +70,74 @@ func (c *Client) Search(ctx context.Context, in SearchRequest) (out SearchAnswer
 }
 
 // List returns a page of memories.
-func (c *Client) List(ctx context.Context, q ListQuery) (out Memories, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/memory"+queryString(q), nil, &out)
-	return out, err
+func (c *Client) List(ctx context.Context, q ListQuery) (Memories, error) {
+	return call[Memories](ctx, c, http.MethodGet, "/api/memory"+queryString(q), nil)
 }
 
 // Get returns one memory.
-func (c *Client) Get(ctx context.Context, id string) (out Memory, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/memory/"+url.PathEscape(id), nil, &out)
-	return out, err
+func (c *Client) Get(ctx context.Context, id string) (Memory, error) {
+	return call[Memory](ctx, c, http.MethodGet, "/api/memory/"+url.PathEscape(id), nil)
 }
 
 // Edit changes a fact.
-func (c *Client) Edit(ctx context.Context, id string, in EditMemory) (out Memory, err error) {
-	_, err = c.do(ctx, http.MethodPatch, "/api/memory/"+url.PathEscape(id), in, &out)
-	return out, err
+func (c *Client) Edit(ctx context.Context, id string, in EditMemory) (Memory, error) {
+	return call[Memory](ctx, c, http.MethodPatch, "/api/memory/"+url.PathEscape(id), in)
 }
 
 // Delete forgets one memory.
-func (c *Client) Delete(ctx context.Context, id string) (out Receipt, err error) {
-	_, err = c.do(ctx, http.MethodDelete, "/api/memory/"+url.PathEscape(id), nil, &out)
-	return out, err
+func (c *Client) Delete(ctx context.Context, id string) (Receipt, error) {
+	return call[Receipt](ctx, c, http.MethodDelete, "/api/memory/"+url.PathEscape(id), nil)
 }
 
 // Erase removes the words of one memory for good, with all that says the same. It
 // cannot be undone; Forget with Erase and DryRun says what would go.
-func (c *Client) Erase(ctx context.Context, id string) (out Receipt, err error) {
-	_, err = c.do(ctx, http.MethodDelete, "/api/memory/"+url.PathEscape(id)+"?erase=true", nil, &out)
-	return out, err
+func (c *Client) Erase(ctx context.Context, id string) (Receipt, error) {
+	return call[Receipt](ctx, c, http.MethodDelete, "/api/memory/"+url.PathEscape(id)+"?erase=true", nil)
 }
 
 // Forget forgets what a query finds, or says what that would be.
-func (c *Client) Forget(ctx context.Context, in ForgetRequest) (out Forgotten, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/memory/forget", in, &out)
-	return out, err
+func (c *Client) Forget(ctx context.Context, in ForgetRequest) (Forgotten, error) {
+	return call[Forgotten](ctx, c, http.MethodPost, "/api/memory/forget", in)
 }
 
 // History returns one memory's changes, newest first.
-func (c *Client) History(ctx context.Context, id string) (out Changes, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/memory/"+url.PathEscape(id)+"/history", nil, &out)
-	return out, err
+func (c *Client) History(ctx context.Context, id string) (Changes, error) {
+	return call[Changes](ctx, c, http.MethodGet, "/api/memory/"+url.PathEscape(id)+"/history", nil)
 }
 
 // Changes returns a page of the journal.
-func (c *Client) Changes(ctx context.Context, q ChangesQuery) (out Changes, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/changes"+queryString(q), nil, &out)
-	return out, err
+func (c *Client) Changes(ctx context.Context, q ChangesQuery) (Changes, error) {
+	return call[Changes](ctx, c, http.MethodGet, "/api/changes"+queryString(q), nil)
 }
 
 // Undo takes changes back, or says what that would change.
-func (c *Client) Undo(ctx context.Context, in UndoRequest) (out Undone, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/changes/undo", in, &out)
-	return out, err
+func (c *Client) Undo(ctx context.Context, in UndoRequest) (Undone, error) {
+	return call[Undone](ctx, c, http.MethodPost, "/api/changes/undo", in)
 }
 
 // Review returns a page of what waits for a person.
-func (c *Client) Review(ctx context.Context, q ReviewQuery) (out Review, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/review"+queryString(q), nil, &out)
-	return out, err
+func (c *Client) Review(ctx context.Context, q ReviewQuery) (Review, error) {
+	return call[Review](ctx, c, http.MethodGet, "/api/review"+queryString(q), nil)
 }
 
 // Rejudge judges anew what waits because its turn was not found to say it.
-func (c *Client) Rejudge(ctx context.Context, in RejudgeRequest) (out Rejudged, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/review/rejudge", in, &out)
-	return out, err
+func (c *Client) Rejudge(ctx context.Context, in RejudgeRequest) (Rejudged, error) {
+	return call[Rejudged](ctx, c, http.MethodPost, "/api/review/rejudge", in)
 }
 
 // Judge decides on what waits.
-func (c *Client) Judge(ctx context.Context, in ReviewRequest) (out Reviewed, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/review", in, &out)
-	return out, err
+func (c *Client) Judge(ctx context.Context, in ReviewRequest) (Reviewed, error) {
+	return call[Reviewed](ctx, c, http.MethodPost, "/api/review", in)
 }
 
 // Trace returns what one request asked and was given.
-func (c *Client) Trace(ctx context.Context, id string) (out memory.Trace, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/traces/"+url.PathEscape(id), nil, &out)
-	return out, err
+func (c *Client) Trace(ctx context.Context, id string) (memory.Trace, error) {
+	return call[memory.Trace](ctx, c, http.MethodGet, "/api/traces/"+url.PathEscape(id), nil)
 }
 
 // Jobs returns unfinished work.
-func (c *Client) Jobs(ctx context.Context) (out Jobs, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/jobs", nil, &out)
-	return out, err
+func (c *Client) Jobs(ctx context.Context) (Jobs, error) {
+	return call[Jobs](ctx, c, http.MethodGet, "/api/jobs", nil)
 }
 
 // RetryJob lets a parked job run again.
@@ -162,9 +147,8 @@ func (c *Client) RetryJob(ctx context.Context, id string) error {
 }
 
 // Health returns how the server is.
-func (c *Client) Health(ctx context.Context) (out Health, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/health", nil, &out)
-	return out, err
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	return call[Health](ctx, c, http.MethodGet, "/health", nil)
 }
 
 // MCP sends one message of the Model Context Protocol and returns the server's answer, whatever
@@ -213,6 +197,12 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 		}
 	}
 	return req, nil
+}
+
+// call sends a request and returns its answer.
+func call[T any](ctx context.Context, c *Client, method, path string, in any, headers ...string) (out T, err error) {
+	_, err = c.do(ctx, method, path, in, &out, headers...)
+	return out, err
 }
 
 // do sends a request and reads the answer. headers are as those of request.

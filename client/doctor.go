@@ -21,14 +21,12 @@ type Finding struct {
 }
 
 // Doctor says what is wrong with the folders, the vault, the database, the index and the models.
-func (c *Client) Doctor(ctx context.Context) (out Checkup, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/doctor", nil, &out)
-	return out, err
+func (c *Client) Doctor(ctx context.Context) (Checkup, error) {
+	return call[Checkup](ctx, c, http.MethodGet, "/api/doctor", nil)
 }
 
 // ConfirmDeletions lets files be forgotten that are gone from the vault at once, and
 // says what is wrong then.
-func (c *Client) ConfirmDeletions(ctx context.Context) (out Checkup, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/doctor/confirm", nil, &out)
-	return out, err
+func (c *Client) ConfirmDeletions(ctx context.Context) (Checkup, error) {
+	return call[Checkup](ctx, c, http.MethodPost, "/api/doctor/confirm", nil)
 }

@@ -12,7 +12,6 @@ type FeedbackRequest struct {
 }
 
 // Feedback makes a fact surer, or less sure.
-func (c *Client) Feedback(ctx context.Context, id, verdict string) (out Memory, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/memory/"+url.PathEscape(id)+"/feedback", FeedbackRequest{verdict}, &out)
-	return out, err
+func (c *Client) Feedback(ctx context.Context, id, verdict string) (Memory, error) {
+	return call[Memory](ctx, c, http.MethodPost, "/api/memory/"+url.PathEscape(id)+"/feedback", FeedbackRequest{verdict})
 }

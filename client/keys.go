@@ -35,15 +35,13 @@ type MadeKey struct {
 }
 
 // Keys returns the stored API keys.
-func (c *Client) Keys(ctx context.Context) (out Keys, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/keys", nil, &out)
-	return out, err
+func (c *Client) Keys(ctx context.Context) (Keys, error) {
+	return call[Keys](ctx, c, http.MethodGet, "/api/keys", nil)
 }
 
 // AddKey makes an API key.
-func (c *Client) AddKey(ctx context.Context, in NewKey) (out MadeKey, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/keys", in, &out)
-	return out, err
+func (c *Client) AddKey(ctx context.Context, in NewKey) (MadeKey, error) {
+	return call[MadeKey](ctx, c, http.MethodPost, "/api/keys", in)
 }
 
 // RemoveKey removes an API key by its id.

@@ -66,33 +66,28 @@ type UsageList struct {
 }
 
 // Preview says what learning from talk would change, and changes nothing.
-func (c *Client) Preview(ctx context.Context, in PreviewRequest) (out Preview, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/memory/preview", in, &out)
-	return out, err
+func (c *Client) Preview(ctx context.Context, in PreviewRequest) (Preview, error) {
+	return call[Preview](ctx, c, http.MethodPost, "/api/memory/preview", in)
 }
 
 // Upkeep takes out of recall what expired, faded or is too much.
-func (c *Client) Upkeep(ctx context.Context, in UpkeepRequest) (out Upkeep, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/upkeep", in, &out)
-	return out, err
+func (c *Client) Upkeep(ctx context.Context, in UpkeepRequest) (Upkeep, error) {
+	return call[Upkeep](ctx, c, http.MethodPost, "/api/upkeep", in)
 }
 
 // Paused says what is on hold.
-func (c *Client) Paused(ctx context.Context) (out Pause, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/pause", nil, &out)
-	return out, err
+func (c *Client) Paused(ctx context.Context) (Pause, error) {
+	return call[Pause](ctx, c, http.MethodGet, "/api/pause", nil)
 }
 
 // Pause puts memory on hold, or takes it off.
-func (c *Client) Pause(ctx context.Context, in Pause) (out Pause, err error) {
-	_, err = c.do(ctx, http.MethodPut, "/api/pause", in, &out)
-	return out, err
+func (c *Client) Pause(ctx context.Context, in Pause) (Pause, error) {
+	return call[Pause](ctx, c, http.MethodPut, "/api/pause", in)
 }
 
 // Relearn queues learning again.
-func (c *Client) Relearn(ctx context.Context, in RelearnRequest) (out Relearning, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/relearn", in, &out)
-	return out, err
+func (c *Client) Relearn(ctx context.Context, in RelearnRequest) (Relearning, error) {
+	return call[Relearning](ctx, c, http.MethodPost, "/api/relearn", in)
 }
 
 // Usage says what models were paid for since a day; the zero time: ever.
@@ -116,7 +111,6 @@ type Stats struct {
 }
 
 // Stats says how much there is.
-func (c *Client) Stats(ctx context.Context) (out Stats, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/stats", nil, &out)
-	return out, err
+func (c *Client) Stats(ctx context.Context) (Stats, error) {
+	return call[Stats](ctx, c, http.MethodGet, "/api/stats", nil)
 }

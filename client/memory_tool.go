@@ -27,7 +27,6 @@ type MemoryToolResult struct {
 }
 
 // MemoryTool carries out a command of Anthropic's memory tool.
-func (c *Client) MemoryTool(ctx context.Context, in MemoryToolInput) (out MemoryToolResult, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/memory/tool", in, &out)
-	return out, err
+func (c *Client) MemoryTool(ctx context.Context, in MemoryToolInput) (MemoryToolResult, error) {
+	return call[MemoryToolResult](ctx, c, http.MethodPost, "/api/memory/tool", in)
 }

@@ -26,25 +26,21 @@ type SetEntry struct {
 }
 
 // Profile returns the profile.
-func (c *Client) Profile(ctx context.Context) (out Profile, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/profile", nil, &out)
-	return out, err
+func (c *Client) Profile(ctx context.Context) (Profile, error) {
+	return call[Profile](ctx, c, http.MethodGet, "/api/profile", nil)
 }
 
 // Entry returns one entry of the profile.
-func (c *Client) Entry(ctx context.Context, key string) (out Entry, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/profile/"+url.PathEscape(key), nil, &out)
-	return out, err
+func (c *Client) Entry(ctx context.Context, key string) (Entry, error) {
+	return call[Entry](ctx, c, http.MethodGet, "/api/profile/"+url.PathEscape(key), nil)
 }
 
 // SetEntry writes an entry of the profile.
-func (c *Client) SetEntry(ctx context.Context, key, value string) (out Entry, err error) {
-	_, err = c.do(ctx, http.MethodPut, "/api/profile/"+url.PathEscape(key), SetEntry{value}, &out)
-	return out, err
+func (c *Client) SetEntry(ctx context.Context, key, value string) (Entry, error) {
+	return call[Entry](ctx, c, http.MethodPut, "/api/profile/"+url.PathEscape(key), SetEntry{value})
 }
 
 // DropEntry takes an entry out of the profile.
-func (c *Client) DropEntry(ctx context.Context, key string) (out Receipt, err error) {
-	_, err = c.do(ctx, http.MethodDelete, "/api/profile/"+url.PathEscape(key), nil, &out)
-	return out, err
+func (c *Client) DropEntry(ctx context.Context, key string) (Receipt, error) {
+	return call[Receipt](ctx, c, http.MethodDelete, "/api/profile/"+url.PathEscape(key), nil)
 }

@@ -54,39 +54,33 @@ type PrunedModel struct {
 }
 
 // Reembed queues the job that gives memories the vectors that they lack.
-func (c *Client) Reembed(ctx context.Context, in ReembedRequest) (out Vectors, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/reembed", in, &out)
-	return out, err
+func (c *Client) Reembed(ctx context.Context, in ReembedRequest) (Vectors, error) {
+	return call[Vectors](ctx, c, http.MethodPost, "/api/reembed", in)
 }
 
 // Vectors says how far memories have vectors.
-func (c *Client) Vectors(ctx context.Context) (out Vectors, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/reembed", nil, &out)
-	return out, err
+func (c *Client) Vectors(ctx context.Context) (Vectors, error) {
+	return call[Vectors](ctx, c, http.MethodGet, "/api/reembed", nil)
 }
 
 // ReembedAll queues the jobs that give all users' memories the vectors that they lack.
 // It is for whoever runs the server, as all of what follows is but pruning one's own.
-func (c *Client) ReembedAll(ctx context.Context, in ReembedRequest) (out AllVectors, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/reembed/all", in, &out)
-	return out, err
+func (c *Client) ReembedAll(ctx context.Context, in ReembedRequest) (AllVectors, error) {
+	return call[AllVectors](ctx, c, http.MethodPost, "/api/reembed/all", in)
 }
 
 // VectorsOfAll says how far all users' memories have vectors.
-func (c *Client) VectorsOfAll(ctx context.Context) (out AllVectors, err error) {
-	_, err = c.do(ctx, http.MethodGet, "/api/reembed/all", nil, &out)
-	return out, err
+func (c *Client) VectorsOfAll(ctx context.Context) (AllVectors, error) {
+	return call[AllVectors](ctx, c, http.MethodGet, "/api/reembed/all", nil)
 }
 
 // ReembedBack notes that the embedder before this one is used again, from the next
 // start on. Twice, it takes that back.
-func (c *Client) ReembedBack(ctx context.Context) (out Returned, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/reembed/back", nil, &out)
-	return out, err
+func (c *Client) ReembedBack(ctx context.Context) (Returned, error) {
+	return call[Returned](ctx, c, http.MethodPost, "/api/reembed/back", nil)
 }
 
 // PruneVectors gives up vectors of earlier embedders.
-func (c *Client) PruneVectors(ctx context.Context, in PruneRequest) (out Pruned, err error) {
-	_, err = c.do(ctx, http.MethodPost, "/api/reembed/prune", in, &out)
-	return out, err
+func (c *Client) PruneVectors(ctx context.Context, in PruneRequest) (Pruned, error) {
+	return call[Pruned](ctx, c, http.MethodPost, "/api/reembed/prune", in)
 }

@@ -61,15 +61,13 @@ type MadeRelation struct {
 func relatedPath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/related" }
 
 // Related returns what a fact is related to, both ways.
-func (c *Client) Related(ctx context.Context, id string, q RelatedQuery) (out RelatedMemories, err error) {
-	_, err = c.do(ctx, http.MethodGet, relatedPath(id)+queryString(q), nil, &out)
-	return out, err
+func (c *Client) Related(ctx context.Context, id string, q RelatedQuery) (RelatedMemories, error) {
+	return call[RelatedMemories](ctx, c, http.MethodGet, relatedPath(id)+queryString(q), nil)
 }
 
 // Relate relates a fact to another.
-func (c *Client) Relate(ctx context.Context, id string, in RelateRequest) (out MadeRelation, err error) {
-	_, err = c.do(ctx, http.MethodPost, relatedPath(id), in, &out)
-	return out, err
+func (c *Client) Relate(ctx context.Context, id string, in RelateRequest) (MadeRelation, error) {
+	return call[MadeRelation](ctx, c, http.MethodPost, relatedPath(id), in)
 }
 
 // Unrelate ends a relation.

@@ -32,34 +32,29 @@ type Erased struct {
 func sharePath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/share" }
 
 // Share shows a fact to somebody else.
-func (c *Client) Share(ctx context.Context, id, to string) (out Shared, err error) {
-	_, err = c.do(ctx, http.MethodPost, sharePath(id), ShareRequest{To: to}, &out)
-	return out, err
+func (c *Client) Share(ctx context.Context, id, to string) (Shared, error) {
+	return call[Shared](ctx, c, http.MethodPost, sharePath(id), ShareRequest{To: to})
 }
 
 // Unshare ends that.
-func (c *Client) Unshare(ctx context.Context, id, to string) (out Shared, err error) {
-	_, err = c.do(ctx, http.MethodDelete, sharePath(id)+"?to="+url.QueryEscape(to), nil, &out)
-	return out, err
+func (c *Client) Unshare(ctx context.Context, id, to string) (Shared, error) {
+	return call[Shared](ctx, c, http.MethodDelete, sharePath(id)+"?to="+url.QueryEscape(to), nil)
 }
 
 // SharedWith returns whom a fact is shared with.
-func (c *Client) SharedWith(ctx context.Context, id string) (out Shared, err error) {
-	_, err = c.do(ctx, http.MethodGet, sharePath(id), nil, &out)
-	return out, err
+func (c *Client) SharedWith(ctx context.Context, id string) (Shared, error) {
+	return call[Shared](ctx, c, http.MethodGet, sharePath(id), nil)
 }
 
 // EraseUser removes all words of a user for good and closes the user.
-func (c *Client) EraseUser(ctx context.Context, user string) (out Erased, err error) {
-	_, err = c.do(ctx, http.MethodDelete, "/api/users/"+url.PathEscape(user), nil, &out)
-	return out, err
+func (c *Client) EraseUser(ctx context.Context, user string) (Erased, error) {
+	return call[Erased](ctx, c, http.MethodDelete, "/api/users/"+url.PathEscape(user), nil)
 }
 
 // EraseKnownUser is EraseUser, but for a name of which nothing was ever kept: that is
 // [memory.NotFound], and is not closed.
-func (c *Client) EraseKnownUser(ctx context.Context, user string) (out Erased, err error) {
-	_, err = c.do(ctx, http.MethodDelete, "/api/users/"+url.PathEscape(user)+"?known=true", nil, &out)
-	return out, err
+func (c *Client) EraseKnownUser(ctx context.Context, user string) (Erased, error) {
+	return call[Erased](ctx, c, http.MethodDelete, "/api/users/"+url.PathEscape(user)+"?known=true", nil)
 }
 
 // OpenUser lets a user who was erased begin anew.

@@ -38,12 +38,12 @@ func add(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), m, func(w io.Writer) {
+				return g.print(cmd.OutOrStdout(), m, func(out printer) {
 					if !created {
-						fmt.Fprintf(w, "known already: %s  %s\n", m.ID, harmless(m.Content))
+						fmt.Fprintf(out, "known already: %s  %s\n", m.ID, harmless(m.Content))
 						return
 					}
-					fmt.Fprintf(w, "%s  %s\n", m.ID, harmless(m.Content))
+					fmt.Fprintf(out, "%s  %s\n", m.ID, harmless(m.Content))
 				})
 			})
 		},
@@ -68,7 +68,7 @@ func learn(ctx context.Context, g *global, c *client.Client, w io.Writer, talk c
 		p, err := c.Paused(ctx)
 		held = err == nil && p.Pause == "learning" // it was kept; why nothing came of it is beside that
 	}
-	return g.print(w, kept, func(w io.Writer) { newPrinter(w).learned(kept.Memories, held) })
+	return g.print(w, kept, func(out printer) { out.learned(kept.Memories, held) })
 }
 
 // would shows what would be learned.
@@ -77,7 +77,7 @@ func would(ctx context.Context, g *global, c *client.Client, w io.Writer, talk c
 	if err != nil {
 		return err
 	}
-	return g.print(w, p, func(w io.Writer) { newPrinter(w).preview(p) })
+	return g.print(w, p, func(out printer) { out.preview(p) })
 }
 
 // preview writes what becomes of each statement, and what would change by it.

@@ -48,9 +48,9 @@ func backups(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), done, func(w io.Writer) {
-					fmt.Fprintf(w, "%s  %s, of %s\n", done.Path, size(done.Bytes), when(done.At))
-					held(w, done.Manifest)
+				return g.print(cmd.OutOrStdout(), done, func(out printer) {
+					fmt.Fprintf(out, "%s  %s, of %s\n", done.Path, size(done.Bytes), when(done.At))
+					held(out, done.Manifest)
 				})
 			})
 		},
@@ -198,9 +198,9 @@ func restore(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), m, func(w io.Writer) {
-					fmt.Fprintf(w, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
-					held(w, m)
+				return g.print(cmd.OutOrStdout(), m, func(out printer) {
+					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
+					held(out, m)
 				})
 			}
 			config, err := g.load(cmd)
@@ -212,7 +212,7 @@ func restore(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return g.print(cmd.OutOrStdout(), done, func(w io.Writer) { restored(w, done) })
+			return g.print(cmd.OutOrStdout(), done, func(out printer) { restored(out, done) })
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only say whether FILE is whole, and what is in it")

@@ -23,18 +23,16 @@ func chat(g *global) *cobra.Command {
 		Long: "Chat in the terminal, with what memory has for each message shown before the reply. With a MESSAGE it says that alone.\n" +
 			"Lines that begin with these words are for the command itself:\n\n" + chatHelp,
 		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-… --model llama3.2\n  loci chat --temporary",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := completeChatID(ctx, c, &id); err != nil {
-					return err
-				}
-				t := &chatting{client: c, out: newPrinter(cmd.OutOrStdout()), chat: id, model: model, temporary: temporary}
-				if len(args) > 0 {
-					return t.say(ctx, strings.Join(args, " "))
-				}
-				return t.converse(ctx, cmd.InOrStdin())
-			})
-		},
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := completeChatID(ctx, c, &id); err != nil {
+				return err
+			}
+			t := &chatting{client: c, out: newPrinter(cmd.OutOrStdout()), chat: id, model: model, temporary: temporary}
+			if len(args) > 0 {
+				return t.say(ctx, strings.Join(args, " "))
+			}
+			return t.converse(ctx, cmd.InOrStdin())
+		}),
 	}
 	cmd.Flags().StringVar(&id, "chat", "", "a chat to go on with; a new one unless given")
 	cmd.Flags().StringVar(&model, "model", "", "model that answers; the server's own choice unless given")

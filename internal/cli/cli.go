@@ -216,11 +216,18 @@ func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client
 	finished := make(chan error, 1)
 	go func() { finished <- l.Run(running) }()
 	g.alone = true
-	opts.HTTP = &http.Client{Transport: streaming{inProcess{l.Handler()}}}
+	opts.HTTP = &http.Client{Transport: inProcess{l.Handler()}}
 	return client.New("http://localhost", opts), func() error {
 		stop()
 		return errors.Join(<-finished, l.Close())
 	}, nil
+}
+
+// request is how a command runs that asks memory at once.
+func (g *global) request(do func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return g.withClient(cmd, func(ctx context.Context, c *client.Client) error { return do(ctx, cmd, c, args) })
+	}
 }
 
 // withClient runs a command about memory.
@@ -260,13 +267,23 @@ func (g *global) undoHint(run string) string {
 }
 
 // print writes v as JSON if asked, else what people prints.
-func (g *global) print(w io.Writer, v any, people func(io.Writer)) error {
+func (g *global) print(w io.Writer, v any, people func(printer)) error {
 	if !g.json {
 		out := &printed{Writer: w}
-		people(out)
+		people(newPrinter(out))
 		return out.err
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
+}
+
+// show prints what a request was answered with, if it was.
+func show[T any](g *global, cmd *cobra.Command, people func(printer, T)) func(T, error) error {
+	return func(answer T, err error) error {
+		if err != nil {
+			return err
+		}
+		return g.print(cmd.OutOrStdout(), answer, func(out printer) { people(out, answer) })
+	}
 }

@@ -33,11 +33,7 @@ func contexts(g *global) *cobra.Command {
 
 func (g *global) listContexts(cmd *cobra.Command, _ []string) error {
 	return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-		all, err := c.Contexts(ctx)
-		if err != nil {
-			return err
-		}
-		return g.print(cmd.OutOrStdout(), all, func(w io.Writer) { newPrinter(w).contexts(all) })
+		return show(g, cmd, printer.contexts)(c.Contexts(ctx))
 	})
 }
 
@@ -58,7 +54,7 @@ func contextsAdd(g *global) *cobra.Command {
 				title = strings.TrimSuffix(name, filepath.Ext(name))
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				return g.printContext(cmd)(c.AddContext(ctx, client.WriteContext{Title: &title, Content: &words}))
+				return show(g, cmd, printer.context)(c.AddContext(ctx, client.WriteContext{Title: &title, Content: &words}))
 			})
 		},
 	}
@@ -72,22 +68,20 @@ func contextsShow(g *global) *cobra.Command {
 		Short:   "What a context says",
 		Example: "  loci contexts show 0199c5d7-…\n  loci contexts show 0199c5d7-… --as-of yesterday",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				all, err := c.Contexts(ctx)
-				if err != nil {
-					return err
-				}
-				if args[0], err = uniquePrefix(args[0], namedContexts(all)); err != nil {
-					return err
-				}
-				at := slices.IndexFunc(all.Contexts, func(d client.ContextDocument) bool { return d.ID == args[0] })
-				if at < 0 {
-					return memory.Errorf(memory.NotFound, "there is no context %q; loci contexts lists them", args[0])
-				}
-				return g.print(cmd.OutOrStdout(), all.Contexts[at], func(w io.Writer) { fmt.Fprintln(w, harmless(all.Contexts[at].Content)) })
-			})
-		},
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			all, err := c.Contexts(ctx)
+			if err != nil {
+				return err
+			}
+			if args[0], err = uniquePrefix(args[0], namedContexts(all)); err != nil {
+				return err
+			}
+			at := slices.IndexFunc(all.Contexts, func(d client.ContextDocument) bool { return d.ID == args[0] })
+			if at < 0 {
+				return memory.Errorf(memory.NotFound, "there is no context %q; loci contexts lists them", args[0])
+			}
+			return g.print(cmd.OutOrStdout(), all.Contexts[at], func(out printer) { fmt.Fprintln(out, harmless(all.Contexts[at].Content)) })
+		}),
 	}
 	return g.reading(cmd)
 }
@@ -118,7 +112,7 @@ func contextsEdit(g *global) *cobra.Command {
 				if err := completeContextIDs(ctx, c, args[:1]); err != nil {
 					return err
 				}
-				return g.printContext(cmd)(c.EditContext(ctx, args[0], edit))
+				return show(g, cmd, printer.context)(c.EditContext(ctx, args[0], edit))
 			})
 		},
 	}
@@ -133,24 +127,18 @@ func contextsRemove(g *global) *cobra.Command {
 		Short:   "Take a context away, out of all chats; loci undo brings it back",
 		Example: "  loci contexts remove 0199c5d7-…\n  loci contexts remove 0199c5d7-… --erase",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := completeContextIDs(ctx, c, args[:1]); err != nil {
-					return err
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := completeContextIDs(ctx, c, args[:1]); err != nil {
+				return err
+			}
+			return show(g, cmd, func(out printer, r client.Receipt) {
+				if erase {
+					out.line("erased %s", harmless(args[0]))
+					return
 				}
-				r, err := c.DropContext(ctx, args[0], erase)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), r, func(w io.Writer) {
-					if erase {
-						newPrinter(w).line("erased %s", harmless(args[0]))
-						return
-					}
-					newPrinter(w).line("removed %s; %s", harmless(args[0]), g.undoHint(r.Run))
-				})
-			})
-		},
+				out.line("removed %s; %s", harmless(args[0]), g.undoHint(r.Run))
+			})(c.DropContext(ctx, args[0], erase))
+		}),
 	}
 	cmd.Flags().BoolVar(&erase, "erase", false, "remove its words for good; it cannot be undone")
 	return onMemory(g, cmd)
@@ -180,13 +168,9 @@ func contextsAttach(g *global) *cobra.Command {
 						next = append(next, id)
 					}
 				}
-				now, err := c.EditChat(ctx, chat, client.WriteChat{Contexts: &next})
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), now, func(w io.Writer) {
-					newPrinter(w).line("attached to %s: %s", harmless(now.ID), someOrNone(now.Contexts))
-				})
+				return show(g, cmd, func(out printer, now client.Chat) {
+					out.line("attached to %s: %s", harmless(now.ID), someOrNone(now.Contexts))
+				})(c.EditChat(ctx, chat, client.WriteChat{Contexts: &next}))
 			})
 		},
 	}
@@ -210,16 +194,6 @@ func document(cmd *cobra.Command, path string) (string, error) {
 	}
 	words, err := os.ReadFile(path)
 	return string(words), err
-}
-
-// printContext prints a context that was written.
-func (g *global) printContext(cmd *cobra.Command) func(client.ContextDocument, error) error {
-	return func(d client.ContextDocument, err error) error {
-		if err != nil {
-			return err
-		}
-		return g.print(cmd.OutOrStdout(), d, func(w io.Writer) { newPrinter(w).context(d) })
-	}
 }
 
 // contexts writes them, one a line.

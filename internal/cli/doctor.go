@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -21,28 +20,25 @@ func doctor(g *global) *cobra.Command {
 			"Files that are gone from the vault at once, as if a disk were not there, are not forgotten until --confirm says so, which tells how to take it back.",
 		Example: "  loci doctor\n  loci doctor --confirm",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				found, runs, err := examine(ctx, c, confirm)
-				if err != nil {
-					return err
-				}
-				err = g.print(cmd.OutOrStdout(), found, func(w io.Writer) {
-					s := newPrinter(w)
-					s.checkup(found)
-					for _, run := range runs {
-						s.line("%s", g.undoHint(run))
-					}
-				})
-				if n := len(found.Findings); err == nil && n > 0 {
-					err = fmt.Errorf("%d things are wrong", n)
-					if n == 1 {
-						err = fmt.Errorf("1 thing is wrong")
-					}
-				}
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			found, runs, err := examine(ctx, c, confirm)
+			if err != nil {
 				return err
+			}
+			err = g.print(cmd.OutOrStdout(), found, func(out printer) {
+				out.checkup(found)
+				for _, run := range runs {
+					out.line("%s", g.undoHint(run))
+				}
 			})
-		},
+			if n := len(found.Findings); err == nil && n > 0 {
+				err = fmt.Errorf("%d things are wrong", n)
+				if n == 1 {
+					err = fmt.Errorf("1 thing is wrong")
+				}
+			}
+			return err
+		}),
 	}
 	cmd.Flags().BoolVar(&confirm, "confirm", false, "forget the files that are gone at once")
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -106,11 +105,7 @@ func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
 
 // edited changes a fact and prints what it is then.
 func (g *global) edited(ctx context.Context, cmd *cobra.Command, c *client.Client, id string, change client.EditMemory) error {
-	m, err := c.Edit(ctx, id, change)
-	if err != nil {
-		return err
-	}
-	return g.print(cmd.OutOrStdout(), m, func(w io.Writer) { newPrinter(w).edited(m) })
+	return show(g, cmd, printer.edited)(c.Edit(ctx, id, change))
 }
 
 // reword lets a person edit the words of a fact in their own editor. Memory is not held

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -54,8 +52,8 @@ func export(g *global) *cobra.Command {
 				if err != nil || path == "" {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), written, func(w io.Writer) {
-					fmt.Fprintf(w, "%s  %s\n", written.Path, size(written.Bytes))
+				return g.print(cmd.OutOrStdout(), written, func(out printer) {
+					fmt.Fprintf(out, "%s  %s\n", written.Path, size(written.Bytes))
 				})
 			})
 		},
@@ -287,79 +285,4 @@ func (r *gaugeReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	r.p.add(int64(n))
 	return n, err
-}
-
-// streaming answers an export, a backup and what a model says in this process as it is
-// written, and everything else as inProcess does.
-type streaming struct{ inProcess }
-
-// RoundTrip implements http.RoundTripper.
-func (s streaming) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Path != "/api/export" && req.URL.Path != "/api/backup" && req.Header.Get("Accept") != "text/event-stream" {
-		return s.inProcess.RoundTrip(req)
-	}
-	inner := req.Clone(req.Context())
-	inner.RemoteAddr, inner.RequestURI = "127.0.0.1:0", req.URL.RequestURI()
-	if inner.Body == nil {
-		inner.Body = http.NoBody
-	}
-	from, to := io.Pipe()
-	w := &pipeWriter{header: http.Header{}, to: to, begun: make(chan struct{})}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer func() {
-			if recover() != nil { // how a handler cuts its answer off
-				w.WriteHeader(http.StatusInternalServerError)
-				_ = to.CloseWithError(io.ErrUnexpectedEOF)
-				return
-			}
-			w.WriteHeader(http.StatusOK)
-			_ = to.Close() // never fails
-		}()
-		s.handler.ServeHTTP(w, inner)
-	}()
-	<-w.begun
-	length, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64)
-	if err != nil {
-		length = -1
-	}
-	return &http.Response{
-		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.header, Body: pipeBody{from, ended}, Request: req, ContentLength: length,
-	}, nil
-}
-
-// pipeBody waits, when it is closed, for who writes it.
-type pipeBody struct {
-	*io.PipeReader
-	ended chan struct{}
-}
-
-func (b pipeBody) Close() error {
-	err := b.PipeReader.Close()
-	<-b.ended
-	return err
-}
-
-// pipeWriter is an answer that is read while it is written.
-type pipeWriter struct {
-	header http.Header
-	status int
-	begun  chan struct{} // closed when the status is known
-	to     *io.PipeWriter
-}
-
-func (w *pipeWriter) Header() http.Header { return w.header }
-
-func (w *pipeWriter) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-		close(w.begun)
-	}
-}
-
-func (w *pipeWriter) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	return w.to.Write(p)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -51,11 +50,7 @@ func forget(g *global) *cobra.Command {
 				if err := errors.Join(completeMemoryIDs(ctx, c, in.IDs), completeChatID(ctx, c, &filter.Conversation)); err != nil {
 					return err
 				}
-				gone, err := c.Forget(ctx, in)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { newPrinter(w).forgotten(gone, g.undoHint(gone.Run)) })
+				return show(g, cmd, func(out printer, gone client.Forgotten) { out.forgotten(gone, g.undoHint(gone.Run)) })(c.Forget(ctx, in))
 			})
 		},
 	}

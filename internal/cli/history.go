@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ func history(g *global) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return g.print(cmd.OutOrStdout(), l, func(w io.Writer) { newPrinter(w).life(l) })
+					return g.print(cmd.OutOrStdout(), l, func(out printer) { out.life(l) })
 				}
 				if err := completeRunID(ctx, c, &q.Run); err != nil {
 					return err
@@ -59,7 +58,7 @@ func history(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { newPrinter(w).journal(page, words) })
+				return g.print(cmd.OutOrStdout(), page, func(out printer) { out.journal(page, words) })
 			})
 		},
 	}

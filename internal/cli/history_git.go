@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,7 +51,7 @@ func (g *global) gitHistory(cmd *cobra.Command, q client.ChangesQuery, args []st
 	if err != nil {
 		return err
 	}
-	return g.print(cmd.OutOrStdout(), commits, func(w io.Writer) { newPrinter(w).commits(commits) })
+	return g.print(cmd.OutOrStdout(), commits, func(out printer) { out.commits(commits) })
 }
 
 // commits writes what was committed, newest first, with what a file said then.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +53,7 @@ func imports(g *global) *cobra.Command {
 				if b.alone && b.out.Jobs > 0 {
 					err = errors.Join(err, b.learned(ctx, cmd.ErrOrStderr()))
 				}
-				if told := g.print(cmd.OutOrStdout(), b.out, func(w io.Writer) { newPrinter(w).imported(b) }); told != nil || err != nil {
+				if told := g.print(cmd.OutOrStdout(), b.out, func(out printer) { out.imported(b) }); told != nil || err != nil {
 					return errors.Join(err, told)
 				}
 				if b.out.Broken > 0 {

@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"io"
 	"net/http"
+	"strconv"
 )
 
-// inProcess answers requests by a handler in this process, whole answers only.
+// inProcess answers requests by a handler in this process, while the answer is written.
 type inProcess struct{ handler http.Handler }
 
 // RoundTrip implements http.RoundTripper.
@@ -17,24 +17,63 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	if inner.Body == nil {
 		inner.Body = http.NoBody
 	}
-	rec := &recorder{header: http.Header{}, status: http.StatusOK}
-	p.handler.ServeHTTP(rec, inner)
+	from, to := io.Pipe()
+	w := &pipeWriter{header: http.Header{}, to: to, begun: make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if recover() != nil { // how a handler cuts its answer off
+				w.WriteHeader(http.StatusInternalServerError)
+				_ = to.CloseWithError(io.ErrUnexpectedEOF)
+				return
+			}
+			w.WriteHeader(http.StatusOK)
+			_ = to.Close() // never fails
+		}()
+		p.handler.ServeHTTP(w, inner)
+	}()
+	<-w.begun
+	length, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64)
+	if err != nil {
+		length = -1
+	}
 	return &http.Response{
-		Status:     http.StatusText(rec.status),
-		StatusCode: rec.status,
-		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header:  rec.header,
-		Body:    io.NopCloser(&rec.body),
-		Request: req,
+		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header, Body: pipeBody{from, ended}, Request: req, ContentLength: length,
 	}, nil
 }
 
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
+// pipeBody waits, when it is closed, for who writes it.
+type pipeBody struct {
+	*io.PipeReader
+	ended chan struct{}
 }
 
-func (r *recorder) Header() http.Header         { return r.header }
-func (r *recorder) WriteHeader(status int)      { r.status = status }
-func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (b pipeBody) Close() error {
+	err := b.PipeReader.Close()
+	<-b.ended
+	return err
+}
+
+// pipeWriter is an answer that is read while it is written.
+type pipeWriter struct {
+	header http.Header
+	status int
+	begun  chan struct{} // closed when the status is known
+	to     *io.PipeWriter
+}
+
+func (w *pipeWriter) Header() http.Header { return w.header }
+
+func (w *pipeWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+		close(w.begun)
+	}
+}
+
+func (w *pipeWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.to.Write(p)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -46,14 +45,14 @@ func jobs(g *global) *cobra.Command {
 					client.Jobs
 					Retried []string `json:"retried,omitempty"`
 				}{now, retried}
-				return g.print(cmd.OutOrStdout(), out, func(w io.Writer) {
+				return g.print(cmd.OutOrStdout(), out, func(out printer) {
 					for _, id := range retried {
-						fmt.Fprintf(w, "tried again: %s\n", id)
+						fmt.Fprintf(out, "tried again: %s\n", id)
 					}
 					if all && len(retried) == 0 {
-						fmt.Fprintln(w, "no job is parked")
+						fmt.Fprintln(out, "no job is parked")
 					}
-					newPrinter(w).jobs(now.Jobs, time.Now())
+					out.jobs(now.Jobs, time.Now())
 				})
 			})
 		},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -58,8 +57,8 @@ func addKey(g *global) *cobra.Command {
 				if mem0 {
 					made.Text = httpx.Mem0Prefix + made.Text
 				}
-				return g.print(cmd.OutOrStdout(), made, func(w io.Writer) {
-					fmt.Fprintf(w, "%s\n", made.Text)
+				return g.print(cmd.OutOrStdout(), made, func(out printer) {
+					fmt.Fprintf(out, "%s\n", made.Text)
 					fmt.Fprintf(cmd.ErrOrStderr(), "keep it: it is shown this once; to remove it: loci keys remove %s\n", made.ID)
 				})
 			})
@@ -79,23 +78,16 @@ func listKeys(g *global) *cobra.Command {
 		Short:   "The keys there are, without themselves",
 		Example: "  loci keys list",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				all, err := c.Keys(ctx)
-				if err != nil {
-					return err
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return show(g, cmd, func(out printer, all client.Keys) {
+				for _, k := range all.Keys {
+					out.line("%s  %-5s  %-20s  %s  %s", k.ID, k.Role, brief(cmp.Or(k.User, "-"), 20), when(k.CreatedAt), brief(k.Name, 100))
 				}
-				return g.print(cmd.OutOrStdout(), all, func(w io.Writer) {
-					s := newPrinter(w)
-					for _, k := range all.Keys {
-						s.line("%s  %-5s  %-20s  %s  %s", k.ID, k.Role, brief(cmp.Or(k.User, "-"), 20), when(k.CreatedAt), brief(k.Name, 100))
-					}
-					if len(all.Keys) == 0 {
-						s.line("no keys are stored")
-					}
-				})
-			})
-		},
+				if len(all.Keys) == 0 {
+					out.line("no keys are stored")
+				}
+			})(c.Keys(ctx))
+		}),
 	}
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
 	return cmd
@@ -107,25 +99,23 @@ func removeKey(g *global) *cobra.Command {
 		Short:   "Remove a key; it opens nothing any more",
 		Example: "  loci keys remove 9f2c1a7b33d04e58",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				all, err := c.Keys(ctx)
-				if err != nil {
-					return err
-				}
-				var there []named
-				for _, k := range all.Keys {
-					there = append(there, named{k.ID, k.Name})
-				}
-				if args[0], err = uniquePrefix(args[0], there); err != nil {
-					return err
-				}
-				if err := c.RemoveKey(ctx, args[0]); err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", args[0])
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			all, err := c.Keys(ctx)
+			if err != nil {
 				return err
-			})
-		},
+			}
+			var there []named
+			for _, k := range all.Keys {
+				there = append(there, named{k.ID, k.Name})
+			}
+			if args[0], err = uniquePrefix(args[0], there); err != nil {
+				return err
+			}
+			if err := c.RemoveKey(ctx, args[0]); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", args[0])
+			return err
+		}),
 	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -38,7 +37,7 @@ func list(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), page, func(w io.Writer) { newPrinter(w).memories(page, erased) })
+				return g.print(cmd.OutOrStdout(), page, func(out printer) { out.memories(page, erased) })
 			})
 		},
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,10 +58,10 @@ func migrate(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return g.print(cmd.OutOrStdout(), moved, func(w io.Writer) {
-				fmt.Fprintf(w, "%d users, %d rows: both hold the same\n", moved.Owners, moved.Rows)
+			return g.print(cmd.OutOrStdout(), moved, func(out printer) {
+				fmt.Fprintf(out, "%d users, %d rows: both hold the same\n", moved.Owners, moved.Rows)
 				if moved.Before > 0 {
-					fmt.Fprintf(w, "%d rows were there from before\n", moved.Before)
+					fmt.Fprintf(out, "%d rows were there from before\n", moved.Before)
 				}
 			})
 		},

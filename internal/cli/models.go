@@ -86,7 +86,7 @@ func modelsList(g *global) *cobra.Command {
 			return g.print(cmd.OutOrStdout(), struct {
 				Dir    string       `json:"dir"`
 				Models []localModel `json:"models"`
-			}{dir, all}, func(w io.Writer) { printModels(w, dir, all) })
+			}{dir, all}, func(out printer) { printModels(out, dir, all) })
 		},
 	}
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")

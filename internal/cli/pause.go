@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,7 @@ func pause(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), p, func(w io.Writer) { fmt.Fprintln(w, pauses[p.Pause]) })
+				return g.print(cmd.OutOrStdout(), p, func(out printer) { fmt.Fprintln(out, pauses[p.Pause]) })
 			})
 		},
 	}

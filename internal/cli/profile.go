@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,11 +23,7 @@ func profile(g *global) *cobra.Command {
 				return g.listProfile(cmd, args)
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				e, err := c.Entry(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), e, func(w io.Writer) { fmt.Fprintln(w, harmless(e.Value)) })
+				return show(g, cmd, func(out printer, e client.Entry) { fmt.Fprintln(out, harmless(e.Value)) })(c.Entry(ctx, args[0]))
 			})
 		},
 	}
@@ -39,11 +34,7 @@ func profile(g *global) *cobra.Command {
 
 func (g *global) listProfile(cmd *cobra.Command, _ []string) error {
 	return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-		p, err := c.Profile(ctx)
-		if err != nil {
-			return err
-		}
-		return g.print(cmd.OutOrStdout(), p, func(w io.Writer) { newPrinter(w).profile(p) })
+		return show(g, cmd, printer.profile)(c.Profile(ctx))
 	})
 }
 
@@ -53,15 +44,9 @@ func profileSet(g *global) *cobra.Command {
 		Short:   "Write a value, in place of the one that its key had",
 		Example: "  loci profile set timezone Europe/Lisbon\n  loci profile set units metric, and degrees Celsius",
 		Args:    cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				e, err := c.SetEntry(ctx, args[0], strings.Join(args[1:], " "))
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), e, func(w io.Writer) { newPrinter(w).entry(e) })
-			})
-		},
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			return show(g, cmd, printer.entry)(c.SetEntry(ctx, args[0], strings.Join(args[1:], " ")))
+		}),
 	}
 	return onMemory(g, cmd)
 }
@@ -72,15 +57,9 @@ func profileRemove(g *global) *cobra.Command {
 		Short:   "Take a key out; loci undo brings it back",
 		Example: "  loci profile remove timezone",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				r, err := c.DropEntry(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), r, func(w io.Writer) { newPrinter(w).line("removed %s", harmless(args[0])) })
-			})
-		},
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			return show(g, cmd, func(out printer, r client.Receipt) { out.line("removed %s", harmless(args[0])) })(c.DropEntry(ctx, args[0]))
+		}),
 	}
 	return onMemory(g, cmd)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -102,7 +101,7 @@ func promptsList(g *global) *cobra.Command {
 			for i := range all {
 				all[i].Source = ""
 			}
-			return g.print(cmd.OutOrStdout(), all, func(w io.Writer) { newPrinter(w).prompts(all) })
+			return g.print(cmd.OutOrStdout(), all, func(out printer) { out.prompts(all) })
 		},
 	}
 }
@@ -137,7 +136,7 @@ func promptsShow(g *global) *cobra.Command {
 			if i < 0 {
 				return memory.Errorf(memory.Invalid, "there is no prompt %q; there are %s", args[0], strings.Join(prompt.Names(), ", "))
 			}
-			return g.print(cmd.OutOrStdout(), all[i], func(w io.Writer) { fmt.Fprint(w, all[i].Source) })
+			return g.print(cmd.OutOrStdout(), all[i], func(out printer) { fmt.Fprint(out, all[i].Source) })
 		},
 	}
 }
@@ -163,15 +162,15 @@ func promptsEject(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return g.print(cmd.OutOrStdout(), done, func(w io.Writer) {
+			return g.print(cmd.OutOrStdout(), done, func(out printer) {
 				for _, f := range done.Wrote {
-					fmt.Fprintf(w, "wrote %s\n", f)
+					fmt.Fprintf(out, "wrote %s\n", f)
 				}
 				for _, f := range done.Kept {
-					fmt.Fprintf(w, "kept %s as it is\n", f)
+					fmt.Fprintf(out, "kept %s as it is\n", f)
 				}
 				if config.Prompts != dir {
-					fmt.Fprintf(w, "to use them: loci serve --set prompts=%s\n", dir)
+					fmt.Fprintf(out, "to use them: loci serve --set prompts=%s\n", dir)
 				}
 			})
 		},
@@ -242,16 +241,16 @@ func promptsCheck(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "which folder? Give one, or set prompts")
 			}
 			wrong := wrongIn(config.Prompts)
-			out := struct {
+			found := struct {
 				Wrong []string `json:"wrong"`
 			}{make([]string, 0, len(wrong))}
 			for _, err := range wrong {
-				out.Wrong = append(out.Wrong, err.Error())
+				found.Wrong = append(found.Wrong, err.Error())
 			}
 			if len(wrong) == 0 {
-				return g.print(cmd.OutOrStdout(), out, func(w io.Writer) { fmt.Fprintf(w, "%s: nothing is wrong\n", config.Prompts) })
+				return g.print(cmd.OutOrStdout(), found, func(out printer) { fmt.Fprintf(out, "%s: nothing is wrong\n", config.Prompts) })
 			}
-			if err := g.print(cmd.OutOrStdout(), out, func(w io.Writer) { fmt.Fprintln(w, strings.Join(out.Wrong, "\n")) }); err != nil {
+			if err := g.print(cmd.OutOrStdout(), found, func(out printer) { fmt.Fprintln(out, strings.Join(found.Wrong, "\n")) }); err != nil {
 				return err
 			}
 			return memory.Errorf(memory.Invalid, "%s: a start with these prompts would be refused", config.Prompts)

@@ -62,7 +62,7 @@ func reembedMine(ctx context.Context, g *global, cmd *cobra.Command, c *client.C
 			return err
 		}
 	}
-	return g.print(cmd.OutOrStdout(), is, func(w io.Writer) { printVectors(w, first, is, dry) })
+	return g.print(cmd.OutOrStdout(), is, func(out printer) { printVectors(out, first, is, dry) })
 }
 
 func reembedAll(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client, dry bool) error {
@@ -76,30 +76,22 @@ func reembedAll(ctx context.Context, g *global, cmd *cobra.Command, c *client.Cl
 			return err
 		}
 	}
-	return g.print(cmd.OutOrStdout(), is, func(w io.Writer) {
-		printVectors(w, first.Vectors, is.Vectors, dry)
-		fmt.Fprintf(w, "%d of %d users have all their vectors\n", is.Complete, is.Users)
+	return g.print(cmd.OutOrStdout(), is, func(out printer) {
+		printVectors(out, first.Vectors, is.Vectors, dry)
+		fmt.Fprintf(out, "%d of %d users have all their vectors\n", is.Complete, is.Users)
 	})
 }
 
 func goBack(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client) error {
-	to, err := c.ReembedBack(ctx)
-	if err != nil {
-		return err
-	}
-	return g.print(cmd.OutOrStdout(), to, func(w io.Writer) {
-		fmt.Fprintf(w, "from the next start on memory is embedded by %s again, and not by %s\n", to.To, to.From)
-		fmt.Fprintf(w, "%d of %d memories have its vectors still; the others get theirs in the background then\n", to.Memories-to.Lacking, to.Memories)
-		fmt.Fprintln(w, "restart loci serve for it, where that runs; to take this back: loci reembed --back")
-	})
+	return show(g, cmd, func(out printer, to client.Returned) {
+		fmt.Fprintf(out, "from the next start on memory is embedded by %s again, and not by %s\n", to.To, to.From)
+		fmt.Fprintf(out, "%d of %d memories have its vectors still; the others get theirs in the background then\n", to.Memories-to.Lacking, to.Memories)
+		fmt.Fprintln(out, "restart loci serve for it, where that runs; to take this back: loci reembed --back")
+	})(c.ReembedBack(ctx))
 }
 
 func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client, in client.PruneRequest) error {
-	gone, err := c.PruneVectors(ctx, in)
-	if err != nil {
-		return err
-	}
-	return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) {
+	return show(g, cmd, func(out printer, gone client.Pruned) {
 		verb := "given up"
 		if in.DryRun {
 			verb = "to give up"
@@ -109,10 +101,10 @@ func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, c *client.
 			if in.All {
 				users = fmt.Sprintf(" of %d users", m.Users)
 			}
-			fmt.Fprintf(w, "%d vectors by %s%s\n", m.Vectors, m.Model, users)
+			fmt.Fprintf(out, "%d vectors by %s%s\n", m.Vectors, m.Model, users)
 		}
-		fmt.Fprintf(w, "%d vectors %s; those by %s stay\n", gone.Vectors, verb, gone.Model)
-	})
+		fmt.Fprintf(out, "%d vectors %s; those by %s stay\n", gone.Vectors, verb, gone.Model)
+	})(c.PruneVectors(ctx, in))
 }
 
 // lookEvery is how often is asked how far it is.

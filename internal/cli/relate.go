@@ -50,23 +50,15 @@ func relate(g *global) *cobra.Command {
 				}
 				in := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
 				if end {
-					r, err := c.Unrelate(ctx, args[0], in)
-					if err != nil {
-						return err
-					}
-					return g.print(cmd.OutOrStdout(), r, func(w io.Writer) { newPrinter(w).line("no longer\n%s", g.undoHint(r.Run)) })
+					return show(g, cmd, func(out printer, r client.Receipt) { out.line("no longer\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], in))
 				}
-				made, err := c.Relate(ctx, args[0], in)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), made, func(w io.Writer) {
+				return show(g, cmd, func(out printer, made client.MadeRelation) {
 					if made.Run == "" {
-						newPrinter(w).line("it is related so already")
+						out.line("it is related so already")
 						return
 					}
-					newPrinter(w).line("%s %s %s\n%s", made.From, made.Kind, made.To, g.undoHint(made.Run))
-				})
+					out.line("%s %s %s\n%s", made.From, made.Kind, made.To, g.undoHint(made.Run))
+				})(c.Relate(ctx, args[0], in))
 			})
 		},
 	}
@@ -90,7 +82,7 @@ func (g *global) related(ctx context.Context, w io.Writer, c *client.Client, id 
 	if err != nil {
 		return err
 	}
-	return g.print(w, found, func(w io.Writer) { newPrinter(w).related(id, found) })
+	return g.print(w, found, func(out printer) { out.related(id, found) })
 }
 
 // related writes each relation from the fact that was asked for as a sentence reads: what

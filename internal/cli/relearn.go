@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,20 +28,16 @@ func relearn(g *global) *cobra.Command {
 				if err := completeChatID(ctx, c, &in.Conversation); err != nil {
 					return err
 				}
-				out, err := c.Relearn(ctx, in)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), out, func(w io.Writer) {
-					switch out.Turns {
+				return show(g, cmd, func(out printer, queued client.Relearning) {
+					switch queued.Turns {
 					case 0:
-						fmt.Fprintln(w, "nothing to learn from")
+						fmt.Fprintln(out, "nothing to learn from")
 					case 1:
-						fmt.Fprintln(w, "1 turn is learned from again; loci jobs shows when that is done")
+						fmt.Fprintln(out, "1 turn is learned from again; loci jobs shows when that is done")
 					default:
-						fmt.Fprintf(w, "%d turns are learned from again; loci jobs shows when that is done\n", out.Turns)
+						fmt.Fprintf(out, "%d turns are learned from again; loci jobs shows when that is done\n", queued.Turns)
 					}
-				})
+				})(c.Relearn(ctx, in))
 			})
 		},
 	}

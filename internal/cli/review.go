@@ -47,7 +47,7 @@ func review(g *global) *cobra.Command {
 					return err
 				}
 				if g.json || r.list {
-					return g.print(cmd.OutOrStdout(), client.Review{Waiting: waiting}, func(w io.Writer) { newPrinter(w).waiting(waiting) })
+					return g.print(cmd.OutOrStdout(), client.Review{Waiting: waiting}, func(out printer) { out.waiting(waiting) })
 				}
 				return ask(ctx, c, cmd.InOrStdin(), newPrinter(cmd.OutOrStdout()), waiting)
 			})
@@ -71,23 +71,22 @@ func (r *reviewing) judgeAnew(ctx context.Context, g *global, c *client.Client, 
 	if err != nil {
 		return err
 	}
-	return g.print(w, done, func(w io.Writer) {
-		s := newPrinter(w)
+	return g.print(w, done, func(out printer) {
 		if len(done.Facts) == 0 {
-			s.line("nothing that waits for proof can be made active")
+			out.line("nothing that waits for proof can be made active")
 			return
 		}
 		for _, one := range done.Facts {
-			s.judged(one.Memory)
+			out.judged(one.Memory)
 			for _, old := range one.Replaces {
-				s.line("  replaces: %s", old.Content)
+				out.line("  replaces: %s", old.Content)
 			}
 		}
 		if done.Receipt == nil {
-			s.line("%d facts would become active; leave out --dry-run to do it", len(done.Facts))
+			out.line("%d facts would become active; leave out --dry-run to do it", len(done.Facts))
 			return
 		}
-		s.line("%s", g.undoHint(done.Receipt.Run))
+		out.line("%s", g.undoHint(done.Receipt.Run))
 	})
 }
 
@@ -173,16 +172,15 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 		}
 		done = append(done, reviewed)
 	}
-	return g.print(w, done, func(w io.Writer) {
-		s := newPrinter(w)
+	return g.print(w, done, func(out printer) {
 		if len(done) == 0 {
-			s.line("nothing waits")
+			out.line("nothing waits")
 		}
 		for _, one := range done {
 			for _, m := range one.Memories {
-				s.judged(m)
+				out.judged(m)
 			}
-			s.line("%s", g.undoHint(one.Run))
+			out.line("%s", g.undoHint(one.Run))
 		}
 	})
 }

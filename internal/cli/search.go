@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,8 +58,8 @@ func search(g *global) *cobra.Command {
 				if cut {
 					answer.Cut = leftOut(ctx, c, trace)
 				}
-				return g.print(cmd.OutOrStdout(), answer, func(w io.Writer) {
-					out := &explainer{w, map[string]bool{}}
+				return g.print(cmd.OutOrStdout(), answer, func(to printer) {
+					out := &explainer{to, map[string]bool{}}
 					out.hits(found, why)
 					if why {
 						out.misspelt(found.Misspelt)

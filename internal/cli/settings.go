@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -40,11 +39,11 @@ func settings(g *global) *cobra.Command {
 			if len(all) == 0 {
 				return memory.Errorf(memory.NotFound, "no setting has %s in its name; loci settings lists them all", brief(args[0], 60))
 			}
-			err := g.print(cmd.OutOrStdout(), map[string][]config.Shown{"settings": all}, func(w io.Writer) {
+			err := g.print(cmd.OutOrStdout(), map[string][]config.Shown{"settings": all}, func(out printer) {
 				if len(args) > 0 {
-					newPrinter(w).explained(all)
+					out.explained(all)
 				} else {
-					newPrinter(w).settings(all)
+					out.settings(all)
 				}
 			})
 			if wrong != nil {
@@ -82,7 +81,7 @@ func settingsImport(g *global) *cobra.Command {
 			for _, name := range imported.Passed {
 				fmt.Fprintf(cmd.ErrOrStderr(), "not imported: %s\n", name)
 			}
-			return g.print(cmd.OutOrStdout(), imported, func(w io.Writer) { _, _ = w.Write(file) })
+			return g.print(cmd.OutOrStdout(), imported, func(out printer) { _, _ = out.Write(file) })
 		},
 	}
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,27 +19,25 @@ func share(g *global) *cobra.Command {
 			"Where it was said, its tags and its project are not shown. global is everybody; only admins share with it and with pools.",
 		Example: "  loci share 0199c5d2-… user/ben\n  loci share 0199c5d2-… user/ben --end\n  loci share 0199c5d2-…",
 		Args:    cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := completeMemoryIDs(ctx, c, args[:1]); err != nil {
-					return err
-				}
-				var with client.Shared
-				var err error
-				switch {
-				case len(args) == 1:
-					with, err = c.SharedWith(ctx, args[0])
-				case end:
-					with, err = c.Unshare(ctx, args[0], args[1])
-				default:
-					with, err = c.Share(ctx, args[0], args[1])
-				}
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), with, func(w io.Writer) { newPrinter(w).shared(with) })
-			})
-		},
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := completeMemoryIDs(ctx, c, args[:1]); err != nil {
+				return err
+			}
+			var with client.Shared
+			var err error
+			switch {
+			case len(args) == 1:
+				with, err = c.SharedWith(ctx, args[0])
+			case end:
+				with, err = c.Unshare(ctx, args[0], args[1])
+			default:
+				with, err = c.Share(ctx, args[0], args[1])
+			}
+			if err != nil {
+				return err
+			}
+			return g.print(cmd.OutOrStdout(), with, func(out printer) { out.shared(with) })
+		}),
 	}
 	cmd.Flags().BoolVar(&end, "end", false, "no longer")
 	return onMemory(g, cmd)

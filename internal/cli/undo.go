@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +47,7 @@ func undo(g *global) *cobra.Command {
 					return err
 				}
 				if what == "" {
-					return g.print(cmd.OutOrStdout(), client.Undone{DryRun: in.DryRun, Steps: []client.Change{}}, func(w io.Writer) { fmt.Fprintln(w, "nothing to undo") })
+					return g.print(cmd.OutOrStdout(), client.Undone{DryRun: in.DryRun, Steps: []client.Change{}}, func(out printer) { fmt.Fprintln(out, "nothing to undo") })
 				}
 				undone, err := c.Undo(ctx, in)
 				if errors.Is(err, memory.Conflict) {
@@ -61,12 +60,12 @@ func undo(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), undone, func(w io.Writer) {
+				return g.print(cmd.OutOrStdout(), undone, func(out printer) {
 					next := undoCommand(in, g.user)
 					if !in.DryRun {
 						next = g.undoHint(undone.Run)
 					}
-					newPrinter(w).undone(undone, what, next, words)
+					out.undone(undone, what, next, words)
 				})
 			})
 		},

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -18,15 +17,9 @@ func upkeep(g *global) *cobra.Command {
 			"It shows what would leave, until --yes is given.",
 		Example: "  loci upkeep\n  loci upkeep --yes\n  loci upkeep --set upkeep.user=1000",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				left, err := c.Upkeep(ctx, client.UpkeepRequest{DryRun: !yes})
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), left, func(w io.Writer) { newPrinter(w).left(left, g.undoHint(left.Run)) })
-			})
-		},
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return show(g, cmd, func(out printer, left client.Upkeep) { out.left(left, g.undoHint(left.Run)) })(c.Upkeep(ctx, client.UpkeepRequest{DryRun: !yes}))
+		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
 	return onMemory(g, cmd)

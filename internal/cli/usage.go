@@ -20,15 +20,9 @@ func usage(g *global) *cobra.Command {
 		Short:   "What the learning model was asked and cost, by day",
 		Example: "  loci usage\n  loci usage --since \"last week\"",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				out, err := c.Usage(ctx, since)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), out, func(w io.Writer) { printUsage(w, out.Usage) })
-			})
-		},
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return show(g, cmd, func(out printer, all client.UsageList) { printUsage(out, all.Usage) })(c.Usage(ctx, since))
+		}),
 	}
 	cmd.Flags().Var(timeFlag{at: &since}, "since", "from this day on: 2026-05-03, yesterday, …")
 	return onMemory(g, cmd)

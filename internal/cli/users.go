@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -36,7 +35,7 @@ func (g *global) listUsers(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return err
 		}
-		return g.print(cmd.OutOrStdout(), client.Users{Users: append([]client.User{}, all...)}, func(w io.Writer) { newPrinter(w).users(all) })
+		return g.print(cmd.OutOrStdout(), client.Users{Users: append([]client.User{}, all...)}, func(out printer) { out.users(all) })
 	})
 }
 
@@ -76,7 +75,7 @@ func eraseUser(g *global) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.print(cmd.OutOrStdout(), gone, func(w io.Writer) { newPrinter(w).erasedUser(gone) })
+				return g.print(cmd.OutOrStdout(), gone, func(out printer) { out.erasedUser(gone) })
 			})
 		},
 	}
@@ -111,14 +110,12 @@ func openUser(g *global) *cobra.Command {
 		Short:   "Let a user who was erased begin anew, with nothing",
 		Example: "  loci users open ana",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := c.OpenUser(ctx, args[0]); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), brief(args[0], 100)+" is open")
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
+			if err := c.OpenUser(ctx, args[0]); err != nil {
 				return err
-			})
-		},
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), brief(args[0], 100)+" is open")
+			return err
+		}),
 	}
 }

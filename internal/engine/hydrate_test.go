@@ -47,7 +47,7 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, open)
 			lines(t, r.Store)
-			rec := &retrieve.Pipeline{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
+			rec := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
 			turns := []string{"t1", "t2", "t3", "t4", "t5", "none"}
 			found, err := rec.Successors(context.Background(), turns)
 			if err != nil {

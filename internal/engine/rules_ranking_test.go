@@ -63,7 +63,7 @@ func TestEachScopeProposesAsManyCandidates(t *testing.T) {
 		r.said(t, "global", fmt.Sprintf("Tea number %%d, %d of all is oolong", i), 1)
 		r.note(t, ana, fmt.Sprintf("Tea number %d of mine is oolong", i))
 	}
-	q := &retrieve.Pipeline{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana, Conversation: "work"}, Text: "Which tea is oolong?"}, Now: r.Time()}
+	q := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana, Conversation: "work"}, Text: "Which tea is oolong?"}, Now: r.Time()}
 	s := q.Wanted(context.Background(), q.Query(), retrieve.EmbedShare)
 	s.Scopes, s.Limit = []memory.Scope{q.Q.Scope}, r.Opts.Recall.Limit(s.Limit, 2)
 	found, err := q.Search(context.Background(), s)

@@ -89,7 +89,7 @@ func TestWhatClosesAUserIsSeenAtOnce(t *testing.T) {
 		apply := func(action memory.Action) {
 			t.Helper()
 			change := memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "test", Author: her}
-			if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, change); err != nil {
+			if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: her}, change); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -96,7 +96,10 @@ func TestATraceKeepsRoundedCopies(t *testing.T) {
 	kept := traces.New(&core.Core{})
 	e := &retrieve.Retriever{Core: kept.Core, Traces: kept}
 	r := retrieve.Pipeline{
-		E: e, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea?", Door: "search"}, Now: memtest.Epoch, Found: 7, Degraded: []string{"core: gone"},
+		Source: retrieve.Source{
+			E: e, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea?", Door: "search"}, Now: memtest.Epoch, Degraded: []string{"core: gone"},
+		},
+		Found:   7,
 		Hits:    []memory.Hit{{Memory: fact, Score: 1.0 / 3, Why: why}, {Memory: fact, Why: memory.Why{}}, {Memory: fact, Score: math.Inf(-1)}},
 		Dropped: []recall.Dropped{{Hit: memory.Hit{Memory: fact, Why: many}, Stage: "budget"}},
 		Cut:     []recall.Cut{{ID: "c", Kind: memory.KindTurn, Score: 2.0 / 3, Why: why, Stage: "limit"}},

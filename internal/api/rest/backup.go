@@ -15,14 +15,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) backupOperations(a adder) {
+func (d serverAPI) backupOperations(a adder) {
 	operation(a, http.MethodPost, "/api/backup", "back-up", "Make a backup of the memory of all users, and take it away", d.backUp, func(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/zip")}}
 	})
 }
 
 // backUp is for whoever runs the server: a backup has everybody's memory.
-func (d *door) backUp(ctx context.Context, in *client.BackupQuery) (*huma.StreamResponse, error) {
+func (d serverAPI) backUp(ctx context.Context, in *client.BackupQuery) (*huma.StreamResponse, error) {
 	if httpx.IdentityOf(ctx).Role != httpx.RoleAdmin {
 		return nil, memory.Errorf(memory.Forbidden, "backups are made by whoever runs the server")
 	}

@@ -9,21 +9,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) changeOperations(a adder) {
-	operation(a, http.MethodGet, "/api/changes", "list-changes", "The journal, newest first", d.changes)
-	operation(a, http.MethodGet, "/api/memory/{id}/history", "memory-history", "One memory's changes, newest first", d.history)
-	operation(a, http.MethodPost, "/api/changes/undo", "undo-changes", "Take back a change, a run, or everything since a time", d.undo)
+func (d learningAPI) changeOperations(a adder) {
+	owned(a, http.MethodGet, "/api/changes", "list-changes", "The journal, newest first", d.changes)
+	owned(a, http.MethodGet, "/api/memory/{id}/history", "memory-history", "One memory's changes, newest first", d.history)
+	owned(a, http.MethodPost, "/api/changes/undo", "undo-changes", "Take back a change, a run, or everything since a time", d.undo)
 }
 
-func (d *door) changes(ctx context.Context, in *client.ChangesQuery) (*body[client.Changes], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	page, err := d.engine.Changes(ctx, owner, memory.ChangeQuery{
+func (d learningAPI) changes(ctx context.Context, by caller, in *client.ChangesQuery) (client.Changes, error) {
+	return viewed(changePage)(d.engine.Changes(ctx, by.owner, memory.ChangeQuery{
 		Fact: in.Fact, Action: in.Action, Run: in.Run, Runs: in.Runs, After: in.Since, Limit: in.Limit, Cursor: in.Cursor,
-	})
-	return changePage(page, err)
+	}))
 }
 
 type historyInput struct {
@@ -31,50 +26,32 @@ type historyInput struct {
 	Cursor string `query:"cursor"`
 }
 
-func (d *door) history(ctx context.Context, in *historyInput) (*body[client.Changes], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	page, err := d.engine.History(ctx, owner, in.ID, in.Cursor)
-	return changePage(page, err)
+func (d learningAPI) history(ctx context.Context, by caller, in *historyInput) (client.Changes, error) {
+	return viewed(changePage)(d.engine.History(ctx, by.owner, in.ID, in.Cursor))
 }
 
-func changePage(page memory.ChangePage, err error) (*body[client.Changes], error) {
-	if err != nil {
-		return nil, err
-	}
-	return answer(client.Changes{Changes: changeViews(page.Changes), Next: page.Next}), nil
+func changePage(page memory.ChangePage) client.Changes {
+	return client.Changes{Changes: changeViews(page.Changes), Next: page.Next}
 }
 
-func changeViews(changes []memory.Change) []client.Change {
-	out := make([]client.Change, 0, len(changes))
-	for _, c := range changes {
-		out = append(out, client.ViewChange(c))
-	}
-	return out
-}
+func changeViews(changes []memory.Change) []client.Change { return each(changes, client.ViewChange) }
 
 type undoInput struct {
 	Idempotent
 	Body client.UndoRequest
 }
 
-func (d *door) undo(ctx context.Context, in *undoInput) (*body[client.Undone], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	undone, err := d.engine.Curate.Undo(ctx, owner, curate.UndoRequest{
+func (d learningAPI) undo(ctx context.Context, by caller, in *undoInput) (out client.Undone, err error) {
+	undone, err := d.engine.Curate.Undo(ctx, by.owner, curate.UndoRequest{
 		Change: in.Body.Change, Run: in.Body.Run, ToTime: timeOf(in.Body.ToTime),
 		Cascade: in.Body.Cascade, DryRun: in.Body.DryRun, Idempotency: in.Key,
-	}, author)
+	}, by.author)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := client.Undone{Receipt: receipt(undone.Receipt), DryRun: in.Body.DryRun, Steps: changeViews(undone.Changes)}
+	out = client.Undone{Receipt: receipt(undone.Receipt), DryRun: in.Body.DryRun, Steps: changeViews(undone.Changes)}
 	if len(undone.Later) > 0 {
 		out.Later = changeViews(undone.Later)
 	}
-	return answer(out), nil
+	return out, nil
 }

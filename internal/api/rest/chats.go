@@ -10,41 +10,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) chatOperations(a adder) {
-	operation(a, http.MethodGet, "/api/contexts", "list-contexts", "The documents that can be attached to chats", d.contexts)
-	operation(a, http.MethodPost, "/api/contexts", "add-context", "Write a context", d.addContext, created)
-	operation(a, http.MethodGet, "/api/contexts/{id}", "get-context", "One context", d.context)
-	operation(a, http.MethodPatch, "/api/contexts/{id}", "edit-context", "Change a context", d.editContext)
-	operation(a, http.MethodDelete, "/api/contexts/{id}", "delete-context", "Take a context away", d.dropContext)
-	operation(a, http.MethodGet, "/api/chats", "list-chats", "The chats, those used last first", d.chats)
-	operation(a, http.MethodPost, "/api/chats", "add-chat", "Make a chat", d.newChat, created)
-	operation(a, http.MethodGet, "/api/chats/{id}", "get-chat", "One chat with what was said in it", d.chat)
-	operation(a, http.MethodPatch, "/api/chats/{id}", "edit-chat", "Change a chat's title, contexts or rules", d.editChat)
-	operation(a, http.MethodDelete, "/api/chats/{id}", "delete-chat", "Delete a chat", d.deleteChat)
+func (d chatAPI) chatOperations(a adder) {
+	owned(a, http.MethodGet, "/api/contexts", "list-contexts", "The documents that can be attached to chats", d.contexts)
+	owned(a, http.MethodPost, "/api/contexts", "add-context", "Write a context", d.addContext, created)
+	owned(a, http.MethodGet, "/api/contexts/{id}", "get-context", "One context", d.context)
+	owned(a, http.MethodPatch, "/api/contexts/{id}", "edit-context", "Change a context", d.editContext)
+	owned(a, http.MethodDelete, "/api/contexts/{id}", "delete-context", "Take a context away", d.dropContext)
+	owned(a, http.MethodGet, "/api/chats", "list-chats", "The chats, those used last first", d.chats)
+	owned(a, http.MethodPost, "/api/chats", "add-chat", "Make a chat", d.newChat, created)
+	owned(a, http.MethodGet, "/api/chats/{id}", "get-chat", "One chat with what was said in it", d.chat)
+	owned(a, http.MethodPatch, "/api/chats/{id}", "edit-chat", "Change a chat's title, contexts or rules", d.editChat)
+	owned(a, http.MethodDelete, "/api/chats/{id}", "delete-chat", "Delete a chat", d.deleteChat)
 }
 
-func (d *door) contexts(ctx context.Context, in *Then) (*body[client.Contexts], error) {
-	owner, _, err := who(ctx)
+func (d chatAPI) contexts(ctx context.Context, by caller, in *Then) (out client.Contexts, err error) {
+	all, err := d.engine.Contexts(ctx, by.owner, in.at())
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	all, err := d.engine.Contexts(ctx, owner, in.at())
-	if err != nil {
-		return nil, err
-	}
-	out := client.Contexts{Contexts: make([]client.ContextDocument, 0, len(all))}
-	for _, c := range all {
-		out.Contexts = append(out.Contexts, contextView(c))
-	}
-	return answer(out), nil
+	return client.Contexts{Contexts: each(all, contextView)}, nil
 }
 
-func (d *door) context(ctx context.Context, in *getInput) (*body[client.ContextDocument], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return contextAnswer(d.engine.Retrieve.ContextAt(ctx, owner, in.ID, in.at()))
+func (d chatAPI) context(ctx context.Context, by caller, in *getInput) (client.ContextDocument, error) {
+	return viewed(contextView)(d.engine.Retrieve.ContextAt(ctx, by.owner, in.ID, in.at()))
 }
 
 type addContextInput struct {
@@ -52,12 +40,8 @@ type addContextInput struct {
 	Body client.WriteContext
 }
 
-func (d *door) addContext(ctx context.Context, in *addContextInput) (*body[client.ContextDocument], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return contextAnswer(d.engine.Curate.AddContext(ctx, owner, contextEdit(in.Body, in.Key), author))
+func (d chatAPI) addContext(ctx context.Context, by caller, in *addContextInput) (client.ContextDocument, error) {
+	return viewed(contextView)(d.engine.Curate.AddContext(ctx, by.owner, contextEdit(in.Body, in.Key), by.author))
 }
 
 type editContextInput struct {
@@ -66,12 +50,8 @@ type editContextInput struct {
 	Body client.WriteContext
 }
 
-func (d *door) editContext(ctx context.Context, in *editContextInput) (*body[client.ContextDocument], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return contextAnswer(d.engine.Curate.EditContext(ctx, owner, in.ID, contextEdit(in.Body, in.Key), author))
+func (d chatAPI) editContext(ctx context.Context, by caller, in *editContextInput) (client.ContextDocument, error) {
+	return viewed(contextView)(d.engine.Curate.EditContext(ctx, by.owner, in.ID, contextEdit(in.Body, in.Key), by.author))
 }
 
 type dropContextInput struct {
@@ -79,67 +59,40 @@ type dropContextInput struct {
 	Erase bool `query:"erase" doc:"Remove its words for good: this cannot be undone."`
 }
 
-func (d *door) dropContext(ctx context.Context, in *dropContextInput) (*body[client.Receipt], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.engine.Curate.DropContext(ctx, owner, in.ID, in.Erase, author)
-	if err != nil {
-		return nil, err
-	}
-	return answer(receipt(r)), nil
+func (d chatAPI) dropContext(ctx context.Context, by caller, in *dropContextInput) (client.Receipt, error) {
+	return viewed(receipt)(d.engine.Curate.DropContext(ctx, by.owner, in.ID, in.Erase, by.author))
 }
 
 func contextEdit(w client.WriteContext, key string) curate.ContextEdit {
 	return curate.ContextEdit{Title: w.Title, Content: w.Content, Idempotency: key}
 }
 
-func contextAnswer(c memory.Context, err error) (*body[client.ContextDocument], error) {
-	if err != nil {
-		return nil, err
-	}
-	return answer(contextView(c)), nil
-}
-
 func contextView(c memory.Context) client.ContextDocument {
 	return client.ContextDocument{ID: c.ID, Title: c.Title, Content: c.Content, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt}
 }
 
-func (d *door) chats(ctx context.Context, in *client.ChatsQuery) (*body[client.Chats], error) {
-	owner, _, err := who(ctx)
+func (d chatAPI) chats(ctx context.Context, by caller, in *client.ChatsQuery) (out client.Chats, err error) {
+	page, err := d.engine.Chats.Chats(ctx, by.owner, memory.ConversationQuery{Project: in.Project, Limit: in.Limit, Cursor: in.Cursor})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	page, err := d.engine.Chats.Chats(ctx, owner, memory.ConversationQuery{Project: in.Project, Limit: in.Limit, Cursor: in.Cursor})
-	if err != nil {
-		return nil, err
-	}
-	out := client.Chats{Chats: make([]client.Chat, 0, len(page.Conversations)), Next: page.Next}
-	for _, c := range page.Conversations {
-		out.Chats = append(out.Chats, chatView(c))
-	}
-	return answer(out), nil
+	return client.Chats{Chats: each(page.Conversations, chatView), Next: page.Next}, nil
 }
 
-func (d *door) chat(ctx context.Context, in *ByID) (*body[client.WholeChat], error) {
-	owner, _, err := who(ctx)
+func (d chatAPI) chat(ctx context.Context, by caller, in *ByID) (out client.WholeChat, err error) {
+	c, err := d.engine.Chats.Chat(ctx, by.owner, in.ID)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	c, err := d.engine.Chats.Chat(ctx, owner, in.ID)
+	said, err := d.engine.Chats.Said(ctx, by.owner, in.ID)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	said, err := d.engine.Chats.Said(ctx, owner, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	out := client.WholeChat{Chat: chatView(c), Messages: make([]client.ChatMessage, 0, len(said))}
+	out = client.WholeChat{Chat: chatView(c), Messages: make([]client.ChatMessage, 0, len(said))}
 	for _, t := range said {
 		out.Messages = append(out.Messages, *messageView(&t))
 	}
-	return answer(out), nil
+	return out, nil
 }
 
 type newChatInput struct {
@@ -147,12 +100,8 @@ type newChatInput struct {
 	Body client.NewChat
 }
 
-func (d *door) newChat(ctx context.Context, in *newChatInput) (*body[client.Chat], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return chatAnswer(d.engine.Chats.NewChat(ctx, owner, in.Body.Project, chatEdit(in.Body.WriteChat, in.Key)))
+func (d chatAPI) newChat(ctx context.Context, by caller, in *newChatInput) (client.Chat, error) {
+	return viewed(chatView)(d.engine.Chats.NewChat(ctx, by.owner, in.Body.Project, chatEdit(in.Body.WriteChat, in.Key)))
 }
 
 type editChatInput struct {
@@ -161,12 +110,8 @@ type editChatInput struct {
 	Body client.WriteChat
 }
 
-func (d *door) editChat(ctx context.Context, in *editChatInput) (*body[client.Chat], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return chatAnswer(d.engine.Chats.EditChat(ctx, owner, in.ID, chatEdit(in.Body, in.Key), author))
+func (d chatAPI) editChat(ctx context.Context, by caller, in *editChatInput) (client.Chat, error) {
+	return viewed(chatView)(d.engine.Chats.EditChat(ctx, by.owner, in.ID, chatEdit(in.Body, in.Key), by.author))
 }
 
 type deleteChatInput struct {
@@ -174,27 +119,12 @@ type deleteChatInput struct {
 	Facts bool `query:"facts" doc:"Also forget what was learned from this chat alone."`
 }
 
-func (d *door) deleteChat(ctx context.Context, in *deleteChatInput) (*body[client.Receipt], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.engine.Chats.DeleteChat(ctx, owner, in.ID, in.Facts, author)
-	if err != nil {
-		return nil, err
-	}
-	return answer(receipt(r)), nil
+func (d chatAPI) deleteChat(ctx context.Context, by caller, in *deleteChatInput) (client.Receipt, error) {
+	return viewed(receipt)(d.engine.Chats.DeleteChat(ctx, by.owner, in.ID, in.Facts, by.author))
 }
 
 func chatEdit(w client.WriteChat, key string) chats.ChatEdit {
 	return chats.ChatEdit{Title: w.Title, Contexts: w.Contexts, Rules: w.Rules, Idempotency: key}
-}
-
-func chatAnswer(c memory.Conversation, err error) (*body[client.Chat], error) {
-	if err != nil {
-		return nil, err
-	}
-	return answer(chatView(c)), nil
 }
 
 func chatView(c memory.Conversation) client.Chat {

@@ -23,10 +23,10 @@ import (
 // headerTrace names the trace of an answer, as at every door.
 const headerTrace = "X-Loci-Trace"
 
-func (d *door) talkOperations(a adder) {
+func (d chatAPI) talkOperations(a adder) {
 	operation(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Say something in a chat; the reply is streamed as server-sent events", d.say, replies(a))
 	operation(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Another reply to what was said last, in the place of the one that there was", d.regenerate, replies(a))
-	operation(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "What happened in a chat, the oldest first", d.events)
+	owned(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "What happened in a chat, the oldest first", d.events)
 }
 
 // replies describes the events of a reply.
@@ -56,7 +56,7 @@ type sayInput struct {
 	Body client.SayRequest
 }
 
-func (d *door) say(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
+func (d chatAPI) say(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
 	return d.reply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
 }
 
@@ -65,7 +65,7 @@ type regenerateInput struct {
 	Body *client.RegenerateRequest
 }
 
-func (d *door) regenerate(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
+func (d chatAPI) regenerate(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
 	t := chats.SayRequest{Chat: in.ID, Again: true}
 	if in.Body != nil {
 		t.Model, t.Rules = in.Body.Model, in.Body.Rules
@@ -74,7 +74,7 @@ func (d *door) regenerate(ctx context.Context, in *regenerateInput) (*huma.Strea
 }
 
 // reply streams the answer to what is said.
-func (d *door) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
+func (d chatAPI) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
 	if t.Owner, _, err = who(ctx); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (d *door) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamRes
 }
 
 // answerer returns the model that answers.
-func (d *door) answerer(wanted string) (string, error) {
+func (d chatAPI) answerer(wanted string) (string, error) {
 	switch {
 	case d.Upstream == nil:
 		return memory.RecallModel, nil
@@ -191,20 +191,12 @@ type eventsInput struct {
 	client.EventsQuery
 }
 
-func (d *door) events(ctx context.Context, in *eventsInput) (*body[client.ChatEvents], error) {
-	owner, _, err := who(ctx)
+func (d chatAPI) events(ctx context.Context, by caller, in *eventsInput) (out client.ChatEvents, err error) {
+	page, err := d.engine.Chats.Events(ctx, by.owner, in.ID, in.Limit, in.Cursor)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	page, err := d.engine.Chats.Events(ctx, owner, in.ID, in.Limit, in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	out := client.ChatEvents{Events: make([]client.ChatEvent, 0, len(page.Events)), Next: page.Next}
-	for _, e := range page.Events {
-		out.Events = append(out.Events, eventView(e))
-	}
-	return answer(out), nil
+	return client.ChatEvents{Events: each(page.Events, eventView), Next: page.Next}, nil
 }
 
 func eventView(e chats.Event) client.ChatEvent {

@@ -17,14 +17,14 @@ type Keys interface {
 	Remove(ctx context.Context, id string) error
 }
 
-func (d *door) keyOperations(a adder) {
+func (d serverAPI) keyOperations(a adder) {
 	operation(a, http.MethodGet, "/api/keys", "list-keys", "The API keys that are stored, without themselves", d.listKeys)
 	operation(a, http.MethodPost, "/api/keys", "add-key", "Make an API key, which is told this once", d.addKey, created)
 	operation(a, http.MethodDelete, "/api/keys/{id}", "remove-key", "Remove an API key; it opens nothing any more", d.removeKey)
 }
 
 // ring returns the keys to whoever runs the server.
-func (d *door) ring(ctx context.Context) (Keys, error) {
+func (d serverAPI) ring(ctx context.Context) (Keys, error) {
 	if httpx.IdentityOf(ctx).Role != httpx.RoleAdmin {
 		return nil, memory.Errorf(memory.Forbidden, "keys are for whoever runs the server")
 	}
@@ -34,7 +34,7 @@ func (d *door) ring(ctx context.Context) (Keys, error) {
 	return d.Keys, nil
 }
 
-func (d *door) listKeys(ctx context.Context, _ *struct{}) (*body[client.Keys], error) {
+func (d serverAPI) listKeys(ctx context.Context, _ *struct{}) (*body[client.Keys], error) {
 	keys, err := d.ring(ctx)
 	if err != nil {
 		return nil, err
@@ -43,17 +43,13 @@ func (d *door) listKeys(ctx context.Context, _ *struct{}) (*body[client.Keys], e
 	if err != nil {
 		return nil, err
 	}
-	out := client.Keys{Keys: []client.Key{}}
-	for _, k := range all {
-		out.Keys = append(out.Keys, viewKey(k))
-	}
-	return answer(out), nil
+	return answer(client.Keys{Keys: each(all, viewKey)}), nil
 }
 
 // addKeyInput is what makes a key.
 type addKeyInput struct{ Body client.NewKey }
 
-func (d *door) addKey(ctx context.Context, in *addKeyInput) (*body[client.MadeKey], error) {
+func (d serverAPI) addKey(ctx context.Context, in *addKeyInput) (*body[client.MadeKey], error) {
 	keys, err := d.ring(ctx)
 	if err != nil {
 		return nil, err
@@ -65,7 +61,7 @@ func (d *door) addKey(ctx context.Context, in *addKeyInput) (*body[client.MadeKe
 	return answer(client.MadeKey{Key: viewKey(k), Text: text}), nil
 }
 
-func (d *door) removeKey(ctx context.Context, in *ByKeyID) (*struct{}, error) {
+func (d serverAPI) removeKey(ctx context.Context, in *ByKeyID) (*struct{}, error) {
 	keys, err := d.ring(ctx)
 	if err != nil {
 		return nil, err

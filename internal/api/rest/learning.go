@@ -12,36 +12,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) learningOperations(a adder) {
-	operation(a, http.MethodPost, "/api/memory/preview", "preview-memory", "What learning from talk would change", d.preview)
-	operation(a, http.MethodPost, "/api/relearn", "relearn", "Learn again from what was said", d.relearn)
-	operation(a, http.MethodPost, "/api/upkeep", "upkeep", "Take out what expired, faded or is too much", d.upkeep)
-	operation(a, http.MethodGet, "/api/pause", "get-pause", "What is on hold", d.paused)
-	operation(a, http.MethodPut, "/api/pause", "set-pause", "Put memory on hold, or take it off", d.pause)
-	operation(a, http.MethodGet, "/api/usage", "get-usage", "What models were paid for", d.usage)
+func (d learningAPI) learningOperations(a adder) {
+	owned(a, http.MethodPost, "/api/memory/preview", "preview-memory", "What learning from talk would change", d.preview)
+	owned(a, http.MethodPost, "/api/relearn", "relearn", "Learn again from what was said", d.relearn)
+	owned(a, http.MethodPost, "/api/upkeep", "upkeep", "Take out what expired, faded or is too much", d.upkeep)
+	owned(a, http.MethodGet, "/api/pause", "get-pause", "What is on hold", d.paused)
+	owned(a, http.MethodPut, "/api/pause", "set-pause", "Put memory on hold, or take it off", d.pause)
+	owned(a, http.MethodGet, "/api/usage", "get-usage", "What models were paid for", d.usage)
 }
 
 type previewInput struct{ Body client.PreviewRequest }
 
-func (d *door) preview(ctx context.Context, in *previewInput) (*body[client.Preview], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d learningAPI) preview(ctx context.Context, by caller, in *previewInput) (out client.Preview, err error) {
 	if (in.Body.Text == "") == (len(in.Body.Messages) == 0) {
-		return nil, memory.Errorf(memory.Invalid, "give either messages or text")
+		return out, memory.Errorf(memory.Invalid, "give either messages or text")
 	}
-	p, err := d.engine.Exchange.Preview(ctx, owner, exchange.Talk{
+	p, err := d.engine.Exchange.Preview(ctx, by.owner, exchange.Talk{
 		Conversation: in.Body.Conversation, Project: in.Body.Project, Messages: said(in.Body.Messages, in.Body.Text),
 	})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := client.Preview{Changes: changeViews(p.Changes), Decisions: []client.Decision{}, Forgotten: views(p.Forgotten)}
+	out = client.Preview{Changes: changeViews(p.Changes), Decisions: []client.Decision{}, Forgotten: views(p.Forgotten)}
 	for _, o := range p.Decisions {
 		out.Decisions = append(out.Decisions, client.Decision{Fact: o.Fact, Action: o.Action, Target: o.Target, Reason: o.Reason})
 	}
-	return answer(out), nil
+	return out, nil
 }
 
 // said returns messages, or a text as one, as the engine takes them.
@@ -61,16 +57,12 @@ type relearnInput struct {
 	Body client.RelearnRequest
 }
 
-func (d *door) relearn(ctx context.Context, in *relearnInput) (*body[client.Relearning], error) {
-	owner, _, err := who(ctx)
+func (d learningAPI) relearn(ctx context.Context, by caller, in *relearnInput) (out client.Relearning, err error) {
+	n, err := d.engine.Lessons.Relearn(ctx, by.owner, lessons.RelearnOptions{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since), Idempotency: in.Key})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	n, err := d.engine.Lessons.Relearn(ctx, owner, lessons.RelearnOptions{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since), Idempotency: in.Key})
-	if err != nil {
-		return nil, err
-	}
-	return answer(client.Relearning{Turns: n}), nil
+	return client.Relearning{Turns: n}, nil
 }
 
 type upkeepInput struct {
@@ -78,29 +70,21 @@ type upkeepInput struct {
 	Body *client.UpkeepRequest
 }
 
-func (d *door) upkeep(ctx context.Context, in *upkeepInput) (*body[client.Upkeep], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d learningAPI) upkeep(ctx context.Context, by caller, in *upkeepInput) (out client.Upkeep, err error) {
 	dry := in.Body != nil && in.Body.DryRun
-	changes, run, err := d.engine.Upkeep.TidyNow(ctx, owner, dry, in.Key, author)
+	changes, run, err := d.engine.Upkeep.TidyNow(ctx, by.owner, dry, in.Key, by.author)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	return answer(client.Upkeep{Changes: changeViews(changes), Run: run, DryRun: dry}), nil
+	return client.Upkeep{Changes: changeViews(changes), Run: run, DryRun: dry}, nil
 }
 
-func (d *door) paused(ctx context.Context, _ *struct{}) (*body[client.Pause], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p := d.engine.Paused(ctx, owner)
+func (d learningAPI) paused(ctx context.Context, by caller, _ *struct{}) (out client.Pause, err error) {
+	p := d.engine.Paused(ctx, by.owner)
 	if p == core.PauseUnknown {
-		return nil, memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")
+		return out, memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")
 	}
-	return answer(client.Pause{Pause: string(p)}), nil
+	return client.Pause{Pause: string(p)}, nil
 }
 
 type pauseInput struct {
@@ -108,29 +92,21 @@ type pauseInput struct {
 	Body client.Pause
 }
 
-func (d *door) pause(ctx context.Context, in *pauseInput) (*body[client.Pause], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
+func (d learningAPI) pause(ctx context.Context, by caller, in *pauseInput) (out client.Pause, err error) {
+	if err := d.engine.Pause(ctx, by.owner, core.Pause(in.Body.Pause), in.Key, by.author); err != nil {
+		return out, err
 	}
-	if err := d.engine.Pause(ctx, owner, core.Pause(in.Body.Pause), in.Key, author); err != nil {
-		return nil, err
-	}
-	return answer(in.Body), nil
+	return in.Body, nil
 }
 
 type usageInput struct {
 	Since time.Time `query:"since" doc:"From this day on; ever unless given."`
 }
 
-func (d *door) usage(ctx context.Context, in *usageInput) (*body[client.UsageList], error) {
-	owner, _, err := who(ctx)
+func (d learningAPI) usage(ctx context.Context, by caller, in *usageInput) (out client.UsageList, err error) {
+	spent, err := d.engine.Lessons.Spent(ctx, by.owner, in.Since)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	spent, err := d.engine.Lessons.Spent(ctx, owner, in.Since)
-	if err != nil {
-		return nil, err
-	}
-	return answer(client.UsageList{Usage: append([]memory.Usage{}, spent...)}), nil
+	return client.UsageList{Usage: append([]memory.Usage{}, spent...)}, nil
 }

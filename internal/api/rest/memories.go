@@ -13,12 +13,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) memoryOperations(a adder) {
-	operation(a, http.MethodGet, "/api/memory", "list-memories", "List memories, newest first", d.list)
+func (d memoryAPI) memoryOperations(a adder) {
+	owned(a, http.MethodGet, "/api/memory", "list-memories", "List memories, newest first", d.list)
 	operation(a, http.MethodPost, "/api/memory", "add-memory", "Write a fact down", d.add, created)
-	operation(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", d.get)
-	operation(a, http.MethodPatch, "/api/memory/{id}", "edit-memory", "Change a fact", d.edit)
-	operation(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory, undoable; or erase it", d.delete)
+	owned(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", d.get)
+	owned(a, http.MethodPatch, "/api/memory/{id}", "edit-memory", "Change a fact", d.edit)
+	owned(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory, undoable; or erase it", d.delete)
 	for _, v := range []struct {
 		action  memory.Action
 		summary string
@@ -27,10 +27,9 @@ func (d *door) memoryOperations(a adder) {
 		{memory.ActionReject, "Refuse a pending fact"},
 		{memory.ActionRestore, "Bring a forgotten or superseded fact back"},
 	} {
-		operation(a, http.MethodPost, "/api/memory/{id}/"+string(v.action), string(v.action)+"-memory", v.summary, d.decide(v.action))
+		owned(a, http.MethodPost, "/api/memory/{id}/"+string(v.action), string(v.action)+"-memory", v.summary, d.decide(v.action))
 	}
-	d.reviewOperations(a)
-	operation(a, http.MethodPost, "/api/memory/{id}/pin", "pin-memory", "Pin a fact, or unpin it", d.pin)
+	owned(a, http.MethodPost, "/api/memory/{id}/pin", "pin-memory", "Pin a fact, or unpin it", d.pin)
 }
 
 // ByID names a memory, a trace or a job. It is exported for the framework, which
@@ -44,20 +43,16 @@ type Idempotent struct {
 	Key string `header:"Idempotency-Key" maxLength:"256" doc:"The same key again returns the first result and writes nothing."`
 }
 
-func (d *door) list(ctx context.Context, in *client.ListQuery) (*body[client.Memories], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d memoryAPI) list(ctx context.Context, by caller, in *client.ListQuery) (out client.Memories, err error) {
 	kinds, err := split("kind", in.Kind, memory.KindFact, memory.KindTurn, memory.KindSummary)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	statuses, err := split("status", in.Status, memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	page, err := d.engine.List(ctx, owner, memory.Query{
+	page, err := d.engine.List(ctx, by.owner, memory.Query{
 		Kinds:        kinds,
 		Statuses:     statuses,
 		Tag:          in.Tag,
@@ -71,9 +66,9 @@ func (d *door) list(ctx context.Context, in *client.ListQuery) (*body[client.Mem
 		Cursor:       in.Cursor,
 	})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	return answer(client.Memories{Memories: views(page.Memories), Next: page.Next}), nil
+	return client.Memories{Memories: views(page.Memories), Next: page.Next}, nil
 }
 
 // split reads a list with commas of valid words; "all" is every one of them.
@@ -94,13 +89,9 @@ func split[T ~string](name, s string, valid ...T) ([]T, error) {
 	return out, nil
 }
 
-func views(memories []memory.Memory) []client.Memory {
-	out := make([]client.Memory, 0, len(memories))
-	for _, m := range memories {
-		out = append(out, client.View(m))
-	}
-	return out
-}
+func factView(f memory.Fact) client.Memory { return client.View(memory.Memory{Fact: &f}) }
+
+func views(memories []memory.Memory) []client.Memory { return each(memories, client.View) }
 
 type addInput struct {
 	Idempotent
@@ -113,7 +104,7 @@ type addOutput struct {
 	Body     client.Memory
 }
 
-func (d *door) add(ctx context.Context, in *addInput) (*addOutput, error) {
+func (d memoryAPI) add(ctx context.Context, in *addInput) (*addOutput, error) {
 	owner, author, err := who(ctx)
 	if err != nil {
 		return nil, err
@@ -161,16 +152,8 @@ type getInput struct {
 	Then
 }
 
-func (d *door) get(ctx context.Context, in *getInput) (*body[client.Memory], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m, err := d.engine.Retrieve.GetAt(ctx, owner, in.ID, in.at())
-	if err != nil {
-		return nil, err
-	}
-	return answer(client.View(m)), nil
+func (d memoryAPI) get(ctx context.Context, by caller, in *getInput) (client.Memory, error) {
+	return viewed(client.View)(d.engine.Retrieve.GetAt(ctx, by.owner, in.ID, in.at()))
 }
 
 type editInput struct {
@@ -179,8 +162,8 @@ type editInput struct {
 	Body client.EditMemory
 }
 
-func (d *door) edit(ctx context.Context, in *editInput) (*body[client.Memory], error) {
-	return d.changed(ctx, in.ID, curate.Edit{
+func (d memoryAPI) edit(ctx context.Context, by caller, in *editInput) (client.Memory, error) {
+	return d.changed(ctx, by, in.ID, curate.Edit{
 		Content:    in.Body.Content,
 		Category:   in.Body.Category,
 		Tags:       in.Body.Tags,
@@ -199,21 +182,13 @@ type pinInput struct {
 	Body *client.PinRequest
 }
 
-func (d *door) pin(ctx context.Context, in *pinInput) (*body[client.Memory], error) {
+func (d memoryAPI) pin(ctx context.Context, by caller, in *pinInput) (client.Memory, error) {
 	pinned := in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned
-	return d.changed(ctx, in.ID, curate.Edit{Pinned: &pinned, Idempotency: in.Key})
+	return d.changed(ctx, by, in.ID, curate.Edit{Pinned: &pinned, Idempotency: in.Key})
 }
 
-func (d *door) changed(ctx context.Context, id string, edit curate.Edit) (*body[client.Memory], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	f, err := d.engine.Curate.EditFact(ctx, owner, id, edit, author)
-	if err != nil {
-		return nil, err
-	}
-	return answer(client.View(memory.Memory{Fact: &f})), nil
+func (d memoryAPI) changed(ctx context.Context, by caller, id string, edit curate.Edit) (client.Memory, error) {
+	return viewed(factView)(d.engine.Curate.EditFact(ctx, by.owner, id, edit, by.author))
 }
 
 type decideInput struct {
@@ -221,24 +196,16 @@ type decideInput struct {
 	Idempotent
 }
 
-func (d *door) decide(action memory.Action) func(context.Context, *decideInput) (*body[client.Memory], error) {
-	return func(ctx context.Context, in *decideInput) (*body[client.Memory], error) {
-		owner, author, err := who(ctx)
-		if err != nil {
-			return nil, err
-		}
+func (d memoryAPI) decide(action memory.Action) func(context.Context, caller, *decideInput) (client.Memory, error) {
+	return func(ctx context.Context, by caller, in *decideInput) (client.Memory, error) {
 		if action == memory.ActionRestore {
-			f, err := d.engine.Curate.Restore(ctx, owner, in.ID, in.Key, author)
-			if err != nil {
-				return nil, err
-			}
-			return answer(client.View(memory.Memory{Fact: &f})), nil
+			return viewed(factView)(d.engine.Curate.Restore(ctx, by.owner, in.ID, in.Key, by.author))
 		}
-		judged, _, err := d.engine.Curate.Judge(ctx, owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, author)
+		judged, _, err := d.engine.Curate.Judge(ctx, by.owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, by.author)
 		if err != nil {
-			return nil, err
+			return client.Memory{}, err
 		}
-		return answer(client.View(judged[0])), nil
+		return client.View(judged[0]), nil
 	}
 }
 
@@ -248,24 +215,20 @@ type deleteInput struct {
 	Erase bool `query:"erase" doc:"Remove its words for good, with all that says the same. It cannot be undone."`
 }
 
-func (d *door) delete(ctx context.Context, in *deleteInput) (*body[client.Receipt], error) {
-	owner, author, err := who(ctx)
+func (d memoryAPI) delete(ctx context.Context, by caller, in *deleteInput) (out client.Receipt, err error) {
+	gone, r, err := d.engine.Curate.ForgetMatching(ctx, by.owner, curate.Matching{IDs: []string{in.ID}, Erase: in.Erase, Idempotency: in.Key}, by.author)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	gone, r, err := d.engine.Curate.ForgetMatching(ctx, owner, curate.Matching{IDs: []string{in.ID}, Erase: in.Erase, Idempotency: in.Key}, author)
-	if err != nil {
-		return nil, err
-	}
-	out := receipt(r)
+	out = receipt(r)
 	if in.Erase {
 		out.Held, err = d.held(gone, r)
 	}
-	return answer(out), err
+	return out, err
 }
 
 // held is what may still hold the words of memories that were erased.
-func (d *door) held(gone []memory.Memory, r memory.Receipt) ([]string, error) {
+func (d memoryAPI) held(gone []memory.Memory, r memory.Receipt) ([]string, error) {
 	if d.Held == nil || len(gone) == 0 {
 		return r.Held, nil
 	}

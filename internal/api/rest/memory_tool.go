@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) memoryToolOperations(a adder) {
-	operation(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Carry out a command of Anthropic's memory tool", d.memoryTool)
+func (d memoryAPI) memoryToolOperations(a adder) {
+	owned(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Carry out a command of Anthropic's memory tool", d.memoryTool)
 }
 
 const (
@@ -41,31 +41,27 @@ func toolErrorf(format string, args ...any) error { return toolError(fmt.Sprintf
 
 type memoryToolInput struct{ Body client.MemoryToolInput }
 
-func (d *door) memoryTool(ctx context.Context, in *memoryToolInput) (*body[client.MemoryToolResult], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d memoryAPI) memoryTool(ctx context.Context, by caller, in *memoryToolInput) (out client.MemoryToolResult, err error) {
 	command := in.Body
-	out := client.MemoryToolResult{}
-	if err = d.engine.Curate.MayUse(ctx, owner, command.Command != "view"); err == nil {
-		err = d.engine.Files.EditFiles(ctx, owner, func(files map[string]memory.Context) error {
-			f := folder{files: files, facts: func() (string, error) { return d.factsOf(ctx, owner) }}
+	out = client.MemoryToolResult{}
+	if err = d.engine.Curate.MayUse(ctx, by.owner, command.Command != "view"); err == nil {
+		err = d.engine.Files.EditFiles(ctx, by.owner, func(files map[string]memory.Context) error {
+			f := folder{files: files, facts: func() (string, error) { return d.factsOf(ctx, by.owner) }}
 			out.Content, err = f.do(command)
 			return err
-		}, author)
+		}, by.author)
 	}
 	if errors.As(err, new(toolError)) || errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge) || errors.Is(err, memory.Conflict) {
-		return answer(client.MemoryToolResult{Content: err.Error(), IsError: true}), nil
+		return client.MemoryToolResult{Content: err.Error(), IsError: true}, nil
 	}
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	return answer(out), nil
+	return out, nil
 }
 
 // factsOf returns the active facts by category, as Markdown.
-func (d *door) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
+func (d memoryAPI) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
 	byCategory := map[string][]string{}
 	for m, err := range memory.AllMemories(ctx, d.engine.List, owner, memory.Query{}) {
 		if err != nil {

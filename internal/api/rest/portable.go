@@ -24,11 +24,11 @@ var mediaTypes = map[portable.Format]string{
 	portable.Zip:      "application/zip",
 }
 
-func (d *door) portableOperations(a adder) {
+func (d serverAPI) portableOperations(a adder) {
 	operation(a, http.MethodGet, "/api/export", "export", "Take memory away, as a stream", d.export, func(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/x-ndjson", "text/markdown", "application/zip")}}
 	})
-	operation(a, http.MethodPost, importPath, "import", "Bring memory back, or from elsewhere; the body is read as a stream", d.bring, func(op *huma.Operation) {
+	owned(a, http.MethodPost, importPath, "import", "Bring memory back, or from elsewhere; the body is read as a stream", d.bring, func(op *huma.Operation) {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: streams("application/x-ndjson", "text/markdown", "text/plain")}
 		op.Middlewares = append(op.Middlewares, withBody)
 	})
@@ -60,7 +60,7 @@ func streamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	next.ServeHTTP(w, r)
 }
 
-func (d *door) export(ctx context.Context, in *client.ExportQuery) (*huma.StreamResponse, error) {
+func (d serverAPI) export(ctx context.Context, in *client.ExportQuery) (*huma.StreamResponse, error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err
@@ -117,23 +117,19 @@ type importInput struct {
 	client.ImportQuery
 }
 
-func (d *door) bring(ctx context.Context, in *importInput) (*body[client.Imported], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d serverAPI) bring(ctx context.Context, by caller, in *importInput) (out client.Imported, err error) {
 	file, ok := ctx.Value(bodyKey{}).(io.Reader)
 	if !ok {
-		return nil, memory.Errorf(memory.Invalid, "there is no body")
+		return out, memory.Errorf(memory.Invalid, "there is no body")
 	}
-	out, err := d.engine.Transfer.Import(ctx, owner, transfer.ImportOptions{
+	brought, err := d.engine.Transfer.Import(ctx, by.owner, transfer.ImportOptions{
 		Format: portable.Format(in.Format), Project: in.Project,
 		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, First: in.First, Idempotency: in.Key,
-	}, author, file)
+	}, by.author, file)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	return answer(imported(out, in.DryRun)), nil
+	return imported(brought, in.DryRun), nil
 }
 
 func imported(b transfer.ImportReport, dry bool) client.Imported {

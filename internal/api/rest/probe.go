@@ -20,7 +20,7 @@ func (d *door) probe(w http.ResponseWriter, r *http.Request) bool {
 	case "/health/live":
 		w.WriteHeader(http.StatusNoContent)
 	case "/health/ready":
-		if _, err := d.ready(r.Context(), nil); err != nil {
+		if _, err := (serverAPI{d}).ready(r.Context(), nil); err != nil {
 			httpx.WriteError(w, r, err)
 			return true
 		}

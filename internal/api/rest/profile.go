@@ -8,11 +8,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) profileOperations(a adder) {
-	operation(a, http.MethodGet, "/api/profile", "list-profile", "What is written down about the user by key", d.profile)
-	operation(a, http.MethodGet, "/api/profile/{key}", "get-profile-entry", "One entry of the profile", d.profileEntry)
-	operation(a, http.MethodPut, "/api/profile/{key}", "put-profile-entry", "Write an entry of the profile", d.putProfileEntry)
-	operation(a, http.MethodDelete, "/api/profile/{key}", "delete-profile-entry", "Take an entry out of the profile", d.dropProfileEntry)
+func (d learningAPI) profileOperations(a adder) {
+	owned(a, http.MethodGet, "/api/profile", "list-profile", "What is written down about the user by key", d.profile)
+	owned(a, http.MethodGet, "/api/profile/{key}", "get-profile-entry", "One entry of the profile", d.profileEntry)
+	owned(a, http.MethodPut, "/api/profile/{key}", "put-profile-entry", "Write an entry of the profile", d.putProfileEntry)
+	owned(a, http.MethodDelete, "/api/profile/{key}", "delete-profile-entry", "Take an entry out of the profile", d.dropProfileEntry)
 }
 
 // ByKey is the key of a profile entry.
@@ -20,20 +20,12 @@ type ByKey struct {
 	Key string `path:"key" maxLength:"128"`
 }
 
-func (d *door) profile(ctx context.Context, in *Then) (*body[client.Profile], error) {
-	owner, _, err := who(ctx)
+func (d learningAPI) profile(ctx context.Context, by caller, in *Then) (out client.Profile, err error) {
+	entries, err := d.engine.Retrieve.EntriesAt(ctx, by.owner, in.at())
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	entries, err := d.engine.Retrieve.EntriesAt(ctx, owner, in.at())
-	if err != nil {
-		return nil, err
-	}
-	out := client.Profile{Entries: make([]client.Entry, 0, len(entries))}
-	for _, e := range entries {
-		out.Entries = append(out.Entries, entryView(e))
-	}
-	return answer(out), nil
+	return client.Profile{Entries: each(entries, entryView)}, nil
 }
 
 type entryInput struct {
@@ -41,16 +33,8 @@ type entryInput struct {
 	Then
 }
 
-func (d *door) profileEntry(ctx context.Context, in *entryInput) (*body[client.Entry], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	e, err := d.engine.Retrieve.EntryAt(ctx, owner, in.Key, in.at())
-	if err != nil {
-		return nil, err
-	}
-	return answer(entryView(e)), nil
+func (d learningAPI) profileEntry(ctx context.Context, by caller, in *entryInput) (client.Entry, error) {
+	return viewed(entryView)(d.engine.Retrieve.EntryAt(ctx, by.owner, in.Key, in.at()))
 }
 
 type putEntryInput struct {
@@ -58,28 +42,12 @@ type putEntryInput struct {
 	Body client.SetEntry
 }
 
-func (d *door) putProfileEntry(ctx context.Context, in *putEntryInput) (*body[client.Entry], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	e, err := d.engine.Query.PutEntry(ctx, owner, in.Key, in.Body.Value, author)
-	if err != nil {
-		return nil, err
-	}
-	return answer(entryView(e)), nil
+func (d learningAPI) putProfileEntry(ctx context.Context, by caller, in *putEntryInput) (client.Entry, error) {
+	return viewed(entryView)(d.engine.Query.PutEntry(ctx, by.owner, in.Key, in.Body.Value, by.author))
 }
 
-func (d *door) dropProfileEntry(ctx context.Context, in *ByKey) (*body[client.Receipt], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.engine.Query.DropEntry(ctx, owner, in.Key, author)
-	if err != nil {
-		return nil, err
-	}
-	return answer(receipt(r)), nil
+func (d learningAPI) dropProfileEntry(ctx context.Context, by caller, in *ByKey) (client.Receipt, error) {
+	return viewed(receipt)(d.engine.Query.DropEntry(ctx, by.owner, in.Key, by.author))
 }
 
 func entryView(e memory.ProfileEntry) client.Entry {

@@ -10,25 +10,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) vectorOperations(a adder) {
-	operation(a, http.MethodGet, "/api/reembed", "get-vectors", "How far memories have vectors of the embedder", d.vectors)
-	operation(a, http.MethodPost, "/api/reembed", "reembed", "Give memories the vectors that they lack", d.reembed)
+func (d learningAPI) vectorOperations(a adder) {
+	owned(a, http.MethodGet, "/api/reembed", "get-vectors", "How far memories have vectors of the embedder", d.vectors)
+	owned(a, http.MethodPost, "/api/reembed", "reembed", "Give memories the vectors that they lack", d.reembed)
 	operation(a, http.MethodGet, "/api/reembed/all", "get-vectors-of-all", "How far all users' memories have vectors; for whoever runs the server", d.vectorsOfAll)
 	operation(a, http.MethodPost, "/api/reembed/all", "reembed-all", "Give all users' memories the vectors that they lack; for whoever runs the server", d.reembedAll)
 	operation(a, http.MethodPost, "/api/reembed/back", "reembed-back", "Go back to the embedder before, from the next start on; for whoever runs the server", d.reembedBack)
-	operation(a, http.MethodPost, "/api/reembed/prune", "prune-vectors", "Give up vectors of earlier embedders", d.prune)
+	owned(a, http.MethodPost, "/api/reembed/prune", "prune-vectors", "Give up vectors of earlier embedders", d.prune)
 }
 
-func (d *door) vectors(ctx context.Context, _ *struct{}) (*body[client.Vectors], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	is, err := d.engine.Vectors.Vectors(ctx, owner)
-	if err != nil {
-		return nil, err
-	}
-	return answer(vectorsView(is)), nil
+func (d learningAPI) vectors(ctx context.Context, by caller, _ *struct{}) (client.Vectors, error) {
+	return viewed(vectorsView)(d.engine.Vectors.Vectors(ctx, by.owner))
 }
 
 type reembedInput struct {
@@ -38,16 +30,8 @@ type reembedInput struct {
 
 func (in *reembedInput) dry() bool { return in.Body != nil && in.Body.DryRun }
 
-func (d *door) reembed(ctx context.Context, in *reembedInput) (*body[client.Vectors], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	is, err := d.engine.Vectors.Reembed(ctx, owner, in.dry(), in.Key)
-	if err != nil {
-		return nil, err
-	}
-	return answer(vectorsView(is)), nil
+func (d learningAPI) reembed(ctx context.Context, by caller, in *reembedInput) (client.Vectors, error) {
+	return viewed(vectorsView)(d.engine.Vectors.Reembed(ctx, by.owner, in.dry(), in.Key))
 }
 
 func vectorsView(v vectors.Vectors) client.Vectors {
@@ -66,7 +50,7 @@ func runs(ctx context.Context, what string) error {
 	return nil
 }
 
-func (d *door) vectorsOfAll(ctx context.Context, _ *struct{}) (*body[client.AllVectors], error) {
+func (d learningAPI) vectorsOfAll(ctx context.Context, _ *struct{}) (*body[client.AllVectors], error) {
 	if err := runs(ctx, "what all users' memories lack"); err != nil {
 		return nil, err
 	}
@@ -77,7 +61,7 @@ func (d *door) vectorsOfAll(ctx context.Context, _ *struct{}) (*body[client.AllV
 	return answer(allVectorsView(all)), nil
 }
 
-func (d *door) reembedAll(ctx context.Context, in *reembedInput) (*body[client.AllVectors], error) {
+func (d learningAPI) reembedAll(ctx context.Context, in *reembedInput) (*body[client.AllVectors], error) {
 	if err := runs(ctx, "embedding all users' memories"); err != nil {
 		return nil, err
 	}
@@ -88,7 +72,7 @@ func (d *door) reembedAll(ctx context.Context, in *reembedInput) (*body[client.A
 	return answer(allVectorsView(all)), nil
 }
 
-func (d *door) reembedBack(ctx context.Context, _ *struct{}) (*body[client.Returned], error) {
+func (d learningAPI) reembedBack(ctx context.Context, _ *struct{}) (*body[client.Returned], error) {
 	if err := runs(ctx, "another embedder"); err != nil {
 		return nil, err
 	}
@@ -107,35 +91,31 @@ type pruneInput struct {
 	Body *client.PruneRequest
 }
 
-func (d *door) prune(ctx context.Context, in *pruneInput) (*body[client.Pruned], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d learningAPI) prune(ctx context.Context, by caller, in *pruneInput) (out client.Pruned, err error) {
 	var asked client.PruneRequest
 	if in.Body != nil {
 		asked = *in.Body
 	}
 	models, err := d.engine.Vectors.EarlierModels(ctx)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	var gone []vectors.Pruned
 	if asked.All {
 		if err := runs(ctx, "giving up all users' old vectors"); err != nil {
-			return nil, err
+			return out, err
 		}
 		gone, err = d.engine.Vectors.PruneAll(ctx, models, asked.DryRun)
 	} else {
-		gone, err = d.engine.Vectors.Prune(ctx, owner, models, asked.DryRun)
+		gone, err = d.engine.Vectors.Prune(ctx, by.owner, models, asked.DryRun)
 	}
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := client.Pruned{Model: d.engine.Embedder.Fingerprint(), Models: []client.PrunedModel{}}
+	out = client.Pruned{Model: d.engine.Embedder.Fingerprint(), Models: []client.PrunedModel{}}
 	for _, p := range gone {
 		out.Vectors += p.Count
 		out.Models = append(out.Models, client.PrunedModel{Model: p.Model, Users: p.Owners, Vectors: p.Count})
 	}
-	return answer(out), nil
+	return out, nil
 }

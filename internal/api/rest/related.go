@@ -10,10 +10,10 @@ import (
 
 const relatedPath = "/api/memory/{id}/related"
 
-func (d *door) relatedOperations(a adder) {
-	operation(a, http.MethodGet, relatedPath, "list-related", "What a fact is related to, both ways", d.related)
+func (d memoryAPI) relatedOperations(a adder) {
+	owned(a, http.MethodGet, relatedPath, "list-related", "What a fact is related to, both ways", d.related)
 	operation(a, http.MethodPost, relatedPath, "relate", "Relate a fact to another", d.relate, created)
-	operation(a, http.MethodDelete, relatedPath, "unrelate", "End a relation", d.unrelate)
+	owned(a, http.MethodDelete, relatedPath, "unrelate", "End a relation", d.unrelate)
 }
 
 type relatedInput struct {
@@ -23,32 +23,28 @@ type relatedInput struct {
 	Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Most facts."`
 }
 
-func (d *door) related(ctx context.Context, in *relatedInput) (*body[client.RelatedMemories], error) {
-	owner, _, err := who(ctx)
+func (d memoryAPI) related(ctx context.Context, by caller, in *relatedInput) (out client.RelatedMemories, err error) {
+	found, err := d.engine.Curate.RelatedAt(ctx, by.owner, in.ID, in.at(), in.Steps, in.Limit+1)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	found, err := d.engine.Curate.RelatedAt(ctx, owner, in.ID, in.at(), in.Steps, in.Limit+1)
-	if err != nil {
-		return nil, err
-	}
-	out := client.RelatedMemories{Memories: []client.RelatedMemory{}, Relations: []client.FactRelation{}, More: found.More}
+	out = client.RelatedMemories{Memories: []client.RelatedMemory{}, Relations: []client.FactRelation{}, More: found.More}
 	for i, f := range found.Facts[1:] {
 		out.Memories = append(out.Memories, client.RelatedMemory{Memory: client.View(memory.Memory{Fact: &f}), Steps: found.Steps[i+1]})
 	}
 	for _, r := range found.Relations {
 		out.Relations = append(out.Relations, client.FactRelation{From: r.From, To: r.To, Kind: r.Kind, CreatedAt: r.CreatedAt})
 	}
-	ties, err := d.engine.Curate.FoundRelations(ctx, owner, in.ID, in.at())
+	ties, err := d.engine.Curate.FoundRelations(ctx, by.owner, in.ID, in.at())
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	for _, t := range ties {
 		out.Found = append(out.Found, client.FoundRelation{
 			FactRelation: client.FactRelation{From: t.From, To: t.To, Kind: t.Kind, CreatedAt: t.CreatedAt}, Memory: client.View(memory.Memory{Fact: &t.Other}),
 		})
 	}
-	return answer(out), nil
+	return out, nil
 }
 
 type relateInput struct {
@@ -61,7 +57,7 @@ type relateOutput struct {
 	Body   client.MadeRelation
 }
 
-func (d *door) relate(ctx context.Context, in *relateInput) (*relateOutput, error) {
+func (d memoryAPI) relate(ctx context.Context, in *relateInput) (*relateOutput, error) {
 	owner, author, err := who(ctx)
 	if err != nil {
 		return nil, err
@@ -83,14 +79,6 @@ type unrelateInput struct {
 	Kind memory.RelationKind `query:"kind" required:"true" enum:"same_subject,refines,contradicts,follows"`
 }
 
-func (d *door) unrelate(ctx context.Context, in *unrelateInput) (*body[client.Receipt], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.engine.Curate.Unrelate(ctx, owner, in.ID, in.To, in.Kind, author)
-	if err != nil {
-		return nil, err
-	}
-	return answer(receipt(r)), nil
+func (d memoryAPI) unrelate(ctx context.Context, by caller, in *unrelateInput) (client.Receipt, error) {
+	return viewed(receipt)(d.engine.Curate.Unrelate(ctx, by.owner, in.ID, in.To, in.Kind, by.author))
 }

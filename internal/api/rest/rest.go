@@ -57,6 +57,18 @@ type door struct {
 	engine *engine.Engine
 }
 
+// memoryAPI are the operations on what is known.
+type memoryAPI struct{ *door }
+
+// learningAPI are the operations on what was changed, what waits, and what is learned.
+type learningAPI struct{ *door }
+
+// chatAPI are the operations on chats and what is attached to them.
+type chatAPI struct{ *door }
+
+// serverAPI are the operations on the server, its users and keys, and memory as a whole.
+type serverAPI struct{ *door }
+
 // New returns the handler of /api, /health, /openapi.json and /docs, and of
 // everything that is nowhere else. All but the plain questions for health wait for the
 // API to be put together, by the first request that needs it: a few milliseconds and
@@ -100,24 +112,26 @@ func (d *door) document(mux *http.ServeMux) huma.API {
 	shapeErrors()
 	api := humago.New(mux, config)
 	add := adder{api, d.MaxBody}
-	d.memoryOperations(add)
-	d.searchOperations(add)
-	d.memoryToolOperations(add)
-	d.changeOperations(add)
-	d.learningOperations(add)
-	d.vectorOperations(add)
-	d.portableOperations(add)
-	d.serverOperations(add)
-	d.doctorOperations(add)
-	d.backupOperations(add)
-	d.keyOperations(add)
-	d.profileOperations(add)
-	d.chatOperations(add)
-	d.shareOperations(add)
-	d.relatedOperations(add)
-	d.feedbackOperations(add)
-	d.userOperations(add)
-	d.talkOperations(add)
+	memories, learning, talk, server := memoryAPI{d}, learningAPI{d}, chatAPI{d}, serverAPI{d}
+	memories.memoryOperations(add)
+	learning.reviewOperations(add)
+	memories.searchOperations(add)
+	memories.memoryToolOperations(add)
+	learning.changeOperations(add)
+	learning.learningOperations(add)
+	learning.vectorOperations(add)
+	server.portableOperations(add)
+	server.serverOperations(add)
+	server.doctorOperations(add)
+	server.backupOperations(add)
+	server.keyOperations(add)
+	learning.profileOperations(add)
+	talk.chatOperations(add)
+	memories.shareOperations(add)
+	memories.relatedOperations(add)
+	memories.feedbackOperations(add)
+	server.userOperations(add)
+	talk.talkOperations(add)
 	describe(api.OpenAPI(), d.Elsewhere)
 	return api
 }
@@ -211,6 +225,46 @@ func created(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
 type body[T any] struct{ Body T }
 
 func answer[T any](v T) *body[T] { return &body[T]{v} }
+
+// caller is whose memory a request is about, and who asks for it.
+type caller struct {
+	owner  memory.Owner
+	author memory.Author
+}
+
+// owned registers an operation on the memory of whoever asks, which answers with a body.
+func owned[I, T any](a adder, method, path, id, summary string, handle func(context.Context, caller, *I) (T, error), also ...func(*huma.Operation)) {
+	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
+		owner, author, err := who(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out, err := handle(ctx, caller{owner, author}, in)
+		if err != nil {
+			return nil, err
+		}
+		return answer(out), nil
+	}, also...)
+}
+
+// viewed shows what the engine returned as the API does.
+func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
+	return func(a A, err error) (b B, _ error) {
+		if err != nil {
+			return b, err
+		}
+		return view(a), nil
+	}
+}
+
+// each shows all of a list, as [] and not null where it is empty.
+func each[A, B any](all []A, view func(A) B) []B {
+	out := make([]B, 0, len(all))
+	for _, a := range all {
+		out = append(out, view(a))
+	}
+	return out
+}
 
 // who returns whose memory a request is about and who asks for it.
 func who(ctx context.Context) (memory.Owner, memory.Author, error) {

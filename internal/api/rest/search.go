@@ -11,23 +11,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) searchOperations(a adder) {
-	operation(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
-	operation(a, http.MethodPost, "/api/memory/add", "add-messages", "Keep talk, and learn from it", d.ingest)
-	operation(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query or a filter finds, undoable; or erase it", d.forget)
-	operation(a, http.MethodGet, "/api/traces/{id}", "get-trace", "What one request asked and was given", d.trace)
+func (d memoryAPI) searchOperations(a adder) {
+	owned(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
+	owned(a, http.MethodPost, "/api/memory/add", "add-messages", "Keep talk, and learn from it", d.ingest)
+	owned(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query or a filter finds, undoable; or erase it", d.forget)
+	owned(a, http.MethodGet, "/api/traces/{id}", "get-trace", "What one request asked and was given", d.trace)
 }
 
 type searchInput struct{ Body client.SearchRequest }
 
-func (d *door) search(ctx context.Context, in *searchInput) (*body[client.SearchAnswer], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d memoryAPI) search(ctx context.Context, by caller, in *searchInput) (out client.SearchAnswer, err error) {
 	q := in.Body
 	question := retrieve.Question{
-		Scope:          memory.Scope{Owner: owner, Project: q.Project},
+		Scope:          memory.Scope{Owner: by.owner, Project: q.Project},
 		Text:           q.Query,
 		TopK:           q.TopK,
 		ScoreThreshold: q.ScoreThreshold,
@@ -46,16 +42,16 @@ func (d *door) search(ctx context.Context, in *searchInput) (*body[client.Search
 	}
 	found, err := ask(ctx, question)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := client.SearchAnswer{
+	out = client.SearchAnswer{
 		Hits: make([]client.Hit, 0, len(found.Hits)), Trace: found.Trace, Degraded: found.Degraded, Misspelt: found.Misspelt,
 		Block: found.Block, Pause: string(found.Pause),
 	}
 	for _, h := range found.Hits {
 		out.Hits = append(out.Hits, client.ViewHit(h, q.Explain))
 	}
-	return answer(out), nil
+	return out, nil
 }
 
 type ingestInput struct {
@@ -63,13 +59,9 @@ type ingestInput struct {
 	Body client.AddMessages
 }
 
-func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d memoryAPI) ingest(ctx context.Context, by caller, in *ingestInput) (out client.Added, err error) {
 	if (in.Body.Text == "") == (len(in.Body.Messages) == 0) {
-		return nil, memory.Errorf(memory.Invalid, "give either messages or text")
+		return out, memory.Errorf(memory.Invalid, "give either messages or text")
 	}
 	talk := exchange.Talk{
 		Conversation: in.Body.Conversation,
@@ -80,11 +72,11 @@ func (d *door) ingest(ctx context.Context, in *ingestInput) (*body[client.Added]
 		Idempotency:  in.Key,
 		Messages:     said(in.Body.Messages, in.Body.Text),
 	}
-	kept, err := d.engine.Exchange.Ingest(ctx, owner, talk)
+	kept, err := d.engine.Exchange.Ingest(ctx, by.owner, talk)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	return answer(client.Added{Conversation: kept.Conversation, Turns: kept.Turns, Job: kept.Job, Memories: views(kept.Learned)}), nil
+	return client.Added{Conversation: kept.Conversation, Turns: kept.Turns, Job: kept.Job, Memories: views(kept.Learned)}, nil
 }
 
 type forgetInput struct {
@@ -92,44 +84,32 @@ type forgetInput struct {
 	Body client.ForgetRequest
 }
 
-func (d *door) forget(ctx context.Context, in *forgetInput) (*body[client.Forgotten], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d memoryAPI) forget(ctx context.Context, by caller, in *forgetInput) (out client.Forgotten, err error) {
 	b := in.Body
 	what := curate.Matching{Query: b.Query, IDs: b.IDs, Erase: b.Erase, DryRun: b.DryRun, Idempotency: in.Key}
 	var gone []memory.Memory
 	var r memory.Receipt
 	if f := b.Filter; f != nil {
 		q := memory.Query{Kinds: f.Kinds, Tag: f.Tag, Category: f.Category, Project: f.Project, Conversation: f.Conversation, Text: f.Text}
-		gone, r, err = d.engine.Curate.ForgetFiltered(ctx, owner, q, what, author)
+		gone, r, err = d.engine.Curate.ForgetFiltered(ctx, by.owner, q, what, by.author)
 	} else {
-		gone, r, err = d.engine.Curate.ForgetMatching(ctx, owner, what, author)
+		gone, r, err = d.engine.Curate.ForgetMatching(ctx, by.owner, what, by.author)
 	}
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := client.Forgotten{Memories: views(gone), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun, Traces: r.Traces}
+	out = client.Forgotten{Memories: views(gone), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun, Traces: r.Traces}
 	if b.Erase && !b.DryRun {
 		if out.Held, err = d.held(gone, r); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 	if b.Erase || r.Changes == 0 { // there is nothing to undo
 		out.Run = ""
 	}
-	return answer(out), nil
+	return out, nil
 }
 
-func (d *door) trace(ctx context.Context, in *ByID) (*body[memory.Trace], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	t, err := d.engine.Traces.Trace(ctx, owner, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return answer(t), nil
+func (d memoryAPI) trace(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
+	return d.engine.Traces.Trace(ctx, by.owner, in.ID)
 }

@@ -8,62 +8,50 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) serverOperations(a adder) {
+func (d serverAPI) serverOperations(a adder) {
 	operation(a, http.MethodGet, "/health", "get-health", "How the server is", d.health)
 	operation(a, http.MethodGet, "/health/live", "get-live", "Whether the process lives", d.live)
 	operation(a, http.MethodGet, "/health/ready", "get-ready", "Whether requests can be served", d.ready)
-	operation(a, http.MethodGet, "/api/stats", "get-stats", "How much there is", d.stats)
-	operation(a, http.MethodGet, "/api/jobs", "list-jobs", "Work that is under way, waiting or parked", d.jobs)
+	owned(a, http.MethodGet, "/api/stats", "get-stats", "How much there is", d.stats)
+	owned(a, http.MethodGet, "/api/jobs", "list-jobs", "Work that is under way, waiting or parked", d.jobs)
 	operation(a, http.MethodPost, "/api/jobs/{id}/retry", "retry-job", "Try a parked job again", d.retry)
 }
 
-func (d *door) health(ctx context.Context, _ *struct{}) (*body[client.Health], error) {
+func (d serverAPI) health(ctx context.Context, _ *struct{}) (*body[client.Health], error) {
 	return answer(d.Health(ctx)), nil
 }
 
-func (d *door) live(context.Context, *struct{}) (*struct{}, error) { return nil, nil }
+func (d serverAPI) live(context.Context, *struct{}) (*struct{}, error) { return nil, nil }
 
-func (d *door) ready(ctx context.Context, _ *struct{}) (*struct{}, error) {
+func (d serverAPI) ready(ctx context.Context, _ *struct{}) (*struct{}, error) {
 	if h := d.Health(ctx); h.Status != "ok" {
 		return nil, memory.Errorf(memory.Unavailable, "the store does not answer: %s", h.Status)
 	}
 	return nil, nil
 }
 
-func (d *door) stats(ctx context.Context, _ *struct{}) (*body[client.Stats], error) {
-	owner, _, err := who(ctx)
+func (d serverAPI) stats(ctx context.Context, by caller, _ *struct{}) (out client.Stats, err error) {
+	counts, err := d.engine.Stats(ctx, by.owner)
 	if err != nil {
-		return nil, err
-	}
-	counts, err := d.engine.Stats(ctx, owner)
-	if err != nil {
-		return nil, err
+		return out, err
 	}
 	rates := d.engine.Metrics.Rates()
-	return answer(client.Stats{
+	return client.Stats{
 		Counts: counts, Total: counts.Facts + counts.Turns + counts.Summaries,
 		Replacement: rates.Replacement, Dedup: rates.Dedup, Hit: rates.Hit,
-		Pause: string(d.engine.Paused(ctx, owner)),
-	}), nil
+		Pause: string(d.engine.Paused(ctx, by.owner)),
+	}, nil
 }
 
-func (d *door) jobs(ctx context.Context, _ *struct{}) (*body[client.Jobs], error) {
-	owner, _, err := who(ctx)
+func (d serverAPI) jobs(ctx context.Context, by caller, _ *struct{}) (out client.Jobs, err error) {
+	jobs, err := d.engine.Lessons.Jobs(ctx, by.owner)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	jobs, err := d.engine.Lessons.Jobs(ctx, owner)
-	if err != nil {
-		return nil, err
-	}
-	out := client.Jobs{Jobs: []client.Job{}}
-	for _, j := range jobs {
-		out.Jobs = append(out.Jobs, client.ViewJob(j))
-	}
-	return answer(out), nil
+	return client.Jobs{Jobs: each(jobs, client.ViewJob)}, nil
 }
 
-func (d *door) retry(ctx context.Context, in *ByID) (*struct{}, error) {
+func (d serverAPI) retry(ctx context.Context, in *ByID) (*struct{}, error) {
 	owner, _, err := who(ctx)
 	if err != nil {
 		return nil, err

@@ -10,19 +10,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) shareOperations(a adder) {
-	operation(a, http.MethodGet, "/api/memory/{id}/share", "get-share", "Whom a fact is shared with", d.sharedWith)
-	operation(a, http.MethodPost, "/api/memory/{id}/share", "share-memory", "Show a fact to another user, a pool or everybody", d.share)
-	operation(a, http.MethodDelete, "/api/memory/{id}/share", "unshare-memory", "Show it no longer", d.unshare)
+func (d memoryAPI) shareOperations(a adder) {
+	owned(a, http.MethodGet, "/api/memory/{id}/share", "get-share", "Whom a fact is shared with", d.sharedWith)
+	owned(a, http.MethodPost, "/api/memory/{id}/share", "share-memory", "Show a fact to another user, a pool or everybody", d.share)
+	owned(a, http.MethodDelete, "/api/memory/{id}/share", "unshare-memory", "Show it no longer", d.unshare)
 }
 
-func (d *door) sharedWith(ctx context.Context, in *ByID) (*body[client.Shared], error) {
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	with, err := d.engine.Share.SharedWith(ctx, owner, in.ID)
-	return sharedView(in.ID, with, err)
+func (d memoryAPI) sharedWith(ctx context.Context, by caller, in *ByID) (client.Shared, error) {
+	return viewed(sharedView(in.ID))(d.engine.Share.SharedWith(ctx, by.owner, in.ID))
 }
 
 type shareInput struct {
@@ -31,8 +26,8 @@ type shareInput struct {
 	Body client.ShareRequest
 }
 
-func (d *door) share(ctx context.Context, in *shareInput) (*body[client.Shared], error) {
-	return d.sharing(ctx, in.ID, share.Sharing{To: in.Body.To, Idempotency: in.Key})
+func (d memoryAPI) share(ctx context.Context, by caller, in *shareInput) (client.Shared, error) {
+	return d.sharing(ctx, by, in.ID, share.Sharing{To: in.Body.To, Idempotency: in.Key})
 }
 
 type unshareInput struct {
@@ -41,27 +36,17 @@ type unshareInput struct {
 	To string `query:"to" required:"true" maxLength:"300" doc:"user/NAME, pool/NAME or global."`
 }
 
-func (d *door) unshare(ctx context.Context, in *unshareInput) (*body[client.Shared], error) {
-	return d.sharing(ctx, in.ID, share.Sharing{To: in.To, End: true, Idempotency: in.Key})
+func (d memoryAPI) unshare(ctx context.Context, by caller, in *unshareInput) (client.Shared, error) {
+	return d.sharing(ctx, by, in.ID, share.Sharing{To: in.To, End: true, Idempotency: in.Key})
 }
 
-func (d *door) sharing(ctx context.Context, id string, s share.Sharing) (*body[client.Shared], error) {
-	owner, author, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (d memoryAPI) sharing(ctx context.Context, by caller, id string, s share.Sharing) (client.Shared, error) {
 	s.Admin = httpx.IdentityOf(ctx).Role == httpx.RoleAdmin
-	with, err := d.engine.Share.Share(ctx, owner, id, s, author)
-	return sharedView(id, with, err)
+	return viewed(sharedView(id))(d.engine.Share.Share(ctx, by.owner, id, s, by.author))
 }
 
-func sharedView(id string, with []memory.Owner, err error) (*body[client.Shared], error) {
-	if err != nil {
-		return nil, err
+func sharedView(id string) func([]memory.Owner) client.Shared {
+	return func(with []memory.Owner) client.Shared {
+		return client.Shared{ID: id, With: each(with, memory.Owner.Called)}
 	}
-	out := client.Shared{ID: id, With: []string{}}
-	for _, o := range with {
-		out.With = append(out.With, o.Called())
-	}
-	return answer(out), nil
 }

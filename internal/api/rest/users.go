@@ -10,13 +10,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d *door) userOperations(a adder) {
+func (d serverAPI) userOperations(a adder) {
 	operation(a, http.MethodGet, "/api/users", "list-users", "The users that have or had a memory, for admins", d.users)
 	operation(a, http.MethodDelete, "/api/users/{id}", "erase-user", "Remove all words of a user for good, and close the user", d.eraseUser)
 	operation(a, http.MethodPost, "/api/users/{id}/open", "open-user", "Let a user who was erased begin anew", d.openUser)
 }
 
-func (d *door) users(ctx context.Context, in *client.UsersQuery) (*body[client.Users], error) {
+func (d serverAPI) users(ctx context.Context, in *client.UsersQuery) (*body[client.Users], error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Role != httpx.RoleAdmin {
 		return nil, memory.Errorf(memory.Forbidden, "the list of users needs an admin key")
@@ -57,7 +57,7 @@ func (u ByUser) of(ctx context.Context) (memory.Owner, memory.Author, error) {
 	return owner, id.AuthorOf(owner), nil
 }
 
-func (d *door) eraseUser(ctx context.Context, in *ErasedUser) (*body[client.Erased], error) {
+func (d serverAPI) eraseUser(ctx context.Context, in *ErasedUser) (*body[client.Erased], error) {
 	owner, author, err := in.of(ctx)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (d *door) eraseUser(ctx context.Context, in *ErasedUser) (*body[client.Eras
 	return answer(out), nil
 }
 
-func (d *door) openUser(ctx context.Context, in *ByUser) (*struct{}, error) {
+func (d serverAPI) openUser(ctx context.Context, in *ByUser) (*struct{}, error) {
 	owner, author, err := in.of(ctx)
 	if err != nil {
 		return nil, err

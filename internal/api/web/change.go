@@ -12,7 +12,7 @@ import (
 )
 
 // remember writes a fact down.
-func (p *Page) remember(r *http.Request, v visit) (done, error) {
+func (p memoryViews) remember(r *http.Request, v visit) (done, error) {
 	f, created, err := p.engine.Curate.Remember(r.Context(), v.owner, curate.Note{
 		Content: r.PostFormValue("content"), Category: strings.TrimSpace(r.PostFormValue("category")), Tags: tagsOf(r.PostFormValue("tags")),
 	}, v.author)
@@ -29,7 +29,7 @@ func (p *Page) remember(r *http.Request, v visit) (done, error) {
 func tagsOf(s string) []string { return strings.Split(s, ",") }
 
 // change does to one memory what its form says.
-func (p *Page) change(r *http.Request, v visit) (done, error) {
+func (p memoryViews) change(r *http.Request, v visit) (done, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return done{}, err
@@ -54,7 +54,7 @@ func (p *Page) change(r *http.Request, v visit) (done, error) {
 }
 
 // edit changes the fields that the form has.
-func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
+func (p memoryViews) edit(r *http.Request, v visit, id string) (done, error) {
 	var e curate.Edit
 	if c, ok := field(r, "content"); ok {
 		e.Content = &c
@@ -96,7 +96,7 @@ func field(r *http.Request, name string) (string, bool) {
 	return strings.TrimSpace(values[0]), true
 }
 
-func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {
+func (p memoryViews) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {
 	for _, id := range ids {
 		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Pinned: &pinned}, v.author); err != nil {
 			return done{}, err
@@ -108,7 +108,7 @@ func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, 
 	return p.did(r, v, "Unpinned.", ids...)
 }
 
-func (p *Page) forget(r *http.Request, v visit, ids ...string) (done, error) {
+func (p memoryViews) forget(r *http.Request, v visit, ids ...string) (done, error) {
 	gone, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.Matching{IDs: ids}, v.author)
 	if err != nil {
 		return done{}, err
@@ -121,7 +121,7 @@ func (p *Page) forget(r *http.Request, v visit, ids ...string) (done, error) {
 }
 
 // bulk does one thing to all that is chosen. Pins and tags are a run for each.
-func (p *Page) bulk(r *http.Request, v visit) (done, error) {
+func (p memoryViews) bulk(r *http.Request, v visit) (done, error) {
 	ids := r.PostForm["id"]
 	if len(ids) == 0 {
 		return done{Say: "Nothing was chosen."}, nil
@@ -142,7 +142,7 @@ func (p *Page) bulk(r *http.Request, v visit) (done, error) {
 }
 
 // tag adds tags to facts.
-func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done, error) {
+func (p memoryViews) tag(r *http.Request, v visit, add []string, ids ...string) (done, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
 	if err != nil {
 		return done{}, err
@@ -160,7 +160,7 @@ func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done,
 }
 
 // did says what was done to facts, each by the run that the journal has last.
-func (p *Page) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
+func (p memoryViews) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
 	d := done{Say: say}
 	for _, id := range ids {
 		page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Fact: id, Limit: 1})

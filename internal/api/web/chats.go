@@ -18,7 +18,7 @@ type chosen struct {
 
 // documentsOf returns those attached to a chat in their order; with all, the others
 // behind them.
-func (p *Page) documentsOf(r *http.Request, v visit, chat memory.Conversation, all bool) ([]chosen, error) {
+func (p chatViews) documentsOf(r *http.Request, v visit, chat memory.Conversation, all bool) ([]chosen, error) {
 	if len(chat.Contexts) == 0 && !all {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ func (v transcriptView) Attached() document {
 }
 
 // changeChat does to a conversation what its form says.
-func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
+func (p chatViews) changeChat(r *http.Request, v visit) (done, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return done{}, err
@@ -89,7 +89,7 @@ func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
 
 // attachedNext returns what is attached once those shown are as they were ticked. Those
 // that the form did not show stay: they were taken away, and may come back.
-func (p *Page) attachedNext(was, shown, ticked []string) []string {
+func (p chatViews) attachedNext(was, shown, ticked []string) []string {
 	next := slices.DeleteFunc(slices.Clone(was), func(id string) bool { return slices.Contains(shown, id) && !slices.Contains(ticked, id) })
 	for _, id := range ticked {
 		if !slices.Contains(next, id) {

@@ -53,7 +53,7 @@ func (d document) Name() string {
 	return clip(80, d.Content)
 }
 
-func (p *Page) documentOf(c memory.Context) document {
+func (p chatViews) documentOf(c memory.Context) document {
 	d := document{Context: c, Room: p.Documents}
 	for line := range strings.SplitSeq(strings.TrimSpace(c.Content), "\n") {
 		d.Tokens += text.Tokens(line) + 1 // as they are counted where they are fitted into a prompt
@@ -70,7 +70,7 @@ type contextsView struct {
 
 func (contextsView) title() string { return "Contexts" }
 
-func (p *Page) contexts(r *http.Request, v visit) (any, error) {
+func (p chatViews) contexts(r *http.Request, v visit) (any, error) {
 	view := contextsView{Here: here(r), Room: p.Documents}
 	all, err := p.engine.Contexts(r.Context(), v.owner, memory.At{})
 	if err != nil {
@@ -107,7 +107,7 @@ type contextView struct {
 
 func (v contextView) title() string { return v.Name() }
 
-func (p *Page) context(r *http.Request, v visit) (any, error) {
+func (p chatViews) context(r *http.Request, v visit) (any, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 }
 
 // addContext makes a context of what was typed or of a file.
-func (p *Page) addContext(r *http.Request, v visit) (done, error) {
+func (p chatViews) addContext(r *http.Request, v visit) (done, error) {
 	title, content := strings.TrimSpace(r.PostFormValue("title")), r.PostFormValue("content")
 	if strings.TrimSpace(content) == "" {
 		name, words, err := fileOf(r)
@@ -186,7 +186,7 @@ func fileOf(r *http.Request) (name, content string, err error) {
 }
 
 // changeContext does to one context what its form says.
-func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
+func (p chatViews) changeContext(r *http.Request, v visit) (done, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return done{}, err
@@ -225,7 +225,7 @@ func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 }
 
 // attach puts a context behind those of a chat, or takes it off.
-func (p *Page) attach(r *http.Request, v visit, chat, id string, on bool) (done, error) {
+func (p chatViews) attach(r *http.Request, v visit, chat, id string, on bool) (done, error) {
 	was, err := p.engine.Chats.Chat(r.Context(), v.owner, chat)
 	if err != nil {
 		return done{}, err
@@ -242,7 +242,7 @@ func (p *Page) attach(r *http.Request, v visit, chat, id string, on bool) (done,
 }
 
 // didTo says what was done to a thing by the run that the journal has last of it.
-func (p *Page) didTo(r *http.Request, v visit, say, target string) (done, error) {
+func (p chatViews) didTo(r *http.Request, v visit, say, target string) (done, error) {
 	page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: target, Limit: 1})
 	d := done{Say: say}
 	if err == nil && len(page.Changes) > 0 {

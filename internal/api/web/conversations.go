@@ -31,7 +31,7 @@ type conversation struct {
 	Last string
 }
 
-func (p *Page) conversations(r *http.Request, v visit) (any, error) {
+func (p chatViews) conversations(r *http.Request, v visit) (any, error) {
 	page, err := p.engine.Store.Conversations(r.Context(), v.owner, memory.ConversationQuery{Limit: conversationsAtOnce, Cursor: r.FormValue("cursor")})
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ type given struct {
 	Hits  int
 }
 
-func (p *Page) transcript(r *http.Request, v visit) (any, error) {
+func (p chatViews) transcript(r *http.Request, v visit) (any, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 
 // learnedIn returns the facts that a conversation taught, by the turn that each rests
 // on. Of very many only the newest are told.
-func (p *Page) learnedIn(r *http.Request, v visit, conversation string) (map[string][]client.Memory, error) {
+func (p chatViews) learnedIn(r *http.Request, v visit, conversation string) (map[string][]client.Memory, error) {
 	page, err := p.engine.List(r.Context(), v.owner, memory.Query{
 		Conversation: conversation, Limit: facets,
 		Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired, memory.Rejected},

@@ -58,7 +58,7 @@ var portions = []transfer.Part{transfer.FactPart, transfer.TurnPart, transfer.Su
 // Portions are what an export may hold, to choose from.
 func (dataView) Portions() []transfer.Part { return portions }
 
-func (p *Page) data(r *http.Request, v visit) (any, error) {
+func (p *dataViews) data(r *http.Request, v visit) (any, error) {
 	counts, err := p.engine.Stats(r.Context(), v.owner)
 	return dataView{Here: here(r), Counts: counts}, err
 }
@@ -72,7 +72,7 @@ var exports = map[portable.Format]struct{ media, name string }{
 }
 
 // export sends memory as a file, as it is walked.
-func (p *Page) export(w http.ResponseWriter, r *http.Request) {
+func (p *dataViews) export(w http.ResponseWriter, r *http.Request) {
 	v, err := p.visitOf(r)
 	if err == nil {
 		err = readForm(r)
@@ -107,7 +107,7 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 // bring reads a file into memory or, with do=look, only says what that would do. The
 // file comes last in the form and is read as it comes, so that its size is that of a
 // body and no copy of it is kept.
-func (p *Page) bring(w http.ResponseWriter, r *http.Request) {
+func (p *dataViews) bring(w http.ResponseWriter, r *http.Request) {
 	v, err := p.visitOf(r)
 	if err != nil {
 		p.Refuse(w, r, err)
@@ -138,7 +138,7 @@ func tooLong(err error) error {
 const maxField = 1 << 10
 
 // readFile reads the parts of the form up to the file, and that into memory.
-func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
+func (p *dataViews) readFile(r *http.Request, v visit, view *dataView) error {
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "the form cannot be read: %v", err)
@@ -174,7 +174,7 @@ func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 // undoable is how many runs one form takes back at most.
 const undoable = listed + hits
 
-func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
+func (p *dataViews) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
 	b := &brought{File: clip(80, part.FileName()), Dry: r.URL.Query().Get("do") == "look"}
 	format := portable.Format(view.Format)
 	if format == "" {

@@ -38,7 +38,7 @@ type eraseView struct {
 
 func (eraseView) title() string { return "Erase" }
 
-func (p *Page) erasing(r *http.Request, v visit) (any, error) {
+func (p *dataViews) erasing(r *http.Request, v visit) (any, error) {
 	q := strings.TrimSpace(r.FormValue("q"))
 	ids := r.Form["id"]
 	if q != "" {
@@ -58,7 +58,7 @@ func (p *Page) erasing(r *http.Request, v visit) (any, error) {
 
 // meant returns the ids of what a question means. From here on it is ids that count:
 // the question may find something else when it is confirmed.
-func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
+func (p *dataViews) meant(ctx context.Context, v visit, q string) ([]string, error) {
 	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{Query: q, DryRun: true}, v.author)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
 	return out, nil
 }
 
-func (p *Page) wouldErase(ctx context.Context, v visit, ids []string) (eraseView, error) {
+func (p *dataViews) wouldErase(ctx context.Context, v visit, ids []string) (eraseView, error) {
 	view := eraseView{IDs: strings.Join(ids, " "), Word: eraseWord, Back: "/data"}
 	if len(ids) == 1 {
 		view.Back = "/memories/" + url.PathEscape(ids[0])
@@ -118,7 +118,7 @@ func sumOf(memories []memory.Memory) string {
 
 // erase removes words for good, once that was typed and if it is still what was shown.
 // What was ticked to go as well is shown first.
-func (p *Page) erase(w http.ResponseWriter, r *http.Request) {
+func (p *dataViews) erase(w http.ResponseWriter, r *http.Request) {
 	v, err := p.visitOf(r)
 	if err == nil {
 		err = readForm(r)
@@ -174,7 +174,7 @@ func (erasedView) title() string { return "Erased" }
 // left is what is left of something erased.
 type left struct{ Kind, ID string }
 
-func (p *Page) erased(r *http.Request, v visit) (any, error) {
+func (p *dataViews) erased(r *http.Request, v visit) (any, error) {
 	run, err := httpx.PathValue(r, "run")
 	if err != nil {
 		return nil, err

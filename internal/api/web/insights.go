@@ -68,7 +68,7 @@ type spent struct {
 // spentDays is how many days of spending are told.
 const spentDays = 30
 
-func (p *Page) insights(r *http.Request, v visit) (any, error) {
+func (p *dataViews) insights(r *http.Request, v visit) (any, error) {
 	ctx := r.Context()
 	var view insightsView
 	var err error

@@ -26,7 +26,7 @@ func (v jobsView) Share() float64 { return float64(v.Done()) / float64(max(1, v.
 
 func (jobsView) title() string { return "Jobs" }
 
-func (p *Page) jobs(r *http.Request, v visit) (any, error) {
+func (p *dataViews) jobs(r *http.Request, v visit) (any, error) {
 	jobs, err := p.engine.Lessons.Jobs(r.Context(), v.owner)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 }
 
 // retry lets a parked job run again.
-func (p *Page) retry(r *http.Request, v visit) (done, error) {
+func (p *dataViews) retry(r *http.Request, v visit) (done, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return done{}, err
@@ -52,7 +52,7 @@ func (p *Page) retry(r *http.Request, v visit) (done, error) {
 }
 
 // embed queues the job that gives memories the vectors that they lack.
-func (p *Page) embed(r *http.Request, v visit) (done, error) {
+func (p *dataViews) embed(r *http.Request, v visit) (done, error) {
 	is, err := p.engine.Vectors.Reembed(r.Context(), v.owner, false, "")
 	if err != nil {
 		return done{}, err

@@ -37,7 +37,7 @@ type step struct {
 	Took, TookBy string // the other side of a replacement
 }
 
-func (p *Page) life(r *http.Request, v visit) (any, error) {
+func (p memoryViews) life(r *http.Request, v visit) (any, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 }
 
 // quote returns the words that a fact rests on, nil without any.
-func (p *Page) quote(r *http.Request, v visit, f memory.Fact) (*client.Quote, error) {
+func (p memoryViews) quote(r *http.Request, v visit, f memory.Fact) (*client.Quote, error) {
 	from := ""
 	switch {
 	case f.Provenance.Quote != nil:
@@ -102,7 +102,7 @@ func (p *Page) quote(r *http.Request, v visit, f memory.Fact) (*client.Quote, er
 const longest = 20
 
 // chain returns what a fact took the place of, and what took its place and so on.
-func (p *Page) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
+func (p memoryViews) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
 	var olds []string
 	for _, c := range changes {
 		if c.NewID == f.ID && c.OldID != "" && !slices.Contains(olds, c.OldID) {

@@ -50,7 +50,7 @@ func (playgroundView) title() string { return "Playground" }
 // talk is a conversation to choose.
 type talk struct{ ID, Title string }
 
-func (p *Page) talkOf(c memory.Conversation) talk {
+func (p chatViews) talkOf(c memory.Conversation) talk {
 	return talk{c.ID, cmp.Or(clip(60, c.Title), "Untitled, "+c.UpdatedAt.In(p.Zone).Format("2 Jan 15:04"))}
 }
 
@@ -69,7 +69,7 @@ type learned struct {
 	Change string // "" for none
 }
 
-func (p *Page) playground(r *http.Request, v visit) (any, error) {
+func (p chatViews) playground(r *http.Request, v visit) (any, error) {
 	view := playgroundView{
 		Here: here(r), Conversation: r.FormValue("conversation"), Model: r.FormValue("model"), Temporary: r.FormValue("temporary") != "",
 	}
@@ -90,7 +90,7 @@ func newConversation() string { return "page-" + strings.ToLower(rand.Text()[:16
 
 // fillPlayground reads what there is of the view's conversation, and what can be
 // chosen.
-func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) error {
+func (p chatViews) fillPlayground(r *http.Request, v visit, view *playgroundView) error {
 	view.Models, view.Unlisted = p.models(r)
 	if view.Model == "" {
 		view.Model = view.Models[0]
@@ -152,7 +152,7 @@ func exchangesOf(turns []memory.Turn) []playExchange {
 }
 
 // fillExchanges adds what memory gave to each answer, and what it learned.
-func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, turns []memory.Turn) error {
+func (p chatViews) fillExchanges(r *http.Request, v visit, view *playgroundView, turns []memory.Turn) error {
 	traces, err := p.answeredIn(r.Context(), v.owner, view.Conversation, turns)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, tur
 }
 
 // fillGiven adds what a trace says was given, each as it is now.
-func (p *Page) fillGiven(r *http.Request, v visit, x *playExchange, t memory.Trace, back string) error {
+func (p chatViews) fillGiven(r *http.Request, v visit, x *playExchange, t memory.Trace, back string) error {
 	x.Trace = t.ID
 	edit := r.FormValue("edit")
 	for _, h := range t.Hits {
@@ -221,7 +221,7 @@ func (r row) Forgettable() bool {
 }
 
 // playgroundAt is the address of a conversation in the playground.
-func (p *Page) playgroundAt(conversation, model string) string {
+func (p chatViews) playgroundAt(conversation, model string) string {
 	return "/playground?" + url.Values{"conversation": {conversation}, "model": {model}}.Encode()
 }
 
@@ -234,7 +234,7 @@ type message struct {
 // sent returns what of a conversation goes along with the next question: the end of
 // it, from the last turn on that is gone or not kept as it was said, since what would
 // not be known again could be taken for an edit.
-func (p *Page) sent(r *http.Request, v visit, conversation string) ([]message, error) {
+func (p chatViews) sent(r *http.Request, v visit, conversation string) ([]message, error) {
 	turns, err := p.engine.Store.Turns(r.Context(), v.owner, memory.TurnQuery{
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Retired}, Last: sentMessages,
 	})
@@ -265,7 +265,7 @@ func (p *Page) sent(r *http.Request, v visit, conversation string) ([]message, e
 
 // say sends what was typed to a model, through the same door as any client's, and
 // brings back its answer: as the stream that it is to a script, otherwise as a page.
-func (p *Page) say(w http.ResponseWriter, r *http.Request) {
+func (p chatViews) say(w http.ResponseWriter, r *http.Request) {
 	v, err := p.visitOf(r)
 	if err == nil {
 		err = readForm(r)
@@ -324,7 +324,7 @@ func (v *playgroundView) remember(said []message) {
 }
 
 // questionOf reads the form of the playground.
-func (p *Page) questionOf(r *http.Request, v visit) (question, error) {
+func (p chatViews) questionOf(r *http.Request, v visit) (question, error) {
 	q := question{Model: r.PostFormValue("model"), Conversation: r.PostFormValue("conversation"), temporary: r.PostFormValue("temporary") != ""}
 	words := strings.TrimSpace(r.PostFormValue("content"))
 	if words == "" {

@@ -16,13 +16,13 @@ type profileView struct {
 
 func (profileView) title() string { return "Profile" }
 
-func (p *Page) profile(r *http.Request, v visit) (any, error) {
+func (p memoryViews) profile(r *http.Request, v visit) (any, error) {
 	entries, err := p.engine.Query.Entries(r.Context(), v.owner)
 	return profileView{Here: here(r), Entries: entries, Editing: r.FormValue("edit")}, err
 }
 
 // setEntry writes an entry of the profile, or drops it.
-func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
+func (p memoryViews) setEntry(r *http.Request, v visit) (done, error) {
 	key := r.PostFormValue("key")
 	var receipt memory.Receipt
 	var err error

@@ -19,7 +19,7 @@ type promptLine struct {
 }
 
 // promptLines lists the prompts in order of name.
-func (p *Page) promptLines() []promptLine {
+func (p *dataViews) promptLines() []promptLine {
 	var out []promptLine
 	for _, name := range prompt.Names() {
 		out = append(out, promptLine{Name: name, Purpose: purpose(p.InUse.Source(name)), From: p.promptFrom(name), Idle: p.idle(name)})
@@ -27,7 +27,7 @@ func (p *Page) promptLines() []promptLine {
 	return out
 }
 
-func (p *Page) promptFrom(name string) string {
+func (p *dataViews) promptFrom(name string) string {
 	if file := p.Prompts[name]; file != "" {
 		return file
 	}
@@ -43,7 +43,7 @@ var formOf = map[string][]prompt.Form{
 	"reconcile": {prompt.InOps, prompt.InLine}, "conflict_resolution": {prompt.InMemories},
 }
 
-func (p *Page) idle(name string) string {
+func (p *dataViews) idle(name string) string {
 	forms, learns := formOf[name]
 	switch {
 	case !learns:
@@ -76,7 +76,7 @@ type promptView struct {
 
 func (v promptView) title() string { return v.Name }
 
-func (p *Page) prompt(r *http.Request, _ visit) (any, error) {
+func (p *dataViews) prompt(r *http.Request, _ visit) (any, error) {
 	if !runs(r) {
 		return nil, memory.Errorf(memory.Forbidden, "the prompts are for whoever runs the server")
 	}

@@ -49,7 +49,7 @@ const foundFacts = 8
 
 // relations reads what a fact is tied to and, where another one is looked for, what
 // is found.
-func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
+func (p memoryViews) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
 	related, err := p.engine.Curate.Related(r.Context(), v.owner, f.ID, graphSteps, graphsFacts)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsVie
 }
 
 // relate ties a fact to another, or ends that.
-func (p *Page) relate(r *http.Request, v visit) (done, error) {
+func (p memoryViews) relate(r *http.Request, v visit) (done, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return done{}, err

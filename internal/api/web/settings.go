@@ -64,7 +64,7 @@ type group struct {
 	Settings []Setting
 }
 
-func (p *Page) settings(r *http.Request, v visit) (any, error) {
+func (p *dataViews) settings(r *http.Request, v visit) (any, error) {
 	view := settingsView{Here: here(r), Pause: string(p.engine.Paused(r.Context(), v.owner)), Admin: runs(r)}
 	view.Waits = waits(p.setting("review.confidence").Value, p.setting("review.categories").Value, p.setting("review.conflicts").Value)
 	if !view.Admin {
@@ -113,7 +113,7 @@ const mostUsers = 200
 func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
 // set returns the settings, none where nobody tells them.
-func (p *Page) set() []Setting {
+func (p *dataViews) set() []Setting {
 	if p.Settings == nil {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (p *Page) set() []Setting {
 }
 
 // setting returns one by its key, the zero Setting if there is none.
-func (p *Page) setting(key string) Setting {
+func (p *dataViews) setting(key string) Setting {
 	all := p.set()
 	if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == key }); i >= 0 {
 		return all[i]
@@ -146,7 +146,7 @@ func waits(confidence, categories, conflicts string) (out []string) {
 // listWait is how long a page waits for a server's list of models.
 const listWait = 3 * time.Second
 
-func (p *Page) askModels(ctx context.Context) *modelList {
+func (p *dataViews) askModels(ctx context.Context) *modelList {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
 	names, err := p.ListModels(ctx)
@@ -193,7 +193,7 @@ var pauses = map[core.Pause]string{
 	core.PauseNone: "Memory is on.", core.PauseLearning: "Learning is paused.", core.PauseMemory: "Memory is paused.",
 }
 
-func (p *Page) pause(r *http.Request, v visit) (done, error) {
+func (p *dataViews) pause(r *http.Request, v visit) (done, error) {
 	pause := core.Pause(r.PostFormValue("pause"))
 	if err := p.engine.Pause(r.Context(), v.owner, pause, "", v.author); err != nil {
 		return done{}, err

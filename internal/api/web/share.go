@@ -10,7 +10,7 @@ import (
 )
 
 // share shows a fact to somebody else, or no longer.
-func (p *Page) share(r *http.Request, v visit) (done, error) {
+func (p memoryViews) share(r *http.Request, v visit) (done, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return done{}, err

@@ -37,7 +37,7 @@ type surveys struct {
 const maxSurveys = 256
 
 // survey calls see with an owner's survey, brought up to date.
-func (p *Page) survey(ctx context.Context, owner memory.Owner, see func(*survey)) error {
+func (p *dataViews) survey(ctx context.Context, owner memory.Owner, see func(*survey)) error {
 	p.surveys.mu.Lock()
 	defer p.surveys.mu.Unlock()
 	s := p.surveys.of[owner]
@@ -57,7 +57,7 @@ func (p *Page) survey(ctx context.Context, owner memory.Owner, see func(*survey)
 }
 
 // readJournal counts the changes after the last that were counted.
-func (p *Page) readJournal(ctx context.Context, owner memory.Owner, s *survey) error {
+func (p *dataViews) readJournal(ctx context.Context, owner memory.Owner, s *survey) error {
 	newest := s.last
 	for c, err := range memory.AllChanges(ctx, p.engine.Changes, owner, memory.ChangeQuery{After: s.last}) {
 		if err != nil {
@@ -72,7 +72,7 @@ func (p *Page) readJournal(ctx context.Context, owner memory.Owner, s *survey) e
 	return nil
 }
 
-func (p *Page) count(s *survey, c memory.Change) {
+func (p *dataViews) count(s *survey, c memory.Change) {
 	if s.from.IsZero() || c.At.Before(s.from) {
 		s.from = c.At
 	}
@@ -99,7 +99,7 @@ func (p *Page) count(s *survey, c memory.Change) {
 
 // countFacts counts active facts by category, anew where the owner's version is
 // another.
-func (p *Page) countFacts(ctx context.Context, owner memory.Owner, s *survey) error {
+func (p *dataViews) countFacts(ctx context.Context, owner memory.Owner, s *survey) error {
 	versions, err := p.engine.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil || versions[0] == s.version {
 		return err

@@ -38,7 +38,7 @@ type onDay struct {
 	Steps []step
 }
 
-func (p *Page) time(r *http.Request, v visit) (any, error) {
+func (p *dataViews) time(r *http.Request, v visit) (any, error) {
 	today := midnight(v.now.In(p.Zone))
 	var days []time.Time
 	var active []float64
@@ -80,7 +80,7 @@ func (p *Page) time(r *http.Request, v visit) (any, error) {
 
 // dayMeant returns which of days a request means: by its place, by its date, or the
 // last.
-func (p *Page) dayMeant(r *http.Request, days []time.Time) (int, error) {
+func (p *dataViews) dayMeant(r *http.Request, days []time.Time) (int, error) {
 	last := len(days) - 1
 	if s := r.FormValue("n"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -104,7 +104,7 @@ func (p *Page) dayMeant(r *http.Request, days []time.Time) (int, error) {
 }
 
 // pastRows returns facts as they were, each with what became of it.
-func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here string) ([]row, error) {
+func (p *dataViews) pastRows(r *http.Request, v visit, then []memory.Memory, here string) ([]row, error) {
 	ids := make([]string, 0, len(then))
 	for _, m := range then {
 		ids = append(ids, m.ID())
@@ -136,7 +136,7 @@ func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here str
 }
 
 // byDay groups changes, newest first, by the day they were made on.
-func (p *Page) byDay(changes []memory.Change) []onDay {
+func (p *dataViews) byDay(changes []memory.Change) []onDay {
 	var out []onDay
 	for _, c := range changes {
 		day := midnight(c.At.In(p.Zone))

@@ -42,7 +42,7 @@ func answered(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trac
 }
 
 // answeredIn is answered of a conversation.
-func (p *Page) answeredIn(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) (map[string]memory.Trace, error) {
+func (p chatViews) answeredIn(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) (map[string]memory.Trace, error) {
 	traces, err := p.engine.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: conversation, Limit: tracesAtOnce})
 	return answered(traces, turns), err
 }
@@ -55,7 +55,7 @@ type tracesView struct {
 
 func (tracesView) title() string { return "Traces" }
 
-func (p *Page) traces(r *http.Request, v visit) (any, error) {
+func (p chatViews) traces(r *http.Request, v visit) (any, error) {
 	view := tracesView{Conversation: r.FormValue("conversation")}
 	var err error
 	view.Traces, err = p.engine.Traces.Traces(r.Context(), v.owner, memory.TraceQuery{Conversation: view.Conversation, Limit: tracesAtOnce})
@@ -70,7 +70,7 @@ type traceView struct {
 
 func (traceView) title() string { return "Trace" }
 
-func (p *Page) trace(r *http.Request, v visit) (any, error) {
+func (p chatViews) trace(r *http.Request, v visit) (any, error) {
 	id, err := httpx.PathValue(r, "id")
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (p *Page) trace(r *http.Request, v visit) (any, error) {
 }
 
 // place completes rows of which only the id is known with what is there of them now.
-func (p *Page) place(r *http.Request, v visit, rows []row) error {
+func (p chatViews) place(r *http.Request, v visit, rows []row) error {
 	for i, one := range rows {
 		found, err := p.engine.Store.Get(r.Context(), v.owner, one.ID)
 		if err != nil {

@@ -42,9 +42,22 @@ type Page struct {
 	mux       func() *http.ServeMux                // of the page's paths, made for the first request that may be for one
 	templates func() map[string]*template.Template // parsed for the first page: most starts show none
 	files     func() map[string]asset              // packed for the first page, too
-	surveys   surveys
-	ending    sync.Once     // registers the next with the server
-	done      chan struct{} // closed when the server shuts down: streams end then
+	ending    sync.Once                            // registers the next with the server
+	done      chan struct{}                        // closed when the server shuts down: streams end then
+}
+
+// memoryViews are the views and forms about what is known: facts, what is written down by key,
+// and what waits for a person.
+type memoryViews struct{ *Page }
+
+// chatViews are the views and forms about what was said: conversations, what is attached to
+// them, what answers were given, and the playground.
+type chatViews struct{ *Page }
+
+// dataViews are the views and forms about memory as a whole, and about the server.
+type dataViews struct {
+	*Page
+	surveys surveys
 }
 
 // New returns the page on an engine.
@@ -62,45 +75,46 @@ func New(e *engine.Engine, opts Options) *Page {
 
 // paths registers everything that the page answers.
 func (p *Page) paths() *http.ServeMux {
+	known, chats, data := memoryViews{p}, chatViews{p}, &dataViews{Page: p}
 	mux := routes{p, http.NewServeMux()}
-	mux.show("GET /{$}", "memories", p.memories)
-	mux.act("POST /memories", p.remember)
-	mux.act("POST /memories/bulk", p.bulk)
-	mux.show("GET /memories/{id}", "life", p.life)
-	mux.act("POST /memories/{id}", p.change)
-	mux.act("POST /memories/{id}/relations", p.relate)
-	mux.act("POST /memories/{id}/share", p.share)
-	mux.show("GET /profile", "profile", p.profile)
-	mux.act("POST /profile", p.setEntry)
-	mux.show("GET /review", "review", p.review)
-	mux.act("POST /review", p.judge)
-	mux.show("GET /conversations", "conversations", p.conversations)
-	mux.show("GET /conversations/{id}", "transcript", p.transcript)
-	mux.act("POST /conversations/{id}", p.changeChat)
-	mux.show("GET /contexts", "contexts", p.contexts)
-	mux.act("POST /contexts", p.addContext)
-	mux.show("GET /contexts/{id}", "context", p.context)
-	mux.act("POST /contexts/{id}", p.changeContext)
-	mux.show("GET /traces", "traces", p.traces)
-	mux.show("GET /traces/{id}", "trace", p.trace)
-	mux.show("GET /playground", "playground", p.playground)
-	mux.HandleFunc("POST /playground", p.say)
-	mux.show("GET /time", "time", p.time)
-	mux.show("GET /insights", "insights", p.insights)
-	mux.show("GET /data", "data", p.data)
-	mux.HandleFunc("GET /data/export", p.export)
-	mux.HandleFunc("POST /data/import", p.bring)
-	mux.show("GET /erase", "erase", p.erasing)
-	mux.HandleFunc("POST /erase", p.erase)
-	mux.show("GET /erased/{run}", "erased", p.erased)
-	mux.show("GET /jobs", "jobs", p.jobs)
-	mux.act("POST /jobs", p.embed)
-	mux.act("POST /jobs/{id}", p.retry)
-	mux.show("GET /settings", "settings", p.settings)
-	mux.act("POST /settings", p.pause)
-	mux.show("GET /settings/prompts/{name}", "prompt", p.prompt)
-	mux.show("GET /undo", "undo", p.undoing)
-	mux.act("POST /undo", p.undo)
+	mux.show("GET /{$}", "memories", known.memories)
+	mux.act("POST /memories", known.remember)
+	mux.act("POST /memories/bulk", known.bulk)
+	mux.show("GET /memories/{id}", "life", known.life)
+	mux.act("POST /memories/{id}", known.change)
+	mux.act("POST /memories/{id}/relations", known.relate)
+	mux.act("POST /memories/{id}/share", known.share)
+	mux.show("GET /profile", "profile", known.profile)
+	mux.act("POST /profile", known.setEntry)
+	mux.show("GET /review", "review", known.review)
+	mux.act("POST /review", known.judge)
+	mux.show("GET /conversations", "conversations", chats.conversations)
+	mux.show("GET /conversations/{id}", "transcript", chats.transcript)
+	mux.act("POST /conversations/{id}", chats.changeChat)
+	mux.show("GET /contexts", "contexts", chats.contexts)
+	mux.act("POST /contexts", chats.addContext)
+	mux.show("GET /contexts/{id}", "context", chats.context)
+	mux.act("POST /contexts/{id}", chats.changeContext)
+	mux.show("GET /traces", "traces", chats.traces)
+	mux.show("GET /traces/{id}", "trace", chats.trace)
+	mux.show("GET /playground", "playground", chats.playground)
+	mux.HandleFunc("POST /playground", chats.say)
+	mux.show("GET /time", "time", data.time)
+	mux.show("GET /insights", "insights", data.insights)
+	mux.show("GET /data", "data", data.data)
+	mux.HandleFunc("GET /data/export", data.export)
+	mux.HandleFunc("POST /data/import", data.bring)
+	mux.show("GET /erase", "erase", data.erasing)
+	mux.HandleFunc("POST /erase", data.erase)
+	mux.show("GET /erased/{run}", "erased", data.erased)
+	mux.show("GET /jobs", "jobs", data.jobs)
+	mux.act("POST /jobs", data.embed)
+	mux.act("POST /jobs/{id}", data.retry)
+	mux.show("GET /settings", "settings", data.settings)
+	mux.act("POST /settings", data.pause)
+	mux.show("GET /settings/prompts/{name}", "prompt", data.prompt)
+	mux.show("GET /undo", "undo", data.undoing)
+	mux.act("POST /undo", data.undo)
 	mux.HandleFunc("GET /signin", p.askKey)
 	mux.HandleFunc("POST /signin", p.signIn)
 	mux.HandleFunc("POST /signout", p.signOut)

@@ -118,6 +118,11 @@ func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, key, value
 // DropProfile takes an entry out of the profile, in a run that can be undone;
 // [memory.NotFound] where there is none.
 func (e *Core) DropProfile(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
+	return e.DropProfileIn(ctx, owner, memory.Run{ID: NewID(), Kind: "forget", Author: author}, key)
+}
+
+// DropProfileIn is [Core.DropProfile] in a run of the caller's.
+func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory.Run, key string) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	gone, err := e.ReadEntry(ctx, owner, key)
 	if err != nil {
@@ -125,7 +130,6 @@ func (e *Core) DropProfile(ctx context.Context, owner memory.Owner, key string, 
 	}
 	base := gone.Version
 	gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
-	run := memory.Run{ID: NewID(), Kind: "forget", Author: author}
 	return e.Store.Apply(ctx, owner, run, memory.Change{
 		Action: memory.ActionRetire, After: memory.Image{Profile: &gone}, Base: base, Reason: "forgotten by hand",
 	})

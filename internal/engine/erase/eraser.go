@@ -117,7 +117,7 @@ func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error)
 // with them since.
 func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
-	if _, err := e.DropProfile(ctx, owner, core.ClosedKey, author); err != nil {
+	if _, err := e.DropProfileIn(ctx, owner, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}, core.ClosedKey); err != nil {
 		if errors.Is(err, memory.NotFound) {
 			return memory.Errorf(memory.Conflict, "%s is not closed", owner.Called())
 		}

@@ -202,9 +202,9 @@ func (e *Querier) Around(ctx context.Context, q Request, session string) Around 
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
 	a := Around{trace: core.NewID()}
-	r := &retrieve.Pipeline{E: e.Retrieve, Now: memory.Time(started), Q: retrieve.Question{
+	r := &retrieve.Pipeline{Source: retrieve.Source{E: e.Retrieve, Now: memory.Time(started), Q: retrieve.Question{
 		Scope: memory.Scope{Owner: q.Owner}, Text: q.Text, In: session, Door: "query",
-	}}
+	}}}
 	parts := []struct {
 		name string
 		read func() error

@@ -18,7 +18,7 @@ const maxSuccessors = 8
 
 // hydrate reads candidates from the store as they are now; what may not be shown
 // any more ends here. In the past, what was found is what there was.
-func (r *Pipeline) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	hits := make([]memory.Hit, 0, len(cands))
 	if r.history != nil {
 		for _, c := range cands {
@@ -50,7 +50,7 @@ func (r *Pipeline) hydrate(ctx context.Context, cands []memory.Candidate) ([]mem
 }
 
 // core reads what is in the prompt without a search: pinned facts, profile entries and standing facts.
-func (r *Pipeline) core(ctx context.Context) recall.Core {
+func (r *Source) core(ctx context.Context) recall.Core {
 	var standing recall.Core
 	owner := r.Q.Scope.Owner
 	page, err := r.E.Store.List(ctx, owner, memory.Query{Pinned: true})
@@ -84,7 +84,7 @@ type standingSearcher interface {
 const mostStanding = 64
 
 // standing reads the facts that matter to the message whatever is searched for.
-func (r *Pipeline) standing(ctx context.Context) ([]memory.Fact, error) {
+func (r *Source) standing(ctx context.Context) ([]memory.Fact, error) {
 	facts, err := r.factsOn(ctx, english.TopicsOf(r.Q.Text)&^english.Theirs)
 	return recall.Standing(facts, r.Q.Text), err
 }
@@ -107,7 +107,7 @@ func (r *Pipeline) namesKin(ctx context.Context) bool {
 }
 
 // factsOn reads facts that stand in one of the topics.
-func (r *Pipeline) factsOn(ctx context.Context, topics english.Topics) ([]memory.Fact, error) {
+func (r *Source) factsOn(ctx context.Context, topics english.Topics) ([]memory.Fact, error) {
 	ix, ok := r.E.Searcher.(standingSearcher)
 	if !ok {
 		return nil, nil
@@ -181,7 +181,7 @@ func (r *Pipeline) before(ctx context.Context) {
 // Successors returns the facts that took the place of what turns taught, and of
 // those in turn, by turn. Of one that may not be seen any more there is only when it
 // began: what it replaced is no longer so for all that.
-func (r *Pipeline) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
+func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
 	next, err := memory.SupersededBy(ctx, r.E.Store, r.Q.Scope.Owner, turns)
 	if err != nil || len(next) == 0 {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 const Listed = 500
 
 // lists reports whether a question for whatever is known is answered by a list.
-func (r *Pipeline) lists() bool {
+func (r *Source) lists() bool {
 	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
 }
 
@@ -55,7 +55,7 @@ func (r *Pipeline) list(ctx context.Context, topK int) error {
 }
 
 // identity lists the facts that say who the user is, however old.
-func (r *Pipeline) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
+func (r *Source) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
 	var facts []memory.Memory
 	q.Subject = "user"
 	for _, q.Attribute = range recall.Identity {
@@ -69,7 +69,7 @@ func (r *Pipeline) identity(ctx context.Context, q memory.Query) ([]memory.Memor
 }
 
 // searchPast searches what there was at another time: all of it, as it was.
-func (r *Pipeline) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Source) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	items, err := r.E.itemsAt(ctx, r.Q.Scope.Owner, r.Q.At)
 	if err != nil {
 		return nil, fmt.Errorf("read memory as it was: %w", err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -50,16 +49,16 @@ func (e *Retriever) Question(c *chatapi.Chat) string {
 
 // ruled reports whether the rules hold for the question: it is about the present,
 // facts may answer it, and it asks for what helps rather than for all there is.
-func (r *Pipeline) ruled() bool { return r.lists() && !r.Q.Whole }
+func (r *Source) ruled() bool { return r.lists() && !r.Q.Whole }
 
 // unsearched reports whether facts may be shown that no search found: where the question sets
 // no threshold of its own.
-func (r *Pipeline) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
+func (r *Source) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
 
 // few returns the facts of a scope that a query selects, newest first. all is false
 // where there are more than most of them, or so many others that it would take long
 // to tell.
-func (r *Pipeline) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
+func (r *Source) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
 	q.Limit = most + 1
 	for looked := 0; ; {
 		page, err := r.E.Store.List(ctx, scope.Owner, q)
@@ -83,13 +82,13 @@ func (r *Pipeline) few(ctx context.Context, scope memory.Scope, q memory.Query, 
 }
 
 // Query reads the question.
-func (r *Pipeline) Query() recall.Query {
+func (r *Source) Query() recall.Query {
 	rules := &r.E.Opts.Recall
 	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, AsSaid: rules.Measure != recall.Fitted})
 }
 
 // filters are what the question narrows facts by.
-func (r *Pipeline) filters() memory.Query {
+func (r *Source) filters() memory.Query {
 	return memory.Query{Category: r.Q.Category, Tag: r.Q.Tag, Conversation: r.Q.Conversation}
 }
 
@@ -116,7 +115,7 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool)
 
 // pool returns the scope of the global pool, if the user has so little that it
 // joins in (design 3, 4.5).
-func (r *Pipeline) pool(ctx context.Context) (scope memory.Scope, joins bool) {
+func (r *Source) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 	below, owner := r.E.Opts.Recall.Bootstrap, r.Q.Scope.Owner
 	if below == 0 || !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
 		return memory.Scope{}, false
@@ -138,7 +137,7 @@ func (r *Pipeline) pool(ctx context.Context) (scope memory.Scope, joins bool) {
 }
 
 // pools returns the scopes of the shared pools that a user's question reaches.
-func (r *Pipeline) pools() []memory.Scope {
+func (r *Source) pools() []memory.Scope {
 	owner := r.Q.Scope.Owner
 	if !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
 		return nil
@@ -156,7 +155,7 @@ func (r *Pipeline) pools() []memory.Scope {
 
 // read hydrates candidates of the user's and of the pools', and marks the pools'.
 // A pool that cannot be read is left out.
-func (r *Pipeline) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	owner := r.Q.Scope.Owner
 	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != owner }) {
 		return r.hydrate(ctx, cands)
@@ -177,7 +176,7 @@ func (r *Pipeline) read(ctx context.Context, cands []memory.Candidate) ([]memory
 		return nil, err
 	}
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
-		from := Pipeline{E: r.E, Q: Question{Scope: memory.Scope{Owner: pool}}, Now: r.Now}
+		from := Source{E: r.E, Q: Question{Scope: memory.Scope{Owner: pool}}, Now: r.Now}
 		others, err := from.hydrate(ctx, pools[pool])
 		mark := "bootstrap"
 		if pool.Kind() == memory.PoolKind {
@@ -235,7 +234,7 @@ func (r *Pipeline) atLeast(topK, n int) int {
 }
 
 // summary returns that of the conversation which asks, by setting; nil without one.
-func (r *Pipeline) summary(ctx context.Context) *memory.Summary {
+func (r *Source) summary(ctx context.Context) *memory.Summary {
 	if !r.E.Opts.Recall.Summary {
 		return nil
 	}
@@ -251,17 +250,6 @@ func (r *Pipeline) summary(ctx context.Context) *memory.Summary {
 		return nil
 	}
 	return &all[0]
-}
-
-// Part runs one part of recall; a panic in it is an error.
-func (r *Pipeline) Part(do func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			r.E.Log.Error("panic in recall", "panic", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
-	return do()
 }
 
 // within gives a part of recall its share of the time that is left, if there is an
@@ -292,7 +280,7 @@ const (
 // searchConversation searches the newest of what the asking conversation said and taught,
 // with the user's newest memories while that is little. The global pool, where it joins
 // in, is searched as ever.
-func (r *Pipeline) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var found []memory.Candidate
 	pool := s
 	pool.Scopes = nil
@@ -317,7 +305,7 @@ func (r *Pipeline) searchConversation(ctx context.Context, s memory.Search) ([]m
 }
 
 // searchNear searches the newest of the conversation, and of everything while those are few.
-func (r *Pipeline) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Source) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	s.Only = map[string]bool{}
 	own, err := r.newest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Q.In}, s.Only)
 	if err == nil && own < FewInConversation {
@@ -331,7 +319,7 @@ func (r *Pipeline) searchNear(ctx context.Context, s memory.Search) ([]memory.Ca
 
 // newest adds the ids of the newest memories that a query selects, of any kind where it names
 // none, and returns how many they are.
-func (r *Pipeline) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
+func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
 	q.Limit = MostNear
 	if len(q.Kinds) == 0 {
 		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
@@ -392,7 +380,7 @@ func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 
 // searchApart searches what the question's conversation said and taught, and as much of what
 // is the user's own and what their own conversation said.
-func (r *Pipeline) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	own, facts, turns := s, s, s
 	own.Conversation = r.Q.Scope.Conversation
 	facts.Kinds = among(s.Kinds, memory.KindFact, memory.KindSummary)

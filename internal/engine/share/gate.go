@@ -42,7 +42,7 @@ func (e *Sharer) Gated(store memory.Store) memory.Store {
 
 // Apply implements [memory.Facts].
 func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
-	if !closesOrOpens(run, changes) {
+	if run.Kind != EraseRun {
 		if err := g.e.MayWrite(ctx, owner); err != nil {
 			return memory.Receipt{}, err
 		}
@@ -78,14 +78,9 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 	return receipt, nil
 }
 
-// EraseRun is the kind of the runs that remove words for good.
+// EraseRun is the kind of the runs that remove words for good, and that close and open an
+// owner: they alone write to one who is closed.
 const EraseRun = "erase"
-
-// closesOrOpens reports whether a run is about an owner's erasure itself, which is written
-// of a closed owner, too.
-func closesOrOpens(run memory.Run, changes []memory.Change) bool {
-	return run.Kind == EraseRun || slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
-}
 
 // Append implements [memory.Log].
 func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {

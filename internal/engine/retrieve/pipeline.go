@@ -71,7 +71,7 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 		q.Scope.Conversation, q.Conversation = q.Conversation, ""
 	}
 	defer e.Idle.Begin()()
-	r := Pipeline{E: e, Q: q, Now: memory.Time(started)}
+	r := Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.Parts...)
 	found := Found{Hits: r.Hits, Trace: core.NewID(), Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
@@ -93,14 +93,14 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	}
 	done := make(chan outcome, 1)
 	e.Background.Go(func() {
-		r := &Pipeline{E: e, Q: q, chat: true, Now: memory.Time(started)}
+		r := &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}, chat: true}
 		done <- outcome{r, r.block(ctx)}
 	})
 	var o outcome
 	select {
 	case o = <-done:
 	case <-ctx.Done():
-		o.r = &Pipeline{E: e, Q: q, Now: memory.Time(started)}
+		o.r = &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 		o.r.Skip("deadline", fmt.Errorf("recall took longer than %v", e.Opts.Deadline))
 	}
 	o.r.placed()
@@ -120,7 +120,7 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 	}()
 	var standing recall.Core
 	var disputed map[string]memory.Fact
-	beside := Pipeline{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
+	beside := Source{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
 	read := core.Once(func() {
 		if err := beside.Part(func() error { standing = beside.core(ctx); standing.Summary = beside.summary(ctx); return nil }); err != nil {
 			beside.Skip("core", err)
@@ -152,14 +152,11 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 
 // Pipeline is one question on its way through the stages.
 type Pipeline struct {
-	E   *Retriever
-	Q   Question
-	Now time.Time
+	Source
 
 	asked    string // what of the question is asked, without what stands beside it
 	chat     bool   // the question is a message of a chat, which may ask nothing of memory
 	Found    int
-	history  map[string]memory.Memory // what there was, of a question to the past
 	Cut      []recall.Cut
 	echoes   *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
 	echoing  map[string]bool       // what is left out as such, of one search
@@ -174,29 +171,11 @@ type Pipeline struct {
 	overflow recall.Core   // what of that it had no room for
 	Lines    []recall.Line // of the block
 	pending  int           // how many facts wait for a person
-	Degraded []string
-	Parts    []string // of degraded: which
-	vector   bool     // the question's was remembered
 	Misspelt []memory.Misspelt
 	reranked [2]int          // candidates that the reranker read, and was given
 	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
 
 	overruled map[string]bool // by id of a shared fact that was looked at: whether an own fact contradicts it
-}
-
-// Skip notes that a part of recall was skipped, and why.
-func (r *Pipeline) Skip(part string, err error) {
-	r.Degraded = append(r.Degraded, part+": "+err.Error())
-	r.Parts = append(r.Parts, part)
-}
-
-// placed waits until it is known where the question was asked and what the request
-// holds already.
-func (r *Pipeline) placed() {
-	if r.Q.Placed != nil {
-		r.Q.In, r.Q.Exclude, r.Q.Replaced = r.Q.Placed()
-		r.Q.Placed = nil
-	}
 }
 
 // run takes the question through query, search, rank, hydration and fit.
@@ -538,59 +517,4 @@ func (r *Pipeline) againstOwn(ctx context.Context, hits []memory.Hit) []memory.H
 		}
 	}
 	return out
-}
-
-// kinds are those that are searched; none: all.
-func (r *Pipeline) kinds() []memory.Kind {
-	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.ruled() {
-		return []memory.Kind{memory.KindFact, memory.KindSummary}
-	}
-	return r.Q.Kinds
-}
-
-// Wanted is what the searcher is asked for. An embedder that fails, or takes more than its
-// share of the time that is left, leaves the words.
-func (r *Pipeline) Wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
-	s := memory.Search{
-		Text:         query.Text,
-		Weights:      query.Weights,
-		Kinds:        r.kinds(),
-		Category:     r.Q.Category,
-		Tag:          r.Q.Tag,
-		Conversation: r.Q.Conversation,
-		Exclude:      r.Q.Exclude,
-		Now:          r.Now,
-		Limit:        Candidates + min(r.Q.Carries, maxCarried),
-		WordsFirst:   core.OfWords(r.E.Embedder) && r.E.Opts.Recall.Measure == recall.Fitted,
-	}
-	ctx, cancel := within(ctx, share)
-	defer cancel()
-	err := r.Part(func() error {
-		if c, ok := r.E.Embedder.(interface{ Knows(question string) bool }); ok {
-			r.vector = c.Knows(query.Near)
-		}
-		vectors, err := r.E.Embedder.Embed(ctx, memory.AsQuestion, query.Near)
-		if err == nil {
-			s.Vector, s.ByVector = vectors[0], r.E.Opts.Recall.Measure != recall.Fitted
-		}
-		return err
-	})
-	if err != nil {
-		r.Skip("embedder", err)
-	}
-	return s
-}
-
-// Search asks the resident index or, for another time than the present, one that
-// is built of what there was then.
-func (r *Pipeline) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
-	switch {
-	case r.Q.At != (memory.At{}):
-		return r.searchPast(ctx, s)
-	case r.Q.Scope.Conversation != "":
-		return r.searchApart(ctx, s)
-	case r.E.Opts.Recall.Reach == ReachConversation && r.Q.In != "" && r.ruled() && r.Q.Conversation == "":
-		return r.searchConversation(ctx, s)
-	}
-	return r.E.Searcher.Search(ctx, s)
 }

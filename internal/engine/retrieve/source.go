@@ -1,0 +1,104 @@
+package retrieve
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Source is what a question is asked of: it searches and reads what the question may see.
+type Source struct {
+	E        *Retriever
+	Q        Question
+	Now      time.Time
+	Degraded []string
+	Parts    []string                 // of degraded: which
+	vector   bool                     // the question's was remembered
+	history  map[string]memory.Memory // what there was, of a question to the past
+}
+
+// Skip notes that a part of recall was skipped, and why.
+func (r *Source) Skip(part string, err error) {
+	r.Degraded = append(r.Degraded, part+": "+err.Error())
+	r.Parts = append(r.Parts, part)
+}
+
+// Part runs one part of recall; a panic in it is an error.
+func (r *Source) Part(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.E.Log.Error("panic in recall", "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return do()
+}
+
+// placed waits until it is known where the question was asked and what the request
+// holds already.
+func (r *Source) placed() {
+	if r.Q.Placed != nil {
+		r.Q.In, r.Q.Exclude, r.Q.Replaced = r.Q.Placed()
+		r.Q.Placed = nil
+	}
+}
+
+// kinds are those that are searched; none: all.
+func (r *Source) kinds() []memory.Kind {
+	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.ruled() {
+		return []memory.Kind{memory.KindFact, memory.KindSummary}
+	}
+	return r.Q.Kinds
+}
+
+// Wanted is what the searcher is asked for. An embedder that fails, or takes more than its
+// share of the time that is left, leaves the words.
+func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
+	s := memory.Search{
+		Text:         query.Text,
+		Weights:      query.Weights,
+		Kinds:        r.kinds(),
+		Category:     r.Q.Category,
+		Tag:          r.Q.Tag,
+		Conversation: r.Q.Conversation,
+		Exclude:      r.Q.Exclude,
+		Now:          r.Now,
+		Limit:        Candidates + min(r.Q.Carries, maxCarried),
+		WordsFirst:   core.OfWords(r.E.Embedder) && r.E.Opts.Recall.Measure == recall.Fitted,
+	}
+	ctx, cancel := within(ctx, share)
+	defer cancel()
+	err := r.Part(func() error {
+		if c, ok := r.E.Embedder.(interface{ Knows(question string) bool }); ok {
+			r.vector = c.Knows(query.Near)
+		}
+		vectors, err := r.E.Embedder.Embed(ctx, memory.AsQuestion, query.Near)
+		if err == nil {
+			s.Vector, s.ByVector = vectors[0], r.E.Opts.Recall.Measure != recall.Fitted
+		}
+		return err
+	})
+	if err != nil {
+		r.Skip("embedder", err)
+	}
+	return s
+}
+
+// Search asks the resident index or, for another time than the present, one that
+// is built of what there was then.
+func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	switch {
+	case r.Q.At != (memory.At{}):
+		return r.searchPast(ctx, s)
+	case r.Q.Scope.Conversation != "":
+		return r.searchApart(ctx, s)
+	case r.E.Opts.Recall.Reach == ReachConversation && r.Q.In != "" && r.ruled() && r.Q.Conversation == "":
+		return r.searchConversation(ctx, s)
+	}
+	return r.E.Searcher.Search(ctx, s)
+}
