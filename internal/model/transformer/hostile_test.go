@@ -3,6 +3,7 @@ package transformer
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"io/fs"
@@ -232,6 +233,13 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 		"not a token with":      changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", -2}, "sep": []any{"[SEP]", 3}}, "post_processor"),
 		"RobertaProcessing":     changed(t, mean, "tokenizer.json", "RobertaProcessing", "post_processor", "type"),
 		"tokens 2 and 5000":     changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", 2}, "sep": []any{"[SEP]", 5000}}, "post_processor"),
+		"without an unknown":    changed(t, unigram, "tokenizer.json", nil, "model", "unk_id"),
+		"token <0x00>":          changed(t, unigram, "tokenizer.json", true, "model", "byte_fallback"),
+		"always prepends":       changed(t, unigram, "tokenizer.json", "never", "pre_tokenizer", "prepend_scheme"),
+		"only WordPiece":        changed(t, unigram, "tokenizer.json", "WordLevel", "model", "type"),
+		"cut off":               changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "AAAA"}, "normalizer"),
+		"a trie of":             changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "////AAAAAAAA"}, "normalizer"),
+		"base64":                changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "?"}, "normalizer"),
 		"the unknown token has": changed(t, unigram, "tokenizer.json", 100000, "model", "unk_id"),
 	} {
 		m, err := open(dir)
@@ -327,17 +335,50 @@ func FuzzTokenizer(f *testing.F) {
 		}
 	}
 	f.Add("\xff\xc3\x28 a\xe2\x82")
-	models := []*Model{openTest(f, "mean"), openTest(f, "cls"), openTest(f, "unigram")}
+	for _, text := range []string{"Ａ\u0301 <mask>  ▁▁ ﷺ\u200d\u0600e\u0301", "น้ำ 🇩🇪👩‍👧 \u1100\u1161\x00", "<s>\xed\xa0\x80</s>"} {
+		f.Add(text)
+	}
+	all := multilingual(f)
+	for _, name := range []string{"mean", "cls", "unigram"} {
+		all = append(all, openTest(f, name).tokens)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, m := range models {
-			ids := m.tokens.ids(text)
-			for _, id := range ids {
-				if id < 0 || id >= m.tokens.size {
-					t.Fatalf("%q: token %d of %d", text, id, m.tokens.size)
+		for _, tokens := range all {
+			for _, id := range tokens.ids(text) {
+				if id < 0 || id >= tokens.size {
+					t.Fatalf("%q: token %d of %d", text, id, tokens.size)
 				}
 			}
 		}
-		checkPieces(t, models[0].tokens, text)
+		checkPieces(t, all[len(all)-3], text)
+	})
+}
+
+// FuzzCharsmap changes some units of a published table: it is refused, or replaces by no more than
+// it may.
+func FuzzCharsmap(f *testing.F) {
+	var file tokenizerFile
+	if err := json.Unmarshal(unzip(f, filepath.Join("testdata", "multilingual", "tokenizer.json.gz")), &file); err != nil {
+		f.Fatal(err)
+	}
+	table, err := base64.StdEncoding.DecodeString(file.Normalizer.Charsmap)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{}, 0, "ﬁ e\u0301")
+	f.Add([]byte{0xff, 0xff, 0xff, 0x7f}, 0, "Ａ")
+	f.Add([]byte{0xff, 0xff, 0xff, 0x7f}, 4, "Ａ")
+	f.Add([]byte{0, 0xff, 0xff, 0xff}, 900, "\u1ed9")
+	f.Fuzz(func(t *testing.T, patch []byte, at int, text string) {
+		b := bytes.Clone(table)
+		copy(b[max(0, min(at, len(b))):], patch)
+		c, err := readCharsmap(base64.StdEncoding.EncodeToString(b))
+		if err != nil {
+			return
+		}
+		if got := c.append(nil, text); len(got) > (len(text)+1)*maxReplacement {
+			t.Errorf("%d bytes become %d", len(text), len(got))
+		}
 	})
 }
 
