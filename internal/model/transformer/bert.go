@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/internal/tensor"
 )
 
-// encoder is a BERT: token, position and type embeddings, then layers of attention
+// encoder is a BERT or an XLM-RoBERTa: token, position and type embeddings, then layers of attention
 // and of a network with one inner layer, each added to what was before and
 // normalized.
 type encoder struct {
@@ -76,6 +76,9 @@ func readEncoder(from *tensors, prefix string, c *config) (*encoder, error) {
 		types:     l.floats("embeddings.token_type_embeddings.weight", int64(c.Types), h),
 		norm:      l.norm("embeddings.LayerNorm", c.Hidden, c.eps()),
 		none:      make([]float32, c.Hidden),
+	}
+	if l.err == nil {
+		e.positions = e.positions[c.firstPosition()*c.Hidden:]
 	}
 	for i := 0; i < c.Layers && l.err == nil; i++ {
 		l.prefix = fmt.Sprintf("%sencoder.layer.%d.", prefix, i)

@@ -47,12 +47,19 @@ func goldens(t testing.TB, name string) []golden {
 
 func openTest(t testing.TB, name string) *Model {
 	t.Helper()
-	m, err := Open(filepath.Join("testdata", name))
+	m, err := open(folder(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
+
+// The tiny models by what they do; of the last of each, BERT's body has XLM-RoBERTa's tokenizer, or
+// all is XLM-RoBERTa's.
+var (
+	embedders     = []string{"mean", "cls", "multilingual", "xlmr"}
+	crossEncoders = []string{"cross", "xlmr-cross"}
+)
 
 // onTiers runs the test on every tier there is here.
 func onTiers(t *testing.T, test func(t *testing.T)) {
@@ -67,7 +74,7 @@ func onTiers(t *testing.T, test func(t *testing.T)) {
 }
 
 func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
-	for _, name := range []string{"mean", "cls"} {
+	for _, name := range embedders {
 		m := openTest(t, name)
 		m.truncate = true
 		for _, g := range goldens(t, name+"/golden.json") {
@@ -77,11 +84,16 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 			}
 		}
 	}
-	m := openTest(t, "cross")
-	for _, g := range goldens(t, "cross/golden.json") {
-		got := m.pair(m.tokens.ids(g.Text), m.tokens.ids(g.Pair))
-		if first := slices.Index(g.Types, 1); !slices.Equal(got.ids, g.IDs) || got.first != first {
-			t.Errorf("%q with %q: %v of which %d are the first's, want %v of which %d are", g.Text, g.Pair, got.ids, got.first, g.IDs, first)
+	for _, name := range crossEncoders {
+		m := openTest(t, name)
+		for _, g := range goldens(t, name+"/golden.json") {
+			got, first := m.pair(m.tokens.ids(g.Text), m.tokens.ids(g.Pair)), slices.Index(g.Types, 1)
+			if first < 0 {
+				first = len(g.Types)
+			}
+			if !slices.Equal(got.ids, g.IDs) || got.first != first {
+				t.Errorf("%s: %q with %q: %v of which %d are the first's, want %v of which %d are", name, g.Text, g.Pair, got.ids, got.first, g.IDs, first)
+			}
 		}
 	}
 	for _, name := range []string{"static", "unigram"} {
@@ -96,7 +108,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 
 func TestEmbedderGivesWhatONNXRuntimeDoes(t *testing.T) {
 	onTiers(t, func(t *testing.T) {
-		for _, name := range []string{"mean", "cls"} {
+		for _, name := range embedders {
 			m := openTest(t, name)
 			m.truncate = true
 			var texts []string
@@ -132,14 +144,16 @@ func TestStaticModelGivesTheMean(t *testing.T) {
 
 func TestCrossEncoderGivesWhatONNXRuntimeDoes(t *testing.T) {
 	onTiers(t, func(t *testing.T) {
-		m := openTest(t, "cross")
-		for _, g := range goldens(t, "cross/golden.json") {
-			got, err := m.Rerank(context.Background(), g.Text, g.Pair)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if off := math.Abs(float64(got[0] - g.Score)); !(off < 2e-6) {
-				t.Errorf("%q with %q: %v, want %v", g.Text, g.Pair, got[0], g.Score)
+		for _, name := range crossEncoders {
+			m := openTest(t, name)
+			for _, g := range goldens(t, name+"/golden.json") {
+				got, err := m.Rerank(context.Background(), g.Text, g.Pair)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if off := math.Abs(float64(got[0] - g.Score)); !(off < 2e-6) {
+					t.Errorf("%s: %q with %q: %v, want %v", name, g.Text, g.Pair, got[0], g.Score)
+				}
 			}
 		}
 	})

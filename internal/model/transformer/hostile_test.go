@@ -125,6 +125,9 @@ func folder(t testing.TB, name string) fstest.MapFS {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	if out["tokenizer.json"] == nil && out["vocab.txt"] == nil { // that of XLM-RoBERTa's kind is shared, and packed
+		out["tokenizer.json"] = &fstest.MapFile{Data: unzip(t, filepath.Join("testdata", "multilingual", "tokenizer.json.gz"))}
+	}
 	return out
 }
 
@@ -188,37 +191,40 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 	cut := maps.Clone(mean)
 	cut[weightsFile] = &fstest.MapFile{Data: mean[weightsFile].Data[:40000]}
 	for want, dir := range map[string]fstest.MapFS{
-		"model_type":          changed(t, mean, "config.json", "gpt2", "model_type"),
-		"hidden_act":          changed(t, mean, "config.json", "relu", "hidden_act"),
-		"absolute":            changed(t, mean, "config.json", "relative_key", "position_embedding_type"),
-		"hidden_size is":      changed(t, mean, "config.json", 1<<40, "hidden_size"),
-		"hidden_size 32":      changed(t, mean, "config.json", 5, "num_attention_heads"),
-		"num_hidden_layers":   changed(t, mean, "config.json", -1, "num_hidden_layers"),
-		"layer.2":             changed(t, mean, "config.json", 3, "num_hidden_layers"),
-		"want [":              changed(t, mean, "config.json", 65, "intermediate_size"),
-		"vocab_size is":       changed(t, mean, "config.json", 3, "vocab_size"),
-		"position_embeddings": changed(t, mean, "config.json", 1000, "max_position_embeddings"),
-		"too short":           changed(t, mean, "sentence_bert_config.json", 3, "max_seq_length"),
-		"pooling by":          changed(t, mean, "1_Pooling/config.json", true, "pooling_mode_max_tokens"),
-		"bytes":               cut,
-		"no such file":        without(mean, weightsFile),
-		"vocab.txt":           without(mean, "tokenizer.json"),
-		"BPE":                 changed(t, mean, "tokenizer.json", "BPE", "model", "type"),
-		"unknown token":       changed(t, mean, "tokenizer.json", "[XXX]", "model", "unk_token"),
-		"BertPreTokenizer":    changed(t, mean, "tokenizer.json", nil, "pre_tokenizer"),
-		"normalizer NFKC":     changed(t, mean, "tokenizer.json", "NFKC", "normalizer", "type"),
-		"normalizer Replace":  changed(t, mean, "tokenizer.json", map[string]any{"type": "Replace", "pattern": map[string]any{"String": "a"}, "content": "aa"}, "normalizer"),
-		"10000 characters":    changed(t, mean, "tokenizer.json", 10000, "model", "max_input_chars_per_word"),
-		"template":            changed(t, mean, "tokenizer.json", []any{}, "post_processor", "pair"),
-		"around":              changed(t, mean, "tokenizer.json", nil, "post_processor"),
-		"added token":         changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 1, "content": "x", "normalized": true}}, "added_tokens"),
-		"number 9999":         changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 9999, "content": "x"}}, "added_tokens"),
-		"has number -5":       changed(t, mean, "tokenizer.json", -5, "model", "vocab", "hello"),
-		"token_type":          changed(t, cross, "config.json", 1, "type_vocab_size"),
-		"vectors for":         changed(t, static, "tokenizer.json", 5000, "model", "vocab", "hello"),
-		"score":               changed(t, unigram, "tokenizer.json", []any{[]any{"a", "b"}, []any{"c", 1}}, "model", "vocab"),
-		"no tensor":           reheaded(t, mean, renamed("encoder.layer.1.output.dense.bias", "x")),
-		"cannot be read":      reheaded(t, mean, func(h map[string]any) { h["embeddings.LayerNorm.bias"].(map[string]any)["dtype"] = "U32" }),
+		"model_type":           changed(t, mean, "config.json", "gpt2", "model_type"),
+		"hidden_act":           changed(t, mean, "config.json", "relu", "hidden_act"),
+		"absolute":             changed(t, mean, "config.json", "relative_key", "position_embedding_type"),
+		"hidden_size is":       changed(t, mean, "config.json", 1<<40, "hidden_size"),
+		"hidden_size 32":       changed(t, mean, "config.json", 5, "num_attention_heads"),
+		"num_hidden_layers":    changed(t, mean, "config.json", -1, "num_hidden_layers"),
+		"layer.2":              changed(t, mean, "config.json", 3, "num_hidden_layers"),
+		"want [":               changed(t, mean, "config.json", 65, "intermediate_size"),
+		"vocab_size is":        changed(t, mean, "config.json", 3, "vocab_size"),
+		"position_embeddings":  changed(t, mean, "config.json", 1000, "max_position_embeddings"),
+		"too short":            changed(t, mean, "sentence_bert_config.json", 3, "max_seq_length"),
+		"pad_token_id":         changed(t, folder(t, "xlmr"), "config.json", -2, "pad_token_id"),
+		"pad_token_id is 64":   changed(t, folder(t, "xlmr"), "config.json", 63, "pad_token_id"),
+		"vocab_size is 500":    changed(t, folder(t, "xlmr"), "config.json", 500, "vocab_size"),
+		"pooling by":           changed(t, mean, "1_Pooling/config.json", true, "pooling_mode_max_tokens"),
+		"bytes":                cut,
+		"no such file":         without(mean, weightsFile),
+		"vocab.txt":            without(mean, "tokenizer.json"),
+		"BPE":                  changed(t, mean, "tokenizer.json", "BPE", "model", "type"),
+		"unknown token":        changed(t, mean, "tokenizer.json", "[XXX]", "model", "unk_token"),
+		"BertPreTokenizer":     changed(t, mean, "tokenizer.json", nil, "pre_tokenizer"),
+		"normalizer NFKC":      changed(t, mean, "tokenizer.json", "NFKC", "normalizer", "type"),
+		"normalizer Replace":   changed(t, mean, "tokenizer.json", map[string]any{"type": "Replace", "pattern": map[string]any{"String": "a"}, "content": "aa"}, "normalizer"),
+		"10000 characters":     changed(t, mean, "tokenizer.json", 10000, "model", "max_input_chars_per_word"),
+		"template":             changed(t, mean, "tokenizer.json", []any{}, "post_processor", "pair"),
+		"around":               changed(t, mean, "tokenizer.json", nil, "post_processor"),
+		"added token":          changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 1, "content": "x", "normalized": true}}, "added_tokens"),
+		"number 9999":          changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 9999, "content": "x"}}, "added_tokens"),
+		"has number -5":        changed(t, mean, "tokenizer.json", -5, "model", "vocab", "hello"),
+		"texts differ in type": changed(t, cross, "config.json", 1, "type_vocab_size"),
+		"vectors for":          changed(t, static, "tokenizer.json", 5000, "model", "vocab", "hello"),
+		"score":                changed(t, unigram, "tokenizer.json", []any{[]any{"a", "b"}, []any{"c", 1}}, "model", "vocab"),
+		"no tensor":            reheaded(t, mean, renamed("encoder.layer.1.output.dense.bias", "x")),
+		"cannot be read":       reheaded(t, mean, func(h map[string]any) { h["embeddings.LayerNorm.bias"].(map[string]any)["dtype"] = "U32" }),
 		"weights for": reheaded(t, unigram, func(h map[string]any) {
 			h["weights"] = map[string]any{"dtype": "F64", "shape": []int{1}, "data_offsets": []int{0, 8}}
 		}),

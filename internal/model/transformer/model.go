@@ -103,7 +103,7 @@ func (m *Model) readWeights(dir fs.FS) error {
 	if err := m.readBERT(dir, weights, &c); err != nil {
 		return err
 	}
-	m.most, err = longest(dir, c.Positions)
+	m.most, err = longest(dir, c.Positions-c.firstPosition())
 	return err
 }
 
@@ -125,35 +125,38 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 	if m.tokens.cls < 0 {
 		return errors.New("the tokenizer puts no tokens around a text, which BERT needs")
 	}
-	name, err := weights.named("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight")
+	name, err := weights.named("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight", "roberta.embeddings.word_embeddings.weight")
 	if err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
 	prefix := name[:len(name)-len("embeddings.word_embeddings.weight")]
+	pooler, classifier := prefix+"pooler.dense", "classifier"
+	if weights.has("classifier.out_proj.weight") {
+		pooler, classifier = "classifier.dense", "classifier.out_proj"
+	}
+	cross := weights.has(classifier + ".weight")
+	if cross && c.Types < 2 && m.tokens.pairs == pairBERT {
+		return fmt.Errorf("config.json: type_vocab_size is %d, and a cross-encoder whose texts differ in type needs 2", c.Types)
+	}
 	if m.encoder, err = readEncoder(weights, prefix, c); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
 	m.dims = c.Hidden
-	if !weights.has("classifier.weight") {
+	if !cross {
 		m.pooling, err = pooling(dir)
 		return err
 	}
-	if c.Types < 2 {
-		return fmt.Errorf("config.json: type_vocab_size is %d, and a cross-encoder needs 2", c.Types)
-	}
 	m.pooling = "cross"
-	if m.head, err = readHead(weights, prefix, c.Hidden); err != nil {
+	if m.head, err = readHead(weights, pooler, classifier, c.Hidden); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
 	return nil
 }
 
-func readHead(from *tensors, prefix string, hidden int) (*head, error) {
-	l := &loader{from: from, prefix: prefix}
-	h := &head{pooler: l.dense(hidden, hidden, "pooler.dense")}
-	l.prefix = ""
-	h.weight = l.floats("classifier.weight", 1, int64(hidden))
-	if bias := l.floats("classifier.bias", 1); l.err == nil {
+func readHead(from *tensors, pooler, classifier string, hidden int) (*head, error) {
+	l := &loader{from: from}
+	h := &head{pooler: l.dense(hidden, hidden, pooler), weight: l.floats(classifier+".weight", 1, int64(hidden))}
+	if bias := l.floats(classifier+".bias", 1); l.err == nil {
 		h.bias = bias[0]
 	}
 	return h, l.err
