@@ -47,7 +47,7 @@ func goldens(t testing.TB, name string) []golden {
 
 func openTest(t testing.TB, name string) *Model {
 	t.Helper()
-	m, err := open(folder(t, name))
+	m, err := open(folder(t, name), name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -248,7 +248,7 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 		"base64":                changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "?"}, "normalizer"),
 		"the unknown token has": changed(t, unigram, "tokenizer.json", 100000, "model", "unk_id"),
 	} {
-		m, err := open(dir)
+		m, err := open(dir, "")
 		if err == nil || !strings.Contains(err.Error(), want) && !(want == "no such file" && strings.Contains(err.Error(), "exist")) {
 			t.Errorf("want an error with %q, got %v, %v", want, m, err)
 		}
@@ -270,11 +270,11 @@ func TestOlderFoldersAreRead(t *testing.T) {
 	older = changed(t, older, "config.json", nil, "layer_norm_eps")
 	delete(older, "modules.json")
 	delete(older, "1_Pooling/config.json")
-	m, err := open(older)
+	m, err := open(older, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := open(dir)
+	now, err := open(dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func FuzzConfig(f *testing.F) {
 		weights := bytes.Clone(dir[weightsFile].Data)
 		copy(weights, header)
 		dir["config.json"], dir["tokenizer.json"], dir[weightsFile] = &fstest.MapFile{Data: config}, &fstest.MapFile{Data: tokenizer}, &fstest.MapFile{Data: weights}
-		m, err := open(dir)
+		m, err := open(dir, "")
 		if err != nil {
 			return
 		}

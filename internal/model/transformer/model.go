@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/loci-memory/loci/memory"
@@ -44,7 +45,7 @@ type head struct {
 // Open reads the model in a folder. That takes a moment: for all-MiniLM-L6-v2 a
 // fraction of a second, and 90 MB that stay.
 func Open(dir string) (*Model, error) {
-	m, err := open(os.DirFS(dir))
+	m, err := open(os.DirFS(dir), filepath.Base(dir))
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", dir, err)
 	}
@@ -53,7 +54,8 @@ func Open(dir string) (*Model, error) {
 
 const weightsFile = "model.safetensors"
 
-func open(dir fs.FS) (*Model, error) {
+// open reads the model in a folder of that name.
+func open(dir fs.FS, name string) (*Model, error) {
 	m := &Model{free: make(chan *run, runtime.GOMAXPROCS(0))}
 	for range cap(m.free) {
 		m.free <- &run{}
@@ -66,11 +68,16 @@ func open(dir fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	family := ""
+	if question+document == "" {
+		question, document = familyPrefixes(dir, name)
+		family = question + document
+	}
 	m.prefix = map[memory.EmbedAs]string{memory.AsQuestion: question, memory.AsDocument: document}
 	if err := m.readWeights(dir); err != nil {
 		return nil, err
 	}
-	sum, err := fingerprint(dir)
+	sum, err := fingerprint(dir, family)
 	m.fingerprint = fmt.Sprintf("%s:%d:%x", m.pooling, m.dims, sum[:8])
 	return m, err
 }
@@ -162,10 +169,11 @@ func readHead(from *tensors, pooler, classifier string, hidden int) (*head, erro
 	return h, l.err
 }
 
-// fingerprint hashes the files that vectors depend on, and how they are made here.
-func fingerprint(dir fs.FS) (sum [sha256.Size]byte, err error) {
+// fingerprint hashes the files that vectors depend on, prefixes that are not in them, and how
+// vectors are made here.
+func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens")
+	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens"+prefixes)
 	for _, name := range []string{
 		"config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "modules.json", "1_Pooling/config.json",
 		"sentence_bert_config.json", "config_sentence_transformers.json", weightsFile,
