@@ -22,12 +22,15 @@ import (
 
 // published are the repositories of models that are known by their last name.
 var published = map[string]string{
-	"all-MiniLM-L6-v2":        "sentence-transformers/all-MiniLM-L6-v2",
-	"all-MiniLM-L12-v2":       "sentence-transformers/all-MiniLM-L12-v2",
-	"bge-small-en-v1.5":       "BAAI/bge-small-en-v1.5",
-	"ms-marco-MiniLM-L-6-v2":  "cross-encoder/ms-marco-MiniLM-L-6-v2",
-	"ms-marco-MiniLM-L-12-v2": "cross-encoder/ms-marco-MiniLM-L-12-v2",
-	"potion-base-8M":          "minishlab/potion-base-8M",
+	"all-MiniLM-L6-v2":                      "sentence-transformers/all-MiniLM-L6-v2",
+	"all-MiniLM-L12-v2":                     "sentence-transformers/all-MiniLM-L12-v2",
+	"bge-small-en-v1.5":                     "BAAI/bge-small-en-v1.5",
+	"ms-marco-MiniLM-L-6-v2":                "cross-encoder/ms-marco-MiniLM-L-6-v2",
+	"ms-marco-MiniLM-L-12-v2":               "cross-encoder/ms-marco-MiniLM-L-12-v2",
+	"potion-base-8M":                        "minishlab/potion-base-8M",
+	"paraphrase-multilingual-MiniLM-L12-v2": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
+	"multilingual-e5-small":                 "intfloat/multilingual-e5-small",
+	"mmarco-mMiniLMv2-L12-H384-v1":          "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1",
 }
 
 // Repository returns where a model is published, and the name it gets here. A name

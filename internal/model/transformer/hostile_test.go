@@ -110,6 +110,24 @@ func FuzzTensors(f *testing.F) {
 	})
 }
 
+// One value among many that is not finite would make every vector the same one.
+func TestValuesThatAreNotFiniteAreRefused(t *testing.T) {
+	onTiers(t, func(t *testing.T) {
+		dir := folder(t, "mean")
+		b := dir[weightsFile].Data
+		for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			for _, at := range []int{len(b) - 4, len(b) - 4*1500, len(b) - 4*20000} {
+				broken := maps.Clone(dir)
+				broken[weightsFile] = &fstest.MapFile{Data: bytes.Clone(b)}
+				binary.LittleEndian.PutUint32(broken[weightsFile].Data[at:], math.Float32bits(float32(value)))
+				if _, err := open(broken, ""); err == nil || !strings.Contains(err.Error(), "not numbers, or infinite") || !strings.Contains(err.Error(), `tensor "`) {
+					t.Errorf("%v at byte %d: %v", value, at, err)
+				}
+			}
+		}
+	})
+}
+
 // folder reads a model into memory, so that parts of it can be changed.
 func folder(t testing.TB, name string) fstest.MapFS {
 	t.Helper()

@@ -136,7 +136,22 @@ func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	if !ok {
 		return nil, fmt.Errorf("tensor %q holds %s, which cannot be read as numbers", name, e.kind)
 	}
-	return read(t.file, e, decode)
+	out, err := read(t.file, e, decode)
+	if err == nil && !finite(out) {
+		err = fmt.Errorf("tensor %q holds values that are not numbers, or infinite: the file is damaged, or was made by a training that failed", name)
+	}
+	return out, err
+}
+
+// finite reports whether all values are finite: only of those is the product with 0 always 0.
+func finite(v []float32) bool {
+	var zeros [1024]float32
+	for part := range slices.Chunk(v, len(zeros)) {
+		if vector.Dot(part, zeros[:len(part)]) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // ints reads an array of whole numbers of one axis.
