@@ -346,6 +346,59 @@ func TestRealWeights(t *testing.T) {
 	}
 }
 
+// withLargeTables has all vocabularies count as large while the test runs.
+func withLargeTables(t testing.TB) {
+	before := largeTable
+	largeTable = 1
+	t.Cleanup(func() { largeTable = before })
+}
+
+// In 8 bits the rows of random weights, which use all of their range, are off by some thousandths.
+func TestLargeVocabulariesInEightBits(t *testing.T) {
+	withLargeTables(t)
+	for _, name := range embedders {
+		m := openTest(t, name)
+		m.truncate = true
+		for _, g := range goldens(t, name+"/golden.json") {
+			if g.Vector == nil {
+				continue
+			}
+			got, err := m.Embed(context.Background(), memory.AsQuestion, g.Text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cosine := vector.Dot(got[0], g.Vector); !(cosine > 0.9995) {
+				t.Errorf("%s: %q: cosine %v", name, g.Text, cosine)
+			}
+		}
+	}
+}
+
+// TestRealWeightsInEightBits compares a real model with itself.
+func TestRealWeightsInEightBits(t *testing.T) {
+	dir := filepath.Join(modeltest.Dir(t, modeltest.MiniLM), modeltest.MiniLM)
+	texts, _ := referenceTexts(t)
+	texts = texts[len(texts)-100:]
+	exact, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := embed(t, exact, texts...)
+	withLargeTables(t)
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least, sum := float32(1), float32(0)
+	for i, got := range embed(t, m, texts...) {
+		cosine := vector.Dot(got, want[i])
+		least, sum = min(least, cosine), sum+cosine
+	}
+	if mean := sum / float32(len(texts)); !(least > 0.9998 && mean > 0.99995) {
+		t.Errorf("cosine %v at least and %v on average", least, mean)
+	}
+}
+
 // TestModel2vecFixtures opens the fixtures of model2vec's own tests, and wants what
 // they want.
 func TestModel2vecFixtures(t *testing.T) {

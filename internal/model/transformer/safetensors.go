@@ -132,6 +132,34 @@ func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.part(name, e)
+}
+
+// rows reads an array of so many rows, and gives each of them to take.
+func (t *tensors) rows(name string, rows, width int, take func(row []float32)) error {
+	e, err := t.entry(name, []int64{int64(rows), int64(width)})
+	if err != nil {
+		return err
+	}
+	for done := 0; done < rows; {
+		some := min(1024, rows-done)
+		part := e
+		part.n = int64(some * width)
+		part.at += int64(done*width) * sizes[e.kind]
+		values, err := t.part(name, part)
+		if err != nil {
+			return err
+		}
+		for row := range slices.Chunk(values, width) {
+			take(row)
+		}
+		done += some
+	}
+	return nil
+}
+
+// part reads an array or some of one.
+func (t *tensors) part(name string, e entry) ([]float32, error) {
 	decode, ok := decoders[e.kind]
 	if !ok {
 		return nil, fmt.Errorf("tensor %q holds %s, which cannot be read as numbers", name, e.kind)
