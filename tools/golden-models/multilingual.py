@@ -1,7 +1,7 @@
 """Makes a small tokenizer of XLM-RoBERTa's kind, and how Hugging Face's tokenizers cut with it.
 
-    python3 -m venv venv && venv/bin/pip install sentencepiece==0.2.3 protobuf tokenizers==0.23.3
-    venv/bin/python multilingual.py [TEXTS FOLDER]
+    python3 -m venv ../../tmp/venv && ../../tmp/venv/bin/pip install sentencepiece==0.2.3 protobuf==7.36.2 tokenizers==0.23.3
+    ../../tmp/venv/bin/python multilingual.py [TEXTS FOLDER]
 
 SentencePiece trains it, with the published rules of normalization (nmt_nfkc), on words made of the
 syllables below. It writes tokenizer.json.gz and cut.json.gz into testdata/multilingual. Each

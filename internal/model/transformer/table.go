@@ -29,9 +29,11 @@ func readTable(from *tensors, name string, rows, width int) (table, error) {
 	err := from.rows(name, rows, width, func(row []float32) {
 		var most float32
 		for _, x := range row {
-			most = max(most, x, -x)
+			if x = float32(math.Abs(float64(x))); x > most {
+				most = x
+			}
 		}
-		scale := max(most/math.MaxInt8, math.SmallestNonzeroFloat32*(1<<23)) // of a row of zeros, too
+		scale := max(most/math.MaxInt8, math.SmallestNonzeroFloat32*(1<<30)) // of a row of zeros, too
 		t.scales = append(t.scales, scale)
 		for _, x := range row {
 			t.bytes = append(t.bytes, int8(math.RoundToEven(float64(x/scale))))
