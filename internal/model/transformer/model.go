@@ -127,7 +127,7 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 		return err
 	}
 	if c.Vocabulary < int(m.tokens.size) {
-		return fmt.Errorf("config.json: vocab_size is %d, and the tokenizer has %d tokens", c.Vocabulary, m.tokens.size)
+		return fmt.Errorf("config.json: vocab_size is %d, and the tokenizer has %d tokens: they belong to different models; take all files from one", c.Vocabulary, m.tokens.size)
 	}
 	if m.tokens.cls < 0 {
 		return errors.New("the tokenizer puts no tokens around a text, which BERT needs")

@@ -43,7 +43,7 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, fmt.Errorf("a header of %d bytes in a file of %d", n, size)
+		return nil, fmt.Errorf("a header of %d bytes in a file of %d: it is cut off, or not a safetensors file but perhaps a pointer to one (git lfs pull gets it)", n, size)
 	}
 	header := make([]byte, n)
 	if _, err := file.ReadAt(header, 8); err != nil && n > 0 {
@@ -93,7 +93,7 @@ func parseEntry(raw []byte, start, size int64) (entry, error) {
 	}
 	begin, end := said.Offsets[0], said.Offsets[1]
 	if begin < 0 || end < begin || end > size-start {
-		return entry{}, fmt.Errorf("bytes %d to %d of %d", begin, end, size-start)
+		return entry{}, fmt.Errorf("bytes %d to %d of %d: the file is cut off or damaged", begin, end, size-start)
 	}
 	n := int64(1)
 	for _, d := range said.Shape {
@@ -200,10 +200,10 @@ func (t *tensors) ints(name string) ([]int64, error) {
 func (t *tensors) entry(name string, shape []int64) (entry, error) {
 	e, ok := t.entries[name]
 	if !ok {
-		return e, fmt.Errorf("there is no tensor %q", name)
+		return e, fmt.Errorf("there is no tensor %q, which config.json asks for", name)
 	}
 	if !slices.EqualFunc(e.shape, shape, func(is, want int64) bool { return is == want || want < 0 }) {
-		return e, fmt.Errorf("tensor %q has shape %v, want %v", name, e.shape, shape)
+		return e, fmt.Errorf("tensor %q has shape %v, want %v: it belongs to another config.json or tokenizer", name, e.shape, shape)
 	}
 	return e, nil
 }
