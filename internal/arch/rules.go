@@ -76,7 +76,7 @@ var house = rules{
 	homes: map[string][]string{
 		"github.com/blevesearch/snowballstem":    {"internal/text"},
 		"github.com/cenkalti/backoff/v5":         {"internal/model/llm"},
-		"github.com/clipperhouse/uax29/v2":       {"internal/text"},
+		"github.com/clipperhouse/uax29/v2":       {"internal/text", "internal/model/transformer"},
 		"github.com/danielgtaylor/huma/v2":       {"internal/api/rest"},
 		"github.com/fsnotify/fsnotify":           {"internal/store/vault"},
 		"github.com/goccy/go-yaml":               {"internal/config", "internal/store/vault", "internal/assembly"},

@@ -20,12 +20,15 @@ import (
 )
 
 // published are the models that are known by their last name; of encoders the better ones
-// come first.
+// come first, before them those for many languages, since whoever got one writes in another.
 var published = []struct{ name, repository string }{
+	{"multilingual-e5-small", "intfloat/multilingual-e5-small"},
+	{"paraphrase-multilingual-MiniLM-L12-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"},
 	{"bge-small-en-v1.5", "BAAI/bge-small-en-v1.5"},
 	{"all-MiniLM-L12-v2", "sentence-transformers/all-MiniLM-L12-v2"},
 	{"all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"},
 	{"potion-base-8M", "minishlab/potion-base-8M"},
+	{"mmarco-mMiniLMv2-L12-H384-v1", "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1"},
 	{"ms-marco-MiniLM-L-12-v2", "cross-encoder/ms-marco-MiniLM-L-12-v2"},
 	{"ms-marco-MiniLM-L-6-v2", "cross-encoder/ms-marco-MiniLM-L-6-v2"},
 }
