@@ -44,19 +44,21 @@ const (
 	qaAccuracy = "accuracy"
 )
 
-// qaMetrics are the measures, evidence first, which needs no model; of says of which rows.
+// qaMetrics are the measures, evidence first, which needs no model; of says of which rows, and
+// whole that categories are not told apart.
 var qaMetrics = []struct {
 	name  string
 	of    func(QARow) bool
 	value func(QARow) float64
+	whole bool
 }{
-	{qaEvidence, func(r QARow) bool { return !r.Unanswerable }, func(r QARow) float64 { return r.Evidence }},
-	{qaAccuracy, func(r QARow) bool { return r.Error == "" && !r.Unanswerable }, func(r QARow) float64 { return float64(r.Score) }},
-	{"refused", func(r QARow) bool { return r.Error == "" && !r.Unanswerable }, func(r QARow) float64 { return float64(count(r.Refused)) }},
-	{"unanswerable refused", func(r QARow) bool { return r.Error == "" && r.Unanswerable }, func(r QARow) float64 { return float64(r.Score) }},
-	{"failed", func(QARow) bool { return true }, func(r QARow) float64 { return float64(count(r.Error != "")) }},
-	{"tokens in", func(r QARow) bool { return r.Error == "" }, func(r QARow) float64 { return float64(r.InputTokens) }},
-	{"tokens out", func(r QARow) bool { return r.Error == "" }, func(r QARow) float64 { return float64(r.OutputTokens) }},
+	{qaEvidence, func(r QARow) bool { return !r.Unanswerable }, func(r QARow) float64 { return r.Evidence }, false},
+	{qaAccuracy, func(r QARow) bool { return r.Error == "" && !r.Unanswerable }, func(r QARow) float64 { return float64(r.Score) }, false},
+	{"refused", func(r QARow) bool { return r.Error == "" && !r.Unanswerable }, func(r QARow) float64 { return float64(count(r.Refused)) }, false},
+	{"unanswerable refused", func(r QARow) bool { return r.Error == "" && r.Unanswerable }, func(r QARow) float64 { return float64(r.Score) }, false},
+	{"failed", func(QARow) bool { return true }, func(r QARow) float64 { return float64(count(r.Error != "")) }, true},
+	{"tokens in", func(r QARow) bool { return r.Error == "" }, func(r QARow) float64 { return float64(r.InputTokens) }, true},
+	{"tokens out", func(r QARow) bool { return r.Error == "" }, func(r QARow) float64 { return float64(r.OutputTokens) }, true},
 }
 
 // Figures returns everything that was measured: by metric, system, category and budget.
@@ -71,6 +73,9 @@ func (r QAReport) Figures() (out []QAFigure) {
 	for _, m := range metrics {
 		for _, system := range distinctOf(r.Rows, func(r QARow) string { return r.System }) {
 			for _, category := range categories {
+				if m.whole && category != "" {
+					continue
+				}
 				for _, budget := range distinctOf(r.Rows, func(r QARow) int { return r.Budget }) {
 					var values []float64
 					var of []int // conversations
