@@ -118,7 +118,7 @@ var house = rules{
 		"internal/api/web":        "one file per view or form",
 		"internal/recall":         "one file per cue or stage; the flow is recall.go, rank.go, fit.go, render.go",
 		"internal/index":          "one file per step of a search or a load",
-		"internal/bench":          "four benches and the readers of their data sets",
+		"internal/bench":          "five benches and the readers of their data sets",
 		"memory/storetest":        "the contract of stores, as tests",
 	},
 	broad: map[string]string{

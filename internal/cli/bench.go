@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 
 func benchmark(g *global) *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure how well Loci finds and learns"}
-	cmd.AddCommand(benchRetrieval(g), benchLearn(g), benchChat(g), movedBench("load"), movedBench("size"))
+	cmd.AddCommand(benchRetrieval(g), benchLearn(g), benchChat(g), benchQA(g), movedBench("load"), movedBench("size"))
 	return cmd
 }
 
@@ -109,4 +110,17 @@ func withServer(ctx context.Context, config config.Config, do func(context.Conte
 	err = do(ctx, bench.Serving{URL: s.url(), Settle: s.Settle})
 	stop()
 	return errors.Join(err, <-finished)
+}
+
+// withTarget runs a server as withServer does, to find turns in.
+func withTarget(ctx context.Context, config config.Config, do func(context.Context, *bench.Server) error) error {
+	return withServer(ctx, config, func(ctx context.Context, s bench.Serving) error {
+		transport := &http.Transport{MaxIdleConnsPerHost: 64}
+		defer transport.CloseIdleConnections()
+		target := &bench.Server{URL: s.URL, HTTP: &http.Client{Transport: transport}}
+		if strings.HasPrefix(config.Embedder, "remote:") {
+			target.Settle = s.Settle
+		}
+		return do(ctx, target)
+	})
 }
