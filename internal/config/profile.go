@@ -123,6 +123,9 @@ func (c *Config) settle(profile map[string]any) error {
 			*m.value = m.plain
 		}
 	}
+	if c.Index.OffloadAbove == 0 {
+		c.Index.OffloadAbove = c.Index.Huge
+	}
 	if c.from["recall.score"] == profileSource(c.Profile) && !c.scores(profile) {
 		if c.from["recall.threshold"] != profileSource(c.Profile) {
 			needs := "the profile's embedder"
