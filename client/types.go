@@ -350,7 +350,7 @@ type Health struct {
 	Version   string   `json:"version"`
 	Profile   string   `json:"profile,omitempty"`
 	Store     string   `json:"store,omitempty"`
-	Search    string   `json:"search,omitempty"` // what searches: the resident index, and for huge scopes perhaps the database
+	Search    string   `json:"search,omitempty"` // what searches: the resident index, and perhaps the database for the vectors of large users
 	Vault     string   `json:"vault,omitempty" doc:"The folder that memory is in, for admins."`
 	Embedder  string   `json:"embedder,omitempty"`
 	Reranker  string   `json:"reranker,omitempty"`

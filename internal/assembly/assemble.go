@@ -163,15 +163,15 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if !config.Store.Postgres() {
 		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
 	}
-	l.index = index.New(store, indexed)
+	searcher := l.searcher(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(core.Parts{
-		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
+		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config, learner))
 	l.engine.Vectors.SetEmbedderHistory(earlier)
-	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, opened.Close}
+	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
 	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {
 		llm, closeLLM, err := learner.Open(config)
 		if err != nil {

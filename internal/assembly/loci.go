@@ -20,7 +20,6 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/doctor"
 	"github.com/loci-memory/loci/internal/engine"
-	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
@@ -45,7 +44,7 @@ type Loci struct {
 	config   config.Config
 	engine   *engine.Engine
 	index    *index.Index
-	huge     *retrieve.DatabaseSearch // nil: the index alone searches
+	vectors  string // what searches vectors outside of the index; "": nothing
 	runner   *jobs.Runner
 	vault    *vaultsync.Vault
 	database *sqlstore.Store // nil: memory is in none

@@ -213,9 +213,10 @@ type RecallConfig struct {
 
 // IndexConfig is the index that searches run on.
 type IndexConfig struct {
-	Budget      Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
-	Huge        Bytes  `koanf:"huge" default:"0" doc:"A user whose index would take more than this, counted as 1 KiB for each memory, is searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody is. It is far slower than the index, and finds a little less (docs/postgres.md)."`
-	Checkpoints string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
+	Budget       Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
+	OffloadAbove Bytes  `koanf:"offload_above" default:"0" doc:"The vectors of a user whose index would take more than this, counted as 1 KiB for each memory, stay out of memory and are searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody's. It is slower than the index (docs/postgres.md)."`
+	Huge         Bytes  `koanf:"huge" default:"0" doc:"The earlier name of index.offload_above."`
+	Checkpoints  string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
 }
 
 // QueryConfig is how POST /query is answered.

@@ -131,6 +131,9 @@ func (c *Config) settle(profile map[string]any) error {
 			c.Vault = ""
 		}
 	}
+	if c.Index.OffloadAbove == 0 {
+		c.Index.OffloadAbove = c.Index.Huge
+	}
 	if c.Embedder != AutoEmbedder || c.Recall.Score == scoreReranker {
 		c.fitScore()
 	}

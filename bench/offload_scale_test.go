@@ -22,16 +22,16 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// TestHugeAtScale measures users who have very much, made-up talk with vectors of the
-// built-in embedder: how long the database takes to be made ready and what that takes on
-// its disk, how long a search takes, by it and by the resident index, and how many of the
-// ten best are the same. A million want an hour, 8 GiB of memory and as much of disk:
+// TestOffloadAtScale measures users who have very much, made-up talk with vectors of the
+// built-in embedder: how long the database takes to index the vectors and what they take on
+// its disk, how long a search takes and what the index takes in memory, with vectors and
+// without, and how many of the ten best are the same:
 //
-//	LOCI_HUGE_MEMORIES=100000,1000000 go -C bench test -run HugeAtScale -v -timeout 4h
-func TestHugeAtScale(t *testing.T) {
-	sizes := os.Getenv("LOCI_HUGE_MEMORIES")
+//	LOCI_OFFLOAD_MEMORIES=100000,1000000 go -C bench test -run OffloadAtScale -v -timeout 4h
+func TestOffloadAtScale(t *testing.T) {
+	sizes := os.Getenv("LOCI_OFFLOAD_MEMORIES")
 	if sizes == "" {
-		t.Skip("measures for very long; LOCI_HUGE_MEMORIES says how many memories, with commas")
+		t.Skip("measures for very long; LOCI_OFFLOAD_MEMORIES says how many memories, with commas")
 	}
 	pgtest.Settings = "-c shared_buffers=3GB -c maintenance_work_mem=3GB -c effective_cache_size=8GB -c max_wal_size=8GB -c checkpoint_timeout=30min"
 	address := pgtest.Vector(t, true)
@@ -40,34 +40,25 @@ func TestHugeAtScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if about, err := s.UsePgvector(t.Context()); err != nil || !s.Searches() {
-		t.Fatal(about, err)
-	}
-	// The first makes the tables, so that what follows is measured alone.
-	tiny := &scale{T: t, store: s, owner: memory.User("default", "tiny"), talk: talk.New(1)}
-	tiny.fill(bulkSize)
-	tiny.index()
 	for i, size := range strings.Split(sizes, ",") {
 		n, err := strconv.Atoi(size)
 		if err != nil || n < 1 {
-			t.Fatalf("LOCI_HUGE_MEMORIES has %q, want numbers", size)
+			t.Fatalf("LOCI_OFFLOAD_MEMORIES has %q, want numbers", size)
 		}
 		u := &scale{T: t, store: s, owner: memory.User("default", size), talk: talk.New(uint64(i + 2))}
 		u.timed(fmt.Sprintf("%d turns written", n), func() { u.fill(n) })
-		u.timed("copied and indexed for the database's search", u.index)
+		u.timed("the index of vectors made", u.index)
 		db := pgtest.Open(t, address)
-		for _, of := range []string{"turns", "vectors", "near"} {
+		for _, of := range []string{"turns", "vectors"} {
 			u.size(db.QueryRow(`SELECT pg_table_size(to_regclass($1)), pg_indexes_size(to_regclass($1))`, of), of+" and its indexes, all users")
 		}
-		u.size(db.QueryRow(`SELECT sum(pg_relation_size(indexrelid)) FILTER (WHERE pg_get_indexdef(indexrelid) LIKE '%hnsw%'), sum(pg_relation_size(indexrelid)) FILTER (WHERE pg_get_indexdef(indexrelid) LIKE '%gin%')
-			FROM pg_index WHERE indrelid = to_regclass('near') AND pg_get_indexdef(indexrelid) LIKE $1`, "%"+string(u.owner)+"'%"), "this user's indexes by vectors and by words")
 		u.compare(200)
+		u.timed(fmt.Sprintf("%d turns more, with the index", bulkSize), func() { u.fill(bulkSize) })
 	}
 }
 
-// TestHugeFindsWhatTheIndexFindsInMuchTalk asks of more turns than are read for a question,
-// whose neighbours have to be read besides for them to be measured as the index does.
-func TestHugeFindsWhatTheIndexFindsInMuchTalk(t *testing.T) {
+// TestOffloadFindsWhatTheIndexFindsInMuchTalk asks by an HNSW index of many vectors.
+func TestOffloadFindsWhatTheIndexFindsInMuchTalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures for some seconds; run without -short")
 	}
@@ -76,9 +67,6 @@ func TestHugeFindsWhatTheIndexFindsInMuchTalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if about, err := s.UsePgvector(t.Context()); err != nil || !s.Searches() {
-		t.Fatal(about, err)
-	}
 	u := &scale{T: t, store: s, owner: memtest.Ana, talk: talk.New(3)}
 	u.fill(10_000)
 	u.index()
@@ -121,7 +109,7 @@ func (u *scale) fill(n int) {
 	for at := 0; at < n; at += bulkSize {
 		group.Go(func() error {
 			said := u.said[at:min(at+bulkSize, n)]
-			b := memtest.Batch(u.owner, fmt.Sprint("talk ", at), 0, said...)
+			b := memtest.Batch(u.owner, fmt.Sprint("talk ", n, " ", at), 0, said...)
 			v, err := u.model.Embed(ctx, memory.AsDocument, said...)
 			if err != nil {
 				return err
@@ -140,8 +128,8 @@ func (u *scale) fill(n int) {
 }
 
 func (u *scale) index() {
-	if busy, err := u.store.BuildNear(u.Context(), u.owner, u.model.Fingerprint()); err != nil || busy {
-		u.Fatalf("make ready: busy %v, %v", busy, err)
+	if err := u.store.IndexVectors(u.Context(), u.owner, u.model.Fingerprint()); err != nil {
+		u.Fatal(err)
 	}
 }
 
@@ -149,9 +137,9 @@ func (u *scale) index() {
 // how many of the ten best are the same.
 func (u *scale) compare(questions int) (share float64) {
 	options := index.Options{Model: u.model.Fingerprint(), Budget: 8 << 30}
-	exact, other := index.New(u.store, options), index.New(u.store, options)
-	huge := retrieve.NewHuge(other, u.store, retrieve.HugeOptions{Model: u.model.Fingerprint(), Log: slog.New(slog.DiscardHandler)})
-	defer func() { _, _, _ = huge.Close(), other.Close(), exact.Close() }()
+	exact := index.New(u.store, options)
+	offload := retrieve.NewOffload(u.store, options, u.store, retrieve.OffloadOptions{Log: slog.New(slog.DiscardHandler)})
+	defer func() { _, _ = offload.Close(), exact.Close() }()
 	ask := func(by memory.Searcher, text string) (best []string, took time.Duration) {
 		v, err := u.model.Embed(u.Context(), memory.AsQuestion, text)
 		if err != nil {
@@ -171,7 +159,7 @@ func (u *scale) compare(questions int) (share float64) {
 	for i := range 10 { // the first loads the index, or fetches pages
 		text := u.talk.Question(u.said)
 		_, index := ask(exact, text)
-		_, database := ask(huge, text)
+		_, database := ask(offload, text)
 		if i == 0 {
 			u.Logf("first question: index %v, database %v", index.Round(time.Millisecond), database.Round(time.Millisecond))
 		}
@@ -182,7 +170,7 @@ func (u *scale) compare(questions int) (share float64) {
 		text := u.talk.Question(u.said)
 		want, took := ask(exact, text)
 		byIndex = append(byIndex, took)
-		got, took := ask(huge, text)
+		got, took := ask(offload, text)
 		byDatabase = append(byDatabase, took)
 		all += len(want)
 		for _, id := range want {
@@ -191,6 +179,7 @@ func (u *scale) compare(questions int) (share float64) {
 			}
 		}
 	}
+	u.Logf("in memory: %d MiB with vectors, %d MiB without", exact.Size()/mib, offload.Size()/mib)
 	u.Logf("index:    %v", rowOf(byIndex))
 	u.Logf("database: %v", rowOf(byDatabase))
 	share = float64(same) / float64(max(1, all))

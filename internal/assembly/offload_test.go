@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 )
 
-// TestUsersWhoHaveVeryMuchAreSearchedByTheDatabase lets everybody with more than sixteen
+// TestVectorsOfUsersWhoHaveVeryMuchAreOffloaded lets everybody with more than sixteen
 // memories have very much.
-func TestUsersWhoHaveVeryMuchAreSearchedByTheDatabase(t *testing.T) {
+func TestVectorsOfUsersWhoHaveVeryMuchAreOffloaded(t *testing.T) {
 	address := pgtest.Vector(t, true)
 	server := startServer(t, address, t.TempDir(), "index.huge", "16KiB",
 		"recall.deadline", "1m") // a busy machine is no reason for an answer without memory
@@ -32,28 +32,13 @@ func TestUsersWhoHaveVeryMuchAreSearchedByTheDatabase(t *testing.T) {
 		say(fmt.Sprintf("Remember that box %d holds %s.", i, []string{"lamps", "cups", "books", "shoes"}[i%4]))
 	}
 	say("Remember that the boat is called Albatross.")
-	db := pgtest.Open(t, address)
-	for ready := false; !ready && t.Context().Err() == nil; { // each question is answered by the index until then
+	for range 3 { // the first finds how much there is
 		if got := say("What is the boat called?"); !strings.Contains(got, "Albatross") {
-			t.Fatalf("while the database is made ready: got %s", got)
+			t.Errorf("got %s", got)
 		}
-		var made bool
-		if err := db.QueryRow(`SELECT to_regclass('near_state') IS NOT NULL`).Scan(&made); err != nil || !made {
-			continue
-		}
-		if err := db.QueryRow(`SELECT coalesce(bool_and(ready), false) FROM near_state`).Scan(&ready); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := say("What is the boat called?"); !strings.Contains(got, "Albatross") {
-		t.Errorf("by the database: got %s", got)
 	}
 	say("Remember that the cellar key hangs behind the clock.")
 	if got := say("Where does the cellar key hang?"); !strings.Contains(got, "behind the clock") {
 		t.Errorf("what was said just now: got %s", got)
-	}
-	var version, owner int64
-	if err := db.QueryRow(`SELECT n.version, o.version FROM near_state n JOIN owners o ON o.owner = n.owner`).Scan(&version, &owner); err != nil || version < 21 {
-		t.Errorf("the copy is at version %d of %d (%v): it was not searched", version, owner, err)
 	}
 }
