@@ -6,7 +6,6 @@
 package english
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -48,8 +47,7 @@ func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
 	words := longest
 	for _, span := range spans {
 		c := Clause{Span: span, Mood: moodOf(span.Of(s))}
-		asks := c.Mood == Asks && words >= runOn && len(out) > 0 && !out[len(out)-1].asks()
-		if n := len(out); n > 0 && !asks && (!long || words < longest/2) {
+		if n := len(out); n > 0 && (!long || words < longest/2) {
 			out[n-1].Clauses, out[n-1].End = append(out[n-1].Clauses, c), span.End
 		} else {
 			out, words = append(out, Sentence{Span: span, Clauses: []Clause{c}, Pasted: pasted}), 0
@@ -57,11 +55,6 @@ func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
 		words += len(strings.Fields(span.Of(s)))
 	}
 	return out
-}
-
-// asks reports whether a clause of the sentence is a question.
-func (s Sentence) asks() bool {
-	return slices.ContainsFunc(s.Clauses, func(c Clause) bool { return c.Mood == Asks })
 }
 
 // shortClause is how many words a clause has at least: what is shorter belongs to the one before.
@@ -81,7 +74,7 @@ func split(s string, sentence text.Span) []text.Span {
 	for i := 0; i < len(body); {
 		if n := wordLength(body[i:]); n > 0 {
 			at := sentence.Start + i
-			if words >= runOn && (joins.Has(strings.ToLower(body[i:i+n])) || beginsQuestion(body[i:])) {
+			if words >= runOn && joins.Has(strings.ToLower(body[i:i+n])) {
 				cut(at, at)
 			}
 			words++

@@ -43,31 +43,6 @@ func moodOf(clause string) Mood {
 	return States
 }
 
-// beginsQuestion reports whether a question begins here by its order of words, as in "what did I"
-// or "do you": what people leave a full stop out before.
-func beginsQuestion(s string) bool {
-	words := make([]string, 0, 3)
-	for i := 0; i < len(s) && len(words) < cap(words); {
-		n := wordLength(s[i:])
-		if n == 0 {
-			if s[i] != ' ' {
-				break
-			}
-			i++
-			continue
-		}
-		words = append(words, strings.ToLower(s[i:i+n]))
-		i += n
-	}
-	switch {
-	case len(words) == 3 && asking.Has(words[0]) && auxiliary.Has(words[1]):
-		return subject.Has(words[2]) && words[0] != "who" && words[0] != "which" || doing.Has(words[1])
-	case len(words) > 1 && doing.Has(words[0]):
-		return pronoun.Has(words[1])
-	}
-	return false
-}
-
 // unled returns words without those that lead in to a clause: "hey so …", "ooookay …".
 func unled(words []string) []string {
 	for len(words) > 0 && leads.Has(unstretched(words[0])) {
@@ -170,7 +145,6 @@ var (
 	pronoun    = lazy.Words("i we you he she they it")
 	asksAfter  = lazy.Words("in at on of to for from by with since until about")
 	auxiliary  = lazy.Words("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
-	doing      = lazy.Words("do does did can could will would should have has had")
 	subject    = lazy.Words("i we you he she it they my our your his her their the this that these those there any anyone anything someone")
 	requesting = lazy.Words(`write give fix explain make tell show find list draft book pick choose suggest recommend remind help plan create translate summarize summarise
 		rewrite rephrase shorten compose order send put add fill get let look check compare convert calculate name describe generate design sketch prepare
