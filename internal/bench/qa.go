@@ -72,16 +72,12 @@ type QARow struct {
 	Version           string  `json:"version,omitempty"`
 }
 
-// qaKey is what a row is the answer to.
-type qaKey struct {
-	set, conversation, id, system string
-	budget                        int
-	models                        Models
-	answer, judge                 string
-}
-
-func (r QARow) key() qaKey {
-	return qaKey{r.Set, r.Conversation, r.ID, r.System, r.Budget, r.Models, r.AnswerModel, r.JudgeModel}
+// key is what a row is the answer to: what was asked, from which context, and whom.
+func (r QARow) key() QARow {
+	return QARow{
+		Set: r.Set, Conversation: r.Conversation, ID: r.ID, Question: r.Question, Answer: r.Answer,
+		System: r.System, Budget: r.Budget, Models: r.Models, AnswerModel: r.AnswerModel, JudgeModel: r.JudgeModel,
+	}
 }
 
 // heldBackLoCoMo are the conversations of LoCoMo that nothing is tuned on. The others are the

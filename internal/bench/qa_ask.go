@@ -75,7 +75,7 @@ type AskOptions struct {
 // Prepared returns tasks with the models that they are put to, and those rows of an earlier run
 // that need not be asked again, by the place of their task.
 func (o AskOptions) Prepared(tasks []QATask) (rows []QARow, open []int, err error) {
-	have := map[qaKey]QARow{}
+	have := map[QARow]QARow{} // by key
 	for _, row := range o.Have {
 		have[row.key()] = row // the last of a question counts
 	}

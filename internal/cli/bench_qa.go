@@ -16,7 +16,6 @@ import (
 	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/llm"
-	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -69,7 +68,7 @@ func benchQA(g *global) *cobra.Command {
 			if err := g.noServer(cmd); err != nil {
 				return err
 			}
-			if r.config, err = g.load(cmd); err != nil {
+			if r.config, err = g.loadChosen(cmd); err != nil {
 				return err
 			}
 			return r.run(cmd, files)
@@ -177,22 +176,17 @@ func (r *qaRun) retrieve(ctx context.Context, set bench.Dataset) (tasks []bench.
 		o.Targets[bench.QABM25] = &bench.Rival{}
 	}
 	if wanted(bench.QACosine) {
-		name, config, err := cosineModel(r.config)
-		if err != nil {
-			return nil, 0, err
-		}
-		r.cosine = name
-		if name == "" && len(r.systems) > 0 {
-			return nil, 0, memory.Errorf(memory.Invalid, "--system: cosine needs an embedder; set one, or get %s: loci models pull %s", miniLM, miniLM)
-		}
-		if name != "" {
-			e, _, end, err := models.OpenEmbedder(ctx, config)
-			if err != nil {
-				return nil, 0, err
-			}
-			defer func() { err = errors.Join(err, end()) }()
+		name, e, end, openErr := openCosine(ctx, r.config)
+		switch {
+		case openErr != nil:
+			return nil, 0, openErr
+		case name == "" && len(r.systems) > 0:
+			return nil, 0, memory.Errorf(memory.Invalid, "--system: %s", noCosine)
+		case name != "":
 			o.Targets[bench.QACosine] = &bench.Rival{Embedder: e}
 		}
+		defer func() { err = errors.Join(err, end()) }()
+		r.cosine = name
 	}
 	if !wanted(bench.QALoci) {
 		tasks, err = bench.Retrieve(ctx, set, o)
@@ -302,7 +296,7 @@ func (r *qaRun) print(cmd *cobra.Command, report bench.QAReport) error {
 	fmt.Fprint(cmd.OutOrStdout(), report)
 	if len(r.systems) == 0 || slices.Contains(r.systems, bench.QACosine) {
 		if r.cosine == "" {
-			fmt.Fprintf(cmd.OutOrStdout(), "\nno plain cosine: %s is not in models_dir; loci models pull %s gets it\n", miniLM, miniLM)
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", noCosine)
 		} else {
 			fmt.Fprintf(cmd.OutOrStdout(), "\nplain cosine by %s\n", r.cosine)
 		}

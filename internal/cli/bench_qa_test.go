@@ -176,7 +176,7 @@ func TestWrongUseOfBenchQAIsNamed(t *testing.T) {
 		"--limit":            {"--limit", "-1"},
 		"only locomo":        {"--held-back"},
 		"leave out --addr":   {"--addr", "127.0.0.1:7077"},
-		"needs an embedder":  {"--system", "cosine", "--set", "models_dir=/no/such/folder"},
+		"no plain cosine":    {"--system", "cosine", "--set", "models_dir=/no/such/folder"},
 	} {
 		if out, err := qaOf(t, args...); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q\n%s", args, err, want, out)
