@@ -107,6 +107,9 @@ func pooling(dir fs.FS) (string, error) {
 	} else if err != nil {
 		return "", err
 	}
+	if ways["include_prompt"] == false {
+		return "", fmt.Errorf("%s: include_prompt false is not supported: the tokens of a prefix count as others do", file)
+	}
 	var found []string
 	for name, on := range ways {
 		if way, ok := strings.CutPrefix(name, "pooling_mode_"); ok && on == true {

@@ -226,6 +226,7 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 		"pad_token_id":         changed(t, folder(t, "xlmr"), "config.json", -2, "pad_token_id"),
 		"pad_token_id is 64":   changed(t, folder(t, "xlmr"), "config.json", 63, "pad_token_id"),
 		"vocab_size is 500":    changed(t, folder(t, "xlmr"), "config.json", 500, "vocab_size"),
+		"include_prompt":       changed(t, mean, "1_Pooling/config.json", false, "include_prompt"),
 		"pooling by":           changed(t, mean, "1_Pooling/config.json", true, "pooling_mode_max_tokens"),
 		"cut off or damaged":   cut,
 		"git lfs pull":         pointer,

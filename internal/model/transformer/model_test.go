@@ -36,7 +36,7 @@ func embed(t testing.TB, m *Model, texts ...string) [][]float32 {
 }
 
 func TestEmbedKeepsOrderAndCompany(t *testing.T) {
-	for _, name := range []string{"mean", "cls", "static", "unigram"} {
+	for _, name := range append([]string{"static", "unigram"}, embedders...) {
 		m := openTest(t, name)
 		var texts []string
 		for i := range 60 {
@@ -333,7 +333,7 @@ func TestManyAtOnceGetTheSame(t *testing.T) {
 
 func TestManyGoroutinesGiveTheSameBits(t *testing.T) {
 	texts := []string{"", "hello", "the quick brown fox jumps over the lazy dog in lisbon", strings.Repeat("fox ", 46), strings.Repeat("dog ", 90)}
-	for _, name := range []string{"mean", "cls"} {
+	for _, name := range embedders {
 		m := openTest(t, name)
 		for _, text := range texts {
 			want := embed(t, m.only(1), text)

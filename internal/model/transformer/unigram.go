@@ -20,7 +20,7 @@ type unigram struct {
 	least   float64     // the score of a character that no token has
 	bytes   *[256]int32 // tokens for the bytes of unknown characters; nil: one unknown token
 	space   []byte      // what replaces a space, and precedes the text
-	words   bool        // split at white space of any kind first; each word is then preceded
+	words   bool        // split at any white space first, and precede each word
 	split   bool        // cut at each space alone
 }
 
@@ -102,8 +102,8 @@ func byteTokens(texts []string) (*[256]int32, error) {
 	return &out, nil
 }
 
-// add appends the tokens of a normalized text, each part of which that Metaspace would
-// make is cut by itself.
+// add appends the tokens of a normalized text. It cuts each part that Metaspace makes by
+// itself.
 func (u *unigram) add(ids []int32, text []byte) []int32 {
 	var w unigramWork
 	text = bytes.ToValidUTF8(text, []byte(string(utf8.RuneError)))
@@ -116,7 +116,7 @@ func (u *unigram) add(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// unigramWork is what add works in.
+// unigramWork holds the buffers that the parts of a text share.
 type unigramWork struct {
 	text []byte
 	best []reached
@@ -186,7 +186,7 @@ func (u *unigram) cut(ids []int32, text []byte, w *unigramWork) []int32 {
 	return ids
 }
 
-// appendUnknown appends, last first, the tokens of what no token was found for.
+// appendUnknown appends the tokens, last first, of a text for which no token was found.
 func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	if u.bytes == nil || string(text) == u.name {
 		return append(ids, u.unknown)
