@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/vectors"
 )
 
-// Engine carries out what the doors ask for: each field is one of its rooms, and all share
+// Engine carries out what the APIs ask for: each field is one of its packages, and all share
 // the core. It is safe for concurrent use.
 type Engine struct {
 	*core.Core

@@ -26,7 +26,7 @@ var temporaryChats = []string{"temporary:", "local:"}
 // channelChats begins the ids of Open WebUI's channels, whose answers are read by everybody there.
 const channelChats = "channel:"
 
-// Incoming is a chat request as a door received it.
+// Incoming is a chat request as an API received it.
 type Incoming struct {
 	Owner  memory.Owner
 	Chat   *chatapi.Chat
@@ -54,10 +54,7 @@ type Exchange struct {
 	marks      map[int]string // of the messages that are stored cut, by index: see [core.Core.CutMessages]
 	answerMark string         // of an answer that is stored cut
 
-	Settle       func()          // returns once what follows is known, or is not to be
-	here         string          // the conversation as Open found it, "" if it did not, and
-	carried      map[string]bool // what the request holds of it, and
-	replaced     map[string]bool // what it takes the place of; none is written again
+	placing      *core.Future[retrieve.Place] // as Open finds it; none of it is written again. What follows is known once it is, or is not to be
 	conversation memory.Conversation
 	Deleted      *memory.ConversationMark // of a conversation that was deleted and goes on
 	Contexts     []memory.Context         // attached to it
@@ -136,21 +133,24 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	if !x.reads { // nothing waits for it before the answer does
 		cancel()
-		x.Settle = func() {}
+		x.placing = &core.Future[retrieve.Place]{}
 		return x
 	}
-	x.Settle = core.Once(func() {
+	x.placing = core.NewFuture(func() retrieve.Place {
 		defer cancel()
 		x.Unplaced = x.guarded(func() error { return x.place(ctx) })
 		x.see(client)
 		if x.Placed && x.In.Keep {
 			x.unkept = x.guarded(func() error { return x.readBack(ctx) })
 		}
-		x.here, x.carried, x.replaced = x.conversation.ID, x.carries(), x.replaces()
+		return retrieve.Place{In: x.conversation.ID, Exclude: x.carries(), Replaced: x.replaces(), Later: x.back.later, Told: x.back.tells}
 	})
 	e.Background.Go(x.Settle)
 	return x
 }
+
+// Settle waits until it is known where the request belongs, or that this is not to be.
+func (x *Exchange) Settle() { x.placing.Value() }
 
 // see notes what the conversation was when the request was laid on it, if the client was
 // there still.
@@ -211,16 +211,9 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		RecencyWeight:  x.In.Extras.RecencyWeight,
 		Budget:         x.e.Opts.Budget,
 		Door:           "chat",
-		Placed: func() (string, map[string]bool, map[string]bool) { // also for a recall that is too late, while RecordQuestion places anew
-			x.Settle()
-			return x.here, x.carried, x.replaced
-		},
-		Earlier: func() (bool, func(recall.Line, string) bool) {
-			x.Settle()
-			return x.back.later, x.back.tells
-		},
-		Carries: len(x.In.Chat.Messages),
-		Untold:  x.Hides(),
+		Place:          x.placing, // also for a recall that is too late, while RecordQuestion places anew
+		Carries:        len(x.In.Chat.Messages),
+		Untold:         x.Hides(),
 	})
 	x.Settle()
 	p.Kept = x.back.blocks

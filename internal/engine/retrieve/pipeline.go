@@ -29,15 +29,24 @@ type Question struct {
 	Exclude        map[string]bool
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
-	Budget         int                                                      // tokens; 0: any
-	Whole          bool                                                     // also what says the same as a better hit
-	Replaced       map[string]bool                                          // turns that the request takes the place of: what they alone taught is not told
-	Placed         func() (in string, exclude, replaced map[string]bool)    // waits for these of a chat; nil: they are set
-	Earlier        func() (later bool, told func(recall.Line, string) bool) // waits for what earlier blocks tell, as in [recall.RenderOptions]; nil: there are none
-	Carries        int                                                      // how many memories Placed may exclude
-	In             string                                                   // the conversation that asks, for the trace
-	Untold         bool                                                     // its trace has no words
+	Budget         int                 // tokens; 0: any
+	Whole          bool                // also what says the same as a better hit
+	Replaced       map[string]bool     // turns that the request takes the place of: what they alone taught is not told
+	Place          *core.Future[Place] // of a chat, which is found meanwhile; nil: In, Exclude and Replaced are set
+	Carries        int                 // how many memories Place may exclude
+	In             string              // the conversation that asks, for the trace
+	Untold         bool                // its trace has no words
 	Door           string
+}
+
+// Place is where a chat's question belongs, and what the chat holds already.
+type Place struct {
+	In                string // the conversation
+	Exclude, Replaced map[string]bool
+
+	// What earlier blocks tell, as in [recall.RenderOptions].
+	Later bool
+	Told  func(recall.Line, string) bool
 }
 
 // Found is what memory has to a question, best first.
@@ -140,8 +149,9 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 	r.Degraded, r.Parts = append(r.Degraded, beside.Degraded...), append(r.Parts, beside.Parts...)
 	opts := r.E.Rendering(false)
 	opts.Disputed = disputed
-	if r.Q.Earlier != nil {
-		opts.Later, opts.Told = r.Q.Earlier()
+	if r.Q.Place != nil {
+		place := r.Q.Place.Value()
+		opts.Later, opts.Told = place.Later, place.Told
 	}
 	block := recall.Render(standing, r.Hits, opts)
 	r.Lines = block.Lines
@@ -303,7 +313,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	if err != nil {
 		return nil, err
 	}
-	if r.Q.Placed != nil {
+	if r.Q.Place != nil && !r.isPlaced {
 		r.placed()
 		cands = r.without(cands)
 	}

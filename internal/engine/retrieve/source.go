@@ -18,6 +18,7 @@ type Source struct {
 	Now      time.Time
 	Degraded []string
 	Parts    []string                 // of degraded: which
+	isPlaced bool                     // the question has what its Place says
 	vector   bool                     // the question's was remembered
 	history  map[string]memory.Memory // what there was, of a question to the past
 }
@@ -42,9 +43,9 @@ func (r *Source) Part(do func() error) (err error) {
 // placed waits until it is known where the question was asked and what the request
 // holds already.
 func (r *Source) placed() {
-	if r.Q.Placed != nil {
-		r.Q.In, r.Q.Exclude, r.Q.Replaced = r.Q.Placed()
-		r.Q.Placed = nil
+	if r.Q.Place != nil && !r.isPlaced {
+		place := r.Q.Place.Value()
+		r.Q.In, r.Q.Exclude, r.Q.Replaced, r.isPlaced = place.In, place.Exclude, place.Replaced, true
 	}
 }
 

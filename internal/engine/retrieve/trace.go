@@ -74,7 +74,7 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 // Untold reports whether the trace has no words.
 func (r *Pipeline) Untold() bool { return r.Q.Untold || extract.OffTheRecord(r.Q.Text) }
 
-// TraceSafely is trace where no door stands behind it that takes a panic.
+// TraceSafely is trace for where no handler recovers from a panic.
 func (r *Pipeline) TraceSafely(id, block string, took time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
