@@ -94,6 +94,15 @@ type Exchange struct {
 	kept     Place     // see Kept
 }
 
+// placer finds where the request belongs.
+type placer struct{ *Exchange }
+
+// blocks writes the blocks of earlier requests again, and what is attached to the chat.
+type blocks struct{ *Exchange }
+
+// recorder stores what was said.
+type recorder struct{ *Exchange }
+
 // client returns what a request says of the client: the zero value for what it does not say.
 func (in Incoming) client() core.ClientSeen {
 	c := core.ClientSeen{Zone: in.Zone, Key: in.Key}
@@ -138,10 +147,10 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	x.placing = core.NewFuture(func() retrieve.Place {
 		defer cancel()
-		x.Unplaced = x.guarded(func() error { return x.place(ctx) })
+		x.Unplaced = x.guarded(func() error { return placer{x}.place(ctx) })
 		x.see(client)
 		if x.Placed && x.In.Keep {
-			x.unkept = x.guarded(func() error { return x.readBack(ctx) })
+			x.unkept = x.guarded(func() error { return blocks{x}.readBack(ctx) })
 		}
 		return retrieve.Place{In: x.conversation.ID, Exclude: x.carries(), Replaced: x.replaces(), Later: x.back.later, Told: x.back.tells}
 	})
@@ -225,7 +234,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		lines := r.Lines
 		if x.Placed {
 			var attached []recall.Line
-			p.Block, attached = x.attachTo(p.Block, x.back.told, x.back.room)
+			p.Block, attached = blocks{x}.attachTo(p.Block, x.back.told, x.back.room)
 			lines = append(lines, attached...)
 		}
 		if block = p.Block; x.In.Keep && x.In.Part != chatapi.Unplaced && x.Placed && !x.back.failed && (len(r.Parts) == 0 || len(lines) > 0) {
@@ -280,7 +289,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	lines := block.Lines
 	if x.Placed {
 		var attached []recall.Line
-		p.Block, attached = x.attachTo(p.Block, nil, cmp.Or(x.e.Opts.Recall.Contexts, recall.DefaultContextBudget)/2)
+		p.Block, attached = blocks{x}.attachTo(p.Block, nil, cmp.Or(x.e.Opts.Recall.Contexts, recall.DefaultContextBudget)/2)
 		lines = append(lines, attached...)
 	}
 	if p.Block == "" || len(p.Block) >= was {

@@ -49,7 +49,7 @@ func (x *Exchange) named() string {
 	case x.In.ChatID != "":
 		return x.In.ChatID
 	case !x.e.Retrieve.Apart():
-		return x.unknown()
+		return placer{x}.unknown()
 	}
 	return retrieve.UnnamedConversation
 }

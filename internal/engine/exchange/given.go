@@ -69,7 +69,7 @@ type earlier struct {
 
 // blocksBefore returns what the user turns of the request got, in order. What an answer says of
 // it counts more than the turn itself: the request may have been refused as it was.
-func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
+func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 	if !slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.Given != "" }) {
 		return nil
 	}
@@ -167,7 +167,7 @@ func keyOf(l recall.Line) string {
 }
 
 // readBack writes the earlier blocks of the request again, from what memory holds now.
-func (x *Exchange) readBack(ctx context.Context) error {
+func (x blocks) readBack(ctx context.Context) error {
 	if len(x.earlier) == 0 {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (x *Exchange) readBack(ctx context.Context) error {
 }
 
 // rewrite writes one block again, without what those before it tell, and notes what it tells.
-func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
+func (x blocks) rewrite(lines []recall.Line, from recall.Sources) string {
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return x.back.told[keyOf(from.Settled(l))] })
 	block, kept := recall.RenderLines(lines, from, x.e.Retrieve.Rendering(x.back.later))
 	documents, rules := "", ""
@@ -269,7 +269,7 @@ func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
 
 // attachTo puts the documents of the conversation and its rules to a block, as far as earlier
 // blocks do not tell them, and returns their lines. room is how many tokens documents may take.
-func (x *Exchange) attachTo(block string, told map[string]bool, room int) (string, []recall.Line) {
+func (x blocks) attachTo(block string, told map[string]bool, room int) (string, []recall.Line) {
 	var lines []recall.Line
 	var documents strings.Builder
 	for _, c := range x.Contexts {

@@ -55,7 +55,7 @@ func IsUnsaved(chat string) bool {
 
 // redact takes out of a batch what turns without words leave as it was: the path, and
 // what the conversation is called.
-func (x *Exchange) redact(batch *memory.Batch) {
+func (x recorder) redact(batch *memory.Batch) {
 	if x.Hides() {
 		batch.Marks, batch.Path = nil, nil
 	}
@@ -102,7 +102,7 @@ func Confidential(words string) bool {
 }
 
 // tombstone lets the words of turns that are stored without them be known again.
-func (x *Exchange) tombstone(ctx context.Context) error {
+func (x recorder) tombstone(ctx context.Context) error {
 	marked, err := x.e.bury(ctx, x.In.Owner, x.unsaid)
 	if marked {
 		x.unsaid = nil
@@ -125,7 +125,7 @@ func (e *Exchanges) bury(ctx context.Context, owner memory.Owner, turns []memory
 // redactForgotten hides those of the new turns that are history, which are to be stored anew,
 // whose words the owner has forgotten, erased or hidden: a client that names no
 // conversation, or another one, or edits what stood before, does not bring them back.
-func (x *Exchange) redactForgotten(ctx context.Context, turns []memory.Turn) error {
+func (x recorder) redactForgotten(ctx context.Context, turns []memory.Turn) error {
 	var history []memory.Turn
 	var at []int
 	for i, t := range turns {
@@ -150,7 +150,7 @@ func (x *Exchange) redactForgotten(ctx context.Context, turns []memory.Turn) err
 
 // forgotten reports which of the turns say what is forgotten. A store that keeps no
 // marks is asked for all that is out of recall.
-func (x *Exchange) forgotten(ctx context.Context, turns []memory.Turn) ([]bool, error) {
+func (x recorder) forgotten(ctx context.Context, turns []memory.Turn) ([]bool, error) {
 	if s, ok := x.e.Store.(memory.Tombstones); ok {
 		return s.Buried(ctx, x.In.Owner, turns...)
 	}

@@ -53,12 +53,12 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 				return err
 			}
 			if !x.Placed {
-				if err := x.place(ctx); err != nil {
+				if err := (placer{x}).place(ctx); err != nil {
 					return err
 				}
 				x.see(client)
 			}
-			return x.storeQuestion(ctx)
+			return recorder{x}.storeQuestion(ctx)
 		})
 	})
 }
@@ -79,7 +79,7 @@ func (x *Exchange) yield() {
 
 // storeQuestion stores the new messages where they belong. Where somebody else wrote to the
 // conversation since that was read, it is laid on it again.
-func (x *Exchange) storeQuestion(ctx context.Context) error {
+func (x recorder) storeQuestion(ctx context.Context) error {
 	leave, err := x.e.Writes.Enter(ctx, x.In.Owner, x.conversation.ID)
 	if err != nil {
 		return err
@@ -102,12 +102,12 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 }
 
 // placeAgain lays the request on its conversation as it is now.
-func (x *Exchange) placeAgain(ctx context.Context) error {
-	known, err := x.known(ctx, x.conversation.ID)
+func (x recorder) placeAgain(ctx context.Context) error {
+	known, err := placer{x.Exchange}.known(ctx, x.conversation.ID)
 	if err != nil {
 		return err
 	}
-	x.At = x.align(known.Turns)
+	x.At = placer{x.Exchange}.align(known.Turns)
 	if x.Deleted = nil; known.Conversation.Status == memory.Retired {
 		mark := known.Conversation.Mark()
 		x.Deleted = &mark
@@ -117,7 +117,7 @@ func (x *Exchange) placeAgain(ctx context.Context) error {
 
 // tryQuestion stores the new messages where they belonged when the conversation was read,
 // or returns a Conflict.
-func (x *Exchange) tryQuestion(ctx context.Context) error {
+func (x recorder) tryQuestion(ctx context.Context) error {
 	now := x.e.Time()
 	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID(), Marks: marks(x.At.Leave, x.At.Rejoin), Path: x.At.Path()}
 	x.parent, x.Asked, x.unsaid, x.private = x.At.Parent, "", nil, (x.At.Retry || x.resultsAlone()) && x.asksInConfidence()
@@ -142,7 +142,7 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
 		return nil
 	}
-	batch.Marks = append(batch.Marks, x.comesBack()...)
+	batch.Marks = append(batch.Marks, placer{x.Exchange}.comesBack()...)
 	x.moved = slices.Concat(x.At.Leave, x.At.Rejoin)
 	if err := x.redactForgotten(ctx, batch.Turns); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 // turn makes the next turn of the path; secrets do not reach the disk. Its id, if it is
 // given none, is that of its place and words, so that two requests at once that say the
 // same store it once.
-func (x *Exchange) turn(id string, role memory.Role, name, words, mark string, index int, chain string, now time.Time) memory.Turn {
+func (x recorder) turn(id string, role memory.Role, name, words, mark string, index int, chain string, now time.Time) memory.Turn {
 	t := memory.Turn{
 		ID: cmp.Or(id, core.DerivedID(x.In.Owner, x.conversation.ID, x.parent, chain)), Owner: x.In.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
 		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
@@ -190,7 +190,7 @@ const batchTurns = 250
 
 // append stores a batch, the history of a request that brings much of it along ahead of the
 // rest: what is said now comes last, with its job.
-func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
+func (x recorder) append(ctx context.Context, batch memory.Batch) error {
 	err := x.tombstone(ctx)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
 }
 
 // appendPart stores a batch. A client waits for it, so vectors of a model follow by a job.
-func (x *Exchange) appendPart(ctx context.Context, batch memory.Batch) (err error) {
+func (x recorder) appendPart(ctx context.Context, batch memory.Batch) (err error) {
 	if core.OfWords(x.e.Embedder) {
 		if batch.Vectors, err = x.e.TurnVectors(ctx, batch.Turns); err != nil {
 			return err
@@ -244,7 +244,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) {
 			stored <- fmt.Errorf("record the question: %w", err)
 			return
 		}
-		err := x.guarded(func() error { return x.storeAnswer(ctx, a, client) })
+		err := x.guarded(func() error { return recorder{x}.storeAnswer(ctx, a, client) })
 		stored <- err
 		if err == nil {
 			x.nameOwner(ctx)
@@ -267,7 +267,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) {
 
 // storeAnswer stores the answer; client is the context of who may wait for it. Where
 // somebody else wrote to the conversation since it was read, it is read again.
-func (x *Exchange) storeAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
+func (x recorder) storeAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
 	leave, err := x.e.Writes.Enter(ctx, x.In.Owner, x.conversation.ID)
 	if err != nil {
 		return err
@@ -290,7 +290,7 @@ func (x *Exchange) storeAnswer(ctx context.Context, a chatapi.Answer, client con
 
 // resumed lays the request where its question was stored, on the conversation as it is
 // now, and returns the question as it is there.
-func (x *Exchange) resumed(ctx context.Context) (at thread.Alignment, asked memory.Turn, err error) {
+func (x recorder) resumed(ctx context.Context) (at thread.Alignment, asked memory.Turn, err error) {
 	turns, err := x.e.branches(ctx, x.In.Owner, x.conversation.ID)
 	if err != nil {
 		return thread.Alignment{}, memory.Turn{}, err
@@ -307,7 +307,7 @@ func (x *Exchange) resumed(ctx context.Context) (at thread.Alignment, asked memo
 }
 
 // tryAnswer stores the answer where it belongs, or returns a Conflict.
-func (x *Exchange) tryAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
+func (x recorder) tryAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
 	now := x.e.Time()
 	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID()}
 	exchanges, onPath := 0, true
@@ -347,7 +347,7 @@ func (x *Exchange) tryAnswer(ctx context.Context, a chatapi.Answer, client conte
 // layAnswer finds where an answer with words belongs, and puts what stores it there into
 // the batch. exchanges is how many the conversation has with it; onPath whether it is on
 // the path, or beside it.
-func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a chatapi.Answer, client context.Context, now time.Time) (exchanges int, onPath bool, err error) {
+func (x recorder) layAnswer(ctx context.Context, batch *memory.Batch, a chatapi.Answer, client context.Context, now time.Time) (exchanges int, onPath bool, err error) {
 	at, asked, err := x.resumed(ctx)
 	if err != nil {
 		return 0, false, err

@@ -44,7 +44,7 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	if strings.HasPrefix(job.ID, ForgetPrefix) {
 		return e.forgetOnly(ctx, job)
 	}
-	if err := e.rebranch(ctx, job); err != nil {
+	if err := (branches{e}).rebranch(ctx, job); err != nil {
 		return "", err
 	}
 	turns, err := e.Unlearned(ctx, job)
@@ -240,7 +240,7 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	if err := e.grant(ctx, l, run, &p); err != nil {
 		return planned{}, err
 	}
-	near, err := e.neighbors(ctx, l.scope, p.version, p.cands, p.gone)
+	near, err := reader{e}.neighbors(ctx, l.scope, p.version, p.cands, p.gone)
 	if err != nil {
 		return planned{}, err
 	}
@@ -281,7 +281,7 @@ func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, tu
 	if now.Version == p.version {
 		return now.Version, nil
 	}
-	near, err := e.neighbors(ctx, p.scope, now.Version, p.cands, p.gone)
+	near, err := reader{e}.neighbors(ctx, p.scope, now.Version, p.cands, p.gone)
 	if err != nil {
 		return 0, err
 	}
@@ -332,7 +332,7 @@ func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands
 	if err != nil {
 		return nil, err
 	}
-	decisions, _, err := askFor(ctx, e, owner, ask, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, cands) })
+	decisions, _, err := askFor(ctx, &e.Asker, owner, ask, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, cands) })
 	return decisions, err
 }
 
