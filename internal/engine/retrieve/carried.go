@@ -76,12 +76,12 @@ func holds(message, content string) bool {
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 const (
-	// echoesTraced bounds how many echoes a trace names.
-	echoesTraced = 20
+	// repeatsTraced bounds how many repeats a trace names.
+	repeatsTraced = 20
 
-	// echoSearches is how often is searched at most, where more than half of what was
-	// found are echoes: what was asked a hundred times crowds out what answers.
-	echoSearches = 4
+	// repeatSearches is how often is searched at most, where more than half of what was
+	// found are repeats: what was asked a hundred times crowds out what answers.
+	repeatSearches = 4
 )
 
 // askedAgain is the bar on the chance that a question is answered, where it was asked
@@ -94,20 +94,20 @@ func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
 	if r.Q.Whole || r.history != nil {
 		return cands
 	}
-	r.echoes = recall.NewEchoes(r.asked)
-	r.echoes.Told, r.echoes.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
+	r.repeatFilter = recall.NewRepeatFilter(r.asked)
+	r.repeatFilter.Told, r.repeatFilter.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
 	return slices.DeleteFunc(cands, func(c memory.Candidate) bool {
-		if !r.echoes.Repeated(&c) {
+		if !r.repeatFilter.Repeated(&c) {
 			return false
 		}
-		r.echoing[c.ID] = true
-		r.echo(memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: c.ID}}, Score: c.Score, Why: c.Why})
+		r.repeats[c.ID] = true
+		r.noteRepeat(memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: c.ID}}, Score: c.Score, Why: c.Why})
 		return true
 	})
 }
 
-// telling returns candidates without the echoes among the best: a reranker has no time
-// for them. Ranked without them, other echoes may come up.
+// telling returns candidates without the repeats among the best: a reranker has no time
+// for them. Ranked without them, other repeats may come up.
 func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) ([]memory.Candidate, error) {
 	for opts.Limit = Reranked; ; opts.Limit *= 4 {
 		best, _ := recall.Rank(query, cands, opts, r.Now)
@@ -115,39 +115,39 @@ func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memo
 		if err != nil {
 			return nil, err
 		}
-		if !r.echoesIn(hits) {
+		if !r.repeatsIn(hits) {
 			return cands, nil
 		}
-		cands = r.unechoed(cands)
+		cands = r.withoutRepeats(cands)
 	}
 }
 
-// echoesIn finds the echoes of the question among hits, and reports whether there are
+// repeatsIn finds the repeats of the question among hits, and reports whether there are
 // any. They take part in nothing: what only asks is the likest of all, and would set the
 // bar for what answers. What the assistant answered to them is kept at hand.
-func (r *Pipeline) echoesIn(hits []memory.Hit) (found bool) {
-	if r.echoes == nil {
+func (r *Pipeline) repeatsIn(hits []memory.Hit) (found bool) {
+	if r.repeatFilter == nil {
 		return false
 	}
-	for _, h := range r.echoes.In(hits) {
-		r.echoing[h.Memory.ID()], found = true, true
-		r.echo(h)
+	for _, h := range r.repeatFilter.In(hits) {
+		r.repeats[h.Memory.ID()], found = true, true
+		r.noteRepeat(h)
 	}
 	for _, h := range hits {
-		if found && !r.echoing[h.Memory.ID()] && r.echoes.Answers(h.Memory) {
+		if found && !r.repeats[h.Memory.ID()] && r.repeatFilter.Answers(h.Memory) {
 			r.answers = append(r.answers, h)
 		}
 	}
 	return found
 }
 
-func (r *Pipeline) echo(h memory.Hit) {
-	if len(r.echoed) < echoesTraced {
-		r.echoed = append(r.echoed, recall.Dropped{Hit: h, Stage: "echo"})
+func (r *Pipeline) noteRepeat(h memory.Hit) {
+	if len(r.filtered) < repeatsTraced {
+		r.filtered = append(r.filtered, recall.Dropped{Hit: h, Stage: "echo"})
 	}
 }
 
-// unechoed returns candidates without the echoes found so far.
-func (r *Pipeline) unechoed(cands []memory.Candidate) []memory.Candidate {
-	return slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.echoing[c.ID] })
+// withoutRepeats returns candidates without the repeats found so far.
+func (r *Pipeline) withoutRepeats(cands []memory.Candidate) []memory.Candidate {
+	return slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.repeats[c.ID] })
 }

@@ -164,26 +164,26 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 type Pipeline struct {
 	Source
 
-	asked    string // what of the question is asked, without what stands beside it
-	chat     bool   // the question is a message of a chat, which may ask nothing of memory
-	Found    int
-	Cut      []recall.Cut
-	echoes   *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
-	echoing  map[string]bool       // what is left out as such, of one search
-	answers  []memory.Hit          // of the assistant to what is left out: for want of what tells
-	others   *recall.SubjectFilter // of the question; nil where it is not about the user alone
-	excluded map[string]bool       // by id: whether it is left out as somebody else's; false of what stands beside
-	echoed   []recall.Dropped      // some of both, for the trace
-	reserve  []memory.Candidate    // that were not read, since there was enough without
-	Dropped  []recall.Dropped
-	Hits     []memory.Hit
-	Opening  recall.Core   // what the block begins with, less what is among hits
-	overflow recall.Core   // what of that it had no room for
-	Lines    []recall.Line // of the block
-	pending  int           // how many facts wait for a person
-	Misspelt []memory.Misspelt
-	reranked [2]int          // candidates that the reranker read, and was given
-	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
+	asked        string // what of the question is asked, without what stands beside it
+	chat         bool   // the question is a message of a chat, which may ask nothing of memory
+	Found        int
+	Cut          []recall.Cut
+	repeatFilter *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
+	repeats      map[string]bool       // what is left out as such, of one search
+	answers      []memory.Hit          // of the assistant to what is left out: for want of what tells
+	others       *recall.SubjectFilter // of the question; nil where it is not about the user alone
+	excluded     map[string]bool       // by id: whether it is left out as somebody else's; false of what stands beside
+	filtered     []recall.Dropped      // some of both, for the trace
+	reserve      []memory.Candidate    // that were not read, since there was enough without
+	Dropped      []recall.Dropped
+	Hits         []memory.Hit
+	Opening      recall.Core   // what the block begins with, less what is among hits
+	overflow     recall.Core   // what of that it had no room for
+	Lines        []recall.Line // of the block
+	pending      int           // how many facts wait for a person
+	Misspelt     []memory.Misspelt
+	reranked     [2]int          // candidates that the reranker read, and was given
+	carried      map[string]bool // by id, of what was looked at: whether the request holds it already
 
 	overruled map[string]bool // by id of a shared fact that was looked at: whether an own fact contradicts it
 }
@@ -200,7 +200,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	if topK <= 0 {
 		return nil
 	}
-	defer func() { r.Dropped = append(r.Dropped, r.echoed...) }()
+	defer func() { r.Dropped = append(r.Dropped, r.filtered...) }()
 	query := r.Query()
 	r.asked = query.Asked
 	if query.Broad && r.lists() {
@@ -290,19 +290,19 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
-		r.echoing, r.answers = map[string]bool{}, nil
+		r.repeats, r.answers = map[string]bool{}, nil
 		hits, err := r.searched(ctx, query, s, topK)
 		if len(hits) == 0 {
 			hits = r.answers
 		}
-		if err != nil || tries == echoSearches || 2*len(r.echoing) < s.Limit {
+		if err != nil || tries == repeatSearches || 2*len(r.repeats) < s.Limit {
 			return hits, err
 		}
 		s.Exclude = maps.Clone(s.Exclude)
 		if s.Exclude == nil {
 			s.Exclude = map[string]bool{}
 		}
-		maps.Copy(s.Exclude, r.echoing)
+		maps.Copy(s.Exclude, r.repeats)
 	}
 }
 
@@ -336,7 +336,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 			return nil, err
 		}
 	}
-	if len(r.echoing) > 0 {
+	if len(r.repeats) > 0 {
 		opts.Answered, opts.Chat = &askedAgain, false
 	}
 	if !r.Q.Whole {
@@ -360,8 +360,8 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 		if err != nil {
 			return nil, err
 		}
-		if r.echoesIn(hits) {
-			cands, opts.Answered, opts.Chat, wide = r.unechoed(cands), &askedAgain, false, true
+		if r.repeatsIn(hits) {
+			cands, opts.Answered, opts.Chat, wide = r.withoutRepeats(cands), &askedAgain, false, true
 			continue
 		}
 		if r.othersIn(hits) {
@@ -377,8 +377,8 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 			if err != nil {
 				return nil, err
 			}
-			if r.echoesIn(slices.Concat(hits, more)) {
-				cands, opts.Answered, opts.Chat, wide = r.unechoed(cands), &askedAgain, false, true
+			if r.repeatsIn(slices.Concat(hits, more)) {
+				cands, opts.Answered, opts.Chat, wide = r.withoutRepeats(cands), &askedAgain, false, true
 				continue
 			}
 			if r.othersIn(more) {
@@ -441,7 +441,7 @@ func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	}
 	var overruled []memory.Hit
 	for {
-		r.Hits, r.Dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.asked, Echoes: r.echoes})
+		r.Hits, r.Dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.asked, Repeats: r.repeatFilter})
 		against := r.againstOwn(ctx, r.Hits)
 		if len(against) == 0 {
 			break

@@ -8,7 +8,7 @@ import (
 )
 
 // othersIn finds what hits say of somebody else only, where the user asks of themself, and
-// reports whether there is any, or anything that it changes. Like an echo it takes part in nothing: it would set the bar
+// reports whether there is any, or anything that it changes. Like a repeat it takes part in nothing: it would set the bar
 // for what answers. What has nothing of the question without it goes, too.
 func (r *Pipeline) othersIn(hits []memory.Hit) (found bool) {
 	if r.others == nil {
@@ -40,8 +40,8 @@ func (r *Pipeline) othersIn(hits []memory.Hit) (found bool) {
 
 func (r *Pipeline) leaveOut(h memory.Hit, stage string) {
 	r.excluded[h.Memory.ID()] = true
-	if len(r.echoed) < echoesTraced {
-		r.echoed = append(r.echoed, recall.Dropped{Hit: h, Stage: stage})
+	if len(r.filtered) < repeatsTraced {
+		r.filtered = append(r.filtered, recall.Dropped{Hit: h, Stage: stage})
 	}
 }
 
