@@ -1,7 +1,7 @@
-// Package query is the API of design 2's clients: POST /query takes a question of a
-// session and answers it whole, with what memory had for it. It decodes, calls one
-// verb of the engine, and encodes; the model that describes images and writes is the
-// upstream, asked as the verb says.
+// Package query is POST /query, the API of clients of the profile platform
+// (docs/profiles.md): a request asks a question in a session, and the answer comes in one
+// piece, with the memories that were used. The package decodes, calls one method of the
+// engine, and encodes; the upstream model describes images and writes the answer.
 package query
 
 import (
@@ -141,9 +141,8 @@ func unreadable(err error) error {
 	return memory.Errorf(memory.Invalid, "the body is not a JSON object: %v", err)
 }
 
-// ownerOf returns whose memory a query is about: who the request's headers name, else
-// user_id, where the request is trusted to name somebody, else whoever is nobody in
-// particular here.
+// ownerOf returns the owner of a query's memory: the user in the request's headers, else
+// user_id, if the request's key may name users, else the default user.
 func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner != "" && id.Owner != memory.User(id.Namespace, httpx.DefaultUser) {
@@ -161,7 +160,7 @@ func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 	return id.Owner, nil
 }
 
-// request is the body of POST /query. Fields that it does not have are nobody's.
+// request is the body of POST /query. Unknown fields are ignored.
 type request struct {
 	Query     string  `json:"query"`
 	SessionID string  `json:"session_id" required:"false" doc:"The conversation; without one the query begins another."`

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// uncarried parts hits in those to tell and those that the request holds already.
+// uncarried splits hits into new ones and those that the request contains already.
 func (r *Pipeline) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
 	if len(r.Q.Said)+len(r.Q.Replaced) == 0 {
 		return hits, nil
@@ -26,8 +26,8 @@ func (r *Pipeline) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
 	return fresh, held
 }
 
-// carries reports whether the request holds a memory already: a fact learned from
-// nothing but its turns, or what stands in it word for word.
+// carries reports whether the request contains a memory already: a fact learned only from
+// its turns, or a text that it quotes word for word.
 func (r *Pipeline) carries(m memory.Memory) bool {
 	carries, known := r.carried[m.ID()]
 	if known {
@@ -49,11 +49,11 @@ func (r *Pipeline) carries(m memory.Memory) bool {
 	return carries
 }
 
-// quotable is how many words make a text's standing in another no accident.
+// quotable is the number of words from which a match inside another text is no coincidence.
 const quotable = 3
 
-// holds reports whether content is all of a message or, unless it is a word or two,
-// stands in it as whole words.
+// holds reports whether content is the whole message or, from [quotable] words on, a part of
+// it that begins and ends at word boundaries.
 func holds(message, content string) bool {
 	if content == "" || strings.TrimSpace(message) == content {
 		return content != ""
@@ -79,17 +79,18 @@ const (
 	// repeatsTraced bounds how many repeats a trace names.
 	repeatsTraced = 20
 
-	// repeatSearches is how often is searched at most, where more than half of what was
-	// found are repeats: what was asked a hundred times crowds out what answers.
+	// repeatSearches bounds the searches for one question. While more than half of the
+	// candidates are repeats it searches again: a question asked a hundred times crowds out
+	// its answer.
 	repeatSearches = 4
 )
 
-// askedAgain is the bar on the chance that a question is answered, where it was asked
-// before: half the usual one. Questions make its words common, and texts seem long.
+// askedAgain is the threshold of a question that was asked before: half the usual one,
+// since the earlier questions make its words common.
 var askedAgain = recall.DefaultAnswered / 2
 
-// unrepeated returns candidates without the answers by which the built-in model said
-// what memory holds.
+// unrepeated returns candidates without answers of the built-in model, which only repeat
+// memories.
 func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
 	if r.Q.Whole || r.history != nil {
 		return cands
@@ -106,8 +107,8 @@ func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
 	})
 }
 
-// telling returns candidates without the repeats among the best: a reranker has no time
-// for them. Ranked without them, other repeats may come up.
+// telling returns candidates without repeats among the best, so that the reranker reads none.
+// It ranks again after each removal, since other repeats may move up.
 func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) ([]memory.Candidate, error) {
 	for opts.Limit = Reranked; ; opts.Limit *= 4 {
 		best, _ := recall.Rank(query, cands, opts, r.Now)
@@ -122,9 +123,9 @@ func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memo
 	}
 }
 
-// repeatsIn finds the repeats of the question among hits, and reports whether there are
-// any. They take part in nothing: what only asks is the likest of all, and would set the
-// bar for what answers. What the assistant answered to them is kept at hand.
+// repeatsIn finds repeats of the question among hits, and reports whether there are any.
+// They are the most similar of all and would raise the threshold for answers, so the caller
+// ranks again without them. The assistant's answers to them are kept as a last resort.
 func (r *Pipeline) repeatsIn(hits []memory.Hit) (found bool) {
 	if r.repeatFilter == nil {
 		return false

@@ -63,12 +63,12 @@ const (
 	// Candidates is how many the searcher proposes.
 	Candidates = recall.Candidates
 
-	// spare is how many more than asked are read from the store, since some are
-	// folded into others or are gone by now.
+	// spare is how many more memories than asked for are read from the store, since some
+	// are merged into others or were deleted meanwhile.
 	spare = 8
 
-	// maxCarried is how many candidates more a chat asks for, since the request may
-	// carry some of them.
+	// maxCarried bounds the extra candidates of a chat, whose request may contain some of
+	// them already.
 	maxCarried = 100
 )
 
@@ -88,9 +88,8 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	return found, err
 }
 
-// Prepare recalls for a chat: within the deadline, and with what is always in the
-// prompt. Recall that comes too late is neither used nor counted. What comes of it is
-// still to be traced.
+// Prepare recalls for a chat within the deadline, and adds what is in every prompt. A result
+// that comes too late is dropped. The caller traces the outcome.
 func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
 	started := e.Now()
 	defer e.Idle.Begin()()
@@ -118,7 +117,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	return Prepared{Block: o.block, Hits: o.r.Hits, Core: o.r.Opening, Trace: core.NewID(), Read: true, Pending: o.r.pending}, o.r, took
 }
 
-// block recalls and renders; what goes wrong is skipped, a panic included.
+// block recalls and renders. A part that fails, or panics, is skipped.
 func (r *Pipeline) block(ctx context.Context) (text string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -224,8 +223,8 @@ func (r *Pipeline) run(ctx context.Context) error {
 	return nil
 }
 
-// find takes the query through search, rank, hydration and fit; few facts are all
-// shown.
+// find takes the query through search, rank, hydration and fit. A user with few facts is
+// shown all of them.
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
 	ctx, cancel := within(ctx, searchShare)
 	defer cancel()
@@ -284,9 +283,9 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	return nil
 }
 
-// ranked returns what is found, best first: at least topK memories that the
-// request does not carry itself, if there are so many. What it left to be read, should
-// some of them be folded into others, is spare.
+// ranked returns what is found, best first: at least topK memories that the request does
+// not contain, if there are so many. r.reserve gets candidates that were not read, in case
+// fit merges some hits.
 func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
@@ -306,7 +305,7 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 	}
 }
 
-// searched is ranked by one search.
+// searched is one search of ranked.
 func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	var cands []memory.Candidate
 	err := r.Part(func() (err error) { cands, err = r.Search(ctx, s); return err })
@@ -393,8 +392,8 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	}
 }
 
-// measure sets what candidates are ranked by. Where that is not the measure of the setting,
-// neither is the threshold of the settings on it.
+// measure sets what candidates are ranked by. A threshold of the settings holds for the
+// measure of the settings only.
 func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	if opts.Measure != m && r.Q.ScoreThreshold == nil {
 		opts.Threshold = nil
@@ -411,15 +410,14 @@ func unreranked(opts recall.Options, cands []memory.Candidate) recall.Options {
 	return opts
 }
 
-// without returns candidates that the request does not carry, at most as many as
-// are asked for without one.
+// without returns candidates that the request does not contain, at most [Candidates].
 func (r *Pipeline) without(cands []memory.Candidate) []memory.Candidate {
 	cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.Q.Exclude[c.ID] })
 	return cands[:min(len(cands), Candidates)]
 }
 
-// enough is how many candidates are read at first: as many as are asked for, unless a
-// fact behind them may stand in for a turn among them.
+// enough returns how many candidates to read first: topK, or all where a fact further down
+// may replace a turn among them.
 func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
 	if r.Q.Whole || r.history != nil || len(kept) <= topK ||
 		slices.ContainsFunc(kept[topK:], func(c memory.Candidate) bool { return c.Kind == memory.KindFact }) {
@@ -428,7 +426,7 @@ func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
 	return topK
 }
 
-// fit keeps the hits that there is room for.
+// fit keeps the hits that fit into the budget.
 func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	if r.Q.Whole {
 		r.Hits = hits
@@ -460,8 +458,8 @@ func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 // reasonsOf is how many facts are shown with their turns where a question is for a reason.
 const reasonsOf = 3
 
-// withReasons puts behind the first facts the turns that they were learned from, where the question is
-// for a reason: ranking prefers facts, which seldom have it. Fit leaves out what says no more.
+// withReasons inserts the source turns behind the first facts when the question asks why:
+// ranking prefers facts, which seldom contain the reason. Fit drops turns that add nothing.
 func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.history != nil || !recall.AsksWhy(r.asked) {
 		return hits
@@ -496,9 +494,8 @@ func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.
 	return out
 }
 
-// againstOwn returns the hits that another user shares and an own fact of the user's
-// contradicts, whether that is a hit or not. It looks at the present only: facts of another
-// time are not searched for contradictions.
+// againstOwn returns the hits shared by another user that contradict a fact of the user's
+// own, whether that fact is a hit or not. Questions about the past are not checked.
 func (r *Pipeline) againstOwn(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.history != nil {
 		return nil

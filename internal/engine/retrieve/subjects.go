@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// othersIn finds what hits say of somebody else only, where the user asks of themself, and
-// reports whether there is any, or anything that it changes. Like a repeat it takes part in nothing: it would set the bar
-// for what answers. What has nothing of the question without it goes, too.
+// othersIn drops hits that are only about someone else when the question is about the user,
+// and hits that match the question only through such neighbours. It reports whether it
+// dropped or changed any.
 func (r *Pipeline) othersIn(hits []memory.Hit) (found bool) {
 	if r.others == nil {
 		return false
@@ -45,8 +45,8 @@ func (r *Pipeline) leaveOut(h memory.Hit, stage string) {
 	}
 }
 
-// ofTheUser returns candidates without what is somebody else's. What stands beside that has
-// only what it has by itself.
+// ofTheUser returns candidates without those about someone else; their neighbours keep only
+// their own score.
 func (r *Pipeline) ofTheUser(cands []memory.Candidate) []memory.Candidate {
 	cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.excluded[c.ID] })
 	for i := range cands {
