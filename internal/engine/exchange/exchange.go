@@ -45,8 +45,8 @@ type Incoming struct {
 	Part   int            // where in the last user message a new block goes, as in [chatapi.Block]
 }
 
-// Exchange is one request and its answer on their way into memory. Its methods
-// never fail the chat: what goes wrong is counted, logged and named in the trace.
+// Exchange is one request and its answer on their way into memory. Its methods never fail
+// the chat: errors are counted, logged and named in the trace.
 type Exchange struct {
 	e  *Exchanges
 	In Incoming
@@ -112,9 +112,9 @@ func (in Incoming) client() core.ClientSeen {
 	return c
 }
 
-// Open begins to find the conversation that a request continues and which of its
-// messages are new: a search for what matters to it goes on meanwhile. Without one
-// that is left to RecordQuestion.
+// Open begins to find, in the background, the conversation that a request continues, and
+// which of its messages are new; meanwhile [Exchange.Prepare] can search. A request that
+// reads no memory is placed by RecordQuestion instead.
 func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	e.Clients.See(in.Owner, in.client())
 	mode := in.Extras.Mode
@@ -161,8 +161,8 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 // Settle waits until it is known where the request belongs, or that this is not to be.
 func (x *Exchange) Settle() { x.placing.Value() }
 
-// see notes what the conversation was when the request was laid on it, if the client was
-// there still.
+// see notes the state of the conversation that the client may have seen, if it is still
+// connected.
 func (x *Exchange) see(client context.Context) {
 	if client.Err() == nil {
 		x.seen = x.At
@@ -186,9 +186,8 @@ func title(c *chatapi.Chat, personal bool) string {
 	return ""
 }
 
-// Prepare recalls what matters for the request. Every step of a tool loop gets
-// what its user message was given. It has no error: within its deadline it
-// returns what there is.
+// Prepare recalls memories for the request. Every step of a tool loop gets the block of its
+// user message. It has no error: at the deadline it returns what it has.
 func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	topK := x.In.Extras.TopK
 	if !x.reads || (topK != nil && *topK == 0) {
@@ -267,16 +266,16 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	return x.Prepared
 }
 
-// Pin keeps what the request was given beside its user message: for the steps of a tool
-// loop, and so that it is known again and not learned when it comes back.
+// Pin caches the block by its user message, for the steps of a tool loop, and so that text
+// copied from it is recognized and not learned.
 func (x *Exchange) Pin(given string) {
 	if x.chain != "" {
 		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: x.chain, Text: given, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.begun)
 	}
 }
 
-// Shrink gives the request half of what it was given, the best of it, for a prompt that is too
-// long. It is false where there is no half. The steps of its tool loop get the same.
+// Shrink halves the block, keeping the best hits, for a prompt that was too long. It is false
+// where that gains nothing. Later steps of the tool loop get the smaller block, too.
 func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, bool) {
 	p, rules, was := x.Prepared, x.e.Retrieve.Rendering(false), len(x.Prepared.Block)
 	for _, b := range p.Kept {
@@ -312,15 +311,15 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	return p, true
 }
 
-// amend notes what the last user turn got in the end, for later requests.
+// amend notes the block that the last user turn got in the end, for later requests.
 func (x *Exchange) amend(g GivenBlock) {
 	if x.In.Keep && g.Part != chatapi.Unplaced {
 		x.amended = g.write(x.In.Owner)
 	}
 }
 
-// Withdraw says that the upstream refused the request with memory in it and got
-// it without. The steps of its tool loop, should there be one, go without as well.
+// Withdraw notes that the upstream refused the request with memory and got it without.
+// Later steps of its tool loop get no memory either.
 func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
 	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
 	x.amend(GivenBlock{Anew: true})

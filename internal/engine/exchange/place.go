@@ -102,7 +102,7 @@ func (x *Exchange) Kept() Place { return x.kept }
 // shortlist is how many conversations that begin like the request are read.
 const shortlist = 8
 
-// place chooses the conversation and lays the request on it.
+// place chooses the conversation and aligns the request with it.
 func (x placer) place(ctx context.Context) error {
 	id := x.named()
 	x.request = thread.NewRequest(x.In.Chat.Messages, x.e.Opts.Messages)
@@ -135,7 +135,7 @@ func (x placer) place(ctx context.Context) error {
 	return nil
 }
 
-// align lays the request on the turns of its conversation.
+// align aligns the request with the turns of its conversation.
 func (x placer) align(turns []memory.Turn) thread.Alignment {
 	if x.In.After != "" {
 		return thread.Follow(turns, x.request, x.In.After, x.In.From)
@@ -143,8 +143,8 @@ func (x placer) align(turns []memory.Turn) thread.Alignment {
 	return thread.Align(turns, x.request)
 }
 
-// known returns what is stored of the conversation that the request names or, if id
-// is "", of the one that it continues: nothing of a new one.
+// known reads the conversation of an id or, if id is "", the one that the request continues.
+// It is empty for a new one.
 func (x placer) known(ctx context.Context, id string) (thread.Candidate, error) {
 	if id == "" {
 		return x.choose(ctx)
@@ -233,8 +233,8 @@ func askedBefore(turns []memory.Turn, id string) memory.Turn {
 // to a server that keeps them.
 func (x *Exchange) resultsAlone() bool { return x.In.Chat.LastUser() < 0 }
 
-// choose finds the conversation that a request without a name continues, nothing if it
-// begins one.
+// choose finds the conversation that a request without an id continues; an empty one if it
+// begins a new one.
 func (x placer) choose(ctx context.Context) (thread.Candidate, error) {
 	if telling := x.request.Telling(); len(telling) > 0 {
 		cands, err := x.e.holding(ctx, x.In.Owner, telling)
