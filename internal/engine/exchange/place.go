@@ -125,7 +125,7 @@ func (x placer) place(ctx context.Context) error {
 	}
 	x.At = x.align(turns)
 	if x.In.Keep && x.Deleted == nil {
-		x.earlier = blocks{x.Exchange}.blocksBefore(turns)
+		x.earlier = blocks(x).blocksBefore(turns)
 	}
 	if x.chain = chainOf(x.At, turns, x.In.Chat.LastUser()); x.resultsAlone() {
 		x.before = askedBefore(turns, x.At.Parent)

@@ -103,11 +103,11 @@ func (x recorder) storeQuestion(ctx context.Context) error {
 
 // placeAgain aligns the request with its conversation as it is now.
 func (x recorder) placeAgain(ctx context.Context) error {
-	known, err := placer{x.Exchange}.known(ctx, x.conversation.ID)
+	known, err := placer(x).known(ctx, x.conversation.ID)
 	if err != nil {
 		return err
 	}
-	x.At = placer{x.Exchange}.align(known.Turns)
+	x.At = placer(x).align(known.Turns)
 	if x.Deleted = nil; known.Conversation.Status == memory.Retired {
 		mark := known.Conversation.Mark()
 		x.Deleted = &mark
@@ -141,7 +141,7 @@ func (x recorder) tryQuestion(ctx context.Context) error {
 	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
 		return nil
 	}
-	batch.Marks = append(batch.Marks, placer{x.Exchange}.comesBack()...)
+	batch.Marks = append(batch.Marks, placer(x).comesBack()...)
 	x.moved = slices.Concat(x.At.Leave, x.At.Rejoin)
 	if err := x.redactForgotten(ctx, batch.Turns); err != nil {
 		return err
