@@ -18,8 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Lesson is what some turns say that is worth knowing, before it is compared with
-// what is known.
+// Lesson is what was extracted from some turns, before it is compared with known facts.
 type Lesson struct {
 	scope   memory.Scope // where new facts belong
 	said    []extract.Utterance
@@ -29,7 +28,7 @@ type Lesson struct {
 	author  memory.Author     // who read it
 }
 
-// PassedOver says of what was dropped that it is ignored, and why.
+// PassedOver returns the dropped candidates as outcomes, with the reasons.
 func (l Lesson) PassedOver() []learn.Outcome {
 	out := make([]learn.Outcome, 0, len(l.dropped))
 	for _, d := range l.dropped {
@@ -81,7 +80,7 @@ func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (
 	return l, nil
 }
 
-// leaveOut drops what only a wish to forget says.
+// leaveOut drops candidates whose source is a wish to forget.
 func (l *Lesson) leaveOut() {
 	l.cands = slices.DeleteFunc(l.cands, func(c extract.Candidate) bool {
 		wish := slices.ContainsFunc(l.forget, func(w extract.Command) bool {
@@ -107,8 +106,7 @@ func (l Lesson) turn(id string) memory.Turn {
 // playable is how many turns back the beginning of a role play is looked for.
 const playable = 24
 
-// talkBefore returns the last turns of each conversation in which the user did not begin
-// with what is read first of it.
+// talkBefore returns the last turns of each conversation whose first turn is not among said.
 func (e reader) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance) (map[string][]memory.Turn, error) {
 	looked, before := map[string]bool{}, map[string][]memory.Turn{}
 	for _, s := range said {
@@ -128,12 +126,12 @@ func (e reader) talkBefore(ctx context.Context, owner memory.Owner, said []extra
 	return before, nil
 }
 
-// groundedOn is how many messages before a turn, and how many known facts near it, a fact
-// may take names and numbers from.
+// groundedOn is from how many earlier messages, and from how many known facts, a new fact may
+// take names and numbers.
 const groundedOn = 8
 
-// ground sets beside each turn what a fact learned from it may refer to: the messages
-// before it and what is known.
+// ground adds to each utterance what a fact learned from it may refer to: the messages before
+// it and known facts.
 func (e reader) ground(ctx context.Context, scope memory.Scope, said []extract.Utterance, before map[string][]memory.Turn) error {
 	var words strings.Builder
 	guarded := map[string][]extract.Utterance{}
@@ -180,8 +178,8 @@ func (e reader) ground(ctx context.Context, scope memory.Scope, said []extract.U
 	return nil
 }
 
-// answering sets beside what the user said what the assistant had said before, and what
-// was learned from what the user had said before that.
+// answering adds to the user's utterances the assistant's message before, and the facts
+// learned from the user's message before that.
 func (e reader) answering(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) error {
 	parents, err := e.parents(ctx, owner, said, before)
 	if err != nil {
@@ -220,8 +218,7 @@ func (e reader) answering(ctx context.Context, owner memory.Owner, said []extrac
 	return nil
 }
 
-// parents returns the turns on the path by their ids that what the user said goes on from,
-// as far as they were not read before.
+// parents returns, by id, the turns that the user's utterances follow.
 func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
 	known := map[string]memory.Turn{}
 	var missing []string
@@ -251,8 +248,7 @@ func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.
 	return known, nil
 }
 
-// playing marks what the user said first in each conversation, if that stands in a
-// role play which began before.
+// playing marks the first user utterance of each conversation if it continues a role play.
 func playing(said []extract.Utterance, before map[string][]memory.Turn) {
 	looked := map[string]bool{}
 	for i := range said {
@@ -273,9 +269,9 @@ func playing(said []extract.Utterance, before map[string][]memory.Turn) {
 // suspectsFound is how many memories one suspect sentence is compared with.
 const suspectsFound = 4
 
-// Given recognises what came out of memory: what the requests up to a turn were given
-// and, where that is not known any more, what memory held before them that is like it. A
-// searcher that fails leaves the second out.
+// Given returns what recognizes text that came out of memory: the blocks of requests up to a
+// turn and, where those are not cached any more, similar memories from before the turns. If
+// the searcher fails, only the blocks are used.
 func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Injected {
 	blocks := reader{e}.blocksOf(scope.Owner, turns)
 	return func(i int) *learn.Injected {
@@ -299,7 +295,7 @@ func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.
 	}
 }
 
-// blocks are what the requests of turns were given, as far as it is known: "" for none.
+// blocks are the cached blocks of turns; "" for none.
 type blocks struct {
 	of    []string
 	last  int // how many were read into given
@@ -316,8 +312,8 @@ func (e reader) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	return b
 }
 
-// upTo recognises what those of the turns up to one held; nil if there are none. It is asked
-// in order.
+// upTo returns what recognizes the blocks of turns up to i; nil if there are none. Call it
+// with rising i.
 func (b *blocks) upTo(i int) *learn.Injected {
 	for ; b.last <= i; b.last++ {
 		if block := b.of[b.last]; block != "" {
@@ -346,7 +342,7 @@ func (e reader) like(ctx context.Context, scope memory.Scope, sentence string) (
 // byRule is who a fact is by that no model wrote.
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
-// extract asks the model for candidates or, without one, the rules.
+// extract returns the candidates of the model or, without one, of the rules.
 func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	if len(l.said) == 0 {
 		return nil, byRule, nil
@@ -366,8 +362,8 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before ma
 	return nil, memory.Author{}, err
 }
 
-// extractByModel asks a model, for long talk several times. Turns that cannot teach
-// anything are not shown as new.
+// extractByModel asks the model, several times if the turns are long. Turns that cannot
+// teach anything are left out.
 func (e reader) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	said := l.said
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
