@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"strings"
 
@@ -98,4 +100,15 @@ func withServer(ctx context.Context, config config.Config, do func(context.Conte
 	err = do(ctx, bench.Serving{URL: s.url(), Settle: s.Settle})
 	stop()
 	return errors.Join(err, <-finished)
+}
+
+// printRows writes a line of JSON for each figure.
+func printRows[T any](w io.Writer, rows []T) error {
+	enc := json.NewEncoder(w)
+	for _, row := range rows {
+		if err := enc.Encode(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -127,13 +126,7 @@ func cosineModel(config config.Config) (string, config.Config, error) {
 
 func (r chatTrials) print(w io.Writer, report bench.ChatReport, cosine string) error {
 	if r.json {
-		enc := json.NewEncoder(w)
-		for _, f := range report.Figures(loci.Version()) {
-			if err := enc.Encode(f); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printRows(w, report.Figures(loci.Version()))
 	}
 	fmt.Fprint(w, report)
 	if cosine == "" {
