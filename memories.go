@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// door is how this package is named in traces.
-const door = "go"
+// api is how this package is named in traces.
+const api = "go"
 
 var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}
 
@@ -19,7 +19,7 @@ func userOf(name string) memory.Owner { return memory.User(memory.DefaultNamespa
 
 // Recall returns what memory has to a user's question, best first.
 func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit, error) {
-	found, err := l.parts.Engine().Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: door})
+	found, err := l.parts.Engine().Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: api})
 	return found.Hits, err
 }
 
@@ -40,7 +40,7 @@ type Query struct {
 func (q Query) question(user string) retrieve.Question {
 	out := retrieve.Question{
 		Scope: memory.Scope{Owner: userOf(user), Project: q.Project, Agent: q.Agent}, Text: q.Text,
-		ScoreThreshold: q.Threshold, Kinds: q.Kinds, Category: q.Category, Tag: q.Tag, Conversation: q.Conversation, At: q.At, Door: door,
+		ScoreThreshold: q.Threshold, Kinds: q.Kinds, Category: q.Category, Tag: q.Tag, Conversation: q.Conversation, At: q.At, Door: api,
 	}
 	if q.TopK > 0 {
 		out.TopK = &q.TopK

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Eraser is a [Store] that can remove words for good. It stands apart, so that a
-// store around another claims it only if it removes what it keeps itself as well.
+// Eraser is a [Store] that can remove text for good. It is an interface of its own, so that
+// a store that wraps another implements it only if it also erases its own copies.
 type Eraser interface {
 	// Erase removes the words of an owner's facts, links, turns, summaries, contexts,
 	// conversations (their own, not those of their turns) and profile entries (which are

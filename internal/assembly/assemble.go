@@ -247,7 +247,7 @@ func OpenAPI() ([]byte, error) {
 	return rest.Describe(rest.Options{Version: obs.Version(), Elsewhere: describedElsewhere()})
 }
 
-// describedElsewhere is what the API's description tells of that another door answers.
+// describedElsewhere is what the API's description tells of that another API answers.
 func describedElsewhere() []rest.Elsewhere {
 	in, out := query.Bodies()
 	return []rest.Elsewhere{{

@@ -50,7 +50,7 @@ type Loci struct {
 	database *sqlstore.Store // nil: memory is in none
 	backups  *backup.Maker
 	keys     *httpx.StoredKeys
-	chat     *proxy.Door
+	chat     *proxy.Handler
 	handler  http.Handler
 	log      *slog.Logger
 	doctor   *doctor.Doctor

@@ -99,7 +99,7 @@ func shownSettings(c config.Config) []web.Setting {
 	return out
 }
 
-// refuser answers with an error in the shape of the door that was asked.
+// refuser answers with an error in the shape of the API that was asked.
 func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		switch {

@@ -9,7 +9,7 @@ import (
 
 // Dialect is one way of talking with a model over HTTP: how a request is read and
 // where memory goes in it, how an answer and its stream are read, and how Loci
-// itself answers in it. What a door does beside that is the same for all. Answers that
+// itself answers in it. What an API does beside that is the same for all. Answers that
 // Loci makes are written here in OpenAI's older dialects alone; package translate brings
 // chat completions into the others.
 type Dialect struct {

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -123,4 +125,15 @@ func withTarget(ctx context.Context, config config.Config, do func(context.Conte
 		}
 		return do(ctx, target)
 	})
+}
+
+// printRows writes a line of JSON for each figure.
+func printRows[T any](w io.Writer, rows []T) error {
+	enc := json.NewEncoder(w)
+	for _, row := range rows {
+		if err := enc.Encode(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -128,13 +127,7 @@ const noCosine = "no plain cosine: " + miniLM + " is not in models_dir; loci mod
 
 func (r chatTrials) print(w io.Writer, report bench.ChatReport, cosine string) error {
 	if r.json {
-		enc := json.NewEncoder(w)
-		for _, f := range report.Figures(loci.Version()) {
-			if err := enc.Encode(f); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printRows(w, report.Figures(loci.Version()))
 	}
 	fmt.Fprint(w, report)
 	if cosine == "" {

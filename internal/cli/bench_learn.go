@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -127,13 +126,7 @@ func (r learnRun) run(cmd *cobra.Command, files []string) error {
 
 func (r learnRun) print(w io.Writer, report bench.LearnReport) error {
 	if r.json {
-		enc := json.NewEncoder(w)
-		for _, f := range report.Figures(r.prices, loci.Version()) {
-			if err := enc.Encode(f); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printRows(w, report.Figures(r.prices, loci.Version()))
 	}
 	fmt.Fprint(w, report)
 	if _, _, _, model := report.Total(); model.Calls > 0 && r.prices != (bench.Prices{}) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -222,13 +221,9 @@ func (r retrievalRun) print(w io.Writer, report bench.Report, differences []benc
 		}
 		return nil
 	}
-	enc := json.NewEncoder(w)
 	figures := append(report.Figures(loci.Version()), report.Differences(differences, r.compare, loci.Version())...)
-	for _, f := range figures {
-		f.Direct = r.direct
-		if err := enc.Encode(f); err != nil {
-			return err
-		}
+	for i := range figures {
+		figures[i].Direct = r.direct
 	}
-	return nil
+	return printRows(w, figures)
 }

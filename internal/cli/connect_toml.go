@@ -16,8 +16,8 @@ var (
 	tomlCommand = lazy.Compile(`(?m)^\s*command\s*=\s*("[^\r\n]*"|'[^\r\n]*')`)
 )
 
-// tomlEdit writes an MCP server into Codex's config.toml: a table of its own at the end. What
-// goes takes the tables below it along, which Codex refuses without it.
+// tomlEdit writes an MCP server into Codex's config.toml, as a table at the end. Removing it
+// removes its sub-tables as well, which Codex refuses without their parent.
 func tomlEdit(self string, args []string) func(string, bool) (string, error) {
 	var quoted []string
 	for _, arg := range args {
@@ -54,7 +54,7 @@ func tomlEdit(self string, args []string) func(string, bool) (string, error) {
 // cutTOML returns the table of the server and the text without it and, if wanted, without the
 // tables below it.
 func cutTOML(text string, below bool) (own, rest string) {
-	pending := "" // empty lines and comments, which belong to what follows
+	pending := "" // empty lines and comments, which belong to the next line
 	inOwn, cut := false, false
 	for line := range strings.Lines(text) {
 		bare := strings.TrimSpace(line)

@@ -43,8 +43,12 @@ type promptFile struct {
 	Source       string   `json:"source,omitempty"`
 }
 
-// promptsOf returns the prompts that these settings make, in order of name.
-func promptsOf(config config.Config) ([]promptFile, error) {
+// prompts returns the prompts in use, in order of name.
+func (g *global) prompts(cmd *cobra.Command) ([]promptFile, error) {
+	config, err := g.load(cmd)
+	if err != nil {
+		return nil, err
+	}
 	set, err := openPrompts(config.Prompts)
 	if err != nil {
 		return nil, err
@@ -90,11 +94,7 @@ func promptsList(g *global) *cobra.Command {
 		Example: "  loci prompts list",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := g.load(cmd)
-			if err != nil {
-				return err
-			}
-			all, err := promptsOf(config)
+			all, err := g.prompts(cmd)
 			if err != nil {
 				return err
 			}
@@ -124,11 +124,7 @@ func promptsShow(g *global) *cobra.Command {
 		Example: "  loci prompts show extract",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := g.load(cmd)
-			if err != nil {
-				return err
-			}
-			all, err := promptsOf(config)
+			all, err := g.prompts(cmd)
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/vectors"
 )
 
-// Engine carries out what the doors ask for: each field is one of its rooms, and all share
+// Engine carries out what the APIs ask for: each field is one of its packages, and all share
 // the core. It is safe for concurrent use.
 type Engine struct {
 	*core.Core
@@ -49,7 +49,7 @@ func New(parts core.Parts, opts core.Options) *Engine {
 	c.Store = s.Gated(parts.Store)
 	r := &retrieve.Retriever{Core: c, Compare: cmp, Traces: t}
 	cur := &curate.Curator{Core: c, Compare: cmp, Retrieve: r, Share: s, Traces: t}
-	l := &lessons.Learner{Core: c, Compare: cmp, Curate: cur, Retrieve: r}
+	l := lessons.NewLearner(c, cmp, cur, r)
 	x := &exchange.Exchanges{Core: c, Curate: cur, Lessons: l, Retrieve: r, Traces: t}
 	ch := &chats.Chats{Core: c, Curate: cur, Exchange: x, Traces: t}
 	return &Engine{

@@ -1,12 +1,12 @@
-// Package httpx is what every HTTP door of Loci stands behind: who asks, whether
+// Package httpx is what every HTTP API of Loci stands behind: who asks, whether
 // they may, how much they may send, and how an error is told to them. It decides
 // nothing about memory and knows no routes.
 //
 // # Order
 //
-//	request id → proxy → panics → Host and Origin → key → identity → body limit → door
+//	request id → proxy → panics → Host and Origin → key → identity → body limit → handler
 //
-// [Guard] is that whole chain. A door reads the outcome with [IdentityOf] and
+// [Guard] is that whole chain. A handler reads the outcome with [IdentityOf] and
 // answers errors with [WriteError]; both directions of the table between memory's
 // codes and HTTP are in problem.go.
 //
@@ -23,7 +23,7 @@
 //
 // Loci's own key, or a stored one (keyring.go), comes as X-Loci-Key, or in Authorization,
 // X-Api-Key or the like, in any scheme but Basic. Guard takes whatever holds a key out of the
-// request's headers and query (secrets.go) before any door sees it, so that nothing behind it
+// request's headers and query (secrets.go) before any handler sees it, so that nothing behind it
 // can forward it. A key that is not Loci's is the client's for the upstream and stays.
 //
 // A request that comes with a key and is let in by none came with a wrong one. Those

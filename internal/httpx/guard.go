@@ -44,7 +44,7 @@ type Options struct {
 	Unverified func() // called with each request whose X-OpenWebUI-User-Jwt is not checked; nil: nobody is told
 	Now        func() time.Time
 
-	// Refuse answers a request with an error, in the shape that its door speaks;
+	// Refuse answers a request with an error, in the shape that its API speaks;
 	// nil: WriteError.
 	Refuse func(http.ResponseWriter, *http.Request, error)
 }
@@ -83,7 +83,7 @@ func Guard(o Options, next http.Handler) http.Handler {
 type guard struct {
 	Options
 	next    http.Handler
-	guesses *guesses // wrong keys, of all doors
+	guesses *guesses // wrong keys, of all APIs
 }
 
 // ServeHTTP runs the chain.
@@ -192,7 +192,7 @@ func stateOf(ctx context.Context) *state {
 // RequestID returns the request's id, "" outside [Guard].
 func RequestID(ctx context.Context) string { return stateOf(ctx).id }
 
-// recoverTo turns a door's panic into an answer. Once something was written only
+// recoverTo turns a handler's panic into an answer. Once something was written only
 // cutting the connection tells the client that the answer is not whole.
 func (g *guard) recoverTo(w *tracker, r *http.Request) {
 	v := recover()
@@ -203,7 +203,7 @@ func (g *guard) recoverTo(w *tracker, r *http.Request) {
 		panic(v)
 	}
 	st := stateOf(r.Context())
-	st.log.Error("panic in a door", "request", st.id, "door", st.door, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	st.log.Error("panic in a handler", "request", st.id, "door", st.door, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	if w.wrote {
 		panic(http.ErrAbortHandler)
 	}

@@ -59,7 +59,7 @@ func (g *guesses) wrong(remote string, now time.Time) (wait time.Duration, first
 	return guessTime - now.Sub(at.since), at.wrong == mostGuesses+1
 }
 
-// WrongKey counts a wrong key that a door was given itself, as in a form, and returns
+// WrongKey counts a wrong key that a handler was given itself, as in a form, and returns
 // how long its sender is to wait before another, 0 for not at all; the answer then says
 // so in Retry-After. Outside [Guard] nothing is counted.
 func WrongKey(w http.ResponseWriter, r *http.Request) time.Duration {

@@ -32,7 +32,7 @@ const maxUser = 256
 type Role string
 
 // The roles. A request without one is a stranger's: it got no further than the
-// doors that need no key.
+// APIs that need no key.
 const (
 	RoleAdmin Role = "admin" // anything, and may name any user of the namespace
 	RoleUser  Role = "user"  // its own memory

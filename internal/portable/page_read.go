@@ -10,15 +10,15 @@ import (
 
 var comment = lazy.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 
-// pageReader reads the Markdown that Export writes. Words win over what their
-// comment carries of them: people edit words. An item without a comment under the
-// facts is a fact that somebody wrote there.
+// pageReader reads the Markdown that Export writes. Where the visible text differs from
+// the text in its comment, the visible text wins: people edit that. A list item without a
+// comment below the heading of facts is a new fact.
 type pageReader struct {
 	Reader
-	inFacts  int    // level of the heading of facts that it stands under, 0 for none
-	category string // of the heading below that
+	inFacts  int    // level of the heading of facts above the current line; 0 for none
+	category string // named by the heading below that one
 
-	open    Record // whose quotation follows
+	open    Record // its text follows as a quotation; the zero Record for none
 	carried bool
 	quoted  []string
 }
@@ -78,8 +78,8 @@ func (p *pageReader) line(n int, line []byte) error {
 	return p.give(rec)
 }
 
-// settle gives a record the words that stand on the page, or those it carries where
-// the page shows just these.
+// settle sets a record's text to that on the page, unless its comment carries a text that
+// the page shows in the same way.
 func settle(rec *Record, carried bool, words string) {
 	if w := rec.Words(); !carried || shown(*w) != shown(words) {
 		*w = words
@@ -127,8 +127,8 @@ func (p *pageReader) bare(n int, text string) error {
 	return p.give(Record{Line: n, Size: len(text), Made: true, Fact: &memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: p.Project}}})
 }
 
-// unescaped takes back what json did, so that JSON which is kept as it is, as metadata
-// is, comes back as it was.
+// unescaped undoes the escaping of ">" in comments, so that raw JSON, such as metadata, is
+// read back byte for byte.
 func unescaped(text string) string {
 	var b strings.Builder
 	for {

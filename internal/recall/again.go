@@ -13,14 +13,14 @@ import (
 // user's own words it is not a second witness, and what it says is no reason to believe it. So it is
 // with a question that names what is told beside it: "How old is Rex?" next to "my dog Rex".
 
-// In returns those of the hits that are echoes: by themselves, or since what they say is told by
+// In returns those of the hits that are repeats: by themselves, or since what they say is told by
 // the user, or known as a fact, among the best of the others.
-func (e *RepeatFilter) In(hits []memory.Hit) (echoes []memory.Hit) {
+func (e *RepeatFilter) In(hits []memory.Hit) (repeats []memory.Hit) {
 	if e.noted(hits) {
 		return nil
 	}
 	defer func() {
-		if len(echoes) == 0 {
+		if len(repeats) == 0 {
 			e.note(hits)
 		}
 	}()
@@ -28,7 +28,7 @@ func (e *RepeatFilter) In(hits []memory.Hit) (echoes []memory.Hit) {
 	for _, h := range hits {
 		switch {
 		case e.Is(h.Memory):
-			echoes = append(echoes, h)
+			repeats = append(repeats, h)
 		case !e.heard && !e.Keep && e.maySayAgain(h.Memory):
 			doubtful = append(doubtful, h)
 			continue
@@ -38,22 +38,22 @@ func (e *RepeatFilter) In(hits []memory.Hit) (echoes []memory.Hit) {
 		e.reply(h.Memory.Turn)
 	}
 	if len(doubtful) == 0 {
-		return echoes
+		return repeats
 	}
 	e.ask()
 	told := e.told(hits)
 	for _, role := range [...]memory.Role{memory.RoleUser, memory.RoleAssistant} { // what is answered, and then answers
 		for _, h := range doubtful {
 			if t := h.Memory.Turn; t.Role == role && e.again(t, told) {
-				echoes = append(echoes, h)
+				repeats = append(repeats, h)
 				e.reply(t)
 			}
 		}
 	}
-	return echoes
+	return repeats
 }
 
-// note keeps hits among which there is no echo.
+// note keeps hits among which there is no repeat.
 func (e *RepeatFilter) note(hits []memory.Hit) {
 	e.clean = e.clean[:0]
 	for _, h := range hits {
@@ -87,7 +87,7 @@ func (e *RepeatFilter) asks(t *memory.Turn) bool {
 	return m.is == text.Seeks || m.of != gives
 }
 
-// reply notes where an echo is answered.
+// reply notes where a repeat is answered.
 func (e *RepeatFilter) reply(t *memory.Turn) {
 	if t.Role != memory.RoleUser {
 		return
@@ -105,7 +105,7 @@ type witness struct {
 	negated bool // some of it says what is not so
 }
 
-// Answers reports whether a turn answers one that is an echo. Where nobody tells what was asked
+// Answers reports whether a turn answers one that is a repeat. Where nobody tells what was asked
 // for, the assistant may have.
 func (e *RepeatFilter) Answers(m memory.Memory) bool {
 	return m.Turn != nil && m.Turn.Role == memory.RoleAssistant && e.replied[place{m.Turn.Conversation, m.Turn.Index}]

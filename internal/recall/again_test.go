@@ -10,13 +10,13 @@ import (
 )
 
 // TestWhatIsSaidAgain: what is asked, what was said in one talk ("a: " by the assistant), and what of
-// it are echoes.
+// it are repeats.
 func TestWhatIsSaidAgain(t *testing.T) {
 	const job = "Hi, I work as a nurse at the hospital in Porto, mostly nights."
 	for _, c := range []struct {
 		question string
 		said     []string
-		echoes   []string
+		repeats  []string
 	}{
 		{"What do I do for a living?", []string{job, "What is my job?", "a: You work as a nurse at the hospital in Porto.", "a: Night shifts want blackout curtains."},
 			[]string{"What is my job?", "You work as a nurse at the hospital in Porto."}},
@@ -43,18 +43,18 @@ func TestWhatIsSaidAgain(t *testing.T) {
 			hits = append(hits, memory.Hit{Memory: memory.Memory{Turn: turn}})
 		}
 		var got []string
-		for _, h := range NewEchoes(c.question).In(hits) {
+		for _, h := range NewRepeatFilter(c.question).In(hits) {
 			got = append(got, h.Memory.Content())
 		}
 		slices.Sort(got)
-		slices.Sort(c.echoes)
-		if !slices.Equal(got, c.echoes) {
-			t.Errorf("asked %q, said %q: echoes %q, want %q", c.question, c.said, got, c.echoes)
+		slices.Sort(c.repeats)
+		if !slices.Equal(got, c.repeats) {
+			t.Errorf("asked %q, said %q: repeats %q, want %q", c.question, c.said, got, c.repeats)
 		}
 	}
 }
 
-func BenchmarkEchoesIn(b *testing.B) {
+func BenchmarkRepeatsIn(b *testing.B) {
 	var hits []memory.Hit
 	for i, said := range []string{"I work as a nurse at the hospital in Porto, mostly nights.", "Where do I work?", "You work as a nurse at the hospital in Porto.", "Night shifts want blackout curtains, and a walk in the light after waking."} {
 		for n := range 4 {
@@ -67,6 +67,6 @@ func BenchmarkEchoesIn(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		NewEchoes("What do I do for a living?").In(hits)
+		NewRepeatFilter("What do I do for a living?").In(hits)
 	}
 }

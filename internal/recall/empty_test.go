@@ -61,7 +61,7 @@ func TestBareQuestions(t *testing.T) {
 func TestWhatAQuestionTakesForGrantedAnswersWhatAsksForItsKind(t *testing.T) {
 	for _, c := range []struct {
 		asked, said string
-		echo        bool
+		repeat      bool
 	}{
 		{"What pets do I have?", "How old is my dog?", false},
 		{"What pets do I have?", "Is our old cat allowed on trains?", false},
@@ -70,8 +70,8 @@ func TestWhatAQuestionTakesForGrantedAnswersWhatAsksForItsKind(t *testing.T) {
 		{"Where is my umbrella?", "How old is my dog?", true},
 	} {
 		said := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleUser, Content: c.said}}
-		if got := NewEchoes(c.asked).Is(said); got != c.echo {
-			t.Errorf("asked %q, %q is an echo: %v, want %v", c.asked, c.said, got, c.echo)
+		if got := NewRepeatFilter(c.asked).Is(said); got != c.repeat {
+			t.Errorf("asked %q, %q is a repeat: %v, want %v", c.asked, c.said, got, c.repeat)
 		}
 	}
 }

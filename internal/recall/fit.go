@@ -15,7 +15,7 @@ type FitOptions struct {
 	TopK     int           // hits at most; 0: 8
 	Budget   int           // tokens at most; 0: 1500, math.MaxInt: any
 	Question string        // what was asked; "": nothing in particular
-	Echoes   *RepeatFilter // of the question, if they were looked for before; nil: to be looked for
+	Repeats  *RepeatFilter // of the question, if they were looked for before; nil: to be looked for
 }
 
 // The defaults: a handful that a model reads with care, and room for some of them
@@ -48,21 +48,21 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	}
 	left := o.Budget
 	asked := termsOf(o.Question)
-	echoes := o.Echoes
-	if echoes == nil {
-		echoes = NewEchoes(o.Question)
+	repeats := o.Repeats
+	if repeats == nil {
+		repeats = NewRepeatFilter(o.Question)
 	}
 	told := make([]coverage, 0, min(o.TopK, len(hits))) // of those kept
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
-	echoed := echoes.In(hits)
+	repeated := repeats.In(hits)
 	for _, h := range distilled(ownFirst(hits, o.Question, asked)) {
 		says := coverage{content: h.Memory.Content(), terms: termsIn(room, h.Memory.Content()), shared: h.Memory.Link != nil}
 		room = says.terms[len(says.terms):]
 		tokens := 0
 		stage := ""
 		switch {
-		case slices.ContainsFunc(echoed, func(e memory.Hit) bool { return e.Memory.ID() == h.Memory.ID() }):
+		case slices.ContainsFunc(repeated, func(e memory.Hit) bool { return e.Memory.ID() == h.Memory.ID() }):
 			stage = "echo"
 		case slight(h, says.terms):
 			stage = "slight"
@@ -72,7 +72,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			return sources(k.Memory, h.Memory) && !saysMore(h.Memory, k.Memory, o.Question, asked)
 		}):
 			stage = "source"
-		case says.asked(echoes, h.Memory) && slices.ContainsFunc(told, says.asksTheSame), slices.ContainsFunc(told, says.repeats):
+		case says.asked(repeats, h.Memory) && slices.ContainsFunc(told, says.asksTheSame), slices.ContainsFunc(told, says.repeats):
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
 			stage = "top_k"

@@ -19,12 +19,12 @@ import (
 // plainFit is [Fit] as its comment says it, without any care for what it costs.
 func plainFit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
 	left := o.Budget
-	echoes := NewEchoes(o.Question).In(hits)
+	repeats := NewRepeatFilter(o.Question).In(hits)
 	for _, h := range distilled(hits) {
 		tokens := text.Tokens(line(h.Memory, dateOf(h.Memory), false))
 		stage := ""
 		switch {
-		case slices.ContainsFunc(echoes, func(e memory.Hit) bool { return e.Memory == h.Memory }):
+		case slices.ContainsFunc(repeats, func(e memory.Hit) bool { return e.Memory == h.Memory }):
 			stage = "echo"
 		case h.Memory.Turn != nil && len(plainTerms(h.Memory.Content())) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0:
 			stage = "slight"

@@ -253,7 +253,7 @@ func TestFitLeavesOutTheSameQuestionAskedBefore(t *testing.T) {
 	}
 	kept, dropped := Fit(hits, FitOptions{Question: "So where do I live now?"})
 	if len(kept) != 2 || len(dropped) != 1 || dropped[0].Hit.Memory.ID() != "asked" || dropped[0].Stage != "echo" {
-		t.Errorf("kept %v, dropped %v; want the first dropped as an echo", kept, dropped)
+		t.Errorf("kept %v, dropped %v; want the first dropped as a repeat", kept, dropped)
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// An echo asks, or repeats what was told: who asks for their address a second time is not told that
+// A repeat asks, or repeats what was told: who asks for their address a second time is not told that
 // they asked before, nor what they were answered.
 
-// RepeatFilter tells of one question which turns only echo it. It is not safe for concurrent
+// RepeatFilter tells of one question which turns only repeat it. It is not safe for concurrent
 // use.
 type RepeatFilter struct {
 	// Told leaves out, besides, what assistants said and what was only ordered or asked.
@@ -22,21 +22,21 @@ type RepeatFilter struct {
 	Keep bool
 
 	question string
-	terms    map[string]bool // that ask; nil before the first turn that may be an echo
+	terms    map[string]bool // that ask; nil before the first turn that may be a repeat
 	related  map[string]bool // other words for them
 	confirms bool            // a yes is an answer
-	heard    bool            // it asks for what was asked or answered before: nothing is an echo then
+	heard    bool            // it asks for what was asked or answered before: nothing is a repeat then
 	manners  []manner        // of turns that were looked at
 	replied  map[place]bool  // where what somebody asked of memory is answered
 	plain    terms           // all that the question has
 	numbers  []string        // that it names
 	room     terms           // for what others tell
 	kinds    text.Classes    // of things that it asks for
-	clean    []memory.Memory // hits among which no echo was, in their order
+	clean    []memory.Memory // hits among which no repeat was, in their order
 }
 
-// NewEchoes reads a question.
-func NewEchoes(question string) *RepeatFilter {
+// NewRepeatFilter reads a question.
+func NewRepeatFilter(question string) *RepeatFilter {
 	return &RepeatFilter{question: question, heard: asksBack.MatchString(question)}
 }
 
@@ -49,7 +49,7 @@ func (e *RepeatFilter) Repeated(c *memory.Candidate) bool {
 	return !e.heard && c.Kind == memory.KindTurn && c.Role == memory.RoleAssistant && (e.Told || c.Speaker == memory.RecallModel)
 }
 
-// Is reports whether a memory is an echo whatever stands beside it: an answer of the built-in
+// Is reports whether a memory is a repeat whatever stands beside it: an answer of the built-in
 // model, or a turn by which the user asked what is asked now, or anything of memory, and told
 // nothing. Words that all ask with, and a word more where there are many, make no other question
 // of it; a name, a number or a thing of some kind does.

@@ -6,11 +6,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestEchoes: a question, what was said before, and whether that only asks the same.
-func TestEchoes(t *testing.T) {
+// TestRepeats: a question, what was said before, and whether that only asks the same.
+func TestRepeats(t *testing.T) {
 	for _, c := range []struct {
 		question, said string
-		echo           bool
+		repeat         bool
 	}{
 		{"home address?", "What is my home address?", true},
 		{"home address?", "Give me my current home address", true},
@@ -28,12 +28,12 @@ func TestEchoes(t *testing.T) {
 		{"Where do I live?", "Where did I use to live before?", true},
 	} {
 		turn := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleUser, Content: c.said}}
-		if got := NewEchoes(c.question).Is(turn); got != c.echo {
-			t.Errorf("asked %q, said %q: an echo %v, want %v", c.question, c.said, got, c.echo)
+		if got := NewRepeatFilter(c.question).Is(turn); got != c.repeat {
+			t.Errorf("asked %q, said %q: a repeat %v, want %v", c.question, c.said, got, c.repeat)
 		}
 	}
 	repeated := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleAssistant, Name: memory.RecallModel, Content: "From memory: you live in Porto"}}
-	if !NewEchoes("Where do I live?").Is(repeated) {
-		t.Error("what the built-in model repeated is not an echo")
+	if !NewRepeatFilter("Where do I live?").Is(repeated) {
+		t.Error("what the built-in model repeated is not a repeat")
 	}
 }

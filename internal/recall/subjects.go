@@ -37,7 +37,7 @@ func NewSubjectFilter(q Query) *SubjectFilter {
 	if !q.self || q.Broad || len(q.words) > mostAsking || !ofSelf.MatchString(q.Asked) || ofThird(q.Asked) || namesSomebody(q.Asked) {
 		return nil
 	}
-	o := &SubjectFilter{asked: NewEchoes(q.Asked), of: q, mere: ofCase.MatchString(q.Asked), turns: map[place]bool{}}
+	o := &SubjectFilter{asked: NewRepeatFilter(q.Asked), of: q, mere: ofCase.MatchString(q.Asked), turns: map[place]bool{}}
 	o.people = (q.owns || q.classes&text.OwnPeople() != 0 || slices.ContainsFunc(q.words, isSomebody)) && !ofBeing.MatchString(q.Asked)
 	if o.people && !ofHaving.MatchString(q.Asked) || o.asked.heard {
 		return nil

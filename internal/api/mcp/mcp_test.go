@@ -418,7 +418,7 @@ func TestBadMessages(t *testing.T) {
 
 // TestEveryToolHasItsVerb: tools.json and the verbs name the same tools.
 func TestEveryToolHasItsVerb(t *testing.T) {
-	verbs := (&door{}).verbs()
+	verbs := (&handler{}).verbs()
 	for _, tool := range tools() {
 		if verbs[tool.Name] == nil || len(parametersOf(tool)) == 0 {
 			t.Errorf("%s has no verb or no parameters", tool.Name)

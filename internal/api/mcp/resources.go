@@ -22,7 +22,7 @@ const (
 
 const jsonType = "application/json"
 
-func (d *door) addResources(s *mcp.Server) {
+func (d *handler) addResources(s *mcp.Server) {
 	s.AddResource(&mcp.Resource{
 		URI: profileURI, Name: "profile", Title: "Profile", MIMEType: jsonType,
 		Description: "What is written down about the user by key, such as timezone.",
@@ -58,7 +58,7 @@ func read(value func(ctx context.Context, c caller, uri string) (any, error)) mc
 	}
 }
 
-func (d *door) profile(ctx context.Context, c caller, _ string) (any, error) {
+func (d *handler) profile(ctx context.Context, c caller, _ string) (any, error) {
 	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (d *door) profile(ctx context.Context, c caller, _ string) (any, error) {
 	return out, nil
 }
 
-func (d *door) addPrompts(s *mcp.Server) {
+func (d *handler) addPrompts(s *mcp.Server) {
 	s.AddPrompt(&mcp.Prompt{
 		Name: "about", Title: "What you know about …", Description: "Begin with what memory has about a topic.",
 		Arguments: []*mcp.PromptArgument{{Name: "topic", Description: "What it is about.", Required: true}},

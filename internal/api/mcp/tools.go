@@ -28,7 +28,7 @@ const (
 
 const nothingRelevant = "Memory has nothing relevant to this."
 
-func (d *door) verbs() map[string]verb {
+func (d *handler) verbs() map[string]verb {
 	return map[string]verb{
 		"remember": d.remember, "recall": d.recall, "context": d.context, "get": d.get, "list": d.list,
 		"update": d.update, "forget": d.forget, "review": d.review, "search": d.search, "fetch": d.fetch,
@@ -83,7 +83,7 @@ type written struct {
 }
 
 // writtenOf tells what became of a fact; result is what to say where it does not wait.
-func (d *door) writtenOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
+func (d *handler) writtenOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
 	out := written{Result: result, ID: f.ID, Content: f.Content}
 	if f.Status != memory.Pending {
 		return out, nil
@@ -93,7 +93,7 @@ func (d *door) writtenOf(ctx context.Context, c caller, f memory.Fact, result st
 	return out, err
 }
 
-func (d *door) remember(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) remember(ctx context.Context, c caller, a *arguments) (any, error) {
 	note := curate.Note{
 		Content: a.needed("content", longText), Category: a.text("category", longName),
 		Tags: a.texts("tags", mostTags), Project: a.text("project", longName),
@@ -112,7 +112,7 @@ func (d *door) remember(ctx context.Context, c caller, a *arguments) (any, error
 	return d.writtenOf(ctx, c, f, result)
 }
 
-func (d *door) update(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) update(ctx context.Context, c caller, a *arguments) (any, error) {
 	var edit curate.Edit
 	id := a.needed("id", longName)
 	if a.has("content") {
@@ -150,7 +150,7 @@ func question(c caller, a *arguments, about string) retrieve.Question {
 }
 
 // hits searches memory.
-func (d *door) hits(ctx context.Context, c caller, a *arguments) ([]memory.Hit, error) {
+func (d *handler) hits(ctx context.Context, c caller, a *arguments) ([]memory.Hit, error) {
 	q := question(c, a, "query")
 	if a.err != nil {
 		return nil, a.err
@@ -168,7 +168,7 @@ type recalled struct {
 	Note     string `json:"note,omitempty"`
 }
 
-func (d *door) recall(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) recall(ctx context.Context, c caller, a *arguments) (any, error) {
 	hits, err := d.hits(ctx, c, a)
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ type contextual struct {
 // text implements told.
 func (c contextual) text() string { return c.Context }
 
-func (d *door) context(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, error) {
 	q := question(c, a, "topic")
 	if a.err != nil {
 		return nil, a.err
@@ -202,7 +202,7 @@ func (d *door) context(ctx context.Context, c caller, a *arguments) (any, error)
 }
 
 // block returns the finished block about a topic.
-func (d *door) block(ctx context.Context, q retrieve.Question) (contextual, error) {
+func (d *handler) block(ctx context.Context, q retrieve.Question) (contextual, error) {
 	out := contextual{Context: nothingRelevant, IDs: []string{}}
 	if err := d.engine.Curate.MayUse(ctx, q.Scope.Owner, false); err != nil {
 		return out, err
@@ -218,7 +218,7 @@ func (d *door) block(ctx context.Context, q retrieve.Question) (contextual, erro
 	return out, nil
 }
 
-func (d *door) get(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) get(ctx context.Context, c caller, a *arguments) (any, error) {
 	id := a.needed("id", longName)
 	if a.err != nil {
 		return nil, a.err
@@ -226,7 +226,7 @@ func (d *door) get(ctx context.Context, c caller, a *arguments) (any, error) {
 	return d.memory(ctx, c, id)
 }
 
-func (d *door) memory(ctx context.Context, c caller, id string) (client.Memory, error) {
+func (d *handler) memory(ctx context.Context, c caller, id string) (client.Memory, error) {
 	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
 		return client.Memory{}, err
 	}
@@ -242,7 +242,7 @@ type page struct {
 	Next     string `json:"next_cursor,omitempty"`
 }
 
-func (d *door) list(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) list(ctx context.Context, c caller, a *arguments) (any, error) {
 	q := memory.Query{
 		Tag: a.text("tag", longName), Category: a.text("category", longName), Project: a.text("project", longName),
 		Text: a.text("query", longQuery), Limit: a.number("limit", listed, mostListed), Cursor: a.text("cursor", longName),
@@ -272,7 +272,7 @@ type forgotten struct {
 	Run      string `json:"run,omitempty"`
 }
 
-func (d *door) forget(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) forget(ctx context.Context, c caller, a *arguments) (any, error) {
 	what := curate.Matching{
 		Query: strings.TrimSpace(a.text("query", longQuery)), IDs: a.texts("ids", mostIDs), DryRun: a.flag("dry_run", true),
 	}
@@ -308,7 +308,7 @@ type waiting struct {
 	Replaces []item `json:"replaces,omitempty"`
 }
 
-func (d *door) review(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, error) {
 	id, decision := a.text("id", longName), a.oneOf("decision", string(memory.ActionApprove), string(memory.ActionReject))
 	limit, cursor := a.number("limit", listed, mostListed), a.text("cursor", longName)
 	if (id == "") != (decision == "") {
@@ -371,7 +371,7 @@ func resultOf(id, content string) result {
 	return result{id, httpx.Brief(strings.Join(strings.Fields(content), " "), longTitle), memoryURI + id}
 }
 
-func (d *door) search(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) search(ctx context.Context, c caller, a *arguments) (any, error) {
 	hits, err := d.hits(ctx, c, a)
 	if err != nil {
 		return nil, err
@@ -383,7 +383,7 @@ func (d *door) search(ctx context.Context, c caller, a *arguments) (any, error) 
 	return out, nil
 }
 
-func (d *door) fetch(ctx context.Context, c caller, a *arguments) (any, error) {
+func (d *handler) fetch(ctx context.Context, c caller, a *arguments) (any, error) {
 	id := a.needed("id", longName)
 	if a.err != nil {
 		return nil, a.err

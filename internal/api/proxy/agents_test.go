@@ -137,7 +137,7 @@ func TestRecordedAgents(t *testing.T) {
 // TestRecordedSessions: a resumed run names the conversation of the first, another run another
 // one, and a sub-agent its own.
 func TestRecordedSessions(t *testing.T) {
-	d := &Door{}
+	d := &Handler{}
 	for _, agent := range []string{"codex", "opencode"} {
 		session := func(run string, request int) string {
 			h := http.Header{}

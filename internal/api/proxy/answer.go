@@ -111,12 +111,12 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 // refuseUpstream says that the upstream did not answer, unless it was the request
 // that could not be sent or the client that did not wait. The error, which has the
 // upstream's address, is for the log.
-func (d *Door) refuseUpstream(w http.ResponseWriter, r *http.Request, err error) {
+func (d *Handler) refuseUpstream(w http.ResponseWriter, r *http.Request, err error) {
 	d.tellUpstream(w, r, err, "the upstream did not answer")
 }
 
 // tellUpstream is refuseUpstream where the upstream did something else wrong.
-func (d *Door) tellUpstream(w http.ResponseWriter, r *http.Request, err error, what string) {
+func (d *Handler) tellUpstream(w http.ResponseWriter, r *http.Request, err error, what string) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge), errors.Is(err, memory.Invalid):

@@ -16,7 +16,7 @@ import (
 // ask sends the request with memory. If the upstream refuses that for its length, half of
 // the memory is tried; what is refused for any other reason, or again, is sent once more as
 // the client wrote it.
-func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
+func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 	if c.memory {
 		readableEncodings(r.Header)
 	}
@@ -64,13 +64,13 @@ func (d *Door) ask(r *http.Request, c *call) (*http.Response, error) {
 }
 
 // sendWith sends the request with what memory has to say, and reports whether that changed it.
-func (d *Door) sendWith(r *http.Request, c *call) (resp *http.Response, given bool, err error) {
+func (d *Handler) sendWith(r *http.Request, c *call) (resp *http.Response, given bool, err error) {
 	body := c.With(c.prepared.Block, c.placement, c.prepared.Kept...)
 	resp, err = d.send(r, c, body)
 	return resp, !bytes.Equal(body, c.Bare()), err
 }
 
-func (d *Door) send(r *http.Request, c *call, body []byte) (*http.Response, error) {
+func (d *Handler) send(r *http.Request, c *call, body []byte) (*http.Response, error) {
 	if d.isTranslated(c.dialect) {
 		return d.sendTranslated(r, c, body)
 	}
@@ -144,7 +144,7 @@ func readableEncodings(h http.Header) {
 
 // placeInUser puts memory into the user's message for the call's model from now on, until
 // the day is over.
-func (d *Door) placeInUser(c *call, why chatapi.Refusal) {
+func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
 	if len(c.Model) > maxModel {
 		return
 	}
@@ -157,7 +157,7 @@ func (d *Door) placeInUser(c *call, why chatapi.Refusal) {
 
 // StrictModels returns the models of the upstream that get memory in the user's message,
 // because they refused it in one of its own.
-func (d *Door) StrictModels() []StrictModel { return d.strict.list(d.Now()) }
+func (d *Handler) StrictModels() []StrictModel { return d.strict.list(d.Now()) }
 
 // StrictModel is a model of the upstream whose chat template is strict about roles. What it
 // refuses in one dialect it may take in another.

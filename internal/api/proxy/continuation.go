@@ -76,7 +76,7 @@ const maxAnswerID = 256
 
 // continuation returns where a request goes on, by what it says of the server's keeping; the
 // zero place where it says nothing that is known.
-func (d *Door) continuation(ctx context.Context, owner memory.Owner, chat *chatapi.Chat) exchange.Place {
+func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *chatapi.Chat) exchange.Place {
 	switch {
 	case chat.Conversation != "":
 		return exchange.Place{Conversation: chat.Conversation}
@@ -91,7 +91,7 @@ func (d *Door) continuation(ctx context.Context, owner memory.Owner, chat *chata
 
 // resolve gives the answers that a request only refers to the chains by which they are
 // known. What refers to others and says nothing itself is left out.
-func (d *Door) resolve(ctx context.Context, owner memory.Owner, msgs []chatapi.Message) []chatapi.Message {
+func (d *Handler) resolve(ctx context.Context, owner memory.Owner, msgs []chatapi.Message) []chatapi.Message {
 	chains, unknown := map[string]string{}, []string(nil)
 	for _, m := range msgs {
 		for _, id := range m.Refs {

@@ -101,7 +101,7 @@ func TestNobodyGoesOnFromAnothersAnswer(t *testing.T) {
 
 // TestLateAnswersAreBounded: the oldest are forgotten, and one that comes again counts once.
 func TestLateAnswersAreBounded(t *testing.T) {
-	d := &Door{}
+	d := &Handler{}
 	for i := range maxAnswers + 3 {
 		for range 2 {
 			d.answers.add(nobody, chatapi.Answer{ID: fmt.Sprint("resp_", i)}, exchange.Place{Conversation: fmt.Sprint("conversation ", i)})

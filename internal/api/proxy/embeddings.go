@@ -76,7 +76,7 @@ type embedAnswer struct {
 
 // embeddings answers a request for vectors of Loci's own embedder, as of texts that are
 // to be found, and leaves any other to the upstream.
-func (d *Door) embeddings(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		d.forward(w, r) // what cannot be read is not for us
 		return
@@ -108,7 +108,7 @@ func quoted(name string) string {
 	return "“" + name + "”"
 }
 
-func (d *Door) embed(w http.ResponseWriter, r *http.Request, req embedRequest) {
+func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest) {
 	texts, err := req.texts()
 	switch {
 	case err != nil:

@@ -13,7 +13,7 @@ import (
 )
 
 // forward sends any other request on as it is.
-func (d *Door) forward(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 	if d.Upstream == nil {
 		Refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
 		return
@@ -38,12 +38,12 @@ func upstreamPath(r *http.Request) string {
 }
 
 // builtIn describes a model that answers here, upstream or not.
-func (d *Door) builtIn(name string) chatapi.Model {
+func (d *Handler) builtIn(name string) chatapi.Model {
 	return chatapi.Model{ID: name, OwnedBy: "loci", Created: d.Now()}
 }
 
 // model describes one model as the list of models does.
-func (d *Door) model(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) model(w http.ResponseWriter, r *http.Request) {
 	switch name := r.PathValue("name"); name {
 	case responder.Name, memory.EmbedModel:
 		writeJSON(w, http.StatusOK, chatapi.EncodeModel(d.builtIn(name)))
@@ -54,7 +54,7 @@ func (d *Door) model(w http.ResponseWriter, r *http.Request) {
 
 // models lists the upstream's models and the built-in one that chats. The embedder is not among
 // them: front ends offer each listed model for chats.
-func (d *Door) models(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) models(w http.ResponseWriter, r *http.Request) {
 	own := d.builtIn(responder.Name)
 	if d.Upstream == nil {
 		writeJSON(w, http.StatusOK, chatapi.EncodeModels(own))

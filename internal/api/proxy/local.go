@@ -16,7 +16,7 @@ import (
 )
 
 // answerLocally lets the built-in model answer, in the format that was asked for.
-func (d *Door) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
+func (d *Handler) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 	if err := c.Plain(); err != nil {
 		Refuse(w, r, err)
 		return
@@ -73,7 +73,7 @@ func inputTokens(c *call) int {
 }
 
 // streamLocally sends the answer word by word.
-func (d *Door) streamLocally(w http.ResponseWriter, r *http.Request, c *call, a chatapi.Answer) {
+func (d *Handler) streamLocally(w http.ResponseWriter, r *http.Request, c *call, a chatapi.Answer) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")

@@ -1,4 +1,4 @@
-// Package proxy is the door under /v1. A chat, in any of the dialects of package
+// Package proxy is the API under /v1. A chat, in any of the dialects of package
 // wire, is given memory on its way to the upstream and recorded on its way back;
 // every other byte is the client's and the upstream's own. Embeddings of loci/embed
 // are Loci's. Other paths under /v1 are forwarded as they are, but for those of mem0's
@@ -65,7 +65,7 @@ type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// Options are what the door needs beside the engine.
+// Options are what the API needs beside the engine.
 type Options struct {
 	Upstream  Upstream // nil: the built-in model answers
 	Placement chatapi.Placement
@@ -86,8 +86,8 @@ type Options struct {
 	UserIgnored func() // called with each chat whose user is ignored, since the server has one user; nil: nobody is told
 }
 
-// Door answers everything under /v1.
-type Door struct {
+// Handler answers everything under /v1.
+type Handler struct {
 	Options
 	engine  *engine.Engine
 	mux     *http.ServeMux
@@ -98,8 +98,8 @@ type Door struct {
 }
 
 // New returns the handler of /v1.
-func New(e *engine.Engine, opts Options) *Door {
-	d := &Door{Options: opts, engine: e, mux: http.NewServeMux()}
+func New(e *engine.Engine, opts Options) *Handler {
+	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux()}
 	mux := d.mux
 	for _, dialect := range dialects {
 		mux.HandleFunc("POST "+dialect.Path, func(w http.ResponseWriter, r *http.Request) { d.chat(w, r, dialect) })
@@ -112,7 +112,7 @@ func New(e *engine.Engine, opts Options) *Door {
 }
 
 // ServeHTTP answers a request.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if IsReserved(r.URL.Path) {
 		refuseReserved(w, r)
 		return
@@ -136,7 +136,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var dialects = []*chatapi.Dialect{chatapi.Completions, chatapi.Messages, chatapi.Responses, chatapi.Legacy}
 
 // chat handles one request of a chat and its answer.
-func (d *Door) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.Dialect) {
+func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.Dialect) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		d.forward(w, r) // what cannot be read goes without memory
 		return
@@ -192,7 +192,7 @@ type call struct {
 }
 
 // read decodes a request, finds out whose it is, and opens the exchange.
-func (d *Door) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (*call, error) {
+func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (*call, error) {
 	chat, err := dialect.Decode(body)
 	if err != nil {
 		return nil, err
@@ -286,7 +286,7 @@ func clientKey(h http.Header) string {
 // follows returns the turn of a conversation that the last user message follows, by the
 // client's own ids, "" where it sends none or nobody knows it. One that names the answer to
 // come and no parent is the first message.
-func (d *Door) follows(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
+func (d *Handler) follows(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
 	parent := clientID(r.Header, headerParent)
 	if _, sent := r.Header[headerParent]; !sent || conversation == "" {
 		return ""
@@ -312,7 +312,7 @@ func readOnly(mode string) string {
 }
 
 // session returns the name that a request gives its conversation, "" for none.
-func (d *Door) session(h http.Header) string {
+func (d *Handler) session(h http.Header) string {
 	if len(d.Sessions) > 0 {
 		return firstOf(h, d.Sessions)
 	}

@@ -21,10 +21,10 @@ var reserved = []string{
 // base URL.
 var short = []string{"/chat/completions", "/completions", "/embeddings", "/models", "/responses"}
 
-// IsOwn reports whether a [Door] answers at a path, but for those that are reserved.
+// IsOwn reports whether a [Handler] answers at a path, but for those that are reserved.
 func IsOwn(path string) bool { return strings.HasPrefix(path, "/v1/") || slices.Contains(short, path) }
 
-// Short returns the paths outside /v1 at which a [Door] answers as below it.
+// Short returns the paths outside /v1 at which a [Handler] answers as below it.
 func Short() []string { return slices.Clone(short) }
 
 // Reserved returns the paths of mem0's API, each with all below it.

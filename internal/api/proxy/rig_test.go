@@ -42,7 +42,7 @@ type rig struct {
 	engine   *engine.Engine
 	store    *haltingStore
 	metrics  *obs.Metrics
-	door     *Door
+	door     *Handler
 	handler  http.Handler
 	server   *httptest.Server // nil without a network
 	url      string

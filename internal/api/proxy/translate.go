@@ -17,7 +17,7 @@ import (
 
 // isTranslated reports whether requests of a dialect go to the upstream as chat
 // completions.
-func (d *Door) isTranslated(dialect *chatapi.Dialect) bool {
+func (d *Handler) isTranslated(dialect *chatapi.Dialect) bool {
 	if dialect != chatapi.Messages && dialect != chatapi.Responses {
 		return false
 	}
@@ -44,7 +44,7 @@ func lacksPath(resp *http.Response, c *call) bool {
 
 // sendInstead sends a request as a chat completion, after the upstream answered that it
 // lacks the path of its dialect. If it answers that, all later requests go this way.
-func (d *Door) sendInstead(r *http.Request, c *call, body []byte, lacks *http.Response) (*http.Response, error) {
+func (d *Handler) sendInstead(r *http.Request, c *call, body []byte, lacks *http.Response) (*http.Response, error) {
 	resp, err := d.sendTranslated(r, c, body)
 	switch {
 	case err != nil:
@@ -64,7 +64,7 @@ func (d *Door) sendInstead(r *http.Request, c *call, body []byte, lacks *http.Re
 
 // sendTranslated sends a request as a chat completion and returns the answer in its own
 // dialect.
-func (d *Door) sendTranslated(r *http.Request, c *call, body []byte) (*http.Response, error) {
+func (d *Handler) sendTranslated(r *http.Request, c *call, body []byte) (*http.Response, error) {
 	call, err := translate.New(c.dialect, body, httpx.RequestID(r.Context()), c.arrived)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (d *Door) sendTranslated(r *http.Request, c *call, body []byte) (*http.Resp
 }
 
 // sendChat sends a translated request, with the client's key where chat completions want it.
-func (d *Door) sendChat(r *http.Request, c *call, body []byte) (*http.Response, error) {
+func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Response, error) {
 	h := r.Header.Clone()
 	if key := h.Get("X-Api-Key"); key != "" && h.Get("Authorization") == "" {
 		h.Set("Authorization", "Bearer "+key)

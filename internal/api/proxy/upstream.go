@@ -18,7 +18,7 @@ import (
 const maxAnswer = 16 << 20
 
 // answerByUpstream sends the request on and brings the answer back.
-func (d *Door) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call) {
+func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call) {
 	if c.memory {
 		c.exchange.RecordQuestion(r.Context())
 	}
@@ -51,7 +51,7 @@ func isStream(resp *http.Response) bool {
 // passStream brings a stream back event by event. The event that ends it waits
 // until the turns are stored; a client or an upstream that hangs up midway leaves
 // what was said so far.
-func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
+func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	began := beginSoon(w, resp)
 	out := flusher{w}
 	heard := listen(resp.Header.Get("Content-Encoding"), c.dialect)
@@ -90,7 +90,7 @@ func (d *Door) passStream(w http.ResponseWriter, r *http.Request, c *call, resp 
 }
 
 // passAnswer brings back an answer that comes in one piece.
-func (d *Door) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
+func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		c.record(r.Context(), chatapi.Answer{})

@@ -1,7 +1,7 @@
-// Package query is the door of design 2's clients: POST /query takes a question of a
-// session and answers it whole, with what memory had for it. It decodes, calls one
-// verb of the engine, and encodes; the model that describes images and writes is the
-// upstream, asked as the verb says.
+// Package query is POST /query, the API of clients of the profile platform
+// (docs/profiles.md): a request asks a question in a session, and the answer comes in one
+// piece, with the memories that were used. The package decodes, calls one method of the
+// engine, and encodes; the upstream model describes images and writes the answer.
 package query
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// headerTrace names the trace of an answer, as at every door.
+// headerTrace names the trace of an answer, as in every API.
 const headerTrace = "X-Loci-Trace"
 
 // Upstream sends a request on and returns the answer, as the proxy's does.
@@ -32,15 +32,15 @@ type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// Options are what the door needs beside the engine.
+// Options are what the API needs beside the engine.
 type Options struct {
 	Upstream Upstream // nil: the built-in model answers
 	Model    string   // that writes and sees images; "": the built-in model answers
 	MaxText  int      // bytes of a query
 }
 
-// Door answers POST /query.
-type Door struct {
+// Handler answers POST /query.
+type Handler struct {
 	Options
 	engine *engine.Engine
 }
@@ -49,10 +49,10 @@ type Door struct {
 func Bodies() (in, out reflect.Type) { return reflect.TypeFor[request](), reflect.TypeFor[response]() }
 
 // New returns the handler of POST /query.
-func New(e *engine.Engine, opts Options) http.Handler { return &Door{opts, e} }
+func New(e *engine.Engine, opts Options) http.Handler { return &Handler{opts, e} }
 
 // ServeHTTP implements http.Handler.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, err := d.read(r)
 	if err != nil {
 		httpx.WriteError(w, r, err)
@@ -86,7 +86,7 @@ const (
 )
 
 // read decodes a request. [memory.Invalid] names the field that is wrong.
-func (d *Door) read(r *http.Request) (query.Request, error) {
+func (d *Handler) read(r *http.Request) (query.Request, error) {
 	body, err := httpx.ReadBody(r)
 	if err != nil {
 		return query.Request{}, err
@@ -141,9 +141,8 @@ func unreadable(err error) error {
 	return memory.Errorf(memory.Invalid, "the body is not a JSON object: %v", err)
 }
 
-// ownerOf returns whose memory a query is about: who the request's headers name, else
-// user_id, where the request is trusted to name somebody, else whoever is nobody in
-// particular here.
+// ownerOf returns the owner of a query's memory: the user in the request's headers, else
+// user_id, if the request's key may name users, else the default user.
 func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner != "" && id.Owner != memory.User(id.Namespace, httpx.DefaultUser) {
@@ -161,7 +160,7 @@ func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 	return id.Owner, nil
 }
 
-// request is the body of POST /query. Fields that it does not have are nobody's.
+// request is the body of POST /query. Unknown fields are ignored.
 type request struct {
 	Query     string  `json:"query"`
 	SessionID string  `json:"session_id" required:"false" doc:"The conversation; without one the query begins another."`

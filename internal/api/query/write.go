@@ -18,7 +18,7 @@ import (
 const maxAnswer = 4 << 20
 
 // writer asks the upstream, with the client's own key where Loci has none for it.
-func (d *Door) writer(client http.Header) query.Writer {
+func (d *Handler) writer(client http.Header) query.Writer {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key

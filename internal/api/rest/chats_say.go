@@ -20,7 +20,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// headerTrace names the trace of an answer, as at every door.
+// headerTrace names the trace of an answer, as in every API.
 const headerTrace = "X-Loci-Trace"
 
 func (d chatAPI) talkOperations(a adder) {

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Elsewhere is an operation that another door answers and that the API's description
+// Elsewhere is an operation that another API answers and that the API's description
 // tells of: a JSON body in, a JSON body out.
 type Elsewhere struct {
 	Method, Path, ID, Summary string
@@ -16,7 +16,7 @@ type Elsewhere struct {
 	Prefix                    string // of the names of its schemas, so that they are no other's
 }
 
-// describe adds operations of other doors to the description.
+// describe adds operations of other APIs to the description.
 func describe(api *huma.OpenAPI, all []Elsewhere) {
 	for _, e := range all {
 		schemas := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {

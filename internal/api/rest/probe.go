@@ -9,7 +9,7 @@ import (
 // probe answers how the server is, where nothing but that is asked, and reports whether it
 // did: whoever watches a server, or waits for it to start, asks nothing else for hours. It
 // answers what the API's operations do.
-func (d *door) probe(w http.ResponseWriter, r *http.Request) bool {
+func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.ContentLength != 0 {
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 // beside what its operations answer.
 func TestProbesAreAnsweredAsTheAPIAnswers(t *testing.T) {
 	for _, status := range []string{"ok", "store: it is away"} {
-		d := &door{Options{Version: "1", MaxBody: 1 << 10, Health: func(context.Context) client.Health {
+		d := &handler{Options{Version: "1", MaxBody: 1 << 10, Health: func(context.Context) client.Health {
 			return client.Health{Status: status, Version: "1", Store: "memory", Models: []string{"loci/recall"}}
 		}}, newRig(t).engine}
 		api := d.api()

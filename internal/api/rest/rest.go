@@ -1,4 +1,4 @@
-// Package rest is the REST door under /api: it decodes, calls one verb of the
+// Package rest is the REST API under /api: it decodes, calls one verb of the
 // engine, and encodes. What it speaks is defined in package client; the OpenAPI
 // document at /openapi.json is made from those types and from the operations
 // here. It decides nothing.
@@ -28,13 +28,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Options are what the door needs beside the engine.
+// Options are what the API needs beside the engine.
 type Options struct {
 	Version string
 	MaxBody int64                               // bytes of a request
 	Health  func(context.Context) client.Health // how the server is
 
-	Elsewhere []Elsewhere // what other doors answer, for the description alone
+	Elsewhere []Elsewhere // what other APIs answer, for the description alone
 
 	Upstream Upstream // answers chats; nil: the built-in model does
 	Model    string   // of the upstream, where a message names none; "": it has to
@@ -51,30 +51,30 @@ type Options struct {
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
 
-// door carries the engine to the handlers.
-type door struct {
+// handler carries the engine to the handlers.
+type handler struct {
 	Options
 	engine *engine.Engine
 }
 
 // memoryAPI are the operations on what is known.
-type memoryAPI struct{ *door }
+type memoryAPI struct{ *handler }
 
 // learningAPI are the operations on what was changed, what waits, and what is learned.
-type learningAPI struct{ *door }
+type learningAPI struct{ *handler }
 
 // chatAPI are the operations on chats and what is attached to them.
-type chatAPI struct{ *door }
+type chatAPI struct{ *handler }
 
 // serverAPI are the operations on the server, its users and keys, and memory as a whole.
-type serverAPI struct{ *door }
+type serverAPI struct{ *handler }
 
 // New returns the handler of /api, /health, /openapi.json and /docs, and of
 // everything that is nowhere else. All but the plain questions for health wait for the
 // API to be put together, by the first request that needs it: a few milliseconds and
 // megabytes, which a server need not spend that serves chats alone or waits for the first.
 func New(e *engine.Engine, opts Options) http.Handler {
-	d := &door{opts, e}
+	d := &handler{opts, e}
 	api := sync.OnceValue(d.api)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
@@ -87,7 +87,7 @@ func New(e *engine.Engine, opts Options) http.Handler {
 }
 
 // api is the whole API.
-func (d *door) api() http.Handler {
+func (d *handler) api() http.Handler {
 	mux := http.NewServeMux()
 	api := d.document(mux)
 	mux.Handle("GET /docs", docs(api.OpenAPI()))
@@ -98,7 +98,7 @@ func (d *door) api() http.Handler {
 }
 
 // document registers every operation on mux.
-func (d *door) document(mux *http.ServeMux) huma.API {
+func (d *handler) document(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("Loci", d.Version)
 	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
 	config.CreateHooks = nil // no $schema fields in answers
@@ -138,7 +138,7 @@ func (d *door) document(mux *http.ServeMux) huma.API {
 
 // Describe returns the OpenAPI description of the API.
 func Describe(opts Options) ([]byte, error) {
-	d := &door{opts, nil} // no request is answered
+	d := &handler{opts, nil} // no request is answered
 	return json.MarshalIndent(d.document(http.NewServeMux()).OpenAPI(), "", "  ")
 }
 

@@ -358,7 +358,7 @@ func TestParkedJobsCanBeTriedAgain(t *testing.T) {
 
 func TestEveryOperationIsDescribedAlike(t *testing.T) {
 	mux := http.NewServeMux()
-	api := (&door{Options{Version: "1"}, newRig(t).engine}).document(mux)
+	api := (&handler{Options{Version: "1"}, newRig(t).engine}).document(mux)
 	for path, item := range api.OpenAPI().Paths {
 		for method, op := range operationsOf(item) {
 			if op.BodyReadTimeout >= 0 {

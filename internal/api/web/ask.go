@@ -56,7 +56,7 @@ const (
 	chatUnnoted = "local:page"
 )
 
-// ask sends a question through the chat's door, as whom the page is shown to.
+// ask sends a question through the chat API, as whom the page is shown to.
 func (p chatViews) ask(w http.ResponseWriter, r *http.Request, q question) {
 	body := encode(q)
 	to, err := http.NewRequestWithContext(r.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(body))

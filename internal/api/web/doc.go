@@ -1,4 +1,4 @@
-// Package web is the page: a door for people, at / beside the API. It decodes,
+// Package web is the page: for people, at / beside the API. It decodes,
 // calls the engine's verbs, and renders HTML; it decides nothing and keeps nothing
 // but what can be counted again from the journal.
 //
@@ -24,10 +24,10 @@
 //	/undo                 what an undo would take along
 //	/signin /signout /events /assets/…
 //
-// The playground talks to the chat's own door in process (Options.Chat), so that its
+// The playground talks to the chat API in process (Options.Chat), so that its
 // chats are as any client's. A temporary one is held by its page alone.
 //
-// Who asks is found out by [httpx.Guard], as for every door. A browser sends no
+// Who asks is found out by [httpx.Guard], as for every API. A browser sends no
 // header of ours, so [Page.SignedIn] stands before the guard and turns the page's
 // cookie into those headers, for the page's own paths alone.
 package web

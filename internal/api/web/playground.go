@@ -263,7 +263,7 @@ func (p chatViews) sent(r *http.Request, v visit, conversation string) ([]messag
 	return out, nil
 }
 
-// say sends what was typed to a model, through the same door as any client's, and
+// say sends what was typed to a model, through the same API as any client's, and
 // brings back its answer: as the stream that it is to a script, otherwise as a page.
 func (p chatViews) say(w http.ResponseWriter, r *http.Request) {
 	v, err := p.visitOf(r)

@@ -32,7 +32,7 @@ type Options struct {
 	InUse      *prompt.Set                             // each prompt in the variant for the model that is sent it; nil: the engine's
 	Chat       http.Handler                            // of /v1, that the playground talks to as any client does; nil: there is none
 	Zone       *time.Location                          // of the days and times shown; nil: the server's
-	Others     []string                                // how paths of other doors begin; none: all that the page has not is theirs
+	Others     []string                                // how paths of other APIs begin; none: all that the page has not is theirs
 }
 
 // Page serves the page.
@@ -125,13 +125,13 @@ func (p *Page) paths() *http.ServeMux {
 
 // Or returns a handler that serves the page's paths and who is lost, and all others by next.
 func (p *Page) Or(next http.Handler) http.Handler {
-	page, nowhere := squeezed(p), squeezed(http.HandlerFunc(p.lost))
+	page, lost := squeezed(p), squeezed(http.HandlerFunc(p.lost))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch p.find(r) {
 		case onPage:
 			page.ServeHTTP(w, r)
-		case atNoDoor:
-			nowhere.ServeHTTP(w, r)
+		case nowhere:
+			lost.ServeHTTP(w, r)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -142,17 +142,17 @@ func (p *Page) Or(next http.Handler) http.Handler {
 // as the page tells things.
 func (p *Page) Owns(r *http.Request) bool { return p.find(r) != atOthers }
 
-// door is where a path is served.
-type door int
+// target is where a path is served.
+type target int
 
 const (
-	atOthers door = iota
+	atOthers target = iota
 	onPage
-	atNoDoor // and somebody looks for it in a browser
+	nowhere // and somebody looks for it in a browser
 )
 
-func (p *Page) find(r *http.Request) door {
-	if slices.ContainsFunc(p.Others, func(door string) bool { return strings.HasPrefix(r.URL.Path, door) }) {
+func (p *Page) find(r *http.Request) target {
+	if slices.ContainsFunc(p.Others, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
 		return atOthers
 	}
 	if _, pattern := p.mux().Handler(r); pattern != "" {
@@ -160,7 +160,7 @@ func (p *Page) find(r *http.Request) door {
 	}
 	browser := (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
 	if len(p.Others) > 0 && browser {
-		return atNoDoor
+		return nowhere
 	}
 	return atOthers
 }

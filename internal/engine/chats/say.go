@@ -335,7 +335,7 @@ func (c *saying) before() []Message {
 }
 
 // ask lets the model answer. One that cannot take the request as it is gets what was
-// said alone, without instructions and memory, as at the other doors.
+// said alone, without instructions and memory, as in the other APIs.
 func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (chatapi.Answer, error) {
 	begun := false
 	hear := func(piece string) {

@@ -55,6 +55,27 @@ func Once(do func()) func() {
 	}
 }
 
+// Future is a value that is made once, as by [Once]. The zero Future has the zero value.
+type Future[T any] struct {
+	make  func()
+	value T
+}
+
+// NewFuture returns the value that a function makes, when it is first asked for.
+func NewFuture[T any](value func() T) *Future[T] {
+	f := &Future[T]{}
+	f.make = Once(func() { f.value = value() })
+	return f
+}
+
+// Value returns the value, which is made now if it was not yet.
+func (f *Future[T]) Value() T {
+	if f.make != nil {
+		f.make()
+	}
+	return f.value
+}
+
 // Ping reports whether the store answers. One that has a database asks that.
 func (e *Core) Ping(ctx context.Context) error { return Ping(ctx, e.Store) }
 

@@ -31,7 +31,7 @@ func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string,
 		if len(found) < len(ids) {
 			return memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
 		}
-		receipt, err = e.forgetFound(ctx, owner, run, found, reason, author)
+		receipt, err = forgetter{e}.forgetFound(ctx, owner, run, found, reason, author)
 		return err
 	})
 	return receipt, err
@@ -39,7 +39,7 @@ func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string,
 
 // forgetFound forgets what was read, in a run of its own. Summaries of what was
 // forgotten go with it, and are written anew from what is left.
-func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
+func (e forgetter) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
 	changes, jobs, err := e.Forgetting(ctx, owner, run, found, reason, author)
 	if err != nil {
 		return memory.Receipt{}, err
@@ -65,13 +65,13 @@ func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string
 		found = append(found, turns...)
 	}
 	changes := learn.Forget(found, e.Time(), reason, author)
-	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes)
+	summaries, jobs, err := forgetter{e}.summariesOf(ctx, owner, run, changes)
 	return append(changes, learn.Forget(summaries, e.Time(), reason, author)...), jobs, err
 }
 
 // summariesOf returns the summaries that were made of turns which changes forget and
 // are not forgotten by them already, and the jobs that write them anew.
-func (e *Curator) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change) ([]memory.Memory, []memory.Job, error) {
+func (e forgetter) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change) ([]memory.Memory, []memory.Job, error) {
 	var turns, conversations []string
 	gone := map[string]bool{}
 	for _, c := range changes {
@@ -174,7 +174,7 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 	if err := e.Everything(ctx, scope.Owner, q, add); err != nil {
 		return nil, err
 	}
-	if found, err = e.withQuoted(ctx, scope.Owner, found, have); err != nil {
+	if found, err = (forgetter{e}).withQuoted(ctx, scope.Owner, found, have); err != nil {
 		return nil, err
 	}
 	return learn.Meant(wish, found), nil
@@ -182,7 +182,7 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 
 // withQuoted adds the turns that the found facts were learned from, since a turn may
 // name what its fact does not. Those out of recall already say nothing.
-func (e *Curator) withQuoted(ctx context.Context, owner memory.Owner, found []memory.Memory, have map[string]bool) ([]memory.Memory, error) {
+func (e forgetter) withQuoted(ctx context.Context, owner memory.Owner, found []memory.Memory, have map[string]bool) ([]memory.Memory, error) {
 	var ids []string
 	for _, m := range found {
 		if m.Fact == nil || m.Fact.Source != memory.Extracted || m.Fact.Provenance.Quote == nil {
@@ -221,14 +221,14 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	case err != nil:
 		return nil, memory.Receipt{}, err
 	case len(done) > 0:
-		return e.sameForgotten(ctx, owner, done, m.Erase)
+		return forgetter{e}.sameForgotten(ctx, owner, done, m.Erase)
 	}
 	var gone []memory.Memory
 	switch {
 	case (m.Query == "") == (len(m.IDs) == 0):
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
 	case m.Query != "":
-		if gone, err = e.asked(ctx, owner, m); err != nil {
+		if gone, err = (forgetter{e}).asked(ctx, owner, m); err != nil {
 			return nil, memory.Receipt{}, err
 		}
 	default:
@@ -240,7 +240,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 		}
 	}
 	if m.Erase {
-		if gone, err = e.saidElsewhere(ctx, owner, gone); err != nil {
+		if gone, err = (forgetter{e}).saidElsewhere(ctx, owner, gone); err != nil {
 			return nil, memory.Receipt{}, err
 		}
 	}
@@ -253,7 +253,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	}
 	run := core.IDFor(owner, m.Idempotency)
 	if m.Erase {
-		held, err := e.stillSay(ctx, owner, gone)
+		held, err := forgetter{e}.stillSay(ctx, owner, gone)
 		if err != nil {
 			return nil, memory.Receipt{}, err
 		}
@@ -270,7 +270,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 }
 
 // asked returns the memories that a query means.
-func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
+func (e forgetter) asked(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
 	wish := wishOf(m.Query)
 	found, err := e.Meant(ctx, memory.Scope{Owner: owner}, wish)
 	if err != nil || !m.Erase {
@@ -286,7 +286,7 @@ func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]
 }
 
 // sameForgotten returns what a request forgot or erased when it came first.
-func (e *Curator) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
+func (e forgetter) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
 	var ids []string
 	for _, c := range slices.Backward(done) {
 		if forgot := c.Action == memory.ActionRetire || c.Action == memory.ActionUnlink; erased != (c.Action == memory.ActionErase) || !erased && !forgot {
@@ -338,7 +338,7 @@ func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memo
 	case err != nil:
 		return nil, memory.Receipt{}, err
 	case len(done) > 0: // the filter finds nothing any more
-		return e.sameForgotten(ctx, owner, done, m.Erase)
+		return forgetter{e}.sameForgotten(ctx, owner, done, m.Erase)
 	}
 	q.Statuses = []memory.Status{memory.Active, memory.Pending}
 	if m.Erase {

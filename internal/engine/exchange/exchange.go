@@ -26,7 +26,7 @@ var temporaryChats = []string{"temporary:", "local:"}
 // channelChats begins the ids of Open WebUI's channels, whose answers are read by everybody there.
 const channelChats = "channel:"
 
-// Incoming is a chat request as a door received it.
+// Incoming is a chat request as an API received it.
 type Incoming struct {
 	Owner  memory.Owner
 	Chat   *chatapi.Chat
@@ -45,8 +45,8 @@ type Incoming struct {
 	Part   int            // where in the last user message a new block goes, as in [chatapi.Block]
 }
 
-// Exchange is one request and its answer on their way into memory. Its methods
-// never fail the chat: what goes wrong is counted, logged and named in the trace.
+// Exchange is one request and its answer on their way into memory. Its methods never fail
+// the chat: errors are counted, logged and named in the trace.
 type Exchange struct {
 	e  *Exchanges
 	In Incoming
@@ -54,10 +54,7 @@ type Exchange struct {
 	marks      map[int]string // of the messages that are stored cut, by index: see [core.Core.CutMessages]
 	answerMark string         // of an answer that is stored cut
 
-	Settle       func()          // returns once what follows is known, or is not to be
-	here         string          // the conversation as Open found it, "" if it did not, and
-	carried      map[string]bool // what the request holds of it, and
-	replaced     map[string]bool // what it takes the place of; none is written again
+	placing      *core.Future[retrieve.Place] // as Open finds it; none of it is written again. What follows is known once it is, or is not to be
 	conversation memory.Conversation
 	Deleted      *memory.ConversationMark // of a conversation that was deleted and goes on
 	Contexts     []memory.Context         // attached to it
@@ -97,6 +94,15 @@ type Exchange struct {
 	kept     Place     // see Kept
 }
 
+// placer finds where the request belongs.
+type placer struct{ *Exchange }
+
+// blocks writes the blocks of earlier requests again, and what is attached to the chat.
+type blocks struct{ *Exchange }
+
+// recorder stores what was said.
+type recorder struct{ *Exchange }
+
 // client returns what a request says of the client: the zero value for what it does not say.
 func (in Incoming) client() core.ClientSeen {
 	c := core.ClientSeen{Zone: in.Zone, Key: in.Key}
@@ -106,9 +112,9 @@ func (in Incoming) client() core.ClientSeen {
 	return c
 }
 
-// Open begins to find the conversation that a request continues and which of its
-// messages are new: a search for what matters to it goes on meanwhile. Without one
-// that is left to RecordQuestion.
+// Open begins to find, in the background, the conversation that a request continues, and
+// which of its messages are new; meanwhile [Exchange.Prepare] can search. A request that
+// reads no memory is placed by RecordQuestion instead.
 func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	e.Clients.See(in.Owner, in.client())
 	mode := in.Extras.Mode
@@ -136,24 +142,27 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	if !x.reads { // nothing waits for it before the answer does
 		cancel()
-		x.Settle = func() {}
+		x.placing = &core.Future[retrieve.Place]{}
 		return x
 	}
-	x.Settle = core.Once(func() {
+	x.placing = core.NewFuture(func() retrieve.Place {
 		defer cancel()
-		x.Unplaced = x.guarded(func() error { return x.place(ctx) })
+		x.Unplaced = x.guarded(func() error { return placer{x}.place(ctx) })
 		x.see(client)
 		if x.Placed && x.In.Keep {
-			x.unkept = x.guarded(func() error { return x.readBack(ctx) })
+			x.unkept = x.guarded(func() error { return blocks{x}.readBack(ctx) })
 		}
-		x.here, x.carried, x.replaced = x.conversation.ID, x.carries(), x.replaces()
+		return retrieve.Place{In: x.conversation.ID, Exclude: x.carries(), Replaced: x.replaces(), Later: x.back.later, Told: x.back.tells}
 	})
 	e.Background.Go(x.Settle)
 	return x
 }
 
-// see notes what the conversation was when the request was laid on it, if the client was
-// there still.
+// Settle waits until it is known where the request belongs, or that this is not to be.
+func (x *Exchange) Settle() { x.placing.Value() }
+
+// see notes the state of the conversation that the client may have seen, if it is still
+// connected.
 func (x *Exchange) see(client context.Context) {
 	if client.Err() == nil {
 		x.seen = x.At
@@ -177,9 +186,8 @@ func title(c *chatapi.Chat, personal bool) string {
 	return ""
 }
 
-// Prepare recalls what matters for the request. Every step of a tool loop gets
-// what its user message was given. It has no error: within its deadline it
-// returns what there is.
+// Prepare recalls memories for the request. Every step of a tool loop gets the block of its
+// user message. It has no error: at the deadline it returns what it has.
 func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	topK := x.In.Extras.TopK
 	if !x.reads || (topK != nil && *topK == 0) {
@@ -211,16 +219,9 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		RecencyWeight:  x.In.Extras.RecencyWeight,
 		Budget:         x.e.Opts.Budget,
 		Door:           "chat",
-		Placed: func() (string, map[string]bool, map[string]bool) { // also for a recall that is too late, while RecordQuestion places anew
-			x.Settle()
-			return x.here, x.carried, x.replaced
-		},
-		Earlier: func() (bool, func(recall.Line, string) bool) {
-			x.Settle()
-			return x.back.later, x.back.tells
-		},
-		Carries: len(x.In.Chat.Messages),
-		Untold:  x.Hides(),
+		Place:          x.placing, // also for a recall that is too late, while RecordQuestion places anew
+		Carries:        len(x.In.Chat.Messages),
+		Untold:         x.Hides(),
 	})
 	x.Settle()
 	p.Kept = x.back.blocks
@@ -232,7 +233,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		lines := r.Lines
 		if x.Placed {
 			var attached []recall.Line
-			p.Block, attached = x.attachTo(p.Block, x.back.told, x.back.room)
+			p.Block, attached = blocks{x}.attachTo(p.Block, x.back.told, x.back.room)
 			lines = append(lines, attached...)
 		}
 		if block = p.Block; x.In.Keep && x.In.Part != chatapi.Unplaced && x.Placed && !x.back.failed && (len(r.Parts) == 0 || len(lines) > 0) {
@@ -265,16 +266,16 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	return x.Prepared
 }
 
-// Pin keeps what the request was given beside its user message: for the steps of a tool
-// loop, and so that it is known again and not learned when it comes back.
+// Pin caches the block by its user message, for the steps of a tool loop, and so that text
+// copied from it is recognized and not learned.
 func (x *Exchange) Pin(given string) {
 	if x.chain != "" {
 		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: x.chain, Text: given, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.begun)
 	}
 }
 
-// Shrink gives the request half of what it was given, the best of it, for a prompt that is too
-// long. It is false where there is no half. The steps of its tool loop get the same.
+// Shrink halves the block, keeping the best hits, for a prompt that was too long. It is false
+// where that gains nothing. Later steps of the tool loop get the smaller block, too.
 func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, bool) {
 	p, rules, was := x.Prepared, x.e.Retrieve.Rendering(false), len(x.Prepared.Block)
 	for _, b := range p.Kept {
@@ -287,7 +288,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	lines := block.Lines
 	if x.Placed {
 		var attached []recall.Line
-		p.Block, attached = x.attachTo(p.Block, nil, cmp.Or(x.e.Opts.Recall.Contexts, recall.DefaultContextBudget)/2)
+		p.Block, attached = blocks{x}.attachTo(p.Block, nil, cmp.Or(x.e.Opts.Recall.Contexts, recall.DefaultContextBudget)/2)
 		lines = append(lines, attached...)
 	}
 	if p.Block == "" || len(p.Block) >= was {
@@ -310,15 +311,15 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	return p, true
 }
 
-// amend notes what the last user turn got in the end, for later requests.
+// amend notes the block that the last user turn got in the end, for later requests.
 func (x *Exchange) amend(g GivenBlock) {
 	if x.In.Keep && g.Part != chatapi.Unplaced {
 		x.amended = g.write(x.In.Owner)
 	}
 }
 
-// Withdraw says that the upstream refused the request with memory in it and got
-// it without. The steps of its tool loop, should there be one, go without as well.
+// Withdraw notes that the upstream refused the request with memory and got it without.
+// Later steps of its tool loop get no memory either.
 func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
 	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
 	x.amend(GivenBlock{Anew: true})

@@ -24,9 +24,8 @@ type Exchanges struct {
 	Curate   *curate.Curator
 }
 
-// SetFor returns the documents that are attached to the conversation, fenced, and its
-// rules: what every chat that goes on with memory is told. They are left out where they
-// could not be read. It is asked before anything is recorded.
+// SetFor returns the fenced documents that are attached to the conversation, and its rules.
+// Both are "" where they could not be read. Call it before anything is recorded.
 func (x *Exchange) SetFor() (contexts, rules string) {
 	if !x.reads {
 		return "", ""
@@ -40,8 +39,8 @@ func (x *Exchange) SetFor() (contexts, rules string) {
 	return contexts, x.Rules
 }
 
-// named returns the conversation that a chat names, "" if it is to be found by its
-// messages.
+// named returns the id of the conversation that the request names; "" if it has to be found
+// by its messages.
 func (x *Exchange) named() string {
 	switch {
 	case x.In.Extras.ID != "":
@@ -49,12 +48,12 @@ func (x *Exchange) named() string {
 	case x.In.ChatID != "":
 		return x.In.ChatID
 	case !x.e.Retrieve.Apart():
-		return x.unknown()
+		return placer{x}.unknown()
 	}
 	return retrieve.UnnamedConversation
 }
 
-// scope is what a chat may be shown.
+// scope returns what a chat may be shown.
 func (x *Exchange) scope() memory.Scope {
 	s := memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}
 	if x.e.Retrieve.Apart() {
@@ -63,10 +62,9 @@ func (x *Exchange) scope() memory.Scope {
 	return s
 }
 
-// heed asks again what the user has put on hold, right before something is written:
-// Open has little time to ask, and memory may have been paused since. What was on hold
-// when the chat began is so for all of it, and what was said before learning was paused
-// is learned.
+// heed reads again, right before a write, what the user has paused: Open has little time to
+// ask, and memory may have been paused since. What was paused when the exchange began stays
+// paused for it. Messages from before a pause of learning are learned.
 func (x *Exchange) heed(ctx context.Context) error {
 	pause, err := x.e.AskPaused(ctx, x.In.Owner)
 	if err != nil {
@@ -80,7 +78,7 @@ func (x *Exchange) heed(ctx context.Context) error {
 	return nil
 }
 
-// nameOwner keeps what the client calls the owner of what it wrote.
+// nameOwner stores the display name that the client gives the owner.
 func (x *Exchange) nameOwner(ctx context.Context) {
 	if x.Hides() {
 		return
@@ -90,8 +88,8 @@ func (x *Exchange) nameOwner(ctx context.Context) {
 	}
 }
 
-// Outlook says what will become of the request, so that the built-in model promises no
-// more. Ask before the question is recorded.
+// Outlook says what will be kept and learned of the request, so that the built-in model does
+// not promise more. Call it before the question is recorded.
 func (x *Exchange) Outlook(ctx context.Context) responder.Outlook {
 	f, err := x.Foresee(ctx)
 	if err != nil {

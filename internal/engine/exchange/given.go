@@ -15,15 +15,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Blocks stay where they were. A provider caches the beginning of a prompt, so the block that a
-// user message got is put back in every later request that has the message, and a later block
-// brings only what those before it do not. [memory.Turn].Given keeps of a block what is needed
-// to write it again: ids, dates and checksums, no words. So what is erased leaves nothing there,
-// and a memory that is forgotten, hidden or edited leaves the old blocks with it.
+// Providers cache the beginning of a prompt. So each later request of a chat gets the same
+// blocks at the same user messages, and a new block has only memories that no earlier block
+// has. [memory.Turn].Given stores what is needed to write a block again: ids, dates and
+// checksums, but no text. So erased text is not kept there, and a memory that was forgotten,
+// hidden or edited disappears from old blocks.
 
-// GivenBlock is what a user turn got.
+// GivenBlock is the block of a user turn, without its text.
 type GivenBlock struct {
-	Anew  bool          `json:"anew,omitempty"` // earlier blocks of the conversation are not put back
+	Anew  bool          `json:"anew,omitempty"` // earlier blocks of the conversation are left out
 	Part  int           `json:"part,omitempty"` // as in [chatapi.Block]
 	Lines []recall.Line `json:"lines,omitempty"`
 }
@@ -38,8 +38,8 @@ const (
 	kindDocument = memory.Kind("context")
 )
 
-// RetryTime is how long a request that comes again is a retry. Later it is a question that is
-// asked once more, and gets what memory has then.
+// RetryTime is how long an identical request counts as a retry, which gets the same block.
+// After that it is a new question.
 const RetryTime = time.Hour
 
 // write returns what the store keeps; "" of what is too long for it.
@@ -56,7 +56,7 @@ func (g GivenBlock) write(owner memory.Owner) string {
 	return string(b)
 }
 
-// ReadGiven reads what a turn keeps of its block; false where it keeps nothing readable.
+// ReadGiven reads [memory.Turn].Given; false where there is nothing readable.
 func ReadGiven(s string) (g GivenBlock, ok bool) {
 	return g, s != "" && json.Unmarshal([]byte(s), &g) == nil
 }
@@ -67,9 +67,9 @@ type earlier struct {
 	message int // of the request, -1 for one that it does not hold and the server keeps
 }
 
-// blocksBefore returns what the user turns of the request got, in order. What an answer says of
-// it counts more than the turn itself: the request may have been refused as it was.
-func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
+// blocksBefore returns the blocks of the request's user turns, in order. What an answer's turn
+// says of the block counts more than the user turn: the first request may have been refused.
+func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 	if !slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.Given != "" }) {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (x *Exchange) blocksBefore(turns []memory.Turn) []earlier {
 	return out
 }
 
-// putBack is what earlier blocks of the request are now.
+// putBack is the earlier blocks of the request, written again.
 type putBack struct {
 	blocks []chatapi.Block
 	later  bool            // there is one with memories
@@ -152,12 +152,12 @@ func (e *Exchanges) nothingBack() putBack {
 	return putBack{told: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
 }
 
-// tells reports whether an earlier block has a line: its memory, or one of the same words.
+// tells reports whether an earlier block has a line, by its memory or its text.
 func (b *putBack) tells(l recall.Line, words string) bool {
 	return b.told[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, words+"\n") })
 }
 
-// keyOf names what a line tells: a memory, and whether it is disputed.
+// keyOf identifies a line's content: its memory, and what disputes that.
 func keyOf(l recall.Line) string {
 	key := string(l.Kind) + ":" + l.ID
 	if l.Disputed != nil {
@@ -166,8 +166,8 @@ func keyOf(l recall.Line) string {
 	return key
 }
 
-// readBack writes the earlier blocks of the request again, from what memory holds now.
-func (x *Exchange) readBack(ctx context.Context) error {
+// readBack writes the earlier blocks of the request again, from memory as it is now.
+func (x blocks) readBack(ctx context.Context) error {
 	if len(x.earlier) == 0 {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (x *Exchange) readBack(ctx context.Context) error {
 }
 
 // rewrite writes one block again, without what those before it tell, and notes what it tells.
-func (x *Exchange) rewrite(lines []recall.Line, from recall.Sources) string {
+func (x blocks) rewrite(lines []recall.Line, from recall.Sources) string {
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return x.back.told[keyOf(from.Settled(l))] })
 	block, kept := recall.RenderLines(lines, from, x.e.Retrieve.Rendering(x.back.later))
 	documents, rules := "", ""
@@ -269,7 +269,7 @@ func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
 
 // attachTo puts the documents of the conversation and its rules to a block, as far as earlier
 // blocks do not tell them, and returns their lines. room is how many tokens documents may take.
-func (x *Exchange) attachTo(block string, told map[string]bool, room int) (string, []recall.Line) {
+func (x blocks) attachTo(block string, told map[string]bool, room int) (string, []recall.Line) {
 	var lines []recall.Line
 	var documents strings.Builder
 	for _, c := range x.Contexts {

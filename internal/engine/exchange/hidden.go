@@ -12,24 +12,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A request that is to leave nothing in memory (memory_mode off or read, memory on
-// pause) is of a chat that may go on with memory, and its client then sends all of it
-// again. So that what was hidden is known by then, and not stored as what was said
-// before, each of its messages leaves a turn without words: forgotten, never learned
-// from, told by its place in the chat alone; what was recalled leaves a trace without
-// words. A chat that is temporary by its id has no such sequel, and leaves nothing at
-// all; nor does a channel.
+// A request may ask that nothing is stored (memory_mode off or read, memory paused), and a
+// later request of the same chat may send the same messages without asking so. To recognize
+// them then, each message leaves a redacted turn: retired, without text, identified by its
+// place in the chat. A recall leaves a trace without text. Chats that are temporary by their
+// id, and channels, leave nothing at all.
 
-// stores reports whether the exchange leaves turns, with their words or without: none
-// of a temporary chat, of a channel, or of an owner who is closed.
+// stores reports whether the exchange stores turns, redacted or not: none of a temporary
+// chat, a channel, or an owner who is closed.
 func (x *Exchange) stores() bool {
 	return !x.temporary() && !x.In.channel() && !x.e.SeenClosed(x.In.Owner)
 }
 
-// Hides reports whether they are without words.
+// Hides reports whether its turns are redacted.
 func (x *Exchange) Hides() bool { return !x.Writes }
 
-// temporary reports whether the client names the chat as one that is not kept.
+// temporary reports whether the chat is not kept, by its id.
 func (x *Exchange) temporary() bool {
 	mode := x.In.Extras.Mode
 	return x.In.temporary() && (mode == "" || mode == chatapi.ModeRead || mode == chatapi.ModeOff)
@@ -53,9 +51,9 @@ func IsUnsaved(chat string) bool {
 	return in.temporary() || in.channel()
 }
 
-// redact takes out of a batch what turns without words leave as it was: the path, and
-// what the conversation is called.
-func (x *Exchange) redact(batch *memory.Batch) {
+// redact removes from a batch what redacted turns must not change: the path and the
+// conversation's title.
+func (x recorder) redact(batch *memory.Batch) {
 	if x.Hides() {
 		batch.Marks, batch.Path = nil, nil
 	}
@@ -64,15 +62,15 @@ func (x *Exchange) redact(batch *memory.Batch) {
 	}
 }
 
-// redacted returns a turn as it is left by an exchange that hides it.
+// redacted returns a turn without text, as it is stored.
 func redacted(t memory.Turn) memory.Turn {
 	t = t.Erased()
 	t.Name, t.Status = "", memory.Retired
 	return t
 }
 
-// offTheRecord reports whether a message is hidden since the user wishes that it is not
-// remembered, or answers one that is: the answer may repeat it.
+// offTheRecord reports whether a message is redacted since the user asked not to remember
+// it, or since it answers such a message and may repeat it.
 func (x *Exchange) offTheRecord(role memory.Role, words string) bool {
 	if role == memory.RoleUser {
 		x.private = Confidential(words)
@@ -80,8 +78,8 @@ func (x *Exchange) offTheRecord(role memory.Role, words string) bool {
 	return x.private
 }
 
-// asksInConfidence reports that of the last thing that the user said. Of what was said
-// before, whatever was taken out of memory counts.
+// asksInConfidence reports whether the user's last message is off the record. Where the
+// request has only tool results, a retired question counts as such.
 func (x *Exchange) asksInConfidence() bool {
 	if x.resultsAlone() {
 		return x.before.Status == memory.Retired
@@ -90,9 +88,8 @@ func (x *Exchange) asksInConfidence() bool {
 	return last >= 0 && Confidential(x.In.Chat.Messages[last].Text)
 }
 
-// Confidential reports whether a user's words are not to be remembered. Where they wish
-// something to be forgotten that may be known already they are read first, and leave
-// recall then: see [lessons.Learner.grant].
+// Confidential reports whether a user asks not to remember a message. One that asks to forget
+// something known is learned from first, and retired then: see [lessons.Learner.grant].
 func Confidential(words string) bool {
 	if !extract.OffTheRecord(words) {
 		return false
@@ -101,8 +98,9 @@ func Confidential(words string) bool {
 	return len(forget) == 0
 }
 
-// tombstone lets the words of turns that are stored without them be known again.
-func (x *Exchange) tombstone(ctx context.Context) error {
+// tombstone marks the text of redacted turns, so that it is recognized when a client sends it
+// again.
+func (x recorder) tombstone(ctx context.Context) error {
 	marked, err := x.e.bury(ctx, x.In.Owner, x.unsaid)
 	if marked {
 		x.unsaid = nil
@@ -122,10 +120,9 @@ func (e *Exchanges) bury(ctx context.Context, owner memory.Owner, turns []memory
 	return true, nil
 }
 
-// redactForgotten hides those of the new turns that are history, which are to be stored anew,
-// whose words the owner has forgotten, erased or hidden: a client that names no
-// conversation, or another one, or edits what stood before, does not bring them back.
-func (x *Exchange) redactForgotten(ctx context.Context, turns []memory.Turn) error {
+// redactForgotten redacts new turns of the chat's history whose text the owner has forgotten
+// or erased. Otherwise a client that sends an old chat under a new id would bring it back.
+func (x recorder) redactForgotten(ctx context.Context, turns []memory.Turn) error {
 	var history []memory.Turn
 	var at []int
 	for i, t := range turns {
@@ -148,9 +145,9 @@ func (x *Exchange) redactForgotten(ctx context.Context, turns []memory.Turn) err
 	return nil
 }
 
-// forgotten reports which of the turns say what is forgotten. A store that keeps no
-// marks is asked for all that is out of recall.
-func (x *Exchange) forgotten(ctx context.Context, turns []memory.Turn) ([]bool, error) {
+// forgotten reports which of the turns have a forgotten text. In a store without tombstones
+// it reads all retired turns.
+func (x recorder) forgotten(ctx context.Context, turns []memory.Turn) ([]bool, error) {
 	if s, ok := x.e.Store.(memory.Tombstones); ok {
 		return s.Buried(ctx, x.In.Owner, turns...)
 	}

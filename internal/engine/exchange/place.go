@@ -88,7 +88,7 @@ func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) 
 // unknown names the conversation of what goes on from an answer that is not known: one of
 // its own, the same where that is asked again, and no other that begins with the same
 // words. It is "" where the request names no answer.
-func (x *Exchange) unknown() string {
+func (x placer) unknown() string {
 	if x.In.Chat.Previous == "" {
 		return ""
 	}
@@ -102,8 +102,8 @@ func (x *Exchange) Kept() Place { return x.kept }
 // shortlist is how many conversations that begin like the request are read.
 const shortlist = 8
 
-// place chooses the conversation and lays the request on it.
-func (x *Exchange) place(ctx context.Context) error {
+// place chooses the conversation and aligns the request with it.
+func (x placer) place(ctx context.Context) error {
 	id := x.named()
 	x.request = thread.NewRequest(x.In.Chat.Messages, x.e.Opts.Messages)
 	known, err := x.known(ctx, id)
@@ -125,7 +125,7 @@ func (x *Exchange) place(ctx context.Context) error {
 	}
 	x.At = x.align(turns)
 	if x.In.Keep && x.Deleted == nil {
-		x.earlier = x.blocksBefore(turns)
+		x.earlier = blocks(x).blocksBefore(turns)
 	}
 	if x.chain = chainOf(x.At, turns, x.In.Chat.LastUser()); x.resultsAlone() {
 		x.before = askedBefore(turns, x.At.Parent)
@@ -135,17 +135,17 @@ func (x *Exchange) place(ctx context.Context) error {
 	return nil
 }
 
-// align lays the request on the turns of its conversation.
-func (x *Exchange) align(turns []memory.Turn) thread.Alignment {
+// align aligns the request with the turns of its conversation.
+func (x placer) align(turns []memory.Turn) thread.Alignment {
 	if x.In.After != "" {
 		return thread.Follow(turns, x.request, x.In.After, x.In.From)
 	}
 	return thread.Align(turns, x.request)
 }
 
-// known returns what is stored of the conversation that the request names or, if id
-// is "", of the one that it continues: nothing of a new one.
-func (x *Exchange) known(ctx context.Context, id string) (thread.Candidate, error) {
+// known reads the conversation of an id or, if id is "", the one that the request continues.
+// It is empty for a new one.
+func (x placer) known(ctx context.Context, id string) (thread.Candidate, error) {
 	if id == "" {
 		return x.choose(ctx)
 	}
@@ -166,7 +166,7 @@ func (x *Exchange) known(ctx context.Context, id string) (thread.Candidate, erro
 
 // attach reads what is attached to the stored conversation and its rules, and notes
 // whether that was deleted.
-func (x *Exchange) attach(ctx context.Context, known memory.Conversation) (err error) {
+func (x placer) attach(ctx context.Context, known memory.Conversation) (err error) {
 	if x.Deleted = nil; known.Status == memory.Retired {
 		mark := known.Mark()
 		x.Deleted = &mark
@@ -179,7 +179,7 @@ func (x *Exchange) attach(ctx context.Context, known memory.Conversation) (err e
 
 // comesBack returns the change by which a conversation that was deleted and goes on is
 // there again, without what was said in it before.
-func (x *Exchange) comesBack() []memory.Change {
+func (x placer) comesBack() []memory.Change {
 	if x.Deleted == nil {
 		return nil
 	}
@@ -233,9 +233,9 @@ func askedBefore(turns []memory.Turn, id string) memory.Turn {
 // to a server that keeps them.
 func (x *Exchange) resultsAlone() bool { return x.In.Chat.LastUser() < 0 }
 
-// choose finds the conversation that a request without a name continues, nothing if it
-// begins one.
-func (x *Exchange) choose(ctx context.Context) (thread.Candidate, error) {
+// choose finds the conversation that a request without an id continues; an empty one if it
+// begins a new one.
+func (x placer) choose(ctx context.Context) (thread.Candidate, error) {
 	if telling := x.request.Telling(); len(telling) > 0 {
 		cands, err := x.e.holding(ctx, x.In.Owner, telling)
 		if err != nil {

@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// RecordTime is how long a chat waits for its turns to be stored, and
-	// storeTime how long storing them may go on after the chat went on without.
+	// RecordTime is how long a chat waits for its turns to be stored, and storeTime how
+	// long storing may take in the background after that.
 	RecordTime = 2 * time.Second
 	storeTime  = 15 * time.Second
 
-	// LearnGrace is when the user's turn is learned from if the exchange never
-	// comes to its end: the upstream or this process died.
+	// LearnGrace is when the user's turn is learned from if no answer is ever recorded,
+	// because the upstream or this process died.
 	LearnGrace = 2 * time.Minute
 
-	// Courtesy is how long what is told and stored of the question leaves the processors
-	// to the first byte: an answer that takes longer is still being thought about.
+	// Courtesy is how long storing the question and its trace waits for the first byte of
+	// the answer, to leave the processors to that.
 	Courtesy = 2 * time.Millisecond
 )
 
-// RecordQuestion stores the request's new messages beside the upstream call, with
-// the job that will learn from them should the exchange never come to its end; of a
-// stream once it is [Exchange.Answered], or soon. Where Open did not find out in
-// time where they belong, there is time now.
+// RecordQuestion stores the request's new messages in the background of the upstream call,
+// with a job that learns from them should no answer follow; for a stream after
+// [Exchange.Answered], or [Courtesy]. If Open did not place the request in time, it is placed
+// now.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	x.Question = make(chan error, 1)
 	if !x.stores() {
@@ -53,12 +53,12 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 				return err
 			}
 			if !x.Placed {
-				if err := x.place(ctx); err != nil {
+				if err := (placer{x}).place(ctx); err != nil {
 					return err
 				}
 				x.see(client)
 			}
-			return x.storeQuestion(ctx)
+			return recorder{x}.storeQuestion(ctx)
 		})
 	})
 }
@@ -77,9 +77,9 @@ func (x *Exchange) yield() {
 	}
 }
 
-// storeQuestion stores the new messages where they belong. Where somebody else wrote to the
-// conversation since that was read, it is laid on it again.
-func (x *Exchange) storeQuestion(ctx context.Context) error {
+// storeQuestion stores the new messages. If another writer changed the conversation since it
+// was read, the request is aligned with it again.
+func (x recorder) storeQuestion(ctx context.Context) error {
 	leave, err := x.e.Writes.Enter(ctx, x.In.Owner, x.conversation.ID)
 	if err != nil {
 		return err
@@ -101,13 +101,13 @@ func (x *Exchange) storeQuestion(ctx context.Context) error {
 	return err
 }
 
-// placeAgain lays the request on its conversation as it is now.
-func (x *Exchange) placeAgain(ctx context.Context) error {
-	known, err := x.known(ctx, x.conversation.ID)
+// placeAgain aligns the request with its conversation as it is now.
+func (x recorder) placeAgain(ctx context.Context) error {
+	known, err := placer(x).known(ctx, x.conversation.ID)
 	if err != nil {
 		return err
 	}
-	x.At = x.align(known.Turns)
+	x.At = placer(x).align(known.Turns)
 	if x.Deleted = nil; known.Conversation.Status == memory.Retired {
 		mark := known.Conversation.Mark()
 		x.Deleted = &mark
@@ -115,9 +115,8 @@ func (x *Exchange) placeAgain(ctx context.Context) error {
 	return nil
 }
 
-// tryQuestion stores the new messages where they belonged when the conversation was read,
-// or returns a Conflict.
-func (x *Exchange) tryQuestion(ctx context.Context) error {
+// tryQuestion stores the new messages as they were aligned, or returns a Conflict.
+func (x recorder) tryQuestion(ctx context.Context) error {
 	now := x.e.Time()
 	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID(), Marks: marks(x.At.Leave, x.At.Rejoin), Path: x.At.Path()}
 	x.parent, x.Asked, x.unsaid, x.private = x.At.Parent, "", nil, (x.At.Retry || x.resultsAlone()) && x.asksInConfidence()
@@ -142,7 +141,7 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
 		return nil
 	}
-	batch.Marks = append(batch.Marks, x.comesBack()...)
+	batch.Marks = append(batch.Marks, placer(x).comesBack()...)
 	x.moved = slices.Concat(x.At.Leave, x.At.Rejoin)
 	if err := x.redactForgotten(ctx, batch.Turns); err != nil {
 		return err
@@ -154,10 +153,9 @@ func (x *Exchange) tryQuestion(ctx context.Context) error {
 	return x.append(ctx, batch)
 }
 
-// turn makes the next turn of the path; secrets do not reach the disk. Its id, if it is
-// given none, is that of its place and words, so that two requests at once that say the
-// same store it once.
-func (x *Exchange) turn(id string, role memory.Role, name, words, mark string, index int, chain string, now time.Time) memory.Turn {
+// turn makes the next turn of the path, without secrets. Unless an id is given, it is derived
+// from place and text, so that two identical requests at once store one turn.
+func (x recorder) turn(id string, role memory.Role, name, words, mark string, index int, chain string, now time.Time) memory.Turn {
 	t := memory.Turn{
 		ID: cmp.Or(id, core.DerivedID(x.In.Owner, x.conversation.ID, x.parent, chain)), Owner: x.In.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
 		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
@@ -188,9 +186,8 @@ func marks(leave, rejoin []string) []memory.Change {
 // batchTurns is how many turns are written at once: other writers wait for that.
 const batchTurns = 250
 
-// append stores a batch, the history of a request that brings much of it along ahead of the
-// rest: what is said now comes last, with its job.
-func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
+// append stores a batch, in parts if it is large. The newest turns come last, with the job.
+func (x recorder) append(ctx context.Context, batch memory.Batch) error {
 	err := x.tombstone(ctx)
 	if err != nil {
 		return err
@@ -206,8 +203,8 @@ func (x *Exchange) append(ctx context.Context, batch memory.Batch) error {
 	return x.appendPart(ctx, batch)
 }
 
-// appendPart stores a batch. A client waits for it, so vectors of a model follow by a job.
-func (x *Exchange) appendPart(ctx context.Context, batch memory.Batch) (err error) {
+// appendPart stores a batch. Since a client waits for it, vectors of a model are left to a job.
+func (x recorder) appendPart(ctx context.Context, batch memory.Batch) (err error) {
 	if core.OfWords(x.e.Embedder) {
 		if batch.Vectors, err = x.e.TurnVectors(ctx, batch.Turns); err != nil {
 			return err
@@ -244,7 +241,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) {
 			stored <- fmt.Errorf("record the question: %w", err)
 			return
 		}
-		err := x.guarded(func() error { return x.storeAnswer(ctx, a, client) })
+		err := x.guarded(func() error { return recorder{x}.storeAnswer(ctx, a, client) })
 		stored <- err
 		if err == nil {
 			x.nameOwner(ctx)
@@ -265,9 +262,9 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) {
 	}
 }
 
-// storeAnswer stores the answer; client is the context of who may wait for it. Where
-// somebody else wrote to the conversation since it was read, it is read again.
-func (x *Exchange) storeAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
+// storeAnswer stores the answer; client is the context of the client, which may have left. If
+// another writer changed the conversation since it was read, it is read again.
+func (x recorder) storeAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
 	leave, err := x.e.Writes.Enter(ctx, x.In.Owner, x.conversation.ID)
 	if err != nil {
 		return err
@@ -288,9 +285,9 @@ func (x *Exchange) storeAnswer(ctx context.Context, a chatapi.Answer, client con
 	})
 }
 
-// resumed lays the request where its question was stored, on the conversation as it is
-// now, and returns the question as it is there.
-func (x *Exchange) resumed(ctx context.Context) (at thread.Alignment, asked memory.Turn, err error) {
+// resumed aligns the request with the conversation as it is now, at the stored question, and
+// returns that question.
+func (x recorder) resumed(ctx context.Context) (at thread.Alignment, asked memory.Turn, err error) {
 	turns, err := x.e.branches(ctx, x.In.Owner, x.conversation.ID)
 	if err != nil {
 		return thread.Alignment{}, memory.Turn{}, err
@@ -306,8 +303,8 @@ func (x *Exchange) resumed(ctx context.Context) (at thread.Alignment, asked memo
 	return at, asked, nil
 }
 
-// tryAnswer stores the answer where it belongs, or returns a Conflict.
-func (x *Exchange) tryAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
+// tryAnswer stores the answer behind its question, or returns a Conflict.
+func (x recorder) tryAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
 	now := x.e.Time()
 	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID()}
 	exchanges, onPath := 0, true
@@ -344,10 +341,10 @@ func (x *Exchange) tryAnswer(ctx context.Context, a chatapi.Answer, client conte
 	return nil
 }
 
-// layAnswer finds where an answer with words belongs, and puts what stores it there into
-// the batch. exchanges is how many the conversation has with it; onPath whether it is on
-// the path, or beside it.
-func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a chatapi.Answer, client context.Context, now time.Time) (exchanges int, onPath bool, err error) {
+// layAnswer finds the place of an answer with text and adds its turn to the batch. exchanges
+// counts those of the conversation including this one; onPath is whether the answer is on the
+// current path or on a branch.
+func (x recorder) layAnswer(ctx context.Context, batch *memory.Batch, a chatapi.Answer, client context.Context, now time.Time) (exchanges int, onPath bool, err error) {
 	at, asked, err := x.resumed(ctx)
 	if err != nil {
 		return 0, false, err
@@ -391,7 +388,7 @@ func (x *Exchange) layAnswer(ctx context.Context, batch *memory.Batch, a chatapi
 	return (reply.Index + 1) / 2, onPath, nil
 }
 
-// guarded turns a panic of do into an error: the chat goes on.
+// guarded turns a panic of do into an error, so that the chat goes on.
 func (x *Exchange) guarded(do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -402,9 +399,9 @@ func (x *Exchange) guarded(do func() error) (err error) {
 	return do()
 }
 
-// failed counts, logs and traces what memory could not do for this chat.
+// failed counts, logs and traces an error of memory in this chat.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.here, "err", err)
+	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.placing.Value().In, "err", err)
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, fmt.Sprintf("record: %v", err))
 }

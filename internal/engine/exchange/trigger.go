@@ -16,7 +16,7 @@ import (
 // asksToLearn returns the job that a question is stored with: it learns should the
 // exchange never come to its end or, where learning counts, once the conversation
 // rests.
-func (x *Exchange) asksToLearn(ctx context.Context, now time.Time) ([]memory.Job, error) {
+func (x recorder) asksToLearn(ctx context.Context, now time.Time) ([]memory.Job, error) {
 	if x.asksToForget() {
 		job := lessons.LearnJob(x.In.Owner, x.conversation.ID, x.Asked, now)
 		job.ID = lessons.ForgetPrefix + x.Asked
@@ -49,7 +49,7 @@ func (x *Exchange) asksToLearn(ctx context.Context, now time.Time) ([]memory.Job
 // endToLearn returns the jobs that an answer is stored with. One learns from the
 // exchange, if enough has been said or turns moved that had taught something; where a
 // model waits for more, the rules learn at once.
-func (x *Exchange) endToLearn(ctx context.Context, exchanges int, now time.Time) ([]memory.Job, error) {
+func (x recorder) endToLearn(ctx context.Context, exchanges int, now time.Time) ([]memory.Job, error) {
 	asked := cmp.Or(x.Asked, x.again)
 	if last := x.In.Chat.LastUser(); asked == "" && len(x.moved) > 0 && last >= 0 {
 		asked = x.At.Turns[last] // the chat went back to where it was, with the answer that it had
@@ -93,7 +93,7 @@ func (x *Exchange) endToLearn(ctx context.Context, exchanges int, now time.Time)
 }
 
 // unlearned returns the conversation's turns that were not learned from.
-func (x *Exchange) unlearned(ctx context.Context) ([]memory.Turn, error) {
+func (x recorder) unlearned(ctx context.Context) ([]memory.Turn, error) {
 	turns, err := x.e.Store.Turns(ctx, x.In.Owner, memory.TurnQuery{Conversation: x.conversation.ID, Unlearned: true})
 	if err != nil {
 		return nil, fmt.Errorf("count what is not learned from: %w", err)
@@ -103,7 +103,7 @@ func (x *Exchange) unlearned(ctx context.Context) ([]memory.Turn, error) {
 
 // taught reports whether a turn was learned from that left the path or came back to
 // it: its facts follow at once, whatever learning waits for.
-func (x *Exchange) taught(ctx context.Context) (bool, error) {
+func (x recorder) taught(ctx context.Context) (bool, error) {
 	turns, err := x.e.Store.Turns(ctx, x.In.Owner, memory.TurnQuery{
 		Conversation: x.conversation.ID, IDs: x.moved, Statuses: []memory.Status{memory.Active, memory.Replaced},
 	})

@@ -20,7 +20,7 @@ import (
 // said after the message that was edited, though it is off the path. Turns
 // leave from the last to the first, so that what one replaced is back before the
 // turn that taught it leaves, and come back the other way round.
-func (e *Learner) rebranch(ctx context.Context, job memory.Job) error {
+func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 	if len(job.Turns) < 2 { // the first is what the job learns from
 		return nil
 	}
@@ -65,7 +65,7 @@ func (e *Learner) rebranch(ctx context.Context, job memory.Job) error {
 
 // resummarize takes summaries out of recall that turns were summed up in which moved,
 // and has them written anew from the path as it is.
-func (e *Learner) resummarize(ctx context.Context, job memory.Job, moved []memory.Turn) error {
+func (e branches) resummarize(ctx context.Context, job memory.Job, moved []memory.Turn) error {
 	made, err := e.Summaries(ctx, job.Owner, job.Conversation)
 	if err != nil || len(moved) == 0 {
 		return err
@@ -86,7 +86,7 @@ func (e *Learner) resummarize(ctx context.Context, job memory.Job, moved []memor
 
 // taughtBy returns an owner's own facts that name a turn and have one of the
 // statuses.
-func (e *Learner) taughtBy(ctx context.Context, t memory.Turn, statuses ...memory.Status) ([]memory.Fact, error) {
+func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memory.Status) ([]memory.Fact, error) {
 	var out []memory.Fact
 	err := e.Everything(ctx, t.Owner, memory.Query{Turn: t.ID, Statuses: statuses}, func(m memory.Memory) {
 		if m.Link == nil {
@@ -98,7 +98,7 @@ func (e *Learner) taughtBy(ctx context.Context, t memory.Turn, statuses ...memor
 
 // leaveWith takes out of recall what only turns have taught that are not on the
 // path, and brings back what that had replaced, even if it is to leave next.
-func (e *Learner) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
+func (e branches) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fa
 
 // stands reports whether a fact rests on more than turns that were taken back; those that
 // moved just now may count as if they were not.
-func (e *Learner) stands(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
+func (e branches) stands(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
 	}
@@ -166,7 +166,7 @@ func (e *Learner) stands(ctx context.Context, f memory.Fact, moved []memory.Turn
 
 // replacedBy returns the changes that bring back what a fact took the place of, as
 // far as it still stands.
-func (e *Learner) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
+func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
 	var back []memory.Change
 	for _, c := range journal {
 		if c.Action != memory.ActionReplace || c.NewID != f.ID || c.Before.Fact == nil {
@@ -195,7 +195,7 @@ func (e *Learner) replacedBy(ctx context.Context, f memory.Fact, journal []memor
 
 // returnWith brings back what had left with a turn, in the place of what it
 // contradicts, or behind what was said since.
-func (e *Learner) returnWith(ctx context.Context, job memory.Job, t memory.Turn) error {
+func (e branches) returnWith(ctx context.Context, job memory.Job, t memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Retired)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (e *Learner) returnWith(ctx context.Context, job memory.Job, t memory.Turn)
 
 // returnOne brings back a fact that had left with its turn, unless somebody decided that
 // since. [memory.Conflict]: somebody else wrote meanwhile.
-func (e *Learner) returnOne(ctx context.Context, job memory.Job, f memory.Fact) error {
+func (e branches) returnOne(ctx context.Context, job memory.Job, f memory.Fact) error {
 	base, err := e.Compare.PlannedOn(ctx, f)
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func (e *Learner) returnOne(ctx context.Context, job memory.Job, f memory.Fact) 
 
 // returning returns the changes by which a fact comes back, in the place of what it
 // contradicts, and of the one that is named, or behind what is newer.
-func (e *Learner) returning(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
+func (e branches) returning(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
 	next := *back.After.Fact
 	var against []memory.Fact
 	var err error
@@ -271,7 +271,7 @@ func (e *Learner) returning(ctx context.Context, back memory.Change, named strin
 
 // follow applies the changes of a run while the job is still held. Should somebody else
 // have been quicker, the job is tried again.
-func (e *Learner) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
+func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
 	if err := e.Holds(ctx, job); err != nil {
 		return err
 	}
@@ -293,7 +293,7 @@ type sayings struct {
 }
 
 // sayings reads a conversation.
-func (e *Learner) sayings(ctx context.Context, owner memory.Owner, conversation string) (sayings, error) {
+func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation string) (sayings, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Replaced},
 	})
@@ -351,7 +351,7 @@ func (s sayings) copies(t memory.Turn) []memory.Turn {
 // endings lets facts follow a turn that ended them with nothing in their place: while
 // it is off the path they are back, and on it they are gone. What somebody decided
 // about since stays as it is.
-func (e *Learner) endings(ctx context.Context, job memory.Job, t memory.Turn) error {
+func (e branches) endings(ctx context.Context, job memory.Job, t memory.Turn) error {
 	ends, err := e.endedBy(ctx, t)
 	if err != nil {
 		return err
@@ -368,7 +368,7 @@ func (e *Learner) endings(ctx context.Context, job memory.Job, t memory.Turn) er
 // ending lets a fact follow a turn that ended it: it comes back in the place of what it
 // contradicts, or behind what was said since. [memory.Conflict]: somebody else wrote
 // meanwhile.
-func (e *Learner) ending(ctx context.Context, job memory.Job, t memory.Turn, end memory.Change) error {
+func (e branches) ending(ctx context.Context, job memory.Job, t memory.Turn, end memory.Change) error {
 	run := memory.Run{ID: core.IDFor(job.Owner, job.ID+" ends "+end.OldID)}
 	var err error
 	if run.Base, err = e.Compare.PlannedOn(ctx, *end.Before.Fact); err != nil {
@@ -407,7 +407,7 @@ func (e *Learner) ending(ctx context.Context, job memory.Job, t memory.Turn, end
 // and of nothing else that is on the path: those of the run that learned from it,
 // whose time is the turn's LearnedAt, if that learned from no other turn that stays.
 // What the user asked to be forgotten is not among them.
-func (e *Learner) endedBy(ctx context.Context, t memory.Turn) ([]memory.Change, error) {
+func (e branches) endedBy(ctx context.Context, t memory.Turn) ([]memory.Change, error) {
 	if t.LearnedAt.IsZero() || t.Role != memory.RoleUser {
 		return nil, nil
 	}

@@ -16,7 +16,7 @@ import (
 // dropKnownContexts parts a lesson's candidates from those that a context of the
 // owner's says, attached to this conversation or not: what stands in a document is
 // never learned again.
-func (e *Learner) dropKnownContexts(ctx context.Context, l *Lesson) error {
+func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	if len(l.cands) == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (l Lesson) quote(c extract.Candidate) string {
 }
 
 // nearContext compares a candidate with every passage of contexts, by the embedder.
-func (e *Learner) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
+func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, c.Text)
 	if err != nil {
 		return "", fmt.Errorf("embed to compare with contexts: %w", err)
@@ -92,7 +92,7 @@ func cosine(a, b []float32) float64 {
 
 // passages cuts a context into passages as long as the embedder reads at once, and embeds
 // them.
-func (e *Learner) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
+func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
 	most, count := 0, (func(string) int)(nil)
 	if w, ok := e.Embedder.(interface {
 		Window() (most int, count func(text string) int)
@@ -106,7 +106,7 @@ func (e *Learner) passages(ctx context.Context, c memory.Context) ([]string, [][
 
 // attached returns the contexts that are attached to a conversation, for a model that is to
 // know what needs no learning: whole, or as much as room, in tokens, allows.
-func (e *Learner) attached(ctx context.Context, owner memory.Owner, conversation string, room int) (string, error) {
+func (e reader) attached(ctx context.Context, owner memory.Owner, conversation string, room int) (string, error) {
 	contexts, err := e.ContextsOf(ctx, owner, conversation)
 	if err != nil {
 		return "", err

@@ -23,17 +23,17 @@ const (
 	learnTurns = 16
 	learnBytes = 24 << 10
 
-	// patience is how many attempts a model that fails gets before the rules learn
-	// instead: all but the last. The delays between them make it more than ten minutes;
-	// how old a job is says nothing, since it may have waited for its turn.
+	// patience is how many attempts a failing model gets before the rules learn instead:
+	// all but the last. With the delays between attempts that is more than ten minutes. The
+	// job's age does not count, since it may have waited in the queue.
 	patience = memory.MaxAttempts - 1
 
 	// nearest is how many known facts each candidate is compared with.
 	nearest = 5
 )
 
-// Learn is the handler of learn jobs: it learns from all turns of the job's
-// conversation that were not learned from yet. Doing it again finds none left.
+// Learn is the handler of learn jobs: it learns from all turns of the job's conversation that
+// were not learned from yet. Running it again is a no-op.
 func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	defer e.Taught.Ring()
 	e.Idle.Wait(ctx)
@@ -44,7 +44,7 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	if strings.HasPrefix(job.ID, ForgetPrefix) {
 		return e.forgetOnly(ctx, job)
 	}
-	if err := e.rebranch(ctx, job); err != nil {
+	if err := (branches{e}).rebranch(ctx, job); err != nil {
 		return "", err
 	}
 	turns, err := e.Unlearned(ctx, job)
@@ -82,8 +82,8 @@ func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.T
 	return jobs.Applied, nil
 }
 
-// Unlearned returns the turns to learn from: the user's and, where that is set,
-// the assistant's answers to them.
+// Unlearned returns the turns to learn from: the user's and, by setting, the assistant's
+// answers to them.
 func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
 	if err != nil {
@@ -113,7 +113,7 @@ func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn,
 	return all, nil
 }
 
-// InChunks parts turns into pieces that one call of a model reads.
+// InChunks splits turns into pieces that one call of a model reads.
 func InChunks(turns []memory.Turn) [][]memory.Turn {
 	var out [][]memory.Turn
 	size := 0
@@ -129,8 +129,8 @@ func InChunks(turns []memory.Turn) [][]memory.Turn {
 	return out
 }
 
-// apart reports whether a turn must not be learned from together with those before
-// it: it is of another project, or asks to forget what they may teach.
+// apart reports whether a turn begins a new chunk: it belongs to another project or agent, or
+// asks to forget something that the turns before it may teach.
 func apart(before []memory.Turn, t memory.Turn) bool {
 	if t.Project != before[0].Project || t.Agent != before[0].Agent {
 		return true
@@ -138,9 +138,8 @@ func apart(before []memory.Turn, t memory.Turn) bool {
 	return WishesToForget(t)
 }
 
-// LearnFrom takes one chunk of turns all the way to the store. What they ask to
-// forget goes in the same run: a wish is granted once, and with what it stands
-// beside.
+// LearnFrom learns from one chunk of turns and stores the outcome. What the turns ask to
+// forget is retired in the same run.
 func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
 	for _, t := range turns {
 		if !isRulesJob(job) {
@@ -155,8 +154,8 @@ func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.
 	return e.apply(ctx, job, l, run)
 }
 
-// apply compares what a lesson says with what is known and applies what follows.
-// When another run was quicker it compares again.
+// apply compares a lesson with known facts and applies the changes. On a conflict with
+// another run it compares again.
 func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
 	for try := 1; ; try++ {
 		p, err := e.Plan(ctx, l, run.ID)
@@ -182,8 +181,8 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 	}
 }
 
-// commit applies a plan. [memory.Conflict]: what it was compared with has changed
-// since. [memory.LeaseLost]: the job is another's.
+// commit applies a plan. [memory.Conflict]: the facts it was compared with have changed
+// since. [memory.LeaseLost]: another worker has the job.
 func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
 	version, err := e.unmoved(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
 	if err != nil {
@@ -200,9 +199,8 @@ func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run mem
 	return e.Store.Apply(ctx, job.Owner, run, p.Changes...)
 }
 
-// Holds makes sure that a job is still this learner's, and that it stays so while
-// one more transaction is made which does not complete it. [memory.LeaseLost] if it
-// is not. What was never claimed cannot be lost.
+// Holds extends the lease of a job, for one more transaction that does not complete it.
+// [memory.LeaseLost] if another worker has the job. A job that was never claimed has no lease.
 func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
 	if job.Lease == (memory.Lease{}) {
 		return nil
@@ -213,7 +211,7 @@ func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
 	return nil
 }
 
-// planned is what a lesson changes, and what becomes of each of its statements.
+// planned is the changes of a lesson, and the outcome of each of its candidates.
 type planned struct {
 	scope     memory.Scope
 	turns     []string            // that are read
@@ -240,7 +238,7 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	if err := e.grant(ctx, l, run, &p); err != nil {
 		return planned{}, err
 	}
-	near, err := e.neighbors(ctx, l.scope, p.version, p.cands, p.gone)
+	near, err := reader{e}.neighbors(ctx, l.scope, p.version, p.cands, p.gone)
 	if err != nil {
 		return planned{}, err
 	}
@@ -263,11 +261,10 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	return p, nil
 }
 
-// unmoved returns a [memory.Conflict] if somebody has written what a plan would have
-// been compared with: two that learn contradicting things at once would otherwise
-// both add theirs. [memory.Unavailable]: a turn that is learned from was forgotten or
-// edited since it was read; the job reads anew what is left. Otherwise it returns the
-// version that this is true of.
+// unmoved returns a [memory.Conflict] if another run has written a fact that the plan would
+// have been compared with: two runs that learn contradicting facts at once would otherwise
+// both add theirs. [memory.Unavailable]: a turn was forgotten or edited since it was read; the
+// job is tried again with the others. Otherwise it returns the version that this holds for.
 func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
 	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // all that follows is of its version or later
 	if err != nil {
@@ -281,7 +278,7 @@ func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, tu
 	if now.Version == p.version {
 		return now.Version, nil
 	}
-	near, err := e.neighbors(ctx, p.scope, now.Version, p.cands, p.gone)
+	near, err := reader{e}.neighbors(ctx, p.scope, now.Version, p.cands, p.gone)
 	if err != nil {
 		return 0, err
 	}
@@ -332,7 +329,7 @@ func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands
 	if err != nil {
 		return nil, err
 	}
-	decisions, _, err := askFor(ctx, e, owner, ask, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, cands) })
+	decisions, _, err := askFor(ctx, &e.Asker, owner, ask, func(reply string) ([]learn.Decision, error) { return learn.ParseDecisions(reply, cands) })
 	return decisions, err
 }
 

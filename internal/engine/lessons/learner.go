@@ -17,6 +17,23 @@ type Learner struct {
 	Curate   *curate.Curator
 	Retrieve *retrieve.Retriever
 
-	Taught  core.Broadcast // after each job of learning
-	limited atomic.Int32   // how often in a row the learning model's server said that it is asked too often
+	Asker
+	Taught core.Broadcast // after each job of learning
 }
+
+// Asker asks the learning model, within what it may cost.
+type Asker struct {
+	*core.Core
+	limited atomic.Int32 // how often in a row the model's server said that it is asked too often
+}
+
+// NewLearner returns a learner over other parts of the engine.
+func NewLearner(c *core.Core, cmp *compare.Comparer, cur *curate.Curator, r *retrieve.Retriever) *Learner {
+	return &Learner{Core: c, Compare: cmp, Curate: cur, Retrieve: r, Asker: Asker{Core: c}}
+}
+
+// reader reads what turns say that is worth knowing.
+type reader struct{ *Learner }
+
+// branches lets facts follow the turns that left the path of a conversation, or came back.
+type branches struct{ *Learner }

@@ -18,8 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Lesson is what some turns say that is worth knowing, before it is compared with
-// what is known.
+// Lesson is what was extracted from some turns, before it is compared with known facts.
 type Lesson struct {
 	scope   memory.Scope // where new facts belong
 	said    []extract.Utterance
@@ -29,7 +28,7 @@ type Lesson struct {
 	author  memory.Author     // who read it
 }
 
-// PassedOver says of what was dropped that it is ignored, and why.
+// PassedOver returns the dropped candidates as outcomes, with the reasons.
 func (l Lesson) PassedOver() []learn.Outcome {
 	out := make([]learn.Outcome, 0, len(l.dropped))
 	for _, d := range l.dropped {
@@ -40,6 +39,10 @@ func (l Lesson) PassedOver() []learn.Outcome {
 
 // Lesson reads turns of one project.
 func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
+	return reader{e}.read(ctx, job, turns)
+}
+
+func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
 	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.Retrieve.LearnsFor(turns[0].Conversation)}}
 	l.said = learn.Guard(turns, learn.GuardOptions{
 		Assistant: e.Opts.Assistant,
@@ -77,7 +80,7 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	return l, nil
 }
 
-// leaveOut drops what only a wish to forget says.
+// leaveOut drops candidates whose source is a wish to forget.
 func (l *Lesson) leaveOut() {
 	l.cands = slices.DeleteFunc(l.cands, func(c extract.Candidate) bool {
 		wish := slices.ContainsFunc(l.forget, func(w extract.Command) bool {
@@ -103,9 +106,8 @@ func (l Lesson) turn(id string) memory.Turn {
 // playable is how many turns back the beginning of a role play is looked for.
 const playable = 24
 
-// talkBefore returns the last turns of each conversation in which the user did not begin
-// with what is read first of it.
-func (e *Learner) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance) (map[string][]memory.Turn, error) {
+// talkBefore returns the last turns of each conversation whose first turn is not among said.
+func (e reader) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance) (map[string][]memory.Turn, error) {
 	looked, before := map[string]bool{}, map[string][]memory.Turn{}
 	for _, s := range said {
 		conversation := s.Turn.Conversation
@@ -124,13 +126,13 @@ func (e *Learner) talkBefore(ctx context.Context, owner memory.Owner, said []ext
 	return before, nil
 }
 
-// groundedOn is how many messages before a turn, and how many known facts near it, a fact
-// may take names and numbers from.
+// groundedOn is from how many earlier messages, and from how many known facts, a new fact may
+// take names and numbers.
 const groundedOn = 8
 
-// ground sets beside each turn what a fact learned from it may refer to: the messages
-// before it and what is known.
-func (e *Learner) ground(ctx context.Context, scope memory.Scope, said []extract.Utterance, before map[string][]memory.Turn) error {
+// ground adds to each utterance what a fact learned from it may refer to: the messages before
+// it and known facts.
+func (e reader) ground(ctx context.Context, scope memory.Scope, said []extract.Utterance, before map[string][]memory.Turn) error {
 	var words strings.Builder
 	guarded := map[string][]extract.Utterance{}
 	for i := range said {
@@ -176,9 +178,9 @@ func (e *Learner) ground(ctx context.Context, scope memory.Scope, said []extract
 	return nil
 }
 
-// answering sets beside what the user said what the assistant had said before, and what
-// was learned from what the user had said before that.
-func (e *Learner) answering(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) error {
+// answering adds to the user's utterances the assistant's message before, and the facts
+// learned from the user's message before that.
+func (e reader) answering(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) error {
 	parents, err := e.parents(ctx, owner, said, before)
 	if err != nil {
 		return err
@@ -216,9 +218,8 @@ func (e *Learner) answering(ctx context.Context, owner memory.Owner, said []extr
 	return nil
 }
 
-// parents returns the turns on the path by their ids that what the user said goes on from,
-// as far as they were not read before.
-func (e *Learner) parents(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
+// parents returns, by id, the turns that the user's utterances follow.
+func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
 	known := map[string]memory.Turn{}
 	var missing []string
 	for _, s := range said {
@@ -247,8 +248,7 @@ func (e *Learner) parents(ctx context.Context, owner memory.Owner, said []extrac
 	return known, nil
 }
 
-// playing marks what the user said first in each conversation, if that stands in a
-// role play which began before.
+// playing marks the first user utterance of each conversation if it continues a role play.
 func playing(said []extract.Utterance, before map[string][]memory.Turn) {
 	looked := map[string]bool{}
 	for i := range said {
@@ -269,15 +269,15 @@ func playing(said []extract.Utterance, before map[string][]memory.Turn) {
 // suspectsFound is how many memories one suspect sentence is compared with.
 const suspectsFound = 4
 
-// Given recognises what came out of memory: what the requests up to a turn were given
-// and, where that is not known any more, what memory held before them that is like it. A
-// searcher that fails leaves the second out.
+// Given returns what recognizes text that came out of memory: the blocks of requests up to a
+// turn and, where those are not cached any more, similar memories from before the turns. If
+// the searcher fails, only the blocks are used.
 func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Injected {
-	blocks := e.blocksOf(scope.Owner, turns)
+	blocks := reader{e}.blocksOf(scope.Owner, turns)
 	return func(i int) *learn.Injected {
 		var found []memory.Memory
 		for _, sentence := range learn.MaybeInjected(turns[i]) {
-			like, err := e.like(ctx, scope, sentence)
+			like, err := reader{e}.like(ctx, scope, sentence)
 			if err != nil {
 				e.Log.Warn("what came out of memory may be learned again", "turn", turns[i].ID, "err", err)
 				continue
@@ -295,14 +295,14 @@ func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.
 	}
 }
 
-// blocks are what the requests of turns were given, as far as it is known: "" for none.
+// blocks are the cached blocks of turns; "" for none.
 type blocks struct {
 	of    []string
 	last  int // how many were read into given
 	given *learn.Injected
 }
 
-func (e *Learner) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
+func (e reader) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	b := &blocks{of: make([]string, len(turns))}
 	for i, t := range turns {
 		if block, ok := e.Blocks.Get(owner, t.Chain); ok {
@@ -312,8 +312,8 @@ func (e *Learner) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	return b
 }
 
-// upTo recognises what those of the turns up to one held; nil if there are none. It is asked
-// in order.
+// upTo returns what recognizes the blocks of turns up to i; nil if there are none. Call it
+// with rising i.
 func (b *blocks) upTo(i int) *learn.Injected {
 	for ; b.last <= i; b.last++ {
 		if block := b.of[b.last]; block != "" {
@@ -327,7 +327,7 @@ func (b *blocks) upTo(i int) *learn.Injected {
 }
 
 // like returns memories of any kind that share most words with a sentence.
-func (e *Learner) like(ctx context.Context, scope memory.Scope, sentence string) ([]memory.Memory, error) {
+func (e reader) like(ctx context.Context, scope memory.Scope, sentence string) ([]memory.Memory, error) {
 	cands, err := e.Searcher.Search(ctx, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Now: e.Time(), Limit: suspectsFound})
 	if err != nil {
 		return nil, fmt.Errorf("search for what may have come out of memory: %w", err)
@@ -342,8 +342,8 @@ func (e *Learner) like(ctx context.Context, scope memory.Scope, sentence string)
 // byRule is who a fact is by that no model wrote.
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
-// extract asks the model for candidates or, without one, the rules.
-func (e *Learner) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+// extract returns the candidates of the model or, without one, of the rules.
+func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	if len(l.said) == 0 {
 		return nil, byRule, nil
 	}
@@ -362,9 +362,9 @@ func (e *Learner) extract(ctx context.Context, job memory.Job, l Lesson, before 
 	return nil, memory.Author{}, err
 }
 
-// extractByModel asks a model, for long talk several times. Turns that cannot teach
-// anything are not shown as new.
-func (e *Learner) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+// extractByModel asks the model, several times if the turns are long. Turns that cannot
+// teach anything are left out.
+func (e reader) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	said := l.said
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
 		said = slices.DeleteFunc(slices.Clone(l.said), func(s extract.Utterance) bool { return !learn.MayTeach(s) })
@@ -383,7 +383,7 @@ func (e *Learner) extractByModel(ctx context.Context, l Lesson, before map[strin
 
 // saidBefore returns the last messages before the new ones, for a model that reads them
 // together. Secrets and what memory gave are blanked there as everywhere.
-func (e *Learner) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) ([]extract.Utterance, error) {
+func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) ([]extract.Utterance, error) {
 	room := e.Opts.Learn.Context
 	if e.Prompts.Form() != prompt.InOps {
 		room -= len(said)
@@ -405,7 +405,7 @@ func (e *Learner) saidBefore(ctx context.Context, owner memory.Owner, said []ext
 
 // guardedBefore returns messages that are only read to understand others, without secrets and
 // what memory gave.
-func (e *Learner) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Utterance {
+func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Utterance {
 	return learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.Opts.Learn.Personal,
 		Begin: recall.FenceOpen, End: recall.FenceClose, Injected: e.blocksOf(owner, turns).upTo,
@@ -426,7 +426,7 @@ const (
 const waitingTold = 8
 
 // known returns the facts that a model is told are known.
-func (e *Learner) known(ctx context.Context, scope memory.Scope, said, before []extract.Utterance) ([]memory.Fact, error) {
+func (e reader) known(ctx context.Context, scope memory.Scope, said, before []extract.Utterance) ([]memory.Fact, error) {
 	var words string
 	var last []string
 	for _, s := range slices.Concat(before, said) {
@@ -480,7 +480,7 @@ func (e *Learner) known(ctx context.Context, scope memory.Scope, said, before []
 const promptTokens = 2000
 
 // roomBeside returns how many tokens of the model's window what is said and known leaves.
-func (e *Learner) roomBeside(said []extract.Utterance, known []memory.Fact) int {
+func (e reader) roomBeside(said []extract.Utterance, known []memory.Fact) int {
 	room := cmp.Or(e.Opts.Learn.Window, core.DefaultWindow) - promptTokens
 	for _, s := range said {
 		room -= text.Tokens(s.Shown())
@@ -491,7 +491,7 @@ func (e *Learner) roomBeside(said []extract.Utterance, known []memory.Fact) int 
 	return max(room, 0)
 }
 
-func (e *Learner) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
 	if err != nil {
 		return nil, memory.Author{}, err
@@ -532,7 +532,7 @@ func (e *Learner) askForFacts(ctx context.Context, scope memory.Scope, said []ex
 			return learn.Settle(cands, said, known)
 		}
 	}
-	cands, reply, err := askFor(ctx, e, scope.Owner, ask, read)
+	cands, reply, err := askFor(ctx, &e.Asker, scope.Owner, ask, read)
 	if err != nil {
 		return nil, memory.Author{}, fmt.Errorf("ask for facts: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 // those that its turn taught and that are out of recall. What is about to be forgotten
 // counts as forgotten. Of what was written after the owner's version some may be left
 // out: whoever decides by it makes sure that nothing was ([Learner.unmoved]).
-func (e *Learner) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []extract.Candidate, gone map[string]bool) ([][]extract.Neighbour, error) {
+func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []extract.Candidate, gone map[string]bool) ([][]extract.Neighbour, error) {
 	if len(cands) == 0 {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func comparing(c extract.Candidate) []memory.Query {
 }
 
 // nearOne adds to the facts that are most similar those of pages that are not among them.
-func (e *Learner) nearOne(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
+func (e reader) nearOne(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
 	for _, page := range pages {
 		for _, m := range page.Memories {
 			if scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) && !slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == m.ID() }) {
@@ -76,7 +76,7 @@ func (e *Learner) nearOne(scope memory.Scope, near []extract.Neighbour, pages []
 }
 
 // neighbours returns the most similar facts, best first.
-func (e *Learner) neighbours(ctx context.Context, scope memory.Scope, words string, n int) ([]extract.Neighbour, error) {
+func (e reader) neighbours(ctx context.Context, scope memory.Scope, words string, n int) ([]extract.Neighbour, error) {
 	alike, err := e.similarFacts(ctx, scope, words, n)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (e *Learner) neighbours(ctx context.Context, scope memory.Scope, words stri
 }
 
 // similarFacts finds the most similar facts, best first.
-func (e *Learner) similarFacts(ctx context.Context, scope memory.Scope, words string, n int) ([]memory.Candidate, error) {
+func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words string, n int) ([]memory.Candidate, error) {
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, words)
 	if err != nil {
 		return nil, fmt.Errorf("embed to compare: %w", err)
@@ -115,7 +115,7 @@ func idsOf(found []memory.Candidate) []string {
 
 // neighboursAmong returns those of the memories that were found alike and may be compared
 // with, in the order in which they were found.
-func (e *Learner) neighboursAmong(scope memory.Scope, alike []memory.Candidate, memories []memory.Memory) []extract.Neighbour {
+func (e reader) neighboursAmong(scope memory.Scope, alike []memory.Candidate, memories []memory.Memory) []extract.Neighbour {
 	var out []extract.Neighbour
 	for _, c := range alike {
 		at := slices.IndexFunc(memories, func(m memory.Memory) bool { return m.ID() == c.ID })

@@ -190,7 +190,7 @@ func (e *Learner) groundAgain(ctx context.Context, owner memory.Owner, f memory.
 	if err != nil {
 		return learn.Grounding{}, false, fmt.Errorf("read what was said before: %w", err)
 	}
-	if err := e.ground(ctx, f.Scope, said, map[string][]memory.Turn{turn.Conversation: turns}); err != nil {
+	if err := (reader{e}).ground(ctx, f.Scope, said, map[string][]memory.Turn{turn.Conversation: turns}); err != nil {
 		return learn.Grounding{}, false, err
 	}
 	if n := len(said[0].Earlier); n > 0 {

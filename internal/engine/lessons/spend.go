@@ -17,7 +17,7 @@ import (
 
 // Complete asks the learning model on an owner's account. Where the owner has
 // spent what a day allows, the error is a [*jobs.PutOff].
-func (e *Learner) Complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
+func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
 	if err := e.affords(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
@@ -54,7 +54,7 @@ func (e *Learner) Complete(ctx context.Context, owner memory.Owner, p memory.Pro
 
 // learnModel returns the model that learns for an owner: the one of the settings or that was
 // chosen since, else that of the owner's last chat; "" while no chat has named one.
-func (e *Learner) learnModel(owner memory.Owner) string {
+func (e *Asker) learnModel(owner memory.Owner) string {
 	chosen := ""
 	if later, ok := e.LLM.(interface{ Chosen() string }); ok {
 		chosen = later.Chosen()
@@ -63,7 +63,7 @@ func (e *Learner) learnModel(owner memory.Owner) string {
 }
 
 // learnPrompts returns the prompts in the variants for the model that learns.
-func (e *Learner) learnPrompts(owner memory.Owner) *prompt.Set {
+func (e *Asker) learnPrompts(owner memory.Owner) *prompt.Set {
 	return e.Prompts.For(e.learnModel(owner))
 }
 
@@ -72,7 +72,7 @@ var errNobody = errors.New("no model can be asked")
 
 // backOff returns the error of a model or, where its server is asked too often, a
 // [*jobs.PutOff]: for as long as it says, at least a minute and twice as long each time.
-func (e *Learner) backOff(err error) error {
+func (e *Asker) backOff(err error) error {
 	var limit interface {
 		RateLimited() (after time.Duration, ok bool)
 	}
@@ -92,7 +92,7 @@ var errUnreadable = errors.New("the model's second reply could not be read")
 
 // askFor asks the learning model and reads its reply; once more, should that not be
 // possible.
-func askFor[T any](ctx context.Context, e *Learner, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
+func askFor[T any](ctx context.Context, e *Asker, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
 	var none T
 	reply, err := e.Complete(ctx, owner, ask)
 	if err != nil {
@@ -116,7 +116,7 @@ func askFor[T any](ctx context.Context, e *Learner, owner memory.Owner, ask memo
 }
 
 // logReply shows a reply that could not be read, where the log may have texts.
-func (e *Learner) logReply(reply memory.Reply) {
+func (e *Asker) logReply(reply memory.Reply) {
 	if e.Opts.LogContent {
 		e.Log.Warn("the model's reply could not be read", "model", reply.Model, "reply", reply.Text)
 	}
@@ -124,7 +124,7 @@ func (e *Learner) logReply(reply memory.Reply) {
 
 // affords reports, as a put-off until tomorrow, that an owner has spent what a day
 // allows.
-func (e *Learner) affords(ctx context.Context, owner memory.Owner) error {
+func (e *Asker) affords(ctx context.Context, owner memory.Owner) error {
 	most := e.Opts.Learn.Spending
 	if most.DayTokens == 0 && most.DayCost == 0 {
 		return nil
@@ -149,6 +149,6 @@ func (e *Learner) affords(ctx context.Context, owner memory.Owner) error {
 }
 
 // Spent returns what models were paid for on an owner's account from a day on.
-func (e *Learner) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
+func (e *Asker) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
 	return e.Store.Spent(ctx, owner, from)
 }

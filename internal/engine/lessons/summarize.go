@@ -39,7 +39,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	}
 	said := learn.Guard(turns, learn.GuardOptions{
 		Assistant: true, Personal: e.Opts.Learn.Personal,
-		Begin: recall.FenceOpen, End: recall.FenceClose, Injected: e.blocksOf(job.Owner, turns).upTo,
+		Begin: recall.FenceOpen, End: recall.FenceClose, Injected: reader{e}.blocksOf(job.Owner, turns).upTo,
 	})
 	said = slices.DeleteFunc(said, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // it repeats what is known
 	if len(said) < e.Opts.Learn.Summary.Least() {
@@ -137,7 +137,7 @@ func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []e
 	if err != nil {
 		return "", memory.Author{}, err
 	}
-	words, reply, err := askFor(ctx, e, owner, ask, learn.ParseSummary)
+	words, reply, err := askFor(ctx, &e.Asker, owner, ask, learn.ParseSummary)
 	return words, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, err
 }
 

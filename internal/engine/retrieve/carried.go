@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// uncarried parts hits in those to tell and those that the request holds already.
+// uncarried splits hits into new ones and those that the request contains already.
 func (r *Pipeline) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
 	if len(r.Q.Said)+len(r.Q.Replaced) == 0 {
 		return hits, nil
@@ -26,8 +26,8 @@ func (r *Pipeline) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
 	return fresh, held
 }
 
-// carries reports whether the request holds a memory already: a fact learned from
-// nothing but its turns, or what stands in it word for word.
+// carries reports whether the request contains a memory already: a fact learned only from
+// its turns, or a text that it quotes word for word.
 func (r *Pipeline) carries(m memory.Memory) bool {
 	carries, known := r.carried[m.ID()]
 	if known {
@@ -49,11 +49,11 @@ func (r *Pipeline) carries(m memory.Memory) bool {
 	return carries
 }
 
-// quotable is how many words make a text's standing in another no accident.
+// quotable is the number of words from which a match inside another text is no coincidence.
 const quotable = 3
 
-// holds reports whether content is all of a message or, unless it is a word or two,
-// stands in it as whole words.
+// holds reports whether content is the whole message or, from [quotable] words on, a part of
+// it that begins and ends at word boundaries.
 func holds(message, content string) bool {
 	if content == "" || strings.TrimSpace(message) == content {
 		return content != ""
@@ -76,38 +76,39 @@ func holds(message, content string) bool {
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 const (
-	// echoesTraced bounds how many echoes a trace names.
-	echoesTraced = 20
+	// repeatsTraced bounds how many repeats a trace names.
+	repeatsTraced = 20
 
-	// echoSearches is how often is searched at most, where more than half of what was
-	// found are echoes: what was asked a hundred times crowds out what answers.
-	echoSearches = 4
+	// repeatSearches bounds the searches for one question. While more than half of the
+	// candidates are repeats it searches again: a question asked a hundred times crowds out
+	// its answer.
+	repeatSearches = 4
 )
 
-// askedAgain is the bar on the chance that a question is answered, where it was asked
-// before: half the usual one. Questions make its words common, and texts seem long.
+// askedAgain is the threshold of a question that was asked before: half the usual one,
+// since the earlier questions make its words common.
 var askedAgain = recall.DefaultAnswered / 2
 
-// unrepeated returns candidates without the answers by which the built-in model said
-// what memory holds.
+// unrepeated returns candidates without answers of the built-in model, which only repeat
+// memories.
 func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
 	if r.Q.Whole || r.history != nil {
 		return cands
 	}
-	r.echoes = recall.NewEchoes(r.asked)
-	r.echoes.Told, r.echoes.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
+	r.repeatFilter = recall.NewRepeatFilter(r.asked)
+	r.repeatFilter.Told, r.repeatFilter.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
 	return slices.DeleteFunc(cands, func(c memory.Candidate) bool {
-		if !r.echoes.Repeated(&c) {
+		if !r.repeatFilter.Repeated(&c) {
 			return false
 		}
-		r.echoing[c.ID] = true
-		r.echo(memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: c.ID}}, Score: c.Score, Why: c.Why})
+		r.repeats[c.ID] = true
+		r.noteRepeat(memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: c.ID}}, Score: c.Score, Why: c.Why})
 		return true
 	})
 }
 
-// telling returns candidates without the echoes among the best: a reranker has no time
-// for them. Ranked without them, other echoes may come up.
+// telling returns candidates without repeats among the best, so that the reranker reads none.
+// It ranks again after each removal, since other repeats may move up.
 func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) ([]memory.Candidate, error) {
 	for opts.Limit = Reranked; ; opts.Limit *= 4 {
 		best, _ := recall.Rank(query, cands, opts, r.Now)
@@ -115,39 +116,39 @@ func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memo
 		if err != nil {
 			return nil, err
 		}
-		if !r.echoesIn(hits) {
+		if !r.repeatsIn(hits) {
 			return cands, nil
 		}
-		cands = r.unechoed(cands)
+		cands = r.withoutRepeats(cands)
 	}
 }
 
-// echoesIn finds the echoes of the question among hits, and reports whether there are
-// any. They take part in nothing: what only asks is the likest of all, and would set the
-// bar for what answers. What the assistant answered to them is kept at hand.
-func (r *Pipeline) echoesIn(hits []memory.Hit) (found bool) {
-	if r.echoes == nil {
+// repeatsIn finds repeats of the question among hits, and reports whether there are any.
+// They are the most similar of all and would raise the threshold for answers, so the caller
+// ranks again without them. The assistant's answers to them are kept as a last resort.
+func (r *Pipeline) repeatsIn(hits []memory.Hit) (found bool) {
+	if r.repeatFilter == nil {
 		return false
 	}
-	for _, h := range r.echoes.In(hits) {
-		r.echoing[h.Memory.ID()], found = true, true
-		r.echo(h)
+	for _, h := range r.repeatFilter.In(hits) {
+		r.repeats[h.Memory.ID()], found = true, true
+		r.noteRepeat(h)
 	}
 	for _, h := range hits {
-		if found && !r.echoing[h.Memory.ID()] && r.echoes.Answers(h.Memory) {
+		if found && !r.repeats[h.Memory.ID()] && r.repeatFilter.Answers(h.Memory) {
 			r.answers = append(r.answers, h)
 		}
 	}
 	return found
 }
 
-func (r *Pipeline) echo(h memory.Hit) {
-	if len(r.echoed) < echoesTraced {
-		r.echoed = append(r.echoed, recall.Dropped{Hit: h, Stage: "echo"})
+func (r *Pipeline) noteRepeat(h memory.Hit) {
+	if len(r.filtered) < repeatsTraced {
+		r.filtered = append(r.filtered, recall.Dropped{Hit: h, Stage: "echo"})
 	}
 }
 
-// unechoed returns candidates without the echoes found so far.
-func (r *Pipeline) unechoed(cands []memory.Candidate) []memory.Candidate {
-	return slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.echoing[c.ID] })
+// withoutRepeats returns candidates without the repeats found so far.
+func (r *Pipeline) withoutRepeats(cands []memory.Candidate) []memory.Candidate {
+	return slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.repeats[c.ID] })
 }

@@ -16,8 +16,8 @@ import (
 // maxSuccessors is how often a fact may have been replaced since.
 const maxSuccessors = 8
 
-// hydrate reads candidates from the store as they are now; what may not be shown
-// any more ends here. In the past, what was found is what there was.
+// hydrate reads candidates from the store and drops those that may not be shown any more.
+// For a question about the past it returns the memories that the search read.
 func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	hits := make([]memory.Hit, 0, len(cands))
 	if r.history != nil {
@@ -130,8 +130,8 @@ func (r *Source) factsOn(ctx context.Context, topics english.Topics) ([]memory.F
 	return facts, nil
 }
 
-// overtaken sets beside turns what took the place of the facts that they taught,
-// and the fact that did in front of the turn, where it is a hit too.
+// overtaken adds to turns the replacements of facts learned from them, and moves such a
+// replacement in front of the turn where it is a hit too.
 func (r *Pipeline) overtaken(ctx context.Context) {
 	var turns []string
 	for _, h := range r.Hits {
@@ -154,8 +154,7 @@ func (r *Pipeline) overtaken(ctx context.Context) {
 	r.Hits = recall.Overtaken(r.Hits)
 }
 
-// before sets beside facts what they took the place of, so that whoever reads one knows
-// what was so until then.
+// before adds to facts the ones they replaced, so that the reader knows what was true before.
 func (r *Pipeline) before(ctx context.Context) {
 	var facts []string
 	for _, h := range r.Hits {
@@ -178,9 +177,9 @@ func (r *Pipeline) before(ctx context.Context) {
 	}
 }
 
-// Successors returns the facts that took the place of what turns taught, and of
-// those in turn, by turn. Of one that may not be seen any more there is only when it
-// began: what it replaced is no longer so for all that.
+// Successors returns, by turn, the current replacements of facts learned from turns. Of a
+// replacement that may not be shown any more only the time is returned, since the replaced
+// fact is outdated all the same.
 func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
 	next, err := memory.SupersededBy(ctx, r.E.Store, r.Q.Scope.Owner, turns)
 	if err != nil || len(next) == 0 {
@@ -225,8 +224,8 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 	return now, nil
 }
 
-// lastOf follows a line of facts, each in the place of the one before, to the first
-// that may be seen or the last that is known; nil for none.
+// lastOf follows a chain of replacements to the first fact that may be shown, or the last
+// known one; nil for none.
 func lastOf(id string, known map[string]*memory.Fact, now time.Time) *memory.Fact {
 	var last *memory.Fact
 	for range maxSuccessors {

@@ -13,15 +13,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Listed is how many facts a question for whatever is known looks at.
+// Listed is how many facts are read to answer "what do you know about me?".
 const Listed = 500
 
-// lists reports whether a question for whatever is known is answered by a list.
+// lists reports whether a question such as "what do you know about me?" is answered by a list.
 func (r *Source) lists() bool {
 	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
 }
 
-// list answers a question for whatever is known: facts by importance.
+// list answers such a question with facts, the most important first.
 func (r *Pipeline) list(ctx context.Context, topK int) error {
 	r.placed()
 	q := r.filters()
@@ -110,11 +110,11 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 // included.
 const repeated = 16
 
-// Repeats lets facts that changes replace name the answers that repeat them: recall
-// shows such an answer, as it does what the user said, only with what took the fact's
-// place. It returns the ids of those answers, which count as learned from, since recall
-// asks only of such turns what became of their facts; where answers teach by themselves
-// they are left to that. A search that fails leaves them out.
+// Repeats adds to the provenance of each replaced fact the assistant's answers that repeat
+// it, so that recall shows such an answer only together with the fact's replacement. It
+// returns the ids of those answers: they count as learned from, since recall looks up
+// replacements of such turns only. Where answers are learned from anyway it returns none.
+// A search that fails is logged and skipped.
 func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learned []string) {
 	for i := range changes {
 		old := changes[i].After.Fact
@@ -144,9 +144,8 @@ func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learn
 // saying is how many turns are looked at for whether they say a fact.
 const saying = 30
 
-// SayingSo returns the turns that say a fact, whether it was learned from them or
-// not: what was said while learning was paused, before Loci was there, or by the
-// assistant. So do summaries, even those of turns that have left recall since.
+// SayingSo returns the turns and summaries that say a fact, also those that it was not
+// learned from: of times when learning was paused, of imports, or of the assistant.
 func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, f.Content)
 	if err != nil {

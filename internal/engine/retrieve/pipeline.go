@@ -29,15 +29,24 @@ type Question struct {
 	Exclude        map[string]bool
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
-	Budget         int                                                      // tokens; 0: any
-	Whole          bool                                                     // also what says the same as a better hit
-	Replaced       map[string]bool                                          // turns that the request takes the place of: what they alone taught is not told
-	Placed         func() (in string, exclude, replaced map[string]bool)    // waits for these of a chat; nil: they are set
-	Earlier        func() (later bool, told func(recall.Line, string) bool) // waits for what earlier blocks tell, as in [recall.RenderOptions]; nil: there are none
-	Carries        int                                                      // how many memories Placed may exclude
-	In             string                                                   // the conversation that asks, for the trace
-	Untold         bool                                                     // its trace has no words
+	Budget         int                 // tokens; 0: any
+	Whole          bool                // also what says the same as a better hit
+	Replaced       map[string]bool     // turns that the request takes the place of: what they alone taught is not told
+	Place          *core.Future[Place] // of a chat, which is found meanwhile; nil: In, Exclude and Replaced are set
+	Carries        int                 // how many memories Place may exclude
+	In             string              // the conversation that asks, for the trace
+	Untold         bool                // its trace has no words
 	Door           string
+}
+
+// Place is where a chat's question belongs, and what the chat holds already.
+type Place struct {
+	In                string // the conversation
+	Exclude, Replaced map[string]bool
+
+	// What earlier blocks tell, as in [recall.RenderOptions].
+	Later bool
+	Told  func(recall.Line, string) bool
 }
 
 // Found is what memory has to a question, best first.
@@ -54,12 +63,12 @@ const (
 	// Candidates is how many the searcher proposes.
 	Candidates = recall.Candidates
 
-	// spare is how many more than asked are read from the store, since some are
-	// folded into others or are gone by now.
+	// spare is how many more memories than asked for are read from the store, since some
+	// are merged into others or were deleted meanwhile.
 	spare = 8
 
-	// maxCarried is how many candidates more a chat asks for, since the request may
-	// carry some of them.
+	// maxCarried bounds the extra candidates of a chat, whose request may contain some of
+	// them already.
 	maxCarried = 100
 )
 
@@ -79,9 +88,8 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	return found, err
 }
 
-// Prepare recalls for a chat: within the deadline, and with what is always in the
-// prompt. Recall that comes too late is neither used nor counted. What comes of it is
-// still to be traced.
+// Prepare recalls for a chat within the deadline, and adds what is in every prompt. A result
+// that comes too late is dropped. The caller traces the outcome.
 func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
 	started := e.Now()
 	defer e.Idle.Begin()()
@@ -109,7 +117,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	return Prepared{Block: o.block, Hits: o.r.Hits, Core: o.r.Opening, Trace: core.NewID(), Read: true, Pending: o.r.pending}, o.r, took
 }
 
-// block recalls and renders; what goes wrong is skipped, a panic included.
+// block recalls and renders. A part that fails, or panics, is skipped.
 func (r *Pipeline) block(ctx context.Context) (text string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -140,8 +148,9 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 	r.Degraded, r.Parts = append(r.Degraded, beside.Degraded...), append(r.Parts, beside.Parts...)
 	opts := r.E.Rendering(false)
 	opts.Disputed = disputed
-	if r.Q.Earlier != nil {
-		opts.Later, opts.Told = r.Q.Earlier()
+	if r.Q.Place != nil {
+		place := r.Q.Place.Value()
+		opts.Later, opts.Told = place.Later, place.Told
 	}
 	block := recall.Render(standing, r.Hits, opts)
 	r.Lines = block.Lines
@@ -154,26 +163,26 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 type Pipeline struct {
 	Source
 
-	asked    string // what of the question is asked, without what stands beside it
-	chat     bool   // the question is a message of a chat, which may ask nothing of memory
-	Found    int
-	Cut      []recall.Cut
-	echoes   *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
-	echoing  map[string]bool       // what is left out as such, of one search
-	answers  []memory.Hit          // of the assistant to what is left out: for want of what tells
-	others   *recall.SubjectFilter // of the question; nil where it is not about the user alone
-	excluded map[string]bool       // by id: whether it is left out as somebody else's; false of what stands beside
-	echoed   []recall.Dropped      // some of both, for the trace
-	reserve  []memory.Candidate    // that were not read, since there was enough without
-	Dropped  []recall.Dropped
-	Hits     []memory.Hit
-	Opening  recall.Core   // what the block begins with, less what is among hits
-	overflow recall.Core   // what of that it had no room for
-	Lines    []recall.Line // of the block
-	pending  int           // how many facts wait for a person
-	Misspelt []memory.Misspelt
-	reranked [2]int          // candidates that the reranker read, and was given
-	carried  map[string]bool // by id, of what was looked at: whether the request holds it already
+	asked        string // what of the question is asked, without what stands beside it
+	chat         bool   // the question is a message of a chat, which may ask nothing of memory
+	Found        int
+	Cut          []recall.Cut
+	repeatFilter *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
+	repeats      map[string]bool       // what is left out as such, of one search
+	answers      []memory.Hit          // of the assistant to what is left out: for want of what tells
+	others       *recall.SubjectFilter // of the question; nil where it is not about the user alone
+	excluded     map[string]bool       // by id: whether it is left out as somebody else's; false of what stands beside
+	filtered     []recall.Dropped      // some of both, for the trace
+	reserve      []memory.Candidate    // that were not read, since there was enough without
+	Dropped      []recall.Dropped
+	Hits         []memory.Hit
+	Opening      recall.Core   // what the block begins with, less what is among hits
+	overflow     recall.Core   // what of that it had no room for
+	Lines        []recall.Line // of the block
+	pending      int           // how many facts wait for a person
+	Misspelt     []memory.Misspelt
+	reranked     [2]int          // candidates that the reranker read, and was given
+	carried      map[string]bool // by id, of what was looked at: whether the request holds it already
 
 	overruled map[string]bool // by id of a shared fact that was looked at: whether an own fact contradicts it
 }
@@ -190,7 +199,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	if topK <= 0 {
 		return nil
 	}
-	defer func() { r.Dropped = append(r.Dropped, r.echoed...) }()
+	defer func() { r.Dropped = append(r.Dropped, r.filtered...) }()
 	query := r.Query()
 	r.asked = query.Asked
 	if query.Broad && r.lists() {
@@ -214,8 +223,8 @@ func (r *Pipeline) run(ctx context.Context) error {
 	return nil
 }
 
-// find takes the query through search, rank, hydration and fit; few facts are all
-// shown.
+// find takes the query through search, rank, hydration and fit. A user with few facts is
+// shown all of them.
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
 	ctx, cancel := within(ctx, searchShare)
 	defer cancel()
@@ -274,36 +283,36 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	return nil
 }
 
-// ranked returns what is found, best first: at least topK memories that the
-// request does not carry itself, if there are so many. What it left to be read, should
-// some of them be folded into others, is spare.
+// ranked returns what is found, best first: at least topK memories that the request does
+// not contain, if there are so many. r.reserve gets candidates that were not read, in case
+// fit merges some hits.
 func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
-		r.echoing, r.answers = map[string]bool{}, nil
+		r.repeats, r.answers = map[string]bool{}, nil
 		hits, err := r.searched(ctx, query, s, topK)
 		if len(hits) == 0 {
 			hits = r.answers
 		}
-		if err != nil || tries == echoSearches || 2*len(r.echoing) < s.Limit {
+		if err != nil || tries == repeatSearches || 2*len(r.repeats) < s.Limit {
 			return hits, err
 		}
 		s.Exclude = maps.Clone(s.Exclude)
 		if s.Exclude == nil {
 			s.Exclude = map[string]bool{}
 		}
-		maps.Copy(s.Exclude, r.echoing)
+		maps.Copy(s.Exclude, r.repeats)
 	}
 }
 
-// searched is ranked by one search.
+// searched is one search of ranked.
 func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	var cands []memory.Candidate
 	err := r.Part(func() (err error) { cands, err = r.Search(ctx, s); return err })
 	if err != nil {
 		return nil, err
 	}
-	if r.Q.Placed != nil {
+	if r.Q.Place != nil && !r.isPlaced {
 		r.placed()
 		cands = r.without(cands)
 	}
@@ -326,7 +335,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 			return nil, err
 		}
 	}
-	if len(r.echoing) > 0 {
+	if len(r.repeats) > 0 {
 		opts.Answered, opts.Chat = &askedAgain, false
 	}
 	if !r.Q.Whole {
@@ -350,8 +359,8 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 		if err != nil {
 			return nil, err
 		}
-		if r.echoesIn(hits) {
-			cands, opts.Answered, opts.Chat, wide = r.unechoed(cands), &askedAgain, false, true
+		if r.repeatsIn(hits) {
+			cands, opts.Answered, opts.Chat, wide = r.withoutRepeats(cands), &askedAgain, false, true
 			continue
 		}
 		if r.othersIn(hits) {
@@ -367,8 +376,8 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 			if err != nil {
 				return nil, err
 			}
-			if r.echoesIn(slices.Concat(hits, more)) {
-				cands, opts.Answered, opts.Chat, wide = r.unechoed(cands), &askedAgain, false, true
+			if r.repeatsIn(slices.Concat(hits, more)) {
+				cands, opts.Answered, opts.Chat, wide = r.withoutRepeats(cands), &askedAgain, false, true
 				continue
 			}
 			if r.othersIn(more) {
@@ -383,8 +392,8 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	}
 }
 
-// measure sets what candidates are ranked by. Where that is not the measure of the setting,
-// neither is the threshold of the settings on it.
+// measure sets what candidates are ranked by. A threshold of the settings holds for the
+// measure of the settings only.
 func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	if opts.Measure != m && r.Q.ScoreThreshold == nil {
 		opts.Threshold = nil
@@ -401,15 +410,14 @@ func unreranked(opts recall.Options, cands []memory.Candidate) recall.Options {
 	return opts
 }
 
-// without returns candidates that the request does not carry, at most as many as
-// are asked for without one.
+// without returns candidates that the request does not contain, at most [Candidates].
 func (r *Pipeline) without(cands []memory.Candidate) []memory.Candidate {
 	cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.Q.Exclude[c.ID] })
 	return cands[:min(len(cands), Candidates)]
 }
 
-// enough is how many candidates are read at first: as many as are asked for, unless a
-// fact behind them may stand in for a turn among them.
+// enough returns how many candidates to read first: topK, or all where a fact further down
+// may replace a turn among them.
 func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
 	if r.Q.Whole || r.history != nil || len(kept) <= topK ||
 		slices.ContainsFunc(kept[topK:], func(c memory.Candidate) bool { return c.Kind == memory.KindFact }) {
@@ -418,7 +426,7 @@ func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
 	return topK
 }
 
-// fit keeps the hits that there is room for.
+// fit keeps the hits that fit into the budget.
 func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	if r.Q.Whole {
 		r.Hits = hits
@@ -431,7 +439,7 @@ func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	}
 	var overruled []memory.Hit
 	for {
-		r.Hits, r.Dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.asked, Echoes: r.echoes})
+		r.Hits, r.Dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.asked, Repeats: r.repeatFilter})
 		against := r.againstOwn(ctx, r.Hits)
 		if len(against) == 0 {
 			break
@@ -450,8 +458,8 @@ func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 // reasonsOf is how many facts are shown with their turns where a question is for a reason.
 const reasonsOf = 3
 
-// withReasons puts behind the first facts the turns that they were learned from, where the question is
-// for a reason: ranking prefers facts, which seldom have it. Fit leaves out what says no more.
+// withReasons inserts the source turns behind the first facts when the question asks why:
+// ranking prefers facts, which seldom contain the reason. Fit drops turns that add nothing.
 func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.history != nil || !recall.AsksWhy(r.asked) {
 		return hits
@@ -486,9 +494,8 @@ func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.
 	return out
 }
 
-// againstOwn returns the hits that another user shares and an own fact of the user's
-// contradicts, whether that is a hit or not. It looks at the present only: facts of another
-// time are not searched for contradictions.
+// againstOwn returns the hits shared by another user that contradict a fact of the user's
+// own, whether that fact is a hit or not. Questions about the past are not checked.
 func (r *Pipeline) againstOwn(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.history != nil {
 		return nil

@@ -47,17 +47,16 @@ func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }
 
-// ruled reports whether the rules hold for the question: it is about the present,
-// facts may answer it, and it asks for what helps rather than for all there is.
+// ruled reports whether the rules of recall apply: the question is about the present, facts
+// may answer it, and it does not ask for everything.
 func (r *Source) ruled() bool { return r.lists() && !r.Q.Whole }
 
-// unsearched reports whether facts may be shown that no search found: where the question sets
-// no threshold of its own.
+// unsearched reports whether facts may be shown that no search found. A question with a
+// threshold of its own gets none.
 func (r *Source) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
 
-// few returns the facts of a scope that a query selects, newest first. all is false
-// where there are more than most of them, or so many others that it would take long
-// to tell.
+// few returns the facts of a scope that a query selects, newest first. all is false where
+// there are more than most, or where too many other memories would have to be read.
 func (r *Source) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
 	q.Limit = most + 1
 	for looked := 0; ; {
@@ -87,12 +86,12 @@ func (r *Source) Query() recall.Query {
 	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, AsSaid: rules.Measure != recall.Fitted})
 }
 
-// filters are what the question narrows facts by.
+// filters returns the question's filters as a query.
 func (r *Source) filters() memory.Query {
 	return memory.Query{Category: r.Q.Category, Tag: r.Q.Tag, Conversation: r.Q.Conversation}
 }
 
-// smallSet returns all facts as hits, if the rule holds.
+// smallSet returns all facts as hits, if they are few and the rule is on.
 func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
 	most := r.E.Opts.Recall.SmallSet
 	if most == 0 || !r.chat || !r.unsearched() {
@@ -153,8 +152,8 @@ func (r *Source) pools() []memory.Scope {
 	return out
 }
 
-// read hydrates candidates of the user's and of the pools', and marks the pools'.
-// A pool that cannot be read is left out.
+// read hydrates candidates of the user and of pools, and marks those of pools. A pool that
+// cannot be read is left out.
 func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	owner := r.Q.Scope.Owner
 	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != owner }) {
@@ -194,7 +193,7 @@ func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.H
 	return hits, nil
 }
 
-// standsIn reports whether recent facts take the place of what search came to.
+// standsIn reports whether recent facts replace the outcome of the search.
 func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 	switch r.E.Opts.Recall.Fallback {
 	case FallbackError:
@@ -205,7 +204,7 @@ func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 	return false
 }
 
-// recent answers with the newest facts, since search failed or found nothing.
+// recent answers with the newest facts, after a search that failed or found nothing.
 func (r *Pipeline) recent(ctx context.Context, topK int) error {
 	r.placed()
 	facts, _, err := r.few(ctx, r.Q.Scope, r.filters(), Recents)
@@ -224,8 +223,7 @@ func (r *Pipeline) recent(ctx context.Context, topK int) error {
 	return nil
 }
 
-// atLeast is how many hits a rule may show: its own number, unless the request
-// asked for another.
+// atLeast returns how many hits a rule may show: at least n, unless the request set topK.
 func (r *Pipeline) atLeast(topK, n int) int {
 	if r.Q.TopK != nil {
 		return topK
@@ -252,8 +250,7 @@ func (r *Source) summary(ctx context.Context) *memory.Summary {
 	return &all[0]
 }
 
-// within gives a part of recall its share of the time that is left, if there is an
-// end to it.
+// within returns a context that ends after a share of the time left before ctx's deadline.
 func within(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -262,8 +259,8 @@ func within(ctx context.Context, share float64) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(end))))
 }
 
-// failed reports whether an error means that search failed, rather than that
-// nobody waits for the answer or that the question cannot be.
+// failed reports whether an error means that the search failed, and not that the client
+// left or the question was invalid.
 func failed(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !errors.Is(err, memory.Invalid)
 }
@@ -277,9 +274,8 @@ const (
 	MostNear = 200
 )
 
-// searchConversation searches the newest of what the asking conversation said and taught,
-// with the user's newest memories while that is little. The global pool, where it joins
-// in, is searched as ever.
+// searchConversation searches the newest memories of the asking conversation, and the user's
+// newest ones while those are few. The global pool, where it joins in, is searched in full.
 func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var found []memory.Candidate
 	pool := s
@@ -358,8 +354,8 @@ func (e *Retriever) LearnsFor(conversation string) string {
 	return conversation
 }
 
-// Compares returns the scope to search for what is compared with a statement of scope:
-// while conversations are apart, that of the user does not reach into them.
+// Compares returns the scope in which to search for facts that a statement may contradict.
+// While conversations are apart, the user's own scope excludes them.
 func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	if e.Apart() && scope.Conversation == "" {
 		scope.Conversation = userConversation
@@ -367,10 +363,9 @@ func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	return scope
 }
 
-// Comparable reports whether a statement of scope is compared with a memory, which scope
-// sees: while conversations are apart, none changes what others are shown; and what
-// another user shares says nothing of this one while it waits, was hidden, or is about
-// themselves.
+// Comparable reports whether a statement in a scope may change a memory that the scope sees.
+// While conversations are apart, none changes another's facts. A fact shared by another user
+// is not compared while it is pending or hidden, or where it is about that user.
 func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 	if m.Link != nil && m.Link.Status != memory.Active {
 		return false
@@ -378,8 +373,8 @@ func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 	return !share.TellsOfHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
 }
 
-// searchApart searches what the question's conversation said and taught, and as much of what
-// is the user's own and what their own conversation said.
+// searchApart searches the memories of the question's conversation, and the same number of
+// the user's own facts and turns of the conversation "global".
 func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	own, facts, turns := s, s, s
 	own.Conversation = r.Q.Scope.Conversation
@@ -411,7 +406,7 @@ func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Can
 	return append(found, users[:min(s.Limit, len(users))]...), nil
 }
 
-// nearness is what a search found a candidate for.
+// nearness returns the score by which a search found a candidate.
 func nearness(c memory.Candidate, s memory.Search) float64 {
 	if s.ByVector {
 		return float64(c.Found.Vector)
@@ -419,7 +414,7 @@ func nearness(c memory.Candidate, s memory.Search) float64 {
 	return c.Score
 }
 
-// among returns those of these kinds that are wanted; all are wanted where none is named.
+// among returns those of some kinds that are wanted; an empty wanted means all.
 func among(wanted []memory.Kind, kinds ...memory.Kind) []memory.Kind {
 	return slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(wanted) > 0 && !slices.Contains(wanted, k) })
 }

@@ -18,6 +18,7 @@ type Source struct {
 	Now      time.Time
 	Degraded []string
 	Parts    []string                 // of degraded: which
+	isPlaced bool                     // the question has what its Place says
 	vector   bool                     // the question's was remembered
 	history  map[string]memory.Memory // what there was, of a question to the past
 }
@@ -39,16 +40,15 @@ func (r *Source) Part(do func() error) (err error) {
 	return do()
 }
 
-// placed waits until it is known where the question was asked and what the request
-// holds already.
+// placed waits until the conversation of the request is known, and what it contains already.
 func (r *Source) placed() {
-	if r.Q.Placed != nil {
-		r.Q.In, r.Q.Exclude, r.Q.Replaced = r.Q.Placed()
-		r.Q.Placed = nil
+	if r.Q.Place != nil && !r.isPlaced {
+		place := r.Q.Place.Value()
+		r.Q.In, r.Q.Exclude, r.Q.Replaced, r.isPlaced = place.In, place.Exclude, place.Replaced, true
 	}
 }
 
-// kinds are those that are searched; none: all.
+// kinds returns the kinds to search; none means all.
 func (r *Source) kinds() []memory.Kind {
 	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.ruled() {
 		return []memory.Kind{memory.KindFact, memory.KindSummary}
@@ -56,8 +56,8 @@ func (r *Source) kinds() []memory.Kind {
 	return r.Q.Kinds
 }
 
-// Wanted is what the searcher is asked for. An embedder that fails, or takes more than its
-// share of the time that is left, leaves the words.
+// Wanted returns the search to make. Where the embedder fails, or exceeds its share of the
+// time left, the search is by words alone.
 func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
@@ -89,8 +89,7 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) 
 	return s
 }
 
-// Search asks the resident index or, for another time than the present, one that
-// is built of what there was then.
+// Search asks the resident index or, for a time in the past, an index built for that time.
 func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	switch {
 	case r.Q.At != (memory.At{}):

@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// othersIn finds what hits say of somebody else only, where the user asks of themself, and
-// reports whether there is any, or anything that it changes. Like an echo it takes part in nothing: it would set the bar
-// for what answers. What has nothing of the question without it goes, too.
+// othersIn drops hits that are only about someone else when the question is about the user,
+// and hits that match the question only through such neighbours. It reports whether it
+// dropped or changed any.
 func (r *Pipeline) othersIn(hits []memory.Hit) (found bool) {
 	if r.others == nil {
 		return false
@@ -40,13 +40,13 @@ func (r *Pipeline) othersIn(hits []memory.Hit) (found bool) {
 
 func (r *Pipeline) leaveOut(h memory.Hit, stage string) {
 	r.excluded[h.Memory.ID()] = true
-	if len(r.echoed) < echoesTraced {
-		r.echoed = append(r.echoed, recall.Dropped{Hit: h, Stage: stage})
+	if len(r.filtered) < repeatsTraced {
+		r.filtered = append(r.filtered, recall.Dropped{Hit: h, Stage: stage})
 	}
 }
 
-// ofTheUser returns candidates without what is somebody else's. What stands beside that has
-// only what it has by itself.
+// ofTheUser returns candidates without those about someone else; their neighbours keep only
+// their own score.
 func (r *Pipeline) ofTheUser(cands []memory.Candidate) []memory.Candidate {
 	cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.excluded[c.ID] })
 	for i := range cands {

@@ -22,8 +22,8 @@ const (
 	cutsTraced     = 20
 )
 
-// Trace writes down what happened, to be found by id from now on. block is what a
-// chat was given. Of what is asked in confidence there are no words.
+// Trace stores what happened under an id. block is the text that a chat was given. Traces of
+// questions that are off the record have no text.
 func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	p := tracePackers.Get().(*traces.TracePacker)
 	defer tracePackers.Put(p)
@@ -74,7 +74,7 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 // Untold reports whether the trace has no words.
 func (r *Pipeline) Untold() bool { return r.Q.Untold || extract.OffTheRecord(r.Q.Text) }
 
-// TraceSafely is trace where no door stands behind it that takes a panic.
+// TraceSafely is trace for where no handler recovers from a panic.
 func (r *Pipeline) TraceSafely(id, block string, took time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -91,8 +91,8 @@ func traced(question string, personal bool) string {
 
 var tracePackers = sync.Pool{New: func() any { return new(traces.TracePacker) }}
 
-// besides returns of the core what search did not find as well: that is a hit. The
-// summary, which is of the chat itself, is told in the block alone.
+// besides returns the core without facts that are hits, and without the summary, which is
+// of the chat itself.
 func (r *Pipeline) besides(core recall.Core) recall.Core {
 	core.Summary = nil
 	isHit := func(f memory.Fact) bool {
@@ -102,8 +102,8 @@ func (r *Pipeline) besides(core recall.Core) recall.Core {
 	return core
 }
 
-// tellOnce takes the facts of the core out of what search left out: the trace tells of them as such,
-// whatever search made of them.
+// tellOnce removes facts of the core from what search left out, so that the trace names
+// them once.
 func (r *Pipeline) tellOnce() {
 	core := map[string]bool{}
 	for _, f := range slices.Concat(r.Opening.Facts(), r.overflow.Facts()) {

@@ -15,11 +15,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// gate is the store as the engine writes to it. What is written of a fact that is
-// shared brings with it, in the same transaction, the job that tells the others; a link
-// does not come back that its home no longer gives; what is written without its vector brings
-// with it the job that makes that; and an owner that was erased is not
-// written to (see users.go).
+// gate wraps the store for all writes of the engine:
+//
+//   - a change of a shared fact queues, in the same transaction, the job that updates the copies;
+//   - a link is not restored once its fact is no longer shared;
+//   - what is written without a vector queues the job that makes it;
+//   - an erased owner is not written to (see [core.Core.MayWrite]).
 type gate struct {
 	memory.Store
 	e *Sharer
@@ -106,8 +107,8 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	return receipt, nil
 }
 
-// Erase implements [memory.Eraser]. The words of a shared fact go from the others
-// first, so that whoever is told that they are gone is told the truth.
+// Erase implements [memory.Eraser]. Copies of a shared fact are erased first, so that the
+// receipt is true once it is returned.
 func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	eraser, ok := g.Store.(memory.Eraser)
 	if !ok {

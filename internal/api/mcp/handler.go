@@ -1,4 +1,4 @@
-// Package mcp is the door for the Model Context Protocol, at /mcp: it reads the arguments of a
+// Package mcp is the API for the Model Context Protocol, at /mcp: it reads the arguments of a
 // tool call, calls one verb of the engine, and writes a short structured result. It decides
 // nothing and keeps nothing between requests, so that any server answers any of them.
 //
@@ -27,20 +27,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Path is where the door is.
+// Path is where the API is.
 const Path = "/mcp"
 
 // ChatGPT is the profile that adds the tools search and fetch, which ChatGPT's connectors
 // require.
 const ChatGPT = "chatgpt"
 
-// Options are what the door needs beside the engine.
+// Options are what the API needs beside the engine.
 type Options struct {
 	Version string
 	Profile string // of requests that name none in ?profile=; "" or [ChatGPT]
 }
 
-type door struct {
+type handler struct {
 	Options
 	engine *engine.Engine
 }
@@ -56,7 +56,7 @@ var (
 
 // New returns the handler of [Path].
 func New(e *engine.Engine, o Options) http.Handler {
-	d := &door{o, e}
+	d := &handler{o, e}
 	plain := sync.OnceValue(func() *mcp.Server { return d.server("") })
 	chatGPT := sync.OnceValue(func() *mcp.Server { return d.server(ChatGPT) })
 	return transport(func(r *http.Request) *mcp.Server {
@@ -102,7 +102,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // server returns the protocol's server with the tools of a profile.
-func (d *door) server(profile string) *mcp.Server {
+func (d *handler) server(profile string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "loci", Title: "Loci", Version: d.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}},
@@ -111,7 +111,7 @@ func (d *door) server(profile string) *mcp.Server {
 	verbs := d.verbs()
 	for _, t := range tools() {
 		if profile == ChatGPT || t.Name != "search" && t.Name != "fetch" {
-			s.AddTool(t, handler(t, verbs[t.Name]))
+			s.AddTool(t, toolHandler(t, verbs[t.Name]))
 		}
 	}
 	d.addResources(s)
@@ -140,9 +140,9 @@ type verb func(ctx context.Context, c caller, a *arguments) (any, error)
 // told is a result whose text for the model is not its JSON.
 type told interface{ text() string }
 
-// handler reads a call's arguments, and writes what its verb returns. What goes wrong is a
+// toolHandler reads a call's arguments, and writes what its verb returns. What goes wrong is a
 // result, too: the model reads it and may try again.
-func handler(t *mcp.Tool, do verb) mcp.ToolHandler {
+func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
 	parameters := parametersOf(t)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		out, err := func() (any, error) {
