@@ -125,6 +125,7 @@ var house = rules{
 	broad: map[string]string{
 		"internal/api/web.Page":             "one method per view or form",
 		"internal/api/rest.door":            "one method per operation",
+		"internal/shelf.Shelf":              "what is done to and asked of one owner's memory",
 		"internal/store/sqlstore.Store":     "implements memory.Store and its optional parts",
 		"internal/store/vault.Store":        "implements memory.Store and its optional parts",
 		"internal/store/vault.files":        "one method per kind of file",

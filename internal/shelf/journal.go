@@ -1,6 +1,7 @@
 package shelf
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,4 +62,9 @@ func (s *Shelf) Changes(q memory.ChangeQuery) (memory.ChangePage, error) {
 func Ordinal(c memory.Change) int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(c.ID, c.Run+"/")) // as change and Erase write it
 	return n
+}
+
+// ByPlace compares two entries of a journal by which was first.
+func ByPlace(a, b memory.Change) int {
+	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(Ordinal(a), Ordinal(b)))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -94,7 +95,7 @@ func (n *nearing) add(from source, row scanner) error {
 	}
 	item := memory.Item{ID: m.ID(), Version: m.Version(), Memory: m}
 	if !n.rests() {
-		item.Vector = decodeHalves(data)
+		item.Vector = vector.FromBytes(data)
 	}
 	if !found {
 		n.found.Beside[item.ID] = true

@@ -1,0 +1,409 @@
+package mongostore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/memory"
+)
+
+// head is an owner's document: to exchange it is to commit.
+type head struct {
+	Owner   memory.Owner `bson:"_id"`
+	Seq     int64        `bson:"seq"` // how many commits there were
+	Version int64        `bson:"version"`
+	Clock   time.Time    `bson:"clock"`
+	Horizon int64        `bson:"horizon,omitempty"`
+	Erased  time.Time    `bson:"erased"`
+	Secret  string       `bson:"secret"`
+	Pending string       `bson:"pending,omitempty"` // the attempt whose documents may not all be written yet
+	Recent  []string     `bson:"recent"`            // the last attempts that committed
+}
+
+// keptAttempts is how many attempts an owner's document names: an answer that was lost is asked
+// for before many others have written.
+const keptAttempts = 16
+
+func (h head) shelf() *shelf.Shelf {
+	s := &shelf.Shelf{Version: h.Version, At: h.Clock, Horizon: h.Horizon, Erased: h.Erased, Secret: h.Secret}
+	return s.Clone() // with maps to write to
+}
+
+// op is a document that a commit writes.
+type op struct {
+	In  string   `bson:"in"`
+	Doc bson.Raw `bson:"doc"`
+}
+
+// part is a piece of what a commit writes.
+type part struct {
+	ID      string       `bson:"_id"`
+	Owner   memory.Owner `bson:"owner"`
+	Seq     int64        `bson:"seq"`
+	Attempt string       `bson:"attempt"`
+	Part    int          `bson:"part"`
+	Ops     []op         `bson:"ops"`
+}
+
+const (
+	partSize = 4 << 20
+	// maxDocument leaves room for what is around a document in commits.
+	maxDocument = 16<<20 - 64<<10
+)
+
+// load puts on a shelf what a write, or a read, looks at.
+type load func(ctx context.Context, s *shelf.Shelf) error
+
+// cause is what the record of a run says of it besides its receipt.
+type cause struct {
+	kind   string
+	author memory.Author
+}
+
+// write loads a part of the owner's shelf, lets do change a draft of it, and commits what that
+// changed. do may be called again, after others have written.
+func (s *Store) write(ctx context.Context, owner memory.Owner, from load, why cause, do func(draft *shelf.Shelf) error) error {
+	if err := checkOwner(ctx, owner); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return memory.Errorf(memory.Unavailable, "the store is closed")
+	}
+	mine := s.writer(owner)
+	mine.Lock()
+	defer mine.Unlock()
+	err := persist(ctx, writePatience, func() error {
+		for wait := firstWait; ; wait = min(2*wait, longestWait) {
+			done, err := s.tryWrite(ctx, owner, from, why, do)
+			if done || err != nil {
+				return err
+			}
+			if err := pause(ctx, wait); err != nil {
+				return err
+			}
+		}
+	})
+	return s.told(err)
+}
+
+// writer is locked while this process writes for an owner.
+func (s *Store) writer(owner memory.Owner) *sync.Mutex {
+	m, _ := s.writers.LoadOrStore(owner, new(sync.Mutex))
+	return m.(*sync.Mutex)
+}
+
+// tryWrite is not done if another server wrote meanwhile.
+func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, why cause, do func(*shelf.Shelf) error) (done bool, err error) {
+	was, err := s.settled(ctx, owner)
+	if err != nil {
+		return false, err
+	}
+	before := was.shelf()
+	if err := from(ctx, before); err != nil {
+		return false, err
+	}
+	draft := before.Clone()
+	if err := do(draft); err != nil {
+		now, again := s.head(ctx, owner) // was it the same while it was read?
+		return now.Seq == was.Seq && now.Pending == "", errors.Join(again, ifSame(now, was, err))
+	}
+	ops, err := diff(owner, was.Seq+1, before, draft, why)
+	if err != nil {
+		return false, err
+	}
+	next := head{
+		Owner: owner, Seq: was.Seq + 1, Version: draft.Version, Clock: draft.At, Horizon: draft.Horizon, Erased: draft.Erased, Secret: draft.Secret,
+	}
+	if len(ops) == 0 && next.Version == was.Version && next.Clock.Equal(was.Clock) {
+		return true, nil
+	}
+	return s.commit(ctx, was, next, ops)
+}
+
+// ifSame is the error of a write, unless what it was made of was no moment's.
+func ifSame(now, was head, err error) error {
+	if now.Seq != was.Seq || now.Pending != "" {
+		return nil
+	}
+	return err
+}
+
+// commit puts the documents down, exchanges the owner's, and writes them to their collections. It
+// is not done, and nothing is, if another server committed first.
+func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool, err error) {
+	attempt := rand.Text()
+	next.Pending, next.Recent = attempt, append(slices.Clone(was.Recent), attempt)
+	next.Recent = next.Recent[max(0, len(next.Recent)-keptAttempts):]
+	parts := cutParts(next, ops)
+	for _, p := range parts {
+		if _, err := s.in(commits).InsertOne(ctx, p); err != nil {
+			return false, fmt.Errorf("put a commit down: %w", err)
+		}
+	}
+	s.options.Point()
+	// A caller who leaves now finds it done.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
+	defer stop()
+	err = persist(ctx, writePatience, func() error {
+		done, err = s.exchange(ctx, was, next)
+		return err
+	})
+	if err != nil {
+		return false, memory.Errorf(memory.Unavailable, "the database server does not answer: whether it was written is not known")
+	}
+	s.options.Point()
+	if !done {
+		_, err := s.in(commits).DeleteMany(ctx, bson.D{{Key: "attempt", Value: attempt}})
+		return false, err
+	}
+	// It is committed: whoever reads next sees to what is not done here.
+	if err := s.settle(ctx, next, parts); err != nil && s.options.Log != nil {
+		s.options.Log.Warn("a commit is written, and not yet to its collections", "err", err)
+	}
+	return true, nil
+}
+
+func (s *Store) exchange(ctx context.Context, was, next head) (done bool, err error) {
+	if was.Seq == 0 {
+		if _, err = s.in(owners).InsertOne(ctx, next); err == nil {
+			return true, nil
+		}
+		if !mongo.IsDuplicateKeyError(err) {
+			return false, err
+		}
+	} else {
+		got, err := s.in(owners).ReplaceOne(ctx, bson.D{{Key: "_id", Value: was.Owner}, {Key: "seq", Value: was.Seq}}, next)
+		if err != nil {
+			return false, err
+		}
+		if got.MatchedCount == 1 {
+			return true, nil
+		}
+	}
+	now, err := s.head(ctx, was.Owner) // an earlier try may have done it whose answer was lost
+	return slices.Contains(now.Recent, next.Pending), err
+}
+
+func cutParts(next head, ops []op) []part {
+	var parts []part
+	size := 0
+	for _, o := range ops {
+		if n := len(parts); n == 0 || size+len(o.Doc) > partSize {
+			parts, size = append(parts, part{ID: fmt.Sprintf("%s/%d", next.Pending, n), Owner: next.Owner, Seq: next.Seq, Attempt: next.Pending, Part: n}), 0
+		}
+		p := &parts[len(parts)-1]
+		p.Ops = append(p.Ops, o)
+		size += len(o.Doc)
+	}
+	return parts
+}
+
+// settle writes the documents of a commit to their collections, and says so at the owner's. It may
+// be done by several at once, and late.
+func (s *Store) settle(ctx context.Context, of head, parts []part) error {
+	for _, p := range parts {
+		in := map[string][]mongo.WriteModel{}
+		for _, o := range p.Ops {
+			filter := bson.D{{Key: "_id", Value: o.Doc.Lookup("_id")}, {Key: "seq", Value: bson.D{{Key: "$lt", Value: of.Seq}}}}
+			in[o.In] = append(in[o.In], mongo.NewReplaceOneModel().SetFilter(filter).SetReplacement(o.Doc).SetUpsert(true))
+		}
+		for name, models := range in {
+			err := persist(ctx, writePatience, func() error {
+				_, err := s.in(name).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+				if onlyDuplicates(err) { // who is there is of this commit, or of a later one
+					return nil
+				}
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("write to %s: %w", name, err)
+			}
+			s.options.Point()
+		}
+	}
+	return persist(ctx, writePatience, func() error {
+		_, err := s.in(owners).UpdateOne(ctx, bson.D{{Key: "_id", Value: of.Owner}, {Key: "pending", Value: of.Pending}}, bson.D{{Key: "$unset", Value: bson.D{{Key: "pending", Value: ""}}}})
+		if err != nil {
+			return fmt.Errorf("end a commit: %w", err)
+		}
+		_, err = s.in(commits).DeleteMany(ctx, bson.D{{Key: "owner", Value: of.Owner}, {Key: "seq", Value: bson.D{{Key: "$lte", Value: of.Seq}}}})
+		return err
+	})
+}
+
+func onlyDuplicates(err error) bool {
+	var bulk mongo.BulkWriteException
+	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil || len(bulk.WriteErrors) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(bulk.WriteErrors, func(e mongo.BulkWriteError) bool { return !mongo.IsDuplicateKeyError(e.WriteError) })
+}
+
+// head reads an owner's document, as if it were there if it is not.
+func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
+	h := head{Owner: owner}
+	err := s.in(owners).FindOne(ctx, byID(owner)).Decode(&h)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return head{Owner: owner, Secret: rand.Text()}, nil
+	}
+	if err != nil {
+		return head{}, fmt.Errorf("read how far the owner is: %w", err)
+	}
+	return h, nil
+}
+
+// patienceWithOthers is how long another server has to end its commit before that is done for it.
+const patienceWithOthers = 50 * time.Millisecond
+
+// settled reads an owner's document when no commit is on its way, and completes one that is left.
+func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
+	start := time.Now()
+	for wait := time.Millisecond; ; wait = min(2*wait, longestWait) {
+		h, err := s.head(ctx, owner)
+		if err != nil || h.Pending == "" {
+			return h, err
+		}
+		if time.Since(start) < patienceWithOthers {
+			if err := pause(ctx, wait); err != nil {
+				return h, err
+			}
+			continue
+		}
+		var parts []part
+		found, err := s.in(commits).Find(ctx, bson.D{{Key: "attempt", Value: h.Pending}}, options.Find().SetSort(bson.D{{Key: "part", Value: 1}}))
+		if err == nil {
+			err = found.All(ctx, &parts)
+		}
+		if err != nil {
+			return h, fmt.Errorf("read a commit that was left: %w", err)
+		}
+		if len(parts) == 0 { // it is done by now, if it is not gone
+			now, err := s.head(ctx, owner)
+			if err != nil || now.Pending == h.Pending {
+				return h, errors.Join(err, ifPending(now))
+			}
+			continue
+		}
+		if err := s.settle(ctx, h, parts); err != nil {
+			return h, err
+		}
+	}
+}
+
+func ifPending(h head) error {
+	if h.Pending == "" {
+		return nil
+	}
+	return memory.Errorf(memory.Unavailable, "what was being written of %s is gone from the collection %q: restore the database from a backup", h.Owner, commits)
+}
+
+// maxReads bounds how often a read begins again because others write.
+const maxReads = 200
+
+// read loads a part of the owner's shelf as of one moment, and has do read it.
+func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) error {
+	if err := checkOwner(ctx, owner); err != nil {
+		return err
+	}
+	err := persist(ctx, patienceOf(ctx), func() error {
+		for range maxReads {
+			h, err := s.settled(ctx, owner)
+			if err != nil {
+				return err
+			}
+			at := h.shelf()
+			if err := from(ctx, at); err != nil {
+				return err
+			}
+			now, err := s.head(ctx, owner)
+			if err != nil {
+				return err
+			}
+			if now.Seq == h.Seq {
+				return do(at)
+			}
+		}
+		return memory.Errorf(memory.Unavailable, "the memory of %s is being written to without end", owner)
+	})
+	return s.told(err)
+}
+
+// diff returns the documents that a draft has other than its shelf.
+func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf, why cause) ([]op, error) {
+	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
+	for target, image := range draft.Things {
+		if before.Things[target] != image {
+			in, doc := imageDoc(d.header(target), image, d.vectors[memoryID(image)])
+			d.add(in, doc)
+		}
+	}
+	for target, image := range before.Things {
+		if _, there := draft.Things[target]; !there {
+			in, _ := imageDoc(header{}, image, nil)
+			d.add(in, d.header(target)) // without an owner nobody finds it
+		}
+	}
+	for id, t := range draft.Turns {
+		if before.Turns[id] != t {
+			d.add(turns, turnDocOf(d.header("turn:"+id), t, draft, d.vectors[id]))
+		}
+	}
+	for id, c := range draft.Conversations {
+		if was, there := before.Conversations[id]; !there || !sameConversation(was, c) {
+			d.add(conversations, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: conversationFields(c), CreatedAt: date(c.CreatedAt), UpdatedAt: date(c.UpdatedAt)})
+		}
+	}
+	for id, j := range draft.Jobs {
+		if was, there := before.Jobs[id]; !there || !sameJob(was, j) {
+			d.add(jobs, jobDoc{Header: d.header("job:" + id), Job: jobFields(j)})
+		}
+	}
+	for i, c := range draft.Journal {
+		if i >= len(before.Journal) || before.Journal[i] != c {
+			d.add(journal, changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After), Change: changeFields(c)})
+		}
+	}
+	for id, r := range draft.Runs {
+		if _, there := before.Runs[id]; !there {
+			d.add(runs, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: why.kind, Author: why.author, Receipt: receiptFields(r)})
+		}
+	}
+	for turn, mark := range draft.Tombs {
+		if before.Tombs[turn] != mark {
+			d.add(tombstones, tombDoc{Header: d.header("tomb:" + turn), Owner: owner, Turn: turn, Mark: mark})
+		}
+	}
+	return d.ops, d.err
+}
+
+type differ struct {
+	owner   memory.Owner
+	seq     int64
+	vectors map[string][]embedding
+	ops     []op
+	err     error
+}
+
+func (d *differ) header(target string) header {
+	return header{Key: keyOf(d.owner, target), Seq: d.seq, Of: d.owner.Name()}
+}
+
+func (d *differ) add(in string, doc any) {
+	raw, err := marshal(doc)
+	if err == nil && len(raw) > maxDocument {
+		err = errTooLarge
+	}
+	d.ops, d.err = append(d.ops, op{in, raw}), errors.Join(d.err, err)
+}
