@@ -42,6 +42,7 @@ func (h head) shelf() *shelf.Shelf {
 // op is a document that a commit writes.
 type op struct {
 	In  string   `bson:"in"`
+	New bool     `bson:"new"` // it was not there
 	Doc bson.Raw `bson:"doc"`
 }
 
@@ -214,20 +215,12 @@ func cutParts(next head, ops []op) []part {
 // be done by several at once, and late.
 func (s *Store) settle(ctx context.Context, of head, parts []part) error {
 	for _, p := range parts {
-		in := map[string][]mongo.WriteModel{}
+		in := map[string][]op{}
 		for _, o := range p.Ops {
-			filter := bson.D{{Key: "_id", Value: o.Doc.Lookup("_id")}, {Key: "seq", Value: bson.D{{Key: "$lt", Value: of.Seq}}}}
-			in[o.In] = append(in[o.In], mongo.NewReplaceOneModel().SetFilter(filter).SetReplacement(o.Doc).SetUpsert(true))
+			in[o.In] = append(in[o.In], o)
 		}
-		for name, models := range in {
-			err := persist(ctx, writePatience, func() error {
-				_, err := s.in(name).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
-				if onlyDuplicates(err) { // who is there is of this commit, or of a later one
-					return nil
-				}
-				return err
-			})
-			if err != nil {
+		for name, ops := range in {
+			if err := persist(ctx, writePatience, func() error { return s.put(ctx, name, of.Seq, ops) }); err != nil {
 				return fmt.Errorf("write to %s: %w", name, err)
 			}
 			s.options.Point()
@@ -243,12 +236,35 @@ func (s *Store) settle(ctx context.Context, of head, parts []part) error {
 	})
 }
 
-func onlyDuplicates(err error) bool {
+// put writes documents over those of lower seqs. Of those that were not there most are not, and
+// are inserted: the server looks for none.
+func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
+	models := make([]mongo.WriteModel, len(ops))
+	for i, o := range ops {
+		filter := bson.D{{Key: "_id", Value: o.Doc.Lookup("_id")}, {Key: "seq", Value: bson.D{{Key: "$lt", Value: seq}}}}
+		models[i] = mongo.NewReplaceOneModel().SetFilter(filter).SetReplacement(o.Doc).SetUpsert(true)
+		if o.New {
+			models[i] = mongo.NewInsertOneModel().SetDocument(o.Doc)
+		}
+	}
+	_, err := s.in(in).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	var bulk mongo.BulkWriteException
 	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil || len(bulk.WriteErrors) == 0 {
-		return false
+		return err
 	}
-	return !slices.ContainsFunc(bulk.WriteErrors, func(e mongo.BulkWriteError) bool { return !mongo.IsDuplicateKeyError(e.WriteError) })
+	var there []op
+	for _, e := range bulk.WriteErrors {
+		if !mongo.IsDuplicateKeyError(e.WriteError) {
+			return err
+		}
+		if o := ops[e.Index]; o.New { // of this commit, of a later one, or what an erasure left
+			there = append(there, op{In: in, Doc: o.Doc})
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	return s.put(ctx, in, seq, there)
 }
 
 // head reads an owner's document, as if it were there if it is not.
@@ -344,45 +360,45 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func
 func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf, why cause) ([]op, error) {
 	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
 	for target, image := range draft.Things {
-		if before.Things[target] != image {
+		if was, there := before.Things[target]; was != image {
 			in, doc := imageDoc(d.header(target), image, d.vectors[memoryID(image)])
-			d.add(in, doc)
+			d.add(in, !there, doc)
 		}
 	}
 	for target, image := range before.Things {
 		if _, there := draft.Things[target]; !there {
 			in, _ := imageDoc(header{}, image, nil)
-			d.add(in, d.header(target)) // without an owner nobody finds it
+			d.add(in, false, d.header(target)) // without an owner nobody finds it
 		}
 	}
 	for id, t := range draft.Turns {
-		if before.Turns[id] != t {
-			d.add(turns, turnDocOf(d.header("turn:"+id), t, draft, d.vectors[id]))
+		if was, there := before.Turns[id]; was != t {
+			d.add(turns, !there, turnDocOf(d.header("turn:"+id), t, draft, d.vectors[id]))
 		}
 	}
 	for id, c := range draft.Conversations {
 		if was, there := before.Conversations[id]; !there || !sameConversation(was, c) {
-			d.add(conversations, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: conversationFields(c), CreatedAt: date(c.CreatedAt), UpdatedAt: date(c.UpdatedAt)})
+			d.add(conversations, !there, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: conversationFields(c), CreatedAt: date(c.CreatedAt), UpdatedAt: date(c.UpdatedAt)})
 		}
 	}
 	for id, j := range draft.Jobs {
 		if was, there := before.Jobs[id]; !there || !sameJob(was, j) {
-			d.add(jobs, jobDoc{Header: d.header("job:" + id), Job: jobFields(j)})
+			d.add(jobs, !there, jobDoc{Header: d.header("job:" + id), Job: jobFields(j)})
 		}
 	}
 	for i, c := range draft.Journal {
 		if i >= len(before.Journal) || before.Journal[i] != c {
-			d.add(journal, changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After), Change: changeFields(c)})
+			d.add(journal, i >= len(before.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After), Change: changeFields(c)})
 		}
 	}
 	for id, r := range draft.Runs {
 		if _, there := before.Runs[id]; !there {
-			d.add(runs, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: why.kind, Author: why.author, Receipt: receiptFields(r)})
+			d.add(runs, true, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: why.kind, Author: why.author, Receipt: receiptFields(r)})
 		}
 	}
 	for turn, mark := range draft.Tombs {
-		if before.Tombs[turn] != mark {
-			d.add(tombstones, tombDoc{Header: d.header("tomb:" + turn), Owner: owner, Turn: turn, Mark: mark})
+		if was, there := before.Tombs[turn]; was != mark {
+			d.add(tombstones, !there, tombDoc{Header: d.header("tomb:" + turn), Owner: owner, Turn: turn, Mark: mark})
 		}
 	}
 	return d.ops, d.err
@@ -400,10 +416,10 @@ func (d *differ) header(target string) header {
 	return header{Key: keyOf(d.owner, target), Seq: d.seq, Of: d.owner.Name()}
 }
 
-func (d *differ) add(in string, doc any) {
+func (d *differ) add(in string, isNew bool, doc any) {
 	raw, err := marshal(doc)
 	if err == nil && len(raw) > maxDocument {
 		err = errTooLarge
 	}
-	d.ops, d.err = append(d.ops, op{in, raw}), errors.Join(d.err, err)
+	d.ops, d.err = append(d.ops, op{in, isNew, raw}), errors.Join(d.err, err)
 }
