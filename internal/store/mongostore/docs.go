@@ -342,6 +342,9 @@ func (d *summaryDoc) take(s *shelf.Shelf) {
 }
 
 func (d *profileDoc) take(s *shelf.Shelf) {
+	if d.Profile.Owner == "" { // it is what an erasure left
+		return
+	}
 	p := memory.ProfileEntry(d.Profile)
 	s.Things["profile:"+p.Key] = memory.Image{Profile: &p}
 }

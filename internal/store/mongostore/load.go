@@ -51,7 +51,10 @@ const keysAtOnce = 5000
 // fetchKeys puts the documents with these keys on a shelf.
 func fetchKeys[D any, P taker[D]](ctx context.Context, s *Store, on *shelf.Shelf, in string, keys []string, o *options.FindOptionsBuilder) error {
 	for some := range slices.Chunk(keys, keysAtOnce) {
-		filter := bson.D{{Key: "_id", Value: anyOf(some)}, {Key: "owner", Value: bson.D{{Key: "$exists", Value: true}}}}
+		filter := bson.D{{Key: "_id", Value: anyOf(some)}}
+		if len(some) == 1 {
+			filter = byID(some[0])
+		}
 		if err := fetch[D, P](ctx, s, on, in, filter, o); err != nil {
 			return err
 		}

@@ -50,6 +50,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -233,15 +234,26 @@ func (s *Store) index(ctx context.Context) error {
 		commits:       {"owner seq", "attempt"},
 		owners:        {"erased"},
 	} {
-		var models []mongo.IndexModel
+		all := s.in(name).Indexes()
+		there, err := all.ListSpecifications(ctx)
+		if err != nil {
+			return fmt.Errorf("read the indexes of %s: %w", name, err)
+		}
+		var missing []mongo.IndexModel
 		for _, fields := range keys {
 			var d bson.D
 			for _, f := range strings.Fields(fields) {
 				d = append(d, bson.E{Key: f, Value: 1})
 			}
-			models = append(models, mongo.IndexModel{Keys: d})
+			name := strings.ReplaceAll(fields, " ", "_1_") + "_1" // as servers call it
+			if !slices.ContainsFunc(there, func(i mongo.IndexSpecification) bool { return i.Name == name }) {
+				missing = append(missing, mongo.IndexModel{Keys: d, Options: options.Index().SetName(name)})
+			}
 		}
-		if _, err := s.in(name).Indexes().CreateMany(ctx, models); err != nil {
+		if len(missing) == 0 {
+			continue
+		}
+		if _, err := all.CreateMany(ctx, missing); err != nil {
 			return fmt.Errorf("index %s: %w", name, err)
 		}
 	}

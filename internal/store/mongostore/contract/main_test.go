@@ -56,7 +56,7 @@ func startFerret(dir, listen string) (address string, stop func(), err error) {
 		listen = free.Addr().String()
 		free.Close()
 	}
-	f, err := ferretdb.New(&ferretdb.Config{Listener: ferretdb.ListenerConfig{TCP: listen}, Handler: "sqlite", SQLiteURL: "file:" + dir + "/", Logger: slog.New(slog.DiscardHandler)})
+	f, err := ferretdb.New(&ferretdb.Config{Listener: ferretdb.ListenerConfig{TCP: listen}, Handler: "sqlite", SQLiteURL: "file:" + dir + "/?_pragma=synchronous(off)", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return "", nil, err
 	}
