@@ -129,6 +129,7 @@ var house = rules{
 		"internal/store/sqlstore.Store":     "implements memory.Store and its optional parts",
 		"internal/store/vault.Store":        "implements memory.Store and its optional parts",
 		"internal/store/vault.files":        "one method per kind of file",
+		"internal/store/mongostore.Store":   "implements memory.Store and its optional parts",
 		"internal/store/sqlstore.tx":        "one method per table that is written",
 		"internal/engine/lessons.Learner":   "the steps of one job",
 		"internal/engine/exchange.Exchange": "the steps of one exchange",

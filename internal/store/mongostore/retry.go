@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -97,9 +96,6 @@ func (s *Store) told(err error) error {
 // explain says of errors that are not the caller's, but of the server or the way to it, that they
 // are. It leaves out the server's words, which may name its address.
 func explain(err error) error {
-	if err != nil && os.Getenv("LOCIDBG") != "" {
-		println("DBG", err.Error())
-	}
 	var known *memory.Error
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
