@@ -31,7 +31,7 @@ help: ## list what can be made
 
 test: ## check everything that CI checks; what had to be skipped is said at the end
 	@mkdir -p tmp && : > $(SKIPPED)
-	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit unit-bench e2e
+	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit unit-bench unit-mongo e2e
 	@if [ -s $(SKIPPED) ]; then echo; echo "All that could run has passed. Skipped:"; cat $(SKIPPED); else echo; echo "All passed, nothing was skipped."; fi
 
 setup: ## install what the tests need beyond Go, where that is allowed

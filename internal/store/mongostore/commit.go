@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -82,9 +83,9 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, why ca
 	if s.closed {
 		return memory.Errorf(memory.Unavailable, "the store is closed")
 	}
-	mine := s.writer(owner)
-	mine.Lock()
-	defer mine.Unlock()
+	mine := s.stripe(owner)
+	mine.write.Lock()
+	defer mine.write.Unlock()
 	err := persist(ctx, writePatience, func() error {
 		for wait := firstWait; ; wait = min(2*wait, longestWait) {
 			done, err := s.tryWrite(ctx, owner, from, why, do)
@@ -99,10 +100,17 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, why ca
 	return s.told(err)
 }
 
-// writer is locked while this process writes for an owner.
-func (s *Store) writer(owner memory.Owner) *sync.Mutex {
-	m, _ := s.writers.LoadOrStore(owner, new(sync.Mutex))
-	return m.(*sync.Mutex)
+// stripe is what calls of one process for some owners share, so that they need not find each other
+// by way of the server.
+type stripe struct {
+	write  sync.Mutex   // held by who writes
+	commit sync.RWMutex // held from a commit until its documents are written
+}
+
+var stripeSeed = maphash.MakeSeed()
+
+func (s *Store) stripe(owner memory.Owner) *stripe {
+	return &s.stripes[maphash.String(stripeSeed, string(owner))%uint64(len(s.stripes))]
 }
 
 // tryWrite is not done if another server wrote meanwhile.
@@ -157,6 +165,9 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 	// A caller who leaves now finds it done.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
 	defer stop()
+	mine := s.stripe(was.Owner)
+	mine.commit.Lock()
+	defer mine.commit.Unlock()
 	err = persist(ctx, writePatience, func() error {
 		done, err = s.exchange(ctx, was, next)
 		return err
@@ -325,8 +336,12 @@ func ifPending(h head) error {
 	return memory.Errorf(memory.Unavailable, "what was being written of %s is gone from the collection %q: restore the database from a backup", h.Owner, commits)
 }
 
-// maxReads bounds how often a read begins again because others write.
-const maxReads = 200
+const (
+	// maxReads bounds how often a read begins again because others write.
+	maxReads = 200
+	// politeReads is how often it does before it holds up commits of this process.
+	politeReads = 3
+)
 
 // read loads a part of the owner's shelf as of one moment, and has do read it.
 func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) error {
@@ -334,26 +349,42 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func
 		return err
 	}
 	err := persist(ctx, patienceOf(ctx), func() error {
-		for range maxReads {
-			h, err := s.settled(ctx, owner)
+		for try := range maxReads {
+			at, err := s.tryRead(ctx, owner, from, try >= politeReads)
 			if err != nil {
 				return err
 			}
-			at := h.shelf()
-			if err := from(ctx, at); err != nil {
-				return err
-			}
-			now, err := s.head(ctx, owner)
-			if err != nil {
-				return err
-			}
-			if now.Seq == h.Seq {
+			if at != nil {
 				return do(at)
 			}
 		}
 		return memory.Errorf(memory.Unavailable, "the memory of %s is being written to without end", owner)
 	})
 	return s.told(err)
+}
+
+// tryRead returns nil if somebody wrote meanwhile.
+func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold bool) (*shelf.Shelf, error) {
+	mine := s.stripe(owner)
+	mine.commit.RLock() // what this process commits is whole then
+	if hold {
+		defer mine.commit.RUnlock()
+	} else {
+		mine.commit.RUnlock()
+	}
+	h, err := s.settled(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	at := h.shelf()
+	if err := from(ctx, at); err != nil {
+		return nil, err
+	}
+	now, err := s.head(ctx, owner)
+	if err != nil || now.Seq != h.Seq {
+		return nil, err
+	}
+	return at, nil
 }
 
 // diff returns the documents that a draft has other than its shelf.

@@ -112,7 +112,7 @@ type Store struct {
 
 	identity string
 
-	writers sync.Map     // of an owner the *sync.Mutex that is held while this process writes for it
+	stripes [256]stripe  // see [Store.stripe]
 	mu      sync.RWMutex // held for reading by those who write; guards closed
 	closed  bool
 
@@ -232,7 +232,7 @@ func (s *Store) index(ctx context.Context) error {
 		traces:        {"owner at id", "shown"},
 		ledger:        {"owner day"},
 		commits:       {"owner seq", "attempt"},
-		owners:        {"erased"},
+		owners:        {"erased", "pending"},
 	} {
 		all := s.in(name).Indexes()
 		there, err := all.ListSpecifications(ctx)

@@ -18,6 +18,38 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
 		return memory.Job{}, err
 	}
+	job, err := s.claimDue(ctx, kinds, lease)
+	if err != nil || job.ID != "" {
+		return job, err
+	}
+	left, err := s.settleLeft(ctx)
+	if err != nil {
+		return memory.Job{}, s.told(err)
+	}
+	if left {
+		if job, err = s.claimDue(ctx, kinds, lease); err != nil || job.ID != "" {
+			return job, err
+		}
+	}
+	return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+}
+
+// settleLeft completes commits that their writers left, whose jobs nobody would find, and reports
+// whether there were any.
+func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
+	var of []memory.Owner
+	pending := bson.D{{Key: "pending", Value: bson.D{{Key: "$exists", Value: true}}}}
+	err = stream(ctx, s, owners, pending, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
+	for _, owner := range of {
+		if err == nil {
+			_, err = s.settled(ctx, owner)
+		}
+	}
+	return len(of) > 0, err
+}
+
+// claimDue returns the zero Job if none is due.
+func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
 	now := memory.Time(s.now())
 	if err := s.takeBack(ctx, now); err != nil {
 		return memory.Job{}, s.told(err)
@@ -46,13 +78,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 		}
 		return failed == nil && claimed.ID == ""
 	})
-	if err := cmp.Or(failed, s.told(err)); err != nil {
-		return memory.Job{}, err
-	}
-	if claimed.ID == "" {
-		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
-	}
-	return claimed, nil
+	return claimed, cmp.Or(failed, s.told(err))
 }
 
 // claim leases an owner's job, or another of that kind that is due earlier by now; the zero Job

@@ -7,6 +7,7 @@ replace github.com/loci-memory/loci => ../../../../
 require (
 	github.com/FerretDB/FerretDB v1.24.2
 	github.com/loci-memory/loci v0.0.0-00010101000000-000000000000
+	go.mongodb.org/mongo-driver/v2 v2.10.0
 )
 
 require (
@@ -47,7 +48,6 @@ require (
 	github.com/xdg-go/stringprep v1.0.4 // indirect
 	github.com/youmark/pkcs8 v0.0.0-20240726163527-a2c0da244d78 // indirect
 	go.mongodb.org/mongo-driver v1.17.3 // indirect
-	go.mongodb.org/mongo-driver/v2 v2.10.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.1.0 // indirect
 	go.opentelemetry.io/otel v1.36.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.36.0 // indirect
