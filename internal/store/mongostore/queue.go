@@ -18,20 +18,19 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
 		return memory.Job{}, err
 	}
-	job, err := s.claimDue(ctx, kinds, lease)
-	if err != nil || job.ID != "" {
-		return job, err
-	}
-	left, err := s.settleLeft(ctx)
-	if err != nil {
-		return memory.Job{}, s.told(err)
-	}
-	if left {
-		if job, err = s.claimDue(ctx, kinds, lease); err != nil || job.ID != "" {
+	for {
+		job, missed, err := s.claimDue(ctx, kinds, lease)
+		if err != nil || job.ID != "" {
 			return job, err
 		}
+		left, err := s.settleLeft(ctx)
+		if err != nil {
+			return memory.Job{}, s.told(err)
+		}
+		if !missed && !left {
+			return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+		}
 	}
-	return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
 }
 
 // settleLeft completes commits that their writers left, whose jobs nobody would find, and reports
@@ -48,11 +47,11 @@ func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
 	return len(of) > 0, err
 }
 
-// claimDue returns the zero Job if none is due.
-func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
+// claimDue returns the zero Job if none is due, and whether one seemed to be that was another's.
+func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (claimed memory.Job, missed bool, err error) {
 	now := memory.Time(s.now())
 	if err := s.takeBack(ctx, now); err != nil {
-		return memory.Job{}, s.told(err)
+		return memory.Job{}, false, s.told(err)
 	}
 	type work struct {
 		owner memory.Owner
@@ -60,14 +59,13 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	}
 	busy := map[work]bool{}
 	one := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}, {Key: "kind", Value: 1}})
-	err := stream(ctx, s, jobs, bson.D{{Key: "state", Value: memory.JobRunning}}, one, func(d *jobDoc) bool {
+	err = stream(ctx, s, jobs, bson.D{{Key: "state", Value: memory.JobRunning}}, one, func(d *jobDoc) bool {
 		busy[work{d.Job.Owner, d.Job.Kind}] = true
 		return true
 	})
 	if err != nil {
-		return memory.Job{}, s.told(err)
+		return memory.Job{}, false, s.told(err)
 	}
-	var claimed memory.Job
 	var failed error
 	due := bson.D{{Key: "state", Value: memory.JobQueued}, {Key: "run_at", Value: bson.D{{Key: "$lte", Value: now}}}, {Key: "kind", Value: anyOf(kinds)}}
 	byDue := options.Find().SetSort(bson.D{{Key: "run_at", Value: 1}, {Key: "created", Value: 1}, {Key: "owner", Value: 1}, {Key: "kind", Value: 1}, {Key: "id", Value: 1}})
@@ -75,10 +73,11 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 		if of := (work{d.Job.Owner, d.Job.Kind}); !busy[of] {
 			busy[of] = true // the next of them is not due before this one
 			claimed, failed = s.claim(ctx, memory.Job(d.Job), now, lease)
+			missed = missed || claimed.ID == ""
 		}
 		return failed == nil && claimed.ID == ""
 	})
-	return claimed, cmp.Or(failed, s.told(err))
+	return claimed, missed, cmp.Or(failed, s.told(err))
 }
 
 // claim leases an owner's job, or another of that kind that is due earlier by now; the zero Job
