@@ -13,7 +13,7 @@ import (
 func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
 	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
-		return first, nil
+		return first.Receipt, nil
 	}
 	if err := run.Check(owner, changes...); err != nil {
 		return memory.Receipt{}, err
@@ -44,7 +44,7 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 	s.embed(run.Vectors)
 	s.queue(run.Jobs)
 	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(changes)}
-	s.Runs[run.ID] = receipt
+	s.Runs[run.ID] = Run{receipt, run.Kind, run.Author}
 	return receipt, nil
 }
 

@@ -13,7 +13,7 @@ import (
 func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time.Time) (memory.Receipt, error) {
 	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
-		return first, nil
+		return first.Receipt, nil
 	}
 	if err := run.Check(owner); err != nil {
 		return memory.Receipt{}, err
@@ -52,7 +52,7 @@ func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time
 	}
 	s.queue(run.Jobs)
 	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(things)}
-	s.Runs[run.ID] = receipt
+	s.Runs[run.ID] = Run{receipt, run.Kind, run.Author}
 	return receipt, nil
 }
 

@@ -47,7 +47,7 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	s.queue(b.Jobs)
 	receipt := memory.Receipt{Run: b.Run, Version: s.Version, At: at, Changes: len(b.Marks)}
 	if len(b.Marks) > 0 {
-		s.Runs[b.Run] = receipt
+		s.Runs[b.Run] = Run{Receipt: receipt}
 	}
 	return receipt, nil
 }

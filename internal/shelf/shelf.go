@@ -27,12 +27,19 @@ type Shelf struct {
 	Conversations map[string]memory.Conversation
 	Messages      map[string]int  // how many active user and assistant turns a conversation has; nil: Turns are counted
 	Journal       []memory.Change // oldest first
-	Runs          map[string]memory.Receipt
+	Runs          map[string]Run
 	Vectors       map[VectorKey][]float32
 	Jobs          map[string]memory.Job
 	Traces        map[string]memory.Trace
 	Spent         []memory.Usage
 	Tombs         map[string]string // of turns that are out of recall, or kept without words: a hash of them, by id
+}
+
+// Run is what is recorded of a run that was applied.
+type Run struct {
+	memory.Receipt
+	Kind   string
+	Author memory.Author
 }
 
 // VectorKey names the embedding of a memory by a model.

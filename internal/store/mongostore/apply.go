@@ -32,7 +32,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 		return s.want(ctx, owner, on, w)
 	}
 	var receipt memory.Receipt
-	err := s.write(ctx, owner, from, cause{run.Kind, run.Author}, func(draft *shelf.Shelf) (err error) {
+	err := s.write(ctx, owner, from, func(draft *shelf.Shelf) (err error) {
 		receipt, err = draft.Apply(owner, run, changes, s.now())
 		return err
 	})
@@ -67,7 +67,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 		return s.want(ctx, owner, on, w)
 	}
 	var receipt memory.Receipt
-	err := s.write(ctx, owner, from, cause{}, func(draft *shelf.Shelf) (err error) {
+	err := s.write(ctx, owner, from, func(draft *shelf.Shelf) (err error) {
 		receipt, err = draft.Append(owner, b, s.now())
 		return err
 	})
@@ -84,7 +84,7 @@ var _ memory.Eraser = (*Store)(nil)
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	from := func(ctx context.Context, on *shelf.Shelf) error { return s.wantErased(ctx, owner, on, run, ids) }
-	err := s.write(ctx, owner, from, cause{run.Kind, run.Author}, func(draft *shelf.Shelf) (err error) {
+	err := s.write(ctx, owner, from, func(draft *shelf.Shelf) (err error) {
 		receipt, err = draft.Erase(owner, run, ids, s.now())
 		return err
 	})
@@ -164,7 +164,7 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 		}
 		return fetchKeys[tombDoc](ctx, s, on, tombstones, keysOf(owner, "tomb", ids), whole)
 	}
-	return s.write(ctx, owner, from, cause{}, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
+	return s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
 }
 
 // Buried looks for turns of the same words that are out of recall: see [memory.Tombstones].

@@ -66,15 +66,9 @@ const (
 // load puts on a shelf what a write, or a read, looks at.
 type load func(ctx context.Context, s *shelf.Shelf) error
 
-// cause is what the record of a run says of it besides its receipt.
-type cause struct {
-	kind   string
-	author memory.Author
-}
-
 // write loads a part of the owner's shelf, lets do change a draft of it, and commits what that
 // changed. do may be called again, after others have written.
-func (s *Store) write(ctx context.Context, owner memory.Owner, from load, why cause, do func(draft *shelf.Shelf) error) error {
+func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do func(draft *shelf.Shelf) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
@@ -88,7 +82,7 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, why ca
 	defer mine.write.Unlock()
 	err := persist(ctx, writePatience, func() error {
 		for wait := firstWait; ; wait = min(2*wait, longestWait) {
-			done, err := s.tryWrite(ctx, owner, from, why, do)
+			done, err := s.tryWrite(ctx, owner, from, do)
 			if done || err != nil {
 				return err
 			}
@@ -114,7 +108,7 @@ func (s *Store) stripe(owner memory.Owner) *stripe {
 }
 
 // tryWrite is not done if another server wrote meanwhile.
-func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, why cause, do func(*shelf.Shelf) error) (done bool, err error) {
+func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) (done bool, err error) {
 	was, err := s.settled(ctx, owner)
 	if err != nil {
 		return false, err
@@ -128,7 +122,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, why
 		now, again := s.head(ctx, owner) // was it the same while it was read?
 		return now.Seq == was.Seq && now.Pending == "", errors.Join(again, ifSame(now, was, err))
 	}
-	ops, err := diff(owner, was.Seq+1, before, draft, why)
+	ops, err := diff(owner, was.Seq+1, before, draft)
 	if err != nil {
 		return false, err
 	}
@@ -388,7 +382,7 @@ func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold
 }
 
 // diff returns the documents that a draft has other than its shelf.
-func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf, why cause) ([]op, error) {
+func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, error) {
 	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
 	for target, image := range draft.Things {
 		if was, there := before.Things[target]; was != image {
@@ -424,7 +418,7 @@ func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf, why cause) 
 	}
 	for id, r := range draft.Runs {
 		if _, there := before.Runs[id]; !there {
-			d.add(runs, true, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: why.kind, Author: why.author, Receipt: receiptFields(r)})
+			d.add(runs, true, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: r.Kind, Author: r.Author, Receipt: receiptFields(r.Receipt)})
 		}
 	}
 	for turn, mark := range draft.Tombs {

@@ -368,7 +368,9 @@ func (d *jobDoc) take(s *shelf.Shelf) { s.Jobs[d.Job.ID] = memory.Job(d.Job) }
 
 func (d *changeDoc) take(s *shelf.Shelf) { s.Journal = append(s.Journal, memory.Change(d.Change)) }
 
-func (d *runDoc) take(s *shelf.Shelf) { s.Runs[d.Receipt.Run] = memory.Receipt(d.Receipt) }
+func (d *runDoc) take(s *shelf.Shelf) {
+	s.Runs[d.Receipt.Run] = shelf.Run{Receipt: memory.Receipt(d.Receipt), Kind: d.Kind, Author: d.Author}
+}
 
 func (d *tombDoc) take(s *shelf.Shelf) { s.Tombs[d.Turn] = d.Mark }
 

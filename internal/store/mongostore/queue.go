@@ -89,7 +89,7 @@ func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease 
 		}
 		return s.running(ctx, job.Owner, on)
 	}
-	err = s.write(ctx, job.Owner, from, cause{}, func(draft *shelf.Shelf) error {
+	err = s.write(ctx, job.Owner, from, func(draft *shelf.Shelf) error {
 		claimed = memory.Job{}
 		if j, is := draft.Due([]memory.JobKind{job.Kind}, now); is {
 			claimed = draft.Lease(j, rand.Text(), now.Add(lease))
@@ -113,7 +113,7 @@ func (s *Store) takeBack(ctx context.Context, now time.Time) error {
 	}
 	for owner := range over {
 		from := func(ctx context.Context, on *shelf.Shelf) error { return s.running(ctx, owner, on) }
-		err := s.write(ctx, owner, from, cause{}, func(draft *shelf.Shelf) error { draft.TakeBack(now); return nil })
+		err := s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.TakeBack(now); return nil })
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (s *Store) onJob(ctx context.Context, owner memory.Owner, job string, do fu
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		return s.want(ctx, owner, on, wanted{jobs: []string{job}})
 	}
-	return s.write(ctx, owner, from, cause{}, do)
+	return s.write(ctx, owner, from, do)
 }
 
 // Extend moves the end of a lease: see [memory.Queue].

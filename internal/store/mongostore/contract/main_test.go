@@ -15,6 +15,7 @@ import (
 	"github.com/FerretDB/FerretDB/ferretdb"
 
 	"github.com/loci-memory/loci/internal/store/mongostore"
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -24,7 +25,7 @@ const serverEnv = "TEST_MONGODB"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(serverEnv) != "" {
-		os.Exit(m.Run())
+		os.Exit(pgtest.Main(m))
 	}
 	dir, err := os.MkdirTemp("", "loci-ferret")
 	if err != nil {
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 		fail(err)
 	}
 	os.Setenv(serverEnv, address)
-	code := m.Run()
+	code := pgtest.Main(m)
 	stop()
 	os.RemoveAll(dir)
 	os.Exit(code)
