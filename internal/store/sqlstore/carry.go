@@ -229,6 +229,10 @@ func (s *Store) BeginCarry(ctx context.Context, source string) error {
 			if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL, upto TEXT NOT NULL)`); err != nil {
 				return err
 			}
+			var one int // a server reads the next statement once it has the table
+			if err := t.row(`SELECT 1`, nil, &one); err != nil {
+				return err
+			}
 			return t.exec(`INSERT INTO `+copyMark+` (source, upto) VALUES (?, '')`, source)
 		})
 	}
