@@ -13,12 +13,22 @@ import (
 	"github.com/loci-memory/loci/memory/storetest"
 )
 
-func TestContract(t *testing.T) { storetest.Run(t, open) }
+// openReplicas opens three new stores on one database.
+func openReplicas(t *testing.T, now func() time.Time) memory.Store {
+	address := database(t.TempDir())
+	r := &storetest.Replicas{}
+	for range 3 {
+		r.Of = append(r.Of, openWith(t, address, mongostore.Options{Now: now}))
+	}
+	return r
+}
 
-func TestConcurrent(t *testing.T) { storetest.RunConcurrent(t, open) }
+func TestContract(t *testing.T) { storetest.Run(t, openReplicas) }
+
+func TestConcurrent(t *testing.T) { storetest.RunConcurrent(t, openReplicas) }
 
 func TestHistory(t *testing.T) {
-	storetest.RunHistory(t, open, func(_ *testing.T, now func() time.Time) memory.Store { return inmem.Open(inmem.Options{Now: now}) })
+	storetest.RunHistory(t, openReplicas, func(_ *testing.T, now func() time.Time) memory.Store { return inmem.Open(inmem.Options{Now: now}) })
 }
 
 func TestReopen(t *testing.T) {
