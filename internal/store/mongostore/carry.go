@@ -18,7 +18,7 @@ import (
 // Everyone returns who has anything here, in order: keys of a namespace are its global owner's.
 func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
 	of := map[memory.Owner]bool{}
-	err := stream(ctx, s, owners, bson.D{}, options.Find().SetProjection(byID(1)), func(h *head) bool { of[h.Owner] = true; return true })
+	err := stream(ctx, s, commits, bson.D{}, options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}}), func(h *head) bool { of[h.Owner] = true; return true })
 	for _, in := range []string{ledger, traces} {
 		only := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}})
 		err = cmp.Or(err, stream(ctx, s, in, bson.D{}, only, func(d *traceDoc) bool { of[d.Owner] = true; return true }))
@@ -71,13 +71,10 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
-	for _, in := range []string{facts, links, summaries, profile, relations, contexts, turns, conversations, jobs, runs, journal, tombstones, traces, ledger, commits} {
+	for _, in := range []string{facts, links, summaries, profile, relations, contexts, turns, conversations, jobs, runs, journal, tombstones, traces, ledger, parts, commits} {
 		if _, err := s.in(in).DeleteMany(ctx, ofOwner(owner)); err != nil {
 			return s.told(err)
 		}
-	}
-	if _, err := s.in(owners).DeleteOne(ctx, byID(owner)); err != nil {
-		return s.told(err)
 	}
 	ops, err := diff(owner, 1, new(shelf.Shelf).Clone(), from)
 	if err != nil {

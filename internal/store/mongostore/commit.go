@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,22 +17,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// head is an owner's document: to exchange it is to commit.
+// head is a commit: how far its owner is with it, and what it writes. The last one of an owner
+// stays, and some before it.
 type head struct {
-	Owner   memory.Owner `bson:"_id"`
+	ID      string       `bson:"_id"` // owner and seq: who inserts it commits
+	Owner   memory.Owner `bson:"owner"`
 	Seq     int64        `bson:"seq"` // how many commits there were
 	Version int64        `bson:"version"`
 	Clock   time.Time    `bson:"clock"`
 	Horizon int64        `bson:"horizon,omitempty"`
 	Erased  time.Time    `bson:"erased"`
 	Secret  string       `bson:"secret"`
-	Pending string       `bson:"pending,omitempty"` // the attempt whose documents may not all be written yet
-	Recent  []string     `bson:"recent"`            // the last attempts that committed
+	Attempt string       `bson:"attempt"`
+	Pending bool         `bson:"pending"` // its documents may not all be written yet
 }
 
-// keptAttempts is how many attempts an owner's document names: an answer that was lost is asked
-// for before many others have written.
-const keptAttempts = 16
+// keptCommits is how many commits of an owner stay: an answer that was lost is asked for before
+// many others have written.
+const keptCommits = 8
 
 func (h head) shelf() *shelf.Shelf {
 	s := &shelf.Shelf{Version: h.Version, At: h.Clock, Horizon: h.Horizon, Erased: h.Erased, Secret: h.Secret}
@@ -47,7 +48,7 @@ type op struct {
 	Doc bson.Raw `bson:"doc"`
 }
 
-// part is a piece of what a commit writes.
+// part is a piece of what a commit writes, put down before it.
 type part struct {
 	ID      string       `bson:"_id"`
 	Owner   memory.Owner `bson:"owner"`
@@ -120,7 +121,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do 
 	draft := before.Clone()
 	if err := do(draft); err != nil {
 		now, again := s.head(ctx, owner) // was it the same while it was read?
-		return now.Seq == was.Seq && now.Pending == "", errors.Join(again, ifSame(now, was, err))
+		return now.Seq == was.Seq && !now.Pending, errors.Join(again, ifSame(now, was, err))
 	}
 	ops, err := diff(owner, was.Seq+1, before, draft)
 	if err != nil {
@@ -137,21 +138,19 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do 
 
 // ifSame is the error of a write, unless what it was made of was no moment's.
 func ifSame(now, was head, err error) error {
-	if now.Seq != was.Seq || now.Pending != "" {
+	if now.Seq != was.Seq || now.Pending {
 		return nil
 	}
 	return err
 }
 
-// commit puts the documents down, exchanges the owner's, and writes them to their collections. It
-// is not done, and nothing is, if another server committed first.
+// commit puts the documents down, inserts the commit, and writes them to their collections. It is
+// not done, and nothing is, if another server committed first.
 func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool, err error) {
-	attempt := rand.Text()
-	next.Pending, next.Recent = attempt, append(slices.Clone(was.Recent), attempt)
-	next.Recent = next.Recent[max(0, len(next.Recent)-keptAttempts):]
-	parts := cutParts(next, ops)
-	for _, p := range parts {
-		if _, err := s.in(commits).InsertOne(ctx, p); err != nil {
+	next.ID, next.Attempt, next.Pending = fmt.Sprintf("%s %d", next.Owner, next.Seq), rand.Text(), true
+	pieces := cutParts(next, ops)
+	for _, p := range pieces {
+		if _, err := s.in(parts).InsertOne(ctx, p); err != nil {
 			return false, fmt.Errorf("put a commit down: %w", err)
 		}
 	}
@@ -163,7 +162,7 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 	mine.commit.Lock()
 	defer mine.commit.Unlock()
 	err = persist(ctx, writePatience, func() error {
-		done, err = s.exchange(ctx, was, next)
+		done, err = s.insert(ctx, next)
 		return err
 	})
 	if err != nil {
@@ -171,55 +170,56 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 	}
 	s.options.Point()
 	if !done {
-		_, err := s.in(commits).DeleteMany(ctx, bson.D{{Key: "attempt", Value: attempt}})
+		_, err := s.in(parts).DeleteMany(ctx, bson.D{{Key: "attempt", Value: next.Attempt}})
 		return false, err
 	}
 	// It is committed: whoever reads next sees to what is not done here.
-	if err := s.settle(ctx, next, parts); err != nil && s.options.Log != nil {
+	if err := s.settle(ctx, next, pieces); err != nil && s.options.Log != nil {
 		s.options.Log.Warn("a commit is written, and not yet to its collections", "err", err)
 	}
 	return true, nil
 }
 
-func (s *Store) exchange(ctx context.Context, was, next head) (done bool, err error) {
-	if was.Seq == 0 {
-		if _, err = s.in(owners).InsertOne(ctx, next); err == nil {
-			return true, nil
-		}
-		if !mongo.IsDuplicateKeyError(err) {
-			return false, err
-		}
-	} else {
-		got, err := s.in(owners).ReplaceOne(ctx, bson.D{{Key: "_id", Value: was.Owner}, {Key: "seq", Value: was.Seq}}, next)
-		if err != nil {
-			return false, err
-		}
-		if got.MatchedCount == 1 {
-			return true, nil
-		}
+// insert commits, unless somebody else was first.
+func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
+	_, err = s.in(commits).InsertOne(ctx, next)
+	if err != nil && !mongo.IsDuplicateKeyError(err) {
+		return false, err
 	}
-	now, err := s.head(ctx, was.Owner) // an earlier try may have done it whose answer was lost
-	return slices.Contains(now.Recent, next.Pending), err
+	var there head // of a duplicate: an earlier try may have done it whose answer was lost
+	if err := s.in(commits).FindOne(ctx, byID(next.ID)).Decode(&there); err != nil || there.Attempt != next.Attempt {
+		if errors.Is(err, mongo.ErrNoDocuments) {
+			err = nil
+		}
+		return false, err
+	}
+	last, err := s.head(ctx, next.Owner)
+	if err != nil || last.Seq == next.Seq || !there.Pending {
+		return err == nil, err
+	}
+	// It was first at a place that others had long left, and whose commit is gone.
+	_, err = s.in(commits).DeleteOne(ctx, bson.D{{Key: "_id", Value: next.ID}, {Key: "attempt", Value: next.Attempt}})
+	return false, err
 }
 
 func cutParts(next head, ops []op) []part {
-	var parts []part
+	var all []part
 	size := 0
 	for _, o := range ops {
-		if n := len(parts); n == 0 || size+len(o.Doc) > partSize {
-			parts, size = append(parts, part{ID: fmt.Sprintf("%s/%d", next.Pending, n), Owner: next.Owner, Seq: next.Seq, Attempt: next.Pending, Part: n}), 0
+		if n := len(all); n == 0 || size+len(o.Doc) > partSize {
+			all, size = append(all, part{ID: fmt.Sprintf("%s/%d", next.Attempt, n), Owner: next.Owner, Seq: next.Seq, Attempt: next.Attempt, Part: n}), 0
 		}
-		p := &parts[len(parts)-1]
+		p := &all[len(all)-1]
 		p.Ops = append(p.Ops, o)
 		size += len(o.Doc)
 	}
-	return parts
+	return all
 }
 
 // settle writes the documents of a commit to their collections, and says so at the owner's. It may
 // be done by several at once, and late.
-func (s *Store) settle(ctx context.Context, of head, parts []part) error {
-	for _, p := range parts {
+func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
+	for _, p := range pieces {
 		in := map[string][]op{}
 		for _, o := range p.Ops {
 			in[o.In] = append(in[o.In], o)
@@ -232,11 +232,19 @@ func (s *Store) settle(ctx context.Context, of head, parts []part) error {
 		}
 	}
 	return persist(ctx, writePatience, func() error {
-		_, err := s.in(owners).UpdateOne(ctx, bson.D{{Key: "_id", Value: of.Owner}, {Key: "pending", Value: of.Pending}}, bson.D{{Key: "$unset", Value: bson.D{{Key: "pending", Value: ""}}}})
+		_, err := s.in(commits).UpdateOne(ctx, byID(of.ID), bson.D{{Key: "$set", Value: bson.D{{Key: "pending", Value: false}}}})
 		if err != nil {
 			return fmt.Errorf("end a commit: %w", err)
 		}
-		_, err = s.in(commits).DeleteMany(ctx, bson.D{{Key: "owner", Value: of.Owner}, {Key: "seq", Value: bson.D{{Key: "$lte", Value: of.Seq}}}})
+		until := func(seq int64) bson.D {
+			return ofOwner(of.Owner, bson.E{Key: "seq", Value: bson.D{{Key: "$lte", Value: seq}}})
+		}
+		if _, err := s.in(parts).DeleteMany(ctx, until(of.Seq)); err != nil {
+			return err
+		}
+		if of.Seq%keptCommits == 0 {
+			_, err = s.in(commits).DeleteMany(ctx, until(of.Seq-keptCommits))
+		}
 		return err
 	})
 }
@@ -272,10 +280,12 @@ func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 	return s.put(ctx, in, seq, there)
 }
 
-// head reads an owner's document, as if it were there if it is not.
+var lastFirst = options.FindOne().SetSort(bson.D{{Key: "seq", Value: -1}})
+
+// head reads an owner's last commit, as if there were one if there is none.
 func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
-	h := head{Owner: owner}
-	err := s.in(owners).FindOne(ctx, byID(owner)).Decode(&h)
+	var h head
+	err := s.in(commits).FindOne(ctx, ofOwner(owner), lastFirst).Decode(&h)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return head{Owner: owner, Secret: rand.Text()}, nil
 	}
@@ -286,14 +296,15 @@ func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
 }
 
 // patienceWithOthers is how long another server has to end its commit before that is done for it.
-const patienceWithOthers = 50 * time.Millisecond
+const patienceWithOthers = 500 * time.Millisecond
 
-// settled reads an owner's document when no commit is on its way, and completes one that is left.
+// settled reads an owner's last commit when its documents are written, and writes those of one
+// that was left.
 func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 	start := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, longestWait) {
 		h, err := s.head(ctx, owner)
-		if err != nil || h.Pending == "" {
+		if err != nil || !h.Pending {
 			return h, err
 		}
 		if time.Since(start) < patienceWithOthers {
@@ -302,32 +313,28 @@ func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 			}
 			continue
 		}
-		var parts []part
-		found, err := s.in(commits).Find(ctx, bson.D{{Key: "attempt", Value: h.Pending}}, options.Find().SetSort(bson.D{{Key: "part", Value: 1}}))
+		var pieces []part
+		found, err := s.in(parts).Find(ctx, bson.D{{Key: "attempt", Value: h.Attempt}}, options.Find().SetSort(bson.D{{Key: "part", Value: 1}}))
 		if err == nil {
-			err = found.All(ctx, &parts)
+			err = found.All(ctx, &pieces)
 		}
 		if err != nil {
 			return h, fmt.Errorf("read a commit that was left: %w", err)
 		}
-		if len(parts) == 0 { // it is done by now, if it is not gone
-			now, err := s.head(ctx, owner)
-			if err != nil || now.Pending == h.Pending {
-				return h, errors.Join(err, ifPending(now))
-			}
+		now, err := s.head(ctx, owner)
+		if err != nil {
+			return h, err
+		}
+		if now.Attempt != h.Attempt || !now.Pending { // its writer is there after all
 			continue
 		}
-		if err := s.settle(ctx, h, parts); err != nil {
+		if len(pieces) == 0 {
+			return h, memory.Errorf(memory.Unavailable, "what was being written of %s is gone from the collection %q: restore the database from a backup", h.Owner, parts)
+		}
+		if err := s.settle(ctx, h, pieces); err != nil {
 			return h, err
 		}
 	}
-}
-
-func ifPending(h head) error {
-	if h.Pending == "" {
-		return nil
-	}
-	return memory.Errorf(memory.Unavailable, "what was being written of %s is gone from the collection %q: restore the database from a backup", h.Owner, commits)
 }
 
 const (

@@ -36,7 +36,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 			clock = time.Now()
 		}
 		later := bson.D{{Key: "erased", Value: bson.D{{Key: "$gt", Value: erased}}}}
-		_ = stream(ctx, s, owners, later, options.Find(), func(h *head) bool { // or with the next poll
+		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // or with the next poll
 			s.tell(h.Owner)
 			if h.Erased.After(erased) {
 				erased = h.Erased

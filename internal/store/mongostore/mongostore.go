@@ -5,19 +5,18 @@
 //
 // # How it writes
 //
-// A server may be without transactions, so a commit is one document's change. What a write
-// changes is put down whole in the collection commits. Then the owner's document in owners is
-// exchanged, if its seq is still the one that was read: that is the commit. The documents of the
-// other collections are written from commits after it, each only over one of a lower seq, so that
-// doing so twice, late, or by somebody else does no harm; then the commit's mark is taken off the
-// owner. Who finds the mark of one that died completes its commit first.
+// A server may be without transactions, so a commit is one document. What a write changes is put
+// down whole in the collection parts. Then a document is inserted in commits whose _id is the owner
+// and the next seq: that is the commit, and of two who try it one is refused. The documents of the
+// other collections are written from parts after it, each only over one of a lower seq, so that
+// doing so twice, late, or by somebody else does no harm; then the commit is pending no more. Who
+// finds one that is, and whose writer died, completes it first.
 //
-// What became of an exchange that was not answered is in the owner's document, which names the
-// last few.
+// What became of an insert that was not answered is in commits, where an owner's last few stay.
 //
 // # How it reads
 //
-// A read asks for the owner's document before and after. If its seq rose meanwhile, it reads
+// A read asks for the owner's last commit before and after. If its seq rose meanwhile, it reads
 // again: so it sees all of a commit or nothing.
 //
 // # Collections
@@ -34,8 +33,8 @@
 //	memories    user_id, key, value, tokenCount, updated_at | the profile
 //	facts       owner, id | as package memory has them; live: the hash, while that is taken
 //	links, relations, contexts, jobs, runs, journal, tombstones, traces, ledger, api_keys, signins
-//	owners      _id (the owner), seq, version, clock, horizon, erased, secret, pending, recent
-//	commits     owner, seq, attempt, part | what is on its way into the collections above
+//	commits     owner, seq, version, clock, horizon, erased, secret, attempt, pending
+//	parts       owner, seq, attempt, part, ops | what is on its way into the collections above
 //	about       one document: format, identity
 //
 // The events of a session are its documents in vectors, in order of message_index: as a list in
@@ -85,8 +84,8 @@ const (
 	ledger        = "ledger"
 	apiKeys       = "api_keys"
 	signins       = "signins"
-	owners        = "owners"
 	commits       = "commits"
+	parts         = "parts"
 	about         = "about"
 )
 
@@ -196,8 +195,10 @@ func (s *Store) prepare(ctx context.Context) error {
 	var was aboutDoc
 	err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&was)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		if n, err := s.in(owners).CountDocuments(ctx, bson.D{}); err != nil || n > 0 {
-			return cmp.Or(err, memory.Errorf(memory.Conflict, "the database has a collection %q that is not Loci's, or its collection %q is gone; give an empty database, or restore that", owners, about))
+		for _, in := range []string{conversations, turns, summaries, profile, commits} {
+			if there, err := s.hasAny(ctx, in); err != nil || there {
+				return cmp.Or(err, memory.Errorf(memory.Conflict, "the database has a collection %q of another program, or its collection %q is gone; give an empty database, or restore that", in, about))
+			}
 		}
 		_, err = s.in(about).InsertOne(ctx, aboutDoc{ID: aboutID, Format: format, Identity: rand.Text()})
 		if err == nil || mongo.IsDuplicateKeyError(err) { // another server starts, too
@@ -210,8 +211,27 @@ func (s *Store) prepare(ctx context.Context) error {
 	if was.Format > format {
 		return memory.Errorf(memory.Unavailable, "the database is of a later Loci (format %d; this one knows %d): start that version", was.Format, format)
 	}
+	for _, in := range []string{turns, journal} {
+		if there, err := s.hasAny(ctx, in); err != nil || !there {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if there, err := s.hasAny(ctx, commits); err != nil || !there {
+			return cmp.Or(err, memory.Errorf(memory.Unavailable, "the collection %q is gone, without which nobody knows what the others hold: restore the database from a backup", commits))
+		}
+	}
 	s.identity = was.Identity
 	return s.index(ctx)
+}
+
+func (s *Store) hasAny(ctx context.Context, in string) (bool, error) {
+	err := s.in(in).FindOne(ctx, bson.D{}, options.FindOne().SetProjection(byID(1))).Err()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // index makes the indexes that are not there.
@@ -231,8 +251,8 @@ func (s *Store) index(ctx context.Context) error {
 		tombstones:    {"owner mark"},
 		traces:        {"owner at id", "shown"},
 		ledger:        {"owner day"},
-		commits:       {"owner seq", "attempt"},
-		owners:        {"erased", "pending"},
+		commits:       {"owner seq", "erased", "pending"},
+		parts:         {"owner seq", "attempt"},
 	} {
 		all := s.in(name).Indexes()
 		there, err := all.ListSpecifications(ctx)

@@ -37,8 +37,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 // whether there were any.
 func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
 	var of []memory.Owner
-	pending := bson.D{{Key: "pending", Value: bson.D{{Key: "$exists", Value: true}}}}
-	err = stream(ctx, s, owners, pending, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
+	err = stream(ctx, s, commits, bson.D{{Key: "pending", Value: true}}, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
 	for _, owner := range of {
 		if err == nil {
 			_, err = s.settled(ctx, owner)

@@ -353,9 +353,10 @@ func (s *Store) counts(ctx context.Context, filter bson.D) (memory.Counts, error
 
 // Owners returns who was ever written: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) (out []memory.Owner, err error) {
-	byName := options.Find().SetSort(byID(1)).SetProjection(byID(1))
-	err = stream(ctx, s, owners, bson.D{{Key: "version", Value: bson.D{{Key: "$gt", Value: 0}}}}, byName, func(h *head) bool { out = append(out, h.Owner); return true })
-	return out, s.told(err)
+	only := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}})
+	err = stream(ctx, s, commits, bson.D{{Key: "version", Value: bson.D{{Key: "$gt", Value: 0}}}}, only, func(h *head) bool { out = append(out, h.Owner); return true })
+	slices.Sort(out)
+	return slices.Compact(out), s.told(err)
 }
 
 // Versions returns each owner's version: see [memory.Source].
@@ -367,8 +368,11 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 	}
 	versions := map[memory.Owner]int64{}
 	err := persist(ctx, patienceOf(ctx), func() error {
-		only := options.Find().SetProjection(bson.D{{Key: "version", Value: 1}})
-		return stream(ctx, s, owners, bson.D{{Key: "_id", Value: anyOf(asked)}}, only, func(h *head) bool { versions[h.Owner] = h.Version; return true })
+		only := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}, {Key: "version", Value: 1}})
+		return stream(ctx, s, commits, bson.D{{Key: "owner", Value: anyOf(asked)}}, only, func(h *head) bool {
+			versions[h.Owner] = max(versions[h.Owner], h.Version)
+			return true
+		})
 	})
 	if err := cmp.Or(ctx.Err(), s.told(err)); err != nil {
 		return nil, err

@@ -63,11 +63,39 @@ func TestDatabaseOfALaterVersionIsRefused(t *testing.T) {
 
 func TestDatabaseOfSomebodyElseIsRefused(t *testing.T) {
 	address := database(t.TempDir())
-	if _, err := collections(t, address).Collection("owners").InsertOne(t.Context(), bson.D{{Key: "name", Value: "Rex"}}); err != nil {
+	if _, err := collections(t, address).Collection("sessions").InsertOne(t.Context(), bson.D{{Key: "name", Value: "Rex"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := mongostore.Open(t.Context(), address, mongostore.Options{}); !errors.Is(err, memory.Conflict) {
 		t.Errorf("got %v, want conflict", err)
+	}
+}
+
+func TestCollectionThatIsGone(t *testing.T) {
+	address := database(t.TempDir())
+	s := openWith(t, address, mongostore.Options{})
+	if _, err := s.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, "c", 0, "I drink tea")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("r"), memtest.Add(memtest.Fact(memtest.Ana, "drinks tea"))); err != nil {
+		t.Fatal(err)
+	}
+	db := collections(t, address)
+	if err := db.Collection("facts").Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := openWith(t, address, mongostore.Options{})
+	if _, err := again.Apply(t.Context(), memtest.Ana, memtest.Run("r2"), memtest.Add(memtest.Fact(memtest.Ana, "lives in Lisbon"))); err != nil {
+		t.Errorf("write without what was lost: %v", err)
+	}
+	if n, err := again.Counts(t.Context(), memtest.Ana); err != nil || n.Facts != 1 || n.Turns != 1 || n.Changes != 2 {
+		t.Errorf("counts: got %+v, %v; want what is left", n, err)
+	}
+	if err := db.Collection("commits").Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mongostore.Open(t.Context(), address, mongostore.Options{}); !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "backup") {
+		t.Errorf("without commits: got %v, want to be told to restore a backup", err)
 	}
 }
 
