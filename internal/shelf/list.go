@@ -112,6 +112,7 @@ func writeCursor(p Place) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
+// ReadCursor returns the place after which a page goes on.
 func ReadCursor(cursor string) (Place, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {

@@ -32,7 +32,7 @@
 //	summaries   session_id, user_id, summaries (one: t, text, message_count, model), created_at
 //	memories    user_id, key, value, tokenCount, updated_at | the profile
 //	facts       owner, id | as package memory has them; live: the hash, while that is taken
-//	links, relations, contexts, jobs, runs, journal, tombstones, traces, ledger, api_keys, signins
+//	links, relations, contexts, jobs, runs, journal, tombstones, traces, ledger, api_keys, sign_ins
 //	commits     owner, seq, version, clock, horizon, erased, secret, attempt, pending
 //	parts       owner, seq, attempt, part, ops | what is on its way into the collections above
 //	about       one document: format, identity
@@ -83,7 +83,7 @@ const (
 	traces        = "traces"
 	ledger        = "ledger"
 	apiKeys       = "api_keys"
-	signins       = "signins"
+	signIns       = "sign_ins"
 	commits       = "commits"
 	parts         = "parts"
 	about         = "about"

@@ -121,7 +121,7 @@ type signinDoc struct {
 
 // AddSession keeps a sign-in: see [memory.Sessions].
 func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Session) error {
-	_, err := s.in(signins).InsertOne(ctx, signinDoc{namespace + " " + one.Hash, namespace, one.User, memory.Time(one.CreatedAt), memory.Time(one.ExpiresAt)})
+	_, err := s.in(signIns).InsertOne(ctx, signinDoc{namespace + " " + one.Hash, namespace, one.User, memory.Time(one.CreatedAt), memory.Time(one.ExpiresAt)})
 	if mongo.IsDuplicateKeyError(err) {
 		return memory.Errorf(memory.Conflict, "the session is there already")
 	}
@@ -129,14 +129,14 @@ func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Ses
 		return s.told(err)
 	}
 	old := bson.D{{Key: "namespace", Value: namespace}, {Key: "expires", Value: bson.D{{Key: "$lt", Value: memory.Time(one.CreatedAt)}}}}
-	_, err = s.in(signins).DeleteMany(ctx, old)
+	_, err = s.in(signIns).DeleteMany(ctx, old)
 	return s.told(err)
 }
 
 // Session returns a sign-in: see [memory.Sessions].
 func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Session, error) {
 	var d signinDoc
-	err := s.in(signins).FindOne(ctx, byID(namespace+" "+hash)).Decode(&d)
+	err := s.in(signIns).FindOne(ctx, byID(namespace+" "+hash)).Decode(&d)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return memory.Session{}, memory.Errorf(memory.NotFound, "no such session")
 	}
@@ -145,6 +145,6 @@ func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Ses
 
 // RemoveSession removes a sign-in: see [memory.Sessions].
 func (s *Store) RemoveSession(ctx context.Context, namespace, hash string) error {
-	_, err := s.in(signins).DeleteOne(ctx, byID(namespace+" "+hash))
+	_, err := s.in(signIns).DeleteOne(ctx, byID(namespace+" "+hash))
 	return s.told(err)
 }

@@ -38,7 +38,7 @@ func TestReopen(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
-	storetest.RunCrash(t, storetest.Crash{Open: func(path string, now func() time.Time, point func()) (memory.Store, error) {
+	storetest.RunCrash(t, storetest.Crash{Kills: 6, Open: func(path string, now func() time.Time, point func()) (memory.Store, error) {
 		return mongostore.Open(t.Context(), database(path), mongostore.Options{Now: now, Point: point})
 	}})
 }
