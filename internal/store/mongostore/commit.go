@@ -79,7 +79,9 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do fun
 		return memory.Errorf(memory.Unavailable, "the store is closed")
 	}
 	mine := s.stripe(owner)
-	mine.write.Lock()
+	if err := acquire(ctx, mine.write.TryLock); err != nil {
+		return err
+	}
 	defer mine.write.Unlock()
 	err := persist(ctx, writePatience, func() error {
 		for wait := firstWait; ; wait = min(2*wait, longestWait) {
@@ -100,6 +102,16 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do fun
 type stripe struct {
 	write  sync.Mutex   // held by who writes
 	commit sync.RWMutex // held from a commit until its documents are written
+}
+
+// acquire takes a lock that others may hold for as long as the server is away, unless ctx ends first.
+func acquire(ctx context.Context, try func() bool) error {
+	for wait := 100 * time.Microsecond; !try(); wait = min(2*wait, firstWait) {
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var stripeSeed = maphash.MakeSeed()
@@ -367,7 +379,9 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func
 // tryRead returns nil if somebody wrote meanwhile.
 func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold bool) (*shelf.Shelf, error) {
 	mine := s.stripe(owner)
-	mine.commit.RLock() // what this process commits is whole then
+	if err := acquire(ctx, mine.commit.TryRLock); err != nil { // what this process commits is whole then
+		return nil, err
+	}
 	if hold {
 		defer mine.commit.RUnlock()
 	} else {

@@ -99,6 +99,43 @@ func TestCollectionThatIsGone(t *testing.T) {
 	}
 }
 
+// Whoever cannot wait is not held up by those who write to a server that is away.
+func TestDeadlineHoldsWhileOthersWait(t *testing.T) {
+	address, stop, err := startFerret(t.TempDir(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, address+"/loci", mongostore.Options{})
+	stop()
+	ended, cancel := context.WithCancel(t.Context())
+	var writers sync.WaitGroup
+	for i := range 3 {
+		writers.Go(func() {
+			_, _ = s.Apply(ended, memtest.Ana, memtest.Run(fmt.Sprint(i)), memtest.Add(memtest.Fact(memtest.Ana, fmt.Sprint(i))))
+		})
+	}
+	time.Sleep(100 * time.Millisecond)
+	late, end := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer end()
+	for what, call := range map[string]func() error{
+		"read":  func() error { _, err := s.Get(late, memtest.Ana, "x"); return err },
+		"write": func() error { _, err := s.Apply(late, memtest.Ana, memtest.Run("late")); return err },
+	} {
+		done := make(chan error, 1)
+		go func() { done <- call() }()
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Errorf("%s: no error without a server", what)
+			}
+		case <-time.After(10 * time.Second): // less than writes are tried for
+			t.Errorf("%s: it goes on long after its deadline", what)
+		}
+	}
+	cancel()
+	writers.Wait()
+}
+
 // A commit that its writer left is completed by whoever comes next, once.
 func TestCommitThatWasLeftIsCompleted(t *testing.T) {
 	address := database(t.TempDir())
