@@ -24,14 +24,14 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup models check-fmt check-tidy vet lint drift unit unit-bench e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
+.PHONY: help test setup models check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## check everything that CI checks; what had to be skipped is said at the end
 	@mkdir -p tmp && : > $(SKIPPED)
-	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit unit-bench e2e
+	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit unit-bench unit-mongo e2e
 	@if [ -s $(SKIPPED) ]; then echo; echo "All that could run has passed. Skipped:"; cat $(SKIPPED); else echo; echo "All passed, nothing was skipped."; fi
 
 setup: ## install what the tests need beyond Go, where that is allowed
@@ -60,7 +60,7 @@ vet:
 # A difference is a failure; not being able to look, as without network, is none.
 check-tidy:
 	@echo "== go mod tidy"
-	@mkdir -p tmp; for dir in . bench; do $(GO) -C $$dir mod tidy -diff > tmp/tidy.diff 2> tmp/tidy.err; status=$$?; \
+	@mkdir -p tmp; for dir in . bench $(MONGO); do $(GO) -C $$dir mod tidy -diff > tmp/tidy.diff 2> tmp/tidy.err; status=$$?; \
 	if [ -s tmp/tidy.diff ]; then cat tmp/tidy.diff; echo "$$dir/go.mod is not tidy (run: go -C $$dir mod tidy)"; exit 1; fi; \
 	if [ $$status -ne 0 ]; then echo "  go mod tidy: it needs to reach the Go module proxy: $$(tail -n 1 tmp/tidy.err)" | tee -a $(SKIPPED); fi; done
 
@@ -106,6 +106,15 @@ unit-bench: ## vet and test the load benchmarks in bench
 	@echo "== bench"
 	@mkdir -p tmp; if (cd bench && $(GO) mod download) > tmp/bench.log 2>&1; then $(GO) -C bench vet ./... && $(FILES) $(GO) -C bench test $(TEST_FLAGS) ./...; \
 	else echo "  bench: its dependencies need to be fetched from the Go module proxy once; then: make unit-bench: $$(tail -n 1 tmp/bench.log)" | tee -a $(SKIPPED); fi
+
+# A module of its own: it brings FerretDB along, which is not part of Loci. TEST_MONGODB names another server, as in
+# mongodb://127.0.0.1:27017; databases loci_test_* of it are written to, and stay.
+MONGO      = internal/store/mongostore/contract
+unit-mongo: ## hold the store on MongoDB to the contract, on FerretDB or the server that TEST_MONGODB names
+	@echo "== mongo"
+	@if [ -z "$$TEST_MONGODB" ]; then echo "  MongoDB: the store is tried on FerretDB alone: name a server of MongoDB's own in TEST_MONGODB" | tee -a $(SKIPPED); fi
+	@mkdir -p tmp; if (cd $(MONGO) && $(GO) mod download) > tmp/mongo.log 2>&1; then $(GO) -C $(MONGO) vet ./... && $(FILES) $(GO) -C $(MONGO) test $(TEST_FLAGS) ./...; \
+	else echo "  mongo: its dependencies need to be fetched from the Go module proxy once; then: make unit-mongo: $$(tail -n 1 tmp/mongo.log)" | tee -a $(SKIPPED); fi
 
 # A module of its own: its dependencies are other people's clients, not Loci's.
 e2e: ## drive a running server with other people's clients

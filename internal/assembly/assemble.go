@@ -35,6 +35,7 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/store/inmem"
+	"github.com/loci-memory/loci/internal/store/mongostore"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/internal/vaultsync"
@@ -136,16 +137,16 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	l.database = databaseIn(store)
-	if s, ok := store.(*sqlstore.Store); ok {
+	if s, ok := store.(interface{ Whole(context.Context) error }); ok {
 		if err := s.Whole(ctx); err != nil {
 			return nil, errors.Join(err, store.Close(), opened.Close())
 		}
 	}
-	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
+	if s, ok := store.(server); ok && config.Store.Server() {
 		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
 	}
 	kept, _ := database(store).(memory.Keys)
-	if l.keys, err = httpx.OpenKeys(ctx, kept, config.Store.Postgres(), opts.Now, l.log); err != nil {
+	if l.keys, err = httpx.OpenKeys(ctx, kept, config.Store.Server(), opts.Now, l.log); err != nil {
 		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), opened.Close())
 	}
 	embedder := opened.Embedder
@@ -156,11 +157,11 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
-	if s, ok := store.(*sqlstore.Store); ok && indexed.Dir != "" {
+	if s, ok := store.(interface{ Identity() string }); ok && indexed.Dir != "" {
 		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
-	if !config.Store.Postgres() {
+	if !config.Store.Server() {
 		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
 	}
 	searcher := l.searcher(store, indexed)
@@ -187,7 +188,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		memory.JobLearn: l.engine.Lessons.Learn, memory.JobRelearn: l.engine.Lessons.LearnAgain, memory.JobUpkeep: l.engine.Upkeep.Tidy, memory.JobSummarize: l.engine.Lessons.Summarize,
 		memory.JobEmbed: l.engine.Vectors.EmbedMissing, memory.JobShare: l.engine.Share.PropagateShares, memory.JobErase: l.engine.Erase.ResumeErasure,
 	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
-	if s, ok := store.(*sqlstore.Store); ok && config.Store.Postgres() {
+	if s, ok := store.(server); ok && config.Store.Server() {
 		s.OnErase(l.engine.Traces.ErasedElsewhere)
 		l.closers = append([]func() error{listen(ctx, s, l.runner)}, l.closers...)
 	}
@@ -263,7 +264,7 @@ const replicaLease = 8 * time.Second
 // jobLease returns how long workers hold jobs without renewal. The only process of an SQLite
 // file ends all leases at its start, so that they may be long.
 func jobLease(c config.Config) time.Duration {
-	if c.Store.Postgres() {
+	if c.Store.Server() {
 		return replicaLease
 	}
 	return jobs.DefaultLease
@@ -311,6 +312,13 @@ func openStore(ctx context.Context, config config.Config, opts Options, clock fu
 		}
 		return store, nil
 	}
+	if config.Store.Mongo() {
+		store, err := mongostore.Open(ctx, string(config.Store), mongostore.Options{Now: clock, Log: log, TraceBytes: int64(config.Traces.User)})
+		if err != nil {
+			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
+		}
+		return store, nil
+	}
 	within := func(now func() time.Time) (memory.Store, error) { return openDatabase(ctx, config, now, log) }
 	if config.Vault == "" {
 		return within(opts.Now)
@@ -348,8 +356,15 @@ func openDatabase(ctx context.Context, c config.Config, now func() time.Time, lo
 	return store, nil
 }
 
+// server is a store on a database server, which other processes may share.
+type server interface {
+	About() string                           // for a log
+	Listen(ctx context.Context, wake func()) // until ctx ends
+	OnErase(tell func(memory.Owner))         // of whom another process erased something
+}
+
 // listen wakes the runner when another server queued a job, until stop is called.
-func listen(ctx context.Context, store *sqlstore.Store, runner *jobs.Runner) (stop func() error) {
+func listen(ctx context.Context, store server, runner *jobs.Runner) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {

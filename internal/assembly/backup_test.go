@@ -353,6 +353,10 @@ func TestWhatHasOtherMeansIsToldThem(t *testing.T) {
 	if err := backup.Backable(server); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "pg_dump") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%v: want to be told of pg_dump, without the password", err)
 	}
+	server.Store = "mongodb://ana:hunter2@db/loci"
+	if err := backup.Backable(server); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "mongodump") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("%v: want to be told of mongodump, without the password", err)
+	}
 	l := openAt(t, settingsAt(t, t.TempDir(), "store", "memory"))
 	defer closed(t, l)
 	if _, _, err := l.backups.Make(t.Context(), ""); !errors.Is(err, memory.Invalid) {

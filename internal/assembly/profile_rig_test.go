@@ -3,6 +3,7 @@ package assembly
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -40,6 +41,9 @@ func newStage(t *testing.T, profile string, flags map[string]string) *stage {
 	set := map[string]string{
 		"profile": profile, "store": "memory", "data": t.TempDir(), "upstream.url": upstream.URL + "/v1", "learn.model": "learner",
 		"recall.deadline": "20s",
+	}
+	if server := os.Getenv("TEST_MONGODB"); server != "" && profile == "platform" { // whose own store that is
+		set["store"] = strings.TrimSuffix(server, "/") + "/loci_test_" + strings.ToLower(rand.Text())
 	}
 	for k, v := range flags {
 		set[k] = v

@@ -72,6 +72,9 @@ func Backable(c config.Config) error {
 	case c.Store.Postgres():
 		return memory.Errorf(memory.Invalid, "memory is kept by a PostgreSQL server, which has its own means: pg_dump --format=custom --file=loci.dump '%s', "+
 			"and pg_restore --clean --dbname='%s' loci.dump while no server of Loci's runs", c.Store, c.Store)
+	case c.Store.Mongo():
+		return memory.Errorf(memory.Invalid, "memory is kept by a MongoDB server, which has its own means: mongodump --uri='%s' --archive=loci.archive, "+
+			"and mongorestore --uri='%s' --drop --archive=loci.archive while no server of Loci's runs", c.Store, c.Store)
 	case c.Store == "memory" && c.Vault == "":
 		return memory.Errorf(memory.Invalid, "store is memory, of which nothing stays; loci export takes one user's away")
 	}

@@ -40,7 +40,7 @@ type noted struct {
 }
 
 func notesOf(c config.Config) (*notes, error) {
-	if c.Store.Postgres() {
+	if c.Store.Server() {
 		return &notes{}, nil
 	}
 	dir, err := c.DataDir()

@@ -22,14 +22,15 @@ func migrate(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Copy the memory of all users into another database",
-		Long: "Copy everything from one database into an empty one: from SQLite to PostgreSQL, back, or between two of a kind. Ids, versions,\n" +
+		Long: "Copy everything from one database into an empty one: between SQLite, PostgreSQL and MongoDB, either way, or between two of a kind. Ids, versions,\n" +
 			"history, vectors and jobs stay as they are. Stop every server of both first. Broken off, however it was, the same command\n" +
 			"goes on; Loci does not open the target before it is whole. In the end both are read again and compared, each user by a\n" +
 			"count and a checksum. The source stays as it is.\n\n" +
-			"An address is sqlite:PATH, of a file or a data folder, or postgres://user@host:5432/database. A password is better not on\n" +
+			"An address is sqlite:PATH, of a file or a data folder, postgres://user@host:5432/database or mongodb://host/database. A password is better not on\n" +
 			"the command line: PGPASSWORD and ~/.pgpass are read, or leave --to (or --from) away: it is the setting store then, as from LOCI_STORE.",
 		Example: "  loci migrate --from sqlite:~/.loci --to postgres://loci@db.example.com/loci\n" +
-			"  loci migrate --from postgres://loci@db.example.com/loci --to sqlite:/var/lib/loci/loci.db",
+			"  loci migrate --from postgres://loci@db.example.com/loci --to sqlite:/var/lib/loci/loci.db\n" +
+			"  loci migrate --from sqlite:~/.loci --to mongodb://db.example.com/loci",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := g.load(cmd)

@@ -3,17 +3,18 @@ package config
 import (
 	"net/url"
 
+	"github.com/loci-memory/loci/internal/store/mongostore"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
 
-// StoreAddress is where memory is kept: "sqlite", "memory", or the address of a
-// PostgreSQL database, which may hold a password. Printed it shows none.
+// StoreAddress is where memory is kept: "sqlite", "memory", or the address of a database on a
+// PostgreSQL or MongoDB server, which may hold a password. Printed it shows none.
 type StoreAddress string
 
 // String returns the address without what signs in.
 func (a StoreAddress) String() string {
-	if !a.Postgres() {
+	if !a.Server() {
 		return string(a)
 	}
 	u, err := url.Parse(string(a))
@@ -25,8 +26,11 @@ func (a StoreAddress) String() string {
 
 // Kind is the address as anybody may see it: the kind of store alone.
 func (a StoreAddress) Kind() string {
-	if a.Postgres() {
+	switch {
+	case a.Postgres():
 		return "postgres"
+	case a.Mongo():
+		return "mongodb"
 	}
 	return string(a)
 }
@@ -34,10 +38,16 @@ func (a StoreAddress) Kind() string {
 // Postgres reports whether the store is a PostgreSQL database.
 func (a StoreAddress) Postgres() bool { return sqlstore.IsPostgres(string(a)) }
 
+// Mongo reports whether the store is a MongoDB database.
+func (a StoreAddress) Mongo() bool { return mongostore.IsAddress(string(a)) }
+
+// Server reports whether the store is on a server, which other processes may share.
+func (a StoreAddress) Server() bool { return a.Postgres() || a.Mongo() }
+
 func (a StoreAddress) check() error {
-	if a == "sqlite" || a == "memory" || a.Postgres() {
+	if a == "sqlite" || a == "memory" || a.Server() {
 		return nil
 	}
 	// Its words may be a misspelt address, password and all.
-	return memory.Errorf(memory.Invalid, "store: this is not possible; valid: sqlite, memory, postgres://user:password@host:5432/database")
+	return memory.Errorf(memory.Invalid, "store: this is not possible; valid: sqlite, memory, postgres://user:password@host:5432/database, "+mongostore.Example)
 }

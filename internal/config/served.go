@@ -21,7 +21,7 @@ func (c *Config) ServedAt() string {
 
 // FolderDecides reports whether the data folder was chosen in a stronger place than the
 // address (flag, environment, file, default), and so says whose memory is meant. On
-// PostgreSQL no folder does.
+// a database server no folder does.
 func (c *Config) FolderDecides() bool {
 	return c.LockFile() != "" && c.rank("data") > c.rank("addr")
 }

@@ -192,7 +192,7 @@ const (
 // CheckInBackground checks the database once: a query does not see that an index lost rows.
 // What is found is logged, and then the server is not ready and writes nothing.
 func (d *Doctor) CheckInBackground(ctx context.Context) error {
-	if d.Database == nil || d.Config.Store.Postgres() {
+	if d.Database == nil || d.Config.Store.Server() {
 		return nil
 	}
 	if d.Database.Size() > smallDatabase {

@@ -1,6 +1,9 @@
 package vector
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // packed begins a row that was made shorter. As float16 it would be no number, so
 // that no row of finite values begins with it.
@@ -137,3 +140,39 @@ func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 }
 
 func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packed }
+
+// Bytes returns a vector as databases keep it: float16 in the form of [Pack], little endian.
+func Bytes(values []float32) []byte {
+	row := make([]uint16, len(values))
+	EncodeHalves(row, values)
+	packed := Pack(make([]uint16, 0, len(row)), row)
+	data := make([]byte, 0, 2*len(packed))
+	for _, word := range packed {
+		data = binary.LittleEndian.AppendUint16(data, word)
+	}
+	return data
+}
+
+// Words returns the row that [Bytes] wrote, or one that was never packed; nil for nothing and for
+// what is neither.
+func Words(data []byte) []uint16 {
+	row := make([]uint16, len(data)/2)
+	for i := range row {
+		row[i] = binary.LittleEndian.Uint16(data[2*i:])
+	}
+	if size, _, ok := Packed(row, len(row)); !ok || size != len(row) || size == 0 {
+		return nil
+	}
+	return row
+}
+
+// FromBytes returns the values of what [Words] reads.
+func FromBytes(data []byte) []float32 {
+	row := Words(data)
+	if row == nil {
+		return nil
+	}
+	values := make([]float32, Dims(row))
+	Unpack(values, row)
+	return values
+}

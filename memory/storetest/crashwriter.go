@@ -288,6 +288,6 @@ func checkLearned(r *rig) {
 	left := r.turns(ana, memory.TurnQuery{Unlearned: true})
 	open := slices.DeleteFunc(r.jobs(ana), func(j memory.Job) bool { return j.State == memory.JobDone })
 	if len(left) > 0 || len(open) > 0 {
-		r.Errorf("after learning from all: %d turns and %d jobs are left", len(left), len(open))
+		r.Errorf("after learning from all: %d turns and %d jobs are left: %+v", len(left), len(open), open)
 	}
 }

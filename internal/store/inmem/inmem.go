@@ -6,10 +6,10 @@ package inmem
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -23,7 +23,7 @@ type Store struct {
 	now func() time.Time
 
 	mu      sync.Mutex // guards everything below
-	shelves map[memory.Owner]*shelf
+	shelves map[memory.Owner]*shelf.Shelf
 	claims  int
 
 	sessions map[sessionID]memory.Session
@@ -36,56 +36,14 @@ func Open(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{now: o.Now, shelves: map[memory.Owner]*shelf{}, sessions: map[sessionID]memory.Session{}}
+	return &Store{now: o.Now, shelves: map[memory.Owner]*shelf.Shelf{}, sessions: map[sessionID]memory.Session{}}
 }
 
 // Close does nothing: there is nothing to release.
 func (s *Store) Close() error { return nil }
 
-// shelf is all that one owner has. What its maps and slices hold is never
-// written to, only exchanged, so that a clone of the maps is a draft.
-type shelf struct {
-	version       int64
-	at            time.Time               // of the last write
-	horizon       int64                   // Since from before it is Gone
-	erased        time.Time               // traces of before are not kept
-	things        map[string]memory.Image // what is, by target; all but turns and conversations
-	turns         map[string]memory.Turn
-	conversations map[string]memory.Conversation
-	journal       []memory.Change // oldest first
-	runs          map[string]memory.Receipt
-	vectors       map[vectorKey][]float32
-	jobs          map[string]memory.Job
-	traces        map[string]memory.Trace
-	spent         []memory.Usage
-	tombs         map[string]string // of turns that are kept without words: a hash of them, by id
-}
-
-type vectorKey struct{ memory, model string }
-
-func (s *shelf) clone() *shelf {
-	c := *s
-	c.things = cloneMap(s.things)
-	c.turns = cloneMap(s.turns)
-	c.conversations = cloneMap(s.conversations)
-	c.runs = cloneMap(s.runs)
-	c.vectors = cloneMap(s.vectors)
-	c.jobs = cloneMap(s.jobs)
-	c.traces = cloneMap(s.traces)
-	c.tombs = cloneMap(s.tombs)
-	return &c
-}
-
-// cloneMap is maps.Clone but for a nil map, which becomes one to write to.
-func cloneMap[K comparable, V any](m map[K]V) map[K]V {
-	if m == nil {
-		return map[K]V{}
-	}
-	return maps.Clone(m)
-}
-
 // read calls do with the owner's shelf, which it must not change.
-func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf) error) error {
+func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.Shelf) error) error {
 	if err := check(ctx, owner); err != nil {
 		return err
 	}
@@ -96,13 +54,13 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf) er
 
 // write calls do with a draft of the owner's shelf, which takes the shelf's place
 // unless do fails.
-func (s *Store) write(ctx context.Context, owner memory.Owner, do func(draft *shelf) error) error {
+func (s *Store) write(ctx context.Context, owner memory.Owner, do func(draft *shelf.Shelf) error) error {
 	if err := check(ctx, owner); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	draft := s.shelf(owner).clone()
+	draft := s.shelf(owner).Clone()
 	if err := do(draft); err != nil {
 		return err
 	}
@@ -110,11 +68,11 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, do func(draft *sh
 	return nil
 }
 
-func (s *Store) shelf(owner memory.Owner) *shelf {
+func (s *Store) shelf(owner memory.Owner) *shelf.Shelf {
 	if sh := s.shelves[owner]; sh != nil {
 		return sh
 	}
-	return new(shelf)
+	return new(shelf.Shelf)
 }
 
 func check(ctx context.Context, owner memory.Owner) error {
@@ -125,17 +83,4 @@ func check(ctx context.Context, owner memory.Owner) error {
 		return memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
 	}
 	return nil
-}
-
-// tick takes the time of a write from the owner's clock.
-func (s *shelf) tick(now time.Time) time.Time {
-	s.at = later(memory.Time(now), s.at.Add(time.Microsecond))
-	return s.at
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -15,14 +16,14 @@ func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) e
 		return err
 	}
 	u.Day = memory.DayOf(u.Day)
-	return s.write(ctx, owner, func(draft *shelf) error {
-		draft.spent = slices.Clone(draft.spent)
-		i := slices.IndexFunc(draft.spent, func(v memory.Usage) bool { return byDay(u, v) == 0 })
+	return s.write(ctx, owner, func(draft *shelf.Shelf) error {
+		draft.Spent = slices.Clone(draft.Spent)
+		i := slices.IndexFunc(draft.Spent, func(v memory.Usage) bool { return byDay(u, v) == 0 })
 		if i < 0 {
-			draft.spent = append(draft.spent, u)
+			draft.Spent = append(draft.Spent, u)
 			return nil
 		}
-		draft.spent[i].Add(u)
+		draft.Spent[i].Add(u)
 		return nil
 	})
 }
@@ -30,8 +31,8 @@ func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) e
 // Spent returns what was spent from a day on.
 func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
 	var out []memory.Usage
-	err := s.read(ctx, owner, func(sh *shelf) error {
-		for _, u := range sh.spent {
+	err := s.read(ctx, owner, func(sh *shelf.Shelf) error {
+		for _, u := range sh.Spent {
 			if !u.Day.Before(memory.DayOf(from)) {
 				out = append(out, u)
 			}

@@ -1,10 +1,12 @@
 package inmem
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -16,12 +18,12 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 		}
 	}
 	for _, t := range traces {
-		err := s.write(ctx, t.Owner, func(draft *shelf) error {
-			if t.At.Before(draft.erased) || s.showsErased(t) {
+		err := s.write(ctx, t.Owner, func(draft *shelf.Shelf) error {
+			if t.At.Before(draft.Erased) || s.showsErased(t) {
 				return nil
 			}
-			draft.traces[t.ID] = copyTrace(t)
-			draft.evictTraces(keep)
+			draft.Traces[t.ID] = shelf.CopyTrace(t)
+			evictTraces(draft, keep)
 			return nil
 		})
 		if err != nil {
@@ -31,44 +33,15 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 	return ctx.Err()
 }
 
-// showsErased reports whether a trace has the words of others' facts, or of links to facts,
-// that are erased. s.mu is held.
-func (s *Store) showsErased(t memory.Trace) bool {
-	for owner, facts := range t.ShownOf() {
-		of := s.shelf(owner)
-		for _, id := range facts {
-			for _, target := range []string{"fact:" + id, "link:" + id} {
-				if i := of.present(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && words(i) == "" {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-func (s *shelf) evictTraces(keep int) {
-	all := s.newestTraces()
-	for _, t := range all[min(max(keep, 0), len(all)):] {
-		delete(s.traces, t.ID)
-	}
-}
-
-func (s *shelf) newestTraces() []memory.Trace {
-	return slices.SortedFunc(maps.Values(s.traces), func(a, b memory.Trace) int {
-		return place{a.At, a.ID}.compare(place{b.At, b.ID})
-	})
-}
-
 // Trace returns one.
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
 	var trace memory.Trace
-	err := s.read(ctx, owner, func(sh *shelf) error {
-		t, ok := sh.traces[id]
+	err := s.read(ctx, owner, func(sh *shelf.Shelf) error {
+		t, ok := sh.Traces[id]
 		if !ok {
 			return memory.Errorf(memory.NotFound, "no trace %s", id)
 		}
-		trace = copyTrace(t)
+		trace = shelf.CopyTrace(t)
 		return nil
 	})
 	return trace, err
@@ -77,15 +50,37 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 // Traces returns those that match.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	var out []memory.Trace
-	err := s.read(ctx, owner, func(sh *shelf) error {
-		for _, t := range sh.newestTraces() {
+	err := s.read(ctx, owner, func(sh *shelf.Shelf) error {
+		for _, t := range newestTraces(sh) {
 			if q.Matches(t) {
-				out = append(out, copyTrace(t))
+				out = append(out, shelf.CopyTrace(t))
 			}
 		}
 		var err error
-		out, _, err = cut(out, q.Limit, "", func(t memory.Trace) place { return place{t.At, t.ID} })
+		out, _, err = shelf.Cut(out, q.Limit, "", func(t memory.Trace) shelf.Place { return shelf.Place{At: t.At, ID: t.ID} })
 		return err
 	})
 	return out, err
+}
+
+// showsErased reports whether a trace has the words of others' facts, or of links to facts,
+// that are erased. s.mu is held.
+func (s *Store) showsErased(t memory.Trace) bool {
+	for owner, facts := range t.ShownOf() {
+		if s.shelf(owner).ShowsErased(facts) {
+			return true
+		}
+	}
+	return false
+}
+
+func evictTraces(s *shelf.Shelf, keep int) {
+	all := newestTraces(s)
+	for _, t := range all[min(max(keep, 0), len(all)):] {
+		delete(s.Traces, t.ID)
+	}
+}
+
+func newestTraces(s *shelf.Shelf) []memory.Trace {
+	return slices.SortedFunc(maps.Values(s.Traces), func(a, b memory.Trace) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.ID, a.ID)) })
 }

@@ -115,19 +115,20 @@ func (w *write) turns(c memory.Conversation, turns []memory.Turn) (fresh int, er
 	return fresh, w.converse(c, messages)
 }
 
+const insertTurn = `INSERT INTO turns (owner, ` + turnColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
 // turn writes a turn and reports whether it was not there yet, which there says of all
 // unless it is nil.
 func (w *write) turn(t memory.Turn, there map[string]bool) (bool, error) {
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
 	t.RecordedAt, t.Version = w.at, w.version
-	const insert = `INSERT INTO turns (owner, ` + turnColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	n, err := int64(0), error(nil)
 	switch {
 	case there == nil:
-		n, err = w.count(insert+` ON CONFLICT (owner, id) DO NOTHING`, turnValues(&t)...)
+		n, err = w.count(insertTurn+` ON CONFLICT (owner, id) DO NOTHING`, turnValues(&t)...)
 	case !there[t.ID]:
 		n, there[t.ID] = 1, true
-		err = w.exec(insert, turnValues(&t)...)
+		err = w.exec(insertTurn, turnValues(&t)...)
 	}
 	if err != nil {
 		return false, fmt.Errorf("write turn %s: %w", t.ID, err)

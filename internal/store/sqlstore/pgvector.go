@@ -120,7 +120,7 @@ func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err err
 		var owner, id, model string
 		var data []byte
 		err := row.Scan(&owner, &id, &model, &data)
-		owners, memories, models, values = append(owners, owner), append(memories, id), append(models, model), append(values, halfvec(decodeHalves(data)))
+		owners, memories, models, values = append(owners, owner), append(memories, id), append(models, model), append(values, halfvec(vector.FromBytes(data)))
 		return struct{}{}, err
 	})
 	if err != nil || len(owners) == 0 {
@@ -202,7 +202,7 @@ func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, i
 			var id string
 			var data []byte
 			err := row.Scan(&id, &data)
-			byID[id] = halvesOf(data)
+			byID[id] = vector.Words(data)
 			return struct{}{}, err
 		})
 		return err

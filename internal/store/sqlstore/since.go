@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -109,7 +110,7 @@ type pulled struct {
 }
 
 func (p pulled) item() memory.Item {
-	p.Vector = decodeHalves(p.vector)
+	p.Vector = vector.FromBytes(p.vector)
 	return p.Item
 }
 

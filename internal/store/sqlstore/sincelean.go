@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 
+	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -11,7 +12,7 @@ import (
 // the item, and facts and turns without what is told of them but not searched. A link or
 // summary comes whole.
 func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error) {
-	return s.pull(ctx, owner, pulling{of: lean, model: model, yield: func(k pulled) error { return yield(k.Item, halvesOf(k.vector)) }})
+	return s.pull(ctx, owner, pulling{of: lean, model: model, yield: func(k pulled) error { return yield(k.Item, vector.Words(k.vector)) }})
 }
 
 // lean are the tables of [followed], in the same order. From 0 everything is active.

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -22,7 +21,7 @@ func (w *write) vectors(vectors []memory.Vector) error {
 		if !w.wrote[v.Memory] {
 			continue
 		}
-		data := encodeHalves(v.Values)
+		data := vector.Bytes(v.Values)
 		put, args := putVector, []any{w.owner, v.Memory, v.Model, len(v.Values), data}
 		if w.session.into != nil {
 			if has := w.session.into.pgvector.Load(); has != nil {
@@ -63,43 +62,4 @@ func (w *write) touch(vectors []memory.Vector) error {
 		missing = slices.DeleteFunc(missing, func(id string) bool { return w.wrote[id] })
 	}
 	return nil
-}
-
-// encodeHalves returns the values as float16 in the form of [vector.Pack], little
-// endian.
-func encodeHalves(values []float32) []byte {
-	row := make([]uint16, len(values))
-	for i, x := range values {
-		row[i] = vector.EncodeHalf(x)
-	}
-	packed := vector.Pack(make([]uint16, 0, len(row)), row)
-	data := make([]byte, 0, 2*len(packed))
-	for _, word := range packed {
-		data = binary.LittleEndian.AppendUint16(data, word)
-	}
-	return data
-}
-
-// decodeHalves reads what encodeHalves wrote, and rows that were never packed. It
-// is nil for nothing and for what is neither: such a memory is found by its words.
-func decodeHalves(data []byte) []float32 {
-	row := halvesOf(data)
-	if row == nil {
-		return nil
-	}
-	values := make([]float32, vector.Dims(row))
-	vector.Unpack(values, row)
-	return values
-}
-
-// halvesOf is decodeHalves without unpacking.
-func halvesOf(data []byte) []uint16 {
-	row := make([]uint16, len(data)/2)
-	for i := range row {
-		row[i] = binary.LittleEndian.Uint16(data[2*i:])
-	}
-	if size, _, ok := vector.Packed(row, len(row)); !ok || size != len(row) || size == 0 {
-		return nil
-	}
-	return row
 }

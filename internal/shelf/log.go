@@ -1,49 +1,38 @@
-package inmem
+package shelf
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// Append writes a batch.
-func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	var receipt memory.Receipt
-	err := s.write(ctx, owner, func(draft *shelf) error {
-		var err error
-		receipt, err = draft.append(owner, b, s.now())
-		return err
-	})
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	return receipt, nil
-}
-
-func (s *shelf) append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
+// Append writes a batch: see [memory.Log]. After an error the shelf is half written.
+func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
 	if err := b.Check(owner); err != nil {
 		return memory.Receipt{}, err
 	}
-	_, marked := s.runs[b.Run]
+	_, marked := s.Runs[b.Run]
 	if marked {
 		b.Marks = nil
 	}
 	if s.hasAll(b.Turns) || len(b.Turns) == 0 && marked {
-		return memory.Receipt{Run: b.Run, Version: s.version, At: s.at, Again: true}, nil
+		return memory.Receipt{Run: b.Run, Version: s.Version, At: s.At, Again: true}, nil
 	}
 	at := s.tick(now)
-	s.version++
+	s.Version++
 	s.converse(b.Conversation, at)
 	for _, t := range b.Turns {
-		if _, ok := s.turns[t.ID]; ok {
+		if _, ok := s.Turns[t.ID]; ok {
 			continue
 		}
 		t = copyTurn(t)
-		t.RecordedAt, t.Version = at, s.version
-		s.turns[t.ID] = t
+		t.RecordedAt, t.Version = at, s.Version
+		if t.Status == memory.Retired {
+			s.bury(t)
+		}
+		s.Turns[t.ID] = t
 	}
 	if err := s.marks(b); err != nil {
 		return memory.Receipt{}, err
@@ -56,21 +45,21 @@ func (s *shelf) append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	}
 	s.embed(b.Vectors)
 	s.queue(b.Jobs)
-	receipt := memory.Receipt{Run: b.Run, Version: s.version, At: at, Changes: len(b.Marks)}
+	receipt := memory.Receipt{Run: b.Run, Version: s.Version, At: at, Changes: len(b.Marks)}
 	if len(b.Marks) > 0 {
-		s.runs[b.Run] = receipt
+		s.Runs[b.Run] = Run{Receipt: receipt}
 	}
 	return receipt, nil
 }
 
 // marks returns a Conflict if a batch with a path would bring back a turn that was taken out
 // of memory.
-func (s *shelf) marks(b memory.Batch) error {
+func (s *Shelf) marks(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
 	for _, c := range b.Marks {
-		if next := c.After.Turn; next != nil && !b.Path.Marks(s.turns[next.ID].Status, next.Status) {
+		if next := c.After.Turn; next != nil && !b.Path.Marks(s.Turns[next.ID].Status, next.Status) {
 			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was taken out of memory since", next.ID, b.Conversation.ID)
 		}
 	}
@@ -79,34 +68,34 @@ func (s *shelf) marks(b memory.Batch) error {
 
 // holds returns a Conflict if a batch that is written leaves another path than it names, or
 // says something in a conversation that is deleted.
-func (s *shelf) holds(b memory.Batch) error {
+func (s *Shelf) holds(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
 	holds := b.Path.Check()
-	for _, t := range s.turns {
+	for _, t := range s.Turns {
 		if t.Conversation == b.Conversation.ID && !holds(t.ID, t.Index, t.Status) {
 			return memory.Errorf(memory.Conflict, "the path of conversation %s is another since: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
 		}
 	}
-	deleted := s.conversations[b.Conversation.ID].Status == memory.Retired
-	if deleted && b.Speaks(func(turn string) memory.Status { return s.turns[turn].Status }) {
+	deleted := s.Conversations[b.Conversation.ID].Status == memory.Retired
+	if deleted && b.Speaks(func(turn string) memory.Status { return s.Turns[turn].Status }) {
 		return memory.Errorf(memory.Conflict, "conversation %s was deleted since", b.Conversation.ID)
 	}
 	return nil
 }
 
 // hasAll reports whether there are turns, and all of them are there.
-func (s *shelf) hasAll(turns []memory.Turn) bool {
+func (s *Shelf) hasAll(turns []memory.Turn) bool {
 	for _, t := range turns {
-		if _, ok := s.turns[t.ID]; !ok {
+		if _, ok := s.Turns[t.ID]; !ok {
 			return false
 		}
 	}
 	return len(turns) > 0
 }
 
-func (s *shelf) converse(c memory.Conversation, at time.Time) {
+func (s *Shelf) converse(c memory.Conversation, at time.Time) {
 	c = copyConversation(c)
 	c.Version, c.Status = 0, cmp.Or(c.Status, memory.Active)
 	if c.UpdatedAt.IsZero() {
@@ -115,7 +104,7 @@ func (s *shelf) converse(c memory.Conversation, at time.Time) {
 	if c.CreatedAt.IsZero() {
 		c.CreatedAt = at
 	}
-	if old, ok := s.conversations[c.ID]; ok {
+	if old, ok := s.Conversations[c.ID]; ok {
 		title, updated := c.Title, c.UpdatedAt
 		c = old
 		if old.Version == 0 {
@@ -123,29 +112,7 @@ func (s *shelf) converse(c memory.Conversation, at time.Time) {
 		}
 		c.UpdatedAt = later(old.UpdatedAt, updated)
 	}
-	s.conversations[c.ID] = c
-}
-
-// Conversations returns conversations.
-func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
-	var page memory.ConversationPage
-	err := s.read(ctx, owner, func(sh *shelf) error {
-		var all []memory.Conversation
-		for _, c := range sh.conversations {
-			if !matchesConversation(q, c) {
-				continue
-			}
-			c = copyConversation(c)
-			c.MessageCount = sh.messages(c.ID)
-			all = append(all, c)
-		}
-		var err error
-		page.Conversations, page.Next, err = cut(all, q.Limit, q.Cursor, func(c memory.Conversation) place {
-			return place{c.UpdatedAt, c.ID}
-		})
-		return err
-	})
-	return page, err
+	s.Conversations[c.ID] = c
 }
 
 func matchesConversation(q memory.ConversationQuery, c memory.Conversation) bool {
@@ -158,34 +125,17 @@ func matchesConversation(q memory.ConversationQuery, c memory.Conversation) bool
 	return len(q.IDs) > 0 || c.Status == memory.Active
 }
 
-func (s *shelf) messages(conversation string) int {
+func (s *Shelf) messages(conversation string) int {
+	if s.Messages != nil {
+		return s.Messages[conversation]
+	}
 	n := 0
-	for _, t := range s.turns {
+	for _, t := range s.Turns {
 		if t.Conversation == conversation && t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
 			n++
 		}
 	}
 	return n
-}
-
-// Turns returns turns.
-func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) ([]memory.Turn, error) {
-	var turns []memory.Turn
-	err := s.read(ctx, owner, func(sh *shelf) error {
-		for _, t := range sh.turnsAt(q.AsOf) {
-			if matchesTurn(q, t) {
-				turns = append(turns, t)
-			}
-		}
-		return nil
-	})
-	slices.SortFunc(turns, func(a, b memory.Turn) int {
-		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
-	})
-	if q.Last > 0 {
-		turns = lastOfEach(turns, q.Last)
-	}
-	return turns, err
 }
 
 func matchesTurn(q memory.TurnQuery, t memory.Turn) bool {
@@ -214,9 +164,9 @@ func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
 }
 
 // turnsAt returns copies of the turns as they were at asOf, or as they are.
-func (s *shelf) turnsAt(asOf time.Time) []memory.Turn {
+func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	var turns []memory.Turn
-	for _, t := range s.turns {
+	for _, t := range s.Turns {
 		t = copyTurn(t)
 		if !asOf.IsZero() {
 			if t.RecordedAt.After(asOf) {
@@ -234,10 +184,10 @@ func (s *shelf) turnsAt(asOf time.Time) []memory.Turn {
 
 // statusAt returns the status that a turn had: that of the last mark until then,
 // or that before its first.
-func (s *shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
+func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnImage(t).Target()
 	status, marked := t.Status, false
-	for _, c := range s.journal {
+	for _, c := range s.Journal {
 		switch {
 		case c.After.Target() != target:
 		case !c.At.After(asOf):
@@ -247,4 +197,31 @@ func (s *shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 		}
 	}
 	return status
+}
+
+// ListConversations returns conversations: see [memory.Log].
+func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.ConversationPage, error) {
+	var all []memory.Conversation
+	for _, c := range s.Conversations {
+		if matchesConversation(q, c) {
+			all = append(all, copyConversation(c))
+		}
+	}
+	all, next, err := Cut(all, q.Limit, q.Cursor, func(c memory.Conversation) Place { return Place{c.UpdatedAt, c.ID} })
+	for i := range all {
+		all[i].MessageCount = s.messages(all[i].ID)
+	}
+	return memory.ConversationPage{Conversations: all, Next: next}, err
+}
+
+// ListTurns returns turns: see [memory.Log].
+func (s *Shelf) ListTurns(q memory.TurnQuery) []memory.Turn {
+	turns := slices.DeleteFunc(s.turnsAt(q.AsOf), func(t memory.Turn) bool { return !matchesTurn(q, t) })
+	slices.SortFunc(turns, func(a, b memory.Turn) int {
+		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
+	})
+	if q.Last > 0 {
+		turns = lastOfEach(turns, q.Last)
+	}
+	return turns
 }

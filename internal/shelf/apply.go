@@ -1,7 +1,6 @@
-package inmem
+package shelf
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,63 +9,50 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes the changes of a run.
-func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
-	var receipt memory.Receipt
-	err := s.write(ctx, owner, func(draft *shelf) error {
-		var err error
-		receipt, err = draft.apply(owner, run, changes, s.now())
-		return err
-	})
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	return receipt, nil
-}
-
-func (s *shelf) apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
-	if first, ok := s.runs[run.ID]; ok {
+// Apply makes the changes of a run: see [memory.Facts]. After an error the shelf is half written.
+func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
+	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
-		return first, nil
+		return first.Receipt, nil
 	}
 	if err := run.Check(owner, changes...); err != nil {
 		return memory.Receipt{}, err
 	}
 	if run.Lease != nil {
-		job, err := s.held(*run.Lease, now)
+		job, err := s.Held(*run.Lease, now)
 		if err != nil {
 			return memory.Receipt{}, err
 		}
-		s.finish(job, memory.Outcome{Done: true}, now)
+		s.Finish(job, memory.Outcome{Done: true}, now)
 	}
-	if err := run.Overtaken(s.version, s.runsSince); err != nil {
+	if err := run.Overtaken(s.Version, s.runsSince); err != nil {
 		return memory.Receipt{}, err
 	}
 	at := s.tick(now)
 	if len(changes)+len(run.Vectors) > 0 {
-		s.version++
+		s.Version++
 	}
 	if err := s.change(owner, run.ID, run.Author, changes); err != nil {
 		return memory.Receipt{}, err
 	}
 	for _, id := range run.Learned {
-		if t, ok := s.turns[id]; ok && t.LearnedAt.IsZero() {
+		if t, ok := s.Turns[id]; ok && t.LearnedAt.IsZero() {
 			t.LearnedAt = at
-			s.turns[id] = t
+			s.Turns[id] = t
 		}
 	}
 	s.embed(run.Vectors)
 	s.queue(run.Jobs)
-	receipt := memory.Receipt{Run: run.ID, Version: s.version, At: at, Changes: len(changes)}
-	s.runs[run.ID] = receipt
+	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(changes)}
+	s.Runs[run.ID] = Run{receipt, run.Kind, run.Author}
 	return receipt, nil
 }
 
 // runsSince returns the runs that made the versions after one.
-func (s *shelf) runsSince(version int64) ([]string, error) {
+func (s *Shelf) runsSince(version int64) ([]string, error) {
 	var runs []string
-	last := s.version + 1
-	for _, c := range slices.Backward(s.journal) {
+	last := s.Version + 1
+	for _, c := range slices.Backward(s.Journal) {
 		if c.Version <= version {
 			break
 		}
@@ -78,13 +64,13 @@ func (s *shelf) runsSince(version int64) ([]string, error) {
 }
 
 // change makes changes and journals them under the shelf's version and time.
-func (s *shelf) change(owner memory.Owner, run string, author memory.Author, changes []memory.Change) error {
+func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
 		before := s.present(c.After.Target())
 		if err := s.judge(c, before); err != nil {
 			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, run, c.Action, c.After.Target(), err)
 		}
-		c.After = stamp(copyImage(c.After), s.version)
+		c.After = stamp(copyImage(c.After), s.Version)
 		s.put(c.After)
 		if !before.IsZero() && words(before) != words(c.After) {
 			s.forgetVectors(c.After)
@@ -93,25 +79,25 @@ func (s *shelf) change(owner memory.Owner, run string, author memory.Author, cha
 			c.Author = author
 		}
 		c.ID, c.Owner, c.Run = fmt.Sprintf("%s/%d", run, i+1), owner, run
-		c.Version, c.At, c.Before = s.version, s.at, before
-		s.journal = append(s.journal, c)
+		c.Version, c.At, c.Before = s.Version, s.At, before
+		s.Journal = append(s.Journal, c)
 	}
 	return nil
 }
 
 // present returns what is there of a target, the zero Image if nothing is.
-func (s *shelf) present(target string) memory.Image {
-	if image, ok := s.things[target]; ok {
+func (s *Shelf) present(target string) memory.Image {
+	if image, ok := s.Things[target]; ok {
 		return image
 	}
 	kind, id, _ := strings.Cut(target, ":")
 	switch kind {
 	case "turn":
-		if t, ok := s.turns[id]; ok {
+		if t, ok := s.Turns[id]; ok {
 			return turnImage(t)
 		}
 	case "conversation":
-		if c, ok := s.conversations[id]; ok {
+		if c, ok := s.Conversations[id]; ok {
 			mark := c.Mark()
 			return memory.Image{Conversation: &mark}
 		}
@@ -123,24 +109,27 @@ func turnImage(t memory.Turn) memory.Image {
 	return memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: t.Status}}
 }
 
-func (s *shelf) put(image memory.Image) {
+func (s *Shelf) put(image memory.Image) {
 	switch {
 	case image.Turn != nil:
-		t := s.turns[image.Turn.ID]
-		t.Status, t.Version = image.Turn.Status, s.version
-		s.turns[t.ID] = t
+		t := s.Turns[image.Turn.ID]
+		if t.Status = image.Turn.Status; t.Status == memory.Retired {
+			s.bury(t)
+		}
+		t.Version = s.Version
+		s.Turns[t.ID] = t
 	case image.Conversation != nil:
 		mark := *image.Conversation
-		c := s.conversations[mark.ID]
-		c.Title, c.Contexts, c.Rules, c.Status, c.Version = mark.Title, mark.Contexts, mark.Rules, mark.Status, s.version
-		s.conversations[c.ID] = c
+		c := s.Conversations[mark.ID]
+		c.Title, c.Contexts, c.Rules, c.Status, c.Version = mark.Title, mark.Contexts, mark.Rules, mark.Status, s.Version
+		s.Conversations[c.ID] = c
 	default:
-		s.things[image.Target()] = image
+		s.Things[image.Target()] = image
 	}
 }
 
 // judge says why a change cannot be made to what is there.
-func (s *shelf) judge(c memory.Change, before memory.Image) error {
+func (s *Shelf) judge(c memory.Change, before memory.Image) error {
 	there := !before.IsZero()
 	switch c.Action {
 	case memory.ActionAdd:
@@ -168,8 +157,8 @@ func (s *shelf) judge(c memory.Change, before memory.Image) error {
 	return nil
 }
 
-func (s *shelf) judgeDuplicate(f memory.Fact) error {
-	for _, image := range s.things {
+func (s *Shelf) judgeDuplicate(f memory.Fact) error {
+	for _, image := range s.Things {
 		g := image.Fact
 		if g != nil && g.ID != f.ID && g.Status.Live() && g.Scope == f.Scope && g.Hash == f.Hash {
 			return memory.Errorf(memory.Duplicate, "fact %s says the same", g.ID)
@@ -178,7 +167,7 @@ func (s *shelf) judgeDuplicate(f memory.Fact) error {
 	return nil
 }
 
-func (s *shelf) versionOf(image memory.Image) int64 {
+func (s *Shelf) versionOf(image memory.Image) int64 {
 	switch {
 	case image.Fact != nil:
 		return image.Fact.Version
@@ -191,11 +180,11 @@ func (s *shelf) versionOf(image memory.Image) int64 {
 	case image.Summary != nil:
 		return image.Summary.Version
 	case image.Turn != nil:
-		return s.turns[image.Turn.ID].Version
+		return s.Turns[image.Turn.ID].Version
 	case image.Context != nil:
 		return image.Context.Version
 	case image.Conversation != nil:
-		return s.conversations[image.Conversation.ID].Version
+		return s.Conversations[image.Conversation.ID].Version
 	}
 	return 0
 }
@@ -249,35 +238,35 @@ func idOf(image memory.Image) string {
 	return ""
 }
 
-func (s *shelf) forgetVectors(image memory.Image) {
-	for key := range s.vectors {
-		if key.memory == idOf(image) {
-			delete(s.vectors, key)
+func (s *Shelf) forgetVectors(image memory.Image) {
+	for key := range s.Vectors {
+		if key.Memory == idOf(image) {
+			delete(s.Vectors, key)
 		}
 	}
 }
 
 // embed keeps vectors of what is there, and lets those memories come again in
 // Since.
-func (s *shelf) embed(vectors []memory.Vector) {
+func (s *Shelf) embed(vectors []memory.Vector) {
 	for _, v := range vectors {
 		if !s.touch(v.Memory) {
 			continue
 		}
-		s.vectors[vectorKey{v.Memory, v.Model}] = append([]float32(nil), v.Values...)
+		s.Vectors[VectorKey{v.Memory, v.Model}] = append([]float32(nil), v.Values...)
 	}
 }
 
 // touch gives a memory the shelf's version, and reports whether there is one.
-func (s *shelf) touch(id string) bool {
-	if t, ok := s.turns[id]; ok {
-		t.Version = s.version
-		s.turns[id] = t
+func (s *Shelf) touch(id string) bool {
+	if t, ok := s.Turns[id]; ok {
+		t.Version = s.Version
+		s.Turns[id] = t
 		return true
 	}
-	for target, image := range s.things {
+	for target, image := range s.Things {
 		if idOf(image) == id {
-			s.things[target] = stamp(copyImage(image), s.version)
+			s.Things[target] = stamp(copyImage(image), s.Version)
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package inmem
+package shelf
 
 import (
 	"slices"
@@ -100,7 +100,8 @@ func copyJob(j memory.Job) memory.Job {
 	return j
 }
 
-func copyTrace(t memory.Trace) memory.Trace {
+// CopyTrace returns a copy that shares nothing with the trace.
+func CopyTrace(t memory.Trace) memory.Trace {
 	t.At = memory.Time(t.At)
 	t.Hits, t.Cut = copyTraceHits(t.Hits), copyTraceHits(t.Cut)
 	t.Degraded = slices.Clone(t.Degraded)

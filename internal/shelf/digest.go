@@ -1,0 +1,69 @@
+package shelf
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Digest is a hash of all that is on the shelf: the same of two that hold the same, wherever they
+// were read. An empty list or map is as none.
+func (s *Shelf) Digest() (sum [sha256.Size]byte) {
+	h := sha256.New()
+	digest(h, reflect.ValueOf(*s))
+	h.Sum(sum[:0])
+	return sum
+}
+
+func digest(h io.Writer, v reflect.Value) {
+	if t, is := v.Interface().(time.Time); is {
+		fmt.Fprint(h, t.UnixMicro(), ";")
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			digest(h, v.Field(i))
+		}
+	case reflect.Pointer:
+		if fmt.Fprint(h, v.IsNil(), ";"); !v.IsNil() {
+			digest(h, v.Elem())
+		}
+	case reflect.Slice:
+		fmt.Fprint(h, v.Len(), "[")
+		for i := range v.Len() {
+			digest(h, v.Index(i))
+		}
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprintf("%q", a), fmt.Sprintf("%q", b)) })
+		fmt.Fprint(h, len(keys), "{")
+		for _, k := range keys {
+			fmt.Fprintf(h, "%q:", k)
+			digest(h, v.MapIndex(k))
+		}
+	case reflect.Float32, reflect.Float64:
+		_ = binary.Write(h, binary.LittleEndian, math.Float64bits(v.Float())) // a hash takes all
+	default:
+		fmt.Fprintf(h, "%q;", fmt.Sprint(v.Interface()))
+	}
+}
+
+// Sizes says how much of each kind there is.
+func (s *Shelf) Sizes() map[string]int {
+	n := map[string]int{
+		"turns": len(s.Turns), "conversations": len(s.Conversations), "journal": len(s.Journal), "runs": len(s.Runs), "vectors": len(s.Vectors),
+		"jobs": len(s.Jobs), "traces": len(s.Traces), "ledger": len(s.Spent), "tombstones": len(s.Tombs),
+	}
+	for target := range s.Things {
+		kind, _, _ := strings.Cut(target, ":")
+		n[kind]++
+	}
+	return n
+}

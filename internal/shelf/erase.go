@@ -1,0 +1,148 @@
+package shelf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// Erase removes words for good: see [memory.Eraser]. After an error the shelf is as it was.
+func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time.Time) (memory.Receipt, error) {
+	if first, ok := s.Runs[run.ID]; ok {
+		first.Again = true
+		return first.Receipt, nil
+	}
+	if err := run.Check(owner); err != nil {
+		return memory.Receipt{}, err
+	}
+	things := s.toErase(ids)
+	at := s.tick(now)
+	if len(things) > 0 {
+		s.Version++
+		s.Horizon, s.Erased, s.Traces = s.Version, at, map[string]memory.Trace{}
+		for id, j := range s.Jobs {
+			j.Error = ""
+			s.Jobs[id] = j
+		}
+	}
+	gone := map[string]bool{} // ids and targets
+	for i, before := range things {
+		after := s.blank(before, run.ID)
+		gone[before.Target()] = true
+		_, id, _ := strings.Cut(before.Target(), ":")
+		gone[id] = true
+		s.forgetVectors(after)
+		s.Journal = append(s.Journal, memory.Change{
+			Action: memory.ActionErase, After: after, Author: run.Author, Owner: owner, Run: run.ID,
+			ID: fmt.Sprintf("%s/%d", run.ID, i+1), Version: s.Version, At: at, Before: before.Erased(run.ID),
+		})
+	}
+	s.Journal = slices.Clone(s.Journal)
+	for i, c := range s.Journal {
+		if gone[c.After.Target()] || gone[c.OldID] || gone[c.NewID] || len(things) > 0 && c.Author.Kind == memory.ByModel {
+			c.Reason = ""
+		}
+		if gone[c.After.Target()] {
+			c.Before, c.After = c.Before.Erased(run.ID), c.After.Erased(run.ID)
+		}
+		s.Journal[i] = c
+	}
+	s.queue(run.Jobs)
+	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(things)}
+	s.Runs[run.ID] = Run{receipt, run.Kind, run.Author}
+	return receipt, nil
+}
+
+// toErase returns what is there of ids and has words or is not retired, each once.
+func (s *Shelf) toErase(ids []string) []memory.Image {
+	var out []memory.Image
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			continue
+		}
+		for _, target := range []string{"fact:" + id, "link:" + id, "turn:" + id, "summary:" + id, "context:" + id, "conversation:" + id, "profile:" + id} {
+			image := s.present(target)
+			if image.IsZero() || image.Target() != target {
+				continue
+			}
+			said := words(image)
+			switch {
+			case image.Turn != nil:
+				said = s.Turns[id].Content
+			case image.Conversation != nil:
+				c := s.Conversations[id]
+				said += c.Project + c.Agent
+			}
+			if said != "" || image.Status() != memory.Retired {
+				out = append(out, image)
+			}
+		}
+	}
+	return out
+}
+
+// blank takes the words of a thing away and returns what is left of it.
+func (s *Shelf) blank(before memory.Image, run string) memory.Image {
+	after := copyImage(before.Erased(run))
+	switch {
+	case after.Fact != nil:
+		after.Fact.Status, after.Fact.UpdatedAt = memory.Retired, s.At
+	case after.Link != nil:
+		after.Link.Status = memory.Retired
+	case after.Summary != nil:
+		after.Summary.Status = memory.Retired
+	case after.Context != nil:
+		after.Context.Status, after.Context.UpdatedAt = memory.Retired, s.At
+	case after.Conversation != nil:
+		after.Conversation.Status = memory.Retired
+		c := s.Conversations[after.Conversation.ID]
+		c.Project, c.Agent = "", ""
+		s.Conversations[c.ID] = c
+	case after.Profile != nil:
+		after.Profile.Status, after.Profile.UpdatedAt = memory.Retired, s.At
+		delete(s.Things, before.Target())
+	case after.Turn != nil:
+		t := s.Turns[after.Turn.ID]
+		s.untitle(t)
+		s.bury(t)
+		s.Turns[t.ID] = t.Erased()
+		for key := range s.Vectors {
+			if key.Memory == t.ID {
+				delete(s.Vectors, key)
+			}
+		}
+		after.Turn.Status = memory.Retired
+	}
+	after = stamp(after, s.Version)
+	s.put(after)
+	return after
+}
+
+// untitle takes away the titles that a turn's conversation has or had, if they stand
+// in the turn.
+func (s *Shelf) untitle(t memory.Turn) {
+	said := strings.Join(strings.Fields(t.Content), " ")
+	c, ok := s.Conversations[t.Conversation]
+	if ok && strings.Contains(said, c.Title) {
+		c.Title = ""
+		s.Conversations[c.ID] = c
+	}
+	s.Journal = slices.Clone(s.Journal)
+	for i, change := range s.Journal {
+		s.Journal[i].Before, s.Journal[i].After = untitled(change.Before, c.ID, said), untitled(change.After, c.ID, said)
+	}
+}
+
+// untitled is the image without its title, if it is of that conversation and the
+// title stands in what was said.
+func untitled(i memory.Image, conversation, said string) memory.Image {
+	if i.Conversation == nil || i.Conversation.ID != conversation || !strings.Contains(said, i.Conversation.Title) {
+		return i
+	}
+	mark := *i.Conversation
+	mark.Title = ""
+	return memory.Image{Conversation: &mark}
+}

@@ -1,0 +1,156 @@
+package shelf
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// queue adds jobs, created at the shelf's time.
+func (s *Shelf) queue(jobs []memory.Job) {
+	for _, j := range jobs {
+		if _, ok := s.Jobs[j.ID]; ok {
+			continue
+		}
+		j = copyJob(j)
+		j.State, j.Attempts, j.Error, j.Lease = memory.JobQueued, 0, "", memory.Lease{}
+		j.CreatedAt, j.RunAt = s.At, memory.Time(j.RunAt)
+		if j.RunAt.IsZero() {
+			j.RunAt = s.At
+		}
+		s.Jobs[j.ID] = j
+	}
+}
+
+// CheckLease says whether a lease may be so long.
+func CheckLease(lease time.Duration) error {
+	if lease <= 0 {
+		return memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
+	}
+	return nil
+}
+
+// TakeBack ends the attempts whose lease ran out. They are due as they were.
+func (s *Shelf) TakeBack(now time.Time) {
+	for _, j := range s.Jobs {
+		if j.State == memory.JobRunning && !now.Before(j.Lease.Until) {
+			n := j.Abandoned() + 1
+			s.Finish(j, memory.Outcome{RetryAt: j.RunAt, Cause: memory.AbandonedError(n), Park: n >= memory.MaxAbandoned}, now)
+		}
+	}
+}
+
+// Running returns the kinds of which a job is running.
+func (s *Shelf) Running() map[memory.JobKind]bool {
+	kinds := map[memory.JobKind]bool{}
+	for _, j := range s.Jobs {
+		if j.State == memory.JobRunning {
+			kinds[j.Kind] = true
+		}
+	}
+	return kinds
+}
+
+// Held returns the job that a lease is the current one of.
+func (s *Shelf) Held(l memory.Lease, now time.Time) (memory.Job, error) {
+	j, ok := s.Jobs[l.Job]
+	if !ok || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
+		return memory.Job{}, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", l.Job)
+	}
+	return j, nil
+}
+
+// Finish ends an attempt of a job.
+func (s *Shelf) Finish(j memory.Job, o memory.Outcome, now time.Time) {
+	j.Lease = memory.Lease{}
+	if o.Done {
+		j.State = memory.JobDone
+		s.Jobs[j.ID] = j
+		if memory.SweepsDone(j.ID) {
+			maps.DeleteFunc(s.Jobs, func(id string, old memory.Job) bool {
+				return old.State == memory.JobDone && id != j.ID && old.CreatedAt.Before(now.Add(-memory.DoneKept))
+			})
+		}
+		return
+	}
+	if !o.Later {
+		j.Attempts++
+	}
+	j.Error = o.Cause
+	j.RunAt = memory.Time(o.RetryAt)
+	if j.RunAt.IsZero() {
+		j.RunAt = memory.Time(now)
+	}
+	j.State = memory.JobQueued
+	if !o.Later && (o.Park || j.Attempts >= memory.MaxAttempts) {
+		j.State = memory.JobParked
+	}
+	s.Jobs[j.ID] = j
+}
+
+// Due returns the job that [memory.Queue.Claim] is to lease of those that are there, if one is due.
+func (s *Shelf) Due(kinds []memory.JobKind, now time.Time) (due memory.Job, is bool) {
+	running := s.Running()
+	for _, j := range s.Jobs {
+		if j.State != memory.JobQueued || j.RunAt.After(now) || !slices.Contains(kinds, j.Kind) || running[j.Kind] {
+			continue
+		}
+		if !is || ByDue(j, due) < 0 {
+			due, is = j, true
+		}
+	}
+	return due, is
+}
+
+// ByDue compares two jobs by how long they have been due.
+func ByDue(a, b memory.Job) int {
+	return cmp.Or(a.RunAt.Compare(b.RunAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+}
+
+// Lease gives a job that is due to whoever holds the token.
+func (s *Shelf) Lease(j memory.Job, token string, until time.Time) memory.Job {
+	j.State = memory.JobRunning
+	j.Lease = memory.Lease{Owner: j.Owner, Job: j.ID, Token: token, Until: memory.Time(until)}
+	s.Jobs[j.ID] = j
+	return copyJob(j)
+}
+
+// Extend moves the end of a lease: see [memory.Queue].
+func (s *Shelf) Extend(held memory.Lease, lease time.Duration, now time.Time) (memory.Lease, error) {
+	j, err := s.Held(held, now)
+	if err != nil {
+		return memory.Lease{}, err
+	}
+	j.Lease.Until = memory.Time(now.Add(lease))
+	s.Jobs[j.ID] = j
+	return j.Lease, nil
+}
+
+// Requeue makes a parked job due now: see [memory.Queue].
+func (s *Shelf) Requeue(job string, now time.Time) error {
+	j, ok := s.Jobs[job]
+	if !ok {
+		return memory.Errorf(memory.NotFound, "no job %s", job)
+	}
+	if j.State != memory.JobParked {
+		return memory.Errorf(memory.Conflict, "job %s is %s, not parked", job, j.State)
+	}
+	j.State, j.Attempts, j.Error, j.RunAt = memory.JobQueued, 0, "", memory.Time(now)
+	s.Jobs[job] = j
+	return nil
+}
+
+// ListJobs returns the jobs in any of the states: see [memory.Queue].
+func (s *Shelf) ListJobs(states ...memory.JobState) []memory.Job {
+	var jobs []memory.Job
+	for _, j := range s.Jobs {
+		if slices.Contains(states, j.State) || len(states) == 0 && j.State != memory.JobDone {
+			jobs = append(jobs, copyJob(j))
+		}
+	}
+	slices.SortFunc(jobs, func(a, b memory.Job) int { return Place{a.CreatedAt, a.ID}.compare(Place{b.CreatedAt, b.ID}) })
+	return jobs
+}

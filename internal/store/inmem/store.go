@@ -1,0 +1,238 @@
+package inmem
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Apply makes the changes of a run.
+func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
+	return s.writing(ctx, owner, func(draft *shelf.Shelf) (memory.Receipt, error) { return draft.Apply(owner, run, changes, s.now()) })
+}
+
+// Append writes a batch.
+func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
+	return s.writing(ctx, owner, func(draft *shelf.Shelf) (memory.Receipt, error) { return draft.Append(owner, b, s.now()) })
+}
+
+func (s *Store) writing(ctx context.Context, owner memory.Owner, do func(draft *shelf.Shelf) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
+	err = s.write(ctx, owner, func(draft *shelf.Shelf) error {
+		receipt, err = do(draft)
+		return err
+	})
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+// Get returns memories by id.
+func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (found []memory.Memory, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { found = sh.Get(ids...); return nil })
+	return found, err
+}
+
+// List returns the memories that match.
+func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) (err error) { page, err = sh.List(q); return err })
+	return page, err
+}
+
+// Profile returns the active profile entries.
+func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) (entries []memory.ProfileEntry, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { entries = sh.Profile(at); return nil })
+	return entries, err
+}
+
+// Contexts returns active contexts.
+func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, ids ...string) (contexts []memory.Context, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { contexts = sh.Contexts(at, ids...); return nil })
+	return contexts, err
+}
+
+// Relations returns the active relations of a fact.
+func (s *Store) Relations(ctx context.Context, owner memory.Owner, fact string, at memory.At) (relations []memory.Relation, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { relations = sh.Relations(fact, at); return nil })
+	return relations, err
+}
+
+// Changes returns the journal.
+func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (page memory.ChangePage, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) (err error) { page, err = sh.Changes(q); return err })
+	return page, err
+}
+
+// Conversations returns conversations.
+func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (page memory.ConversationPage, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) (err error) { page, err = sh.ListConversations(q); return err })
+	return page, err
+}
+
+// Turns returns turns.
+func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuery) (turns []memory.Turn, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { turns = sh.ListTurns(q); return nil })
+	return turns, err
+}
+
+// Counts says how much an owner has.
+func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { n = sh.Counts(); return nil })
+	return n, err
+}
+
+// Totals says how much there is.
+func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
+	if err := ctx.Err(); err != nil {
+		return memory.Counts{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var total memory.Counts
+	for _, sh := range s.shelves {
+		n := sh.Counts()
+		total.Facts += n.Facts
+		total.Pending += n.Pending
+		total.Turns += n.Turns
+		total.Summaries += n.Summaries
+		total.Conversations += n.Conversations
+		total.Contexts += n.Contexts
+		total.Changes += n.Changes
+		total.JobsQueued += n.JobsQueued
+		total.JobsParked += n.JobsParked
+	}
+	return total, nil
+}
+
+// Owners returns who was ever written.
+func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var owners []memory.Owner
+	for owner, sh := range s.shelves {
+		if sh.Version > 0 {
+			owners = append(owners, owner)
+		}
+	}
+	slices.Sort(owners)
+	return owners, nil
+}
+
+// Versions returns each owner's version.
+func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
+	for _, o := range owners {
+		if err := check(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	versions := make([]int64, len(owners))
+	for i, o := range owners {
+		versions[i] = s.shelf(o).Version
+	}
+	return versions, nil
+}
+
+// Since yields what was written after a version.
+func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
+	var items []memory.Item
+	var version int64
+	err := s.read(ctx, owner, func(sh *shelf.Shelf) (err error) {
+		version = sh.Version
+		items, err = sh.Since(owner, model, after)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, item := range items {
+		if err := yield(item); err != nil {
+			return 0, err
+		}
+	}
+	return version, nil
+}
+
+// Claim leases the job that has been due the longest.
+func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
+	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
+		return memory.Job{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := memory.Time(s.now())
+	var due []memory.Job
+	for _, sh := range s.shelves {
+		sh.TakeBack(now)
+		if j, is := sh.Due(kinds, now); is {
+			due = append(due, j)
+		}
+	}
+	if len(due) == 0 {
+		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+	}
+	j := slices.MinFunc(due, shelf.ByDue)
+	s.claims++
+	return s.shelves[j.Owner].Lease(j, fmt.Sprintf("claim %d", s.claims), now.Add(lease)), nil
+}
+
+// Extend moves the end of a lease.
+func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Duration) (extended memory.Lease, err error) {
+	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
+		return memory.Lease{}, err
+	}
+	err = s.write(ctx, held.Owner, func(draft *shelf.Shelf) (err error) {
+		extended, err = draft.Extend(held, lease, memory.Time(s.now()))
+		return err
+	})
+	return extended, err
+}
+
+// Finish ends an attempt.
+func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
+	return s.write(ctx, held.Owner, func(draft *shelf.Shelf) error {
+		now := memory.Time(s.now())
+		j, err := draft.Held(held, now)
+		if err != nil {
+			return err
+		}
+		draft.Finish(j, o, now)
+		return nil
+	})
+}
+
+// Jobs returns an owner's jobs.
+func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.JobState) (jobs []memory.Job, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { jobs = sh.ListJobs(states...); return nil })
+	return jobs, err
+}
+
+// Requeue makes a parked job due now.
+func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) error {
+	return s.write(ctx, owner, func(draft *shelf.Shelf) error { return draft.Requeue(job, s.now()) })
+}
+
+var _ memory.Tombstones = (*Store)(nil)
+
+// Bury lets turns be known again. Their hashes have no key: they are nowhere but here.
+func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
+	return s.write(ctx, owner, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
+}
+
+// Buried looks for turns of the same words that are out of recall.
+func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (out []bool, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { out = sh.Buried(turns...); return nil })
+	return out, err
+}

@@ -1,0 +1,130 @@
+package mongostore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Everyone returns who has anything here, in order: keys of a namespace are its global owner's.
+func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
+	of := map[memory.Owner]bool{}
+	err := stream(ctx, s, commits, bson.D{}, options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}}), func(h *head) bool { of[h.Owner] = true; return true })
+	for _, in := range []string{ledger, traces} {
+		only := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}})
+		err = cmp.Or(err, stream(ctx, s, in, bson.D{}, only, func(d *traceDoc) bool { of[d.Owner] = true; return true }))
+	}
+	err = cmp.Or(err, stream(ctx, s, apiKeys, bson.D{}, whole, func(d *keyDoc) bool { of[memory.Global(d.Namespace)] = true; return true }))
+	var all []memory.Owner
+	for o := range of {
+		all = append(all, o)
+	}
+	slices.Sort(all)
+	return all, s.told(err)
+}
+
+// Carry returns all that an owner has, as of one moment, but for sign-ins.
+func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf, err error) {
+	from := func(ctx context.Context, on *shelf.Shelf) error {
+		of := ofOwner(owner)
+		return cmp.Or(
+			fetch[factDoc](ctx, s, on, facts, of, whole), fetch[linkDoc](ctx, s, on, links, of, whole), fetch[summaryDoc](ctx, s, on, summaries, of, whole),
+			fetch[profileDoc](ctx, s, on, profile, of, whole), fetch[relationDoc](ctx, s, on, relations, of, whole), fetch[contextDoc](ctx, s, on, contexts, of, whole),
+			fetch[turnDoc](ctx, s, on, turns, of, withVector), fetch[conversationDoc](ctx, s, on, conversations, of, whole),
+			fetch[jobDoc](ctx, s, on, jobs, of, whole), fetch[runDoc](ctx, s, on, runs, of, whole), fetch[changeDoc](ctx, s, on, journal, of, whole),
+			fetch[tombDoc](ctx, s, on, tombstones, of, whole),
+		)
+	}
+	if err := s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at; return nil }); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out.Journal, shelf.ByPlace)
+	for id := range out.Tombs { // of turns that are back nothing is told
+		if t, kept := out.Turns[id]; kept && t.Status != memory.Retired {
+			delete(out.Tombs, id)
+		}
+	}
+	var failed error
+	err = stream(ctx, s, traces, ofOwner(owner), whole, func(d *traceDoc) bool {
+		t, err := d.trace()
+		out.Traces[t.ID], failed = t, cmp.Or(failed, err)
+		return true
+	})
+	if err := cmp.Or(failed, s.told(err)); err != nil {
+		return nil, err
+	}
+	out.Spent, err = s.Spent(ctx, owner, time.Time{})
+	return out, err
+}
+
+// Put writes all that an owner has in place of what is here of them, API keys and sign-ins apart.
+func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
+	if err := checkOwner(ctx, owner); err != nil {
+		return err
+	}
+	for _, in := range []string{facts, links, summaries, profile, relations, contexts, turns, conversations, jobs, runs, journal, tombstones, traces, ledger, parts, commits} {
+		if _, err := s.in(in).DeleteMany(ctx, ofOwner(owner)); err != nil {
+			return s.told(err)
+		}
+	}
+	ops, err := diff(owner, 1, new(shelf.Shelf).Clone(), from)
+	if err != nil {
+		return err
+	}
+	next := head{Owner: owner, Seq: 1, Version: from.Version, Clock: from.At, Horizon: from.Horizon, Erased: from.Erased, Secret: from.Secret}
+	done, err := s.commit(ctx, head{Owner: owner}, next, ops)
+	if err != nil || !done {
+		return cmp.Or(s.told(err), memory.Errorf(memory.Conflict, "somebody else writes to the database; stop every server first"))
+	}
+	for _, u := range from.Spent {
+		if err := s.Spend(ctx, owner, u); err != nil {
+			return err
+		}
+	}
+	for _, t := range from.Traces {
+		if err := s.SaveTraces(ctx, math.MaxInt32, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BeginCarry marks the database as one into which a source is being copied: until [Store.EndCarry]
+// it is not whole. One that holds anything else is refused.
+func (s *Store) BeginCarry(ctx context.Context, source string) error {
+	var is aboutDoc
+	if err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is); err != nil {
+		return s.told(err)
+	}
+	switch all, err := s.Everyone(ctx); {
+	case is.Copying == source:
+		return nil
+	case is.Copying != "":
+		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
+	case err != nil:
+		return err
+	case len(all) > 0:
+		return memory.Errorf(memory.Conflict, "it has memory already; what is copied goes into an empty database")
+	}
+	return s.markCopy(ctx, source)
+}
+
+// EndCarry says that the database is whole.
+func (s *Store) EndCarry(ctx context.Context) error { return s.markCopy(ctx, "") }
+
+func (s *Store) markCopy(ctx context.Context, source string) error {
+	_, err := s.in(about).UpdateOne(ctx, byID(aboutID), bson.D{{Key: "$set", Value: bson.D{{Key: "copying", Value: source}}}})
+	if err != nil {
+		return fmt.Errorf("mark the copy: %w", s.told(err))
+	}
+	return nil
+}

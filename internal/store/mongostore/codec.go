@@ -1,0 +1,75 @@
+package mongostore
+
+import (
+	"reflect"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// registry writes the types of package memory under the names that their twins below give
+// their fields, and times as [micros].
+var registry = newRegistry()
+
+func newRegistry() *bson.Registry {
+	r := bson.NewRegistry()
+	twin[memory.Fact, factFields](r)
+	twin[memory.Link, linkFields](r)
+	twin[memory.ProfileEntry, profileFields](r)
+	twin[memory.Relation, relationFields](r)
+	twin[memory.Summary, summaryFields](r)
+	twin[memory.Context, contextFields](r)
+	when := reflect.TypeFor[time.Time]()
+	r.RegisterTypeEncoder(when, bson.ValueEncoderFunc(func(_ bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
+		return w.WriteInt64(micros(v.Interface().(time.Time)))
+	}))
+	r.RegisterTypeDecoder(when, bson.ValueDecoderFunc(func(_ bson.DecodeContext, in bson.ValueReader, v reflect.Value) error {
+		n, err := in.ReadInt64()
+		v.Set(reflect.ValueOf(fromMicros(n)))
+		return err
+	}))
+	return r
+}
+
+// twin has values of M written and read as those of D, the same struct with other tags.
+func twin[M, D any](r *bson.Registry) {
+	m, d := reflect.TypeFor[M](), reflect.TypeFor[D]()
+	r.RegisterTypeEncoder(m, bson.ValueEncoderFunc(func(c bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
+		enc, err := c.LookupEncoder(d)
+		if err != nil {
+			return err
+		}
+		return enc.EncodeValue(c, w, v.Convert(d))
+	}))
+	r.RegisterTypeDecoder(m, bson.ValueDecoderFunc(func(c bson.DecodeContext, in bson.ValueReader, v reflect.Value) error {
+		dec, err := c.LookupDecoder(d)
+		if err != nil {
+			return err
+		}
+		got := reflect.New(d).Elem()
+		if err := dec.DecodeValue(c, in, got); err != nil {
+			return err
+		}
+		v.Set(got.Convert(m))
+		return nil
+	}))
+}
+
+// yearOne is the zero time in microseconds of Unix.
+var yearOne = time.Time{}.UnixMicro()
+
+// micros is a time in microseconds since the year 1 in UTC, so that 0 is the zero time. BSON's
+// own dates end at milliseconds.
+func micros(t time.Time) int64 { return t.UnixMicro() - yearOne }
+
+func fromMicros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n + yearOne).UTC()
+}
+
+// date is a time as a BSON date, for people and programs that read the collections.
+func date(t time.Time) bson.DateTime { return bson.NewDateTimeFromTime(t) }

@@ -1,0 +1,471 @@
+package mongostore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/memory"
+)
+
+// head is a commit: how far its owner is with it, and what it writes. The last one of an owner
+// stays, and some before it.
+type head struct {
+	ID      string       `bson:"_id"` // owner and seq: who inserts it commits
+	Owner   memory.Owner `bson:"owner"`
+	Seq     int64        `bson:"seq"` // how many commits there were
+	Version int64        `bson:"version"`
+	Clock   time.Time    `bson:"clock"`
+	Horizon int64        `bson:"horizon,omitempty"`
+	Erased  time.Time    `bson:"erased"`
+	Secret  string       `bson:"secret"`
+	Attempt string       `bson:"attempt"`
+	Pending bool         `bson:"pending"` // its documents may not all be written yet
+}
+
+// keptCommits is how many commits of an owner stay: an answer that was lost is asked for before
+// many others have written.
+const keptCommits = 8
+
+func (h head) shelf() *shelf.Shelf {
+	s := &shelf.Shelf{Version: h.Version, At: h.Clock, Horizon: h.Horizon, Erased: h.Erased, Secret: h.Secret}
+	return s.Clone() // with maps to write to
+}
+
+// op is a document that a commit writes.
+type op struct {
+	In  string   `bson:"in"`
+	New bool     `bson:"new"` // it was not there
+	Doc bson.Raw `bson:"doc"`
+}
+
+// part is a piece of what a commit writes, put down before it.
+type part struct {
+	ID      string       `bson:"_id"`
+	Owner   memory.Owner `bson:"owner"`
+	Seq     int64        `bson:"seq"`
+	Attempt string       `bson:"attempt"`
+	Part    int          `bson:"part"`
+	Ops     []op         `bson:"ops"`
+}
+
+const (
+	partSize = 4 << 20
+	// maxDocument leaves room for what is around a document in commits.
+	maxDocument = 16<<20 - 64<<10
+)
+
+// load puts on a shelf what a write, or a read, looks at.
+type load func(ctx context.Context, s *shelf.Shelf) error
+
+// write loads a part of the owner's shelf, lets do change a draft of it, and commits what that
+// changed. do may be called again, after others have written.
+func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do func(draft *shelf.Shelf) error) error {
+	if err := checkOwner(ctx, owner); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return memory.Errorf(memory.Unavailable, "the store is closed")
+	}
+	mine := s.stripe(owner)
+	if err := acquire(ctx, mine.write.TryLock); err != nil {
+		return err
+	}
+	defer mine.write.Unlock()
+	err := persist(ctx, writePatience, func() error {
+		for wait := firstWait; ; wait = min(2*wait, longestWait) {
+			done, err := s.tryWrite(ctx, owner, from, do)
+			if done || err != nil {
+				return err
+			}
+			if err := pause(ctx, wait); err != nil {
+				return err
+			}
+		}
+	})
+	return s.told(err)
+}
+
+// stripe is what calls of one process for some owners share, so that they need not find each other
+// by way of the server.
+type stripe struct {
+	write  sync.Mutex   // held by who writes
+	commit sync.RWMutex // held from a commit until its documents are written
+}
+
+// acquire takes a lock that others may hold for as long as the server is away, unless ctx ends first.
+func acquire(ctx context.Context, try func() bool) error {
+	for wait := 100 * time.Microsecond; !try(); wait = min(2*wait, firstWait) {
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var stripeSeed = maphash.MakeSeed()
+
+func (s *Store) stripe(owner memory.Owner) *stripe {
+	return &s.stripes[maphash.String(stripeSeed, string(owner))%uint64(len(s.stripes))]
+}
+
+// tryWrite is not done if another server wrote meanwhile.
+func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) (done bool, err error) {
+	was, err := s.settled(ctx, owner)
+	if err != nil {
+		return false, err
+	}
+	before := was.shelf()
+	if err := from(ctx, before); err != nil {
+		return false, err
+	}
+	draft := before.Clone()
+	if err := do(draft); err != nil {
+		now, again := s.head(ctx, owner) // was it the same while it was read?
+		return now.Seq == was.Seq && !now.Pending, errors.Join(again, ifSame(now, was, err))
+	}
+	ops, err := diff(owner, was.Seq+1, before, draft)
+	if err != nil {
+		return false, err
+	}
+	next := head{
+		Owner: owner, Seq: was.Seq + 1, Version: draft.Version, Clock: draft.At, Horizon: draft.Horizon, Erased: draft.Erased, Secret: draft.Secret,
+	}
+	if len(ops) == 0 && next.Version == was.Version && next.Clock.Equal(was.Clock) {
+		return true, nil
+	}
+	return s.commit(ctx, was, next, ops)
+}
+
+// ifSame is the error of a write, unless what it was made of was no moment's.
+func ifSame(now, was head, err error) error {
+	if now.Seq != was.Seq || now.Pending {
+		return nil
+	}
+	return err
+}
+
+// commit puts the documents down, inserts the commit, and writes them to their collections. It is
+// not done, and nothing is, if another server committed first.
+func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool, err error) {
+	next.ID, next.Attempt, next.Pending = fmt.Sprintf("%s %d", next.Owner, next.Seq), rand.Text(), true
+	pieces := cutParts(next, ops)
+	for _, p := range pieces {
+		if _, err := s.in(parts).InsertOne(ctx, p); err != nil {
+			return false, fmt.Errorf("put a commit down: %w", err)
+		}
+	}
+	s.options.Point()
+	// A caller who leaves now finds it done.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
+	defer stop()
+	mine := s.stripe(was.Owner)
+	mine.commit.Lock()
+	defer mine.commit.Unlock()
+	err = persist(ctx, writePatience, func() error {
+		done, err = s.insert(ctx, next)
+		return err
+	})
+	if err != nil {
+		return false, memory.Errorf(memory.Unavailable, "the database server does not answer: whether it was written is not known")
+	}
+	s.options.Point()
+	if !done {
+		_, err := s.in(parts).DeleteMany(ctx, bson.D{{Key: "attempt", Value: next.Attempt}})
+		return false, err
+	}
+	// It is committed: whoever reads next sees to what is not done here.
+	if err := s.settle(ctx, next, pieces); err != nil && s.options.Log != nil {
+		s.options.Log.Warn("a commit is written, and not yet to its collections", "err", err)
+	}
+	return true, nil
+}
+
+// insert commits, unless somebody else was first.
+func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
+	_, err = s.in(commits).InsertOne(ctx, next)
+	if err != nil && !mongo.IsDuplicateKeyError(err) {
+		return false, err
+	}
+	var there head // of a duplicate: an earlier try may have done it whose answer was lost
+	if err := s.in(commits).FindOne(ctx, byID(next.ID)).Decode(&there); err != nil || there.Attempt != next.Attempt {
+		if errors.Is(err, mongo.ErrNoDocuments) {
+			err = nil
+		}
+		return false, err
+	}
+	last, err := s.head(ctx, next.Owner)
+	if err != nil || last.Seq == next.Seq || !there.Pending {
+		return err == nil, err
+	}
+	// It was first at a place that others had long left, and whose commit is gone.
+	_, err = s.in(commits).DeleteOne(ctx, bson.D{{Key: "_id", Value: next.ID}, {Key: "attempt", Value: next.Attempt}})
+	return false, err
+}
+
+func cutParts(next head, ops []op) []part {
+	var all []part
+	size := 0
+	for _, o := range ops {
+		if n := len(all); n == 0 || size+len(o.Doc) > partSize {
+			all, size = append(all, part{ID: fmt.Sprintf("%s/%d", next.Attempt, n), Owner: next.Owner, Seq: next.Seq, Attempt: next.Attempt, Part: n}), 0
+		}
+		p := &all[len(all)-1]
+		p.Ops = append(p.Ops, o)
+		size += len(o.Doc)
+	}
+	return all
+}
+
+// settle writes the documents of a commit to their collections, and says so at the owner's. It may
+// be done by several at once, and late.
+func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
+	for _, p := range pieces {
+		in := map[string][]op{}
+		for _, o := range p.Ops {
+			in[o.In] = append(in[o.In], o)
+		}
+		for name, ops := range in {
+			if err := persist(ctx, writePatience, func() error { return s.put(ctx, name, of.Seq, ops) }); err != nil {
+				return fmt.Errorf("write to %s: %w", name, err)
+			}
+			s.options.Point()
+		}
+	}
+	return persist(ctx, writePatience, func() error {
+		_, err := s.in(commits).UpdateOne(ctx, byID(of.ID), bson.D{{Key: "$set", Value: bson.D{{Key: "pending", Value: false}}}})
+		if err != nil {
+			return fmt.Errorf("end a commit: %w", err)
+		}
+		until := func(seq int64) bson.D {
+			return ofOwner(of.Owner, bson.E{Key: "seq", Value: bson.D{{Key: "$lte", Value: seq}}})
+		}
+		if _, err := s.in(parts).DeleteMany(ctx, until(of.Seq)); err != nil {
+			return err
+		}
+		if of.Seq%keptCommits == 0 {
+			_, err = s.in(commits).DeleteMany(ctx, until(of.Seq-keptCommits))
+		}
+		return err
+	})
+}
+
+// put writes documents over those of lower seqs. Of those that were not there most are not, and
+// are inserted: the server looks for none.
+func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
+	models := make([]mongo.WriteModel, len(ops))
+	for i, o := range ops {
+		filter := bson.D{{Key: "_id", Value: o.Doc.Lookup("_id")}, {Key: "seq", Value: bson.D{{Key: "$lt", Value: seq}}}}
+		models[i] = mongo.NewReplaceOneModel().SetFilter(filter).SetReplacement(o.Doc).SetUpsert(true)
+		if o.New {
+			models[i] = mongo.NewInsertOneModel().SetDocument(o.Doc)
+		}
+	}
+	_, err := s.in(in).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	var bulk mongo.BulkWriteException
+	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil || len(bulk.WriteErrors) == 0 {
+		return err
+	}
+	var there []op
+	for _, e := range bulk.WriteErrors {
+		if !mongo.IsDuplicateKeyError(e.WriteError) {
+			return err
+		}
+		if o := ops[e.Index]; o.New { // of this commit, of a later one, or what an erasure left
+			there = append(there, op{In: in, Doc: o.Doc})
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	return s.put(ctx, in, seq, there)
+}
+
+var lastFirst = options.FindOne().SetSort(bson.D{{Key: "seq", Value: -1}})
+
+// head reads an owner's last commit, as if there were one if there is none.
+func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
+	var h head
+	err := s.in(commits).FindOne(ctx, ofOwner(owner), lastFirst).Decode(&h)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return head{Owner: owner, Secret: rand.Text()}, nil
+	}
+	if err != nil {
+		return head{}, fmt.Errorf("read how far the owner is: %w", err)
+	}
+	return h, nil
+}
+
+// patienceWithOthers is how long another server has to end its commit before that is done for it.
+const patienceWithOthers = 500 * time.Millisecond
+
+// settled reads an owner's last commit when its documents are written, and writes those of one
+// that was left.
+func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
+	start := time.Now()
+	for wait := time.Millisecond; ; wait = min(2*wait, longestWait) {
+		h, err := s.head(ctx, owner)
+		if err != nil || !h.Pending {
+			return h, err
+		}
+		if time.Since(start) < patienceWithOthers {
+			if err := pause(ctx, wait); err != nil {
+				return h, err
+			}
+			continue
+		}
+		var pieces []part
+		found, err := s.in(parts).Find(ctx, bson.D{{Key: "attempt", Value: h.Attempt}}, options.Find().SetSort(bson.D{{Key: "part", Value: 1}}))
+		if err == nil {
+			err = found.All(ctx, &pieces)
+		}
+		if err != nil {
+			return h, fmt.Errorf("read a commit that was left: %w", err)
+		}
+		now, err := s.head(ctx, owner)
+		if err != nil {
+			return h, err
+		}
+		if now.Attempt != h.Attempt || !now.Pending { // its writer is there after all
+			continue
+		}
+		if len(pieces) == 0 {
+			return h, memory.Errorf(memory.Unavailable, "what was being written of %s is gone from the collection %q: restore the database from a backup", h.Owner, parts)
+		}
+		if err := s.settle(ctx, h, pieces); err != nil {
+			return h, err
+		}
+	}
+}
+
+const (
+	// maxReads bounds how often a read begins again because others write.
+	maxReads = 200
+	// politeReads is how often it does before it holds up commits of this process.
+	politeReads = 3
+)
+
+// read loads a part of the owner's shelf as of one moment, and has do read it.
+func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) error {
+	if err := checkOwner(ctx, owner); err != nil {
+		return err
+	}
+	err := persist(ctx, patienceOf(ctx), func() error {
+		for try := range maxReads {
+			at, err := s.tryRead(ctx, owner, from, try >= politeReads)
+			if err != nil {
+				return err
+			}
+			if at != nil {
+				return do(at)
+			}
+		}
+		return memory.Errorf(memory.Unavailable, "the memory of %s is being written to without end", owner)
+	})
+	return s.told(err)
+}
+
+// tryRead returns nil if somebody wrote meanwhile.
+func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold bool) (*shelf.Shelf, error) {
+	mine := s.stripe(owner)
+	if err := acquire(ctx, mine.commit.TryRLock); err != nil { // what this process commits is whole then
+		return nil, err
+	}
+	if hold {
+		defer mine.commit.RUnlock()
+	} else {
+		mine.commit.RUnlock()
+	}
+	h, err := s.settled(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	at := h.shelf()
+	if err := from(ctx, at); err != nil {
+		return nil, err
+	}
+	now, err := s.head(ctx, owner)
+	if err != nil || now.Seq != h.Seq {
+		return nil, err
+	}
+	return at, nil
+}
+
+// diff returns the documents that a draft has other than its shelf.
+func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, error) {
+	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
+	for target, image := range draft.Things {
+		if was, there := before.Things[target]; was != image {
+			in, doc := imageDoc(d.header(target), image, d.vectors[memoryID(image)])
+			d.add(in, !there, doc)
+		}
+	}
+	for target, image := range before.Things {
+		if _, there := draft.Things[target]; !there {
+			in, _ := imageDoc(header{}, image, nil)
+			d.add(in, false, d.header(target)) // without an owner nobody finds it
+		}
+	}
+	for id, t := range draft.Turns {
+		if was, there := before.Turns[id]; was != t {
+			d.add(turns, !there, turnDocOf(d.header("turn:"+id), t, draft, d.vectors[id]))
+		}
+	}
+	for id, c := range draft.Conversations {
+		if was, there := before.Conversations[id]; !there || !sameConversation(was, c) {
+			d.add(conversations, !there, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: conversationFields(c), CreatedAt: date(c.CreatedAt), UpdatedAt: date(c.UpdatedAt)})
+		}
+	}
+	for id, j := range draft.Jobs {
+		if was, there := before.Jobs[id]; !there || !sameJob(was, j) {
+			d.add(jobs, !there, jobDoc{Header: d.header("job:" + id), Job: jobFields(j)})
+		}
+	}
+	for i, c := range draft.Journal {
+		if i >= len(before.Journal) || before.Journal[i] != c {
+			d.add(journal, i >= len(before.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After), Change: changeFields(c)})
+		}
+	}
+	for id, r := range draft.Runs {
+		if _, there := before.Runs[id]; !there {
+			d.add(runs, true, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: r.Kind, Author: r.Author, Receipt: receiptFields(r.Receipt)})
+		}
+	}
+	for turn, mark := range draft.Tombs {
+		if was, there := before.Tombs[turn]; was != mark {
+			d.add(tombstones, !there, tombDoc{Header: d.header("tomb:" + turn), Owner: owner, Turn: turn, Mark: mark})
+		}
+	}
+	return d.ops, d.err
+}
+
+type differ struct {
+	owner   memory.Owner
+	seq     int64
+	vectors map[string][]embedding
+	ops     []op
+	err     error
+}
+
+func (d *differ) header(target string) header {
+	return header{Key: keyOf(d.owner, target), Seq: d.seq, Of: d.owner.Name()}
+}
+
+func (d *differ) add(in string, isNew bool, doc any) {
+	raw, err := marshal(doc)
+	if err == nil && len(raw) > maxDocument {
+		err = errTooLarge
+	}
+	d.ops, d.err = append(d.ops, op{in, isNew, raw}), errors.Join(d.err, err)
+}

@@ -1,0 +1,85 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// pollEvery is how often the database is asked what other servers did: it may be one that cannot
+// tell by itself.
+const pollEvery = time.Second
+
+// clockEvery is how often the server is asked what time it is.
+const clockEvery = time.Minute
+
+// Listen tells those of [Store.OnErase] of whom another server erased something, and calls wake
+// when one queued a job, until ctx ends.
+func (s *Store) Listen(ctx context.Context, wake func()) {
+	polls := time.NewTicker(pollEvery)
+	defer polls.Stop()
+	erased, queued, clock := memory.Time(s.now()), memory.Time(s.now()), time.Now()
+	for {
+		select {
+		case <-polls.C:
+		case <-ctx.Done():
+			return
+		}
+		if time.Since(clock) > clockEvery && s.setClock(ctx) == nil {
+			clock = time.Now()
+		}
+		later := bson.D{{Key: "erased", Value: bson.D{{Key: "$gt", Value: erased}}}}
+		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // or with the next poll
+			s.tell(h.Owner)
+			if h.Erased.After(erased) {
+				erased = h.Erased
+			}
+			return true
+		})
+		var newest jobDoc
+		due := bson.D{{Key: "state", Value: memory.JobQueued}, {Key: "run_at", Value: bson.D{{Key: "$gt", Value: queued}, {Key: "$lte", Value: memory.Time(s.now())}}}}
+		err := s.in(jobs).FindOne(ctx, due, options.FindOne().SetSort(bson.D{{Key: "run_at", Value: -1}})).Decode(&newest)
+		if err == nil {
+			queued = newest.Job.RunAt
+			wake()
+		} else if !errors.Is(err, mongo.ErrNoDocuments) && ctx.Err() == nil {
+			s.tell("") // what it missed is not known
+		}
+	}
+}
+
+// OnErase has tell called with each owner of whom another server erased something, and with none
+// when [Store.Listen] may have missed that, while it listens.
+func (s *Store) OnErase(tell func(memory.Owner)) {
+	s.hearing.Lock()
+	defer s.hearing.Unlock()
+	s.erased = append(s.erased, tell)
+}
+
+func (s *Store) tell(owner memory.Owner) {
+	s.hearing.Lock()
+	all := slices.Clone(s.erased)
+	s.hearing.Unlock()
+	for _, tell := range all {
+		tell(owner)
+	}
+}
+
+// Whole reports, by its error, whether a copy into this database was begun and is not done.
+func (s *Store) Whole(ctx context.Context) error {
+	var is aboutDoc
+	if err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is); err != nil {
+		return s.told(err)
+	}
+	if is.Copying != "" {
+		return memory.Errorf(memory.Unavailable, "a copy into this database broke off and is not whole; loci migrate with the same --from and --to goes on with it")
+	}
+	return nil
+}

@@ -1,0 +1,340 @@
+// Package mongostore keeps everything on a MongoDB server: [memory.Store] on the collections that
+// seed 2's platform has, and some of its own. What a write may do, and what it leaves, says
+// package shelf; this package reads what that looks at, and commits what it changed. It does not
+// search: a resident index follows it by Since.
+//
+// # How it writes
+//
+// A server may be without transactions, so a commit is one document. What a write changes is put
+// down whole in the collection parts. Then a document is inserted in commits whose _id is the owner
+// and the next seq: that is the commit, and of two who try it one is refused. The documents of the
+// other collections are written from parts after it, each only over one of a lower seq, so that
+// doing so twice, late, or by somebody else does no harm; then the commit is pending no more. Who
+// finds one that is, and whose writer died, completes it first.
+//
+// What became of an insert that was not answered is in commits, where an owner's last few stay.
+//
+// # How it reads
+//
+// A read asks for the owner's last commit before and after. If its seq rose meanwhile, it reads
+// again: so it sees all of a commit or nothing.
+//
+// # Collections
+//
+// Each index begins with the owner, but for those by which workers find the next job, by which
+// other servers are told, and by which the traces of all who were shown a fact are found. Times
+// are microseconds since the year 1 in UTC; fields of seed 2 that are dates are that besides.
+// Everything else is as package memory says.
+//
+//	sessions    session_id, user_id, created_at, updated_at | title, contexts, rules, project, agent, status
+//	vectors     session_id, user_id, message_index, role, content, embedding, timestamp | every turn, with or without
+//	            an embedding: id, parent, chain, status, created, recorded, learned, vectors (float16, by model)
+//	summaries   session_id, user_id, summaries (one: t, text, message_count, model), created_at
+//	memories    user_id, key, value, tokenCount, updated_at | the profile
+//	facts       owner, id | as package memory has them; live: the hash, while that is taken
+//	links, relations, contexts, jobs, runs, journal, tombstones, traces, ledger, api_keys, sign_ins
+//	commits     owner, seq, version, clock, horizon, erased, secret, attempt, pending
+//	parts       owner, seq, attempt, part, ops | what is on its way into the collections above
+//	about       one document: format, identity
+//
+// The events of a session are its documents in vectors, in order of message_index: as a list in
+// one document they would end at 16 MB. A document that was erased under a key of words is left
+// without an owner.
+package mongostore
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// The collections.
+const (
+	conversations = "sessions"
+	turns         = "vectors"
+	summaries     = "summaries"
+	profile       = "memories"
+	facts         = "facts"
+	links         = "links"
+	relations     = "relations"
+	contexts      = "contexts"
+	jobs          = "jobs"
+	runs          = "runs"
+	journal       = "journal"
+	tombstones    = "tombstones"
+	traces        = "traces"
+	ledger        = "ledger"
+	apiKeys       = "api_keys"
+	signIns       = "sign_ins"
+	commits       = "commits"
+	parts         = "parts"
+	about         = "about"
+)
+
+// Options are the tunables of a store. The zero value is the default.
+type Options struct {
+	Now func() time.Time // nil: the server's clock
+	Log *slog.Logger     // is told of what the server fails in, which users are not; nil: nobody is
+
+	// TraceBytes is how many bytes of traces an owner has at most, besides the number that
+	// SaveTraces is told: the oldest go first. 0: any number.
+	TraceBytes int64
+
+	Point func() // called before and after each commit; tests kill there
+}
+
+// Store is a [memory.Store] in a database of a MongoDB server.
+type Store struct {
+	client  *mongo.Client
+	db      *mongo.Database
+	options Options
+	about   string
+	ahead   atomic.Int64 // of this machine's clock the server's, in nanoseconds
+
+	identity string
+
+	stripes [256]stripe  // see [Store.stripe]
+	mu      sync.RWMutex // held for reading by those who write; guards closed
+	closed  bool
+
+	hearing sync.Mutex
+	erased  []func(memory.Owner) // guarded by hearing
+}
+
+var _ memory.Store = (*Store)(nil)
+
+// IsAddress reports whether an address is one of MongoDB.
+func IsAddress(address string) bool {
+	return strings.HasPrefix(address, "mongodb://") || strings.HasPrefix(address, "mongodb+srv://")
+}
+
+// Example is how an address looks.
+const Example = "mongodb://user:password@host:27017/database"
+
+const (
+	// selectTime is how long the driver looks for a server before a call fails, to be tried again.
+	selectTime  = 2 * time.Second
+	connectTime = 5 * time.Second
+	// format is that of the documents that this version reads and writes.
+	format = 1
+)
+
+// Open returns the store in the database that an address names, made if there is none.
+func Open(ctx context.Context, address string, o Options) (*Store, error) {
+	parsed, err := connstring.ParseAndValidate(address)
+	if err != nil || !IsAddress(address) { // whose words may quote the address
+		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", Example)
+	}
+	if parsed.Database == "" {
+		return nil, memory.Errorf(memory.Invalid, "the address names no database; one that does looks like %s", Example)
+	}
+	set := options.Client().ApplyURI(address).SetRegistry(registry).SetAppName("loci").
+		SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
+	if parsed.ServerSelectionTimeout == 0 {
+		set.SetServerSelectionTimeout(selectTime)
+	}
+	if parsed.ConnectTimeout == 0 {
+		set.SetConnectTimeout(connectTime)
+	}
+	client, err := mongo.Connect(set)
+	if err != nil {
+		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", Example)
+	}
+	if o.Point == nil {
+		o.Point = func() {}
+	}
+	s := &Store{client: client, db: client.Database(parsed.Database), options: o}
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(explain(err), client.Disconnect(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+// aboutDoc says what a database is.
+type aboutDoc struct {
+	ID       string `bson:"_id"`
+	Format   int    `bson:"format"`
+	Identity string `bson:"identity"`
+	Copying  string `bson:"copying,omitempty"` // the source of a copy into it that is not done
+}
+
+const aboutID = "loci"
+
+func (s *Store) prepare(ctx context.Context) error {
+	var server struct {
+		Version string `bson:"version"`
+		Ferret  string `bson:"ferretdbVersion"`
+	}
+	if err := s.db.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&server); err != nil {
+		return fmt.Errorf("ask what the server is: %w", err)
+	}
+	if s.about = "MongoDB " + server.Version; server.Ferret != "" {
+		s.about = "FerretDB " + server.Ferret
+	}
+	if err := s.setClock(ctx); err != nil {
+		return err
+	}
+	var was aboutDoc
+	err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&was)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		for _, in := range []string{conversations, turns, summaries, profile, commits} {
+			if there, err := s.hasAny(ctx, in); err != nil || there {
+				return cmp.Or(err, memory.Errorf(memory.Conflict, "the database has a collection %q of another program, or its collection %q is gone; give an empty database, or restore that", in, about))
+			}
+		}
+		_, err = s.in(about).InsertOne(ctx, aboutDoc{ID: aboutID, Format: format, Identity: rand.Text()})
+		if err == nil || mongo.IsDuplicateKeyError(err) { // another server starts, too
+			err = s.in(about).FindOne(ctx, byID(aboutID)).Decode(&was)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read what the database is: %w", err)
+	}
+	if was.Format > format {
+		return memory.Errorf(memory.Unavailable, "the database is of a later Loci (format %d; this one knows %d): start that version", was.Format, format)
+	}
+	for _, in := range []string{turns, journal} {
+		if there, err := s.hasAny(ctx, in); err != nil || !there {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if there, err := s.hasAny(ctx, commits); err != nil || !there {
+			return cmp.Or(err, memory.Errorf(memory.Unavailable, "the collection %q is gone, without which nobody knows what the others hold: restore the database from a backup", commits))
+		}
+	}
+	s.identity = was.Identity
+	return s.index(ctx)
+}
+
+func (s *Store) hasAny(ctx context.Context, in string) (bool, error) {
+	err := s.in(in).FindOne(ctx, bson.D{}, options.FindOne().SetProjection(byID(1))).Err()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// index makes the indexes that are not there.
+func (s *Store) index(ctx context.Context) error {
+	for name, keys := range map[string][]string{
+		facts:         {"owner version", "owner status created id", "owner live", "owner provenance.turns", "owner subject attribute"},
+		links:         {"owner version", "owner status created id"},
+		turns:         {"owner version", "owner session_id message_index", "owner chain", "owner ref", "owner status created id"},
+		summaries:     {"owner version", "owner session_id created"},
+		conversations: {"owner updated session_id"},
+		profile:       {"owner"},
+		relations:     {"owner from", "owner to"},
+		contexts:      {"owner"},
+		jobs:          {"owner state", "state run_at"},
+		runs:          {"owner"},
+		journal:       {"owner version ordinal", "owner target", "owner run", "owner at", "owner old_id", "owner new_id"},
+		tombstones:    {"owner mark"},
+		traces:        {"owner at id", "shown"},
+		ledger:        {"owner day"},
+		commits:       {"owner seq", "erased", "pending"},
+		parts:         {"owner seq", "attempt"},
+	} {
+		all := s.in(name).Indexes()
+		there, err := all.ListSpecifications(ctx)
+		if err != nil {
+			return fmt.Errorf("read the indexes of %s: %w", name, err)
+		}
+		var missing []mongo.IndexModel
+		for _, fields := range keys {
+			var d bson.D
+			for _, f := range strings.Fields(fields) {
+				d = append(d, bson.E{Key: f, Value: 1})
+			}
+			name := strings.ReplaceAll(fields, " ", "_1_") + "_1" // as servers call it
+			if !slices.ContainsFunc(there, func(i mongo.IndexSpecification) bool { return i.Name == name }) {
+				missing = append(missing, mongo.IndexModel{Keys: d, Options: options.Index().SetName(name)})
+			}
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		if _, err := all.CreateMany(ctx, missing); err != nil {
+			return fmt.Errorf("index %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// setClock finds out how far the server's clock is ahead of this machine's.
+func (s *Store) setClock(ctx context.Context) error {
+	var hello struct {
+		Local bson.DateTime `bson:"localTime"`
+	}
+	start := time.Now()
+	if err := s.db.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
+		return fmt.Errorf("ask for the server's clock: %w", err)
+	}
+	s.ahead.Store(int64(hello.Local.Time().Sub(start.Add(time.Since(start) / 2))))
+	return nil
+}
+
+func (s *Store) now() time.Time {
+	if s.options.Now != nil {
+		return s.options.Now()
+	}
+	return time.Now().Add(time.Duration(s.ahead.Load()))
+}
+
+func (s *Store) in(collection string) *mongo.Collection { return s.db.Collection(collection) }
+
+func byID(id any) bson.D { return bson.D{{Key: "_id", Value: id}} }
+
+// Ping reports whether the server answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.told(s.client.Ping(ctx, nil))
+}
+
+// About says what the server is, for a log.
+func (s *Store) About() string { return s.about }
+
+// Identity is a name of the database, the same for every store that has it open and other than
+// that of one which is made anew at the same address.
+func (s *Store) Identity() string { return s.identity }
+
+// Close waits for writes that are under way and leaves the server.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	ctx, stop := context.WithTimeout(context.Background(), connectTime)
+	defer stop()
+	return s.client.Disconnect(ctx)
+}
+
+func checkOwner(ctx context.Context, owner memory.Owner) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !owner.Valid() {
+		return memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)
+	}
+	return nil
+}

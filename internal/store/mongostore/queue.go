@@ -1,0 +1,186 @@
+package mongostore
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Claim leases the job that has been due the longest: see [memory.Queue].
+func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
+	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
+		return memory.Job{}, err
+	}
+	for {
+		job, missed, err := s.claimDue(ctx, kinds, lease)
+		if err != nil || job.ID != "" {
+			return job, err
+		}
+		left, err := s.settleLeft(ctx)
+		if err != nil {
+			return memory.Job{}, s.told(err)
+		}
+		if !missed && !left {
+			return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
+		}
+	}
+}
+
+// settleLeft completes commits that their writers left, whose jobs nobody would find, and reports
+// whether there were any.
+func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
+	var of []memory.Owner
+	err = stream(ctx, s, commits, bson.D{{Key: "pending", Value: true}}, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
+	for _, owner := range of {
+		if err == nil {
+			_, err = s.settled(ctx, owner)
+		}
+	}
+	return len(of) > 0, err
+}
+
+// claimDue returns the zero Job if none is due, and whether one seemed to be that was another's.
+func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (claimed memory.Job, missed bool, err error) {
+	now := memory.Time(s.now())
+	if err := s.takeBack(ctx, now); err != nil {
+		return memory.Job{}, false, s.told(err)
+	}
+	type work struct {
+		owner memory.Owner
+		kind  memory.JobKind
+	}
+	busy := map[work]bool{}
+	one := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}, {Key: "kind", Value: 1}})
+	err = stream(ctx, s, jobs, bson.D{{Key: "state", Value: memory.JobRunning}}, one, func(d *jobDoc) bool {
+		busy[work{d.Job.Owner, d.Job.Kind}] = true
+		return true
+	})
+	if err != nil {
+		return memory.Job{}, false, s.told(err)
+	}
+	var failed error
+	due := bson.D{{Key: "state", Value: memory.JobQueued}, {Key: "run_at", Value: bson.D{{Key: "$lte", Value: now}}}, {Key: "kind", Value: anyOf(kinds)}}
+	byDue := options.Find().SetSort(bson.D{{Key: "run_at", Value: 1}, {Key: "created", Value: 1}, {Key: "owner", Value: 1}, {Key: "kind", Value: 1}, {Key: "id", Value: 1}})
+	err = stream(ctx, s, jobs, due, byDue, func(d *jobDoc) bool {
+		if of := (work{d.Job.Owner, d.Job.Kind}); !busy[of] {
+			busy[of] = true // the next of them is not due before this one
+			claimed, failed = s.claim(ctx, memory.Job(d.Job), now, lease)
+			missed = missed || claimed.ID == ""
+		}
+		return failed == nil && claimed.ID == ""
+	})
+	return claimed, missed, cmp.Or(failed, s.told(err))
+}
+
+// claim leases an owner's job, or another of that kind that is due earlier by now; the zero Job
+// if somebody else did.
+func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
+	from := func(ctx context.Context, on *shelf.Shelf) error {
+		if err := s.want(ctx, job.Owner, on, wanted{jobs: []string{job.ID}}); err != nil {
+			return err
+		}
+		return s.running(ctx, job.Owner, on)
+	}
+	err = s.write(ctx, job.Owner, from, func(draft *shelf.Shelf) error {
+		claimed = memory.Job{}
+		if j, is := draft.Due([]memory.JobKind{job.Kind}, now); is {
+			claimed = draft.Lease(j, rand.Text(), now.Add(lease))
+		}
+		return nil
+	})
+	return claimed, err
+}
+
+func (s *Store) running(ctx context.Context, owner memory.Owner, on *shelf.Shelf) error {
+	return fetch[jobDoc](ctx, s, on, jobs, ofOwner(owner, bson.E{Key: "state", Value: memory.JobRunning}), whole)
+}
+
+// takeBack ends the leases that ran out.
+func (s *Store) takeBack(ctx context.Context, now time.Time) error {
+	over := map[memory.Owner]bool{}
+	filter := bson.D{{Key: "state", Value: memory.JobRunning}, {Key: "lease.until", Value: bson.D{{Key: "$lte", Value: now}}}}
+	err := stream(ctx, s, jobs, filter, whole, func(d *jobDoc) bool { over[d.Job.Owner] = true; return true })
+	if err != nil {
+		return err
+	}
+	for owner := range over {
+		from := func(ctx context.Context, on *shelf.Shelf) error { return s.running(ctx, owner, on) }
+		err := s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.TakeBack(now); return nil })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onJob changes one job.
+func (s *Store) onJob(ctx context.Context, owner memory.Owner, job string, do func(*shelf.Shelf) error) error {
+	from := func(ctx context.Context, on *shelf.Shelf) error {
+		return s.want(ctx, owner, on, wanted{jobs: []string{job}})
+	}
+	return s.write(ctx, owner, from, do)
+}
+
+// Extend moves the end of a lease: see [memory.Queue].
+func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Duration) (extended memory.Lease, err error) {
+	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {
+		return memory.Lease{}, err
+	}
+	err = s.onJob(ctx, held.Owner, held.Job, func(draft *shelf.Shelf) (err error) {
+		extended, err = draft.Extend(held, lease, memory.Time(s.now()))
+		return err
+	})
+	return extended, err
+}
+
+// Finish ends an attempt that no run completed: see [memory.Queue].
+func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
+	err := s.onJob(ctx, held.Owner, held.Job, func(draft *shelf.Shelf) error {
+		now := memory.Time(s.now())
+		j, err := draft.Held(held, now)
+		if err != nil {
+			return err
+		}
+		draft.Finish(j, o, now)
+		return nil
+	})
+	if err == nil && o.Done {
+		s.sweepDone(ctx, held.Owner, held.Job)
+	}
+	return err
+}
+
+// sweepDone removes jobs that have been done for long, after some.
+func (s *Store) sweepDone(ctx context.Context, owner memory.Owner, job string) {
+	if !memory.SweepsDone(job) {
+		return
+	}
+	old := ofOwner(owner, bson.E{Key: "state", Value: memory.JobDone}, bson.E{Key: "id", Value: bson.D{{Key: "$ne", Value: job}}},
+		bson.E{Key: "created", Value: bson.D{{Key: "$lt", Value: memory.Time(s.now()).Add(-memory.DoneKept)}}})
+	_, _ = s.in(jobs).DeleteMany(ctx, old) // or the next time
+}
+
+// Jobs returns an owner's jobs: see [memory.Queue].
+func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.JobState) (out []memory.Job, err error) {
+	from := func(ctx context.Context, on *shelf.Shelf) error {
+		filter := ofOwner(owner, bson.E{Key: "state", Value: bson.D{{Key: "$ne", Value: memory.JobDone}}})
+		if len(states) > 0 {
+			filter = ofOwner(owner, bson.E{Key: "state", Value: anyOf(states)})
+		}
+		return fetch[jobDoc](ctx, s, on, jobs, filter, whole)
+	}
+	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at.ListJobs(states...); return nil })
+	return out, err
+}
+
+// Requeue makes a parked job due now: see [memory.Queue].
+func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) error {
+	return s.onJob(ctx, owner, job, func(draft *shelf.Shelf) error { return draft.Requeue(job, s.now()) })
+}

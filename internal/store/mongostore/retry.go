@@ -1,0 +1,139 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// How long reads and writes are tried again: somebody waits for a read, while what is to be
+// written outlasts the server's restart or its stand-in's election.
+const (
+	readPatience  = 2 * time.Second
+	writePatience = 15 * time.Second
+	firstWait     = 5 * time.Millisecond
+	longestWait   = 500 * time.Millisecond
+)
+
+func patienceOf(ctx context.Context) time.Duration {
+	if memory.IsForWrite(ctx) {
+		return writePatience
+	}
+	return readPatience
+}
+
+// persist calls do until it succeeds or fails for another reason than that the server was away,
+// at the most for as long as ctx and patience last. do may be done twice.
+func persist(ctx context.Context, patience time.Duration, do func() error) error {
+	start := time.Now()
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		err := do()
+		if err == nil || ctx.Err() != nil || !lost(err) || time.Since(start)+wait > patience {
+			return err
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-time.After(wait/2 + rand.N(wait)): // not all at once
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Codes of the server.
+const (
+	notAuthorized        = 13
+	authenticationFailed = 18
+	objectTooLarge       = 10334
+)
+
+// passing are the codes of a server that stops, starts, or has another do its work.
+var passing = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436}
+
+// lost reports whether the server could not be reached, or is about to be another: the same may
+// succeed later.
+func lost(err error) bool {
+	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) {
+		return true
+	}
+	var selection topology.ServerSelectionError
+	if errors.As(err, &selection) {
+		return true
+	}
+	var server mongo.ServerError
+	if errors.As(err, &server) {
+		for _, code := range passing {
+			if server.HasErrorCode(code) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// told is what callers are told of an error; the rest is logged.
+func (s *Store) told(err error) error {
+	said := explain(err)
+	if said != nil && s.options.Log != nil && errors.Is(said, memory.Unavailable) && !errors.Is(err, memory.Unavailable) {
+		s.options.Log.Warn("the database failed", "err", err)
+	}
+	return said
+}
+
+// explain says of errors that are not the caller's, but of the server or the way to it, that they
+// are. It leaves out the server's words, which may name its address.
+func explain(err error) error {
+	var known *memory.Error
+	switch {
+	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, context.DeadlineExceeded) && !lost(err):
+		return err
+	case errors.Is(err, driver.ErrDocumentTooLarge):
+		return errTooLarge
+	}
+	var server mongo.ServerError
+	if errors.As(err, &server) {
+		switch {
+		case server.HasErrorCode(notAuthorized):
+			return unavailable("the database's user may not do this: it needs the role readWrite", err)
+		case server.HasErrorCode(authenticationFailed):
+			return unavailable("the database server refuses the user or the password", err)
+		case server.HasErrorCode(objectTooLarge):
+			return errTooLarge
+		}
+	}
+	if lost(err) {
+		return unavailable("the database server does not answer, or takes no writes now", err)
+	}
+	return err
+}
+
+var errTooLarge = memory.Errorf(memory.TooLarge, "a text is too long for the database, whose documents end at 16 MB")
+
+// withheld is an error as users are told of it: they need not know the server's address, which
+// the cause may quote.
+type withheld struct {
+	said  string
+	cause error
+}
+
+func (w *withheld) Error() string { return w.said }
+func (w *withheld) Unwrap() error { return w.cause }
+
+func unavailable(said string, cause error) error {
+	return &memory.Error{Code: memory.Unavailable, Err: &withheld{said, cause}}
+}

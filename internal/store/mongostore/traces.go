@@ -1,0 +1,187 @@
+package mongostore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/memory"
+)
+
+type traceDoc struct {
+	Key          string       `bson:"_id"`
+	Owner        memory.Owner `bson:"owner"`
+	ID           string       `bson:"id"`
+	At           time.Time    `bson:"at"`
+	Conversation string       `bson:"session_id"`
+	Door         string       `bson:"door"`
+	Shown        []string     `bson:"shown"` // facts out of others' memories: see shownKey
+	Size         int          `bson:"size"`
+	Data         []byte       `bson:"data"` // its JSON
+}
+
+// shownKey names a fact that a trace of a namespace shows.
+func shownKey(namespace, fact string) string { return namespace + " " + fact }
+
+// SaveTraces writes traces: see [memory.Traces].
+func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace) error {
+	for _, t := range traces {
+		if err := checkOwner(ctx, t.Owner); err != nil {
+			return err
+		}
+	}
+	of := map[memory.Owner]bool{}
+	for _, t := range traces {
+		of[t.Owner] = true
+		if err := s.saveTrace(ctx, t); err != nil {
+			return s.told(err)
+		}
+	}
+	for owner := range of {
+		if err := s.evictTraces(ctx, owner, keep); err != nil {
+			return s.told(err)
+		}
+	}
+	return ctx.Err()
+}
+
+// saveTrace writes a trace and then looks whether it may stay: an erasure that came before that
+// look is seen by it, and a later one removes the trace itself.
+func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
+	data, err := json.Marshal(t)
+	if err != nil {
+		return memory.Errorf(memory.Invalid, "trace %s: %w", t.ID, err)
+	}
+	d := traceDoc{
+		Key: keyOf(t.Owner, "trace:"+t.ID), Owner: t.Owner, ID: t.ID, At: memory.Time(t.At), Conversation: t.Conversation, Door: t.Door, Size: len(data), Data: data,
+	}
+	shown := t.ShownOf()
+	for _, facts := range shown {
+		for _, id := range facts {
+			d.Shown = append(d.Shown, shownKey(t.Owner.Namespace(), id))
+		}
+	}
+	if _, err := s.in(traces).ReplaceOne(ctx, byID(d.Key), d, options.Replace().SetUpsert(true)); err != nil && !mongo.IsDuplicateKeyError(err) {
+		return fmt.Errorf("save a trace: %w", err)
+	}
+	h, err := s.head(ctx, t.Owner)
+	if err != nil {
+		return err
+	}
+	gone := t.At.Before(h.Erased)
+	for owner, facts := range shown {
+		if gone {
+			break
+		}
+		from := func(ctx context.Context, on *shelf.Shelf) error {
+			return s.want(ctx, owner, on, wanted{memories: facts})
+		}
+		if err := s.read(ctx, owner, from, func(at *shelf.Shelf) error { gone = at.ShowsErased(facts); return nil }); err != nil {
+			return err
+		}
+	}
+	if gone {
+		_, err = s.in(traces).DeleteOne(ctx, byID(d.Key))
+	}
+	return err
+}
+
+// evictTraces removes the oldest, but for as many as are kept.
+func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, keep int) error {
+	var bytes int64
+	var n int
+	var out []string
+	sizes := options.Find().SetSort(bson.D{{Key: "at", Value: -1}, {Key: "id", Value: -1}}).SetProjection(bson.D{{Key: "size", Value: 1}})
+	err := stream(ctx, s, traces, ofOwner(owner), sizes, func(d *traceDoc) bool {
+		n, bytes = n+1, bytes+int64(d.Size)
+		if n > keep || s.options.TraceBytes > 0 && bytes > s.options.TraceBytes {
+			out = append(out, d.Key)
+		}
+		return true
+	})
+	if err != nil || len(out) == 0 {
+		return err
+	}
+	_, err = s.in(traces).DeleteMany(ctx, bson.D{{Key: "_id", Value: anyOf(out)}})
+	return err
+}
+
+// Trace returns one: see [memory.Traces].
+func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (t memory.Trace, err error) {
+	if err := checkOwner(ctx, owner); err != nil {
+		return t, err
+	}
+	var d traceDoc
+	err = s.in(traces).FindOne(ctx, byID(keyOf(owner, "trace:"+id))).Decode(&d)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return t, memory.Errorf(memory.NotFound, "no trace %s", id)
+	}
+	if err != nil {
+		return t, s.told(err)
+	}
+	return d.trace()
+}
+
+func (d *traceDoc) trace() (t memory.Trace, err error) {
+	if err := json.Unmarshal(d.Data, &t); err != nil {
+		return t, fmt.Errorf("read trace %s: %w", d.ID, err)
+	}
+	t.At = d.At
+	return t, nil
+}
+
+// Traces returns those that match: see [memory.Traces].
+func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) (out []memory.Trace, err error) {
+	if err := checkOwner(ctx, owner); err != nil {
+		return nil, err
+	}
+	filter := ofOwner(owner)
+	for field, value := range map[string]string{"session_id": q.Conversation, "door": q.Door} {
+		if value != "" {
+			filter = append(filter, bson.E{Key: field, Value: value})
+		}
+	}
+	newest := options.Find().SetSort(bson.D{{Key: "at", Value: -1}, {Key: "id", Value: -1}}).SetLimit(int64(shelf.Limit(q.Limit)))
+	var failed error
+	err = stream(ctx, s, traces, filter, newest, func(d *traceDoc) bool {
+		t, err := d.trace()
+		out, failed = append(out, t), errors.Join(failed, err)
+		return true
+	})
+	return out, errors.Join(s.told(err), failed)
+}
+
+// EraseTraces removes all traces of an owner: see [memory.Eraser].
+func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
+	if err := checkOwner(ctx, owner); err != nil {
+		return 0, err
+	}
+	return s.removeTraces(ctx, ofOwner(owner))
+}
+
+// EraseTracesOf removes the traces that show one of the facts: see [memory.Eraser].
+func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+	shown := make([]string, len(facts))
+	for i, id := range facts {
+		shown[i] = shownKey(namespace, id)
+	}
+	return s.removeTraces(ctx, bson.D{{Key: "shown", Value: anyOf(shown)}})
+}
+
+func (s *Store) removeTraces(ctx context.Context, filter bson.D) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	gone, err := s.in(traces).DeleteMany(ctx, filter)
+	if err != nil {
+		return 0, s.told(err)
+	}
+	return int(gone.DeletedCount), nil
+}

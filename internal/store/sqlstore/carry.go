@@ -1,0 +1,253 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+// A copy between this and another kind of store goes owner by owner, as a shelf: see
+// [Store.Carry] and [Store.Put]. Between two SQL databases [Copy] goes row by row.
+
+// Everyone returns who has anything here, in order: keys of a namespace are its global owner's.
+func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
+	for last := ""; ; {
+		rows, err := s.reads.ask(ctx, nextOwner, last)
+		if err := only(rows, err, &last); err != nil || last == "" {
+			return all, wrap("look for the next owner", err)
+		}
+		all = append(all, memory.Owner(last))
+	}
+}
+
+// Carry returns all that an owner has, as of one moment, but for sign-ins.
+func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error) {
+	out := new(shelf.Shelf).Clone()
+	if _, err := s.secret(ctx, owner); err != nil { // with it, all that is out of recall has a mark
+		return nil, err
+	}
+	err := s.reads.see(ctx, owner, func(v *view) error { return v.carry(out) })
+	if err != nil {
+		return nil, fmt.Errorf("read what %s has: %w", owner, err)
+	}
+	for c, err := range memory.AllChanges(ctx, s.Changes, owner, memory.ChangeQuery{}) {
+		if err != nil {
+			return nil, err
+		}
+		out.Journal = append(out.Journal, c)
+		if c.Action == memory.ActionErase && c.At.After(out.Erased) {
+			out.Erased = c.At
+		}
+	}
+	slices.Reverse(out.Journal)
+	out.Spent, err = s.Spent(ctx, owner, time.Time{})
+	return out, err
+}
+
+func (v *view) carry(out *shelf.Shelf) error {
+	for _, kind := range []string{"fact", "link", "summary", "profile", "relation", "context"} {
+		query, scan := thingOf(v.owner, kind)
+		query, _, _ = strings.Cut(query, " AND ")
+		err := v.all(query, func(row scanner) error {
+			i, err := scan(row)
+			out.Things[i.Target()] = i.Image
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, read := range []struct {
+		query string
+		scan  func(scanner) error
+	}{
+		{`SELECT version, clock, horizon FROM owners WHERE owner = ?`, func(row scanner) error {
+			return row.Scan(&out.Version, asTime{&out.At}, &out.Horizon)
+		}},
+		{`SELECT secret FROM secrets WHERE owner = ?`, func(row scanner) error { return row.Scan(&out.Secret) }},
+		{`SELECT ` + turnColumns + ` FROM turns WHERE owner = ?`, func(row scanner) error {
+			t, err := scanTurn(v.owner, row)
+			out.Turns[t.ID] = *t
+			return err
+		}},
+		{`SELECT ` + conversationColumns + ` FROM conversations WHERE owner = ?`, func(row scanner) error {
+			c, err := scanConversation(v.owner, row)
+			c.MessageCount = 0 // it is counted anew
+			out.Conversations[c.ID] = c
+			return err
+		}},
+		{`SELECT memory, model, data FROM vectors WHERE owner = ?`, func(row scanner) error {
+			var key shelf.VectorKey
+			var data []byte
+			err := row.Scan(&key.Memory, &key.Model, &data)
+			out.Vectors[key] = vector.FromBytes(data)
+			return err
+		}},
+		{`SELECT id, kind, author, version, at, changes FROM runs WHERE owner = ?`, func(row scanner) error {
+			var r shelf.Run
+			err := row.Scan(&r.Run, &r.Kind, asJSON{&r.Author}, &r.Version, asTime{&r.At}, &r.Changes)
+			out.Runs[r.Run] = r
+			return err
+		}},
+		{`SELECT ` + jobColumns + ` FROM jobs WHERE owner = ?`, func(row scanner) error {
+			j, err := scanJob(row)
+			out.Jobs[j.ID] = j
+			return err
+		}},
+		{`SELECT turn, mark FROM tombstones WHERE owner = ?`, func(row scanner) error {
+			var turn, mark string
+			err := row.Scan(&turn, &mark)
+			out.Tombs[turn] = mark
+			return err
+		}},
+		{`SELECT data FROM traces WHERE owner = ?`, func(row scanner) error {
+			var t memory.Trace
+			err := row.Scan(asJSON{&t})
+			t.Owner = v.owner
+			out.Traces[t.ID] = t
+			return err
+		}},
+	} {
+		if err := v.all(read.query, read.scan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all reads every row of a query that asks for the view's owner.
+func (v *view) all(query string, scan func(scanner) error) error {
+	rows, err := v.query(query)
+	_, err = collect(rows, err, func(row scanner) (struct{}, error) { return struct{}{}, scan(row) })
+	return wrap(query, err)
+}
+
+// Put writes all that an owner has in place of what is here of them, API keys and sign-ins apart.
+func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
+	err := s.write(ctx, "", func(t *tx) error {
+		w := &write{tx: t, owner: owner, version: from.Version, at: from.At, wrote: map[string]bool{}}
+		for _, table := range tables {
+			if table.name != "api_keys" {
+				if err := w.exec(`DELETE FROM `+table.name+` WHERE owner = ?`, owner); err != nil {
+					return err
+				}
+			}
+		}
+		return w.put(from)
+	})
+	if err != nil {
+		return fmt.Errorf("write what %s has: %w", owner, err)
+	}
+	for _, u := range from.Spent {
+		if err := s.Spend(ctx, owner, u); err != nil {
+			return err
+		}
+	}
+	for _, t := range from.Traces {
+		if err := s.SaveTraces(ctx, math.MaxInt32, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *write) put(from *shelf.Shelf) error {
+	for _, i := range from.Things {
+		if err := w.save(memory.Change{After: i}); err != nil {
+			return err
+		}
+	}
+	messages := map[string]int{}
+	for _, t := range from.Turns {
+		if t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
+			messages[t.Conversation]++
+		}
+		if err := w.exec(insertTurn, turnValues(&t)...); err != nil {
+			return err
+		}
+	}
+	for _, c := range from.Conversations {
+		err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			w.owner, c.ID, c.Project, c.Agent, c.Title, list(c.Contexts), c.Rules, messages[c.ID], micros(c.CreatedAt), micros(c.UpdatedAt), c.Status, c.Version)
+		if err != nil {
+			return err
+		}
+	}
+	for key, values := range from.Vectors {
+		err := w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)`, w.owner, key.Memory, key.Model, len(values), vector.Bytes(values))
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range from.Runs {
+		if err := w.record(r.Kind, r.Author, r.Receipt); err != nil {
+			return err
+		}
+	}
+	for _, c := range from.Journal {
+		w.version, w.at = c.Version, c.At
+		if err := w.journal(c.Run, from.Runs[c.Run].Author, shelf.Ordinal(c), c); err != nil {
+			return err
+		}
+	}
+	for _, j := range from.Jobs {
+		err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), j.State,
+			j.Attempts, micros(j.RunAt), micros(j.CreatedAt), j.Error, j.Lease.Token, micros(j.Lease.Until))
+		if err != nil {
+			return err
+		}
+	}
+	if from.Secret != "" {
+		if err := w.exec(`INSERT INTO secrets (owner, secret) VALUES (?, ?)`, w.owner, from.Secret); err != nil {
+			return err
+		}
+	}
+	for turn, mark := range from.Tombs {
+		if err := w.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?)`, w.owner, mark, turn); err != nil {
+			return err
+		}
+	}
+	return w.exec(`INSERT INTO owners (owner, version, clock, horizon) VALUES (?, ?, ?, ?)`, w.owner, from.Version, micros(from.At), from.Horizon)
+}
+
+// BeginCarry marks the database as one into which a source is being copied: until [Store.EndCarry]
+// it is not whole. One that holds anything else is refused.
+func (s *Store) BeginCarry(ctx context.Context, source string) error {
+	if s.Whole(ctx) == nil {
+		if all, err := s.Everyone(ctx); err != nil || len(all) > 0 {
+			return cmp.Or(err, memory.Errorf(memory.Conflict, "it has memory already; what is copied goes into an empty database"))
+		}
+		return s.write(ctx, "", func(t *tx) error {
+			if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL, upto TEXT NOT NULL)`); err != nil {
+				return err
+			}
+			var one int // a server reads the next statement once it has the table
+			if err := t.row(`SELECT 1`, nil, &one); err != nil {
+				return err
+			}
+			return t.exec(`INSERT INTO `+copyMark+` (source, upto) VALUES (?, '')`, source)
+		})
+	}
+	var was string
+	rows, err := s.reads.ask(ctx, `SELECT source FROM `+copyMark)
+	if err := only(rows, err, &was); err != nil {
+		return fmt.Errorf("read what is being copied: %w", err)
+	}
+	if was != source {
+		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
+	}
+	return nil
+}
+
+// EndCarry says that the database is whole.
+func (s *Store) EndCarry(ctx context.Context) error {
+	return s.write(ctx, "", func(t *tx) error { return t.exec(`DROP TABLE ` + copyMark) })
+}
