@@ -188,7 +188,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.vault = vaultsync.New(store, l.engine, config, l.log)
 	d := l.doctor
-	d.Config, d.Engine, d.Index, d.Vault, d.Database, d.Backups, d.Learner = l.config, l.engine, l.index, l.vault, l.database, l.backups, l.learner
+	d.Config, d.Engine, d.Index, d.Chroma, d.Vault, d.Database, d.Backups, d.Learner = l.config, l.engine, l.index, l.chroma, l.vault, l.database, l.backups, l.learner
 	if err := l.vault.CatchUp(ctx); err != nil {
 		return nil, err
 	}
