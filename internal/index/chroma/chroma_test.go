@@ -173,6 +173,9 @@ func TestCopyOutlivesBothServers(t *testing.T) {
 	late := say(t, store, memtest.Ana, "late", 5)
 	server.Restart(t)
 	eventually(t, x, memtest.Ana, func(ids []string) bool { return len(ids) == 25 && slices.Contains(ids, late[4]) })
+	if c, err := x.Compare(t.Context()); err != nil || c.Missing+c.Extra > 0 { // which waits for the mark
+		t.Fatalf("compared: got %+v, %v", c, err)
+	}
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}

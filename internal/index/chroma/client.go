@@ -37,8 +37,12 @@ type client struct {
 	http *http.Client
 }
 
-// errGone says that there is no such collection.
-var errGone = errors.New("the collection does not exist")
+// errGone says that there is no such collection, and errUnknown that one of the ids to search
+// among is not in it.
+var (
+	errGone    = errors.New("the collection does not exist")
+	errUnknown = errors.New("an id is not in the collection")
+)
 
 // collection is what a server says of one.
 type collection struct {
@@ -111,7 +115,18 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 		IDs       [][]string  `json:"ids"`
 		Distances [][]float32 `json:"distances"`
 	}
-	if err := c.do(ctx, http.MethodPost, path(collection, "query"), asks, &found, readTries); err != nil {
+	err := c.do(ctx, http.MethodPost, path(collection, "query"), asks, &found, readTries)
+	if errors.Is(err, errUnknown) {
+		known, err := c.get(ctx, collection, selection{IDs: ids, Include: []string{}})
+		if err != nil || len(known.IDs) == 0 {
+			return nil, nil, err
+		}
+		if len(known.IDs) == len(ids) {
+			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma does not find ids that it has")
+		}
+		return c.query(ctx, collection, question, of, known.IDs, n)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	if len(found.IDs) != 1 || len(found.Distances) != 1 || len(found.IDs[0]) != len(found.Distances[0]) {
@@ -191,6 +206,8 @@ func refusal(status int, data []byte) (again bool, err error) {
 	switch {
 	case status == http.StatusNotFound && said.Error == "NotFoundError":
 		return false, errGone
+	case status == http.StatusInternalServerError && strings.Contains(said.Message, "Error finding id"):
+		return false, errUnknown
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return false, memory.Errorf(memory.Unavailable, "what answers at chroma.url has no version 2 of Chroma's API (status %d)", status)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
