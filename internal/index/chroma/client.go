@@ -177,7 +177,7 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 		}
 		return ctx.Err() == nil, memory.Errorf(memory.Unavailable, "Chroma does not answer: %w", err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }() // it was read, or is of no use
 	data, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
 	if err != nil {
 		return true, memory.Errorf(memory.Unavailable, "Chroma's answer broke off: %w", err)
