@@ -92,6 +92,7 @@ unit: ## run the tests, with the race detector and coverage
 	@if [ -z "$(HAS_CC)" ]; then echo "  race detector: it needs a C compiler, e.g. apt-get install gcc libc6-dev" | tee -a $(SKIPPED); fi
 	@if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && [ -z "$$TEST_POSTGRES" ]; then \
 	echo "  PostgreSQL: it is not tried: install Debian's postgresql, or name a server in TEST_POSTGRES" | tee -a $(SKIPPED); fi
+	@if [ ! -x tmp/chroma/bin/chroma ]; then echo "  Chroma: it is not tried: make setup installs a server where it may" | tee -a $(SKIPPED); fi
 	@if [ -z "$$LOCI_MODELS_DIR" ] && [ ! -f $(MINILM) ]; then echo "  real weights: what needs them is not tried: make models gets them" | tee -a $(SKIPPED); fi
 ifeq ($(RACE),)
 	@$(FILES) $(GO) test -cover $(TEST_FLAGS) ./...

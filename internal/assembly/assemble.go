@@ -197,7 +197,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.vault = vaultsync.New(store, l.engine, config, l.log)
 	d := l.doctor
-	d.Config, d.Engine, d.Index, d.Vault, d.Database, d.Backups, d.Learner, d.Embeds = l.config, l.engine, l.index, l.vault, l.database, l.backups, l.learner, l.embeds
+	d.Config, d.Engine, d.Index, d.Chroma, d.Vault, d.Database, d.Backups, d.Learner, d.Embeds = l.config, l.engine, l.index, l.chroma, l.vault, l.database, l.backups, l.learner, l.embeds
 	if err := l.vault.CatchUp(ctx); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/index/chroma"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
@@ -44,7 +45,8 @@ type Loci struct {
 	config   config.Config
 	engine   *engine.Engine
 	index    *index.Index
-	vectors  string // what searches vectors outside of the index; "": nothing
+	chroma   *chroma.Index // nil: there is none
+	vectors  string        // what searches vectors outside of the index; "": nothing
 	runner   *jobs.Runner
 	vault    *vaultsync.Vault
 	database *sqlstore.Store // nil: memory is in none

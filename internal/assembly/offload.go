@@ -5,6 +5,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/index/chroma"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
@@ -17,7 +18,14 @@ func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 	}
 	opts := retrieve.OffloadOptions{Log: l.log}
 	var outside retrieve.VectorSearch
-	if s, ok := store.(*sqlstore.Store); ok && o.Model != "" && l.config.Index.OffloadAbove > 0 && s.Searches() {
+	reads, _ := store.(vectorReader)
+	if l.config.Index.Search == "chroma" && o.Model != "" {
+		l.chroma = chroma.New(store, chroma.Options{
+			URL: l.config.Chroma.URL, Key: l.config.Chroma.Key, Collection: l.config.Chroma.Collection, Model: o.Model, Log: l.log,
+		})
+		l.closers = append(l.closers, l.chroma.Close)
+		outside, l.vectors = copied{l.chroma, reads}, "Chroma for vectors"
+	} else if s, ok := store.(*sqlstore.Store); ok && o.Model != "" && l.config.Index.OffloadAbove > 0 && s.Searches() {
 		outside, l.vectors = s, "pgvector for users whose index would take more than "+l.config.Index.OffloadAbove.String()
 		opts.Above = int64(l.config.Index.OffloadAbove)
 		opts.Large = func(ctx context.Context, memories int) ([]memory.Owner, error) {
@@ -37,6 +45,24 @@ func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 	l.index = both.Index
 	l.closers = append(l.closers, both.Close)
 	return both
+}
+
+// vectorReader is a store that gives vectors by their memories.
+type vectorReader interface {
+	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
+}
+
+// copied is a copy of a store's vectors. What the store can say itself is asked there.
+type copied struct {
+	*chroma.Index
+	store vectorReader // nil: the copy is asked
+}
+
+func (c copied) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
+	if c.store != nil {
+		return c.store.Vectors(ctx, owner, model, ids)
+	}
+	return c.Index.Vectors(ctx, owner, model, ids)
 }
 
 // searchedBy says for a health check what searches.

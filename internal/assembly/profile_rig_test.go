@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/index/chroma/chromatest"
 )
 
 // stage is a server in a profile, driven over HTTP, before a model that follows a
@@ -33,7 +35,15 @@ type stage struct {
 	log   *lines
 }
 
-func newStage(t *testing.T, profile string, flags map[string]string) *stage {
+// onIndexes plays a scene with the resident index and with a Chroma server.
+func onIndexes(t *testing.T, scene func(t *testing.T, set map[string]string)) {
+	t.Run("index", func(t *testing.T) { scene(t, nil) })
+	t.Run("chroma", func(t *testing.T) {
+		scene(t, map[string]string{"index.search": "chroma", "chroma.url": chromatest.Start(t).URL})
+	})
+}
+
+func newStage(t *testing.T, profile string, flags ...map[string]string) *stage {
 	t.Helper()
 	s := &stage{t: t, model: &scripted{reply: "OK."}, clock: &shifted{}, log: &lines{}}
 	upstream := httptest.NewServer(s.model)
@@ -45,8 +55,8 @@ func newStage(t *testing.T, profile string, flags map[string]string) *stage {
 	if server := os.Getenv("TEST_MONGODB"); server != "" && profile == "platform" { // whose own store that is
 		set["store"] = strings.TrimSuffix(server, "/") + "/loci_test_" + strings.ToLower(rand.Text())
 	}
-	for k, v := range flags {
-		set[k] = v
+	for _, some := range flags {
+		maps.Copy(set, some)
 	}
 	config, err := config.Load(config.Sources{Flags: set})
 	if err != nil {

@@ -20,8 +20,10 @@ import (
 
 // TestProfileAssistant follows design 1 as clients of the proxy see it: what an exchange
 // teaches, and what a prompt is given. TestProfileAssistantChats has its own chats.
-func TestProfileAssistant(t *testing.T) {
-	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner"})
+func TestProfileAssistant(t *testing.T) { onIndexes(t, profileAssistant) }
+
+func profileAssistant(t *testing.T, index map[string]string) {
+	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner"}, index)
 	c := s.talk()
 
 	// Step 3: the prompt and its user message; the exchange is read whole.
@@ -122,7 +124,7 @@ func TestProfileAssistant(t *testing.T) {
 	s.wantFacts("&tag=fruit", nil)
 
 	// Without a model nothing is learned.
-	s = newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "absent"})
+	s = newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "absent"}, index)
 	s.talk().says("I live in Lisbon.")
 	s.wantFacts("", nil)
 }
@@ -349,8 +351,10 @@ func TestProfileOpenwebuiBootstrap(t *testing.T) {
 
 // TestProfileAgentCLI follows design 4: request extras, the augmented user message,
 // reconciliation and eviction.
-func TestProfileAgentCLI(t *testing.T) {
-	s := newStage(t, "agent-cli", map[string]string{"upkeep.conversation": "10", "summaries.every": "2"})
+func TestProfileAgentCLI(t *testing.T) { onIndexes(t, profileAgentCLI) }
+
+func profileAgentCLI(t *testing.T, index map[string]string) {
+	s := newStage(t, "agent-cli", map[string]string{"upkeep.conversation": "10", "summaries.every": "2"}, index)
 	c := s.talk("Authorization", "Bearer client-key")
 	c.extras = map[string]any{"memory_id": "work"}
 

@@ -59,6 +59,7 @@ type Config struct {
 	Upkeep   UpkeepConfig   `koanf:"upkeep"`
 	Recall   RecallConfig   `koanf:"recall"`
 	Index    IndexConfig    `koanf:"index"`
+	Chroma   ChromaConfig   `koanf:"chroma"`
 	Query    QueryConfig    `koanf:"query"`
 	Chats    ChatsConfig    `koanf:"chats"`
 	MCP      MCPConfig      `koanf:"mcp"`
@@ -198,7 +199,7 @@ type RecallConfig struct {
 	Core          bool          `koanf:"core" default:"true" doc:"Begin the memory in a prompt with what stands, in at most 150 tokens with pinned facts and profile entries: how the user wants to be answered, and of diet, allergies, health, accessibility and close people what the topic of the message touches. Only what users said or people wrote."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
-	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or a database server 400ms, unless it is set."`
+	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or a database or Chroma server 400ms, unless it is set."`
 
 	Messages  int      `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
 	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
@@ -214,9 +215,17 @@ type RecallConfig struct {
 // IndexConfig is the index that searches run on.
 type IndexConfig struct {
 	Budget       Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
+	Search       string `koanf:"search" default:"index" valid:"index|chroma" doc:"What finds the nearest vectors: the resident index (for large users perhaps the database: index.offload_above), or the Chroma server at chroma.url. Words are always found by the index."`
 	OffloadAbove Bytes  `koanf:"offload_above" default:"0" doc:"The vectors of a user whose index would take more than this, counted as 1 KiB for each memory, stay out of memory and are searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody's. It is slower than the index (docs/postgres.md)."`
 	Huge         Bytes  `koanf:"huge" default:"0" doc:"The earlier name of index.offload_above."`
 	Checkpoints  string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
+}
+
+// ChromaConfig is the Chroma server that index.search names.
+type ChromaConfig struct {
+	URL        string `koanf:"url" doc:"Base URL of the server, as http://localhost:8000."`
+	Key        string `koanf:"key" secret:"yes" doc:"Key for the server, sent as X-Chroma-Token and as a bearer token. Empty: none."`
+	Collection string `koanf:"collection" default:"loci" doc:"What the names of its collections begin with. Locis with stores of their own that share a server need names of their own."`
 }
 
 // QueryConfig is how POST /query is answered.
@@ -280,7 +289,7 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
 		}
 	}
-	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL} {
+	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL} {
 		if base == "" {
 			continue
 		}
@@ -307,6 +316,12 @@ func (c *Config) check() error {
 	}
 	if c.Recall.Score == "reranker" && c.Reranker == "none" {
 		return memory.Errorf(memory.Invalid, "recall.score: reranker needs reranker")
+	}
+	if c.Index.Search == "chroma" && c.Chroma.URL == "" {
+		return memory.Errorf(memory.Invalid, "index.search: chroma needs chroma.url (LOCI_CHROMA_URL), such as http://localhost:8000")
+	}
+	if !validCollection(c.Chroma.Collection) {
+		return memory.Errorf(memory.Invalid, "chroma.collection: invalid name %q; it takes 3 to 60 letters of a to z, digits, dots, underscores and hyphens, with a letter or digit first", c.Chroma.Collection)
 	}
 	if c.VaultGit && c.Vault == "" {
 		return memory.Errorf(memory.Invalid, "vault_git: needs vault")
@@ -405,6 +420,12 @@ func (c *Config) NoteSource(key, source string) {
 		c.from = map[string]string{}
 	}
 	c.from[key] = source
+}
+
+// validCollection reports whether Chroma takes names that begin so.
+func validCollection(name string) bool {
+	return len(name) >= 3 && len(name) <= 60 && name[0] != '.' && name[0] != '_' && name[0] != '-' &&
+		strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._-") == ""
 }
 
 // atHome resolves the ~ of a setting.

@@ -24,6 +24,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/index/chroma"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
@@ -36,6 +37,7 @@ type Doctor struct {
 	Config   config.Config
 	Engine   *engine.Engine
 	Index    *index.Index
+	Chroma   *chroma.Index    // nil: there is none
 	Vault    *vaultsync.Vault // nil: there is none
 	Database *sqlstore.Store  // nil: memory is in none
 	Backups  *backup.Maker
@@ -56,6 +58,7 @@ func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, err
 	d.doctorFolders(&c)
 	d.doctorDatabase(ctx, &c)
 	d.doctorIndex(ctx, &c)
+	d.doctorChroma(ctx, &c)
 	d.doctorModels(&c)
 	d.doctorServers(ctx, &c)
 	c.Findings = append(c.Findings, d.warnings.list()...)
@@ -290,6 +293,25 @@ func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 		c.found("index", config.IndexFolder, err.Error(), "")
 	case !info.IsDir():
 		c.found("index", config.IndexFolder, "it is not a folder", "stop Loci and delete it; it is made anew")
+	}
+}
+
+// doctorChroma compares what the Chroma server has with the store.
+func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
+	if d.Chroma == nil {
+		return
+	}
+	at, name := config.ShownURL(d.Config.Chroma.URL), d.Chroma.Name()
+	is, err := d.Chroma.Compare(ctx)
+	switch {
+	case errors.Is(err, memory.Conflict):
+		c.found("chroma", at, err.Error(), "delete that collection, or set chroma.collection; words alone find until then")
+	case err != nil:
+		c.found("chroma", at, err.Error(), "see whether the server runs there; words alone find until it answers, and it is filled from the store by itself")
+	case is.Missing+is.Extra > 0:
+		c.found("chroma", at, fmt.Sprintf("the collection %s lacks %d of %s and has %d that are not in the store", name, is.Missing, many(is.Memories, "vector"), is.Extra), "nothing: they are copied again by now; look once more in a minute")
+	default:
+		c.looked("chroma %s: the collection %s has %s, as the store does", at, name, many(is.Memories, "vector"))
 	}
 }
 

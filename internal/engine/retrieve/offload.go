@@ -2,6 +2,7 @@ package retrieve
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"slices"
@@ -141,6 +142,29 @@ func (o *Offload) isLarge(owner memory.Owner) bool {
 	return o.opts.Above == 0 || o.large[owner]
 }
 
+// follower is a search elsewhere that has a copy of its own.
+type follower interface {
+	Warm(memory.Owner)       // begins to copy what was written
+	Drop(memory.Owner) error // removes what is there, since some was erased
+}
+
+// Warm lets the index, and the copy elsewhere, read what was written.
+func (o *Offload) Warm(owner memory.Owner) {
+	o.Index.Warm(owner)
+	if f, ok := o.outside.(follower); ok && o.isLarge(owner) {
+		f.Warm(owner)
+	}
+}
+
+// Drop forgets an owner, as the index does, elsewhere too.
+func (o *Offload) Drop(owner memory.Owner) error {
+	err := o.Index.Drop(owner)
+	if f, ok := o.outside.(follower); ok {
+		err = errors.Join(err, f.Drop(owner))
+	}
+	return err
+}
+
 // Search finds candidates: see [memory.Searcher].
 func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var away []memory.Owner
@@ -225,7 +249,7 @@ func (o *Offload) look(scopes []memory.Scope) {
 
 // drop has an owner loaded again, without vectors.
 func (o *Offload) drop(owner memory.Owner) {
-	if err := o.Drop(owner); err != nil {
+	if err := o.Index.Drop(owner); err != nil {
 		o.opts.Log.Warn("the index of a user who has very much was not dropped", "owner", owner, "err", err)
 	}
 }

@@ -69,7 +69,7 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string, past map[st
 	if err := e.end(); err != nil || len(things) == 0 {
 		return receipt, err
 	}
-	return receipt, e.rest(ids)
+	return receipt, e.rest()
 }
 
 // eraser is a write that erases.
@@ -262,7 +262,7 @@ func (w *write) modelReasons() error {
 }
 
 // rest removes what else may have the words, and lets followers begin anew.
-func (e *eraser) rest(ids []string) error {
+func (e *eraser) rest() error {
 	if err := e.modelReasons(); err != nil {
 		return err
 	}

@@ -61,7 +61,15 @@ const (
 // what an earlier release wrote. It returns nil without the extension, and why not.
 func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
 	has = &pgvector{}
-	var prepared bool
+	var prepared, left bool
+	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('near_state') IS NOT NULL`).Scan(&left); err != nil {
+		return nil, "", fmt.Errorf("look for the tables of the release before: %w", err)
+	}
+	if left { // they have copies of words, which nothing reads
+		if _, err := conn.ExecContext(ctx, `DROP TABLE IF EXISTS near, near_terms, near_state`); err != nil {
+			return nil, "", fmt.Errorf("drop the tables of the release before: %w", err)
+		}
+	}
 	err = conn.QueryRowContext(ctx, `SELECT e.extversion, quote_ident(n.nspname),
 			EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
 		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &has.schema, &prepared)

@@ -33,6 +33,3 @@ CREATE OR REPLACE VIEW memory_updates AS
     SELECT md5(owner || '/' || version || '/' || ordinal)::uuid AS id, owner AS user_id, old_id AS old_vector_id, new_id AS new_vector_id, reason,
         to_timestamp(at / 1000000.0 - 62135596800) AS created_at
     FROM journal WHERE old_id <> '' AND new_id <> '';
-
--- A release before searched copies of memories in these tables.
-DROP TABLE IF EXISTS near, near_terms, near_state;

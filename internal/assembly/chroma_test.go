@@ -1,0 +1,105 @@
+package assembly
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/index/chroma/chromatest"
+)
+
+// TestChatsGoOnWithoutChroma starts before its Chroma server does, loses it, its collection and
+// itself, and has the doctor say what is wrong.
+func TestChatsGoOnWithoutChroma(t *testing.T) {
+	chroma := chromatest.Start(t)
+	chroma.Stop(t)
+	s := newStage(t, "coding", map[string]string{"store": "sqlite", "index.search": "chroma", "chroma.url": chroma.URL, "learn.model": ""})
+	said := func(when string) {
+		t.Helper()
+		if got, _ := s.talk().says("What is my boat called?"); !strings.Contains(got.body, "Albatross") {
+			t.Errorf("%s: the prompt has no memory: %s", when, got.body)
+		}
+	}
+	finds := func(want string) {
+		t.Helper()
+		var last string
+		for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+			checkup, err := s.loci.Doctor(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last = fmt.Sprint(checkup.Findings, checkup.Checked); strings.Contains(last, want) {
+				return
+			}
+		}
+		t.Errorf("the doctor says %s, want %q", last, want)
+	}
+	s.remember(nil, "My boat is called Albatross")
+	said("before it runs")
+	finds("Chroma does not answer")
+	if health := s.ok(nil, http.MethodGet, "/health", ""); !strings.Contains(health, "Chroma for vectors") {
+		t.Errorf("health says %s", health)
+	}
+	chroma.Restart(t)
+	finds("as the store does")
+	said("once it runs")
+
+	name := s.loci.chroma.Name()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, chroma.URL+"/api/v2/tenants/default_tenant/databases/default_database/collections/"+name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	said("without its collection")
+	finds("as the store does")
+	chroma.Stop(t)
+	said("when it is gone")
+	s.remember(nil, "My cat is called Nutmeg")
+	chroma.Restart(t)
+	finds("as the store does")
+	said("in the end")
+}
+
+func TestChromaSettingsAreChecked(t *testing.T) {
+	for want, flags := range map[string]map[string]string{
+		"needs chroma.url":                    {"index.search": "chroma"},
+		"chroma.url":                          {"index.search": "chroma", "chroma.url": "localhost:8000"},
+		"chroma.collection: invalid name":     {"chroma.collection": "a b"},
+		"index.search: faiss is not possible": {"index.search": "faiss"},
+	} {
+		if _, err := config.Load(config.Sources{Flags: flags}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got %v, want %q", flags, err, want)
+		}
+	}
+}
+
+func TestIndexHugeIsStillRead(t *testing.T) {
+	c, err := config.Load(config.Sources{Flags: map[string]string{"index.huge": "5MiB"}})
+	if err != nil || c.Index.OffloadAbove != 5<<20 {
+		t.Errorf("got %d, %v; want it to be index.offload_above", c.Index.OffloadAbove, err)
+	}
+	var log lines
+	config, err := config.Load(config.Sources{Flags: map[string]string{"index.huge": "5MiB", "store": "memory", "data": t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(t.Context(), config, Options{Log: &log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "index.offload_above") {
+		t.Errorf("the log says %s", log.String())
+	}
+}

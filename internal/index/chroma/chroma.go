@@ -1,0 +1,528 @@
+// Package chroma searches vectors on a Chroma server. The server has a copy, which is made
+// again from the store whenever it is not there: it is never the only one. It has no words.
+//
+// A collection is of one embedder. Its records are
+//
+//	id         OWNER/MEMORY
+//	embedding  the vector
+//	owner      OWNER
+//
+// and those of a second collection, NAME-marks, say up to which version of the store an
+// owner's vectors are there:
+//
+//	id          OWNER
+//	embedding   [1]
+//	collection  the id of the collection that this is said of
+//	version     of the store
+//	last        a memory that was written with a version, last_version, and none later:
+//	            a store that does not know it is another, and copied anew
+//
+// Writes go to the server when a search, or [Index.Warm], finds the owner's mark behind the
+// store. Any number of Locis with one store may share a collection.
+package chroma
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// format is raised when what is in a collection changes its meaning.
+	format = 1
+	// batchSize is how many records a request writes or deletes, and pageSize how many ids
+	// are read at once.
+	batchSize, pageSize = 500, 5000
+	// followWait is how long a search waits for what was written last; then it goes on without.
+	followWait = 100 * time.Millisecond
+	// Between two tries to fill a collection lies a time that doubles from the first to the longest.
+	firstPause, longestPause = time.Second, time.Minute
+)
+
+// Source is the store that vectors are copied from.
+type Source interface {
+	memory.Source
+	Owners(ctx context.Context) ([]memory.Owner, error)
+}
+
+// Options are the settings of an [Index].
+type Options struct {
+	URL        string // of the server, as http://localhost:8000
+	Key        string // "": none
+	Collection string // what the name of the collection begins with
+	Model      string // whose vectors these are: the embedder's Fingerprint
+	Log        *slog.Logger
+}
+
+// Index is a copy of a store's vectors on a server. It is safe for concurrent use.
+type Index struct {
+	client *client
+	source Source
+	opts   Options
+	name   string
+
+	ctx  context.Context // of what is done beside searches
+	stop context.CancelFunc
+	work sync.WaitGroup
+	fill chan struct{} // tells that all owners are to be looked at again
+
+	mu      sync.Mutex                // guards all below
+	open    collections               // zero: they are to be opened
+	marks   map[memory.Owner]metadata // up to which an owner's vectors are there, as far as is known
+	syncing map[memory.Owner]*syncing
+}
+
+// syncing is an owner's copy being brought up to the store.
+type syncing struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// New returns an index and begins to fill it. It does not wait for the server. Close releases
+// it.
+func New(source Source, o Options) *Index {
+	ctx, stop := context.WithCancel(context.Background())
+	sum := sha256.Sum256([]byte(o.Model))
+	x := &Index{
+		client: &client{base: strings.TrimRight(o.URL, "/"), key: o.Key, http: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}},
+		source: source, opts: o, name: o.Collection + "-" + hex.EncodeToString(sum[:6]),
+		ctx: ctx, stop: stop, fill: make(chan struct{}, 1), marks: map[memory.Owner]metadata{}, syncing: map[memory.Owner]*syncing{},
+	}
+	x.refill()
+	x.work.Go(x.run)
+	return x
+}
+
+// Name is the collection's.
+func (x *Index) Name() string { return x.name }
+
+// Close breaks off what is copied, which goes on at the next start.
+func (x *Index) Close() error {
+	x.mu.Lock() // nothing begins once Wait has begun
+	x.stop()
+	x.mu.Unlock()
+	x.work.Wait()
+	x.client.http.CloseIdleConnections()
+	return nil
+}
+
+func (x *Index) refill() {
+	select {
+	case x.fill <- struct{}{}:
+	default:
+	}
+}
+
+// run brings all owners up to the store, at the start and whenever the collection was lost.
+func (x *Index) run() {
+	for {
+		select {
+		case <-x.fill:
+		case <-x.ctx.Done():
+			return
+		}
+		pause := firstPause
+		for err := x.syncAll(); err != nil; err = x.syncAll() {
+			if x.ctx.Err() != nil {
+				return
+			}
+			if pause == firstPause {
+				x.opts.Log.Warn("the vectors on the Chroma server are not up to date; it is tried again", "collection", x.name, "err", err)
+			}
+			select {
+			case <-time.After(pause):
+			case <-x.ctx.Done():
+				return
+			}
+			pause = min(2*pause, longestPause)
+		}
+		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.name)
+	}
+}
+
+func (x *Index) syncAll() error {
+	if _, err := x.opened(x.ctx); err != nil {
+		return err
+	}
+	owners, err := x.source.Owners(x.ctx)
+	if err != nil {
+		return err
+	}
+	for _, owner := range owners {
+		s := x.sync(owner)
+		<-s.done
+		if s.err != nil {
+			return s.err
+		}
+	}
+	return nil
+}
+
+// collections are the ids of the two.
+type collections struct{ vectors, marks string }
+
+// opened returns the collections, making them if they are not there. One that is not ours is
+// [memory.Conflict].
+func (x *Index) opened(ctx context.Context) (collections, error) {
+	x.mu.Lock()
+	ids := x.open
+	x.mu.Unlock()
+	if ids != (collections{}) {
+		return ids, nil
+	}
+	for _, of := range []struct {
+		name string
+		id   *string
+	}{{x.name, &ids.vectors}, {x.name + "-marks", &ids.marks}} {
+		is, err := x.client.open(ctx, of.name, map[string]any{"loci": format, "embedder": x.opts.Model})
+		if err != nil {
+			return ids, fmt.Errorf("open the collection %s: %w", of.name, err)
+		}
+		if is.Metadata["loci"] != float64(format) || is.Metadata["embedder"] != x.opts.Model {
+			return ids, memory.Errorf(memory.Conflict, "the collection %s was not made by this version of Loci (its metadata is %v): delete it, or set chroma.collection", of.name, is.Metadata)
+		}
+		*of.id = is.ID
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.open = ids
+	return ids, nil
+}
+
+// lost forgets the collections if an error says that one is no more, and has them filled again.
+func (x *Index) lost(err error) error {
+	if !errors.Is(err, errGone) {
+		return err
+	}
+	x.mu.Lock()
+	x.open = collections{}
+	clear(x.marks)
+	x.mu.Unlock()
+	x.refill()
+	return memory.Errorf(memory.Unavailable, "the collection %s is gone from the Chroma server; it is filled again", x.name)
+}
+
+// sync brings an owner's vectors up to the store beside the caller.
+func (x *Index) sync(owner memory.Owner) *syncing {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s := x.syncing[owner]; s != nil {
+		return s
+	}
+	s := &syncing{done: make(chan struct{})}
+	if s.err = x.ctx.Err(); s.err != nil {
+		close(s.done)
+		return s
+	}
+	x.syncing[owner] = s
+	x.work.Go(func() {
+		err := x.lost(x.follow(x.ctx, owner))
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.syncing, owner)
+		s.err = err
+		close(s.done)
+	})
+	return s
+}
+
+// follow copies what was written since the owner's mark.
+func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
+	ids, err := x.opened(ctx)
+	if err != nil {
+		return err
+	}
+	was, err := x.mark(ctx, ids, owner)
+	if err != nil {
+		return err
+	}
+	c := &copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: was}
+	if was.Version > 0 {
+		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, was.Version, c.take)
+	}
+	if was.Version == 0 || errors.Is(err, memory.Gone) { // what is there may be erased, or another store's
+		*c = copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
+		if err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}}); err != nil {
+			return err
+		}
+		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, 0, c.take)
+	}
+	if err == nil {
+		err = c.flush()
+	}
+	if err == nil && c.mark != was {
+		err = x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{c.mark}})
+	}
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.open == ids {
+		x.marks[owner] = c.mark
+	}
+	return nil
+}
+
+// mark returns an owner's mark, the zero one if there is none of this collection and store.
+func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (metadata, error) {
+	x.mu.Lock()
+	mark, known := x.marks[owner]
+	x.mu.Unlock()
+	if known {
+		return mark, nil
+	}
+	found, err := x.client.get(ctx, ids.marks, selection{IDs: []string{string(owner)}, Include: []string{"metadatas"}})
+	if err != nil || len(found.Metadatas) != 1 || found.Metadatas[0].Collection != ids.vectors {
+		return metadata{}, err
+	}
+	mark = found.Metadatas[0]
+	knows := false
+	_, err = x.source.Since(ctx, owner, x.opts.Model, max(0, mark.LastVersion-1), func(item memory.Item) error {
+		knows = knows || item.ID == mark.Last
+		return nil
+	})
+	if errors.Is(err, memory.Gone) || err == nil && !knows {
+		return metadata{}, nil
+	}
+	return mark, err
+}
+
+// version returns up to which an owner's vectors are there, as far as is known.
+func (x *Index) version(owner memory.Owner) int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.marks[owner].Version
+}
+
+// copying is what is on its way to the server.
+type copying struct {
+	client *client
+	ctx    context.Context
+	id     string // of the collection
+	owner  memory.Owner
+	mark   metadata
+	put    records
+	gone   []string
+}
+
+func (c *copying) take(item memory.Item) error {
+	if item.Version >= c.mark.LastVersion {
+		c.mark.Last, c.mark.LastVersion = item.ID, item.Version
+	}
+	id := recordID(c.owner, item.ID)
+	if item.Removed || !hasDirection(item.Vector) {
+		c.gone = append(c.gone, id)
+	} else {
+		c.put.IDs = append(c.put.IDs, id)
+		c.put.Embeddings = append(c.put.Embeddings, item.Vector)
+		c.put.Metadatas = append(c.put.Metadatas, metadata{Owner: c.owner})
+	}
+	if len(c.put.IDs)+len(c.gone) >= batchSize {
+		return c.flush()
+	}
+	return nil
+}
+
+func (c *copying) flush() error {
+	if len(c.put.IDs) > 0 {
+		if err := c.client.upsert(c.ctx, c.id, c.put); err != nil {
+			return err
+		}
+	}
+	if len(c.gone) > 0 {
+		if err := c.client.delete(c.ctx, c.id, selection{IDs: c.gone}); err != nil {
+			return err
+		}
+	}
+	c.put, c.gone = records{}, c.gone[:0]
+	return nil
+}
+
+func recordID(owner memory.Owner, id string) string { return string(owner) + "/" + id }
+
+// hasDirection reports whether a vector can be compared with others.
+func hasDirection(values []float32) bool {
+	sum := float64(0)
+	for _, x := range values {
+		sum += float64(x) * float64(x)
+	}
+	return sum > 0 && !math.IsInf(sum, 0) && !math.IsNaN(sum)
+}
+
+// Warm begins to copy what was written for an owner.
+func (x *Index) Warm(owner memory.Owner) { x.sync(owner) }
+
+// Drop removes an owner's vectors from the server, since some were erased, and begins to copy
+// what the store still has. If the server does not answer, that is done once it does.
+func (x *Index) Drop(owner memory.Owner) error {
+	ctx, cancel := context.WithTimeout(x.ctx, requestTime)
+	defer cancel()
+	x.mu.Lock()
+	under := x.syncing[owner]
+	x.mu.Unlock()
+	if under != nil { // it may have read what was erased
+		select {
+		case <-under.done:
+		case <-ctx.Done():
+		}
+	}
+	ids, err := x.opened(ctx)
+	if err == nil {
+		err = x.lost(errors.Join(
+			x.client.delete(ctx, ids.marks, selection{IDs: []string{string(owner)}}),
+			x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})))
+	}
+	x.mu.Lock()
+	delete(x.marks, owner)
+	x.mu.Unlock()
+	if err != nil {
+		x.opts.Log.Warn("erased vectors are still on the Chroma server; they are removed once it answers", "owner", owner, "err", err)
+	}
+	x.refill()
+	return nil
+}
+
+// Nearest returns the n memories of an owner whose vectors are nearest to a question's, of
+// these ids unless they are nil. What was written last may be missing.
+func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Near, error) {
+	if !hasDirection(question) || n <= 0 || ids != nil && len(ids) == 0 {
+		return nil, nil
+	}
+	versions, err := x.source.Versions(ctx, []memory.Owner{owner})
+	if err != nil {
+		return nil, err
+	}
+	if x.version(owner) < versions[0] {
+		s := x.sync(owner)
+		select {
+		case <-s.done:
+			if s.err != nil {
+				return nil, s.err
+			}
+		case <-time.After(followWait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	open, err := x.opened(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var among []string
+	for _, id := range ids {
+		among = append(among, recordID(owner, id))
+	}
+	found, distances, err := x.client.query(ctx, open.vectors, question, owner, among, n)
+	if err != nil {
+		return nil, x.lost(err)
+	}
+	near := make([]memory.Near, len(found))
+	for i, id := range found {
+		near[i] = memory.Near{Owner: owner, ID: strings.TrimPrefix(id, recordID(owner, "")), Cosine: 1 - distances[i]}
+	}
+	return near, nil
+}
+
+// Vectors returns vectors by their memories, as [vector.Pack] has them.
+func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids []string) (map[string][]uint16, error) {
+	open, err := x.opened(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var among []string
+	for _, id := range ids {
+		among = append(among, recordID(owner, id))
+	}
+	found, err := x.client.get(ctx, open.vectors, selection{IDs: among, Include: []string{"embeddings"}})
+	if err != nil {
+		return nil, x.lost(err)
+	}
+	byID := map[string][]uint16{}
+	for i, id := range found.IDs[:min(len(found.IDs), len(found.Embeddings))] {
+		row := make([]uint16, len(found.Embeddings[i]))
+		vector.EncodeHalves(row, found.Embeddings[i])
+		byID[strings.TrimPrefix(id, recordID(owner, ""))] = vector.Pack(nil, row)
+	}
+	return byID, nil
+}
+
+// Comparison is what [Index.Compare] found.
+type Comparison struct {
+	Memories       int // with vectors, in the store
+	Missing, Extra int // on the server
+}
+
+// Compare compares what the server has with the store, and begins to copy the owners anew of
+// whom that differs.
+func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
+	open, err := x.opened(ctx)
+	if err != nil {
+		return c, err
+	}
+	owners, err := x.source.Owners(ctx)
+	if err != nil {
+		return c, err
+	}
+	for _, owner := range owners {
+		s := x.sync(owner)
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			return c, ctx.Err()
+		}
+		if s.err != nil {
+			return c, s.err
+		}
+		want := map[string]bool{}
+		if _, err := x.source.Since(ctx, owner, x.opts.Model, 0, func(item memory.Item) error {
+			if hasDirection(item.Vector) {
+				want[recordID(owner, item.ID)] = true
+			}
+			return nil
+		}); err != nil {
+			return c, err
+		}
+		c.Memories += len(want)
+		extra, err := x.compare(ctx, open.vectors, owner, want)
+		if err != nil {
+			return c, x.lost(err)
+		}
+		if c.Missing, c.Extra = c.Missing+len(want), c.Extra+extra; len(want)+extra > 0 {
+			if err := x.Drop(owner); err != nil {
+				return c, err
+			}
+		}
+	}
+	return c, nil
+}
+
+// compare takes what the server has of an owner out of want, and counts what is not in it.
+func (x *Index) compare(ctx context.Context, id string, owner memory.Owner, want map[string]bool) (extra int, err error) {
+	for at := 0; ; at += pageSize {
+		page, err := x.client.get(ctx, id, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})
+		if err != nil {
+			return 0, err
+		}
+		for _, id := range page.IDs {
+			if !want[id] {
+				extra++
+			}
+			delete(want, id)
+		}
+		if len(page.IDs) < pageSize {
+			return extra, nil
+		}
+	}
+}

@@ -1,0 +1,100 @@
+// Package chromatest starts Chroma servers for tests.
+package chromatest
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// startTime is how long a server may take until it answers.
+const startTime = time.Minute
+
+// Server is a server of its own, with a folder that outlasts it.
+type Server struct {
+	URL     string
+	program string
+	port    int
+	dir     string
+	process *exec.Cmd
+}
+
+// Start starts a server for the length of the test, which is skipped where none is installed.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	program := find()
+	if program == "" {
+		t.Skip("there is no Chroma server: make setup installs one in tmp/chroma")
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{program: program, port: free.Addr().(*net.TCPAddr).Port, dir: t.TempDir()}
+	s.URL = "http://127.0.0.1:" + strconv.Itoa(s.port)
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Restart(t)
+	t.Cleanup(func() { s.Stop(t) })
+	return s
+}
+
+// find returns the server's program in the module's tmp, "" if it is not there.
+func find() string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if path := filepath.Join(dir, "tmp", "chroma", "bin", "chroma"); exists(path) {
+			return path
+		}
+		if filepath.Dir(dir) == dir {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Stop ends the server at once.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	if s.process == nil {
+		return
+	}
+	if err := s.process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.process.Wait() // it was killed
+	s.process = nil
+}
+
+// Restart starts the server with what it had, and waits until it answers.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	s.process = exec.Command(s.program, "run", "--host", "127.0.0.1", "--port", strconv.Itoa(s.port), "--path", s.dir)
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(startTime); ; time.Sleep(50 * time.Millisecond) {
+		answer, err := http.Get(s.URL + "/api/v2/heartbeat")
+		if err == nil {
+			_ = answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(until) {
+			t.Fatalf("Chroma does not answer: %v", err)
+		}
+	}
+}

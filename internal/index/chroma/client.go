@@ -1,0 +1,217 @@
+package chroma
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// requestTime bounds one request, a batch of upserts included.
+	requestTime = 30 * time.Second
+	// mostAnswer bounds what is read of an answer: the vectors of a page of memories.
+	mostAnswer = 256 << 20
+	// firstWait lies between the first two tries of a write; it doubles.
+	firstWait = 100 * time.Millisecond
+	// readTries and writeTries are how often a request is sent that gets no answer, or one
+	// that says so of the server. All requests may be repeated.
+	readTries, writeTries = 2, 5
+)
+
+// collectionsPath is where the collections of a server without tenants are.
+const collectionsPath = "/api/v2/tenants/default_tenant/databases/default_database/collections"
+
+// client speaks version 2 of Chroma's REST API.
+type client struct {
+	base string
+	key  string
+	http *http.Client
+}
+
+// errGone says that there is no such collection, and errUnknown that one of the ids to search
+// among is not in it.
+var (
+	errGone    = errors.New("the collection does not exist")
+	errUnknown = errors.New("an id is not in the collection")
+)
+
+// collection is what a server says of one.
+type collection struct {
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	Metadata map[string]any `json:"metadata"`
+}
+
+// records are documents by columns, as requests and answers have them.
+type records struct {
+	IDs        []string    `json:"ids"`
+	Embeddings [][]float32 `json:"embeddings,omitempty"`
+	Metadatas  []metadata  `json:"metadatas,omitempty"`
+}
+
+// metadata is what is kept beside a vector, its owner, or in a mark: all others.
+type metadata struct {
+	Owner       memory.Owner `json:"owner,omitempty"`
+	Collection  string       `json:"collection,omitempty"`
+	Version     int64        `json:"version,omitempty"`
+	Last        string       `json:"last,omitempty"`
+	LastVersion int64        `json:"last_version,omitempty"`
+}
+
+// selection says which records are meant.
+type selection struct {
+	IDs     []string  `json:"ids,omitempty"`
+	Where   *metadata `json:"where,omitempty"`
+	Limit   int       `json:"limit,omitempty"`
+	Offset  int       `json:"offset,omitempty"`
+	Include []string  `json:"include"`
+}
+
+// open returns the collection of a name, making it if it is not there.
+func (c *client) open(ctx context.Context, name string, about map[string]any) (collection, error) {
+	var is collection
+	err := c.do(ctx, http.MethodGet, collectionsPath+"/"+url.PathEscape(name), nil, &is, readTries)
+	if errors.Is(err, errGone) {
+		err = c.do(ctx, http.MethodPost, collectionsPath, map[string]any{
+			"name": name, "metadata": about, "get_or_create": true,
+			"configuration": map[string]any{"hnsw": map[string]any{"space": "cosine", "ef_construction": 200, "ef_search": 400}},
+		}, &is, readTries)
+	}
+	return is, err
+}
+
+func (c *client) upsert(ctx context.Context, collection string, r records) error {
+	return c.do(ctx, http.MethodPost, path(collection, "upsert"), r, nil, writeTries)
+}
+
+func (c *client) delete(ctx context.Context, collection string, s selection) error {
+	return c.do(ctx, http.MethodPost, path(collection, "delete"), s, nil, writeTries)
+}
+
+func (c *client) get(ctx context.Context, collection string, s selection) (r records, err error) {
+	return r, c.do(ctx, http.MethodPost, path(collection, "get"), s, &r, readTries)
+}
+
+// query returns ids and cosine distances of the nearest n.
+func (c *client) query(ctx context.Context, collection string, question []float32, of memory.Owner, ids []string, n int) ([]string, []float32, error) {
+	asks := struct {
+		Questions [][]float32 `json:"query_embeddings"`
+		Most      int         `json:"n_results"`
+		selection
+	}{[][]float32{question}, n, selection{IDs: ids, Include: []string{"distances"}}}
+	if ids == nil { // which name their owner; with both a server takes two hundred times as long
+		asks.Where = &metadata{Owner: of}
+	}
+	var found struct {
+		IDs       [][]string  `json:"ids"`
+		Distances [][]float32 `json:"distances"`
+	}
+	err := c.do(ctx, http.MethodPost, path(collection, "query"), asks, &found, readTries)
+	if errors.Is(err, errUnknown) {
+		known, err := c.get(ctx, collection, selection{IDs: ids, Include: []string{}})
+		if err != nil || len(known.IDs) == 0 {
+			return nil, nil, err
+		}
+		if len(known.IDs) == len(ids) {
+			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma does not find ids that it has")
+		}
+		return c.query(ctx, collection, question, of, known.IDs, n)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(found.IDs) != 1 || len(found.Distances) != 1 || len(found.IDs[0]) != len(found.Distances[0]) {
+		return nil, nil, memory.Errorf(memory.Unavailable, "Chroma answered a question with %d lists of ids and %d of distances", len(found.IDs), len(found.Distances))
+	}
+	return found.IDs[0], found.Distances[0], nil
+}
+
+func path(collection, verb string) string { return collectionsPath + "/" + collection + "/" + verb }
+
+// do sends a request until it is answered, so many times at most.
+func (c *client) do(ctx context.Context, method, path string, in, out any, tries int) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("write a request to Chroma: %w", err)
+	}
+	for wait := firstWait; ; wait *= 2 {
+		again, err := c.once(ctx, method, path, body, out)
+		if tries--; err == nil || !again || tries <= 0 {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// once sends a request, and reports whether the same may succeed a little later.
+func (c *client) once(ctx context.Context, method, path string, body []byte, out any) (again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return false, memory.Errorf(memory.Invalid, "chroma.url: %w", err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if c.key != "" {
+		r.Header.Set("X-Chroma-Token", c.key)
+		r.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		var at *url.Error
+		if errors.As(err, &at) {
+			err = at.Err // the address is known, and may hold a key
+		}
+		return ctx.Err() == nil, memory.Errorf(memory.Unavailable, "Chroma does not answer: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read, or is of no use
+	data, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	if err != nil {
+		return true, memory.Errorf(memory.Unavailable, "Chroma's answer broke off: %w", err)
+	}
+	if answer.StatusCode >= 300 {
+		return refusal(answer.StatusCode, data)
+	}
+	if out == nil {
+		return false, nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return false, memory.Errorf(memory.Unavailable, "what answers at chroma.url is not version 2 of Chroma's API: %w", err)
+	}
+	return false, nil
+}
+
+// refusal says what an answer that is not a success means.
+func refusal(status int, data []byte) (again bool, err error) {
+	var said struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(data, &said) != nil || said.Message == "" {
+		said.Message = strings.TrimSpace(string(data[:min(len(data), 200)]))
+	}
+	switch {
+	case status == http.StatusNotFound && said.Error == "NotFoundError":
+		return false, errGone
+	case status == http.StatusInternalServerError && strings.Contains(said.Message, "Error finding id"):
+		return false, errUnknown
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return false, memory.Errorf(memory.Unavailable, "what answers at chroma.url has no version 2 of Chroma's API (status %d)", status)
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return false, memory.Errorf(memory.Unavailable, "Chroma refuses the key (status %d): see chroma.key", status)
+	}
+	return status == http.StatusTooManyRequests || status >= 500, memory.Errorf(memory.Unavailable, "Chroma answered %d: %s", status, said.Message)
+}
