@@ -22,7 +22,7 @@ import (
 type header struct {
 	Key string `bson:"_id"`  // owner and target: see keyOf
 	Seq int64  `bson:"seq"`  // the commit that wrote it
-	Of  string `bson:"user"` // the owner's name, as seed 2's programs know a user
+	Of  string `bson:"user"` // the owner's name, as the platform's programs know a user
 }
 
 // The twins of package memory's types: the same fields, under the names they have here. Go

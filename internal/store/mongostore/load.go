@@ -74,7 +74,7 @@ func ofOwner(owner memory.Owner, more ...bson.E) bson.D {
 }
 
 // Of a memory that is not written again its vectors need not be read; of a turn, the list that
-// seed 2's programs read, never.
+// the platform's programs read, never.
 var (
 	lean       = options.Find().SetProjection(bson.D{{Key: "vectors", Value: 0}, {Key: "embedding", Value: 0}})
 	withVector = options.Find().SetProjection(bson.D{{Key: "embedding", Value: 0}})

@@ -1,5 +1,5 @@
 // Package mongostore keeps everything on a MongoDB server: [memory.Store] on the collections that
-// seed 2's platform has, and some of its own. What a write may do, and what it leaves, says
+// the platform's design has, and some of its own. What a write may do, and what it leaves, says
 // package shelf; this package reads what that looks at, and commits what it changed. It does not
 // search: a resident index follows it by Since.
 //
@@ -23,7 +23,7 @@
 //
 // Each index begins with the owner, but for those by which workers find the next job, by which
 // other servers are told, and by which the traces of all who were shown a fact are found. Times
-// are microseconds since the year 1 in UTC; fields of seed 2 that are dates are that besides.
+// are microseconds since the year 1 in UTC; fields of that design that are dates are that besides.
 // Everything else is as package memory says.
 //
 //	sessions    session_id, user_id, created_at, updated_at | title, contexts, rules, project, agent, status

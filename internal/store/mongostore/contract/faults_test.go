@@ -164,7 +164,7 @@ func TestCommitThatWasLeftIsCompleted(t *testing.T) {
 	}
 }
 
-func TestSeedsProgramsFindTheirFields(t *testing.T) {
+func TestProgramsOfThePlatformFindTheirFields(t *testing.T) {
 	address := database(t.TempDir())
 	s := openWith(t, address, mongostore.Options{})
 	b := memtest.Batch(memtest.Ana, "s1", 0, "I live in Lisbon", "Noted.")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Seed 2's scene, step by step, with its memory on the server.
+// The platform's scene, step by step, with its memory on the server.
 func TestScenesOfPlatform(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds all of Loci")
