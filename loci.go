@@ -70,6 +70,15 @@ func (l *Loci) Close() error { return l.parts.Close() }
 // Log returns the log in use.
 func (l *Loci) Log() *slog.Logger { return l.parts.Log() }
 
+// Config returns the settings in effect: with the models that were chosen where a setting says auto.
+func (l *Loci) Config() Config { return l.parts.Config() }
+
+// Learns says who learns from what is said: a model or the built-in rules.
+func (l *Loci) Learns() string { return l.parts.Learns() }
+
+// Better says what would make recall better, with the command; "" where nothing is known.
+func (l *Loci) Better() string { return l.parts.Better() }
+
 // Resident returns how many bytes the index holds in memory, estimated.
 func (l *Loci) Resident() int64 { return l.parts.Resident() }
 

@@ -350,7 +350,7 @@ type Health struct {
 	Version   string   `json:"version"`
 	Profile   string   `json:"profile,omitempty"`
 	Store     string   `json:"store,omitempty"`
-	Search    string   `json:"search,omitempty"` // what searches: the resident index, and for huge scopes perhaps the database
+	Search    string   `json:"search,omitempty"` // what searches: the resident index, and perhaps the database for the vectors of large users
 	Vault     string   `json:"vault,omitempty" doc:"The folder that memory is in, for admins."`
 	Embedder  string   `json:"embedder,omitempty"`
 	Reranker  string   `json:"reranker,omitempty"`
@@ -359,6 +359,7 @@ type Health struct {
 	Learns    string   `json:"learns,omitempty" doc:"Who learns: a model's name, the chat's own model, the built-in rules, or nobody."`
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
+	Better    string   `json:"better,omitempty" doc:"What would make recall better, with the command."`
 	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user."`
 
 	StrictModels []StrictModel `json:"strict_models,omitempty"` // that get memory in the user's message, since they refused it in one of its own

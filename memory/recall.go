@@ -27,6 +27,7 @@ type Search struct {
 	Vector       []float32          // of the question, by the searcher's model; nil: words only
 	ByWords      bool               // find by words alone, as they are written; the vector only says how near that is
 	ByVector     bool               // find what is near by the vector alone, if anything has one
+	Near         []Near             // what a search of vectors elsewhere found, of owners whose vectors the searcher does not have
 	WordsFirst   bool               // the vector, too, is of words: what is near by it need be looked for only where words find less than Limit
 	Kinds        []Kind             // none: all
 	Category     string
@@ -37,6 +38,13 @@ type Search struct {
 	At           At
 	Now          time.Time
 	Limit        int
+}
+
+// Near is a memory whose vector is near a question's.
+type Near struct {
+	Owner  Owner
+	ID     string
+	Cosine float32
 }
 
 // Candidate is a memory that may answer, with the raw numbers it was found by.

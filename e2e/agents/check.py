@@ -61,7 +61,7 @@ RUNS = [
 ]
 # Facts in the end, and whether they belong to a repository.
 FACTS = {
-    ('User always uses tabs', ''), ('User never uses spaces', ''),
+    ('User always uses tabs', ''),
     ("User's API is named Gannet", 'tern'), ("User's API is named Arkham", 'wren'),
 }
 # A session of ten messages, and what is known that answers each.

@@ -72,8 +72,16 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.log = opts.Logger
 	l.doctor = &doctor.Doctor{Log: l.log}
+	chosen := models.Choice{Why: "the program brought it"}
 	if opts.Embedder != nil {
-		config.Embedder = "program:" + opts.Embedder.Fingerprint()
+		config = config.WithEmbedder("program:" + opts.Embedder.Fingerprint())
+	} else {
+		config, chosen = models.ChooseEmbedder(ctx, config)
+	}
+	l.embeds = chosen
+	l.log.Info("what embeds", "embedder", config.Embedder, "why", chosen.Why, "better", chosen.Better)
+	for _, broken := range chosen.Broken {
+		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "get it again or remove it; until then it is passed over"})()
 	}
 	if err := vector.Use(config.SIMD); err != nil {
 		return nil, fmt.Errorf("simd: %w", err)
@@ -90,7 +98,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	config = learner.Apply(config)
 	l.learner, l.config = learner, config
-	l.log.Info("who learns", "model", l.learns(), "why", learner.Why)
+	l.log.Info("who learns", "model", l.Learns(), "why", learner.Why)
 	if learner.Wrong != "" {
 		l.doctor.Warn(client.Finding{Part: "learn.model", What: learner.Wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
 	}
@@ -113,7 +121,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.config = config
 	earlier.Tell(l.log)
-	opened, err := models.Open(config)
+	opened, err := models.Open(config, chosen)
 	if err != nil {
 		return nil, err
 	}
@@ -155,15 +163,15 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if !config.Store.Postgres() {
 		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
 	}
-	l.index = index.New(store, indexed)
+	searcher := l.searcher(store, indexed)
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(core.Parts{
-		Store: store, Searcher: l.searcher(store, indexed), Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
+		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, engineOptions(config, learner))
 	l.engine.Vectors.SetEmbedderHistory(earlier)
-	l.closers = []func() error{func() error { l.engine.Close(); return nil }, l.huge.Close, l.index.Close, store.Close, opened.Close}
+	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
 	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {
 		llm, closeLLM, err := learner.Open(config)
 		if err != nil {
@@ -188,7 +196,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.vault = vaultsync.New(store, l.engine, config, l.log)
 	d := l.doctor
-	d.Config, d.Engine, d.Index, d.Vault, d.Database, d.Backups, d.Learner = l.config, l.engine, l.index, l.vault, l.database, l.backups, l.learner
+	d.Config, d.Engine, d.Index, d.Vault, d.Database, d.Backups, d.Learner, d.Embeds = l.config, l.engine, l.index, l.vault, l.database, l.backups, l.learner, l.embeds
 	if err := l.vault.CatchUp(ctx); err != nil {
 		return nil, err
 	}
@@ -454,7 +462,7 @@ func database(store memory.Store) memory.Store {
 // vectorsAtStart queues the job that gives one user's memory and what everybody shares
 // the vectors that they lack. Of other users it is seen when they are first searched.
 func (l *Loci) vectorsAtStart(ctx context.Context) error {
-	if l.config.Embedder == "lexical" || l.config.Users == "multi" {
+	if l.config.Embedder == config.Lexical || l.config.Users == "multi" {
 		return nil // words are enough until the first search, which sees to it
 	}
 	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))

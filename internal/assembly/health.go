@@ -27,7 +27,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	if h.Threshold < 0 {
 		h.Threshold = recall.DefaultThreshold
 	}
-	h.Learns = l.learns()
+	h.Learns, h.Better = l.Learns(), l.embeds.Better
 	if model := l.learner.Named(); model != "" && !l.learner.Given() {
 		h.Models = append(h.Models, model)
 	}

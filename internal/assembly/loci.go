@@ -20,7 +20,6 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/doctor"
 	"github.com/loci-memory/loci/internal/engine"
-	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
@@ -45,7 +44,7 @@ type Loci struct {
 	config   config.Config
 	engine   *engine.Engine
 	index    *index.Index
-	huge     *retrieve.DatabaseSearch // nil: the index alone searches
+	vectors  string // what searches vectors outside of the index; "": nothing
 	runner   *jobs.Runner
 	vault    *vaultsync.Vault
 	database *sqlstore.Store // nil: memory is in none
@@ -56,6 +55,7 @@ type Loci struct {
 	log      *slog.Logger
 	doctor   *doctor.Doctor
 	learner  models.Learner
+	embeds   models.Choice
 	closers  []func() error // in the order they are to be called
 }
 
@@ -72,6 +72,15 @@ func (l *Loci) Handler() http.Handler { return l.handler }
 
 // Log returns the log that the settings describe.
 func (l *Loci) Log() *slog.Logger { return l.log }
+
+// Config returns the settings in effect.
+func (l *Loci) Config() config.Config { return l.config }
+
+// Better says what would make recall better, with the command; "" where nothing is known.
+func (l *Loci) Better() string { return l.embeds.Better }
+
+// Learns says who learns.
+func (l *Loci) Learns() string { return models.WhoLearns(l.config, l.learner) }
 
 // Resident returns how many bytes the index holds in memory, estimated.
 func (l *Loci) Resident() int64 { return l.index.Size() }

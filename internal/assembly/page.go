@@ -22,7 +22,7 @@ func (l *Loci) pageOptions(c config.Config, learner models.Learner, chat http.Ha
 	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Named(), Query: models.QueryModel(c), Chats: models.ChatModel(c)})
 	o := web.Options{
 		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
-		Models: shownModels(c, learner), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
+		Models: shownModels(c, learner, l.embeds), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if c.JWT != "" {
@@ -48,8 +48,8 @@ func ownPrompts(dir string, set *prompt.Set) map[string]string {
 }
 
 // shownModels says which models are in use, and why these.
-func shownModels(c config.Config, learner models.Learner) []web.Model {
-	return []web.Model{learnerShown(c, learner), embedderShown(c), rerankerShown(c), answererShown(c)}
+func shownModels(c config.Config, learner models.Learner, embeds models.Choice) []web.Model {
+	return []web.Model{learnerShown(c, learner), embedderShown(c, embeds), rerankerShown(c), answererShown(c)}
 }
 
 func learnerShown(c config.Config, learner models.Learner) web.Model {
@@ -57,8 +57,11 @@ func learnerShown(c config.Config, learner models.Learner) web.Model {
 	return web.Model{For: "Learns", Name: models.WhoLearns(c, learner), Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
 }
 
-func embedderShown(c config.Config) web.Model {
+func embedderShown(c config.Config, embeds models.Choice) web.Model {
 	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
+	if embeds.Better != "" && c.Embedder == embeds.Embedder {
+		m.Why += " Better: " + embeds.Better + "."
+	}
 	if c.From("embedder") == models.FromBack {
 		m.Why += " It was gone back to, and stands before the setting: loci reembed --back takes that back."
 	}
@@ -111,6 +114,3 @@ func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 		}
 	}
 }
-
-// learns is who learns here.
-func (l *Loci) learns() string { return models.WhoLearns(l.config, l.learner) }

@@ -292,6 +292,10 @@ func (m *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"object":"list","data":[%s]}`, strings.Join(list, ","))
 		return
 	}
+	if strings.HasSuffix(r.URL.Path, "/embeddings") {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
 	asked := chatAsked{header: r.Header.Clone(), body: string(body)}
 	if err := json.Unmarshal(body, &asked); err != nil {
 		w.WriteHeader(http.StatusBadRequest)

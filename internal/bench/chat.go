@@ -66,9 +66,15 @@ func Chat(ctx context.Context, persons []ChatPerson, o ChatOptions) (report Chat
 		if err != nil {
 			return report, fmt.Errorf("%s: %w", p.ID, err)
 		}
-		run := &chatRun{trial: trial, person: p, memories: memories, bm25: newClauseBM25(memories), topK: report.TopK}
+		run := &chatRun{trial: trial, person: p, memories: memories, topK: report.TopK}
+		contents := make([]string, len(memories))
+		for i, m := range memories {
+			contents[i] = m.content
+		}
+		run.bm25.add(contents...)
 		if o.Cosine != nil {
-			if run.cosine, err = newPlainCosine(ctx, o.Cosine, memories); err != nil {
+			run.cosine = &plainCosine{embedder: o.Cosine}
+			if err := run.cosine.add(ctx, contents...); err != nil {
 				return report, fmt.Errorf("%s: %w", p.ID, err)
 			}
 		}
@@ -85,7 +91,7 @@ type chatRun struct {
 	trial    *chatTrial
 	person   ChatPerson
 	memories []chatMemory
-	bm25     *clauseBM25
+	bm25     bm25
 	cosine   *plainCosine // nil: none
 	topK     int
 	out      []ChatOutcome
@@ -142,7 +148,7 @@ func (r *chatRun) probe(ctx context.Context, o ChatOutcome, message string, answ
 		}
 	}
 	r.out = append(r.out, of)
-	r.rival(o, ChatBM25, r.bm25.best(message, r.topK), answers, gold)
+	r.rival(o, ChatBM25, r.bm25.bestByClause(message, r.topK), answers, gold)
 	if r.cosine == nil {
 		return nil
 	}

@@ -17,12 +17,12 @@ func clauses(message string) []string {
 	return strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune(".,;:!?\n。,、;:!?", r) })
 }
 
-// clauseBM25 ranks memories by BM25 of a message's best clause.
-type clauseBM25 struct {
+// bm25 ranks texts by BM25.
+type bm25 struct {
 	docs   []map[string]float64 // terms and how often
 	length []float64
-	idf    map[string]float64
-	mean   float64
+	df     map[string]float64 // how many texts have a term
+	total  float64            // length of all texts
 }
 
 // The usual parameters of BM25.
@@ -31,39 +31,45 @@ const (
 	bm25B = 0.75
 )
 
-func newClauseBM25(memories []chatMemory) *clauseBM25 {
-	b := &clauseBM25{idf: map[string]float64{}}
-	for _, m := range memories {
+// add appends texts to those that are ranked.
+func (b *bm25) add(texts ...string) {
+	if b.df == nil {
+		b.df = map[string]float64{}
+	}
+	for _, s := range texts {
 		terms := map[string]float64{}
-		all := text.Terms(m.content)
+		all := text.Terms(s)
 		for _, t := range all {
 			terms[t]++
 		}
 		for t := range terms {
-			b.idf[t]++
+			b.df[t]++
 		}
 		b.docs, b.length = append(b.docs, terms), append(b.length, float64(len(all)))
-		b.mean += float64(len(all)) / float64(len(memories))
+		b.total += float64(len(all))
 	}
-	n := float64(len(memories))
-	for t, df := range b.idf {
-		b.idf[t] = math.Log(1 + (n-df+0.5)/(df+0.5))
-	}
-	return b
 }
 
-// best returns the places of the k best memories that share a term with a clause.
-func (b *clauseBM25) best(message string, k int) []int {
+// scores returns the score of each text for a question.
+func (b *bm25) scores(question string) []float64 {
+	scores, n := make([]float64, len(b.docs)), float64(len(b.docs))
+	for _, t := range text.Terms(question) {
+		idf := math.Log(1 + (n-b.df[t]+0.5)/(b.df[t]+0.5))
+		for i, doc := range b.docs {
+			if tf := doc[t]; tf > 0 {
+				scores[i] += idf * tf * (bm25K + 1) / (tf + bm25K*(1-bm25B+bm25B*b.length[i]*n/b.total))
+			}
+		}
+	}
+	return scores
+}
+
+// bestByClause returns the places of the k best texts that share a term with a clause of a
+// message, each text by its best clause.
+func (b *bm25) bestByClause(message string, k int) []int {
 	scores := make([]float64, len(b.docs))
 	for _, clause := range clauses(message) {
-		terms := text.Terms(clause)
-		for i, doc := range b.docs {
-			var score float64
-			for _, t := range terms {
-				if tf := doc[t]; tf > 0 {
-					score += b.idf[t] * tf * (bm25K + 1) / (tf + bm25K*(1-bm25B+bm25B*b.length[i]/b.mean))
-				}
-			}
+		for i, score := range b.scores(clause) {
 			scores[i] = max(scores[i], score)
 		}
 	}
@@ -83,24 +89,23 @@ func bestOf(scores []float64, k int, above float64) []int {
 	return places[:min(k, len(places))]
 }
 
-// plainCosine ranks memories by the cosine of the whole message, without a threshold.
+// plainCosine ranks texts by the cosine of the whole message, without a threshold.
 type plainCosine struct {
 	embedder memory.Embedder
 	vectors  [][]float32
 }
 
-func newPlainCosine(ctx context.Context, e memory.Embedder, memories []chatMemory) (*plainCosine, error) {
-	texts := make([]string, len(memories))
-	for i, m := range memories {
-		texts[i] = m.content
-	}
-	vectors, err := e.Embed(ctx, memory.AsDocument, texts...)
+// add appends texts to those that are ranked.
+func (p *plainCosine) add(ctx context.Context, texts ...string) error {
+	vectors, err := p.embedder.Embed(ctx, memory.AsDocument, texts...)
 	if err != nil {
-		return nil, fmt.Errorf("embed memories: %w", err)
+		return fmt.Errorf("embed memories: %w", err)
 	}
-	return &plainCosine{e, vectors}, nil
+	p.vectors = append(p.vectors, vectors...)
+	return nil
 }
 
+// best returns the places of the k texts nearest to a message.
 func (p *plainCosine) best(ctx context.Context, message string, k int) ([]int, error) {
 	q, err := p.embedder.Embed(ctx, memory.AsQuestion, message)
 	if err != nil {

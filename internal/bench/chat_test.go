@@ -200,12 +200,12 @@ func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
 }
 
 func TestBM25TakesTheBestClause(t *testing.T) {
-	memories := []chatMemory{{content: "The boiler was repaired by Asta."}, {content: "Rain again, and the tram was late today."}, {content: "Asta has a boat."}}
-	b := newClauseBM25(memories)
-	if got := b.best("Rain again today and the tram late, who repaired the boiler?", 2); !slices.Equal(got, []int{1, 0}) {
+	var b bm25
+	b.add("The boiler was repaired by Asta.", "Rain again, and the tram was late today.", "Asta has a boat.")
+	if got := b.bestByClause("Rain again today and the tram late, who repaired the boiler?", 2); !slices.Equal(got, []int{1, 0}) {
 		t.Errorf("two clauses: %v, want the best of each", got)
 	}
-	if got := b.best("what is 12 * 7", 2); len(got) != 0 {
+	if got := b.bestByClause("what is 12 * 7", 2); len(got) != 0 {
 		t.Errorf("nothing shared: %v", got)
 	}
 }

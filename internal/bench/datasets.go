@@ -151,6 +151,15 @@ func (c *Conversation) ask(q Question) {
 	c.Questions = append(c.Questions, q)
 }
 
+// plain returns an answer as text: what a string says, or another value as it is written.
+func plain(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil { // null is none
+		return s
+	}
+	return string(raw)
+}
+
 // numbersIn returns all numbers in a JSON value, each once: a list of ids, or an
 // object of such lists.
 func numbersIn(raw json.RawMessage) []string {

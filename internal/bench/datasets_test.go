@@ -32,7 +32,7 @@ func TestLoCoMoIsRead(t *testing.T) {
 			{Ref: "D1:1", Session: "session_1", Role: memory.RoleUser, Name: "Mira", Content: "Look! [a red kayak]", At: at},
 			{Ref: "D1:2", Session: "session_1", Role: memory.RoleUser, Name: "Tomas", Content: "Nice.", At: at.Add(time.Second)},
 		},
-		Questions:    []Question{{ID: "one:0", Text: "What did Mira show?", Category: "4 single-hop", Gold: []string{"D1:1"}}},
+		Questions:    []Question{{ID: "one:0", Text: "What did Mira show?", Category: "4 single-hop", Answer: "7", Gold: []string{"D1:1"}}},
 		Unanswerable: []Question{{ID: "one:3", Text: "Adversarial?", Category: "5 adversarial"}},
 		Repaired:     1, Excluded: 1, WithoutGold: 2,
 	}}
@@ -125,6 +125,7 @@ func TestLongMemEvalIsRead(t *testing.T) {
 	}
 	at := time.Date(2024, 5, 20, 2, 21, 0, 0, time.UTC)
 	later := time.Date(2024, 5, 21, 10, 0, 0, 0, time.UTC)
+	askedAt := time.Date(2024, 5, 30, 23, 40, 0, 0, time.UTC)
 	want := []Conversation{
 		{
 			Name: "q1",
@@ -133,10 +134,10 @@ func TestLongMemEvalIsRead(t *testing.T) {
 				{Ref: "answer_1_1", Session: "answer_1", Role: memory.RoleUser, Content: "I play the cello.", At: later.Add(time.Second)},
 				{Ref: "answer_1_2", Session: "answer_1", Role: memory.RoleAssistant, Content: "Lovely.", At: later.Add(2 * time.Second)},
 			},
-			Questions: []Question{{ID: "q1", Text: "What do I play?", Category: "single-session-user", Gold: []string{"answer_1_1"}, Sessions: []string{"answer_1"}}},
+			Questions: []Question{{ID: "q1", Text: "What do I play?", Category: "single-session-user", Answer: "cello", At: askedAt, Gold: []string{"answer_1_1"}, Sessions: []string{"answer_1"}}},
 			Excluded:  1,
 		},
-		{Name: "q2_abs", Unanswerable: []Question{{ID: "q2_abs", Text: "What do I drive?", Category: "single-session-user"}}},
+		{Name: "q2_abs", Unanswerable: []Question{{ID: "q2_abs", Text: "What do I drive?", Category: "single-session-user", Answer: "3", At: askedAt}}},
 		{Name: "q3", Excluded: 1, WithoutGold: 1},
 	}
 	if !reflect.DeepEqual(set.Conversations, want) {
@@ -153,7 +154,7 @@ const tinyJSONL = `
 
 {"type":"turn","conversation":"b","session":"s2","id":"t2","role":"assistant","content":"Where?"}
 {"type":"turn","id":"t1","content":"Another talk."}
-{"type":"question","conversation":"b","id":"q1","question":"What does Mira do?","category":"hobbies","gold":["t1","t9"],"before":"t2"}
+{"type":"question","conversation":"b","id":"q1","question":"What does Mira do?","category":"hobbies","answer":"She rows.","at":"2024-03-04T00:00:00Z","gold":["t1","t9"],"before":"t2"}
 {"type":"question","conversation":"b","question":"In which talk?","gold_sessions":["s1"]}
 {"type":"question","conversation":"b","question":"And?"}`
 
@@ -170,7 +171,7 @@ func TestOwnLinesAreRead(t *testing.T) {
 				{Ref: "t2", Session: "s2", Role: memory.RoleAssistant, Content: "Where?"},
 			},
 			Questions: []Question{
-				{ID: "q1", Text: "What does Mira do?", Category: "hobbies", Gold: []string{"t1"}, Before: 1},
+				{ID: "q1", Text: "What does Mira do?", Category: "hobbies", Answer: "She rows.", At: time.Date(2024, 3, 4, 0, 0, 0, 0, time.UTC), Gold: []string{"t1"}, Before: 1},
 				{ID: "b:3", Text: "In which talk?", Sessions: []string{"s1"}},
 			},
 			Unanswerable: []Question{{ID: "b:1", Text: "What does Mira drive?"}},

@@ -78,12 +78,9 @@ func firstQuestionTakesFewWays(t *testing.T, pgvector bool) {
 	x := index.New(s, index.Options{Model: model.Fingerprint()})
 	searcher := memory.Searcher(x)
 	if pgvector {
-		if about, err := s.UsePgvector(t.Context()); err != nil || !s.Searches() {
-			t.Fatal(about, err)
-		}
-		huge := retrieve.NewHuge(x, s, retrieve.HugeOptions{Model: model.Fingerprint(), Most: 1 << 20, Log: slog.New(slog.DiscardHandler)})
-		defer func() { _ = huge.Close() }()
-		searcher = huge
+		offload := retrieve.NewOffload(s, index.Options{Model: model.Fingerprint()}, s, retrieve.OffloadOptions{Above: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+		defer func() { _ = offload.Close() }()
+		searcher = offload
 	}
 	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.Rules{Bootstrap: 5}})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()

@@ -14,12 +14,13 @@ import (
 // JSONL reads a data set of one's own: a JSON object a line, blank lines aside.
 //
 //	{"type":"turn","conversation":"c1","session":"s1","id":"t1","role":"user","name":"Mira","content":"I row.","at":"2024-03-03T07:05:00Z"}
-//	{"type":"question","conversation":"c1","id":"q1","question":"What does Mira do?","category":"hobbies","gold":["t1"]}
+//	{"type":"question","conversation":"c1","id":"q1","question":"What does Mira do?","category":"hobbies","answer":"She rows.","gold":["t1"]}
 //	{"type":"question","conversation":"c1","question":"What does Mira drive?","unanswerable":true}
 //
 // Of a turn only id and content must be there: without a role it is the user's,
 // without a session or conversation it belongs to the only one. A question needs
-// its text, and gold (ids of turns), gold_sessions, or unanswerable. It is asked
+// its text, and gold (ids of turns), gold_sessions, or unanswerable; answer is the
+// right one, which [Ask] needs, and at is when it is asked. It is asked
 // when all of its conversation is known or, with before (the id of a turn), what
 // stands above that turn. Ids are unique within a conversation. [memory.Invalid],
 // with the line, for anything else.
@@ -50,6 +51,7 @@ type jsonLine struct {
 
 	Question     string   `json:"question"`
 	Category     string   `json:"category"`
+	Answer       string   `json:"answer"`
 	Gold         []string `json:"gold"`
 	GoldSessions []string `json:"gold_sessions"`
 	Before       string   `json:"before"`
@@ -126,7 +128,7 @@ func (s *ownSet) questions(c *Conversation) error {
 	}
 	ids := map[string]bool{}
 	for i, l := range s.asked[c] {
-		q := Question{ID: l.ID, Text: l.Question, Category: l.Category}
+		q := Question{ID: l.ID, Text: l.Question, Category: l.Category, Answer: l.Answer, At: l.At}
 		if q.ID == "" {
 			q.ID = fmt.Sprint(c.Name, ":", i+1)
 		}

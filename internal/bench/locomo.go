@@ -53,9 +53,10 @@ type locomoSample struct {
 	ID           string                     `json:"sample_id"`
 	Conversation map[string]json.RawMessage `json:"conversation"`
 	QA           []struct {
-		Question string   `json:"question"`
-		Evidence []string `json:"evidence"`
-		Category int      `json:"category"`
+		Question string          `json:"question"`
+		Answer   json.RawMessage `json:"answer"`
+		Evidence []string        `json:"evidence"`
+		Category int             `json:"category"`
 	} `json:"qa"`
 }
 
@@ -77,7 +78,7 @@ func (s locomoSample) read() (Conversation, error) {
 		known[t.Ref] = true
 	}
 	for i, q := range s.QA {
-		question := Question{ID: fmt.Sprint(s.ID, ":", i), Text: q.Question, Category: locomoKinds[q.Category]}
+		question := Question{ID: fmt.Sprint(s.ID, ":", i), Text: q.Question, Category: locomoKinds[q.Category], Answer: plain(q.Answer)}
 		if q.Category == 5 {
 			c.Unanswerable = append(c.Unanswerable, question)
 			continue

@@ -49,12 +49,17 @@ func parseLongMemEval(in io.Reader, limit int) (Dataset, error) {
 	return set, nil
 }
 
+// longMemEvalDate is how LongMemEval writes dates.
+const longMemEvalDate = "2006/01/02 (Mon) 15:04"
+
 type haystack struct {
-	ID       string   `json:"question_id"`
-	Type     string   `json:"question_type"`
-	Question string   `json:"question"`
-	Names    []string `json:"haystack_session_ids"`
-	Dates    []string `json:"haystack_dates"`
+	ID       string          `json:"question_id"`
+	Type     string          `json:"question_type"`
+	Question string          `json:"question"`
+	Reply    json.RawMessage `json:"answer"`
+	Asked    string          `json:"question_date"`
+	Names    []string        `json:"haystack_session_ids"`
+	Dates    []string        `json:"haystack_dates"`
 	Sessions [][]struct {
 		Role      memory.Role `json:"role"`
 		Content   string      `json:"content"`
@@ -74,7 +79,7 @@ func (h haystack) conversation() (Conversation, error) {
 	for i, session := range h.Sessions {
 		name := h.Names[i]
 		known[name] = true
-		at, err := time.Parse("2006/01/02 (Mon) 15:04", h.Dates[i])
+		at, err := time.Parse(longMemEvalDate, h.Dates[i])
 		if err != nil {
 			return c, fmt.Errorf("date of session %s: %w", name, err)
 		}
@@ -87,7 +92,8 @@ func (h haystack) conversation() (Conversation, error) {
 			}
 		}
 	}
-	q := Question{ID: h.ID, Text: h.Question, Category: h.Type}
+	q := Question{ID: h.ID, Text: h.Question, Category: h.Type, Answer: plain(h.Reply)}
+	q.At, _ = time.Parse(longMemEvalDate, h.Asked) // it may be missing
 	if strings.HasSuffix(h.ID, "_abs") {
 		c.Unanswerable = []Question{q}
 		return c, nil

@@ -42,9 +42,11 @@ type Question struct {
 	ID       string // unique within its data set
 	Text     string
 	Category string
-	Gold     []string // refs of the turns, or their sessions, that answer; none: nothing does
-	Sessions []string // that answer, where the data set names them apart from turns; none: those of the turns
-	Before   int      // the first so many turns are known when it is asked; 0: all
+	Answer   string    // the right one, "" where the data set has none
+	At       time.Time // when it is asked; zero: not known
+	Gold     []string  // refs of the turns, or their sessions, that answer; none: nothing does
+	Sessions []string  // that answer, where the data set names them apart from turns; none: those of the turns
+	Before   int       // the first so many turns are known when it is asked; 0: all
 }
 
 // Conversation is what one owner said and is asked.
@@ -96,14 +98,7 @@ func Measured(ctx context.Context, target Target, set Dataset, o RetrievalOption
 	} else {
 		owners = r.scoped()
 	}
-	err := parallel(ctx, len(owners), o.Workers, func(ctx context.Context, i int) error {
-		for _, s := range owners[i] {
-			if err := r.run(ctx, s, within); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := r.runAll(ctx, owners, within)
 	if err == nil && !o.Pooled {
 		err = r.run(ctx, stage{ask: r.others()}, o.Workers)
 	}
@@ -136,6 +131,18 @@ type probe struct {
 	owner        memory.Owner
 	text         string
 	found        []Found
+}
+
+// runAll runs the stages of several owners, those of one in order.
+func (r *retrieval) runAll(ctx context.Context, owners [][]stage, within int) error {
+	return parallel(ctx, len(owners), r.o.Workers, func(ctx context.Context, i int) error {
+		for _, s := range owners[i] {
+			if err := r.run(ctx, s, within); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (r *retrieval) run(ctx context.Context, s stage, workers int) error {

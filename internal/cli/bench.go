@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 
@@ -13,12 +14,13 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
 func benchmark(g *global) *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure how well Loci finds and learns"}
-	cmd.AddCommand(benchRetrieval(g), benchLearn(g), benchChat(g), movedBench("load"), movedBench("size"))
+	cmd.AddCommand(benchRetrieval(g), benchLearn(g), benchChat(g), benchQA(g), movedBench("load"), movedBench("size"))
 	return cmd
 }
 
@@ -73,6 +75,16 @@ func (s *setFlag) Set(value string) error {
 // Type implements pflag.Value.
 func (s *setFlag) Type() string { return "string" }
 
+// loadChosen returns the settings with the embedder that is used where they say auto.
+func (g *global) loadChosen(cmd *cobra.Command) (config.Config, error) {
+	c, err := g.load(cmd)
+	if err != nil {
+		return c, err
+	}
+	c, _ = models.ChooseEmbedder(cmd.Context(), c)
+	return c, nil
+}
+
 // modelsOf names the models of the settings.
 func modelsOf(c config.Config) bench.Models {
 	return bench.Models{Embedder: c.Embedder, Reranker: c.Reranker}
@@ -111,4 +123,17 @@ func printRows[T any](w io.Writer, rows []T) error {
 		}
 	}
 	return nil
+}
+
+// withTarget runs a server as withServer does, to find turns in.
+func withTarget(ctx context.Context, config config.Config, do func(context.Context, *bench.Server) error) error {
+	return withServer(ctx, config, func(ctx context.Context, s bench.Serving) error {
+		transport := &http.Transport{MaxIdleConnsPerHost: 64}
+		defer transport.CloseIdleConnections()
+		target := &bench.Server{URL: s.URL, HTTP: &http.Client{Transport: transport}}
+		if strings.HasPrefix(config.Embedder, "remote:") {
+			target.Settle = s.Settle
+		}
+		return do(ctx, target)
+	})
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ func benchChat(g *global) *cobra.Command {
 			if err := g.noServer(cmd); err != nil {
 				return err
 			}
-			config, err := g.load(cmd)
+			config, err := g.loadChosen(cmd)
 			if err != nil {
 				return err
 			}
@@ -83,18 +84,12 @@ func (r chatTrials) run(cmd *cobra.Command, config config.Config) (err error) {
 		return err
 	}
 	o := bench.ChatOptions{Config: config, Facts: facts}
-	by, of, err := cosineModel(config)
+	by, e, end, err := openCosine(cmd.Context(), config)
 	if err != nil {
 		return err
 	}
-	if by != "" {
-		e, _, end, err := models.OpenEmbedder(cmd.Context(), of)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, end()) }()
-		o.Cosine = e
-	}
+	defer func() { err = errors.Join(err, end()) }()
+	o.Cosine = e
 	report, err := bench.Chat(cmd.Context(), persons, o)
 	if err != nil {
 		return err
@@ -105,24 +100,30 @@ func (r chatTrials) run(cmd *cobra.Command, config config.Config) (err error) {
 // miniLM is the model that Loci is compared with.
 const miniLM = "all-MiniLM-L6-v2"
 
-// cosineModel returns the embedder that plain cosine is measured with, and settings that open it;
-// "" if there is none.
-func cosineModel(config config.Config) (string, config.Config, error) {
-	if config.Embedder != "lexical" {
-		return config.Embedder, config, nil
-	}
-	dir, err := config.ModelsFolder()
-	if err != nil {
-		return "", config, err
-	}
-	for _, dir := range []string{dir, filepath.Join("tmp", "models")} {
-		if _, err := os.Stat(filepath.Join(dir, miniLM, "model.safetensors")); err == nil {
-			config.Embedder, config.Reranker, config.ModelsDir = "local:"+miniLM, "none", dir
-			return config.Embedder, config, nil
+// openCosine opens the embedder that plain cosine is measured with, and says which it is; there is
+// none if the settings name none and [miniLM] is not at hand.
+func openCosine(ctx context.Context, c config.Config) (name string, e memory.Embedder, end func() error, err error) {
+	if c.Embedder == config.Lexical {
+		dir, err := c.ModelsFolder()
+		if err != nil {
+			return "", nil, nil, err
+		}
+		for _, dir := range []string{dir, filepath.Join("tmp", "models")} {
+			if _, err := os.Stat(filepath.Join(dir, miniLM, "model.safetensors")); err == nil {
+				c.Embedder, c.Reranker, c.ModelsDir = "local:"+miniLM, "none", dir
+				break
+			}
 		}
 	}
-	return "", config, nil
+	if c.Embedder == config.Lexical {
+		return "", nil, func() error { return nil }, nil
+	}
+	e, _, end, err = models.OpenEmbedder(ctx, c)
+	return c.Embedder, e, end, err
 }
+
+// noCosine is said where plain cosine was not measured.
+const noCosine = "no plain cosine: " + miniLM + " is not in models_dir; loci models pull " + miniLM + " gets it"
 
 func (r chatTrials) print(w io.Writer, report bench.ChatReport, cosine string) error {
 	if r.json {
@@ -130,7 +131,7 @@ func (r chatTrials) print(w io.Writer, report bench.ChatReport, cosine string) e
 	}
 	fmt.Fprint(w, report)
 	if cosine == "" {
-		fmt.Fprintf(w, "\nno plain cosine: %s is not in models_dir; loci models pull %s gets it\n", miniLM, miniLM)
+		fmt.Fprintf(w, "\n%s\n", noCosine)
 	} else {
 		fmt.Fprintf(w, "\nplain cosine by %s\n", cosine)
 	}

@@ -70,7 +70,7 @@ func benchLearn(g *global) *cobra.Command {
 			if err := g.noServer(cmd); err != nil {
 				return err
 			}
-			config, err := g.load(cmd)
+			config, err := g.loadChosen(cmd)
 			if err != nil {
 				return err
 			}

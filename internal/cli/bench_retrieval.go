@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
@@ -43,8 +42,8 @@ Formats (a name ending in .gz is unpacked):
   beam          JSON lines, a chat each
   realmem       a JSON file for each persona
   jsonl         your own: JSON lines of turns and questions. Of a turn, id and content are needed; of a question, its text
-                and gold (ids of turns), gold_sessions or unanswerable. With before (the id of a turn) it is asked when
-                only what stands above that turn is known. One conversation and session if you name none.
+                and gold (ids of turns), gold_sessions or unanswerable; answer is for loci bench qa. With before (the id of a
+                turn) it is asked when only what stands above that turn is known. One conversation and session if you name none.
 
   {"type":"turn","conversation":"c1","session":"s1","id":"t1","role":"user","name":"Mira","content":"I row.","at":"2024-03-03T07:05:00Z"}
   {"type":"question","conversation":"c1","id":"q1","question":"What does Mira do?","category":"hobbies","gold":["t1"]}
@@ -73,7 +72,7 @@ func benchRetrieval(g *global) *cobra.Command {
 			"  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci bench retrieval --fit --set jsonl mine.jsonl",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) (err error) {
-			if r.config, err = g.load(cmd); err != nil {
+			if r.config, err = g.loadChosen(cmd); err != nil {
 				return err
 			}
 			return r.run(cmd, files)
@@ -135,13 +134,7 @@ func (r retrievalRun) measure(ctx context.Context, set bench.Dataset) (report be
 		report.Models = modelsOf(r.config)
 		return report, err
 	}
-	err = withServer(ctx, r.config, func(ctx context.Context, s bench.Serving) error {
-		transport := &http.Transport{MaxIdleConnsPerHost: 64}
-		defer transport.CloseIdleConnections()
-		target := &bench.Server{URL: s.URL, HTTP: &http.Client{Transport: transport}}
-		if strings.HasPrefix(r.config.Embedder, "remote:") {
-			target.Settle = s.Settle
-		}
+	err = withTarget(ctx, r.config, func(ctx context.Context, target *bench.Server) error {
 		report, err = bench.Measured(ctx, target, set, r.options)
 		report.Models, report.Skipped = modelsOf(r.config), target.Skipped()
 		return err

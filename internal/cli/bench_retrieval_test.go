@@ -154,7 +154,7 @@ func TestRetrievalMeasuresTheModelsThatAreSet(t *testing.T) {
 	if !strings.Contains(words, `"embedder":"lexical"`) || !strings.Contains(dense, `"embedder":"local:mean"`) {
 		t.Errorf("the rows do not name the embedder:\n%.300s\n%.300s", words, dense)
 	}
-	reranked, err := retrievalOf(t, "--set", "reranker=local:cross", "--set", "models_dir="+tinyModels)
+	reranked, err := retrievalOf(t, "--set", "embedder=lexical", "--set", "reranker=local:cross", "--set", "models_dir="+tinyModels)
 	if err != nil || !strings.Contains(reranked, "embedder lexical, reranker local:cross") {
 		t.Errorf("with a reranker: %v\n%s", err, reranked)
 	}

@@ -49,7 +49,7 @@ func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	clock := &travelClock{}
-	s, config, err := openDemo(ctx, dir, addr, clock)
+	s, err := openDemo(ctx, dir, addr, clock)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err err
 			return nil
 		}
 		fmt.Fprintf(w, "\nThe server stays up, with this memory, until you press Ctrl-C:\n")
-		s.addresses(w, config)
+		s.addresses(w)
 		fmt.Fprintf(w, "\nAsk it yourself:\n  curl %s/v1/chat/completions -d '{\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"What am I allergic to?\"}]}'\n", s.url(), responder.Name)
 		return nil
 	})
@@ -76,14 +76,14 @@ func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err err
 
 // openDemo opens a memory in dir, at the usual address or, if that is taken and
 // none was asked for, at a free port.
-func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*server, config.Config, error) {
+func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*server, error) {
 	flags := map[string]string{"data": dir, "log.level": "warn"}
 	if addr != "" {
 		flags["addr"] = addr
 	}
 	config, err := config.Load(config.Sources{Flags: flags})
 	if err != nil {
-		return nil, config, err
+		return nil, err
 	}
 	opts := loci.Options{Log: os.Stderr, Now: clock.now}
 	s, err := open(ctx, config, opts)
@@ -91,7 +91,7 @@ func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*serve
 		config.Addr = "127.0.0.1:0"
 		s, err = open(ctx, config, opts)
 	}
-	return s, config, err
+	return s, err
 }
 
 // travelClock is the present, moved.

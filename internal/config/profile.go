@@ -101,32 +101,69 @@ func (c *Config) ProfileSets() []string {
 // stands in for each.
 func (c *Config) ProfileLacks() []string { return c.lacks }
 
-// settle puts what needs no model in the place of models that the profile alone
-// names and that are not at hand: a local one whose folder is not there, a remote one
-// while embed.url names no server for it. Servers of chats often embed nothing, so
-// that upstream.url does not count.
+// settle puts others in the place of models that the profile alone names and that are not at
+// hand: a local one whose folder is not there, a remote one while embed.url names no server
+// for it. An embedder's is chosen when models are opened, as for auto.
 func (c *Config) settle(profile map[string]any) error {
-	for _, m := range []struct {
-		key   string
-		value *string
-		plain string
-	}{{"embedder", &c.Embedder, "lexical"}, {"reranker", &c.Reranker, "none"}} {
-		if c.from[m.key] != profileSource(c.Profile) {
-			continue
-		}
-		missing, err := c.missing(*m.value)
+	c.named, _ = profile["embedder"].(string)
+	if c.from["embedder"] == profileSource(c.Profile) {
+		missing, err := c.missing(c.Embedder)
 		if err != nil {
 			return err
 		}
 		if missing != "" {
-			c.lacks = append(c.lacks, fmt.Sprintf("%s %s (%s): %s stands in", m.key, *m.value, missing, m.plain))
-			*m.value = m.plain
+			c.lack, c.Embedder = missing, AutoEmbedder
 		}
 	}
-	if c.from["recall.score"] == profileSource(c.Profile) && !c.scores(profile) {
+	if c.from["reranker"] == profileSource(c.Profile) {
+		missing, err := c.missing(c.Reranker)
+		if err != nil {
+			return err
+		}
+		if missing != "" {
+			c.lacks = append(c.lacks, fmt.Sprintf("reranker %s (%s): none stands in", c.Reranker, missing))
+			c.Reranker = "none"
+		}
+	}
+	if c.from["vault"] == profileSource(c.Profile) {
+		// It is a folder in the data folder, and only SQLite's memory is kept there.
+		if c.Vault = filepath.Join(c.Data, c.Vault); c.Store != "sqlite" {
+			c.Vault = ""
+		}
+	}
+	if c.Index.OffloadAbove == 0 {
+		c.Index.OffloadAbove = c.Index.Huge
+	}
+	if c.Embedder != AutoEmbedder || c.Recall.Score == scoreReranker {
+		c.fitScore()
+	}
+	return nil
+}
+
+// Wanted is the embedder that the profile names and that is not at hand, "" if there is none.
+func (c *Config) Wanted() string {
+	if c.lack == "" {
+		return ""
+	}
+	return c.named
+}
+
+// WithEmbedder returns the settings with the embedder that was chosen for [AutoEmbedder].
+func (c Config) WithEmbedder(name string) Config {
+	c.Embedder, c.lacks = name, slices.Clone(c.lacks)
+	if c.lack != "" && name != c.named {
+		c.lacks = append(c.lacks, fmt.Sprintf("embedder %s (%s): %s stands in", c.named, c.lack, name))
+	}
+	c.fitScore()
+	return c
+}
+
+// fitScore takes back what the profile sets and other models than its own cannot do.
+func (c *Config) fitScore() {
+	if c.from["recall.score"] == profileSource(c.Profile) && c.Recall.Score != scoreFitted && !c.scores() {
 		if c.from["recall.threshold"] != profileSource(c.Profile) {
 			needs := "the profile's embedder"
-			if c.Recall.Score == "reranker" {
+			if c.Recall.Score == scoreReranker {
 				needs = "a reranker"
 			}
 			c.lacks = append(c.lacks, fmt.Sprintf("recall.score %s (needs %s): fitted stands in, and recall.threshold %g is on its scale", c.Recall.Score, needs, c.Recall.Threshold))
@@ -135,22 +172,18 @@ func (c *Config) settle(profile map[string]any) error {
 		}
 		c.Recall.Score = scoreFitted
 	}
-	if c.from["vault"] == profileSource(c.Profile) {
-		// It is a folder in the data folder, and only SQLite's memory is kept there.
-		if c.Vault = filepath.Join(c.Data, c.Vault); c.Store != "sqlite" {
-			c.Vault = ""
-		}
-	}
 	// Words that are added to a question draw its vector to what is about the user. To
 	// an embedder of words they are words that no memory has.
-	if c.Embedder == "lexical" && c.from["recall.expand"] == profileSource(c.Profile) {
+	if c.Embedder == Lexical && c.from["recall.expand"] == profileSource(c.Profile) {
 		c.Recall.Expand = false
 	}
-	return nil
 }
 
-// scoreFitted is Loci's own recall.score, which needs no model.
-const scoreFitted = "fitted"
+// Values of recall.score. Loci's own, fitted, needs no model.
+const (
+	scoreFitted   = "fitted"
+	scoreReranker = "reranker"
+)
 
 // fittedThresholds let about as many of the facts that answer a message pass as the profile's
 // threshold does on the score of its model, where that number itself is too far off
@@ -159,16 +192,15 @@ var fittedThresholds = map[string]float64{"assistant": 0.04}
 
 // scores reports whether the model is at hand on whose score the profile's threshold is: any
 // reranker, and of embedders the one that the profile names, wherever it runs.
-func (c *Config) scores(profile map[string]any) bool {
-	if c.Recall.Score == "reranker" {
+func (c *Config) scores() bool {
+	if c.Recall.Score == scoreReranker {
 		return c.Reranker != "none"
 	}
 	name := func(model string) string {
 		_, model, _ = strings.Cut(model, ":")
 		return strings.ToLower(model[strings.LastIndex(model, "/")+1:])
 	}
-	named, _ := profile["embedder"].(string)
-	return name(c.Embedder) == name(named)
+	return name(c.Embedder) == name(c.named)
 }
 
 // missing says what there would have to be for a model to be had, "" if it is there.

@@ -103,7 +103,7 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"profile": "openwebui from environment", "recall.top_k": "3 from file", "recall.threshold": "0.3 from environment", "recall.placement": "tail from flag",
-		"users": "multi from profile openwebui", "recall.budget": "1500 from default", "embedder": "lexical from profile openwebui",
+		"users": "multi from profile openwebui", "recall.budget": "1500 from default", "embedder": "auto from profile openwebui",
 	} {
 		if from[key] != want {
 			t.Errorf("%s is %s, want %s", key, from[key], want)
@@ -116,6 +116,10 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 		"embedder remote:mistral-embed (name its server in embed.url): lexical stands in",
 		"recall.score cosine (needs the profile's embedder): fitted stands in, and recall.threshold 0.3 is on its scale",
 	}
+	if wanted := c.Wanted(); wanted != "remote:mistral-embed" {
+		t.Errorf("the profile's embedder that is not at hand is %q", wanted)
+	}
+	c = c.WithEmbedder(Lexical)
 	if lacks := c.ProfileLacks(); !slices.Equal(lacks, want) {
 		t.Errorf("the profile says that it lacks %q, want %q", lacks, want)
 	}
@@ -159,6 +163,9 @@ func TestProfileScoresByItsOwnModelAlone(t *testing.T) {
 			}
 		}
 		got, err := Load(Sources{Flags: flags})
+		if got.Embedder == AutoEmbedder {
+			got = got.WithEmbedder(Lexical)
+		}
 		if err != nil || got.Recall.Score != c.score || got.Recall.Threshold != c.threshold {
 			t.Errorf("%+v: score %s from %v, %v", c, got.Recall.Score, got.Recall.Threshold, err)
 		}

@@ -25,8 +25,8 @@ type Sources struct {
 }
 
 // envNotSettings are LOCI_ variables that are not settings of the server: where
-// tests find development data.
-var envNotSettings = []string{"LOCI_SHARED"}
+// tests find development data, and keys of loci bench qa.
+var envNotSettings = []string{"LOCI_SHARED", "LOCI_QA_KEY", "LOCI_QA_JUDGE_KEY"}
 
 // Load reads the settings. A key that does not exist or a value that
 // cannot be stops it with [memory.Invalid], naming the key and what is valid.

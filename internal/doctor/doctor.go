@@ -40,6 +40,7 @@ type Doctor struct {
 	Database *sqlstore.Store  // nil: memory is in none
 	Backups  *backup.Maker
 	Learner  models.Learner
+	Embeds   models.Choice
 	Log      *slog.Logger
 
 	warnings warnings
@@ -293,6 +294,10 @@ func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 }
 
 func (d *Doctor) doctorModels(c *checkup) {
+	c.looked("embedder: %s (%s)", d.Config.Embedder, d.Embeds.Why)
+	if d.Embeds.Better != "" {
+		c.looked("better: %s", d.Embeds.Better)
+	}
 	names := d.Config.ModelsInUse()
 	if len(names) == 0 {
 		return

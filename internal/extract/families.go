@@ -169,6 +169,7 @@ var families = []family{
 	{"tests", "preference", "tool:test", 0.8, "test", present | continued, "with|on|in <tool>", 0, ""},
 	{"switched", "preference", "uses:<tool>", 0.85, "switch migrate change", simplePast | perfect, "~ from <old:oldtool> to <tool>", present, "use <tool>"},
 	{"switched", "preference", "uses:<tool>", 0.85, "switch migrate", simplePast | perfect, "~ to <tool>", present, "use <tool>"},
+	{"called", "", "name:<what>", 0.85, "rename", simplePast | perfect, "my|our <what:titled> to <name:title>", 0, "'s <what> is named <name>"},
 	{"decision", "project", "", 0.8, "decide", simplePast | perfect, "to|on|against|not <did:exact>", 0, ""},
 	{"decision", "project", "", 0.8, "choose pick select settle confirm finalize finalise lock", simplePast | perfect, "on|in? <did:chosen>", 0, ""},
 	{"decision", "project", "", 0.8, "go", progressive | goingTo | future, "with <did:chosen>", 0, ""},

@@ -92,7 +92,7 @@ func (p *segment) show(n int32, c *memory.Candidate) {
 	if d.speaker != none {
 		c.Speaker = p.names.list[d.speaker]
 	}
-	if d.row != none && !p.resting {
+	if d.row >= 0 && !p.resting {
 		c.Vector = p.half(d.row)
 	}
 }

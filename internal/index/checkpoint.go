@@ -122,7 +122,8 @@ func (ix *Index) write(ctx context.Context, owner memory.Owner, f *frozen) (err 
 			err = errors.Join(err, os.Remove(tmp.Name()))
 		}
 	}()
-	h := header{Owner: owner, Model: ix.opts.Model, Language: language(), Version: f.version}
+	h := ix.header(owner)
+	h.Version = f.version
 	if err := errors.Join(encode(ctx, tmp, h, f), tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
@@ -156,6 +157,11 @@ func (ix *Index) restore(owner memory.Owner) *shard {
 	return nil
 }
 
+// header is what an owner's checkpoint begins with, but for its version.
+func (ix *Index) header(owner memory.Owner) header {
+	return header{Owner: owner, Model: ix.opts.Model, Language: language(), Offloaded: ix.offloads(owner)}
+}
+
 func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
 	file, err := os.Open(ix.checkpointPath(owner))
 	if err != nil {
@@ -166,7 +172,7 @@ func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := decode(ix.ctx, file, info.Size(), header{Owner: owner, Model: ix.opts.Model, Language: language()})
+	c, err := decode(ix.ctx, file, info.Size(), ix.header(owner))
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func widen(parts []*segment, asked string, terms []string) {
 	for i, t := range terms {
 		if text.IsCharacter(t) && (text.StandsAlone(asked, t) || nobodyHas(parts, i)) {
 			for _, p := range parts {
-				if list := p.with(t); p.whole == nil && list != nil {
+				if list := p.with(t); list != nil {
 					p.lists[2*i] = [][]uint32{list}
 				}
 			}

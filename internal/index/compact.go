@@ -4,7 +4,7 @@ package index
 // that candidates were given stay as they are.
 func (s *contents) compact() {
 	next := contents{
-		version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, bare: s.bare, resting: s.resting, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
+		offloaded: s.offloaded, version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, bare: s.bare, resting: s.resting, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
 		threads: s.threads, convs: s.convs, names: s.names, scopes: s.scopes,
 		tags: map[int32][]string{}, expires: map[int32]int64{}, count: s.count, total: s.total, words: s.words,
 	}
@@ -47,7 +47,7 @@ func (s *contents) compact() {
 func (s *contents) take(from *contents, n int32) int32 {
 	to := int32(len(s.docs))
 	d := from.docs[n]
-	if row := d.row; row != none {
+	if row := d.row; row >= 0 {
 		d.row = s.addHalf(to, from.half(row))
 		if i := row / chunkRows; i > 0 {
 			from.chunks[i-1] = chunk{} // rows are in the order of documents: it is done with

@@ -34,7 +34,7 @@ func decode(ctx context.Context, r io.Reader, size int64, want header) (*content
 	}
 	d.json(&f)
 	c := newContents()
-	c.version = h.Version
+	c.version, c.offloaded = h.Version, h.Offloaded
 	c.docs = numbers[doc](d)
 	c.kinds = numbers[kind](d)
 	c.olen = numbers[int32](d)

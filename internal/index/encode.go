@@ -32,18 +32,19 @@ const magic = "loci.idx"
 
 // format is raised whenever the files' form or the meaning of what is in them
 // changes.
-const format = 6
+const format = 7
 
 // header says what a checkpoint is of. All of it but the version must be as the
 // reader expects it.
 type header struct {
-	Format   int
-	Order    uint32 // byteOrder as the writer's machine has it
-	Doc      int    // bytes of a doc
-	Owner    memory.Owner
-	Model    string
-	Language string
-	Version  int64 `json:",omitempty"`
+	Format    int
+	Order     uint32 // byteOrder as the writer's machine has it
+	Doc       int    // bytes of a doc
+	Owner     memory.Owner
+	Model     string
+	Language  string
+	Offloaded bool  // has no vectors: they are searched elsewhere
+	Version   int64 `json:",omitempty"`
 }
 
 // byteOrder is another number on a machine of the other order of bytes.

@@ -40,7 +40,7 @@ func newFilter(c *contents, s *memory.Search) filter {
 	if len(c.expires) > 0 && !s.Now.IsZero() {
 		f.now = s.Now.UnixMicro()
 	}
-	f.excluded = c.documents(f.excluded, s.Exclude, c.beside...)
+	f.excluded = c.documents(f.excluded, s.Exclude)
 	if s.Only != nil {
 		f.only = c.documents([]int32{}, s.Only)
 	}
@@ -48,9 +48,8 @@ func newFilter(c *contents, s *memory.Search) filter {
 	return f
 }
 
-// documents adds the documents with these ids, and others, to a list, in order.
-func (s *contents) documents(list []int32, ids map[string]bool, others ...int32) []int32 {
-	list = append(list, others...)
+// documents adds the documents with these ids to a list, in order.
+func (s *contents) documents(list []int32, ids map[string]bool) []int32 {
 	for id, is := range ids {
 		k, _ := keyOf(id)
 		if n, ok := s.byID[k]; ok && is {

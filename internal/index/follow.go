@@ -149,6 +149,7 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 		return sh, nil
 	}
 	fresh, batch := newShard(), batch{}
+	fresh.offloaded = ix.offloads(owner)
 	version, err := ix.everything(owner, func(item memory.Item, vector []uint16) error {
 		if batch.full(item) {
 			batch.flush(&fresh.contents)

@@ -29,6 +29,11 @@ type Options struct {
 	// its time; no search waits for it.
 	Lacking func(owner memory.Owner, memories int)
 
+	// Offloaded reports whether an owner's vectors are searched elsewhere: then none is
+	// resident, and [memory.Search].Near says what was found there. It is asked when an owner
+	// is loaded. nil: of nobody.
+	Offloaded func(memory.Owner) bool
+
 	// Loaded is told of an owner who was loaded, with the ids of what was written last, at
 	// most so many as Tells, the newest first: what searches will find. nil: nobody is. It
 	// may take its time; no search waits for it. It is to end with its context.
@@ -135,6 +140,10 @@ func (ix *Index) Memories(owner memory.Owner) int {
 		return e.size
 	}
 	return 0
+}
+
+func (ix *Index) offloads(owner memory.Owner) bool {
+	return ix.opts.Offloaded != nil && ix.opts.Offloaded(owner)
 }
 
 // Warm begins to bring an owner who is resident up to date, so that the next search

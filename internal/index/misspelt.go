@@ -14,10 +14,7 @@ func correct(parts []*segment, asked string, terms []string) (taken []memory.Mis
 	tried := 0
 	for i, t := range terms {
 		var meant, tabled []string
-		switch whole := parts[0].whole; {
-		case whole != nil:
-			meant, tabled = whole.Meant[t], whole.Tabled[t]
-		case tried < text.MostTried && nobodyHas(parts, i):
+		if tried < text.MostTried && nobodyHas(parts, i) {
 			tried++
 			meant, tabled = text.Meant(asked, t, func(m []byte) bool { return somebodyHas(parts, m) })
 		}
@@ -35,10 +32,10 @@ func correct(parts []*segment, asked string, terms []string) (taken []memory.Mis
 }
 
 // nobodyHas reports whether no part has anything living for the question's term i, nor for what
-// is related to it. What is only an excerpt cannot know.
+// is related to it.
 func nobodyHas(parts []*segment, i int) bool {
 	for _, p := range parts {
-		if p.whole != nil || slices.ContainsFunc(p.lists[2*i], p.lives) || slices.ContainsFunc(p.lists[2*i+1], p.lives) {
+		if slices.ContainsFunc(p.lists[2*i], p.lives) || slices.ContainsFunc(p.lists[2*i+1], p.lives) {
 			return false
 		}
 	}

@@ -237,7 +237,7 @@ func (x *exact) rescore(parts []*segment, list []found, v []float32) {
 		}
 		p := parts[f.part]
 		row := p.docs[f.n].row
-		if row == none || p.dims != len(v) || p.resting {
+		if row < 0 || p.dims != len(v) || p.resting {
 			f.cosine = 0
 			continue
 		}

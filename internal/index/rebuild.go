@@ -105,14 +105,16 @@ func (s *contents) placeDocs(rows int) error {
 			s.near[i], s.olen[i] = gone, 0
 			continue
 		}
-		if _, again := s.byID[d.id]; again || d.row != none && s.rowDoc[d.row] != none {
+		if _, again := s.byID[d.id]; again || d.row >= 0 && s.rowDoc[d.row] != none {
 			return unusablef("it has the id or vector of memory %d twice", i)
 		}
 		s.byID[d.id] = n
-		if d.row != none {
-			s.rowDoc[d.row] = n
-		} else {
+		switch d.row {
+		case none:
 			s.bare++
+		case away:
+		default:
+			s.rowDoc[d.row] = n
 		}
 		s.count[s.kinds[i]]++
 		s.words[s.kinds[i]] += int64(s.olen[i])
@@ -133,7 +135,7 @@ func (s *contents) placeDocs(rows int) error {
 func (s *contents) sound(d *doc, k kind, rows int) bool {
 	in := func(i int32, n int, optional bool) bool { return 0 <= i && int(i) < n || optional && i == none }
 	return k <= summary && in(d.scope, len(s.scopes), false) && in(d.role, len(s.names.list), false) &&
-		in(d.thread, len(s.convs.list), k != turn) && in(d.row, rows, true) &&
+		in(d.thread, len(s.convs.list), k != turn) && (in(d.row, rows, true) || s.offloaded && d.row == away) &&
 		in(d.speaker, len(s.names.list), true) && in(d.category, len(s.names.list), true) &&
 		d.dates >= 0 && int(d.dates)+int(d.dated) <= len(s.moments)
 }

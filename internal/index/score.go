@@ -48,8 +48,8 @@ func scoreWords(parts []*segment, terms int, weight func(i int) float64, best *t
 	for t := range terms {
 		w, others := &list[2*t], &list[2*t+1]
 		for _, p := range parts {
-			w.df += p.spread(2 * t)
-			others.df += p.spread(2*t + 1)
+			w.df += p.frequency(p.lists[2*t])
+			others.df += p.frequency(p.lists[2*t+1])
 		}
 		w.idf = inverse(docs, w.df)
 		// A rare word for a common one is no better found.

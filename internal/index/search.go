@@ -82,6 +82,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	if !s.ByWords { // what is compared with what is known is not a question
 		misspelt = correct(parts, s.Text, terms)
 	}
+	offloaded := markOffloaded(parts, s)
 	d.words.begin(s.Limit, math.SmallestNonzeroFloat32)
 	weight := func(i int) float64 {
 		if w, ok := s.Weights[terms[i]]; ok {
@@ -95,6 +96,9 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 		d.vectors.begin(parts, s)
 	}
 	near := d.vectors.join(&d.sorter)
+	if len(offloaded) > 0 && (!s.WordsFirst || len(words) < s.Limit) {
+		near = d.sorter.sort(parts, append(offloaded, near...), nearest(s))
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

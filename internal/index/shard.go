@@ -26,8 +26,12 @@ const (
 
 var shares = [...]int32{nearShare, nearShare, farShare}
 
-// none is the absence of a document, row or neighbour.
-const none = -1
+// none is the absence of a document, row or neighbour, and away the row of a vector that
+// is kept elsewhere.
+const (
+	none = -1
+	away = -2
+)
 
 // shard is what one owner has, behind a lock. Whoever wants the locks of several
 // takes them in order of their owners.
@@ -44,8 +48,7 @@ type contents struct {
 	steps   int   // taken since the last checkpoint
 	newest  newest
 
-	whole  *memory.Whole // what this is a part of; nil: it is all
-	beside []int32       // documents that are never shown, in order
+	offloaded bool // vectors are searched elsewhere: none is kept
 
 	dims    int  // of vectors; 0 until the first
 	bare    int  // living documents without one
@@ -82,7 +85,6 @@ type contents struct {
 	floats   []float32 // room for one vector, for whoever writes
 	halves   []uint16  // the same
 
-	// Of all that the owner has, also where this is a part of it.
 	count [4]int   // of living documents by kind
 	total [4]int64 // of their blended lengths
 	words [4]int64 // of their own lengths
@@ -186,9 +188,7 @@ func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 		s.moments = appendMoments(s.moments, m.Content(), said)
 		d.dated = uint8(len(s.moments) - int(d.dates))
 	}
-	if d.row = s.addPacked(n, half); d.row == none {
-		d.row = s.addVector(n, vec)
-	}
+	d.row = s.keep(n, vec, half)
 	if d.row == none {
 		s.bare++
 	}
@@ -286,10 +286,12 @@ func (s *contents) remove(id string) {
 	s.words[kind] -= int64(s.olen[n])
 	s.total[kind] -= int64(s.blen[n])
 	s.olen[n], s.blen[n] = 0, 0
-	if row := s.docs[n].row; row != none {
-		s.rowDoc[row] = none
-	} else {
+	switch row := s.docs[n].row; row {
+	case none:
 		s.bare--
+	case away:
+	default:
+		s.rowDoc[row] = none
 	}
 	if kind == turn {
 		s.leave(n)

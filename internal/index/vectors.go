@@ -20,6 +20,20 @@ type chunk struct {
 	ends   []uint32 // of each in halves
 }
 
+// keep keeps the vector of document n, which is one of two, and returns its row.
+func (s *contents) keep(n int32, vec []float32, half []uint16) int32 {
+	if s.offloaded {
+		if len(vec)+len(half) > 0 {
+			return away
+		}
+		return none
+	}
+	if row := s.addPacked(n, half); row != none {
+		return row
+	}
+	return s.addVector(n, vec)
+}
+
 // addVector keeps the vector of document n and returns its row. Vectors of another
 // length than the first are of another model and left out.
 func (s *contents) addVector(n int32, vec []float32) int32 {

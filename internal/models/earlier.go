@@ -208,7 +208,7 @@ func (e *earlier) Back(context.Context) (vectors.Return, error) {
 	}
 	there := e.config
 	there.Embedder, there.Reranker = to.Setting, "none"
-	models, err := Open(there)
+	models, err := Open(there, Choice{})
 	if err != nil {
 		return back, fmt.Errorf("go back to %s: %w", to.Setting, err)
 	}

@@ -35,20 +35,16 @@ func (m *Models) Close() error {
 }
 
 // Open reads local models and names remote ones; nothing is asked over the
-// network. What cannot be had is [memory.Invalid], with what to do about it.
-func Open(c config.Config) (_ *Models, err error) {
+// network. The embedder is the one that was chosen, unless the settings name another since.
+// What cannot be had is [memory.Invalid], with what to do about it.
+func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}}
 	if name, ok := strings.CutPrefix(c.Embedder, config.LocalModel); ok {
-		model, err := openLocal(c, "embedder", name)
-		if err != nil {
-			return nil, err
-		}
-		if model.Reranks() {
-			return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and gives them no vectors; it can be the reranker", name)
-		}
-		cache := embed.NewCache(model)
-		if err := cache.Measure(context.Background()); err != nil {
-			return nil, fmt.Errorf("embedder: %s: %w", name, err)
+		cache := chosen.opened
+		if cache == nil || c.Embedder != chosen.Embedder {
+			if cache, err = openEncoder(c, name); err != nil {
+				return nil, err
+			}
 		}
 		m.Embedder = cache
 	}
@@ -83,7 +79,8 @@ func Open(c config.Config) (_ *Models, err error) {
 // returns with it the cosine that it gives unrelated texts, 0 if it does not say. A remote
 // one is asked for that. end gives back what it holds.
 func OpenEmbedder(ctx context.Context, c config.Config) (e memory.Embedder, background float64, end func() error, err error) {
-	m, err := Open(c)
+	c, chosen := ChooseEmbedder(ctx, c)
+	m, err := Open(c, chosen)
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -96,6 +93,22 @@ func OpenEmbedder(ctx context.Context, c config.Config) (e memory.Embedder, back
 		background = b.Background()
 	}
 	return m.Embedder, background, m.Close, nil
+}
+
+// openEncoder reads an encoder of the models folder and measures what it gives unrelated texts.
+func openEncoder(c config.Config, name string) (*embed.Cache, error) {
+	model, err := openLocal(c, "embedder", name)
+	if err != nil {
+		return nil, err
+	}
+	if model.Reranks() {
+		return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and gives them no vectors; it can be the reranker", name)
+	}
+	cache := embed.NewCache(model)
+	if err := cache.Measure(context.Background()); err != nil {
+		return nil, fmt.Errorf("embedder: %s: %w", name, err)
+	}
+	return cache, nil
 }
 
 // openLocal reads a model of the models folder.

@@ -50,7 +50,7 @@ func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.
 	o := vaultstore.Options{
 		Now: now, Home: memory.User(memory.DefaultNamespace, httpx.DefaultUser), Log: log, Progress: progress(log),
 	}
-	if c.Embedder == lexicalEmbedder { // what other models embed gets its vectors in the background
+	if c.Embedder == config.Lexical { // what other models embed gets its vectors in the background
 		o.Embedder = embed.Lexical{}
 	}
 	store, err := vaultstore.Open(ctx, dir, within, o)
@@ -59,8 +59,6 @@ func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.
 	}
 	return store, nil
 }
-
-const lexicalEmbedder = "lexical"
 
 // dropStale removes indexes of a database that is not there or empty: the one that is made of
 // the vault may count its versions otherwise.

@@ -112,23 +112,29 @@ const encode = async (tokenizer, text, pair = null, max = 0) => {
 
 const short = (x) => Number(x.toPrecision(9)); // tells every float32 from the next
 
-async function embedder(dir, { config, kind, pooling, seed, lowercase, vocab, prompts, max }) {
+// XLM-RoBERTa's head, by BERT's names.
+const heads = { "pooler.dense": "classifier.dense", classifier: "classifier.out_proj" };
+
+async function embedder(dir, { config, kind, pooling, seed, lowercase, vocab, prompts, max, json }) {
   const tensors = weights(config, chance(seed), 0.25, pooling === "cross");
-  const stored = {};
+  const stored = {}, roberta = config.model_type === "xlm-roberta";
   for (const [name, { shape, data }] of Object.entries(tensors)) {
     data.forEach((x, i) => (data[i] = kinds[kind].left(x)));
-    stored[(pooling === "cross" && name.startsWith("classifier") ? "" : pooling === "cross" ? "bert." : "") + name] = { shape, data, kind };
+    const [, module, rest] = name.match(/(.*)(\.\w+)$/);
+    const head = roberta ? module in heads : name.startsWith("classifier");
+    stored[head ? (roberta ? heads[module] + rest : name) : (pooling === "cross" ? (roberta ? "roberta." : "bert.") : "") + name] = { shape, data, kind };
   }
   if (pooling === "cls") stored["embeddings.position_ids"] = { shape: [1, 4], data: [0, 1, 2, 3], kind: "I32" };
   write(dir, "config.json", config);
   write(dir, "model.safetensors", safetensors(stored));
-  const json = tokenizerJSON(words, lowercase);
+  const given = json !== undefined;
+  json ??= tokenizerJSON(words, lowercase);
   const tokenizer = Tokenizer.fromString(JSON.stringify(json));
   if (vocab) {
     write(dir, "vocab.txt", Buffer.from(words.join("\n") + "\n"));
     write(dir, "tokenizer_config.json", { do_lower_case: lowercase, strip_accents: null, tokenize_chinese_chars: true, model_max_length: max });
   } else {
-    write(dir, "tokenizer.json", json);
+    if (!given) write(dir, "tokenizer.json", json);
     write(dir, "sentence_bert_config.json", { max_seq_length: max, do_lower_case: false });
   }
   if (pooling !== "cross") {
@@ -137,6 +143,10 @@ async function embedder(dir, { config, kind, pooling, seed, lowercase, vocab, pr
   }
   if (prompts) write(dir, "config_sentence_transformers.json", { prompts });
 
+  if (roberta) { // the first rows are of no position
+    const { shape: [rows, h], data } = tensors["embeddings.position_embeddings.weight"], first = config.pad_token_id + 1;
+    tensors["embeddings.position_embeddings.weight"] = { shape: [rows - first, h], data: data.slice(first * h) };
+  }
   const session = await ort.InferenceSession.create(bert(config, tensors, pooling === "cross"));
   const texts = [...tricky.filter((t) => t.length < 60), ...mixtures(20, seed)], golden = [];
   for (const [i, text] of texts.entries()) {
@@ -194,11 +204,22 @@ async function staticModels() {
 }
 
 // Made anew, nothing is left of before.
-fs.readdirSync(target, { withFileTypes: true }).filter((d) => ["mean", "cls", "cross", "static", "unigram"].includes(d.name)).forEach((d) => fs.rmSync(path.join(target, d.name), { recursive: true }));
+fs.readdirSync(target, { withFileTypes: true }).filter((d) => ["mean", "cls", "cross", "static", "unigram", "xlmr", "xlmr-cross"].includes(d.name)).forEach((d) => fs.rmSync(path.join(target, d.name), { recursive: true }));
 await embedder("mean", { config: shape(32, 4, 64), kind: "F32", pooling: "mean", seed: 1, lowercase: true, max: 48 });
 await embedder("cls", { config: shape(48, 4, 72), kind: "F16", pooling: "cls", seed: 2, lowercase: false, vocab: true, prompts: { query: "the text: ", document: "" }, max: 64 });
 await embedder("cross", { config: { ...shape(64, 2, 96), architectures: ["BertForSequenceClassification"] }, kind: "BF16", pooling: "cross", seed: 3, lowercase: true, max: 40 });
 await staticModels();
+const xlm = JSON.parse(zlib.gunzipSync(fs.readFileSync(path.join(target, "multilingual/tokenizer.json.gz")))); // by multilingual.py
+const padded = xlm.model.vocab.length + 6; // as published ones have more rows than tokens
+await embedder("multilingual", { config: { ...shape(32, 4, 64), vocab_size: padded, pad_token_id: 0 }, kind: "BF16", pooling: "mean", seed: 6, json: xlm, max: 48 });
+await embedder("xlmr", {
+  config: { ...shape(32, 4, 64), model_type: "xlm-roberta", type_vocab_size: 1, vocab_size: padded, pad_token_id: 1, layer_norm_eps: 1e-5 },
+  kind: "BF16", pooling: "cls", seed: 7, json: xlm, prompts: { query: "query: ", passage: "passage: " }, max: 62,
+});
+await embedder("xlmr-cross", {
+  config: { ...shape(32, 4, 64), model_type: "xlm-roberta", type_vocab_size: 1, vocab_size: padded, pad_token_id: 1, layer_norm_eps: 1e-5 },
+  kind: "BF16", pooling: "cross", seed: 8, json: xlm, max: 40,
+});
 
 if (process.argv[2]) {
   const unzip = (file) => zlib.gunzipSync(fs.readFileSync(path.join(process.argv[2], file))).toString();

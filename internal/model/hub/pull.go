@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,26 +19,45 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// published are the repositories of models that are known by their last name.
-var published = map[string]string{
-	"all-MiniLM-L6-v2":        "sentence-transformers/all-MiniLM-L6-v2",
-	"all-MiniLM-L12-v2":       "sentence-transformers/all-MiniLM-L12-v2",
-	"bge-small-en-v1.5":       "BAAI/bge-small-en-v1.5",
-	"ms-marco-MiniLM-L-6-v2":  "cross-encoder/ms-marco-MiniLM-L-6-v2",
-	"ms-marco-MiniLM-L-12-v2": "cross-encoder/ms-marco-MiniLM-L-12-v2",
-	"potion-base-8M":          "minishlab/potion-base-8M",
+// published are the models that are known by their last name; of encoders the better ones
+// come first, before them those for many languages, since whoever got one writes in another.
+var published = []struct{ name, repository string }{
+	{"multilingual-e5-small", "intfloat/multilingual-e5-small"},
+	{"paraphrase-multilingual-MiniLM-L12-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"},
+	{"bge-small-en-v1.5", "BAAI/bge-small-en-v1.5"},
+	{"all-MiniLM-L12-v2", "sentence-transformers/all-MiniLM-L12-v2"},
+	{"all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"},
+	{"potion-base-8M", "minishlab/potion-base-8M"},
+	{"mmarco-mMiniLMv2-L12-H384-v1", "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1"},
+	{"ms-marco-MiniLM-L-12-v2", "cross-encoder/ms-marco-MiniLM-L-12-v2"},
+	{"ms-marco-MiniLM-L-6-v2", "cross-encoder/ms-marco-MiniLM-L-6-v2"},
+}
+
+// Preference orders encoders by how well they are known to find: the lower, the better. One
+// that is not known by its name was chosen by somebody and comes first.
+func Preference(name string) int {
+	for i, p := range published {
+		if p.name == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // Repository returns where a model is published, and the name it gets here. A name
 // without an organisation must be one of those known.
 func Repository(name string) (repository, local string, err error) {
-	if repository, ok := published[name]; ok {
-		return repository, name, nil
+	var known []string
+	for _, p := range published {
+		if p.name == name {
+			return p.repository, name, nil
+		}
+		known = append(known, p.name)
 	}
 	organisation, last, ok := strings.Cut(name, "/")
 	if !ok || !plain(organisation) || !plain(last) {
 		return "", "", memory.Errorf(memory.Invalid, "%q is not a model's name; write it as ORGANISATION/NAME, as the hub does. Known by name alone: %s",
-			name, strings.Join(slices.Sorted(maps.Keys(published)), ", "))
+			name, strings.Join(known, ", "))
 	}
 	return name, last, nil
 }

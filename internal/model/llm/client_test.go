@@ -236,16 +236,16 @@ func TestBadAnswersAreUnavailable(t *testing.T) {
 		{"error as detail", answer{status: 403, body: `{"detail":"not yours"}`}, "403: not yours", 1},
 		{"error as list", answer{status: 403, body: `{"error":[1]}`}, "403: [1]", 1},
 		{"error without words", answer{status: 403, body: `{}`}, "403: Forbidden", 1},
-		{"too many requests", refuses(429, "slow down"), "429: slow down", maxTries},
-		{"gateway's page", html, "502: Bad Gateway", maxTries},
-		{"a page where JSON was due", page, "200: text/html where JSON was due", maxTries},
-		{"error with status 200", refuses(200, "provider is down"), "200: provider is down", maxTries},
+		{"too many requests", refuses(429, "slow down"), "429: slow down", DefaultTries},
+		{"gateway's page", html, "502: Bad Gateway", DefaultTries},
+		{"a page where JSON was due", page, "200: text/html where JSON was due", DefaultTries},
+		{"error with status 200", refuses(200, "provider is down"), "200: provider is down", DefaultTries},
 		{"redirect", answer{status: 307, header: map[string]string{"Location": "http://evil.test/"}, body: "{}"}, "307", 1},
 		{"no choices", answer{status: 200, body: `{"choices":[]}`}, "no choice", 1},
-		{"cut off", answer{status: 200, body: `{"choices":[{"mess`}, "where JSON was due", maxTries},
+		{"cut off", answer{status: 200, body: `{"choices":[{"mess`}, "where JSON was due", DefaultTries},
 		{"wrong types", answer{status: 200, body: `{"choices":"none"}`}, "cannot be read", 1},
 		{"refusal", answer{status: 200, body: `{"model":"m","choices":[{"message":{"content":null,"refusal":"I will not"}}]}`}, "refused to answer", 1},
-		{"connection refused", answer{err: errors.New("connection refused")}, "models.test: connection refused", maxTries},
+		{"connection refused", answer{err: errors.New("connection refused")}, "models.test: connection refused", DefaultTries},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -20,6 +20,7 @@ type Options struct {
 
 	Timeout   time.Duration     // of one attempt; 0: DefaultTimeout
 	Patience  time.Duration     // of all attempts together; 0: DefaultPatience
+	Tries     uint              // attempts of one question at most; 0: DefaultTries
 	Transport http.RoundTripper // nil: one of its own, which keeps connections
 }
 
@@ -30,6 +31,9 @@ const (
 	// DefaultPatience bounds the retries of one question. What takes longer is a
 	// job's to try again.
 	DefaultPatience = time.Minute
+
+	// DefaultTries bounds the attempts of one question.
+	DefaultTries = 5
 
 	// headerTime is how long a forwarded request may go without any answer: models
 	// that think say nothing for minutes.

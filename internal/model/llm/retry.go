@@ -41,9 +41,6 @@ func (f *failure) RateLimited() (after time.Duration, ok bool) {
 // Status returns the status that the server answered, 0 where it did not.
 func (f *failure) Status() int { return f.status }
 
-// maxTries bounds the attempts of one question.
-const maxTries = 5
-
 // call sends a request, and again where that may help, while patience lasts.
 func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	pause := backoff.NewExponentialBackOff()
@@ -55,7 +52,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 			return nil, backoff.Permanent(err)
 		}
 		return answer, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxTries(maxTries), backoff.WithMaxElapsedTime(c.patience))
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(c.tries), backoff.WithMaxElapsedTime(c.patience))
 	if err != nil && !errors.Is(err, memory.Unavailable) && ctx.Err() != nil {
 		return nil, c.at.unavailable("%w", err) // the caller stopped waiting
 	}

@@ -35,7 +35,11 @@ func (m *Model) single(ids []int32) sequence {
 
 // pair is two texts as one sequence, the longer cut until both have room.
 func (m *Model) pair(a, b []int32) sequence {
-	room := m.most - 3
+	between := []int32{m.tokens.sep}
+	if m.tokens.pairs == pairRoBERTa {
+		between = append(between, m.tokens.sep)
+	}
+	room := m.most - 2 - len(between)
 	short, long := min(len(a), len(b)), max(len(a), len(b))
 	if short+long > room {
 		if long = max(short, room-short); short+long > room {
@@ -47,7 +51,10 @@ func (m *Model) pair(a, b []int32) sequence {
 	} else {
 		a, b = a[:long], b[:short]
 	}
-	all := slices.Concat([]int32{m.tokens.cls}, a, []int32{m.tokens.sep}, b, []int32{m.tokens.sep})
+	all := slices.Concat([]int32{m.tokens.cls}, a, between, b, []int32{m.tokens.sep})
+	if m.tokens.pairs == pairRoBERTa {
+		return sequence{all, len(all)}
+	}
 	return sequence{all, len(a) + 2}
 }
 

@@ -11,15 +11,16 @@ import (
 	"github.com/loci-memory/loci/internal/tensor"
 )
 
-// encoder is a BERT: token, position and type embeddings, then layers of attention
+// encoder is a BERT or an XLM-RoBERTa: token, position and type embeddings, then layers of attention
 // and of a network with one inner layer, each added to what was before and
 // normalized.
 type encoder struct {
-	hidden, inner, heads    int
-	words, positions, types []float32 // hidden values for each
-	norm                    tensor.Norm
-	none                    []float32 // a bias of zeros
-	layers                  []layer
+	hidden, inner, heads int
+	words                table     // a row for each token
+	positions, types     []float32 // hidden values for each
+	norm                 tensor.Norm
+	none                 []float32 // a bias of zeros
+	layers               []layer
 }
 
 type layer struct {
@@ -49,6 +50,13 @@ func (l *loader) floats(name string, shape ...int64) []float32 {
 	return v
 }
 
+func (l *loader) table(name string, rows, width int) (out table) {
+	if l.err == nil {
+		out, l.err = readTable(l.from, l.prefix+name, rows, width)
+	}
+	return out
+}
+
 func (l *loader) dense(in, out int, name string) dense {
 	weights, bias := l.floats(name+".weight", int64(out), int64(in)), l.floats(name+".bias", int64(out))
 	if l.err != nil {
@@ -71,11 +79,14 @@ func readEncoder(from *tensors, prefix string, c *config) (*encoder, error) {
 	h := int64(c.Hidden)
 	e := &encoder{
 		hidden: c.Hidden, inner: c.Inner, heads: c.Heads,
-		words:     l.floats("embeddings.word_embeddings.weight", int64(c.Vocabulary), h),
+		words:     l.table("embeddings.word_embeddings.weight", c.Vocabulary, c.Hidden),
 		positions: l.floats("embeddings.position_embeddings.weight", int64(c.Positions), h),
 		types:     l.floats("embeddings.token_type_embeddings.weight", int64(c.Types), h),
 		norm:      l.norm("embeddings.LayerNorm", c.Hidden, c.eps()),
 		none:      make([]float32, c.Hidden),
+	}
+	if l.err == nil {
+		e.positions = e.positions[c.firstPosition()*c.Hidden:]
 	}
 	for i := 0; i < c.Layers && l.err == nil; i++ {
 		l.prefix = fmt.Sprintf("%sencoder.layer.%d.", prefix, i)
@@ -301,9 +312,10 @@ func (m *member) embed(x []float32) {
 			if i >= t.first {
 				kind = m.types[h:]
 			}
-			word, position := m.words[int(id)*h:][:h], m.positions[i*h:][:h]
+			m.words.row(x[:h], int(id))
+			position := m.positions[i*h:][:h]
 			for k := range x[:h] {
-				x[k] = word[k] + position[k] + kind[k]
+				x[k] = x[k] + position[k] + kind[k]
 			}
 			m.norm.Apply(x[:h], x[:h], m.none)
 			x = x[h:]

@@ -13,8 +13,8 @@ import (
 // maxJSON is more than the largest tokenizer.json of the models that can be read.
 const maxJSON = 64 << 20
 
-// config is what config.json says of a BERT. Of a static model it says nothing that
-// matters here.
+// config is what config.json says of a BERT or an XLM-RoBERTa, which differ in where positions
+// begin. Of a static model it says nothing that matters here.
 type config struct {
 	Type         string   `json:"model_type"`
 	Hidden       int      `json:"hidden_size"`
@@ -27,14 +27,15 @@ type config struct {
 	PositionType string   `json:"position_embedding_type"`
 	Types        int      `json:"type_vocab_size"`
 	Vocabulary   int      `json:"vocab_size"`
+	Padding      *int     `json:"pad_token_id"`
 }
 
 // bert fails unless the config is that of a BERT which can be run. What it says of
 // sizes is held against the tensors' before memory is taken for them.
 func (c *config) bert() error {
 	switch {
-	case c.Type != "bert":
-		return fmt.Errorf("config.json: model_type %q is not supported: only bert and model2vec are", c.Type)
+	case c.Type != "bert" && c.Type != "xlm-roberta":
+		return fmt.Errorf("config.json: model_type %q is not supported: only bert, xlm-roberta and model2vec are", c.Type)
 	case c.Activation != "gelu":
 		return fmt.Errorf("config.json: hidden_act %q is not supported: only gelu is", c.Activation)
 	case c.PositionType != "" && c.PositionType != "absolute":
@@ -44,7 +45,7 @@ func (c *config) bert() error {
 	for name, v := range map[string]struct{ is, least, most int }{
 		"hidden_size": {c.Hidden, 32, 1 << 14}, "intermediate_size": {c.Inner, 32, 1 << 16}, "num_hidden_layers": {c.Layers, 1, 1 << 8},
 		"num_attention_heads": {c.Heads, 1, 1 << 10}, "max_position_embeddings": {c.Positions, 8, 1 << 16},
-		"type_vocab_size": {c.Types, 1, 1 << 8}, "vocab_size": {c.Vocabulary, 1, 1 << 22},
+		"type_vocab_size": {c.Types, 1, 1 << 8}, "vocab_size": {c.Vocabulary, 1, 1 << 22}, "pad_token_id": {c.firstPosition(), 0, c.Positions - 8},
 	} {
 		if v.is < v.least || v.is > v.most {
 			return fmt.Errorf("config.json: %s is %d, want %d to %d", name, v.is, v.least, v.most)
@@ -54,6 +55,18 @@ func (c *config) bert() error {
 		return fmt.Errorf("config.json: hidden_size %d is not a multiple of num_attention_heads %d", c.Hidden, c.Heads)
 	}
 	return nil
+}
+
+// firstPosition returns the row of the position embeddings for a text's first token.
+// XLM-RoBERTa's follows the number of its padding token; BERT's is 0, whatever pads it.
+func (c *config) firstPosition() int {
+	switch {
+	case c.Type != "xlm-roberta":
+		return 0
+	case c.Padding == nil:
+		return 2
+	}
+	return *c.Padding + 1
 }
 
 func (c *config) eps() float32 {

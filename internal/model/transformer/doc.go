@@ -1,11 +1,11 @@
 // Package transformer runs small language models on the processor: sentence encoders
-// and cross-encoders of the BERT family, such as all-MiniLM-L6-v2, bge-small-en-v1.5
-// and ms-marco-MiniLM-L-6-v2, and static models in model2vec's format. It reads a
-// folder as the hub publishes it:
+// and cross-encoders of the BERT and XLM-RoBERTa families, such as all-MiniLM-L6-v2,
+// multilingual-e5-small and ms-marco-MiniLM-L-6-v2, and static models in model2vec's
+// format. It reads a folder as the hub publishes it:
 //
 //	model.safetensors                    weights: F32, F16 or BF16; of static models F64 and I8 too
 //	config.json                          sizes
-//	tokenizer.json, or else vocab.txt    words; vocab.txt with tokenizer_config.json
+//	tokenizer.json, or else vocab.txt    WordPiece or Unigram; vocab.txt with tokenizer_config.json
 //	modules.json, 1_Pooling/config.json  how the tokens' vectors become one; without them, their mean
 //	sentence_bert_config.json            how many tokens the model was made for
 //	config_sentence_transformers.json    what stands before a question ("query") and a document
@@ -15,5 +15,6 @@
 // memory than a few times its size.
 //
 // Numbers are float32, as in the published models; other implementations agree to
-// about six digits. Nothing here reaches the network or keeps state between calls.
+// about six digits, and to four where a vocabulary is large, of which 8 bits of each value are
+// kept. Nothing here reaches the network or keeps state between calls.
 package transformer

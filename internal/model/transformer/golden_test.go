@@ -47,12 +47,19 @@ func goldens(t testing.TB, name string) []golden {
 
 func openTest(t testing.TB, name string) *Model {
 	t.Helper()
-	m, err := Open(filepath.Join("testdata", name))
+	m, err := open(folder(t, name), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
+
+// The tiny models by what they do; of the last of each, BERT's body has XLM-RoBERTa's tokenizer, or
+// all is XLM-RoBERTa's.
+var (
+	embedders     = []string{"mean", "cls", "multilingual", "xlmr"}
+	crossEncoders = []string{"cross", "xlmr-cross"}
+)
 
 // onTiers runs the test on every tier there is here.
 func onTiers(t *testing.T, test func(t *testing.T)) {
@@ -67,7 +74,7 @@ func onTiers(t *testing.T, test func(t *testing.T)) {
 }
 
 func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
-	for _, name := range []string{"mean", "cls"} {
+	for _, name := range embedders {
 		m := openTest(t, name)
 		m.truncate = true
 		for _, g := range goldens(t, name+"/golden.json") {
@@ -77,11 +84,16 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 			}
 		}
 	}
-	m := openTest(t, "cross")
-	for _, g := range goldens(t, "cross/golden.json") {
-		got := m.pair(m.tokens.ids(g.Text), m.tokens.ids(g.Pair))
-		if first := slices.Index(g.Types, 1); !slices.Equal(got.ids, g.IDs) || got.first != first {
-			t.Errorf("%q with %q: %v of which %d are the first's, want %v of which %d are", g.Text, g.Pair, got.ids, got.first, g.IDs, first)
+	for _, name := range crossEncoders {
+		m := openTest(t, name)
+		for _, g := range goldens(t, name+"/golden.json") {
+			got, first := m.pair(m.tokens.ids(g.Text), m.tokens.ids(g.Pair)), slices.Index(g.Types, 1)
+			if first < 0 {
+				first = len(g.Types)
+			}
+			if !slices.Equal(got.ids, g.IDs) || got.first != first {
+				t.Errorf("%s: %q with %q: %v of which %d are the first's, want %v of which %d are", name, g.Text, g.Pair, got.ids, got.first, g.IDs, first)
+			}
 		}
 	}
 	for _, name := range []string{"static", "unigram"} {
@@ -96,7 +108,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 
 func TestEmbedderGivesWhatONNXRuntimeDoes(t *testing.T) {
 	onTiers(t, func(t *testing.T) {
-		for _, name := range []string{"mean", "cls"} {
+		for _, name := range embedders {
 			m := openTest(t, name)
 			m.truncate = true
 			var texts []string
@@ -132,14 +144,16 @@ func TestStaticModelGivesTheMean(t *testing.T) {
 
 func TestCrossEncoderGivesWhatONNXRuntimeDoes(t *testing.T) {
 	onTiers(t, func(t *testing.T) {
-		m := openTest(t, "cross")
-		for _, g := range goldens(t, "cross/golden.json") {
-			got, err := m.Rerank(context.Background(), g.Text, g.Pair)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if off := math.Abs(float64(got[0] - g.Score)); !(off < 2e-6) {
-				t.Errorf("%q with %q: %v, want %v", g.Text, g.Pair, got[0], g.Score)
+		for _, name := range crossEncoders {
+			m := openTest(t, name)
+			for _, g := range goldens(t, name+"/golden.json") {
+				got, err := m.Rerank(context.Background(), g.Text, g.Pair)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if off := math.Abs(float64(got[0] - g.Score)); !(off < 2e-6) {
+					t.Errorf("%s: %q with %q: %v, want %v", name, g.Text, g.Pair, got[0], g.Score)
+				}
 			}
 		}
 	})
@@ -329,6 +343,59 @@ func TestRealWeights(t *testing.T) {
 		if cosine := vector.Dot(got[i], want[i]); cosine < 0.999 {
 			t.Errorf("text %d of %d tokens: cosine %v", i, len(m.tokens.ids(texts[i])), cosine)
 		}
+	}
+}
+
+// withLargeTables has all vocabularies count as large while the test runs.
+func withLargeTables(t testing.TB) {
+	before := largeTable
+	largeTable = 1
+	t.Cleanup(func() { largeTable = before })
+}
+
+// In 8 bits the rows of random weights, which use all of their range, are off by some thousandths.
+func TestLargeVocabulariesInEightBits(t *testing.T) {
+	withLargeTables(t)
+	for _, name := range embedders {
+		m := openTest(t, name)
+		m.truncate = true
+		for _, g := range goldens(t, name+"/golden.json") {
+			if g.Vector == nil {
+				continue
+			}
+			got, err := m.Embed(context.Background(), memory.AsQuestion, g.Text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cosine := vector.Dot(got[0], g.Vector); !(cosine > 0.9995) {
+				t.Errorf("%s: %q: cosine %v", name, g.Text, cosine)
+			}
+		}
+	}
+}
+
+// TestRealWeightsInEightBits compares a real model with itself.
+func TestRealWeightsInEightBits(t *testing.T) {
+	dir := filepath.Join(modeltest.Dir(t, modeltest.MiniLM), modeltest.MiniLM)
+	texts, _ := referenceTexts(t)
+	texts = texts[len(texts)-100:]
+	exact, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := embed(t, exact, texts...)
+	withLargeTables(t)
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least, sum := float32(1), float32(0)
+	for i, got := range embed(t, m, texts...) {
+		cosine := vector.Dot(got, want[i])
+		least, sum = min(least, cosine), sum+cosine
+	}
+	if mean := sum / float32(len(texts)); !(least > 0.9998 && mean > 0.99995) {
+		t.Errorf("cosine %v at least and %v on average", least, mean)
 	}
 }
 

@@ -3,6 +3,7 @@ package transformer
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"io/fs"
@@ -109,6 +110,25 @@ func FuzzTensors(f *testing.F) {
 	})
 }
 
+// One value among many that is not finite would make every vector the same one.
+func TestValuesThatAreNotFiniteAreRefused(t *testing.T) {
+	withLargeTables(t)
+	onTiers(t, func(t *testing.T) {
+		dir := folder(t, "mean")
+		b := dir[weightsFile].Data
+		for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			for _, at := range []int{len(b) - 4, len(b) - 4*1500, 8 + int(binary.LittleEndian.Uint64(b)) + 4*50} {
+				broken := maps.Clone(dir)
+				broken[weightsFile] = &fstest.MapFile{Data: bytes.Clone(b)}
+				binary.LittleEndian.PutUint32(broken[weightsFile].Data[at:], math.Float32bits(float32(value)))
+				if _, err := open(broken, ""); err == nil || !strings.Contains(err.Error(), "not numbers, or infinite") || !strings.Contains(err.Error(), `tensor "`) {
+					t.Errorf("%v at byte %d: %v", value, at, err)
+				}
+			}
+		}
+	})
+}
+
 // folder reads a model into memory, so that parts of it can be changed.
 func folder(t testing.TB, name string) fstest.MapFS {
 	t.Helper()
@@ -123,6 +143,9 @@ func folder(t testing.TB, name string) fstest.MapFS {
 		return err
 	}); err != nil {
 		t.Fatal(err)
+	}
+	if out["tokenizer.json"] == nil && out["vocab.txt"] == nil { // that of XLM-RoBERTa's kind is shared, and packed
+		out["tokenizer.json"] = &fstest.MapFile{Data: unzip(t, filepath.Join("testdata", "multilingual", "tokenizer.json.gz"))}
 	}
 	return out
 }
@@ -186,38 +209,44 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 	}
 	cut := maps.Clone(mean)
 	cut[weightsFile] = &fstest.MapFile{Data: mean[weightsFile].Data[:40000]}
+	pointer := maps.Clone(mean)
+	pointer[weightsFile] = &fstest.MapFile{Data: []byte("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 90868376\n")}
 	for want, dir := range map[string]fstest.MapFS{
-		"model_type":          changed(t, mean, "config.json", "gpt2", "model_type"),
-		"hidden_act":          changed(t, mean, "config.json", "relu", "hidden_act"),
-		"absolute":            changed(t, mean, "config.json", "relative_key", "position_embedding_type"),
-		"hidden_size is":      changed(t, mean, "config.json", 1<<40, "hidden_size"),
-		"hidden_size 32":      changed(t, mean, "config.json", 5, "num_attention_heads"),
-		"num_hidden_layers":   changed(t, mean, "config.json", -1, "num_hidden_layers"),
-		"layer.2":             changed(t, mean, "config.json", 3, "num_hidden_layers"),
-		"want [":              changed(t, mean, "config.json", 65, "intermediate_size"),
-		"vocab_size is":       changed(t, mean, "config.json", 3, "vocab_size"),
-		"position_embeddings": changed(t, mean, "config.json", 1000, "max_position_embeddings"),
-		"too short":           changed(t, mean, "sentence_bert_config.json", 3, "max_seq_length"),
-		"pooling by":          changed(t, mean, "1_Pooling/config.json", true, "pooling_mode_max_tokens"),
-		"bytes":               cut,
-		"no such file":        without(mean, weightsFile),
-		"vocab.txt":           without(mean, "tokenizer.json"),
-		"BPE":                 changed(t, mean, "tokenizer.json", "BPE", "model", "type"),
-		"unknown token":       changed(t, mean, "tokenizer.json", "[XXX]", "model", "unk_token"),
-		"BertPreTokenizer":    changed(t, mean, "tokenizer.json", nil, "pre_tokenizer"),
-		"normalizer NFKC":     changed(t, mean, "tokenizer.json", "NFKC", "normalizer", "type"),
-		"normalizer Replace":  changed(t, mean, "tokenizer.json", map[string]any{"type": "Replace", "pattern": map[string]any{"String": "a"}, "content": "aa"}, "normalizer"),
-		"10000 characters":    changed(t, mean, "tokenizer.json", 10000, "model", "max_input_chars_per_word"),
-		"template":            changed(t, mean, "tokenizer.json", []any{}, "post_processor", "pair"),
-		"around":              changed(t, mean, "tokenizer.json", nil, "post_processor"),
-		"added token":         changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 1, "content": "x", "normalized": true}}, "added_tokens"),
-		"number 9999":         changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 9999, "content": "x"}}, "added_tokens"),
-		"has number -5":       changed(t, mean, "tokenizer.json", -5, "model", "vocab", "hello"),
-		"token_type":          changed(t, cross, "config.json", 1, "type_vocab_size"),
-		"vectors for":         changed(t, static, "tokenizer.json", 5000, "model", "vocab", "hello"),
-		"score":               changed(t, unigram, "tokenizer.json", []any{[]any{"a", "b"}, []any{"c", 1}}, "model", "vocab"),
-		"no tensor":           reheaded(t, mean, renamed("encoder.layer.1.output.dense.bias", "x")),
-		"cannot be read":      reheaded(t, mean, func(h map[string]any) { h["embeddings.LayerNorm.bias"].(map[string]any)["dtype"] = "U32" }),
+		"model_type":           changed(t, mean, "config.json", "gpt2", "model_type"),
+		"hidden_act":           changed(t, mean, "config.json", "relu", "hidden_act"),
+		"absolute":             changed(t, mean, "config.json", "relative_key", "position_embedding_type"),
+		"hidden_size is":       changed(t, mean, "config.json", 1<<40, "hidden_size"),
+		"hidden_size 32":       changed(t, mean, "config.json", 5, "num_attention_heads"),
+		"num_hidden_layers":    changed(t, mean, "config.json", -1, "num_hidden_layers"),
+		"layer.2":              changed(t, mean, "config.json", 3, "num_hidden_layers"),
+		"want [":               changed(t, mean, "config.json", 65, "intermediate_size"),
+		"vocab_size is":        changed(t, mean, "config.json", 3, "vocab_size"),
+		"position_embeddings":  changed(t, mean, "config.json", 1000, "max_position_embeddings"),
+		"too short":            changed(t, mean, "sentence_bert_config.json", 3, "max_seq_length"),
+		"pad_token_id":         changed(t, folder(t, "xlmr"), "config.json", -2, "pad_token_id"),
+		"pad_token_id is 64":   changed(t, folder(t, "xlmr"), "config.json", 63, "pad_token_id"),
+		"vocab_size is 500":    changed(t, folder(t, "xlmr"), "config.json", 500, "vocab_size"),
+		"pooling by":           changed(t, mean, "1_Pooling/config.json", true, "pooling_mode_max_tokens"),
+		"cut off or damaged":   cut,
+		"git lfs pull":         pointer,
+		"no such file":         without(mean, weightsFile),
+		"vocab.txt":            without(mean, "tokenizer.json"),
+		"BPE":                  changed(t, mean, "tokenizer.json", "BPE", "model", "type"),
+		"unknown token":        changed(t, mean, "tokenizer.json", "[XXX]", "model", "unk_token"),
+		"BertPreTokenizer":     changed(t, mean, "tokenizer.json", nil, "pre_tokenizer"),
+		"normalizer NFKC":      changed(t, mean, "tokenizer.json", "NFKC", "normalizer", "type"),
+		"normalizer Replace":   changed(t, mean, "tokenizer.json", map[string]any{"type": "Replace", "pattern": map[string]any{"String": "a"}, "content": "aa"}, "normalizer"),
+		"10000 characters":     changed(t, mean, "tokenizer.json", 10000, "model", "max_input_chars_per_word"),
+		"template":             changed(t, mean, "tokenizer.json", []any{}, "post_processor", "pair"),
+		"around":               changed(t, mean, "tokenizer.json", nil, "post_processor"),
+		"added token":          changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 1, "content": "x", "normalized": true}}, "added_tokens"),
+		"number 9999":          changed(t, mean, "tokenizer.json", []any{map[string]any{"id": 9999, "content": "x"}}, "added_tokens"),
+		"has number -5":        changed(t, mean, "tokenizer.json", -5, "model", "vocab", "hello"),
+		"texts differ in type": changed(t, cross, "config.json", 1, "type_vocab_size"),
+		"vectors for":          changed(t, static, "tokenizer.json", 5000, "model", "vocab", "hello"),
+		"score":                changed(t, unigram, "tokenizer.json", []any{[]any{"a", "b"}, []any{"c", 1}}, "model", "vocab"),
+		"no tensor":            reheaded(t, mean, renamed("encoder.layer.1.output.dense.bias", "x")),
+		"cannot be read":       reheaded(t, mean, func(h map[string]any) { h["embeddings.LayerNorm.bias"].(map[string]any)["dtype"] = "U32" }),
 		"weights for": reheaded(t, unigram, func(h map[string]any) {
 			h["weights"] = map[string]any{"dtype": "F64", "shape": []int{1}, "data_offsets": []int{0, 8}}
 		}),
@@ -232,9 +261,16 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 		"not a token with":      changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", -2}, "sep": []any{"[SEP]", 3}}, "post_processor"),
 		"RobertaProcessing":     changed(t, mean, "tokenizer.json", "RobertaProcessing", "post_processor", "type"),
 		"tokens 2 and 5000":     changed(t, mean, "tokenizer.json", map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", 2}, "sep": []any{"[SEP]", 5000}}, "post_processor"),
+		"without an unknown":    changed(t, unigram, "tokenizer.json", nil, "model", "unk_id"),
+		"token <0x00>":          changed(t, unigram, "tokenizer.json", true, "model", "byte_fallback"),
+		"always prepends":       changed(t, unigram, "tokenizer.json", "never", "pre_tokenizer", "prepend_scheme"),
+		"only WordPiece":        changed(t, unigram, "tokenizer.json", "WordLevel", "model", "type"),
+		"cut off":               changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "AAAA"}, "normalizer"),
+		"a trie of":             changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "////AAAAAAAA"}, "normalizer"),
+		"base64":                changed(t, unigram, "tokenizer.json", map[string]any{"type": "Precompiled", "precompiled_charsmap": "?"}, "normalizer"),
 		"the unknown token has": changed(t, unigram, "tokenizer.json", 100000, "model", "unk_id"),
 	} {
-		m, err := open(dir)
+		m, err := open(dir, "")
 		if err == nil || !strings.Contains(err.Error(), want) && !(want == "no such file" && strings.Contains(err.Error(), "exist")) {
 			t.Errorf("want an error with %q, got %v, %v", want, m, err)
 		}
@@ -256,11 +292,11 @@ func TestOlderFoldersAreRead(t *testing.T) {
 	older = changed(t, older, "config.json", nil, "layer_norm_eps")
 	delete(older, "modules.json")
 	delete(older, "1_Pooling/config.json")
-	m, err := open(older)
+	m, err := open(older, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := open(dir)
+	now, err := open(dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +341,7 @@ func FuzzConfig(f *testing.F) {
 		weights := bytes.Clone(dir[weightsFile].Data)
 		copy(weights, header)
 		dir["config.json"], dir["tokenizer.json"], dir[weightsFile] = &fstest.MapFile{Data: config}, &fstest.MapFile{Data: tokenizer}, &fstest.MapFile{Data: weights}
-		m, err := open(dir)
+		m, err := open(dir, "")
 		if err != nil {
 			return
 		}
@@ -327,17 +363,50 @@ func FuzzTokenizer(f *testing.F) {
 		}
 	}
 	f.Add("\xff\xc3\x28 a\xe2\x82")
-	models := []*Model{openTest(f, "mean"), openTest(f, "cls"), openTest(f, "unigram")}
+	for _, text := range []string{"Ａ\u0301 <mask>  ▁▁ ﷺ\u200d\u0600e\u0301", "น้ำ 🇩🇪👩\u200d👧 \u1100\u1161\x00", "<s>\xed\xa0\x80</s>"} {
+		f.Add(text)
+	}
+	all := multilingual(f)
+	for _, name := range []string{"mean", "cls", "unigram"} {
+		all = append(all, openTest(f, name).tokens)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, m := range models {
-			ids := m.tokens.ids(text)
-			for _, id := range ids {
-				if id < 0 || id >= m.tokens.size {
-					t.Fatalf("%q: token %d of %d", text, id, m.tokens.size)
+		for _, tokens := range all {
+			for _, id := range tokens.ids(text) {
+				if id < 0 || id >= tokens.size {
+					t.Fatalf("%q: token %d of %d", text, id, tokens.size)
 				}
 			}
 		}
-		checkPieces(t, models[0].tokens, text)
+		checkPieces(t, all[len(all)-3], text)
+	})
+}
+
+// FuzzCharsmap changes some units of a published table: it is refused, or replaces by no more than
+// it may.
+func FuzzCharsmap(f *testing.F) {
+	var file tokenizerFile
+	if err := json.Unmarshal(unzip(f, filepath.Join("testdata", "multilingual", "tokenizer.json.gz")), &file); err != nil {
+		f.Fatal(err)
+	}
+	table, err := base64.StdEncoding.DecodeString(file.Normalizer.Charsmap)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{}, 0, "ﬁ e\u0301")
+	f.Add([]byte{0xff, 0xff, 0xff, 0x7f}, 0, "Ａ")
+	f.Add([]byte{0xff, 0xff, 0xff, 0x7f}, 4, "Ａ")
+	f.Add([]byte{0, 0xff, 0xff, 0xff}, 900, "\u1ed9")
+	f.Fuzz(func(t *testing.T, patch []byte, at int, text string) {
+		b := bytes.Clone(table)
+		copy(b[max(0, min(at, len(b))):], patch)
+		c, err := readCharsmap(base64.StdEncoding.EncodeToString(b))
+		if err != nil {
+			return
+		}
+		if got := c.append(nil, text); len(got) > (len(text)+1)*maxReplacement {
+			t.Errorf("%d bytes become %d", len(text), len(got))
+		}
 	})
 }
 

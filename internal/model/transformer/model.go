@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/loci-memory/loci/memory"
@@ -44,7 +45,7 @@ type head struct {
 // Open reads the model in a folder. That takes a moment: for all-MiniLM-L6-v2 a
 // fraction of a second, and 90 MB that stay.
 func Open(dir string) (*Model, error) {
-	m, err := open(os.DirFS(dir))
+	m, err := open(os.DirFS(dir), filepath.Base(dir))
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", dir, err)
 	}
@@ -53,7 +54,8 @@ func Open(dir string) (*Model, error) {
 
 const weightsFile = "model.safetensors"
 
-func open(dir fs.FS) (*Model, error) {
+// open reads the model in a folder of that name.
+func open(dir fs.FS, name string) (*Model, error) {
 	m := &Model{free: make(chan *run, runtime.GOMAXPROCS(0))}
 	for range cap(m.free) {
 		m.free <- &run{}
@@ -66,11 +68,16 @@ func open(dir fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	family := ""
+	if question+document == "" {
+		question, document = familyPrefixes(dir, name)
+		family = question + document
+	}
 	m.prefix = map[memory.EmbedAs]string{memory.AsQuestion: question, memory.AsDocument: document}
 	if err := m.readWeights(dir); err != nil {
 		return nil, err
 	}
-	sum, err := fingerprint(dir)
+	sum, err := fingerprint(dir, family)
 	m.fingerprint = fmt.Sprintf("%s:%d:%x", m.pooling, m.dims, sum[:8])
 	return m, err
 }
@@ -103,7 +110,7 @@ func (m *Model) readWeights(dir fs.FS) error {
 	if err := m.readBERT(dir, weights, &c); err != nil {
 		return err
 	}
-	m.most, err = longest(dir, c.Positions)
+	m.most, err = longest(dir, c.Positions-c.firstPosition())
 	return err
 }
 
@@ -120,49 +127,53 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 		return err
 	}
 	if c.Vocabulary < int(m.tokens.size) {
-		return fmt.Errorf("config.json: vocab_size is %d, and the tokenizer has %d tokens", c.Vocabulary, m.tokens.size)
+		return fmt.Errorf("config.json: vocab_size is %d, and the tokenizer has %d tokens: they belong to different models; take all files from one", c.Vocabulary, m.tokens.size)
 	}
 	if m.tokens.cls < 0 {
 		return errors.New("the tokenizer puts no tokens around a text, which BERT needs")
 	}
-	name, err := weights.named("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight")
+	name, err := weights.named("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight", "roberta.embeddings.word_embeddings.weight")
 	if err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
 	prefix := name[:len(name)-len("embeddings.word_embeddings.weight")]
+	pooler, classifier := prefix+"pooler.dense", "classifier"
+	if weights.has("classifier.out_proj.weight") {
+		pooler, classifier = "classifier.dense", "classifier.out_proj"
+	}
+	cross := weights.has(classifier + ".weight")
+	if cross && c.Types < 2 && m.tokens.pairs == pairBERT {
+		return fmt.Errorf("config.json: type_vocab_size is %d, and a cross-encoder whose texts differ in type needs 2", c.Types)
+	}
 	if m.encoder, err = readEncoder(weights, prefix, c); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
 	m.dims = c.Hidden
-	if !weights.has("classifier.weight") {
+	if !cross {
 		m.pooling, err = pooling(dir)
 		return err
 	}
-	if c.Types < 2 {
-		return fmt.Errorf("config.json: type_vocab_size is %d, and a cross-encoder needs 2", c.Types)
-	}
 	m.pooling = "cross"
-	if m.head, err = readHead(weights, prefix, c.Hidden); err != nil {
+	if m.head, err = readHead(weights, pooler, classifier, c.Hidden); err != nil {
 		return fmt.Errorf("%s: %w", weightsFile, err)
 	}
 	return nil
 }
 
-func readHead(from *tensors, prefix string, hidden int) (*head, error) {
-	l := &loader{from: from, prefix: prefix}
-	h := &head{pooler: l.dense(hidden, hidden, "pooler.dense")}
-	l.prefix = ""
-	h.weight = l.floats("classifier.weight", 1, int64(hidden))
-	if bias := l.floats("classifier.bias", 1); l.err == nil {
+func readHead(from *tensors, pooler, classifier string, hidden int) (*head, error) {
+	l := &loader{from: from}
+	h := &head{pooler: l.dense(hidden, hidden, pooler), weight: l.floats(classifier+".weight", 1, int64(hidden))}
+	if bias := l.floats(classifier+".bias", 1); l.err == nil {
 		h.bias = bias[0]
 	}
 	return h, l.err
 }
 
-// fingerprint hashes the files that vectors depend on, and how they are made here.
-func fingerprint(dir fs.FS) (sum [sha256.Size]byte, err error) {
+// fingerprint hashes the files that vectors depend on, prefixes that are not in them, and how
+// vectors are made here.
+func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens")
+	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens"+prefixes)
 	for _, name := range []string{
 		"config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "modules.json", "1_Pooling/config.json",
 		"sentence_bert_config.json", "config_sentence_transformers.json", weightsFile,

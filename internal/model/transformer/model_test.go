@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -121,6 +122,67 @@ func TestQuestionsHaveTheirPrefix(t *testing.T) {
 	}
 }
 
+func TestPrefixesOfFamiliesThatDoNotSayThem(t *testing.T) {
+	const bge = "Represent this sentence for searching relevant passages: "
+	for name, want := range map[string][2]string{
+		"multilingual-e5-small":           {"query: ", "passage: "},
+		"intfloat/e5-base-v2":             {"query: ", "passage: "},
+		"multilingual-e5-large-instruct":  {},
+		"BAAI/bge-small-en-v1.5":          {bge},
+		"bge-small-zh-v1.5":               {"为这个句子生成表示以用于检索相关文章："},
+		"bge-m3":                          {},
+		"bge-reranker-base":               {},
+		"potion-base-8M":                  {},
+		"all-MiniLM-L6-v2":                {},
+		"paraphrase-multilingual-MiniLM":  {},
+		"somebody/fine5-tuned-bengali-en": {},
+	} {
+		if question, document := Prefixes(name); question != want[0] || document != want[1] {
+			t.Errorf("%s: %q and %q, want %q", name, question, document, want)
+		}
+	}
+}
+
+// The folder's name counts, then the repository or copy that it came from, then config.json; what
+// the folder says itself counts before all.
+func TestPrefixesOfAFamilyAreUsed(t *testing.T) {
+	dir := folder(t, "mean")
+	with := func(file, content string) fstest.MapFS {
+		out := maps.Clone(dir)
+		out[file] = &fstest.MapFile{Data: []byte(content)}
+		return out
+	}
+	plain, err := open(dir, "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		dir                        fstest.MapFS
+		folder, question, document string
+	}{
+		"by folder":     {dir, "multilingual-e5-small", "query: ", "passage: "},
+		"by repository": {with("loci.json", `{"repository":"intfloat/e5-small"}`), "mine", "query: ", "passage: "},
+		"by copy":       {with("loci.json", `{"source":"C:\\models\\bge-small-en-v1.5"}`), "mine", "Represent this sentence for searching relevant passages: ", ""},
+		"by config":     {changed(t, dir, "config.json", "intfloat/e5-small", "_name_or_path"), "mine", "query: ", "passage: "},
+		"said":          {with("config_sentence_transformers.json", `{"prompts":{"query":"the ","document":""}}`), "e5-small", "the ", ""},
+		"empty":         {with("config_sentence_transformers.json", `{"prompts":{"query":"","document":""}}`), "e5-small", "query: ", "passage: "},
+	} {
+		m, err := open(c.dir, c.folder)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		question, err := m.Embed(context.Background(), memory.AsQuestion, "hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkVector(t, name+": a question", question[0], embed(t, plain, c.question+"hello")[0])
+		checkVector(t, name+": a document", embed(t, m, "hello")[0], embed(t, plain, c.document+"hello")[0])
+		if m.Fingerprint() == plain.Fingerprint() {
+			t.Errorf("%s: the same fingerprint as without prefixes", name)
+		}
+	}
+}
+
 func TestFingerprintFollowsWhatVectorsDependOn(t *testing.T) {
 	dir := folder(t, "cls")
 	seen := map[string]string{}
@@ -134,7 +196,7 @@ func TestFingerprintFollowsWhatVectorsDependOn(t *testing.T) {
 		"accents":  changed(t, dir, "tokenizer_config.json", true, "strip_accents"),
 		"length":   changed(t, dir, "tokenizer_config.json", 20, "model_max_length"),
 	} {
-		m, err := open(dir)
+		m, err := open(dir, "")
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -143,7 +205,7 @@ func TestFingerprintFollowsWhatVectorsDependOn(t *testing.T) {
 		}
 		seen[m.Fingerprint()] = name
 	}
-	again, err := open(dir)
+	again, err := open(dir, "")
 	if err != nil || seen[again.Fingerprint()] != "as it is" {
 		t.Errorf("the same folder has another fingerprint, %s, %v", again.Fingerprint(), err)
 	}
@@ -286,7 +348,7 @@ func TestManyGoroutinesGiveTheSameBits(t *testing.T) {
 		}
 	}
 	if !testing.Short() { // the tiny ones have no columns to share
-		m, err := open(miniLM(t, false))
+		m, err := open(miniLM(t, false), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -444,7 +506,7 @@ func best(b *testing.B, do func()) {
 // BenchmarkEmbed has the shape of all-MiniLM-L6-v2; tools/golden-models/bench.mjs
 // gives the same to ONNX Runtime.
 func BenchmarkEmbed(b *testing.B) {
-	m, err := open(miniLM(b, false))
+	m, err := open(miniLM(b, false), "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -468,7 +530,7 @@ func BenchmarkEmbed(b *testing.B) {
 
 // BenchmarkRerank is 24 pairs of 64 tokens in the shape of ms-marco-MiniLM-L-6-v2.
 func BenchmarkRerank(b *testing.B) {
-	m, err := open(changed(b, miniLM(b, true), "sentence_bert_config.json", 512, "max_seq_length"))
+	m, err := open(changed(b, miniLM(b, true), "sentence_bert_config.json", 512, "max_seq_length"), "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -487,7 +549,7 @@ func BenchmarkRerank(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	dir := miniLM(b, false)
 	for b.Loop() {
-		if _, err := open(dir); err != nil {
+		if _, err := open(dir, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

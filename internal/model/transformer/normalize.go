@@ -27,6 +27,9 @@ type normalizerFile struct {
 	} `json:"pattern"`
 	Content string `json:"content"`
 
+	// Of a Precompiled.
+	Charsmap string `json:"precompiled_charsmap"`
+
 	// Of a Strip.
 	Left  bool `json:"strip_left"`
 	Right bool `json:"strip_right"`
@@ -64,7 +67,18 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 			})
 		case n.Pattern.Regex == `\s+` && n.Content == " ":
 			return one(joinSpaces)
+		case n.Pattern.Regex == " {2,}" && len(n.Content) < 4: // a space or ▁
+			return one(func(dst []byte, s string) []byte { return replaceRuns(dst, s, n.Content) })
 		}
+	case "Precompiled":
+		if n.Charsmap == "" {
+			return (*normalizerFile)(nil).steps()
+		}
+		table, err := readCharsmap(n.Charsmap)
+		if err != nil {
+			return nil, err
+		}
+		return one(table.append)
 	case "Strip":
 		return one(func(dst []byte, s string) []byte {
 			if n.Left {
@@ -93,6 +107,18 @@ func joinSpaces(dst []byte, s string) []byte {
 		inside = space
 	}
 	return dst
+}
+
+// replaceRuns replaces each two or more plain spaces in a row.
+func replaceRuns(dst []byte, s, by string) []byte {
+	for {
+		at := strings.Index(s, "  ")
+		if at < 0 {
+			return append(dst, s...)
+		}
+		dst = append(append(dst, s[:at]...), by...)
+		s = strings.TrimLeft(s[at:], " ")
+	}
 }
 
 // bert returns the normalizer of BERT: control characters go, every space becomes

@@ -43,7 +43,7 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, fmt.Errorf("a header of %d bytes in a file of %d", n, size)
+		return nil, fmt.Errorf("a header of %d bytes in a file of %d: it is cut off, or not a safetensors file but perhaps a pointer to one (git lfs pull gets it)", n, size)
 	}
 	header := make([]byte, n)
 	if _, err := file.ReadAt(header, 8); err != nil && n > 0 {
@@ -93,7 +93,7 @@ func parseEntry(raw []byte, start, size int64) (entry, error) {
 	}
 	begin, end := said.Offsets[0], said.Offsets[1]
 	if begin < 0 || end < begin || end > size-start {
-		return entry{}, fmt.Errorf("bytes %d to %d of %d", begin, end, size-start)
+		return entry{}, fmt.Errorf("bytes %d to %d of %d: the file is cut off or damaged", begin, end, size-start)
 	}
 	n := int64(1)
 	for _, d := range said.Shape {
@@ -132,11 +132,54 @@ func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.part(name, e)
+}
+
+// rows reads an array of so many rows, and gives each of them to take.
+func (t *tensors) rows(name string, rows, width int, take func(row []float32)) error {
+	e, err := t.entry(name, []int64{int64(rows), int64(width)})
+	if err != nil {
+		return err
+	}
+	for done := 0; done < rows; {
+		some := min(1024, rows-done)
+		part := e
+		part.n = int64(some * width)
+		part.at += int64(done*width) * sizes[e.kind]
+		values, err := t.part(name, part)
+		if err != nil {
+			return err
+		}
+		for row := range slices.Chunk(values, width) {
+			take(row)
+		}
+		done += some
+	}
+	return nil
+}
+
+// part reads an array or some of one.
+func (t *tensors) part(name string, e entry) ([]float32, error) {
 	decode, ok := decoders[e.kind]
 	if !ok {
 		return nil, fmt.Errorf("tensor %q holds %s, which cannot be read as numbers", name, e.kind)
 	}
-	return read(t.file, e, decode)
+	out, err := read(t.file, e, decode)
+	if err == nil && !finite(out) {
+		err = fmt.Errorf("tensor %q holds values that are not numbers, or infinite: the file is damaged, or was made by a training that failed", name)
+	}
+	return out, err
+}
+
+// finite reports whether all values are finite: only of those is the product with 0 always 0.
+func finite(v []float32) bool {
+	var zeros [1024]float32
+	for part := range slices.Chunk(v, len(zeros)) {
+		if vector.Dot(part, zeros[:len(part)]) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // ints reads an array of whole numbers of one axis.
@@ -157,10 +200,10 @@ func (t *tensors) ints(name string) ([]int64, error) {
 func (t *tensors) entry(name string, shape []int64) (entry, error) {
 	e, ok := t.entries[name]
 	if !ok {
-		return e, fmt.Errorf("there is no tensor %q", name)
+		return e, fmt.Errorf("there is no tensor %q, which config.json asks for", name)
 	}
 	if !slices.EqualFunc(e.shape, shape, func(is, want int64) bool { return is == want || want < 0 }) {
-		return e, fmt.Errorf("tensor %q has shape %v, want %v", name, e.shape, shape)
+		return e, fmt.Errorf("tensor %q has shape %v, want %v: it belongs to another config.json or tokenizer", name, e.shape, shape)
 	}
 	return e, nil
 }

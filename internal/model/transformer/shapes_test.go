@@ -135,7 +135,7 @@ func TestPublishedShapesGiveWhatONNXRuntimeDoes(t *testing.T) {
 		t.Fatalf("%d shapes, %v; want 3", len(shapes), err)
 	}
 	for _, s := range shapes[:shapesTried] {
-		m, err := open(s.folder(t))
+		m, err := open(s.folder(t), "")
 		if err != nil {
 			t.Fatalf("%s: %v", s.Name, err)
 		}

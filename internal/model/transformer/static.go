@@ -45,7 +45,7 @@ func readStatic(from *tensors, t *tokenizer) (*static, error) {
 	}
 	if !from.has("mapping") {
 		if rows < int64(t.size) {
-			return nil, fmt.Errorf("vectors for %d tokens of %d", rows, t.size)
+			return nil, fmt.Errorf("vectors for %d tokens of %d: the tokenizer belongs to another model", rows, t.size)
 		}
 		return s, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // tokenizer turns texts into the numbers of their tokens, as the model's own does:
@@ -23,11 +24,21 @@ type tokenizer struct {
 	unknown  int32
 	size     int32 // every token is below
 	cls, sep int32 // around a text; -1 in a model that needs none
+	pairs    pairing
 }
 
+// pairing is how two texts become one.
+type pairing int
+
+const (
+	pairBERT    pairing = iota // [CLS] A [SEP] B [SEP] with B of type 1
+	pairRoBERTa                // <s> A </s> </s> B </s>, all of type 0
+)
+
 type special struct {
-	text string
-	id   int32
+	text          string
+	id            int32
+	before, after bool // takes the space before and after itself along
 }
 
 // ids returns the tokens of a text, without those around it.
@@ -36,6 +47,9 @@ func (t *tokenizer) ids(text string) (ids []int32) {
 	for text != "" {
 		at, token := t.nextSpecial(text)
 		s := text[:at]
+		if token != nil && token.before {
+			s = strings.TrimRightFunc(s, unicode.IsSpace)
+		}
 		for i, normalize := range t.normalize {
 			b := normalize(buffers[i%2][:0], s)
 			buffers[i%2] = b
@@ -49,7 +63,9 @@ func (t *tokenizer) ids(text string) (ids []int32) {
 			break
 		}
 		ids = append(ids, token.id)
-		text = text[at+len(token.text):]
+		if text = text[at+len(token.text):]; token.after {
+			text = strings.TrimLeftFunc(text, unicode.IsSpace)
+		}
 	}
 	return ids
 }
@@ -76,15 +92,13 @@ type tokenizerFile struct {
 		Content    string `json:"content"`
 		SingleWord bool   `json:"single_word"`
 		Normalized bool   `json:"normalized"`
+		Special    bool   `json:"special"`
+		Before     bool   `json:"lstrip"`
+		After      bool   `json:"rstrip"`
 	} `json:"added_tokens"`
-	Normalizer   *normalizerFile `json:"normalizer"`
-	PreTokenizer *struct {
-		Type          string `json:"type"`
-		Replacement   string `json:"replacement"`
-		PrependScheme string `json:"prepend_scheme"`
-		Split         *bool  `json:"split"`
-	} `json:"pre_tokenizer"`
-	PostProcessor *processorFile `json:"post_processor"`
+	Normalizer    *normalizerFile   `json:"normalizer"`
+	PreTokenizer  *preTokenizerFile `json:"pre_tokenizer"`
+	PostProcessor *processorFile    `json:"post_processor"`
 	Model         struct {
 		Type     string          `json:"type"`
 		Unknown  string          `json:"unk_token"`
@@ -131,20 +145,22 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	}
 	var added []special
 	for _, a := range f.Added {
-		if a.Content == "" || a.SingleWord || a.Normalized {
+		// One like <mask> is looked for before normalization even where the file says after:
+		// only texts like ＜mask＞ differ.
+		if a.Content == "" || a.SingleWord || a.Normalized && !a.Special {
 			return nil, fmt.Errorf("the added token %q is not supported: it is looked for in words or in normalized text", a.Content)
 		}
 		if a.ID < 0 || a.ID >= t.size {
 			return nil, fmt.Errorf("the added token %q has number %d of %d", a.Content, a.ID, t.size)
 		}
-		added = append(added, special{a.Content, a.ID})
+		added = append(added, special{a.Content, a.ID, a.Before, a.After})
 	}
 	t.lookFor(added)
 	if t.normalize, err = f.Normalizer.steps(); err != nil {
 		return nil, err
 	}
 	if f.PostProcessor != nil {
-		if t.cls, t.sep, err = f.PostProcessor.around(); err != nil {
+		if err = f.PostProcessor.around(t); err != nil {
 			return nil, err
 		}
 		if t.cls >= t.size || t.sep >= t.size {
@@ -190,7 +206,7 @@ func readVocabulary(dir fs.FS) (*tokenizer, error) {
 		if !ok {
 			return nil, fmt.Errorf("vocab.txt: there is no %s", name)
 		}
-		added = append(added, special{name, id})
+		added = append(added, special{text: name, id: id})
 	}
 	t.lookFor(added)
 	t.cls, t.sep = vocab["[CLS]"], vocab["[SEP]"]
@@ -224,23 +240,22 @@ type templatePiece struct {
 	}
 }
 
-// around returns the tokens before and after a text; -1 where there are none.
-func (p *processorFile) around() (cls, sep int32, err error) {
+// around sets the tokens before and after a text, and between two.
+func (p *processorFile) around(t *tokenizer) (err error) {
 	switch p.Type {
 	case "TemplateProcessing":
-		return p.template()
+		return p.template(t)
 	case "BertProcessing":
-		if cls, err = numbered(p.CLS); err == nil {
-			sep, err = numbered(p.SEP)
+		if t.cls, err = numbered(p.CLS); err == nil {
+			t.sep, err = numbered(p.SEP)
 		}
-		return cls, sep, err
+		return err
 	}
-	return 0, 0, fmt.Errorf("a post_processor of type %q is not supported: only TemplateProcessing and BertProcessing are", p.Type)
+	return fmt.Errorf("a post_processor of type %q is not supported: only TemplateProcessing and BertProcessing are", p.Type)
 }
 
-// template takes BERT's template, [CLS] A [SEP] and [CLS] A [SEP] B [SEP] with B of
-// type 1, or one without tokens of its own.
-func (p *processorFile) template() (cls, sep int32, err error) {
+// template takes the templates of BERT and of XLM-RoBERTa, or one without tokens of its own.
+func (p *processorFile) template(t *tokenizer) error {
 	shape := func(pieces []templatePiece) string {
 		var b strings.Builder
 		for _, piece := range pieces {
@@ -253,22 +268,30 @@ func (p *processorFile) template() (cls, sep int32, err error) {
 		}
 		return b.String()
 	}
+	unsupported := errors.New("post_processor: a template other than BERT's and XLM-RoBERTa's is not supported")
 	single := shape(p.Single)
 	if single == "$A:0 " {
-		return -1, -1, nil
+		return nil
 	}
-	if len(p.Single) == 3 && p.Single[0].SpecialToken != nil && p.Single[2].SpecialToken != nil {
-		first, last := p.Single[0].SpecialToken.ID, p.Single[2].SpecialToken.ID
-		pair := fmt.Sprintf("%s$B:1 %s:1 ", single, last)
-		if single == fmt.Sprintf("%s:0 $A:0 %s:0 ", first, last) && shape(p.Pair) == pair &&
-			len(p.Tokens[first].IDs) == 1 && len(p.Tokens[last].IDs) == 1 {
-			cls, sep = p.Tokens[first].IDs[0], p.Tokens[last].IDs[0]
-			if cls >= 0 && sep >= 0 {
-				return cls, sep, nil
-			}
-		}
+	if len(p.Single) != 3 || p.Single[0].SpecialToken == nil || p.Single[2].SpecialToken == nil {
+		return unsupported
 	}
-	return 0, 0, errors.New("post_processor: a template other than BERT's is not supported")
+	first, last := p.Single[0].SpecialToken.ID, p.Single[2].SpecialToken.ID
+	if single != fmt.Sprintf("%s:0 $A:0 %s:0 ", first, last) || len(p.Tokens[first].IDs) != 1 || len(p.Tokens[last].IDs) != 1 {
+		return unsupported
+	}
+	switch shape(p.Pair) {
+	case fmt.Sprintf("%s$B:1 %s:1 ", single, last):
+		t.pairs = pairBERT
+	case fmt.Sprintf("%s%s:0 $B:0 %s:0 ", single, last, last):
+		t.pairs = pairRoBERTa
+	default:
+		return unsupported
+	}
+	if t.cls, t.sep = p.Tokens[first].IDs[0], p.Tokens[last].IDs[0]; t.cls < 0 || t.sep < 0 {
+		return unsupported
+	}
+	return nil
 }
 
 // numbered reads ["[SEP]", 102].

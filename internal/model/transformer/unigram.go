@@ -1,12 +1,12 @@
 package transformer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -14,66 +14,141 @@ import (
 // one whose tokens' logarithms add up to the most.
 type unigram struct {
 	scores  []float64
-	next    map[uint64]int32 // a trie: from a node, 0 is its root, by a byte
-	tokens  []int32          // of the node, -1 if none ends there
-	space   string           // what stands for a space, and before the text
+	tokens  *trie
 	unknown int32
-	least   float64 // the score of a character that no token has
+	name    string      // of the unknown token
+	least   float64     // the score of a character that no token has
+	bytes   *[256]int32 // tokens for the bytes of unknown characters; nil: one unknown token
+	space   []byte      // what replaces a space, and precedes the text
+	words   bool        // split at white space of any kind first; each word is then preceded
+	split   bool        // cut at each space alone
 }
-
-// maxNodes is more than the tokens of half a million words need.
-const maxNodes = 1 << 23
 
 // unknownBelow is how much less probable an unknown character is than any token.
 const unknownBelow = 10
 
-func (f *tokenizerFile) unigram(t *tokenizer) error {
-	pre := f.PreTokenizer
-	if pre == nil || pre.Type != "Metaspace" || pre.Replacement == "" || pre.PrependScheme != "always" || pre.Split == nil || *pre.Split {
-		return errors.New("a model of type Unigram is supported with Metaspace that does not split and always prepends, and with nothing else")
+// preTokenizerFile says how tokenizer.json splits a normalized text.
+type preTokenizerFile struct {
+	Type           string             `json:"type"`
+	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // of a Sequence
+	Replacement    string             `json:"replacement"`
+	PrependScheme  string             `json:"prepend_scheme"`
+	AddPrefixSpace *bool              `json:"add_prefix_space"` // the older name of the scheme
+	Split          *bool              `json:"split"`
+}
+
+// metaspace reads Metaspace, alone or after WhitespaceSplit.
+func (p *preTokenizerFile) metaspace(u *unigram) error {
+	if p != nil && p.Type == "Sequence" && len(p.PreTokenizers) == 2 && p.PreTokenizers[0].Type == "WhitespaceSplit" {
+		u.words, p = true, &p.PreTokenizers[1]
 	}
-	if f.Model.UnkID == nil || f.Model.Fallback {
-		return errors.New("a model of type Unigram without an unknown token, or with bytes for it, is not supported")
+	if p == nil || p.Type != "Metaspace" || p.Replacement == "" || p.PrependScheme != "" && p.PrependScheme != "always" || p.AddPrefixSpace != nil && !*p.AddPrefixSpace {
+		return errors.New("a model of type Unigram is supported with the pre_tokenizer Metaspace that always prepends, alone or after WhitespaceSplit, and with nothing else")
+	}
+	u.space, u.split = []byte(p.Replacement), p.Split == nil || *p.Split
+	return nil
+}
+
+func (f *tokenizerFile) unigram(t *tokenizer) error {
+	if f.Model.UnkID == nil {
+		return errors.New("a model of type Unigram without an unknown token is not supported")
 	}
 	var vocab [][2]any
 	if err := json.Unmarshal(f.Model.Vocab, &vocab); err != nil {
 		return fmt.Errorf("the vocabulary: %w", err)
 	}
-	u := &unigram{next: map[uint64]int32{}, tokens: []int32{-1}, space: pre.Replacement, unknown: *f.Model.UnkID, least: math.Inf(1)}
+	u := &unigram{unknown: *f.Model.UnkID, least: math.Inf(1)}
+	if err := f.PreTokenizer.metaspace(u); err != nil {
+		return err
+	}
 	if u.unknown < 0 || int(u.unknown) >= len(vocab) {
 		return fmt.Errorf("the unknown token has number %d of %d", u.unknown, len(vocab))
 	}
+	texts := make([]string, len(vocab))
 	for id, pair := range vocab {
-		token, isText := pair[0].(string)
+		text, isText := pair[0].(string)
 		score, isNumber := pair[1].(float64)
 		if !isText || !isNumber {
 			return fmt.Errorf("entry %d of the vocabulary is not text with its score", id)
 		}
+		texts[id] = text
 		u.scores = append(u.scores, score)
 		u.least = min(u.least, score-unknownBelow)
-		if u.insert(token, int32(id)); len(u.tokens) > maxNodes {
-			return errors.New("the vocabulary is too large")
+	}
+	u.name = texts[u.unknown]
+	var err error
+	if u.tokens, err = newTrie(texts); err != nil {
+		return err
+	}
+	if f.Model.Fallback {
+		if u.bytes, err = byteTokens(texts); err != nil {
+			return err
 		}
 	}
 	t.words, t.unknown, t.size = u, u.unknown, int32(len(vocab))
 	return nil
 }
 
-func (u *unigram) insert(token string, id int32) {
-	node := int32(0)
-	for i := range min(len(token), maxNodes) {
-		key := uint64(node)<<8 | uint64(token[i])
-		after, ok := u.next[key]
-		if !ok {
-			after = int32(len(u.tokens))
-			u.tokens = append(u.tokens, -1)
-			u.next[key] = after
+// byteTokens returns the number of the token for each byte.
+func byteTokens(texts []string) (*[256]int32, error) {
+	var out [256]int32
+	for b := range out {
+		id := slices.Index(texts, fmt.Sprintf("<0x%02X>", b))
+		if id < 0 {
+			return nil, fmt.Errorf("byte_fallback: there is no token <0x%02X>", b)
 		}
-		node = after
+		out[b] = int32(id)
 	}
-	if node != 0 {
-		u.tokens[node] = id
+	return &out, nil
+}
+
+// add appends the tokens of a normalized text, each part of which that Metaspace would
+// make is cut by itself.
+func (u *unigram) add(ids []int32, text []byte) []int32 {
+	var w unigramWork
+	text = bytes.ToValidUTF8(text, []byte(string(utf8.RuneError)))
+	if !u.words {
+		return u.spaced(ids, text, &w)
 	}
+	for word := range bytes.FieldsSeq(text) {
+		ids = u.spaced(ids, word, &w)
+	}
+	return ids
+}
+
+// unigramWork is what add works in.
+type unigramWork struct {
+	text []byte
+	best []reached
+}
+
+// spaced cuts a text whose spaces are still spaces.
+func (u *unigram) spaced(ids []int32, text []byte, w *unigramWork) []int32 {
+	if len(text) == 0 {
+		return ids
+	}
+	w.text = w.text[:0]
+	if text[0] != ' ' && !bytes.HasPrefix(text, u.space) {
+		w.text = append(w.text, u.space...)
+	}
+	for _, b := range text {
+		if b == ' ' {
+			w.text = append(w.text, u.space...)
+		} else {
+			w.text = append(w.text, b)
+		}
+	}
+	rest := w.text
+	for u.split {
+		end := bytes.Index(rest[len(u.space):], u.space)
+		if end < 0 {
+			break
+		}
+		end += len(u.space)
+		ids = u.cut(ids, rest[:end], w)
+		rest = rest[end:]
+	}
+	return u.cut(ids, rest, w)
 }
 
 // reached is the best way to a place in a text.
@@ -83,47 +158,59 @@ type reached struct {
 	score float64
 }
 
-func (u *unigram) add(ids []int32, normalized []byte) []int32 {
-	if len(normalized) == 0 {
-		return ids
+// cut appends the tokens of the best way through a text.
+func (u *unigram) cut(ids []int32, text []byte, w *unigramWork) []int32 {
+	w.best = slices.Grow(w.best[:0], len(text)+1)[:len(text)+1]
+	for i := range w.best {
+		w.best[i] = reached{from: -1}
 	}
-	text := strings.ReplaceAll(strings.ToValidUTF8(string(normalized), string(utf8.RuneError)), " ", u.space)
-	if !strings.HasPrefix(text, u.space) {
-		text = u.space + text
-	}
-	best := make([]reached, len(text)+1)
-	for i := range best[1:] {
-		best[i+1].from = -1
-	}
-	for at, r := range text {
-		u.extend(best, text, int32(at), int32(utf8.RuneLen(r)))
+	for at := 0; at < len(text); {
+		_, size := utf8.DecodeRune(text[at:])
+		u.extend(w.best, text, at, size)
+		at += size
 	}
 	known := len(ids)
-	for at := int32(len(text)); at > 0; at = best[at].from {
-		// Unknown characters beside each other are one unknown token.
-		if best[at].token != u.unknown || len(ids) == known || ids[len(ids)-1] != u.unknown {
-			ids = append(ids, best[at].token)
+	for at := int32(len(text)); at > 0; {
+		step := w.best[at]
+		if step.token != u.unknown {
+			ids, at = append(ids, step.token), step.from
+			continue
 		}
+		from := step.from // unknown characters beside each other are one
+		for from > 0 && w.best[from].token == u.unknown {
+			from = w.best[from].from
+		}
+		ids, at = u.appendUnknown(ids, text[from:at]), from
 	}
 	slices.Reverse(ids[known:])
 	return ids
 }
 
+// appendUnknown appends, last first, the tokens of what no token was found for.
+func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
+	if u.bytes == nil || string(text) == u.name {
+		return append(ids, u.unknown)
+	}
+	for _, b := range slices.Backward(text) {
+		ids = append(ids, u.bytes[b])
+	}
+	return ids
+}
+
 // extend goes on from the best way to at by each token, or by one character, of the
 // given size, as unknown.
-func (u *unigram) extend(best []reached, text string, at, size int32) {
-	step := func(to, token int32, score float64) {
+func (u *unigram) extend(best []reached, text []byte, at, size int) {
+	step := func(to int, token int32, score float64) {
 		if score += best[at].score; best[to].from < 0 || score > best[to].score {
-			best[to] = reached{at, token, score}
+			best[to] = reached{int32(at), token, score}
 		}
 	}
 	single := false
-	node, ok := int32(0), false
-	for i := at; int(i) < len(text); i++ {
-		if node, ok = u.next[uint64(node)<<8|uint64(text[i])]; !ok {
+	for i, node := at, int32(0); i < len(text); i++ {
+		if node = u.tokens.child(node, text[i]); node < 0 {
 			break
 		}
-		if token := u.tokens[node]; token >= 0 {
+		if token := u.tokens.id[node]; token >= 0 {
 			step(i+1, token, u.scores[token])
 			single = single || i+1 == at+size
 		}

@@ -68,6 +68,7 @@
 //	links                owner, id | home, home_version, status, created_at, fact (its JSON), hash, fact_status,
 //	                     fact_created_at, version
 //	vectors              owner, memory, model | dims, data (float16 as [vector.Pack] has it, little endian)
+//	                     (with pgvector also id, values and metadata: see migrations/pgvector/seed.sql)
 //	conversations        owner, id | project, agent, title, contexts, rules, message_count, created_at, updated_at,
 //	                     status, version
 //	turns                owner, id | conversation, project, agent, place (its index), parent, chain, role, name,

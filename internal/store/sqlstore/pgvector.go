@@ -2,130 +2,313 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/md5"
 	"database/sql"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
 
-// A server that has pgvector can search for an owner whose index would take too much of
-// a replica's memory. For each such owner and embedder the tables near… are a copy of
-// what recall may see, with the terms of its words and its vector as a halfvec, that
-// follows the owner's version as the resident index does: a search brings it up to date
-// first. Nothing waits for it that is written. The copy is built in steps, each of which
-// is kept, and gets its indexes when it is whole.
+// Where a server has pgvector, each vector is written a second time, as a halfvec beside its
+// data, in the same transaction (migrations/pgvector/seed.sql). The database then finds the
+// nearest by itself: exactly or, of an owner for whom [Store.IndexVectors] was called, by an
+// HNSW index. Data stays what Loci reads: without the extension nothing is lost.
 
 const (
 	// leastPgvector is the first that goes on looking in an index until enough is found
 	// that a filter lets pass (hnsw.iterative_scan).
 	leastPgvector = "0.8"
-	// maxNearDims is how long a halfvec may be in an index.
-	maxNearDims = 4000
-	// nearStep is how many memories a build copies at a time, or as many more as one write
-	// has, and leastStep how many the first step of one that catches up does; each that
-	// follows takes twice as many.
-	nearStep  = 2000
-	leastStep = 100
-	// restingShare: of how many memories one may lack a vector for those of the others to
-	// be used.
-	restingShare = 100
+	// maxHalfDims is how long a halfvec may be, and maxIndexedDims how long in an index.
+	maxHalfDims    = 16_000
+	maxIndexedDims = 4000
+	// leastEffort and mostEffort bound how many vectors the index compares at the least
+	// (hnsw.ef_search).
+	leastEffort, mostEffort = 100, 1000
 	// buildMemory is what a server may use to build an index, in KiB, unless it is set to
 	// use more.
 	buildMemory = 256 << 10
+	// buildAgain is after how long a server looks again whether another is done with an index.
+	buildAgain = 5 * time.Second
+	// filledAtOnce is how many rows of an earlier release get their halfvecs at a time.
+	filledAtOnce = 500
 )
 
-// ownConns is how many connections builds and those who catch up have for themselves, so
-// that nothing else waits for them.
-const ownConns = 4
-
-// pgvector is what a server has of it, and who works with it.
+// pgvector is what a server has of it.
 type pgvector struct {
 	version string
-	schema  string // that has its types and operators
-	own     *sql.DB
-	builds  sync.Mutex // held by the one build of this process
+	schema  string // of its types and operators, quoted
+	put     string // the statement that writes a vector
 }
 
-// within lets the types and operators be found by statements until the transaction ends.
-const within = `SELECT set_config('search_path', current_setting('search_path') || ', ' || quote_ident(?), ?)`
+// vectorID and metadataOf are what a row of vectors says to other programs.
+const (
+	vectorID   = `%[1]s || '/' || %[2]s || '/' || left(md5(%[3]s), 8)`
+	metadataOf = `coalesce((SELECT jsonb_build_object('content', m.content, 'type', m.type, 'created_at', m.created_at)
+		FROM remembered m WHERE m.owner = %[1]s AND m.id = %[2]s LIMIT 1), '{}')`
+)
 
-// UsePgvector looks whether the server has pgvector, so that it can search by itself. It
-// makes nothing. about says what there is, for a log. It is called before anything is
-// searched, if at all.
-func (s *Store) UsePgvector(ctx context.Context) (about string, err error) {
-	p, ok := s.commits.(*server)
-	if !ok {
-		return "this store has no pgvector", nil
+// preparePgvector makes the columns and views, where the server has the extension, and fills
+// what an earlier release wrote. It returns nil without the extension, and why not.
+func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
+	has = &pgvector{}
+	var prepared bool
+	err = conn.QueryRowContext(ctx, `SELECT e.extversion, quote_ident(n.nspname),
+			EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
+		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &has.schema, &prepared)
+	switch {
+	case noRows(err):
+		return nil, "no pgvector", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("ask for pgvector: %w", err)
+	case olderThan(has.version, leastPgvector):
+		return nil, "pgvector " + has.version + ", which is too old to be used: that takes " + leastPgvector, nil
 	}
-	var has pgvector
-	rows, err := s.reads.ask(ctx, `SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`)
-	if err := only(rows, err, &has.version, &has.schema); noRows(err) {
-		return "the database has no pgvector", nil
-	} else if err != nil {
-		return "", fmt.Errorf("ask for pgvector: %w", withhold(p.log, explainServer(err)))
+	if !prepared {
+		if err := makeSeedTables(ctx, conn, has.schema); err != nil {
+			return nil, "", fmt.Errorf("make the columns of pgvector: %w", err)
+		}
 	}
-	if olderThan(has.version, leastPgvector) {
-		return "the database's pgvector " + has.version + " is too old to be used: that takes " + leastPgvector, nil
+	for more := true; more; {
+		if more, err = has.fill(ctx, conn); err != nil {
+			return nil, "", fmt.Errorf("write vectors as halfvec: %w", err)
+		}
 	}
-	has.own = stdlib.OpenDB(*p.notifier.config)
-	has.own.SetMaxOpenConns(ownConns)
-	has.own.SetMaxIdleConns(1)
-	has.own.SetConnMaxIdleTime(idleConn)
-	s.pgvector, s.release = &has, has.own.Close
-	return "pgvector " + has.version, nil
+	has.put = fmt.Sprintf(`INSERT INTO vectors (owner, memory, model, dims, data, id, "values", metadata)
+		VALUES (?1::text, ?2::text, ?3::text, ?4, ?5, `+vectorID+`, NULLIF(?6::text, '')::`+has.schema+`.halfvec, `+metadataOf+`)
+		ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data, id = excluded.id, "values" = excluded."values", metadata = excluded.metadata`,
+		"?1::text", "?2::text", "?3::text")
+	return has, "pgvector " + has.version, nil
 }
 
-// hasNear asks whether all of near.sql is there, and whether there is a table near that is
-// of no use.
-const hasNear = `SELECT to_regclass('near_state') IS NOT NULL AND to_regclass('near_terms') IS NOT NULL AND to_regclass('near_kind') IS NOT NULL
-		AND to_regclass('near_project') IS NOT NULL AND to_regclass('near_thread') IS NOT NULL AND n.useful,
-	to_regclass('near') IS NOT NULL AND NOT n.useful
-	FROM (` + isUseful + `) AS n (useful)`
+func makeSeedTables(ctx context.Context, conn *sql.Conn, schema string) error {
+	text, err := migrations.ReadFile("migrations/pgvector/seed.sql")
+	if err != nil {
+		return err
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, migrationLock); err != nil {
+		return err
+	}
+	for _, step := range []string{`SELECT set_config('search_path', current_setting('search_path') || ', ' || '` + strings.ReplaceAll(schema, `'`, `''`) + `', true)`, string(text)} {
+		if _, err := tx.ExecContext(ctx, step); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
 
-// isUseful asks whether near has its vectors, which go with the extension, and lengths,
-// which the first copies were made without.
-const isUseful = `SELECT count(*) = 2 FROM pg_attribute WHERE attrelid = to_regclass('near') AND attname IN ('vector', 'length') AND NOT attisdropped`
+// fill writes the halfvecs of some vectors that have none yet, and reports whether there may
+// be more.
+func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err error) {
+	found, err := conn.QueryContext(ctx, `SELECT owner, memory, model, data FROM vectors WHERE metadata IS NULL LIMIT $1`, filledAtOnce)
+	var owners, memories, models, values []string
+	_, err = collect(rows{Rows: found}, err, func(row scanner) (struct{}, error) {
+		var owner, id, model string
+		var data []byte
+		err := row.Scan(&owner, &id, &model, &data)
+		owners, memories, models, values = append(owners, owner), append(memories, id), append(models, model), append(values, halfvec(decodeHalves(data)))
+		return struct{}{}, err
+	})
+	if err != nil || len(owners) == 0 {
+		return false, err
+	}
+	_, err = conn.ExecContext(ctx, fmt.Sprintf(`UPDATE vectors v SET id = `+vectorID+`, "values" = NULLIF(u.halves, '')::`+p.schema+`.halfvec, metadata = `+metadataOf+`
+		FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS u (owner, memory, model, halves)
+		WHERE v.owner = u.owner AND v.memory = u.memory AND v.model = u.model`, "u.owner", "u.memory", "u.model"), owners, memories, models, values)
+	return len(owners) == filledAtOnce, err
+}
 
-// prepareNear makes the tables that it needs, if they are not there, and waits for nobody
-// long.
-func (s *Store) prepareNear(ctx context.Context) error {
-	return s.onServer(ctx, func(c *session) error {
-		var done, broken bool
-		look := func() error {
-			rows, err := c.query(ctx, hasNear)
-			return only(rows, err, &done, &broken)
-		}
-		if err := look(); err != nil || done {
+// Searches reports whether the database can search vectors by itself.
+func (s *Store) Searches() bool { return s.halfvecs() != nil }
+
+func (s *Store) halfvecs() *pgvector {
+	if s.reads.into == nil {
+		return nil
+	}
+	return s.reads.into.pgvector.Load()
+}
+
+// Nearest returns the n vectors of a model that are nearest to a question's by their cosine,
+// of active memories: of all that the owner has or, if ids is not nil, of these.
+// [memory.NotFound]: the server has no pgvector.
+func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) (near []memory.Near, err error) {
+	p, asked := s.halfvecs(), halfvec(question)
+	if p == nil {
+		return nil, memory.Errorf(memory.NotFound, "the database has no pgvector")
+	}
+	if asked == "" || n <= 0 {
+		return nil, nil
+	}
+	err = s.reads.see(ctx, owner, func(v *view) error {
+		if _, err := v.conn.exec(ctx, `SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
+			set_config('plan_cache_mode', 'force_custom_plan', true)`, strconv.Itoa(min(max(n, leastEffort), mostEffort))); err != nil {
 			return err
 		}
-		tables, err := migrations.ReadFile("migrations/pgvector/near.sql")
-		if err != nil {
+		if near, err = p.nearest(v, model, asked, len(question), ids, n); err != nil || len(near) >= n || ids != nil {
 			return err
 		}
-		for _, step := range []statement{
-			{`SELECT set_config('lock_timeout', '2s', true), pg_advisory_xact_lock(?)`, []any{migrationLock}},
-			{within, []any{s.pgvector.schema, true}},
-		} {
-			if _, err := c.exec(ctx, step.text, step.args...); err != nil {
-				return err
-			}
-		}
-		if err := look(); err != nil || done { // another server did meanwhile
+		// The index gave up before it had enough, or there is no more.
+		if _, err := v.conn.exec(ctx, `SELECT set_config('enable_indexscan', 'off', true)`); err != nil {
 			return err
 		}
-		if broken {
-			if _, err := c.exec(ctx, `DROP TABLE IF EXISTS near, near_terms, near_state`); err != nil {
-				return err
-			}
-		}
-		_, err = c.exec(ctx, string(tables))
+		near, err = p.nearest(v, model, asked, len(question), ids, n)
 		return err
 	})
+	if missing(err) {
+		s.reads.into.pgvector.CompareAndSwap(p, nil)
+		err = memory.Errorf(memory.NotFound, "the database's pgvector is gone: %w", err)
+	}
+	return near, wrap("search vectors in the database", err)
+}
+
+func (p *pgvector) nearest(v *view, model, question string, dims int, ids []string, n int) ([]memory.Near, error) {
+	typed := `::` + p.schema + `.halfvec(` + strconv.Itoa(dims) + `)`
+	distance := `(v."values"` + typed + `) OPERATOR(` + p.schema + `.<=>) ?4::text` + typed
+	among, args := ``, []any{model, dims, question, n, nearKey(v.owner, model)}
+	if ids != nil {
+		among, args = ` AND v.memory = ANY (?7::text[])`, append(args, listed(ids))
+	}
+	rows, err := v.query(`SELECT v.memory, 1 - (`+distance+`) FROM vectors v WHERE v.owner = ?1 AND v.model = ?2 AND v.dims = ?3 AND v."values" IS NOT NULL AND `+ofNearKey+` = ?6`+among+`
+		AND (SELECT m.active FROM remembered m WHERE m.owner = v.owner AND m.id = v.memory LIMIT 1) ORDER BY `+distance+` LIMIT ?5`, args...)
+	return collect(rows, err, func(row scanner) (memory.Near, error) {
+		near := memory.Near{Owner: v.owner}
+		var cosine float64
+		err := row.Scan(&near.ID, &cosine)
+		near.Cosine = float32(cosine)
+		return near, err
+	})
+}
+
+// Vectors returns vectors of a model by their memories, as [vector.Pack] has them.
+func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
+	byID := map[string][]uint16{}
+	err := s.reads.look(ctx, owner, func(v *view) error {
+		rows, err := v.query(`SELECT memory, data FROM vectors WHERE owner = ?1 AND model = ?2 AND memory IN (SELECT value FROM json_each(?3))`, model, listed(ids))
+		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
+			var id string
+			var data []byte
+			err := row.Scan(&id, &data)
+			byID[id] = halvesOf(data)
+			return struct{}{}, err
+		})
+		return err
+	})
+	return byID, wrap("read vectors", err)
+}
+
+// OwnersAbove returns the owners of more vectors of a model than so many.
+func (s *Store) OwnersAbove(ctx context.Context, model string, most int) ([]memory.Owner, error) {
+	rows, err := s.reads.ask(ctx, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, model, most)
+	owners, err := collect(rows, err, func(row scanner) (owner memory.Owner, err error) { return owner, row.Scan((*string)(&owner)) })
+	return owners, wrap("count vectors", explainServer(err))
+}
+
+// ofNearKey is what an owner's HNSW index of a model is on, and nearKey its value: a hash, so
+// that nobody's name is in the schema.
+const ofNearKey = `md5(owner || '/' || model)`
+
+func nearKey(owner memory.Owner, model string) string {
+	sum := md5.Sum([]byte(string(owner) + "/" + escape(model)))
+	return hex.EncodeToString(sum[:])
+}
+
+// IndexVectors makes the HNSW index of an owner's vectors of a model, unless it is there.
+// Nobody waits for it: searches compare vectors one by one until then. Servers make one at a
+// time.
+func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model string) (err error) {
+	p := s.halfvecs()
+	if p == nil {
+		return memory.Errorf(memory.NotFound, "the database has no pgvector")
+	}
+	patient := s.commits.(*server).notifier.config.Copy()
+	patient.RuntimeParams["statement_timeout"] = "0"
+	db := stdlib.OpenDB(*patient)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the lock ends with it and the pool
+	for mine := false; !mine; {
+		// Two that make indexes at once wait for each other for ever, and so would who waits for the lock.
+		if err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock(hashtextextended('loci vectors', 'vectors'::regclass::oid::bigint))`).Scan(&mine); err != nil {
+			return err
+		}
+		if mine {
+			break
+		}
+		select {
+		case <-time.After(buildAgain):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	key := nearKey(owner, model)
+	name := "vectors_near_" + key
+	var valid bool
+	var dims int
+	err = conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass($1) AND indisvalid),
+		coalesce((SELECT dims FROM vectors WHERE owner = $2 AND model = $3 AND dims > 0 LIMIT 1), 0)`, name, string(owner), escape(model)).Scan(&valid, &dims)
+	if err != nil || valid || dims == 0 || dims > maxIndexedDims {
+		return wrap("look for the index of vectors", err)
+	}
+	for _, step := range []string{
+		fmt.Sprintf(`SELECT set_config('maintenance_work_mem', '%[1]d', false) FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < %[1]d`, buildMemory),
+		`DROP INDEX CONCURRENTLY IF EXISTS ` + name, // one that is not valid was broken off
+		fmt.Sprintf(`CREATE INDEX CONCURRENTLY %s ON vectors USING hnsw (("values"::%s.halfvec(%d)) %s.halfvec_cosine_ops) WHERE %s = '%s' AND dims = %d::bigint AND "values" IS NOT NULL`,
+			name, p.schema, dims, p.schema, ofNearKey, key, dims),
+		`ANALYZE vectors`,
+	} {
+		if _, err := conn.ExecContext(ctx, step); err != nil {
+			return fmt.Errorf("make the index of vectors: %w", explainServer(err))
+		}
+	}
+	return nil
+}
+
+// halfvec writes a vector as pgvector reads it, "" if it has no direction or is too long.
+func halfvec(values []float32) string {
+	if len(values) > maxHalfDims {
+		return ""
+	}
+	out := make([]byte, 1, 8*len(values)+2)
+	out[0] = '['
+	zero := true
+	for i, x := range values {
+		x = vector.DecodeHalf(vector.EncodeHalf(x))
+		if x-x != 0 { // it is infinite, or no number
+			return ""
+		}
+		zero = zero && x == 0
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = strconv.AppendFloat(out, float64(x), 'g', -1, 32)
+	}
+	if zero {
+		return ""
+	}
+	return string(append(out, ']'))
+}
+
+// missing reports whether a server knows no such table, column, type or function.
+func missing(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
 }
 
 // olderThan compares the first two numbers of two versions.
@@ -146,45 +329,11 @@ func olderThan(version, least string) bool {
 	return false
 }
 
-// apart returns a connection that is nobody else's.
-func (s *Store) apart(ctx context.Context) (*session, error) {
-	conn, err := s.pgvector.own.Conn(ctx)
-	return &session{conn: conn, into: s.reads.into}, err
-}
-
-// onServer runs do in a transaction that holds no owner's row.
-func (s *Store) onServer(ctx context.Context, do func(*session) error) error {
-	c, err := s.apart(ctx)
-	if err != nil {
-		return err
+// withoutPgvector has a write that failed since the extension was dropped done again without
+// it.
+func (p *server) withoutPgvector(err error) error {
+	if has := p.into.pgvector.Load(); has != nil && missing(err) && p.into.pgvector.CompareAndSwap(has, nil) {
+		return &notDone{err}
 	}
-	defer c.release()
-	if _, err := c.exec(ctx, "BEGIN"); err != nil {
-		return err
-	}
-	if err := do(c); err != nil {
-		c.rollback(ctx)
-		return err
-	}
-	if _, err := c.exec(ctx, "COMMIT"); err != nil {
-		c.rollback(ctx)
-		return err
-	}
-	return nil
-}
-
-// Searches reports whether the server can search by itself.
-func (s *Store) Searches() bool { return s.pgvector != nil }
-
-// ReadyNear returns the owners of more memories than so many whose copy by a model is ready.
-func (s *Store) ReadyNear(ctx context.Context, model string, most int) (owners []memory.Owner, err error) {
-	rows, err := s.reads.ask(ctx, `SELECT owner FROM near_state WHERE model = ? AND ready AND memories > ?`, model, most)
-	owners, err = collect(rows, err, func(row scanner) (owner memory.Owner, err error) {
-		err = row.Scan((*string)(&owner))
-		return owner, err
-	})
-	if missing(err) { // no copy was begun yet
-		return nil, nil
-	}
-	return owners, wrap("ask whom the server searches for", explainServer(err))
+	return err
 }

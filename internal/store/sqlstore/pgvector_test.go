@@ -3,8 +3,8 @@ package sqlstore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
@@ -29,73 +29,26 @@ func sayNear(t *testing.T, s *Store, owner memory.Owner, conversation string, pl
 func openNear(t *testing.T, address string) *Store {
 	t.Helper()
 	s := openServer(t, address, Options{})
-	if about, err := s.UsePgvector(t.Context()); err != nil || !s.Searches() {
-		t.Fatalf("it does not search: %s, %v", about, err)
+	if !s.Searches() {
+		t.Fatalf("it does not search: %s", s.About())
 	}
 	return s
 }
 
-func buildNear(t *testing.T, s *Store, owner memory.Owner) {
+// nearest returns the ids of what the database finds for Ana.
+func nearest(t *testing.T, s *Store, question []float32, ids []string, n int) (found []string) {
 	t.Helper()
-	if busy, err := s.BuildNear(t.Context(), owner, nearModel); err != nil || busy {
-		t.Fatalf("build: busy %v, %v", busy, err)
-	}
-}
-
-// foundNear returns the words of what the server finds.
-func foundNear(t *testing.T, s *Store, q memory.Search) map[string]bool {
-	t.Helper()
-	near, err := s.Nearest(t.Context(), memtest.Ana, nearModel, q)
-	if errors.Is(err, memory.Conflict) {
-		if err := s.FollowNear(t.Context(), memtest.Ana, nearModel); err != nil {
-			t.Fatal(err)
-		}
-		near, err = s.Nearest(t.Context(), memtest.Ana, nearModel, q)
-	}
+	near, err := s.Nearest(t.Context(), memtest.Ana, nearModel, question, ids, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]bool{}
-	for _, i := range near.Items {
-		found[i.Memory.Content()] = true
+	for _, k := range near {
+		found = append(found, k.ID)
 	}
 	return found
 }
 
-func askNear(words string) memory.Search {
-	return memory.Search{Scopes: []memory.Scope{{Owner: memtest.Ana}}, Text: words, ByWords: true, Limit: 10}
-}
-
-func TestNearFollowsWhatIsWritten(t *testing.T) {
-	s := openNear(t, pgtest.Vector(t, true))
-	if _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, askNear("boat")); !errors.Is(err, memory.NotFound) {
-		t.Errorf("before it is built: got %v, want %v", err, memory.NotFound)
-	}
-	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
-	sayNear(t, s, memtest.Ben, "c", 0, "the boat of Ben is green")
-	buildNear(t, s, memtest.Ana)
-	buildNear(t, s, memtest.Ana) // again: nothing is to be done
-	if got := foundNear(t, s, askNear("boats")); len(got) != 1 || !got["the boat is blue"] {
-		t.Errorf("after it was built: got %v, want what Ana said", got)
-	}
-	turn := sayNear(t, s, memtest.Ana, "d", 0, "a boat it's called Albatross\x00\x01 'and' \\ more")
-	if got := foundNear(t, s, askNear("Albatross")); !got[turn.Content] {
-		t.Errorf("after more was said: got %v, want it", got)
-	}
-	q := askNear("")
-	q.ByWords, q.Vector = false, []float32{1, 0, 0.5}
-	if got := foundNear(t, s, q); len(got) != 2 {
-		t.Errorf("by vector: got %v, want both", got)
-	}
-	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnMark(memory.ActionRetire, turn.ID, memory.Retired)); err != nil {
-		t.Fatal(err)
-	}
-	if got := foundNear(t, s, askNear("Albatross boat")); got[turn.Content] || !got["the boat is blue"] {
-		t.Errorf("after it left the path: got %v, want only the other", got)
-	}
-}
-
-// nearRows counts an owner's rows of a table of the copy that have a word.
+// nearRows scans the one number that a query returns.
 func nearRows(t *testing.T, address, query string, args ...any) (n int) {
 	t.Helper()
 	if err := pgtest.Open(t, address).QueryRow(query, args...).Scan(&n); err != nil {
@@ -104,325 +57,203 @@ func nearRows(t *testing.T, address, query string, args ...any) (n int) {
 	return n
 }
 
-// TestNearErasedIsGone erases by a store that was opened before there was pgvector.
-func TestNearErasedIsGone(t *testing.T) {
-	address := pgtest.Vector(t, false)
-	old := openServer(t, address, Options{})
-	secret := sayNear(t, old, memtest.Ana, "c", 0, "the cellar key is zebra")
-	sayNear(t, old, memtest.Ana, "c", 1, "the cellar is cold")
-	if _, err := old.UsePgvector(t.Context()); err != nil || old.Searches() {
-		t.Fatalf("without pgvector it searches (%v)", err)
+func TestNearestFindsWhatIsActive(t *testing.T) {
+	s := openNear(t, pgtest.Vector(t, true))
+	var ids []string
+	for i, words := range []string{"the boat is blue", "the boat is red", "it's called Albatross\x00\x01 'and' \\ more"} {
+		ids = append(ids, sayNear(t, s, memtest.Ana, "c", i, words).ID)
 	}
-	pgtest.AddVector(t, address)
-	s := openNear(t, address)
-	buildNear(t, s, memtest.Ana)
-	if got := nearRows(t, address, `SELECT count(*) FROM near WHERE memory = $1`, secret.ID); got != 1 {
-		t.Fatalf("before: got %d rows, want 1", got)
+	sayNear(t, s, memtest.Ben, "c", 0, "the boat of Ben is green")
+	question := []float32{1, 0, 0.5}
+	for _, indexed := range []bool{false, true} {
+		if indexed {
+			for range 2 { // again: nothing is to be done
+				if err := s.IndexVectors(t.Context(), memtest.Ana, nearModel); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := nearest(t, s, question, nil, 10); !slices.Equal(got, ids) {
+			t.Errorf("indexed %v: got %v, want %v", indexed, got, ids)
+		}
+		if got := nearest(t, s, question, ids[1:], 1); !slices.Equal(got, ids[1:2]) {
+			t.Errorf("indexed %v: among the others: got %v, want %v", indexed, got, ids[1:2])
+		}
 	}
-	if _, err := old.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), secret.ID); err != nil {
+	near, err := s.Nearest(t.Context(), memtest.Ana, nearModel, question, nil, 1)
+	if err != nil || len(near) != 1 || near[0].Owner != memtest.Ana || near[0].Cosine < 0.999 {
+		t.Errorf("the nearest: got %+v, %v; want a cosine of 1", near, err)
+	}
+	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnMark(memory.ActionRetire, ids[0], memory.Retired)); err != nil {
 		t.Fatal(err)
 	}
-	if rows, terms := nearRows(t, address, `SELECT count(*) FROM near WHERE memory = $1 OR words @@ 'zebra'`, secret.ID),
-		nearRows(t, address, `SELECT count(*) FROM near_terms WHERE term = 'zebra'`); rows+terms > 0 {
-		t.Errorf("erased: got %d rows and %d terms, want none", rows, terms)
+	if got := nearest(t, s, question, nil, 10); !slices.Equal(got, ids[1:]) {
+		t.Errorf("after one left the path: got %v, want %v", got, ids[1:])
 	}
-	if got := foundNear(t, s, askNear("cellar zebra")); len(got) != 1 || !got["the cellar is cold"] {
-		t.Errorf("afterwards: got %v, want what was not erased", got)
+	if got := nearest(t, s, []float32{1, 1}, nil, 10); len(got) > 0 {
+		t.Errorf("by a question of another length: got %v, want nothing", got)
 	}
-	if memories := nearRows(t, address, `SELECT memories FROM near_state`); memories != 1 {
-		t.Errorf("it counts %d memories, want 1", memories)
+	vectors, err := s.Vectors(t.Context(), memtest.Ana, nearModel, append(ids, "another"))
+	if err != nil || len(vectors) != 3 || len(vectors[ids[0]]) == 0 {
+		t.Errorf("vectors: got %v, %v; want three", vectors, err)
+	}
+	owners, err := s.OwnersAbove(t.Context(), nearModel, 2)
+	if err != nil || !slices.Equal(owners, []memory.Owner{memtest.Ana}) {
+		t.Errorf("owners of more than two: got %v, %v; want Ana", owners, err)
 	}
 }
 
-// TestNearGoesOnWhereItWas breaks a copy off after a step; others write meanwhile.
-func TestNearGoesOnWhereItWas(t *testing.T) {
-	address := pgtest.Vector(t, true)
-	s := openNear(t, address)
-	for c := range 3 {
-		texts := make([]string, nearStep/2+1)
-		for i := range texts {
-			texts[i] = fmt.Sprintf("word%d of conversation%d", i, c)
-		}
-		if _, err := s.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, fmt.Sprint(c), 0, texts...)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.prepareNear(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	more, err := s.follow(t.Context(), memtest.Ana, nearModel, nearStep)
-	if err != nil || !more {
-		t.Fatalf("first step: more %v, %v", more, err)
-	}
-	if got := nearRows(t, address, `SELECT version FROM near_state WHERE NOT ready`); got != 2 {
-		t.Errorf("after a step it is at version %d, want 2", got)
-	}
-	sayNear(t, s, memtest.Ana, "late", 0, "something late")
-	buildNear(t, s, memtest.Ana)
-	want := 3*(nearStep/2+1) + 1
-	if rows, said := nearRows(t, address, `SELECT count(*) FROM near`), nearRows(t, address, `SELECT memories FROM near_state WHERE ready`); rows != want || said != want {
-		t.Errorf("got %d rows and %d memories, want %d", rows, said, want)
-	}
-	if got := nearRows(t, address, `SELECT n FROM near_terms WHERE term = 'word7'`); got != 3 {
-		t.Errorf("word7 is counted %d times, want 3", got)
-	}
-	if got := foundNear(t, s, askNear("word1000 late")); !got["something late"] || !got["word1000 of conversation2"] {
-		t.Errorf("got %d memories without what was asked for", len(got))
-	}
-}
+// seedQuery is the search of an application that has these tables.
+const seedQuery = `SELECT v.metadata->>'content', 1 - (v.values <=> $2::halfvec) AS score, v.metadata->>'type'
+	FROM vectors v JOIN users_vectors uv ON v.id = uv.vector_id WHERE uv.user_id = $1 ORDER BY score DESC LIMIT 10`
 
-// TestNearIsBuiltByOne holds the lock that another server would.
-func TestNearIsBuiltByOne(t *testing.T) {
-	address := pgtest.Vector(t, true)
-	s := openNear(t, address)
-	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
-	if err := s.prepareNear(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	other, err := pgtest.Open(t, address).Conn(t.Context())
+// asOthersSee returns what such an application finds of Ana.
+func asOthersSee(t *testing.T, address string) (found []string) {
+	t.Helper()
+	rows, err := pgtest.Open(t, address).Query(seedQuery, string(memtest.Ana), "[1,0,0.5]")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close() //nolint:errcheck // it was of use already
-	if _, err := other.ExecContext(t.Context(), `SELECT pg_advisory_lock(`+nearLock+`)`); err != nil {
+	defer rows.Close()
+	for rows.Next() {
+		var content, kind string
+		var score float64
+		if err := rows.Scan(&content, &score, &kind); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, content)
+	}
+	return found
+}
+
+func TestOtherProgramsSearchTheTables(t *testing.T) {
+	address := pgtest.Vector(t, true)
+	s := openNear(t, address)
+	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
+	sayNear(t, s, memtest.Ben, "c", 0, "the boat of Ben is green")
+	old, next := memtest.Fact(memtest.Ana, "Ana uses Node"), memtest.Fact(memtest.Ana, "Ana uses Bun")
+	run := memtest.Run("facts")
+	run.Vectors = []memory.Vector{{Memory: old.ID, Model: nearModel, Values: []float32{0, 1, 0}}}
+	if _, err := s.Apply(t.Context(), memtest.Ana, run, memtest.Add(old)); err != nil {
 		t.Fatal(err)
 	}
-	if busy, err := s.BuildNear(t.Context(), memtest.Ana, nearModel); err != nil || !busy {
-		t.Errorf("got busy %v, %v; want it to be busy", busy, err)
+	if got, want := asOthersSee(t, address), []string{"the boat is blue", "Ana uses Node"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	run = memtest.Run("replace")
+	run.Vectors = []memory.Vector{{Memory: next.ID, Model: nearModel, Values: []float32{0, 1, 0.1}}}
+	gone := old
+	gone.Status, gone.SupersededBy = memory.Superseded, next.ID
+	change := memory.Change{Action: memory.ActionReplace, After: memory.Image{Fact: &gone}, OldID: old.ID, NewID: next.ID, Reason: "she switched"}
+	if _, err := s.Apply(t.Context(), memtest.Ana, run, memtest.Add(next), change); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := asOthersSee(t, address), []string{"the boat is blue", "Ana uses Bun"}; !slices.Equal(got, want) {
+		t.Errorf("after it was replaced: got %q, want %q", got, want)
+	}
+	if n := nearRows(t, address, `SELECT count(*) FROM memory_updates WHERE user_id = $1 AND old_vector_id = $2 AND new_vector_id = $3 AND reason = 'she switched'`,
+		string(memtest.Ana), old.ID, next.ID); n != 1 {
+		t.Errorf("memory_updates has %d rows of it, want 1", n)
+	}
+	if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), next.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := asOthersSee(t, address); len(got) != 1 {
+		t.Errorf("after it was erased: got %q, want the turn alone", got)
+	}
+	if n := nearRows(t, address, `SELECT count(*) FROM vectors WHERE metadata::text LIKE '%Bun%'`); n > 0 {
+		t.Errorf("%d rows still have its words", n)
 	}
 }
 
-// TestNearStatementsNameTheirOwner looks at every statement about the copy's rows.
-func TestNearStatementsNameTheirOwner(t *testing.T) {
+// TestEarlierVectorsAreFilled opens a database that a release without these columns wrote.
+func TestEarlierVectorsAreFilled(t *testing.T) {
+	address := pgtest.Vector(t, false)
+	old := openServer(t, address, Options{})
+	if old.Searches() {
+		t.Fatal("it searches without pgvector")
+	}
+	if _, err := old.Nearest(t.Context(), memtest.Ana, nearModel, []float32{1, 0, 0.5}, nil, 3); !errors.Is(err, memory.NotFound) {
+		t.Errorf("got %v, want %v", err, memory.NotFound)
+	}
+	texts := make([]string, filledAtOnce+10)
+	for i := range texts {
+		texts[i] = fmt.Sprint("word ", i)
+	}
+	b := memtest.Batch(memtest.Ana, "c", 0, texts...)
+	for i, turn := range b.Turns {
+		b.Vectors = append(b.Vectors, memory.Vector{Memory: turn.ID, Model: nearModel, Values: []float32{1, float32(i), 0}})
+	}
+	b.Vectors[7].Values = []float32{0, 0, 0} // which has no direction
+	if _, err := old.Append(t.Context(), memtest.Ana, b); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.AddVector(t, address)
+	db := pgtest.Open(t, address)
+	if _, err := db.Exec(`CREATE TABLE near_state (owner TEXT); CREATE TABLE near (owner TEXT)`); err != nil {
+		t.Fatal(err)
+	}
+	s := openNear(t, address)
+	if n := nearRows(t, address, `SELECT count(*) FROM vectors WHERE "values" IS NOT NULL AND id IS NOT NULL AND metadata->>'content' LIKE 'word %'`); n != len(texts)-1 {
+		t.Errorf("%d vectors were filled, want %d", n, len(texts)-1)
+	}
+	if n := nearRows(t, address, `SELECT count(*) FROM pg_class WHERE relname IN ('near', 'near_state')`); n > 0 {
+		t.Error("the tables of the release before are left")
+	}
+	turn := sayNear(t, old, memtest.Ana, "late", 0, "a server of the release before is still at work")
+	if got := nearest(t, s, []float32{1, 0, 0}, nil, 2); !slices.Equal(got, []string{b.Turns[0].ID, b.Turns[1].ID}) {
+		t.Errorf("got %v, want the first two", got)
+	}
+	if got := nearest(t, openNear(t, address), []float32{1, 0, 0.5}, nil, 1); !slices.Equal(got, []string{turn.ID}) {
+		t.Errorf("after the next start: got %v, want what was written late", got)
+	}
+}
+
+// TestWritesGoOnWithoutTheExtension drops pgvector beneath an open store and adds it again.
+func TestWritesGoOnWithoutTheExtension(t *testing.T) {
+	for _, searched := range []bool{false, true} {
+		address := pgtest.Vector(t, true)
+		s := openNear(t, address)
+		first := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
+		if _, err := pgtest.Open(t, address).Exec(`DROP EXTENSION vector CASCADE`); err != nil {
+			t.Fatal(err)
+		}
+		if searched {
+			if _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, []float32{1, 0, 0.5}, nil, 3); !errors.Is(err, memory.NotFound) {
+				t.Errorf("a search: got %v, want %v", err, memory.NotFound)
+			}
+		}
+		second := sayNear(t, s, memtest.Ana, "c", 1, "the boat is red")
+		if s.Searches() {
+			t.Error("it still searches")
+		}
+		pgtest.AddVector(t, address)
+		if got := nearest(t, openNear(t, address), []float32{1, 0, 0.5}, nil, 3); !slices.Equal(got, []string{first.ID, second.ID}) {
+			t.Errorf("once it is back: got %v, want both", got)
+		}
+	}
+}
+
+// TestNearestNamesItsOwner looks at the statements about vectors.
+func TestNearestNamesItsOwner(t *testing.T) {
 	s := openNear(t, pgtest.Vector(t, true))
 	turn := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
-	buildNear(t, s, memtest.Ana)
-	q := askNear("the boat")
-	q.ByWords, q.Vector, q.Kinds, q.Tag = false, []float32{1, 1, 1}, []memory.Kind{memory.KindTurn}, "x"
-	foundNear(t, s, q)
-	if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), turn.ID); err != nil {
+	nearest(t, s, []float32{1, 0, 0}, []string{turn.ID}, 3)
+	nearest(t, s, []float32{1, 0, 0}, nil, 3)
+	if _, err := s.Vectors(t.Context(), memtest.Ana, nearModel, []string{turn.ID}); err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
 	for _, text := range s.Statements() {
-		if !strings.Contains(text, " near") || strings.Contains(text, "CREATE TABLE") || text == "ANALYZE near" || strings.HasPrefix(text, "SELECT to_regclass") ||
-			strings.Contains(text, "SAVEPOINT near") || strings.Contains(text, nearLock) {
+		if !strings.Contains(text, "vectors") {
 			continue
 		}
-		if seen++; !strings.Contains(text, "owner = $") && !strings.Contains(text, " (owner, model") {
+		if seen++; !strings.Contains(text, "owner = $1") && !strings.Contains(text, " (owner, memory, model") {
 			t.Errorf("this names no owner: %s", text)
 		}
 	}
-	if seen < 12 {
+	if seen < 3 {
 		t.Errorf("got %d statements, want more to look at", seen)
-	}
-}
-
-// TestNearBuildsLeaveConnectionsToWriters builds for as many owners as write at a time.
-func TestNearBuildsLeaveConnectionsToWriters(t *testing.T) {
-	s := openNear(t, pgtest.Vector(t, true))
-	var builds sync.WaitGroup
-	for i := range 8 {
-		o := memory.User(memory.DefaultNamespace, fmt.Sprint("u", i))
-		sayNear(t, s, o, "c", 0, "the boat is blue")
-		builds.Go(func() {
-			if _, err := s.BuildNear(t.Context(), o, nearModel); err != nil {
-				t.Errorf("build for %s: %v", o, err)
-			}
-		})
-	}
-	for i := range 20 {
-		sayNear(t, s, memtest.Ben, "c", i, "meanwhile")
-	}
-	builds.Wait()
-}
-
-// TestNearIndexesOfTwoOwnersAtOnce makes them by two servers: neither waits for the other
-// for ever.
-func TestNearIndexesOfTwoOwnersAtOnce(t *testing.T) {
-	address := pgtest.Vector(t, true)
-	var builds sync.WaitGroup
-	for _, o := range []memory.Owner{memtest.Ana, memtest.Ben} {
-		s := openNear(t, address)
-		for i := range 40 {
-			sayNear(t, s, o, "c", i, fmt.Sprint("the boat is blue ", i))
-		}
-		builds.Go(func() {
-			for busy, err := true, error(nil); busy; {
-				if busy, err = s.BuildNear(t.Context(), o, nearModel); err != nil {
-					t.Errorf("build for %s: %v", o, err)
-					return
-				}
-			}
-		})
-	}
-	builds.Wait()
-}
-
-// TestNearMadeIsAskedForOnly starts a store while another makes an index, which holds the
-// table for as long as that takes.
-func TestNearMadeIsAskedForOnly(t *testing.T) {
-	address := pgtest.Vector(t, true)
-	s := openNear(t, address)
-	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
-	buildNear(t, s, memtest.Ana)
-	tx, err := pgtest.Open(t, address).Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback() //nolint:errcheck // it wrote nothing
-	if _, err := tx.Exec(`LOCK TABLE near IN SHARE UPDATE EXCLUSIVE MODE`); err != nil {
-		t.Fatal(err)
-	}
-	n := openNear(t, pgtest.With(address, "lock_timeout", "1000"))
-	if err := n.prepareNear(t.Context()); err != nil {
-		t.Errorf("to ask what there is waits: %v", err)
-	}
-	sayNear(t, s, memtest.Ana, "c", 1, "the boat is red")
-	if got := foundNear(t, n, askNear("boat")); len(got) != 2 {
-		t.Errorf("a search meanwhile: got %v, want both", got)
-	}
-}
-
-// TestNearWithoutItsExtension drops pgvector beneath a copy and adds it again.
-func TestNearWithoutItsExtension(t *testing.T) {
-	address := pgtest.Vector(t, true)
-	s := openNear(t, address)
-	secret := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
-	sayNear(t, s, memtest.Ana, "c", 1, "the boat is red")
-	buildNear(t, s, memtest.Ana)
-	if _, err := pgtest.Open(t, address).Exec(`DROP EXTENSION vector CASCADE`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), secret.ID); err != nil {
-		t.Errorf("erase: %v", err)
-	}
-	if n := nearRows(t, address, `SELECT count(*) FROM near`); n > 0 {
-		t.Errorf("%d rows are left of a copy that is of no use", n)
-	}
-	if _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, askNear("boat")); !errors.Is(err, memory.NotFound) {
-		t.Errorf("a search: got %v, want %v", err, memory.NotFound)
-	}
-	pgtest.AddVector(t, address)
-	buildNear(t, s, memtest.Ana)
-	if got := foundNear(t, s, askNear("boat")); len(got) != 1 || !got["the boat is red"] {
-		t.Errorf("after it was built anew: got %v, want what was not erased", got)
-	}
-}
-
-// TestNearVectorsMayComeLater builds a copy before there is a vector.
-func TestNearVectorsMayComeLater(t *testing.T) {
-	s := openNear(t, pgtest.Vector(t, true))
-	b := memtest.Batch(memtest.Ana, "c", 0, "the boat is blue")
-	if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
-		t.Fatal(err)
-	}
-	buildNear(t, s, memtest.Ana)
-	run := memtest.Run("vectors")
-	run.Vectors = []memory.Vector{{Memory: b.Turns[0].ID, Model: nearModel, Values: []float32{1, 0, 0.5}}}
-	if _, err := s.Apply(t.Context(), memtest.Ana, run); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.FollowNear(t.Context(), memtest.Ana, nearModel); err != nil {
-		t.Fatal(err)
-	}
-	q := askNear("")
-	q.ByWords, q.Vector = false, []float32{1, 0, 0.5}
-	if _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, q); !errors.Is(err, memory.NotFound) {
-		t.Errorf("without an index of vectors: got %v, want %v", err, memory.NotFound)
-	}
-	buildNear(t, s, memtest.Ana)
-	if got := foundNear(t, s, q); len(got) != 1 {
-		t.Errorf("after it was built again: got %v, want the turn", got)
-	}
-}
-
-// TestNearOfTwoModels keeps the copy of an embedder that another server has, until its
-// vectors are given up.
-func TestNearOfTwoModels(t *testing.T) {
-	address := pgtest.Vector(t, true)
-	a, b := openNear(t, address), openNear(t, address)
-	turn := sayNear(t, a, memtest.Ana, "c", 0, "the boat is blue")
-	buildNear(t, a, memtest.Ana)
-	if _, err := b.BuildNear(t.Context(), memtest.Ana, "another"); err != nil {
-		t.Fatal(err)
-	}
-	tidy := func() {
-		t.Helper()
-		if err := b.TidyNear(t.Context(), memtest.Ana, "another"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tidy()
-	if got := foundNear(t, a, askNear("boat")); len(got) != 1 {
-		t.Errorf("by the server that has the first: got %v, want the turn", got)
-	}
-	if _, err := pgtest.Open(t, address).Exec(`DELETE FROM vectors WHERE memory = $1`, turn.ID); err != nil {
-		t.Fatal(err)
-	}
-	tidy()
-	if n := nearRows(t, address, `SELECT count(*) FROM near WHERE model = $1`, nearModel) + nearRows(t, address, `SELECT count(*) FROM near_state WHERE model = $1`, nearModel) +
-		nearRows(t, address, `SELECT count(*) FROM pg_class WHERE relname LIKE $1`, nearName(memtest.Ana, nearModel)+"%"); n > 0 {
-		t.Errorf("%d rows and indexes are left of an embedder whose vectors were given up", n)
-	}
-}
-
-// TestNearOfNobodyLeavesNoName erases all that a user has.
-func TestNearOfNobodyLeavesNoName(t *testing.T) {
-	address := pgtest.Vector(t, true)
-	s := openNear(t, address)
-	left := func() int {
-		return nearRows(t, address, `SELECT (SELECT count(*) FROM near_state) + (SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%ana%')`)
-	}
-	for i, held := range []bool{false, true} {
-		turn := sayNear(t, s, memtest.Ana, fmt.Sprint("c", i), 0, "the boat is blue")
-		buildNear(t, s, memtest.Ana)
-		if left() != 3 {
-			t.Fatalf("before: got %d, want a state and two indexes", left())
-		}
-		tx, err := pgtest.Open(t, address).Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback() //nolint:errcheck // it wrote nothing
-		if held {
-			if _, err := tx.Exec(`LOCK TABLE near IN SHARE UPDATE EXCLUSIVE MODE`); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run(fmt.Sprint("erase", i)), turn.ID); err != nil {
-			t.Fatal(err)
-		}
-		if held {
-			if err := tx.Rollback(); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.TidyNear(t.Context(), memtest.Ana, nearModel); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n := left(); n > 0 {
-			t.Errorf("held %v: %d rows and indexes are left with the user's name", held, n)
-		}
-	}
-}
-
-// TestPgvectorUnaskedIsLeftAlone starts a store beside pgvector that nobody wants used.
-func TestPgvectorUnaskedIsLeftAlone(t *testing.T) {
-	address := pgtest.Vector(t, true)
-	s := openServer(t, address, Options{})
-	sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
-	if s.Searches() {
-		t.Error("it searches, want it to leave that to the index")
-	}
-	openNear(t, address)
-	if n := nearRows(t, address, `SELECT count(*) FROM pg_class WHERE relname LIKE 'near%'`); n > 0 {
-		t.Errorf("%d tables and indexes were made, want none until somebody has very much", n)
-	}
-	for _, text := range s.Statements() {
-		if strings.Contains(text, "near") || strings.Contains(text, "pg_extension") {
-			t.Errorf("this was asked: %s", text)
-		}
 	}
 }
 

@@ -86,10 +86,16 @@ func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 }
 
 func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
-	if err := prepareServer(ctx, config); err != nil {
+	has, about, err := prepareServer(ctx, config)
+	if err != nil {
 		return nil, err
 	}
-	return connectPostgres(ctx, config, conns, o)
+	s, err := connectPostgres(ctx, config, conns, o)
+	if err == nil {
+		s.reads.into.pgvector.Store(has)
+		s.about += ", " + about
+	}
+	return s, err
 }
 
 // connectPostgres opens a store whose schema is as it is.
@@ -118,17 +124,24 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 }
 
 // prepareServer brings the schema up to date, however long that takes. Stores that are
-// opened at once do so one after the other.
-func prepareServer(ctx context.Context, config *pgx.ConnConfig) (err error) {
+// opened at once do so one after the other. It returns what there is of pgvector.
+func prepareServer(ctx context.Context, config *pgx.ConnConfig) (has *pgvector, about string, err error) {
 	patient := config.Copy()
 	patient.RuntimeParams["statement_timeout"] = "0"
 	db := stdlib.OpenDB(*patient)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	defer conn.Close() //nolint:errcheck // the lock ends with it and the pool
+	if err := prepareSchema(ctx, db, conn); err != nil {
+		return nil, "", err
+	}
+	return preparePgvector(ctx, conn)
+}
+
+func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn) error {
 	var version int
 	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
 		return err
@@ -169,7 +182,7 @@ func (s *Store) describe(ctx context.Context) error {
 	if err := only(rows, err, &version, &s.identity); err != nil {
 		return fmt.Errorf("ask what the server is: %w", err)
 	}
-	s.about = "PostgreSQL " + version + ", vectors as bytea, searched by the resident index"
+	s.about = "PostgreSQL " + version
 	return nil
 }
 

@@ -161,13 +161,13 @@ func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
 	t.ctx = within
 	if err := safely(a.log, do, t); err != nil {
 		s.rollback(ctx)
-		return err
+		return a.withoutPgvector(err)
 	}
 	a.witness, a.queued, a.due = t.witness, t.queues, len(t.queued) > 0
 	a.point(beforeCommit)
 	if err := a.commit(within, t); err != nil {
 		s.rollback(ctx)
-		return fmt.Errorf("commit: %w", err)
+		return fmt.Errorf("commit: %w", a.withoutPgvector(err))
 	}
 	a.point(afterCommit)
 	if a.owner == "" && len(t.queued) > 0 {

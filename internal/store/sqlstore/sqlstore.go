@@ -42,10 +42,9 @@ type Store struct {
 	known   *known
 	release func() error
 
-	path            string    // of a file
-	damage          *damage   // of a file
-	about, identity string    // of a server
-	pgvector        *pgvector // of a server that has it; nil: it does not search
+	path            string  // of a file
+	damage          *damage // of a file
+	about, identity string  // of a server
 
 	traceBytes int64 // see Options
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/lazy"
 )
@@ -13,7 +14,8 @@ import (
 // translator says to PostgreSQL what is written for SQLite: the statements and, since
 // it keeps no U+0000 in a text, the values.
 type translator struct {
-	texts sync.Map // of statements that were translated before
+	texts    sync.Map                 // of statements that were translated before
+	pgvector atomic.Pointer[pgvector] // what the server has of it; nil: nothing
 }
 
 // text translates a statement. Statements are few: see [view.query].

@@ -9,6 +9,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+const putVector = `INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
+	ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`
+
 // vectors keeps the vectors of memories that are there, and makes those come
 // again in Since.
 func (w *write) vectors(vectors []memory.Vector) error {
@@ -20,9 +23,13 @@ func (w *write) vectors(vectors []memory.Vector) error {
 			continue
 		}
 		data := encodeHalves(v.Values)
-		err := w.exec(`INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`,
-			w.owner, v.Memory, v.Model, len(v.Values), data)
+		put, args := putVector, []any{w.owner, v.Memory, v.Model, len(v.Values), data}
+		if w.session.into != nil {
+			if has := w.session.into.pgvector.Load(); has != nil {
+				put, args = has.put, append(args, halfvec(v.Values))
+			}
+		}
+		err := w.exec(put, args...)
 		if err != nil {
 			return fmt.Errorf("write the vector of %s: %w", v.Memory, err)
 		}

@@ -1,0 +1,48 @@
+package assembly
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/memory"
+)
+
+// searcher opens the resident index and, where vectors are searched outside of it, what
+// brings both together. It sets l.index and what searches vectors.
+func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
+	if l.config.Index.Huge > 0 {
+		l.log.Warn("the setting index.huge is called index.offload_above; the old name will go")
+	}
+	opts := retrieve.OffloadOptions{Log: l.log}
+	var outside retrieve.VectorSearch
+	if s, ok := store.(*sqlstore.Store); ok && o.Model != "" && l.config.Index.OffloadAbove > 0 && s.Searches() {
+		outside, l.vectors = s, "pgvector for users whose index would take more than "+l.config.Index.OffloadAbove.String()
+		opts.Above = int64(l.config.Index.OffloadAbove)
+		opts.Large = func(ctx context.Context, memories int) ([]memory.Owner, error) {
+			return s.OwnersAbove(ctx, o.Model, memories)
+		}
+		opts.Prepare = func(ctx context.Context, owner memory.Owner) error { return s.IndexVectors(ctx, owner, o.Model) }
+	}
+	if outside == nil {
+		if l.config.Index.OffloadAbove > 0 {
+			l.log.Warn("no database with pgvector searches vectors; the resident index does", "setting", "index.offload_above")
+		}
+		l.index = index.New(store, o)
+		l.closers = append(l.closers, l.index.Close)
+		return l.index
+	}
+	both := retrieve.NewOffload(store, o, outside, opts)
+	l.index = both.Index
+	l.closers = append(l.closers, both.Close)
+	return both
+}
+
+// searchedBy says for a health check what searches.
+func (l *Loci) searchedBy() string {
+	if l.vectors == "" {
+		return "index"
+	}
+	return "index; " + l.vectors
+}

@@ -1,0 +1,107 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/memory"
+)
+
+// markOffloaded returns what a search of vectors elsewhere found, as far as the filters let it
+// pass, marked as wanted.
+func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
+	for _, near := range s.Near {
+		k, _ := keyOf(near.ID)
+		for i, p := range parts {
+			n, ok := p.byID[k]
+			if !ok || !p.offloaded || p.resting || p.owner() != near.Owner || !p.admits(n) || marked(p.wanted, n) {
+				continue
+			}
+			mark(p.wanted, n)
+			p.cosines[n] = near.Cosine
+			list = append(list, found{part: int32(i), n: n, score: near.Cosine, cosine: near.Cosine})
+		}
+	}
+	return list
+}
+
+// owner is whose contents these are, "" without any.
+func (s *contents) owner() memory.Owner {
+	if len(s.scopes) == 0 {
+		return ""
+	}
+	return s.scopes[0].Owner
+}
+
+// Nearest is how many candidates a search picks by their vectors.
+func Nearest(s memory.Search) int {
+	if s.Limit <= 0 {
+		s.Limit = defaultLimit
+	}
+	return nearest(&s)
+}
+
+// Passing says what of an owner's memories a search may show.
+type Passing struct {
+	IDs   []string // of all of them, if they are few
+	Share float64  // of how much the owner has; 0: no vector is looked at
+}
+
+// Passing returns what the filters of a search let pass of an owner whose vectors are
+// searched elsewhere. Up to most ids are returned, else none.
+func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Search, most int) (Passing, error) {
+	shards, err := ix.current(ctx, []memory.Owner{owner})
+	if err != nil || len(shards) == 0 {
+		return Passing{}, err
+	}
+	sh := shards[0]
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	if !sh.offloaded || sh.resting || len(sh.byID) == 0 {
+		return Passing{}, nil
+	}
+	p := segment{contents: &sh.contents, filter: newFilter(&sh.contents, &s)}
+	if p.filter.everything && len(sh.byID) > most {
+		return Passing{Share: 1}, nil
+	}
+	var passing []int32
+	for n := range p.docs {
+		if p.docs[n].row == away && p.admits(int32(n)) {
+			passing = append(passing, int32(n))
+		}
+	}
+	out := Passing{Share: float64(len(passing)) / float64(len(sh.byID))}
+	if len(passing) <= most {
+		for _, n := range passing {
+			out.IDs = append(out.IDs, sh.id(n))
+		}
+	}
+	return out, nil
+}
+
+// Measure gives candidates of an owner their vectors, as [vector.Pack] has them by id, and the
+// cosines with a question's, which may be nil, and puts all candidates in order again.
+func Measure(found []memory.Candidate, owner memory.Owner, question []float32, vectors map[string][]uint16) {
+	var rows [][]uint16
+	var of []int
+	for i := range found {
+		if row := vectors[found[i].ID]; found[i].Owner == owner && len(row) > 0 {
+			found[i].Vector = row
+			if vector.Dims(row) == len(question) {
+				rows, of = append(rows, row), append(of, i)
+			}
+		}
+	}
+	dots := make([]float32, len(rows))
+	vector.DotEach(question, rows, dots)
+	for j, i := range of {
+		c := &found[i]
+		c.Score += vectorShare * float64(max(0, dots[j])-max(0, c.Found.Vector))
+		c.Found.Vector = dots[j]
+	}
+	slices.SortFunc(found, func(a, b memory.Candidate) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Owner, b.Owner))
+	})
+}

@@ -1,0 +1,120 @@
+package transformer
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+)
+
+// charsmap is SentencePiece's table of what replaces characters: a double-array trie of the
+// texts to replace, of which each leads to a place in the replacements.
+type charsmap struct {
+	units []uint32
+	to    []byte    // replacements, each ended by a zero
+	plain [128]bool // characters of ASCII that stay as they are
+}
+
+// maxReplacement is far more than the longest of the published tables, so that a text cannot grow
+// without end.
+const maxReplacement = 256
+
+// readCharsmap reads the table as tokenizer.json holds it: the trie's length in bytes, the
+// trie and the replacements, in base64.
+func readCharsmap(encoded string) (*charsmap, error) {
+	b, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("precompiled_charsmap: %w", err)
+	}
+	if len(b) < 8 {
+		return nil, errors.New("precompiled_charsmap: it is cut off")
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	if b = b[4:]; n > int64(len(b)) || n%4 != 0 || n == 0 {
+		return nil, fmt.Errorf("precompiled_charsmap: a trie of %d bytes in %d", n, len(b))
+	}
+	c := &charsmap{units: make([]uint32, n/4), to: b[n:]}
+	for i := range c.units {
+		c.units[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	for to := range bytes.SplitSeq(c.to, []byte{0}) {
+		if len(to) > maxReplacement || !utf8.Valid(to) {
+			return nil, fmt.Errorf("precompiled_charsmap: %d bytes of replacement, or not UTF-8", len(to))
+		}
+	}
+	for b := range c.plain {
+		_, replaced := c.find(string(rune(b)))
+		c.plain[b] = !replaced
+	}
+	return c, nil
+}
+
+// find returns what replaces the shortest beginning of s that the table has. The units are
+// those of darts-clone: 8 bits of label, then whether a value follows, then the offset of the
+// children.
+func (c *charsmap) find(s string) (to []byte, ok bool) {
+	offset := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
+	at := offset(c.units[0])
+	for i := range len(s) {
+		at ^= uint32(s[i])
+		if s[i] == 0 || int64(at) >= int64(len(c.units)) {
+			return nil, false
+		}
+		unit := c.units[at]
+		if unit&(1<<31|0xff) != uint32(s[i]) {
+			return nil, false
+		}
+		at ^= offset(unit)
+		if unit>>8&1 == 0 {
+			continue
+		}
+		if int64(at) >= int64(len(c.units)) {
+			return nil, false
+		}
+		from := c.units[at] &^ (1 << 31)
+		if int64(from) > int64(len(c.to)) {
+			return nil, false
+		}
+		to, _, _ = bytes.Cut(c.to[from:], []byte{0})
+		return to, true
+	}
+	return nil, false
+}
+
+// append replaces as Hugging Face's tokenizers do, which is not quite what SentencePiece does: a
+// grapheme cluster of less than six bytes is replaced as a whole by what its shortest known
+// beginning becomes; of any other each character is replaced by itself.
+func (c *charsmap) append(dst []byte, s string) []byte {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	for i := 0; i < len(s); {
+		if b := s[i]; b < utf8.RuneSelf && c.plain[b] && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
+			dst = append(dst, b)
+			i++
+			continue
+		}
+		g := graphemes.FromString(s[i:])
+		g.Next()
+		cluster := g.Value()
+		i += len(cluster)
+		if len(cluster) < 6 {
+			if to, ok := c.find(cluster); ok {
+				dst = append(dst, to...)
+				continue
+			}
+		}
+		for _, r := range cluster {
+			var one [utf8.UTFMax]byte
+			char := one[:utf8.EncodeRune(one[:], r)]
+			if to, ok := c.find(string(char)); ok {
+				char = to
+			}
+			dst = append(dst, char...)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,65 @@
+package transformer
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// trie finds tokens by their bytes. The children of a node lie side by side, in the order of
+// their bytes, and those of the next node follow.
+type trie struct {
+	label []byte  // the byte that leads to each node; node 0 is the root
+	first []int32 // where the children of each node begin; one more than there are nodes
+	id    []int32 // the token that ends at each node; -1: none
+}
+
+// maxNodes is more than the tokens of half a million words need.
+const maxNodes = 1 << 23
+
+// newTrie returns a trie of texts, whose numbers are their indexes. Of equal texts the last
+// counts; the empty one is not found.
+func newTrie(texts []string) (*trie, error) {
+	order := make([]int32, len(texts))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(strings.Compare(texts[a], texts[b]), cmp.Compare(a, b)) })
+	t := &trie{label: []byte{0}, id: []int32{-1}}
+	type span struct{ from, to, depth int32 } // of order: the texts that go through a node
+	spans := []span{{0, int32(len(order)), 0}}
+	for node := 0; node < len(spans); node++ {
+		t.first = append(t.first, int32(len(t.label)))
+		s := spans[node]
+		for s.from < s.to && len(texts[order[s.from]]) == int(s.depth) {
+			t.id[node] = order[s.from]
+			s.from++
+		}
+		for s.from < s.to {
+			b, to := texts[order[s.from]][s.depth], s.from+1
+			for to < s.to && texts[order[to]][s.depth] == b {
+				to++
+			}
+			t.label, t.id = append(t.label, b), append(t.id, -1)
+			spans = append(spans, span{s.from, to, s.depth + 1})
+			s.from = to
+		}
+		if len(spans) > maxNodes {
+			return nil, errors.New("the vocabulary is too large")
+		}
+	}
+	t.first = append(t.first, int32(len(t.label)))
+	t.id[0] = -1
+	return t, nil
+}
+
+// child returns the node to which a byte leads from another, or -1.
+func (t *trie) child(node int32, b byte) int32 {
+	from, to := t.first[node], t.first[node+1]
+	if i := bytes.IndexByte(t.label[from:to], b); i >= 0 {
+		return from + int32(i)
+	}
+	return -1
+}

@@ -1,0 +1,38 @@
+-- Where the server has pgvector, vectors can be searched in the database, and by other
+-- programs: a vector has an id, its values as a halfvec and what the memory says, users_vectors
+-- says whose it is while the memory is active, and memory_updates what took the place of what.
+-- It may run again.
+
+ALTER TABLE vectors ADD COLUMN IF NOT EXISTS id TEXT COLLATE "C";
+ALTER TABLE vectors ADD COLUMN IF NOT EXISTS "values" HALFVEC; -- as data; NULL if that has no direction
+ALTER TABLE vectors ADD COLUMN IF NOT EXISTS metadata JSONB;   -- content, type and created_at; NULL until the other two are filled
+
+UPDATE vectors SET metadata = NULL WHERE metadata IS NOT NULL; -- since the extension was dropped
+CREATE INDEX IF NOT EXISTS vectors_unfilled ON vectors (owner, memory) WHERE metadata IS NULL;
+CREATE INDEX IF NOT EXISTS vectors_id ON vectors (id);
+
+CREATE OR REPLACE VIEW remembered AS
+    SELECT m.owner, m.id, m.type, m.content, m.active,
+        to_char(to_timestamp(m.created_at / 1000000.0 - 62135596800) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at
+    FROM (
+        SELECT owner, id, 'memory' AS type, content, created_at, status = 'active' AS active FROM facts
+        UNION ALL
+        SELECT owner, id, 'turn', content, created_at, status = 'active' AND content <> '' FROM turns
+        UNION ALL
+        SELECT owner, id, 'summary', content, created_at, status = 'active' FROM summaries
+        UNION ALL
+        SELECT l.owner, l.id, 'memory', f.content, f.created_at, l.status = 'active' AND l.fact_status = 'active'
+        FROM links l JOIN facts f ON f.owner = l.home AND f.id = l.id
+    ) AS m;
+
+CREATE OR REPLACE VIEW users_vectors AS
+    SELECT v.owner AS user_id, v.id AS vector_id FROM vectors v
+    WHERE (SELECT m.active FROM remembered m WHERE m.owner = v.owner AND m.id = v.memory LIMIT 1);
+
+CREATE OR REPLACE VIEW memory_updates AS
+    SELECT md5(owner || '/' || version || '/' || ordinal)::uuid AS id, owner AS user_id, old_id AS old_vector_id, new_id AS new_vector_id, reason,
+        to_timestamp(at / 1000000.0 - 62135596800) AS created_at
+    FROM journal WHERE old_id <> '' AND new_id <> '';
+
+-- A release before searched copies of memories in these tables.
+DROP TABLE IF EXISTS near, near_terms, near_state;
