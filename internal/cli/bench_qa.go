@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -285,13 +284,7 @@ func (r *qaRun) print(cmd *cobra.Command, report bench.QAReport) error {
 		}
 	}
 	if r.json {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		for _, f := range report.Figures() {
-			if err := enc.Encode(f); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printRows(cmd.OutOrStdout(), report.Figures())
 	}
 	fmt.Fprint(cmd.OutOrStdout(), report)
 	if len(r.systems) == 0 || slices.Contains(r.systems, bench.QACosine) {
