@@ -14,18 +14,22 @@ import (
 const groupTokens = 192
 
 // cut appends a text's tokens as one sequence, or, if they are too many, as several
-// of nearly one length.
-func (m *Model) cut(to []sequence, ids []int32) []sequence {
+// of nearly one length, each with the prefix that the text begins with.
+func (m *Model) cut(to []sequence, prefix, ids []int32) []sequence {
 	room := m.most - 2
-	if m.truncate && len(ids) > room {
-		ids = ids[:room]
+	if len(ids) <= room || m.truncate {
+		return append(to, m.single(ids[:min(len(ids), room)]))
 	}
-	for left := (len(ids) + room - 1) / room; left > 1; left-- {
+	if len(prefix) >= room || !slices.Equal(ids[:len(prefix)], prefix) {
+		prefix = nil
+	}
+	ids, room = ids[len(prefix):], room-len(prefix)
+	for left := (len(ids) + room - 1) / room; left > 0; left-- {
 		n := (len(ids) + left - 1) / left
-		to = append(to, m.single(ids[:n]))
+		to = append(to, m.single(slices.Concat(prefix, ids[:n])))
 		ids = ids[n:]
 	}
-	return append(to, m.single(ids))
+	return to
 }
 
 func (m *Model) single(ids []int32) sequence {

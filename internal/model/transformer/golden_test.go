@@ -78,7 +78,7 @@ func TestTokensAreThoseOfTheirAuthors(t *testing.T) {
 		m := openTest(t, name)
 		m.truncate = true
 		for _, g := range goldens(t, name+"/golden.json") {
-			got := m.cut(nil, m.tokens.ids(m.prefix[memory.AsQuestion]+g.Text))
+			got := m.cut(nil, nil, m.tokens.ids(m.prefix[memory.AsQuestion]+g.Text))
 			if len(got) != 1 || !slices.Equal(got[0].ids, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got[0].ids, g.IDs)
 			}
@@ -254,7 +254,7 @@ func TestPublishedTokenizers(t *testing.T) {
 	for name, tokens := range map[string]*tokenizer{"tokenizer.json": whole, "vocab.txt": words, "cross-encoder": cross} {
 		m := &Model{tokens: tokens, most: 512}
 		for _, g := range goldens(t, "published.json") {
-			if got := m.cut(nil, tokens.ids(g.Text))[0].ids; !slices.Equal(got, g.IDs) {
+			if got := m.cut(nil, nil, tokens.ids(g.Text))[0].ids; !slices.Equal(got, g.IDs) {
 				t.Errorf("%s: %q: %v, want %v", name, g.Text, got, g.IDs)
 			}
 		}
@@ -272,7 +272,7 @@ func TestReferenceTextsAreCutAsPublished(t *testing.T) {
 	hash := sha256.New()
 	texts, _ := referenceTexts(t)
 	for _, text := range texts[:len(texts)-100] {
-		if err := binary.Write(hash, binary.LittleEndian, m.cut(nil, tokens.ids(text))[0].ids); err != nil {
+		if err := binary.Write(hash, binary.LittleEndian, m.cut(nil, nil, tokens.ids(text))[0].ids); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -213,7 +213,7 @@ func (m *Model) Reranks() bool { return m.head != nil }
 
 // Embed returns one unit vector for each text, in order. A text that is longer than
 // the model was made for is cut into parts of equal length, whose vectors are
-// averaged. It returns early with the context's error when that ends. A
+// averaged by their lengths. It returns early with the context's error when that ends. A
 // cross-encoder returns [memory.Invalid].
 func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if m.head != nil {
@@ -223,13 +223,14 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	if m.static != nil {
 		return m.embedStatic(ctx, len(texts), tokens)
 	}
+	prefix := m.tokens.ids(m.prefix[as])
 	var parts []sequence
 	var of []int // the text that each is a part of
 	for i := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		parts = m.cut(parts, tokens(i))
+		parts = m.cut(parts, prefix, tokens(i))
 		for len(of) < len(parts) {
 			of = append(of, i)
 		}

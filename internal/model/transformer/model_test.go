@@ -76,7 +76,7 @@ func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
 	for i := range words {
 		words[i] = []string{"hello", "world", "dog", "fox", "the"}[i%5]
 	}
-	parts := m.cut(nil, m.tokens.ids(strings.Join(words, " ")))
+	parts := m.cut(nil, nil, m.tokens.ids(strings.Join(words, " ")))
 	var sizes []int
 	for _, p := range parts {
 		sizes = append(sizes, len(p.ids))
@@ -94,6 +94,22 @@ func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
 	checkVector(t, "a long text", embed(t, m, strings.Join(words, " "))[0], unit(want))
 }
 
+// TestEachPartOfALongTextHasThePrefix, for the model expects it before every text.
+func TestEachPartOfALongTextHasThePrefix(t *testing.T) {
+	m := openTest(t, "mean")
+	prefix, text := m.tokens.ids("the dog "), m.tokens.ids("the dog "+strings.Repeat("hello world ", 50))
+	n := 0
+	for _, p := range m.cut(nil, prefix, text) {
+		if len(p.ids) > m.most || !slices.Equal(p.ids[1:1+len(prefix)], prefix) {
+			t.Errorf("a part of %d tokens, the longest is %d: %v", len(p.ids), m.most, p.ids)
+		}
+		n += len(p.ids) - 2 - len(prefix)
+	}
+	if n != len(text)-len(prefix) {
+		t.Errorf("the parts have %d tokens of the text, want %d", n, len(text)-len(prefix))
+	}
+}
+
 // TestAWindowIsEmbeddedTogether compares with what cut does.
 func TestAWindowIsEmbeddedTogether(t *testing.T) {
 	m := openTest(t, "mean")
@@ -102,10 +118,10 @@ func TestAWindowIsEmbeddedTogether(t *testing.T) {
 	for count(text+" hello") <= most {
 		text += " hello"
 	}
-	if n := len(m.cut(nil, m.tokens.ids(text))); count(text) != most || n != 1 {
+	if n := len(m.cut(nil, nil, m.tokens.ids(text))); count(text) != most || n != 1 {
 		t.Errorf("a text of %d tokens, the window being %d, is embedded in %d parts", count(text), most, n)
 	}
-	if n := len(m.cut(nil, m.tokens.ids(text+" hello"))); n != 2 {
+	if n := len(m.cut(nil, nil, m.tokens.ids(text+" hello"))); n != 2 {
 		t.Errorf("one token more is embedded in %d parts, want 2", n)
 	}
 }
