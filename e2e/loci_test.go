@@ -22,9 +22,9 @@ const (
 	// time. Nothing that works comes near it.
 	patience = 30 * time.Second
 
-	// leases is patience with a job that a killed process held: it is free again
-	// when its lease of a minute has run out.
-	leases = 100 * time.Second
+	// leases is patience with what a killed process held: a job is free again when its lease of a
+	// minute has run out, and a question whose exchange never ended is learned from after two.
+	leases = 200 * time.Second
 )
 
 // loci is a running server, a process of its own.
