@@ -73,17 +73,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.log = opts.Logger
 	l.doctor = &doctor.Doctor{Log: l.log}
-	chosen := models.Choice{Why: "the program brought it"}
-	if opts.Embedder != nil {
-		config = config.WithEmbedder("program:" + opts.Embedder.Fingerprint())
-	} else {
-		config, chosen = models.ChooseEmbedder(ctx, config)
-	}
-	l.embeds = chosen
-	l.log.Info("what embeds", "embedder", config.Embedder, "why", chosen.Why, "better", chosen.Better)
-	for _, broken := range chosen.Broken {
-		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "get it again or remove it; until then it is passed over"})()
-	}
 	if err := vector.Use(config.SIMD); err != nil {
 		return nil, fmt.Errorf("simd: %w", err)
 	}
@@ -115,7 +104,18 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err := backup.Finish(config); err != nil {
 		return nil, err
 	}
-	asked := config // before models are chosen
+	asked := config // before the embedder is chosen
+	chosen := models.Choice{Why: "the program brought it"}
+	if opts.Embedder != nil {
+		config = config.WithEmbedder("program:" + opts.Embedder.Fingerprint())
+	} else {
+		config, chosen = models.ChooseEmbedder(ctx, config)
+	}
+	l.embeds = chosen
+	l.log.Info("what embeds", "embedder", config.Embedder, "why", chosen.Why, "better", chosen.Better)
+	for _, broken := range chosen.Broken {
+		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "get it again or remove it; until then it is passed over"})()
+	}
 	earlier, err := models.ReadEarlier(&config)
 	if err != nil {
 		return nil, err
