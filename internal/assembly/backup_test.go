@@ -279,7 +279,7 @@ func TestErasureThatWaitsForABackupStopsNobody(t *testing.T) {
 
 func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 	dir := t.TempDir()
-	c := settingsAt(t, dir, "api_key", "hunter2", "upstream.url", "http://localhost:1/v1?key=hunter2", "recall.top_k", "5", "learn.idle", "3m", "review.categories", "health,family")
+	c := settingsAt(t, dir, "api_key", "hunter2", "upstream.url", "http://localhost:1/v1?key=hunter2", "recall.top_k", "5", "learn.idle", "3m", "review.categories", "health,family", "embedder", "auto")
 	l := openAt(t, c)
 	defer closed(t, l)
 	l.remember(t, "User plays chess")
@@ -313,6 +313,9 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 	again, err := config.Load(config.Sources{File: filepath.Join(to, "data", "backup-settings.yaml")})
 	if err != nil || again.Recall.TopK != 5 || again.Learn.Idle != 3*time.Minute || !slices.Equal(again.Review.Categories, c.Review.Categories) || again.APIKey != "" {
 		t.Errorf("the settings are %+v, %v", again, err)
+	}
+	if again.Embedder != config.AutoEmbedder || !again.IsSet("embedder") { // the model that was chosen here may not be there
+		t.Errorf("the embedder is %s, from %s", again.Embedder, again.From("embedder"))
 	}
 }
 
