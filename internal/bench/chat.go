@@ -48,7 +48,7 @@ func Chat(ctx context.Context, persons []ChatPerson, o ChatOptions) (report Chat
 		o.Facts = FactsByRules
 	}
 	report = ChatReport{
-		Models: Models{o.Config.Embedder, o.Config.Reranker}, Facts: o.Facts, TopK: o.Config.Recall.TopK, Systems: []string{ChatLoci, ChatBM25},
+		Facts: o.Facts, TopK: o.Config.Recall.TopK, Systems: []string{ChatLoci, ChatBM25},
 	}
 	if o.Cosine != nil {
 		report.Systems = append(report.Systems, ChatCosine)
@@ -58,6 +58,7 @@ func Chat(ctx context.Context, persons []ChatPerson, o ChatOptions) (report Chat
 		return report, err
 	}
 	defer func() { err = errors.Join(err, trial.close()) }()
+	report.Models = modelsOf(trial.loci)
 	for _, p := range persons {
 		if err := trial.record(ctx, p); err != nil {
 			return report, fmt.Errorf("%s: %w", p.ID, err)

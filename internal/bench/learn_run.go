@@ -106,7 +106,6 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 		config, err = o.Config.ForBench(flags)
 	}
 	if err == nil {
-		p.models = Models{config.Embedder, config.Reranker}
 		ahead := p.ahead
 		p.loci, err = loci.Open(ctx, config, loci.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	}
@@ -114,6 +113,7 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 		p.meter.close()
 		return nil, err
 	}
+	p.models = modelsOf(p.loci)
 	p.server = httptest.NewServer(p.loci.Handler())
 	p.http = p.server.Client()
 	running, stop := context.WithCancel(ctx)

@@ -1,6 +1,10 @@
 package bench
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/loci-memory/loci"
+)
 
 // Models name what was measured, as the settings do. The zero value means that it is not known.
 type Models struct {
@@ -14,4 +18,10 @@ func (m Models) line() string {
 		return ""
 	}
 	return fmt.Sprintf("embedder %s, reranker %s\n", m.Embedder, m.Reranker)
+}
+
+// modelsOf names the models that a memory uses.
+func modelsOf(l *loci.Loci) Models {
+	c := l.Config()
+	return Models{c.Embedder, c.Reranker}
 }
