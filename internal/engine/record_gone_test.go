@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -45,10 +47,15 @@ func (h hung) says(text string) { h.RecordAnswer(h.ctx, answered(text)) }
 // exchange asks and answers.
 func (r *rig) exchange(t *testing.T, in exchange.Incoming, answer string) {
 	t.Helper()
-	x := r.Exchange.Open(t.Context(), in)
-	x.Prepare(t.Context())
-	x.RecordQuestion(t.Context())
-	x.RecordAnswer(t.Context(), answered(answer))
+	r.exchangeOf(t.Context(), in, answer)
+}
+
+// exchangeOf asks and answers a client, which may be gone.
+func (r *rig) exchangeOf(client context.Context, in exchange.Incoming, answer string) {
+	x := r.Exchange.Open(client, in)
+	x.Prepare(client)
+	x.RecordQuestion(client)
+	x.RecordAnswer(client, answered(answer))
 }
 
 // learned does what is due now and what waits in case an exchange never ends.
@@ -156,14 +163,66 @@ func TestAClientThatIsGoneHasNotSeenWhatWasSaidSince(t *testing.T) {
 		again.exchange(t, in(), "Noted.")
 		client, hangUp := context.WithCancel(t.Context())
 		hangUp()
-		x := r.Exchange.Open(client, in())
-		x.Prepare(client)
-		x.RecordQuestion(client)
-		x.RecordAnswer(client, answered("A lovely"))
+		r.exchangeOf(client, in(), "A lovely")
 		if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: Noted."}) {
 			t.Errorf("the path is %q, want the answer that was waited for", path)
 		}
 	})
+}
+
+// Nor does a request that is placed only once its client is gone change where the chat has come
+// to since, or begin another chat with the same words.
+func TestARequestPlacedAfterItsClientIsGoneTakesNothingBack(t *testing.T) {
+	const cello = `{"role":"user","content":"I play the cello."}`
+	noted := func(said ...string) string { return strings.Join(said, `,{"role":"assistant","content":"Noted."},`) }
+	for name, c := range map[string]struct {
+		since, late, off string // off is what stands beside the path
+	}{
+		"asked again, and gone on": {since: noted(inLisbon, cello), late: inLisbon},
+		"said in other words":      {since: noted(inLisbon, cello), late: inBerlin, off: "I live in Berlin."},
+		"nothing since":            {late: cello},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onServers(t, func(t *testing.T, r, again *rig) {
+				r.greet(t)
+				said := decode(t, "["+greeted+cmp.Or(c.since, c.late)+"]")
+				for i := 2; c.since != "" && i < len(said.Messages); i += 2 {
+					upTo := *said
+					upTo.Messages = said.Messages[:i+1]
+					again.exchange(t, exchange.Incoming{Owner: ana, Chat: &upTo}, "Noted.")
+				}
+				client, hangUp := context.WithCancel(t.Context())
+				hangUp()
+				r.exchangeOf(client, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+c.late+"]")}, "A lovely")
+
+				var want, off []string
+				for _, m := range said.Messages {
+					want = append(want, string(m.Role)+": "+m.Text)
+				}
+				if c.since == "" {
+					want = append(want, "assistant: A lovely")
+				} else {
+					want = append(want, "assistant: Noted.")
+					off = []string{"A lovely"}
+				}
+				if c.off != "" {
+					off = []string{c.off, "A lovely"}
+				}
+				chat := r.onlyConversation(t)
+				if path := r.path(t, chat); !slices.Equal(path, want) {
+					t.Errorf("the path is %q, want %q", path, want)
+				}
+				if got := r.offPath(t, chat); !slices.Equal(got, off) {
+					t.Errorf("off the path there is %q, want %q", got, off)
+				}
+				r.learned(t)
+				if got := r.facts(t, ana); slices.Contains(got, "User lives in Berlin") || !slices.Contains(got, "User plays the cello") {
+					t.Errorf("known is %q, want the cello and no Berlin", got)
+				}
+				r.sound(t, ana)
+			})
+		})
+	}
 }
 
 // And whatever comes first: what a client was told stays on the path.

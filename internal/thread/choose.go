@@ -24,7 +24,7 @@ type Candidate struct {
 //     user said since, the request replaces just that, and the two share more than greetings.
 //   - Nothing that is active stands after it.
 //   - It is all of the request, of a conversation that was updated within [RetryWindow] of
-//     now: a retry.
+//     now: a retry. The chat may have gone on from it only where the client has left.
 //   - Within that time, the request goes on with the answer in other words.
 //
 // Among several the one that shares the latest answer is taken, since answers are what tells
@@ -35,7 +35,7 @@ func Choose(cands []Candidate, r Request, now time.Time) int {
 	for i, c := range cands {
 		f := fitOf(c, r)
 		f.recent = now.Sub(c.Conversation.UpdatedAt).Abs() <= RetryWindow
-		f.retry = f.recent && !f.pushes && f.shared == len(r.hist)
+		f.retry = f.recent && (!f.pushes || r.Left) && f.shared == len(r.hist)
 		if f.continues(r) && (best < 0 || f.compare(top) > 0) {
 			best, top = i, f
 		}

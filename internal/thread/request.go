@@ -14,6 +14,10 @@ type Request struct {
 	chains []string // of the paths that end with each of them
 	most   int      // how many of its messages matter; 0: all
 	now    int      // from where on they are said now
+
+	// Left says that the client waits no more: it may have asked the same elsewhere since,
+	// and gone on from there.
+	Left bool
 }
 
 // NewRequest reads messages, which are not to be written to while the request is used. Of a

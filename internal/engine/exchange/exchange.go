@@ -67,6 +67,7 @@ type Exchange struct {
 	before       memory.Turn      // that one, if the request has results alone
 	Placed       bool             // whether it is known where the request belongs
 	seen         thread.Alignment // what the client, if it still waited then, may have seen there
+	left         bool             // whether the client was gone before it was known where the request belongs
 	Unplaced     error            // why Open did not find out, though it tried
 	unkept       error            // why earlier blocks are not put back
 	reads        bool

@@ -106,6 +106,7 @@ const shortlist = 8
 func (x placer) place(ctx context.Context) error {
 	id := x.named()
 	x.request = thread.NewRequest(x.In.Chat.Messages, x.e.Opts.Messages)
+	x.request.Left = x.left
 	known, err := x.known(ctx, id)
 	if err != nil {
 		return err

@@ -53,6 +53,7 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 				return err
 			}
 			if !x.Placed {
+				x.left = client.Err() != nil
 				if err := (placer{x}).place(ctx); err != nil {
 					return err
 				}
@@ -118,7 +119,11 @@ func (x recorder) placeAgain(ctx context.Context) error {
 // tryQuestion stores the new messages as they were aligned, or returns a Conflict.
 func (x recorder) tryQuestion(ctx context.Context) error {
 	now := x.e.Time()
-	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID(), Marks: marks(x.At.Leave, x.At.Rejoin), Path: x.At.Path()}
+	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID()}
+	late := x.left && x.At.WentOn() // it takes nothing back, and stands beside the path
+	if !late {
+		batch.Marks, batch.Path = marks(x.At.Leave, x.At.Rejoin), x.At.Path()
+	}
 	x.parent, x.Asked, x.unsaid, x.private = x.At.Parent, "", nil, (x.At.Retry || x.resultsAlone()) && x.asksInConfidence()
 	x.stored = slices.Clone(x.At.Turns)
 	for _, p := range x.At.New {
@@ -131,9 +136,14 @@ func (x recorder) tryQuestion(ctx context.Context) error {
 		if p.History {
 			x.e.Opts.History.Mark(&t, x.At.Heard)
 		}
-		batch.Turns, batch.Path.Turns = append(batch.Turns, t), append(batch.Path.Turns, t.ID)
+		if !late {
+			batch.Path.Turns = append(batch.Path.Turns, t.ID)
+		} else if t.Status == memory.Active {
+			t.Status = memory.Replaced
+		}
+		batch.Turns = append(batch.Turns, t)
 		x.stored[p.Message] = t.ID
-		if m.Role == memory.RoleUser && !p.History {
+		if m.Role == memory.RoleUser && !p.History && !late {
 			x.Asked = t.ID
 		}
 	}
@@ -142,7 +152,9 @@ func (x recorder) tryQuestion(ctx context.Context) error {
 		return nil
 	}
 	batch.Marks = append(batch.Marks, placer(x).comesBack()...)
-	x.moved = slices.Concat(x.At.Leave, x.At.Rejoin)
+	if x.moved = nil; !late {
+		x.moved = slices.Concat(x.At.Leave, x.At.Rejoin)
+	}
 	if err := x.redactForgotten(ctx, batch.Turns); err != nil {
 		return err
 	}
