@@ -48,6 +48,23 @@ func TestAnUnknownSettingIsToldInOneShortLine(t *testing.T) {
 	}
 }
 
+// Kubernetes tells every container of its namespace's services, also of one named loci.
+func TestVariablesOfAServiceAreNotSettings(t *testing.T) {
+	for _, pair := range []string{
+		"LOCI_SERVICE_HOST=10.0.0.1", "LOCI_SERVICE_PORT=80", "LOCI_SERVICE_PORT_HTTP=80", "LOCI_PORT=tcp://10.0.0.1:80", "LOCI_PORT_80_TCP=tcp://10.0.0.1:80",
+		"LOCI_PORT_80_TCP_PROTO=tcp", "LOCI_PORT_80_TCP_PORT=80", "LOCI_PORT_80_TCP_ADDR=10.0.0.1", "LOCI_DB_SERVICE_HOST=10.0.0.2",
+	} {
+		if _, err := Load(Sources{Env: []string{pair}}); err != nil {
+			t.Errorf("%s: %v", pair, err)
+		}
+	}
+	for _, pair := range []string{"LOCI_PORT=8080", "LOCI_SERVICE=x", "LOCI_HOST=10.0.0.1"} {
+		if _, err := Load(Sources{Env: []string{pair}}); err == nil {
+			t.Errorf("%s is taken", pair)
+		}
+	}
+}
+
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	c, err := Load(Sources{Flags: map[string]string{"store": "postgres://ana:marzipan@localhost/loci", "api_key": "marzipan", "upstream.key": "marzipan",
 		"learn.url": "http://ana:marzipan@localhost/v1", "embed.url": "http://localhost/v1?key=marzipan", "models_url": "https://ana:marzipan@localhost/hub?key=marzipan"},

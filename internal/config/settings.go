@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,6 +28,10 @@ type Sources struct {
 // envNotSettings are LOCI_ variables that are not settings of the server: where
 // tests find development data, and keys of loci bench qa.
 var envNotSettings = []string{"LOCI_SHARED", "LOCI_QA_KEY", "LOCI_QA_JUDGE_KEY"}
+
+// serviceVariable matches what Kubernetes and linked containers put into the environment for a
+// service whose name begins with loci, as in LOCI_SERVICE_HOST=10.0.0.1 and LOCI_PORT=tcp://….
+var serviceVariable = regexp.MustCompile(`^LOCI(_[A-Z0-9_]+)?_(SERVICE_HOST=|SERVICE_PORT(_[A-Z0-9_]+)?=|PORT=\w+://|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=)`)
 
 // Load reads the settings. A key that does not exist or a value that
 // cannot be stops it with [memory.Invalid], naming the key and what is valid.
@@ -213,6 +218,9 @@ func fromEnv(environ []string) (map[string]any, error) {
 			continue
 		}
 		key, ok := byEnv[name]
+		if !ok && serviceVariable.MatchString(pair) {
+			continue
+		}
 		if !ok {
 			return nil, noSetting("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envOf)
 		}

@@ -36,7 +36,7 @@ type Choice struct {
 // answers with its vectors; else words alone.
 func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice) {
 	if c.Embedder != config.AutoEmbedder {
-		return c, Choice{Embedder: c.Embedder, Why: "the setting embedder names it"}
+		return c, Choice{Embedder: c.Embedder, Why: "the settings name it"}
 	}
 	choice := Choice{Embedder: config.Lexical}
 	names, err := encoders(c)
