@@ -51,7 +51,7 @@ var house = rules{
 		{"internal/utterance"},
 		{"internal/vector", "internal/text", "internal/chatapi", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup/archive", "client"},
 		{"internal/tensor", "internal/english", "internal/translate"},
-		{"internal/extract", "internal/shelf"},
+		{"internal/extract", "internal/shelf", "internal/retry"},
 		{"internal/recall", "internal/learn", "internal/index", "internal/index/chroma", "internal/thread", "internal/portable", "internal/store/*", "internal/model/*", "internal/jobs"},
 		{"internal/engine/core"},
 		{"internal/engine/traces", "internal/engine/vectors", "internal/engine/compare"},

@@ -72,7 +72,7 @@ func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, cha
 		}
 		c.After = stamp(copyImage(c.After), s.Version)
 		s.put(c.After)
-		if !before.IsZero() && words(before) != words(c.After) {
+		if !before.IsZero() && Words(before) != Words(c.After) {
 			s.forgetVectors(c.After)
 		}
 		if c.Author == (memory.Author{}) {
@@ -208,7 +208,8 @@ func stamp(image memory.Image, version int64) memory.Image {
 	return image
 }
 
-func words(image memory.Image) string {
+// Words returns what a thing says, "" of a turn.
+func Words(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
 		return image.Fact.Content

@@ -68,7 +68,7 @@ func (s *Shelf) toErase(ids []string) []memory.Image {
 			if image.IsZero() || image.Target() != target {
 				continue
 			}
-			said := words(image)
+			said := Words(image)
 			switch {
 			case image.Turn != nil:
 				said = s.Turns[id].Content
@@ -86,23 +86,13 @@ func (s *Shelf) toErase(ids []string) []memory.Image {
 
 // blank takes the words of a thing away and returns what is left of it.
 func (s *Shelf) blank(before memory.Image, run string) memory.Image {
-	after := copyImage(before.Erased(run))
+	after := Blank(before, run, s.At)
 	switch {
-	case after.Fact != nil:
-		after.Fact.Status, after.Fact.UpdatedAt = memory.Retired, s.At
-	case after.Link != nil:
-		after.Link.Status = memory.Retired
-	case after.Summary != nil:
-		after.Summary.Status = memory.Retired
-	case after.Context != nil:
-		after.Context.Status, after.Context.UpdatedAt = memory.Retired, s.At
 	case after.Conversation != nil:
-		after.Conversation.Status = memory.Retired
 		c := s.Conversations[after.Conversation.ID]
 		c.Project, c.Agent = "", ""
 		s.Conversations[c.ID] = c
 	case after.Profile != nil:
-		after.Profile.Status, after.Profile.UpdatedAt = memory.Retired, s.At
 		delete(s.Things, before.Target())
 	case after.Turn != nil:
 		t := s.Turns[after.Turn.ID]
@@ -114,10 +104,31 @@ func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 				delete(s.Vectors, key)
 			}
 		}
-		after.Turn.Status = memory.Retired
 	}
 	after = stamp(after, s.Version)
 	s.put(after)
+	return after
+}
+
+// Blank is what is left of a thing whose words a run takes away.
+func Blank(before memory.Image, run string, at time.Time) memory.Image {
+	after := copyImage(before.Erased(run))
+	switch {
+	case after.Fact != nil:
+		after.Fact.Status, after.Fact.UpdatedAt = memory.Retired, at
+	case after.Link != nil:
+		after.Link.Status = memory.Retired
+	case after.Summary != nil:
+		after.Summary.Status = memory.Retired
+	case after.Context != nil:
+		after.Context.Status, after.Context.UpdatedAt = memory.Retired, at
+	case after.Conversation != nil:
+		after.Conversation.Status = memory.Retired
+	case after.Profile != nil:
+		after.Profile.Status, after.Profile.UpdatedAt = memory.Retired, at
+	case after.Turn != nil:
+		after.Turn.Status = memory.Retired
+	}
 	return after
 }
 

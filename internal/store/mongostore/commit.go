@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
@@ -83,13 +84,13 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do fun
 		return err
 	}
 	defer mine.write.Unlock()
-	err := persist(ctx, writePatience, func() error {
-		for wait := firstWait; ; wait = min(2*wait, longestWait) {
+	err := persist(ctx, retry.WritePatience, func() error {
+		for wait := retry.FirstWait; ; wait = min(2*wait, retry.LongestWait) {
 			done, err := s.tryWrite(ctx, owner, from, do)
 			if done || err != nil {
 				return err
 			}
-			if err := pause(ctx, wait); err != nil {
+			if err := retry.Pause(ctx, wait); err != nil {
 				return err
 			}
 		}
@@ -106,8 +107,8 @@ type stripe struct {
 
 // acquire takes a lock that others may hold for as long as the server is away, unless ctx ends first.
 func acquire(ctx context.Context, try func() bool) error {
-	for wait := 100 * time.Microsecond; !try(); wait = min(2*wait, firstWait) {
-		if err := pause(ctx, wait); err != nil {
+	for wait := 100 * time.Microsecond; !try(); wait = min(2*wait, retry.FirstWait) {
+		if err := retry.Pause(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -168,12 +169,12 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 	}
 	s.options.Point()
 	// A caller who leaves now finds it done.
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	mine := s.stripe(was.Owner)
 	mine.commit.Lock()
 	defer mine.commit.Unlock()
-	err = persist(ctx, writePatience, func() error {
+	err = persist(ctx, retry.WritePatience, func() error {
 		done, err = s.insert(ctx, next)
 		return err
 	})
@@ -237,13 +238,13 @@ func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 			in[o.In] = append(in[o.In], o)
 		}
 		for name, ops := range in {
-			if err := persist(ctx, writePatience, func() error { return s.put(ctx, name, of.Seq, ops) }); err != nil {
+			if err := persist(ctx, retry.WritePatience, func() error { return s.put(ctx, name, of.Seq, ops) }); err != nil {
 				return fmt.Errorf("write to %s: %w", name, err)
 			}
 			s.options.Point()
 		}
 	}
-	return persist(ctx, writePatience, func() error {
+	return persist(ctx, retry.WritePatience, func() error {
 		_, err := s.in(commits).UpdateOne(ctx, byID(of.ID), bson.D{{Key: "$set", Value: bson.D{{Key: "pending", Value: false}}}})
 		if err != nil {
 			return fmt.Errorf("end a commit: %w", err)
@@ -314,13 +315,13 @@ const patienceWithOthers = 500 * time.Millisecond
 // that was left.
 func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 	start := time.Now()
-	for wait := time.Millisecond; ; wait = min(2*wait, longestWait) {
+	for wait := time.Millisecond; ; wait = min(2*wait, retry.LongestWait) {
 		h, err := s.head(ctx, owner)
 		if err != nil || !h.Pending {
 			return h, err
 		}
 		if time.Since(start) < patienceWithOthers {
-			if err := pause(ctx, wait); err != nil {
+			if err := retry.Pause(ctx, wait); err != nil {
 				return h, err
 			}
 			continue
@@ -361,7 +362,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
-	err := persist(ctx, patienceOf(ctx), func() error {
+	err := persist(ctx, retry.Patience(ctx), func() error {
 		for try := range maxReads {
 			at, err := s.tryRead(ctx, owner, from, try >= politeReads)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
@@ -367,7 +368,7 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 		}
 	}
 	versions := map[memory.Owner]int64{}
-	err := persist(ctx, patienceOf(ctx), func() error {
+	err := persist(ctx, retry.Patience(ctx), func() error {
 		only := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}, {Key: "version", Value: 1}})
 		return stream(ctx, s, commits, bson.D{{Key: "owner", Value: anyOf(asked)}}, only, func(h *head) bool {
 			versions[h.Owner] = max(versions[h.Owner], h.Version)

@@ -3,54 +3,23 @@ package mongostore
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/memory"
 )
 
-// How long reads and writes are tried again: somebody waits for a read, while what is to be
-// written outlasts the server's restart or its stand-in's election.
-const (
-	readPatience  = 2 * time.Second
-	writePatience = 15 * time.Second
-	firstWait     = 5 * time.Millisecond
-	longestWait   = 500 * time.Millisecond
-)
-
-func patienceOf(ctx context.Context) time.Duration {
-	if memory.IsForWrite(ctx) {
-		return writePatience
-	}
-	return readPatience
-}
-
-// persist calls do until it succeeds or fails for another reason than that the server was away,
-// at the most for as long as ctx and patience last. do may be done twice.
+// persist calls do until it succeeds or fails for another reason than that the server was away.
+// do may be done twice: see [retry.Do].
 func persist(ctx context.Context, patience time.Duration, do func() error) error {
-	start := time.Now()
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+	return retry.Do(ctx, patience, func() (bool, error) {
 		err := do()
-		if err == nil || ctx.Err() != nil || !lost(err) || time.Since(start)+wait > patience {
-			return err
-		}
-		if err := pause(ctx, wait); err != nil {
-			return err
-		}
-	}
-}
-
-func pause(ctx context.Context, wait time.Duration) error {
-	select {
-	case <-time.After(wait/2 + rand.N(wait)): // not all at once
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+		return ctx.Err() == nil && lost(err), err
+	})
 }
 
 // Codes of the server.
@@ -124,16 +93,6 @@ func explain(err error) error {
 
 var errTooLarge = memory.Errorf(memory.TooLarge, "a text is too long for the database, whose documents end at 16 MB")
 
-// withheld is an error as users are told of it: they need not know the server's address, which
-// the cause may quote.
-type withheld struct {
-	said  string
-	cause error
-}
-
-func (w *withheld) Error() string { return w.said }
-func (w *withheld) Unwrap() error { return w.cause }
-
 func unavailable(said string, cause error) error {
-	return &memory.Error{Code: memory.Unavailable, Err: &withheld{said, cause}}
+	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Said: said, Cause: cause}}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -111,48 +112,26 @@ func (e *eraser) find(w *write, ids []string) ([]memory.Image, error) {
 
 // words returns what a thing says.
 func (w *write) words(i memory.Image) (string, error) {
+	var more string
+	var err error
 	switch {
-	case i.Fact != nil:
-		return i.Fact.Content, nil
-	case i.Link != nil:
-		return i.Link.Fact.Content, nil
-	case i.Summary != nil:
-		return i.Summary.Text, nil
-	case i.Context != nil:
-		return i.Context.Title + i.Context.Content, nil
 	case i.Conversation != nil:
-		var scope string
-		err := w.row(`SELECT project || agent FROM conversations WHERE owner = ? AND id = ?`, []any{w.owner, i.Conversation.ID}, &scope)
-		return i.Conversation.Title + i.Conversation.Rules + scope, wrap("read what the conversation is of", err)
-	case i.Profile != nil:
-		return i.Profile.Value, nil
+		err = wrap("read what the conversation is of", w.row(`SELECT project || agent FROM conversations WHERE owner = ? AND id = ?`, []any{w.owner, i.Conversation.ID}, &more))
+	case i.Turn != nil:
+		err = wrap("read what the turn says", w.row(`SELECT content FROM turns WHERE owner = ? AND id = ?`, []any{w.owner, i.Turn.ID}, &more))
 	}
-	var said string
-	err := w.row(`SELECT content FROM turns WHERE owner = ? AND id = ?`, []any{w.owner, i.Turn.ID}, &said)
-	return said, wrap("read what the turn says", err)
+	return shelf.Words(i) + more, err
 }
 
 // thing takes the words of one thing away, here and in the journal, and journals that.
 func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
-	after := stamped(before.Erased(run.ID), e.version)
+	after := stamped(shelf.Blank(before, run.ID, e.at), e.version)
 	switch {
-	case after.Fact != nil:
-		after.Fact.Status, after.Fact.UpdatedAt = memory.Retired, e.at
-	case after.Link != nil:
-		after.Link.Status = memory.Retired
-	case after.Summary != nil:
-		after.Summary.Status = memory.Retired
-	case after.Context != nil:
-		after.Context.Status, after.Context.UpdatedAt = memory.Retired, e.at
 	case after.Conversation != nil:
-		after.Conversation.Status = memory.Retired
 		if err := e.exec(`UPDATE conversations SET project = '', agent = '' WHERE owner = ? AND id = ?`, e.owner, after.Conversation.ID); err != nil {
 			return fmt.Errorf("erase what the conversation is of: %w", err)
 		}
-	case after.Profile != nil:
-		after.Profile.Status, after.Profile.UpdatedAt = memory.Retired, e.at
 	case after.Turn != nil:
-		after = memory.Image{Turn: &memory.TurnMark{ID: before.Turn.ID, Status: memory.Retired}}
 		if err := e.turn(after.Turn.ID); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -45,7 +46,7 @@ func (p *server) together(ctx context.Context, owner memory.Owner, asks []questi
 		return err
 	}
 	defer p.mu.RUnlock()
-	c := &call{ctx: ctx, do: do, until: time.Now().Add(writePatience), asks: asks, done: make(chan struct{})}
+	c := &call{ctx: ctx, do: do, until: time.Now().Add(retry.WritePatience), asks: asks, done: make(chan struct{})}
 	g := p.join(owner, c)
 	select {
 	case <-c.done:
@@ -92,15 +93,15 @@ func (g *group) leave(c *call) bool {
 
 // run makes transactions until nobody waits.
 func (g *group) run() {
-	wait := firstWait
+	wait := retry.FirstWait
 	for g.goesOn() {
 		err := g.transact()
 		if again := g.settle(err, wait); again {
 			time.Sleep(wait/2 + rand.N(wait)) // not all servers at once
-			wait = min(2*wait, longestWait)
+			wait = min(2*wait, retry.LongestWait)
 			continue
 		}
-		wait = firstWait
+		wait = retry.FirstWait
 	}
 }
 
@@ -140,7 +141,7 @@ func (g *group) transact() error {
 // patience returns when the first of those who wait will not any more. Who waited for a
 // transaction in vain is given a moment for another.
 func (g *group) patience() time.Time {
-	first := time.Now().Add(writePatience)
+	first := time.Now().Add(retry.WritePatience)
 	for _, c := range g.waiting {
 		if c.until.Before(first) {
 			first = c.until

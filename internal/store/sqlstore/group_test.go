@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -336,7 +337,7 @@ func TestWhoCameLaterWaitsOn(t *testing.T) {
 		if got := g.patience(); got.Before(now.Add(leastPatience)) || !got.Before(late.until) {
 			t.Errorf("waits for the row until %v, want no longer than the first of those who wait", got)
 		}
-		if again := g.settle(c.err, firstWait); again != c.goes {
+		if again := g.settle(c.err, retry.FirstWait); again != c.goes {
 			t.Errorf("%v: tried again: %v, want %v", c.err, again, c.goes)
 		}
 		if !errors.Is(early.err, c.err) {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -60,7 +61,7 @@ func (r *reader) again(ctx context.Context, with func() error) error {
 	if r.into == nil {
 		return r.damage.note(with())
 	}
-	return withhold(r.log, persist(ctx, patienceOf(ctx), func() (bool, error) { return true, with() }))
+	return withhold(r.log, persist(ctx, retry.Patience(ctx), func() (bool, error) { return true, with() }))
 }
 
 // ask runs a query that needs no snapshot.
@@ -140,7 +141,7 @@ func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) 
 		return r.damage.note(r.once(ctx, owner, new(bool), with))
 	}
 	told := false
-	return withhold(r.log, persist(ctx, patienceOf(ctx), func() (bool, error) {
+	return withhold(r.log, persist(ctx, retry.Patience(ctx), func() (bool, error) {
 		err := r.once(ctx, owner, &told, with)
 		return !told, err
 	}))

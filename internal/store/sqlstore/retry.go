@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -15,47 +14,20 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/memory"
 )
 
-// How long reads and writes are tried again: somebody waits for a read, while what is
-// to be written outlasts the server's restart or its stand-in's taking over.
-const (
-	readPatience  = 2 * time.Second
-	writePatience = 15 * time.Second
-	// endTime bounds how long a connection that may be dead is waited for to end a
-	// transaction.
-	endTime = 5 * time.Second
-	// What lies between two tries doubles from the first to the longest.
-	firstWait   = 5 * time.Millisecond
-	longestWait = 500 * time.Millisecond
-)
+// endTime bounds how long a connection that may be dead is waited for to end a transaction.
+const endTime = 5 * time.Second
 
-// patienceOf returns how long a read is tried: as long as the write that waits for it, if
-// there is one.
-func patienceOf(ctx context.Context) time.Duration {
-	if memory.IsForWrite(ctx) {
-		return writePatience
-	}
-	return readPatience
-}
-
-// persist calls do until it succeeds, may not be done again, or fails for another
-// reason than that others were in the way or the connection was lost; at the most for
-// as long as ctx and patience last.
+// persist calls do until it succeeds, may not be done again, or fails for another reason than
+// that others were in the way or the connection was lost: see [retry.Do].
 func persist(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
-	start := time.Now()
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+	return explainServer(retry.Do(ctx, patience, func() (bool, error) {
 		again, err := do()
-		if err == nil || !again || !passes(err) || time.Since(start)+wait > patience {
-			return explainServer(err)
-		}
-		select {
-		case <-time.After(wait/2 + rand.N(wait)): // not all at once
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return again && passes(err), err
+	}))
 }
 
 // passes reports whether the same may succeed a little later: nothing of it was done.
@@ -106,16 +78,6 @@ func lost(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err)
 }
 
-// withheld is an error of a server as users are told of it: they need not know the server's
-// address, nor the database's and the role's names, which the cause may quote.
-type withheld struct {
-	said  string
-	cause error
-}
-
-func (w *withheld) Error() string { return w.said }
-func (w *withheld) Unwrap() error { return w.cause }
-
 // withhold returns what users are told of an error that explainServer explained, and logs
 // the rest.
 func withhold(log *slog.Logger, err error) error {
@@ -127,7 +89,7 @@ func withhold(log *slog.Logger, err error) error {
 	if !errors.As(err, &server) || server.Code != memory.Unavailable || errors.Unwrap(server.Err) == nil {
 		return err
 	}
-	var nothing *withheld
+	var nothing *retry.Withheld
 	if errors.As(err, &nothing) {
 		return err
 	}
@@ -139,7 +101,7 @@ func withhold(log *slog.Logger, err error) error {
 	if log != nil {
 		log.Warn("the database failed", "err", err)
 	}
-	return &memory.Error{Code: memory.Unavailable, Err: &withheld{said, err}}
+	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Said: said, Cause: err}}
 }
 
 // explainServer says of the errors that are not the caller's, but of the server or the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -25,7 +26,7 @@ func TestReadsForAWriteAreTriedAsLong(t *testing.T) {
 				ctx = memory.ForWrite(ctx)
 			}
 			err := (&reader{into: &translator{}}).again(ctx, func() error {
-				if time.Since(begun) < 3*readPatience {
+				if time.Since(begun) < 3*retry.ReadPatience {
 					return driver.ErrBadConn
 				}
 				return nil

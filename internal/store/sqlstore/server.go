@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -78,7 +79,7 @@ func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, asks 
 		return false, err
 	}
 	defer p.mu.RUnlock()
-	err = persist(ctx, writePatience, func() (bool, error) {
+	err = persist(ctx, retry.WritePatience, func() (bool, error) {
 		asking := &call{asks: asks}
 		a := &attempt{server: p, owner: owner, how: how, asks: []*call{asking}}
 		err := a.run(ctx, func(t *tx) error {
@@ -156,7 +157,7 @@ func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
 		return nil
 	}
 	// A caller who leaves now finds it done: to break off would cost the connection.
-	within, stop := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
+	within, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	t.ctx = within
 	if err := safely(a.log, do, t); err != nil {
@@ -352,10 +353,10 @@ func raw(s *session, do func(*pgx.Conn) error) error {
 // crashed gives the numbers of transactions that left nothing on its disk to others: what
 // is committed under ours has to have left what ours leaves.
 func (p *server) outcome(ctx context.Context, a *attempt, cause error) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), writePatience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	committed := false
-	err := persist(ctx, writePatience, func() (bool, error) {
+	err := persist(ctx, retry.WritePatience, func() (bool, error) {
 		var state sql.NullString
 		err := p.db.QueryRowContext(ctx, `SELECT pg_xact_status($1::text::xid8)`, a.id).Scan(&state)
 		var e *pgconn.PgError
