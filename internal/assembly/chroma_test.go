@@ -8,8 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/index/chroma/chromatest"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
 )
 
 // TestChatsGoOnWithoutChroma starts before its Chroma server does, loses it, its collection and
@@ -67,6 +71,59 @@ func TestChatsGoOnWithoutChroma(t *testing.T) {
 	chroma.Restart(t)
 	finds("as the store does")
 	said("in the end")
+}
+
+// TestServersShareOneChroma has two servers on one database and one Chroma server find what the
+// other was told, and one of them erase a user whose vectors the other knows.
+func TestServersShareOneChroma(t *testing.T) {
+	address, chroma := pgtest.Fresh(t), chromatest.Start(t)
+	var servers [2]*oneServer
+	for i := range servers {
+		servers[i] = startServer(t, address, t.TempDir(), "index.search", "chroma", "chroma.url", chroma.URL, "recall.deadline", "1m")
+	}
+	remember := func(server *oneServer, user, words string) {
+		t.Helper()
+		if _, _, err := client.New(server.url, client.Options{User: user}).Add(t.Context(), client.AddMemory{Content: words}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	near := func(server *oneServer, user string) int {
+		t.Helper()
+		question, err := embed.Lexical{}.Embed(t.Context(), memory.AsQuestion, "What does the stone look like?")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := server.chroma.Nearest(t.Context(), memory.User(memory.DefaultNamespace, user), "", question[0], nil, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	for i, words := range []string{"The stone looks qwertolm", "The bird looks vbnolkum"} {
+		remember(servers[i], "ana", words)
+		remember(servers[i], "ben", words)
+		other := servers[1-i]
+		other.find(strings.Fields(words)[3])
+		for _, user := range []string{"ana", "ben"} {
+			waitFor(t, "the vector of what the other server was told", func() bool { return near(other, user) == i+1 })
+		}
+	}
+	if _, err := client.New(servers[0].url, client.Options{}).EraseUser(t.Context(), "ana"); err != nil {
+		t.Fatal(err)
+	}
+	count := func(user string) int {
+		return chroma.Records(t, servers[0].chroma.Name(), string(memory.User(memory.DefaultNamespace, user)))
+	}
+	waitFor(t, "the vectors to leave the Chroma server", func() bool { return count("ana") == 0 })
+	if n := near(servers[1], "ana"); n > 0 {
+		t.Errorf("the other server finds %d vectors of ana", n)
+	}
+	if n := count("ana"); n > 0 {
+		t.Errorf("after the other server looked, %d vectors of ana are there", n)
+	}
+	if a, b, there := near(servers[0], "ben"), near(servers[1], "ben"), count("ben"); a != 2 || b != 2 || there != 2 {
+		t.Errorf("ben: the servers find %d and %d of %d vectors, want 2", a, b, there)
+	}
 }
 
 func TestChromaSettingsAreChecked(t *testing.T) {

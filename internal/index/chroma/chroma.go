@@ -101,6 +101,9 @@ func New(source Source, o Options) *Index {
 	}
 	x.refill()
 	x.work.Go(x.run)
+	if s, ok := source.(interface{ OnErase(func(memory.Owner)) }); ok { // others write to the store, too
+		s.OnErase(x.erased)
+	}
 	return x
 }
 
@@ -392,6 +395,30 @@ func (x *Index) Drop(owner memory.Owner) error {
 	}
 	x.refill()
 	return nil
+}
+
+// erased brings an owner up to the store of whom another Loci erased something, or everybody
+// without one: what was on its way from here may have the vectors.
+func (x *Index) erased(owner memory.Owner) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ctx.Err() != nil {
+		return
+	}
+	if owner == "" {
+		x.refill()
+		return
+	}
+	under := x.syncing[owner]
+	x.work.Go(func() {
+		if under != nil {
+			<-under.done
+		}
+		s := x.sync(owner)
+		if <-s.done; s.err != nil {
+			x.refill()
+		}
+	})
 }
 
 // Nearest returns the n memories of an owner whose vectors are nearest to a question's, of

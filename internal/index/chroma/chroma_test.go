@@ -230,6 +230,52 @@ func (c *counter) before(t *testing.T, server string) string {
 	return front.URL
 }
 
+// sharedStore is a store that others erase from.
+type sharedStore struct {
+	*inmem.Store
+	tell func(memory.Owner) // of the index that was opened last
+}
+
+func (s *sharedStore) OnErase(tell func(memory.Owner)) { s.tell = tell }
+
+// TestErasedElsewhereIsNotWrittenAgain holds a write until another Loci has erased what is in it.
+func TestErasedElsewhereIsNotWrittenAgain(t *testing.T) {
+	server, store := chromatest.Start(t), &sharedStore{Store: inmem.Open(inmem.Options{})}
+	here := open(t, store, server.URL)
+	eventually(t, here, memtest.Ana, func(ids []string) bool { return len(ids) == 0 })
+	reached, release := make(chan struct{}), make(chan struct{})
+	held := false
+	slow := &counter{fail: func(path string) int {
+		if strings.HasSuffix(path, "/upsert") && !held {
+			held = true
+			close(reached)
+			<-release
+		}
+		return 0
+	}}
+	there := open(t, store, slow.before(t, server.URL))
+	ids := say(t, store, memtest.Ana, "c", 3)
+	there.Warm(memtest.Ana)
+	<-reached
+	eventually(t, here, memtest.Ana, func(got []string) bool { return len(got) == 3 })
+	if _, err := store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := here.Drop(memtest.Ana); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, here, memtest.Ana, func(got []string) bool { return len(got) == 2 })
+	store.tell(memtest.Ana)
+	close(release)
+	written := func() int { return slow.of("/upsert") }
+	for until := time.Now().Add(time.Minute); written() < 2 || records(t, server.URL, here.Name(), memtest.Ana, ids[0]) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("the erased vector is on the server, after %d writes there", written())
+		}
+	}
+	eventually(t, here, memtest.Ana, func(got []string) bool { return len(got) == 2 })
+}
+
 func TestDeletedCollectionIsFilledAgain(t *testing.T) {
 	server, store := chromatest.Start(t), inmem.Open(inmem.Options{})
 	say(t, store, memtest.Ana, "c", 20)

@@ -2,12 +2,15 @@
 package chromatest
 
 import (
+	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -97,4 +100,29 @@ func (s *Server) Restart(t testing.TB) {
 			t.Fatalf("Chroma does not answer: %v", err)
 		}
 	}
+}
+
+// Records counts the records of an owner in a collection.
+func (s *Server) Records(t testing.TB, collection, owner string) int {
+	t.Helper()
+	at := s.URL + "/api/v2/tenants/default_tenant/databases/default_database/collections/"
+	var is struct {
+		ID  string   `json:"id"`
+		IDs []string `json:"ids"`
+	}
+	answer, err := http.Get(at + collection)
+	for _, body := range []string{fmt.Sprintf(`{"where":{"owner":%q},"include":[]}`, owner), ""} {
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = json.NewDecoder(answer.Body).Decode(&is)
+		_ = answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s, %v", collection, answer.Status, err)
+		}
+		if body != "" {
+			answer, err = http.Post(at+is.ID+"/get", "application/json", strings.NewReader(body))
+		}
+	}
+	return len(is.IDs)
 }
