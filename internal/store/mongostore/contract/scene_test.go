@@ -5,14 +5,23 @@ import (
 	"testing"
 )
 
-// The platform's scene, step by step, with its memory on the server.
-func TestScenesOfPlatform(t *testing.T) {
+// TestLociOnTheServer runs tests of Loci's own module with its memory on the server: the
+// platform's scene, step by step, and the figures of retrieval beside those of SQLite.
+func TestLociOnTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds all of Loci")
 	}
-	scene := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", "^TestProfilePlatform", "./internal/assembly")
-	scene.Dir = "../../../.." // Loci's own module
-	if out, err := scene.CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, out)
+	for name, in := range map[string]string{
+		"^TestProfilePlatform": "./internal/assembly", "^TestRetrievalIsTheSameOnEveryStore$/^mongodb$": "./internal/bench",
+	} {
+		t.Run(in, func(t *testing.T) {
+			tests := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run", name, in)
+			tests.Dir = "../../../.." // Loci's own module
+			out, err := tests.CombinedOutput()
+			t.Logf("%s", out) // what was skipped, too
+			if err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
