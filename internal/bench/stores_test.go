@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -145,11 +146,13 @@ func copied(ctx context.Context, c *client.Client) error {
 	return errors.New("the copy is not as the store")
 }
 
-// BenchmarkStores times one client over HTTP, of a user with 10,000 turns: an exchange being
-// stored, one of its turns being read, and a question.
+var storedTurns = flag.Int("turns", 10_000, "how many turns the user of BenchmarkStores has")
+
+// BenchmarkStores times one client over HTTP, of a user with many turns: an exchange being
+// stored, one of its turns being read, and a question. Databases wait for the disk.
 func BenchmarkStores(b *testing.B) {
 	pgtest.Settings = "-c fsync=on -c full_page_writes=on"
-	const turns = 10_000
+	turns := *storedTurns
 	owner, infer, k := memory.User(memory.DefaultNamespace, "ana"), false, 10
 	for _, s := range stores {
 		b.Run(s.name, func(b *testing.B) {
