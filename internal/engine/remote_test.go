@@ -20,7 +20,7 @@ import (
 
 // faulty is a server of embeddings without a network, which has a fault now and then.
 type faulty struct {
-	fault func(*http.Request) (status int, body string, err error)
+	fault func(r *http.Request, texts []string) (status int, body string, err error)
 } // nil: it has none
 
 func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,7 +31,7 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if f.fault != nil {
 		var err error
-		if status, body, err = f.fault(r); err != nil {
+		if status, body, err = f.fault(r, in.Input); err != nil {
 			return nil, err
 		}
 	}
@@ -57,20 +57,20 @@ func remoteRig(t *testing.T) (*restarted, *faulty) {
 	return again(t, plain.Store, plain.clock, e), server
 }
 
-func hangs(r *http.Request) (int, string, error) {
+func hangs(r *http.Request, _ []string) (int, string, error) {
 	<-r.Context().Done()
 	return 0, "", r.Context().Err()
 }
 
-func says(status int, body string) func(*http.Request) (int, string, error) {
-	return func(*http.Request) (int, string, error) { return status, body, nil }
+func says(status int, body string) func(*http.Request, []string) (int, string, error) {
+	return func(*http.Request, []string) (int, string, error) { return status, body, nil }
 }
 
 // Whatever is wrong with the server of an embedder: what is known is found by its words, the trace
 // says what was skipped, what is written meanwhile gets its vector afterwards.
 func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
-	for name, fault := range map[string]func(*http.Request) (int, string, error){
-		"nobody is there":    func(*http.Request) (int, string, error) { return 0, "", errors.New("connection refused") },
+	for name, fault := range map[string]func(*http.Request, []string) (int, string, error){
+		"nobody is there":    func(*http.Request, []string) (int, string, error) { return 0, "", errors.New("connection refused") },
 		"it hangs":           hangs,
 		"it refuses the key": says(http.StatusUnauthorized, `{"error":"no"}`),
 		"no such model":      says(http.StatusNotFound, `{"error":"no"}`),
@@ -115,6 +115,28 @@ func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A text on which a server breaks costs the others nothing, even in a memory as small as this, which
+// is compared by vector only where all have one.
+func TestATextThatBreaksAnEmbedderCostsNoOtherItsVector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, server := remoteRig(t)
+		server.fault = func(_ *http.Request, texts []string) (int, string, error) {
+			if strings.Contains(strings.Join(texts, ""), "sencha") {
+				return http.StatusInternalServerError, `{"error":"json: unsupported value: NaN"}`, nil
+			}
+			return http.StatusOK, "", nil
+		}
+		r.teas(t, 3)
+		r.note(t, ana, "Ana's tea for guests is sencha")
+		if err := r.give(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if hits, by := r.compared(t, "tea"); hits != 4 || by != 4 {
+			t.Errorf("%d of %d hits compared by vector, want 4 of 4", by, hits)
+		}
+	})
 }
 
 // A server that hangs holds up a few chats for the embedder's share of their time, and the next

@@ -31,6 +31,9 @@ const (
 	// leastEmbedText is how many bytes of a text any model takes: no less is tried.
 	leastEmbedText = 512
 
+	// blank stands for texts that say nothing: servers refuse an empty one.
+	blank = "."
+
 	// questionTime bounds what somebody waits for, who has no deadline.
 	questionTime = 2 * time.Second
 )
@@ -106,8 +109,9 @@ func (e *Embedder) Close() { e.client.Close() }
 // so are documents with a deadline as near; a server that fails them is skipped for a while.
 // Other documents are asked for again while patience lasts. Where the server does not take
 // them together, they are sent in smaller parts, and a text that it does not take is cut until
-// it does. One that it takes at no length is [memory.Invalid]; a server that takes no text at
-// all is [memory.Unavailable].
+// it does. One that it takes at no length gets the vector of a blank text: without any it would
+// keep those of a small memory from being compared. A server that takes no text at all is
+// [memory.Unavailable].
 func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (out [][]float32, err error) {
 	end, ends := ctx.Deadline()
 	if as == memory.AsQuestion || ends && time.Until(end) <= questionTime {
@@ -168,22 +172,24 @@ func aboutTexts(err error) bool {
 
 // narrow embeds texts that the server did not take together, unless it takes none at all.
 func (e *Embedder) narrow(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
-	if _, err := e.ask(ctx, e.client.send, as, []string{"."}); err != nil {
+	none, err := e.ask(ctx, e.client.send, as, []string{blank})
+	if err != nil {
 		return nil, memory.Errorf(memory.Unavailable, "no text is taken: %v", refused)
 	}
-	return e.halves(ctx, as, texts, refused)
+	return e.halves(ctx, as, texts, none)
 }
 
-func (e *Embedder) halves(ctx context.Context, as memory.EmbedAs, texts []string, refused error) (out [][]float32, err error) {
+// halves embeds texts that were not taken together; none stands for one that is not taken.
+func (e *Embedder) halves(ctx context.Context, as memory.EmbedAs, texts []string, none [][]float32) (out [][]float32, err error) {
 	if len(texts) == 1 {
-		return e.cut(ctx, as, texts[0], refused)
+		return e.cut(ctx, as, texts[0], none)
 	}
 	half, tooMany := (len(texts)+1)/2, true
 	for part := range slices.Chunk(texts, half) {
 		vectors, err := e.ask(ctx, e.client.send, as, part)
 		if aboutTexts(err) {
 			tooMany = false
-			vectors, err = e.halves(ctx, as, part, err)
+			vectors, err = e.halves(ctx, as, part, none)
 		}
 		if err != nil {
 			return nil, err
@@ -197,7 +203,7 @@ func (e *Embedder) halves(ctx context.Context, as memory.EmbedAs, texts []string
 }
 
 // cut embeds as much of a text as the server takes.
-func (e *Embedder) cut(ctx context.Context, as memory.EmbedAs, t string, refused error) ([][]float32, error) {
+func (e *Embedder) cut(ctx context.Context, as memory.EmbedAs, t string, none [][]float32) ([][]float32, error) {
 	for size := min(len(t), maxEmbedText); size > leastEmbedText; {
 		size /= 2
 		vectors, err := e.ask(ctx, e.client.send, as, []string{text.Clip(t, size)})
@@ -205,7 +211,7 @@ func (e *Embedder) cut(ctx context.Context, as memory.EmbedAs, t string, refused
 			return vectors, err
 		}
 	}
-	return nil, memory.Errorf(memory.Invalid, "%v", refused)
+	return none, nil
 }
 
 // ask makes one request.
@@ -213,7 +219,7 @@ func (e *Embedder) ask(ctx context.Context, do func(ctx context.Context, method,
 	input := make([]string, len(texts))
 	for i, t := range texts {
 		if strings.TrimSpace(t) == "" {
-			t = "." // servers refuse nothing at all
+			t = blank
 		}
 		input[i] = text.Clip(t, maxEmbedText)
 		if e.field == "" {
