@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +104,67 @@ func TestDoctorNamesModelServersThatDoNotAnswer(t *testing.T) {
 				t.Errorf("looked at %q, want the upstream", looked)
 			}
 		})
+	}
+}
+
+// TestModelsThatAreSkippedAreTold: the health, the page and the doctor say that chats do without a
+// remote embedder and reranker, and why; only admins see where those are.
+func TestModelsThatAreSkippedAreTold(t *testing.T) {
+	const key = "secret-1-0123456789"
+	embeds := &embedServer{}
+	var status atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if code := int(status.Load()); code != http.StatusOK {
+			w.WriteHeader(code)
+			return
+		}
+		embeds.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	l := openWith(t, map[string]string{"embedder": "remote:m", "reranker": "remote:r", "embed.url": server.URL + "/v1", "api_key": key, "store": "sqlite"})
+	user, _, err := l.keys.Add(t.Context(), "a key", memory.KeyUser, "ana")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(key, method, path, body string) string {
+		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+		r.RemoteAddr = "127.0.0.1:1"
+		r.Header.Set("X-Loci-Key", key)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		l.Handler().ServeHTTP(w, r)
+		if w.Code >= 300 {
+			t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
+		}
+		return w.Body.String()
+	}
+	ask(key, "POST", "/api/memory", `{"content":"User drinks oolong tea"}`)
+
+	status.Store(http.StatusOK)
+	if looked, found := doctorSays(t, l); found != "" || !strings.Contains(looked, "embedder remote:m: it answers") || !strings.Contains(looked, "reranker remote:r: it answers") {
+		t.Errorf("looked at %q and found %q, want both to answer", looked, found)
+	}
+	if got := ask(key, "GET", "/health", ""); strings.Contains(got, "skipped") {
+		t.Errorf("health %s, want nothing skipped", got)
+	}
+
+	status.Store(http.StatusBadGateway)
+	for range 3 {
+		ask(key, "POST", "/api/memory/search", `{"query":"Which tea?"}`)
+	}
+	for _, part := range []string{"the embedder is skipped, and words alone find: it answered 502", "the reranker is skipped, and hits stay as they were ranked: it answered 502"} {
+		for who, got := range map[string]string{"health": ask(key, "GET", "/health", ""), "a user's health": ask(user, "GET", "/health", ""), "the page": ask(key, "GET", "/settings", "")} {
+			if !strings.Contains(got, part) || who == "a user's health" && strings.Contains(got, strings.TrimPrefix(server.URL, "http://")) {
+				t.Errorf("%s: %s; want %q, and no address for a user", who, got, part)
+			}
+		}
+	}
+	if _, found := doctorSays(t, l); !strings.Contains(found, "embedder remote:m: model server") || !strings.Contains(found, "reranker remote:r: model server") || !strings.Contains(found, "502") {
+		t.Errorf("found %q, want both, with what their server says", found)
+	}
+	status.Store(http.StatusOK) // it is back, and chats do not know yet
+	if _, found := doctorSays(t, l); !strings.Contains(found, "embedder remote:m: chats do without it for now") || !strings.Contains(found, "reranker remote:r: chats do without it for now") {
+		t.Errorf("found %q, want that chats do without both", found)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/model/transformer"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -679,7 +680,8 @@ func TestProfilesScoreByTheirOwnModel(t *testing.T) {
 		s.remember(ana, facts...)
 		s.settle()
 		const question = "What is the sister of the user called?"
-		vectors, err := embed.Lexical{}.Embed(t.Context(), memory.AsDocument, append([]string{question}, facts...)...)
+		before, _ := transformer.Prefixes(embedder) // the server puts nothing there
+		vectors, err := embed.Lexical{}.Embed(t.Context(), memory.AsDocument, append([]string{before + question}, facts...)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,7 +76,7 @@ type Config struct {
 
 // EmbedConfig is the server of remote embedders and rerankers.
 type EmbedConfig struct {
-	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server that remote:MODEL is asked at, ending in /v1. Empty: upstream.url."`
+	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server that remote:MODEL is asked at, ending in /v1 for most. Empty: upstream.url."`
 	Key string `koanf:"key" secret:"yes" doc:"Key for embed.url. Without an embed.url of its own: upstream.key."`
 }
 
@@ -199,7 +199,7 @@ type RecallConfig struct {
 	Core          bool          `koanf:"core" default:"true" doc:"Begin the memory in a prompt with what stands, in at most 150 tokens with pinned facts and profile entries: how the user wants to be answered, and of diet, allergies, health, accessibility and close people what the topic of the message touches. Only what users said or people wrote."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
-	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or a database or Chroma server 400ms, unless it is set."`
+	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or reranker or a database or Chroma server 400ms, unless it is set."`
 
 	Messages  int      `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
 	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`

@@ -71,14 +71,14 @@ func (c *Config) checkModels() error {
 	return nil
 }
 
-// remoteDeadline is recall's deadline where it asks a remote embedder or a database
+// remoteDeadline is recall's deadline where it asks a remote model or a database
 // server, unless it is set: their answer alone may take as long as all of recall does
 // with what is local.
 const remoteDeadline = 400 * time.Millisecond
 
 // RecallDeadline is how long a chat waits for memory.
 func (c *Config) RecallDeadline() time.Duration {
-	remote := strings.HasPrefix(c.Embedder, RemoteModel) || c.Store.Server() || c.Index.Search == "chroma"
+	remote := strings.HasPrefix(c.Embedder, RemoteModel) || strings.HasPrefix(c.Reranker, RemoteModel) || c.Store.Server() || c.Index.Search == "chroma"
 	if remote && !c.IsSet("recall.deadline") {
 		return remoteDeadline
 	}

@@ -30,6 +30,7 @@ func TestWhatIsRemoteHasMoreTime(t *testing.T) {
 	}{
 		{map[string]string{}, "150ms"},
 		{map[string]string{"embedder": "remote:m", "embed.url": "http://localhost:1/v1"}, "400ms"},
+		{map[string]string{"reranker": "remote:m", "embed.url": "http://localhost:1/v1"}, "400ms"},
 		{map[string]string{"store": "postgres://localhost/loci"}, "400ms"},
 		{map[string]string{"embedder": "remote:m", "embed.url": "http://localhost:1/v1", "recall.deadline": "150ms"}, "150ms"},
 	} {

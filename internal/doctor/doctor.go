@@ -22,6 +22,7 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/index/chroma"
@@ -348,9 +349,33 @@ func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	if d.Config.Learn.Model != "" && d.Config.Learn.URL != "" {
 		c.server(ctx, "learn.url", models.LearnerOptions(d.Config))
 	}
-	remote := strings.HasPrefix(d.Config.Embedder, config.RemoteModel) || strings.HasPrefix(d.Config.Reranker, config.RemoteModel)
-	if remote && d.Config.Embed.URL != "" {
-		c.server(ctx, "embed.url", models.EmbedOptions(d.Config, ""))
+	d.doctorRemote(ctx, c)
+}
+
+// doctorRemote asks the remote embedder and reranker for as little as there is, and says
+// which of them is skipped. That they list models says nothing: some servers list none.
+func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	wrong := models.AskRemote(ctx, d.Config)
+	for _, m := range []struct {
+		key, name, meanwhile string
+		model                any
+	}{
+		{"embedder", d.Config.Embedder, "words alone find", d.Engine.Embedder},
+		{"reranker", d.Config.Reranker, "hits stay as they were ranked", d.Engine.Reranker},
+	} {
+		if !strings.HasPrefix(m.name, config.RemoteModel) {
+			continue
+		}
+		switch why := core.Skipped(m.model); {
+		case wrong[m.key] != nil:
+			c.found(m.key, m.name, wrong[m.key].Error(), "see to its server and to "+m.key+", embed.url and embed.key; "+m.meanwhile+" until it answers")
+		case why != nil:
+			c.found(m.key, m.name, "chats do without it for now: "+why.Error(), "nothing, if it answers in time again: it is tried by itself; if it never does, raise recall.deadline or take a quicker one")
+		default:
+			c.looked("%s %s: it answers", m.key, m.name)
+		}
 	}
 }
 

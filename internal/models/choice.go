@@ -14,7 +14,6 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/model/hub"
-	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -73,7 +72,7 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 
 // tryEmbeddings asks the upstream once for a vector.
 func tryEmbeddings(ctx context.Context, c config.Config, model string) error {
-	e, err := llm.NewEmbedder(EmbedOptions(c, model))
+	e, err := newRemote(c, model)
 	if err != nil {
 		return err
 	}

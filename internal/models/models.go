@@ -49,7 +49,7 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 		m.Embedder = cache
 	}
 	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
-		remote, err := llm.NewEmbedder(EmbedOptions(c, name))
+		remote, err := newRemote(c, name)
 		if err != nil {
 			return nil, fmt.Errorf("embedder: %w", err)
 		}
@@ -130,6 +130,39 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 
 // embedTime bounds one request of documents to a remote embedder.
 const embedTime = 30 * time.Second
+
+// newRemote names a remote embedder, which expects the same before its texts as it does here.
+func newRemote(c config.Config, model string) (*llm.Embedder, error) {
+	question, document := transformer.Prefixes(model)
+	return llm.NewEmbedder(EmbedOptions(c, model), question, document)
+}
+
+// AskRemote asks the remote embedder and the remote reranker that the settings name for
+// something small, and returns by setting what went wrong.
+func AskRemote(ctx context.Context, c config.Config) map[string]error {
+	wrong := map[string]error{}
+	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
+		if err := tryEmbeddings(ctx, c, name); err != nil {
+			wrong["embedder"] = err
+		}
+	}
+	if name, ok := strings.CutPrefix(c.Reranker, config.RemoteModel); ok {
+		if err := tryRanking(ctx, c, name); err != nil {
+			wrong["reranker"] = err
+		}
+	}
+	return wrong
+}
+
+func tryRanking(ctx context.Context, c config.Config, model string) error {
+	r, err := llm.NewReranker(EmbedOptions(c, model))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = r.Rerank(ctx, "memory", "memory", "weather")
+	return err
+}
 
 // EmbedOptions returns how a remote embedder is reached.
 func EmbedOptions(c config.Config, model string) llm.Options {

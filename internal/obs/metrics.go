@@ -17,7 +17,7 @@ import (
 const totalsTime = 2 * time.Second
 
 // Buckets of the histograms, seconds. Recall is meant to take one millisecond and
-// given up after 150 (400 with a remote embedder); the proxy's share of a first
+// given up after 150 (400 with a remote model); the proxy's share of a first
 // byte is meant to stay under one to five milliseconds.
 var (
 	recallBuckets   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .15, .25, .4, 1}

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -11,6 +12,32 @@ import (
 func Remote(e memory.Embedder) bool {
 	r, ok := e.(interface{ Remote() bool })
 	return ok && r.Remote()
+}
+
+// Skipped returns why an embedder or a reranker is not asked for now, nil where it is.
+func Skipped(model any) error {
+	if s, ok := model.(interface{ Skipped() error }); ok {
+		return s.Skipped()
+	}
+	return nil
+}
+
+// comparingTime is how long what is compared with memory waits for a remote embedder.
+const comparingTime = 2 * time.Second
+
+// VectorToCompare embeds a text that is compared with what is stored. A remote embedder that is
+// away is not waited for until it is back.
+func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, error) {
+	if Remote(e.Embedder) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, comparingTime)
+		defer cancel()
+	}
+	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, content)
+	if err != nil {
+		return nil, err
+	}
+	return vectors[0], nil
 }
 
 // DocumentVectors embeds texts for storing, as the vectors of the memories with these ids; nil

@@ -60,9 +60,12 @@ func (l Lesson) quote(c extract.Candidate) string {
 
 // nearContext compares a candidate with every passage of contexts, by the embedder.
 func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
-	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, c.Text)
+	near, err := e.near(ctx, c.Text)
 	if err != nil {
 		return "", fmt.Errorf("embed to compare with contexts: %w", err)
+	}
+	if near == nil {
+		return "", nil
 	}
 	for _, known := range contexts {
 		passages, of, err := e.passages(ctx, known)
@@ -70,7 +73,7 @@ func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts [
 			return "", fmt.Errorf("embed context %s: %w", known.ID, err)
 		}
 		for i, p := range passages {
-			if name := learn.NearContext(c, known, p, cosine(vectors[0], of[i]), e.Retrieve.DuplicateScore()); name != "" {
+			if name := learn.NearContext(c, known, p, cosine(near, of[i]), e.Retrieve.DuplicateScore()); name != "" {
 				return name, nil
 			}
 		}

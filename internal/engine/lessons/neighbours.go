@@ -90,18 +90,29 @@ func (e reader) neighbours(ctx context.Context, scope memory.Scope, words string
 
 // similarFacts finds the most similar facts, best first.
 func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words string, n int) ([]memory.Candidate, error) {
-	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, words)
+	near, err := e.near(ctx, words)
 	if err != nil {
 		return nil, fmt.Errorf("embed to compare: %w", err)
 	}
 	found, err := e.Searcher.Search(ctx, memory.Search{
-		Scopes: []memory.Scope{e.Retrieve.Compares(scope)}, Text: words, Vector: vectors[0], ByWords: core.OfWords(e.Embedder),
+		Scopes: []memory.Scope{e.Retrieve.Compares(scope)}, Text: words, Vector: near, ByWords: core.OfWords(e.Embedder),
 		Kinds: []memory.Kind{memory.KindFact}, Now: e.Time(), Limit: n,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search to compare: %w", err)
 	}
 	return found, nil
+}
+
+// near embeds what is compared; nil where a remote embedder is away, for which no lesson waits:
+// words alone compare then.
+func (e reader) near(ctx context.Context, words string) ([]float32, error) {
+	vector, err := e.VectorToCompare(ctx, words)
+	if err != nil && core.Remote(e.Embedder) && ctx.Err() == nil {
+		e.Log.Warn("facts are compared by words alone", "err", err)
+		return nil, nil
+	}
+	return vector, err
 }
 
 // idsOf returns the ids of what was found.

@@ -147,12 +147,12 @@ const saying = 30
 // SayingSo returns the turns and summaries that say a fact, also those that it was not
 // learned from: of times when learning was paused, of imports, or of the assistant.
 func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
-	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, f.Content)
+	near, err := e.VectorToCompare(ctx, f.Content)
 	if err != nil {
 		return nil, fmt.Errorf("embed what is forgotten: %w", err)
 	}
 	found, err := e.Searcher.Search(ctx, memory.Search{
-		Scopes: []memory.Scope{{Owner: f.Scope.Owner}}, Text: f.Content, Vector: vectors[0],
+		Scopes: []memory.Scope{{Owner: f.Scope.Owner}}, Text: f.Content, Vector: near,
 		Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Now: e.Time(), Limit: saying,
 	})
 	if err != nil {

@@ -268,7 +268,7 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 		case ctx.Err() != nil: // told to stop: that is not a failure
 			return "", &jobs.PutOff{Until: e.Time(), Why: "it was stopped; it goes on where it was"}
 		case errors.Is(err, memory.Unavailable):
-			return "", &jobs.PutOff{Until: e.Time().Add(EmbedderRests), Why: err.Error()}
+			return "", &jobs.PutOff{Until: e.Time().Add(rest(err)), Why: err.Error()}
 		case err != nil:
 			return "", err
 		}
@@ -279,6 +279,19 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 		e.Log.Info("memories have vectors", "owner", owner, "memories", len(ids), "model", is.Model)
 	}
 	return jobs.Nothing, nil
+}
+
+// rest is how long an embedder is left alone that could not be had: longer than
+// [EmbedderRests] where its server asks for that, an hour at most.
+func rest(err error) time.Duration {
+	var limit interface {
+		RateLimited() (after time.Duration, ok bool)
+	}
+	if !errors.As(err, &limit) {
+		return EmbedderRests
+	}
+	after, _ := limit.RateLimited()
+	return max(EmbedderRests, min(after, time.Hour))
 }
 
 // missingVectors returns the ids of memories written after a version that have no vector of

@@ -56,6 +56,14 @@ func (c *Cache) Remote() bool {
 	return ok && r.Remote()
 }
 
+// Skipped returns why the embedder within is not asked for now, nil where it is.
+func (c *Cache) Skipped() error {
+	if s, ok := c.Embedder.(interface{ Skipped() error }); ok {
+		return s.Skipped()
+	}
+	return nil
+}
+
 // Window returns how much of a text the embedder within embeds together, and what counts it;
 // 0 where it does not say.
 func (c *Cache) Window() (most int, count func(text string) int) {

@@ -192,7 +192,8 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 		Message string          `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
 	}
-	isJSON := json.Unmarshal(body, &said) == nil
+	isJSON := json.Valid(body)
+	_ = json.Unmarshal(body, &said) // what is no object says nothing of these
 	failed := resp.StatusCode < 200 || resp.StatusCode > 299
 	if isJSON && !failed && (said.Error == nil || string(said.Error) == "null") {
 		return body, nil

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +42,7 @@ func embedderAt(t *testing.T, answer http.HandlerFunc) *Embedder {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
-	e, err := NewEmbedder(Options{BaseURL: s.URL + "/v1", Key: "k", Model: "m", Patience: time.Millisecond})
+	e, err := NewEmbedder(Options{BaseURL: s.URL + "/v1", Key: "k", Model: "m", Patience: time.Millisecond}, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestTextsAreEmbeddedInBatchesAndComeInOrder(t *testing.T) {
 
 func TestAnswersThatAreNoVectorsAreRefused(t *testing.T) {
 	for name, answer := range map[string]string{
-		"too few":       `{"data":[{"index":0,"embedding":[1,0]}]}`,
+		"too few":       `{"data":[]}`,
 		"one twice":     `{"data":[{"index":0,"embedding":[1,0]},{"index":0,"embedding":[1,0]}]}`,
 		"one beyond":    `{"data":[{"index":0,"embedding":[1,0]},{"index":2,"embedding":[1,0]}]}`,
 		"no direction":  `{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[0,0]}]}`,
@@ -95,13 +97,164 @@ func TestAnswersThatAreNoVectorsAreRefused(t *testing.T) {
 }
 
 func TestAServerThatRefusesATextIsToldFromOneThatIsAway(t *testing.T) {
-	for status, want := range map[int]error{400: memory.Invalid, 413: memory.Invalid, 422: memory.Invalid, 401: memory.Unavailable, 404: memory.Unavailable, 429: memory.Unavailable, 503: memory.Unavailable} {
-		e := embedderAt(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"no, k"}}`, status) })
-		for _, as := range []memory.EmbedAs{memory.AsDocument, memory.AsQuestion} {
-			if _, err := e.Embed(context.Background(), as, "a"); !errors.Is(err, want) || strings.Contains(err.Error(), "no, k") {
-				t.Errorf("%d for a %s: %v, want %v and no key", status, as, err, want)
+	for status, want := range map[int]error{400: nil, 413: nil, 422: nil, 500: nil, 401: memory.Unavailable, 404: memory.Unavailable, 429: memory.Unavailable, 503: memory.Unavailable} {
+		for all, want := range map[bool]error{false: want, true: memory.Unavailable} { // whether it says so to any text
+			e := embedderAt(t, func(w http.ResponseWriter, r *http.Request) {
+				var in struct{ Input []string }
+				if err := json.NewDecoder(r.Body).Decode(&in); err != nil || !all && in.Input[0] == "." {
+					fmt.Fprint(w, `{"data":[{"embedding":[1]}]}`)
+					return
+				}
+				http.Error(w, `{"error":{"message":"no, k"}}`, status)
+			})
+			if _, err := e.Embed(context.Background(), memory.AsDocument, "a"); !errors.Is(err, want) || strings.Contains(fmt.Sprint(err), "no, k") {
+				t.Errorf("%d for a document, to all %v: %v, want %v and no key", status, all, err, want)
+			}
+			if _, err := e.Embed(context.Background(), memory.AsQuestion, "a"); err == nil || strings.Contains(err.Error(), "no, k") {
+				t.Errorf("%d for a question: %v, want an error and no key", status, err)
 			}
 		}
+	}
+}
+
+// picky is an embedder at a server that takes so many texts at once and so many bytes of each,
+// refuses more with a status, and cannot give a vector of what is poisoned. It remembers how
+// many texts each request held.
+func picky(t *testing.T, status, most, longest int) (*Embedder, *[]int) {
+	t.Helper()
+	var requests []int
+	return embedderAt(t, func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Input []string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
+		requests = append(requests, len(in.Input))
+		var data []string
+		for i, text := range in.Input {
+			switch {
+			case len(in.Input) > most || len(text) > longest:
+				http.Error(w, `{"error":"the input length exceeds the context length"}`, status)
+				return
+			case strings.Contains(text, "poison"):
+				fmt.Fprint(w, `{"data":[{"index":0,"embedding":[NaN,1]}]}`)
+				return
+			}
+			data = append(data, fmt.Sprintf(`{"index":%d,"embedding":[%d,1]}`, i, len(text)))
+		}
+		fmt.Fprintf(w, `{"data":[%s]}`, strings.Join(data, ","))
+	}), &requests
+}
+
+// What servers say: text-embeddings-inference 422 for too many texts and 413 for a long one,
+// Ollama and vLLM 400 for a long one, llama.cpp 500.
+func TestWhatAServerDoesNotTakeTogetherItGetsInParts(t *testing.T) {
+	for _, status := range []int{400, 413, 422, 500} {
+		e, requests := picky(t, status, 20, 3000)
+		texts := make([]string, 70)
+		for i := range texts {
+			texts[i] = strings.Repeat("x", 600+i)
+		}
+		texts[33] = strings.Repeat("y", 9000)
+		got, err := e.Embed(t.Context(), memory.AsDocument, texts...)
+		if err != nil || len(got) != len(texts) {
+			t.Fatalf("%d: %d vectors, %v; want %d", status, len(got), err, len(texts))
+		}
+		for i, v := range got {
+			want := len(texts[i])
+			if i == 33 {
+				want = 9000 / 4 // cut until it is taken
+			}
+			if math.Abs(float64(v[0]/v[1])-float64(want)) > 0.01*float64(want) {
+				t.Errorf("%d: vector %d says a length of %v, want %d", status, i, v[0]/v[1], want)
+			}
+		}
+		*requests = nil
+		if _, err := e.Embed(t.Context(), memory.AsDocument, texts[:32]...); err != nil || fmt.Sprint(*requests) != "[16 16]" {
+			t.Errorf("%d: asked again in requests of %v, %v; want what the server took", status, *requests, err)
+		}
+	}
+}
+
+func TestATextThatBreaksAServerHoldsUpNoOther(t *testing.T) {
+	e, _ := picky(t, 400, 64, 1<<20)
+	got, err := e.Embed(t.Context(), memory.AsDocument, "aa", "b poison", "cccc", "")
+	if err != nil || len(got) != 4 {
+		t.Fatalf("%v, %v; want a vector for each", got, err)
+	}
+	for i, length := range []float64{2, 1, 4, 1} { // the second as the last, which is blank
+		if math.Abs(float64(got[i][0]/got[i][1])-length) > 1e-6 {
+			t.Errorf("vector %d is %v, want that of a text of %v", i, got[i], length)
+		}
+	}
+}
+
+func TestRequestsHoldSoManyBytes(t *testing.T) {
+	e, requests := picky(t, 400, 64, 1<<20)
+	texts := slices.Repeat([]string{strings.Repeat("x", embedBytes/4)}, 9)
+	if got, err := e.Embed(t.Context(), memory.AsDocument, texts...); err != nil || len(got) != 9 || fmt.Sprint(*requests) != "[4 4 1]" {
+		t.Errorf("%d vectors in requests of %v, %v; want 9 in 4, 4 and 1", len(got), *requests, err)
+	}
+}
+
+// hosted passes what is meant for a server of the internet to a scripted one.
+type hosted func(url string, body map[string]any) string
+
+func (h hosted) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return nil, err
+	}
+	w := httptest.NewRecorder()
+	fmt.Fprint(w, h(r.URL.String(), body))
+	return w.Result(), nil
+}
+
+// TestEachServerIsAskedInItsForm: what tells questions from documents is a field where the server
+// has one, and a text before them where it has none. The fingerprint follows it.
+func TestEachServerIsAskedInItsForm(t *testing.T) {
+	const openAI, cohere = `{"data":[{"index":0,"embedding":[3,4]}]}`, `{"id":"1","embeddings":{"float":[[3,4]]},"texts":["t"]}`
+	seen := map[string]string{}
+	for name, c := range map[string]struct {
+		base, model, question, document string // what the model expects before texts
+		url, answer                     string
+		asks                            [2]string // of a question and of a document
+	}{
+		"plain":                 {"http://tei.test/v1", "m", "", "", "http://tei.test/v1/embeddings", openAI, [2]string{`{"input":["t"],"model":"m"}`, `{"input":["t"],"model":"m"}`}},
+		"prefixes":              {"http://tei.test/v1", "m", "query: ", "passage: ", "http://tei.test/v1/embeddings", openAI, [2]string{`{"input":["query: t"],"model":"m"}`, `{"input":["passage: t"],"model":"m"}`}},
+		"other prefixes":        {"http://tei.test/v1", "m", "query: ", "", "http://tei.test/v1/embeddings", openAI, [2]string{`{"input":["query: t"],"model":"m"}`, `{"input":["t"],"model":"m"}`}},
+		"Cohere":                {"https://api.cohere.com/v2", "m", "query: ", "", "https://api.cohere.com/v2/embed", cohere, [2]string{`{"embedding_types":["float"],"input_type":"search_query","model":"m","texts":["t"]}`, `{"embedding_types":["float"],"input_type":"search_document","model":"m","texts":["t"]}`}},
+		"Cohere's OpenAI form":  {"https://api.cohere.ai/compatibility/v1", "c", "", "", "https://api.cohere.ai/compatibility/v1/embeddings", openAI, [2]string{`{"input":["t"],"model":"c"}`, `{"input":["t"],"model":"c"}`}},
+		"Jina":                  {"https://api.jina.ai/v1", "jina-embeddings-v3", "", "", "https://api.jina.ai/v1/embeddings", openAI, [2]string{`{"input":["t"],"model":"jina-embeddings-v3","task":"retrieval.query"}`, `{"input":["t"],"model":"jina-embeddings-v3","task":"retrieval.passage"}`}},
+		"Jina's earlier models": {"https://api.jina.ai/v1", "jina-embeddings-v2-base-en", "", "", "https://api.jina.ai/v1/embeddings", openAI, [2]string{`{"input":["t"],"model":"jina-embeddings-v2-base-en"}`, `{"input":["t"],"model":"jina-embeddings-v2-base-en"}`}},
+		"Jina's, at home":       {"http://vllm.test/v1", "jina-embeddings-v3", "", "", "http://vllm.test/v1/embeddings", openAI, [2]string{`{"input":["t"],"model":"jina-embeddings-v3"}`, `{"input":["t"],"model":"jina-embeddings-v3"}`}},
+		"Voyage":                {"https://api.voyageai.com/v1", "m", "", "", "https://api.voyageai.com/v1/embeddings", openAI, [2]string{`{"input":["t"],"input_type":"query","model":"m"}`, `{"input":["t"],"input_type":"document","model":"m"}`}},
+	} {
+		var asked []string
+		e, err := NewEmbedder(Options{BaseURL: c.base, Model: c.model, Transport: hosted(func(url string, body map[string]any) string {
+			line, _ := json.Marshal(body)
+			if asked = append(asked, string(line)); url != c.url {
+				t.Errorf("%s: asked %s, want %s", name, url, c.url)
+			}
+			return c.answer
+		})}, c.question, c.document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, as := range []memory.EmbedAs{memory.AsQuestion, memory.AsDocument} {
+			if got, err := e.Embed(t.Context(), as, "t"); err != nil || len(got) != 1 || math.Abs(float64(got[0][0])-0.6) > 1e-6 || e.Dims() != 2 {
+				t.Errorf("%s: %v, %v; want the vector that it gave", name, got, err)
+			}
+		}
+		if fmt.Sprint(asked) != fmt.Sprint(c.asks[:]) {
+			t.Errorf("%s: asked %s, want %s", name, asked, c.asks)
+		}
+		if other, ok := seen[e.Fingerprint()]; ok {
+			t.Errorf("%s and %s have the fingerprint %s", name, other, e.Fingerprint())
+		}
+		seen[e.Fingerprint()] = name
+	}
+	if seen["remote:m"] != "plain" {
+		t.Errorf("fingerprints %v, want remote:m where nothing tells questions from documents", seen)
 	}
 }
 
@@ -138,8 +291,11 @@ func TestRankingsComeInTheOrderOfTheTexts(t *testing.T) {
 		"logits":      {`{"results":[{"index":1,"relevance_score":2},{"index":0,"relevance_score":0}]}`, []float32{0.5, 0.880797}},
 		"too few":     {`{"results":[{"index":1,"relevance_score":2}]}`, nil},
 		"beyond":      {`{"results":[{"index":1,"relevance_score":2},{"index":5,"relevance_score":2}]}`, nil},
+		"Voyage's":    {`{"object":"list","data":[{"index":1,"relevance_score":0.75},{"index":0,"relevance_score":0.25}]}`, []float32{0.25, 0.75}},
+		"a list":      {` [{"index":1,"score":0.75},{"index":0,"score":0.25}]`, []float32{0.25, 0.75}},
 		"no score":    {`{"results":[{"index":1},{"index":0}]}`, nil},
 		"no ranking":  {`[]`, nil},
+		"no number":   {`[1,2]`, nil},
 		"no such API": {`{"detail":"Not Found"}`, nil},
 	} {
 		r := rerankerAt(t, func(w http.ResponseWriter, r *http.Request) {
@@ -165,5 +321,49 @@ func TestRankingsComeInTheOrderOfTheTexts(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// TestAServerIsAskedToRankInTheFormThatItTakes: text-embeddings-inference refuses the others' form
+// once, and is asked in its own from then on.
+func TestAServerIsAskedToRankInTheFormThatItTakes(t *testing.T) {
+	var asked []string
+	r := rerankerAt(t, func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Query            string
+			Documents, Texts []string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Query != "q" {
+			t.Errorf("asked %+v, %v", in, err)
+		}
+		asked = append(asked, fmt.Sprint(in.Documents, in.Texts))
+		if len(in.Texts) != 2 {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			fmt.Fprint(w, "Failed to deserialize the JSON body into the target type: missing field `texts`")
+			return
+		}
+		fmt.Fprint(w, `[{"index":1,"score":0.5},{"index":0,"score":0.25}]`)
+	})
+	for range 2 {
+		if got, err := r.Rerank(t.Context(), "q", "a", "b"); err != nil || fmt.Sprint(got) != "[0.25 0.5]" {
+			t.Errorf("%v, %v; want the server's scores", got, err)
+		}
+	}
+	if want := []string{"[a b] []", "[] [a b]", "[] [a b]"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+}
+
+func TestARefusalOfBothFormsIsToldAsTheFirst(t *testing.T) {
+	r := rerankerAt(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		what := "there is no such model"
+		if strings.Contains(string(body), `"texts"`) {
+			what = "documents are required"
+		}
+		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, what), http.StatusBadRequest)
+	})
+	if _, err := r.Rerank(t.Context(), "q", "a"); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "there is no such model") {
+		t.Errorf("%v, want what was said of the usual form", err)
 	}
 }

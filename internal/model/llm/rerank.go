@@ -1,19 +1,27 @@
 package llm
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
 	"net/http"
 	"slices"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
 // Reranker is a [memory.Reranker] at a server that has /rerank, in the form that
-// Jina, Cohere, vLLM, llama.cpp and others share. It may be used by many at once.
-type Reranker struct{ client *Client }
+// Jina, Cohere, vLLM, llama.cpp and others share, or in that of text-embeddings-inference.
+// It may be used by many at once.
+type Reranker struct {
+	breaker
+	client *Client
+	texts  atomic.Bool // the server is known to take the latter form
+}
 
 var _ memory.Reranker = (*Reranker)(nil)
 
@@ -26,7 +34,7 @@ func NewReranker(o Options) (*Reranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reranker{c}, nil
+	return &Reranker{client: c}, nil
 }
 
 // Fingerprint names the model.
@@ -38,52 +46,86 @@ func (r *Reranker) Remote() bool { return true }
 // Close gives back idle connections.
 func (r *Reranker) Close() { r.client.Close() }
 
-// Rerank asks the server once: somebody waits. Servers that give logits rather than
-// shares are told by a number outside 0 to 1; then all of the answer's are passed
+// Rerank asks the server once: somebody waits. One that refuses a form is asked in the other,
+// which is remembered. A server that fails is skipped for a while. Servers that give logits
+// rather than shares are told by a number outside 0 to 1; then all of the answer's are passed
 // through the logistic function.
-func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string) ([]float32, error) {
+func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string) (scores []float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	request := struct {
-		Model     string   `json:"model"`
-		Query     string   `json:"query"`
-		Documents []string `json:"documents"`
-	}{Model: r.client.model, Query: text.Clip(question, maxEmbedText)}
-	for _, t := range texts {
-		request.Documents = append(request.Documents, text.Clip(t, maxEmbedText))
+	ctx, cancel := context.WithTimeout(ctx, questionTime)
+	defer cancel()
+	err = r.try(ctx, func() error {
+		form := r.texts.Load()
+		var err error
+		scores, err = r.ask(ctx, form, question, texts)
+		if f := asFailure(err); f != nil && f.refuses() {
+			other, again := r.ask(ctx, !form, question, texts)
+			if again == nil {
+				r.texts.Store(!form)
+				scores, err = other, nil
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, r.client.refused(err)
+	}
+	return scores, nil
+}
+
+func (r *Reranker) ask(ctx context.Context, asTexts bool, question string, texts []string) ([]float32, error) {
+	clipped := make([]string, len(texts))
+	for i, t := range texts {
+		clipped[i] = text.Clip(t, maxEmbedText)
+	}
+	request := map[string]any{"model": r.client.model, "query": text.Clip(question, maxEmbedText), "documents": clipped}
+	if asTexts {
+		delete(request, "documents")
+		request["texts"], request["truncate"] = clipped, true
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, memory.Errorf(memory.Invalid, "write the texts to rerank: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, questionTime)
-	defer cancel()
 	answer, err := r.client.send(ctx, http.MethodPost, "rerank", body)
 	if err != nil {
-		return nil, r.client.refused(err)
+		return nil, err
 	}
-	return r.read(answer, len(texts))
+	scores, err := r.read(answer, len(texts))
+	if err != nil {
+		return nil, &failure{err: err, status: http.StatusOK}
+	}
+	return scores, nil
 }
 
 func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
-	var got struct {
-		Results []struct {
-			Index int      `json:"index"`
-			Score *float64 `json:"relevance_score"`
-		} `json:"results"`
+	type ranked struct {
+		Index     int      `json:"index"`
+		Relevance *float64 `json:"relevance_score"`
+		Score     *float64 `json:"score"` // text-embeddings-inference's
 	}
-	if err := json.Unmarshal(answer, &got); err != nil {
+	var got struct {
+		Results []ranked `json:"results"`
+		Data    []ranked `json:"data"` // Voyage's
+	}
+	into := any(&got)
+	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("[")) {
+		into = &got.Results
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
 		return nil, r.client.at.unavailable("its ranking cannot be read: %v", err)
 	}
 	scores := slices.Repeat([]float64{math.NaN()}, n)
 	logits := false
-	for _, x := range got.Results {
-		if x.Index < 0 || x.Index >= n || x.Score == nil {
-			return nil, r.client.at.unavailable("its ranking names text %d of %d, or has no relevance_score", x.Index, n)
+	for _, x := range append(got.Results, got.Data...) {
+		score := cmp.Or(x.Relevance, x.Score)
+		if x.Index < 0 || x.Index >= n || score == nil {
+			return nil, r.client.at.unavailable("its ranking names text %d of %d, or has no score", x.Index, n)
 		}
-		scores[x.Index] = *x.Score
-		logits = logits || *x.Score < 0 || *x.Score > 1
+		scores[x.Index] = *score
+		logits = logits || *score < 0 || *score > 1
 	}
 	out := make([]float32, n)
 	for i, x := range scores {

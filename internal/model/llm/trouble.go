@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"syscall"
 )
@@ -17,7 +19,12 @@ func Trouble(err error) string {
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
+	f := asFailure(err)
 	switch {
+	case f != nil && f.status == http.StatusOK:
+		return "its answer cannot be used"
+	case f != nil && f.status != 0:
+		return fmt.Sprintf("it answered %d", f.status)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "it refused the connection"
 	case errors.As(err, &dns):

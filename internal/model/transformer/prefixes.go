@@ -8,23 +8,33 @@ import (
 	"strings"
 )
 
-// families are models that were trained with a text before each question and document, and whose
-// folders do not say so. Their names have all these parts, and not the other.
+const forPassages = "Represent this sentence for searching relevant passages: "
+
+// families are models that were trained with a text before each question or document. Their names
+// have all these parts, and not the other. The first counts.
 var families = []struct {
 	parts              []string
 	not                string
 	question, document string
 }{
 	{[]string{"e5"}, "instruct", "query: ", "passage: "},
-	{[]string{"bge", "en"}, "reranker", "Represent this sentence for searching relevant passages: ", ""},
 	{[]string{"bge", "zh"}, "reranker", "为这个句子生成表示以用于检索相关文章：", ""},
+	{[]string{"bge", "en"}, "reranker", forPassages, ""},
+	{[]string{"bge", "large"}, "reranker", forPassages, ""}, // Ollama's name for the English one
+	{[]string{"nomic", "embed", "text"}, "", "search_query: ", "search_document: "},
+	{[]string{"mxbai", "embed", "large"}, "de", forPassages, ""},
+	{[]string{"arctic", "embed2"}, "", "query: ", ""}, // Ollama's name for the next
+	{[]string{"arctic", "embed", "v2"}, "", "query: ", ""},
+	{[]string{"arctic", "embed"}, "", forPassages, ""},
+	{[]string{"embeddinggemma"}, "", "task: search result | query: ", "title: none | text: "},
+	{[]string{"qwen3", "embedding"}, "", "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:", ""},
 }
 
 // Prefixes returns what a model of this name expects before a question and before a document,
-// where that is known from its family's documentation: E5 and BGE. The name may have an
-// organisation before it.
+// where that is known from its family's documentation. The name may have an organisation before
+// it and a version behind it, as servers and the hub write them.
 func Prefixes(name string) (question, document string) {
-	parts := strings.FieldsFunc(strings.ToLower(path.Base(name)), func(r rune) bool { return strings.ContainsRune("-_.@", r) })
+	parts := strings.FieldsFunc(strings.ToLower(path.Base(name)), func(r rune) bool { return strings.ContainsRune("-_.@:", r) })
 	for _, f := range families {
 		known := !slices.Contains(parts, f.not)
 		for _, part := range f.parts {
