@@ -168,7 +168,6 @@ func TestEvidenceIsComparedWithAnEarlierRun(t *testing.T) {
 
 // TestKeyIsForOneServer has a judge elsewhere, which must not be sent the key of the first.
 func TestKeyIsForOneServer(t *testing.T) {
-	t.Setenv("LOCI_QA_KEY", "sk-qa")
 	url, calls := moody(t)
 	calls.Store(4)
 	keys := make(chan string, 100)
@@ -178,7 +177,7 @@ func TestKeyIsForOneServer(t *testing.T) {
 	}))
 	t.Cleanup(judge.Close)
 	rows := filepath.Join(t.TempDir(), "rows.jsonl")
-	if out, err := qaOf(t, "--answer-model", "reader", "--url", url, "--judge-url", judge.URL, "--out", rows, "--budget", "700"); err != nil {
+	if out, err := qaOf(t, "--answer-model", "reader", "--url", url, "--key", "sk-qa", "--judge-url", judge.URL, "--out", rows, "--budget", "700"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	close(keys)
