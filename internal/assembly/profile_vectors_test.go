@@ -51,18 +51,18 @@ func newRecordedVectors(t *testing.T) *recordedVectors {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, _, end, err := models.OpenEmbedder(t.Context(), config)
+	model, err := models.OpenEmbedder(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.model = model
+	r.model = model.Embedder
 	t.Cleanup(func() {
 		data, err := json.MarshalIndent(r.vectors, "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}
 		writeFile(t, vectorsFile, string(data)+"\n")
-		if err := end(); err != nil {
+		if err := model.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -58,7 +58,7 @@ func Chat(ctx context.Context, persons []ChatPerson, o ChatOptions) (report Chat
 		return report, err
 	}
 	defer func() { err = errors.Join(err, trial.close()) }()
-	report.Models = modelsOf(trial.loci)
+	report.Models = ModelsOf(trial.loci.Config())
 	for _, p := range persons {
 		if err := trial.record(ctx, p); err != nil {
 			return report, fmt.Errorf("%s: %w", p.ID, err)

@@ -2,12 +2,10 @@ package bench
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -30,10 +28,15 @@ type Figure struct {
 	Direct      bool    `json:"direct"`            // without HTTP
 	Skipped     int     `json:"skipped,omitempty"` // searches without a part of recall
 	Models
-	Versus  string `json:"versus,omitempty"` // the value is the difference from that run
-	Better  int    `json:"better,omitempty"` // questions of it that do better than there
-	Worse   int    `json:"worse,omitempty"`  // and worse
+	Versus
 	Version string `json:"version"`
+}
+
+// Versus is set of a figure whose value is the difference from an earlier run.
+type Versus struct {
+	Run    string `json:"versus,omitempty"`
+	Better int    `json:"better,omitempty"` // questions that do better than there
+	Worse  int    `json:"worse,omitempty"`  // and worse
 }
 
 // Figures returns everything that was measured, of the given version. What is not
@@ -104,18 +107,12 @@ func ReadOutcomes(in io.Reader) ([]Outcome, error) {
 // maxLine is the longest line that is read of a file of lines: a turn may be long.
 const maxLine = 64 << 20
 
-// Difference is what changed since an earlier run, on the questions of both.
-type Difference struct {
-	Level         Level
-	Metric        string
-	Estimate      // of this run less the earlier one
-	Better, Worse int
-}
+// Difference is a figure of what changed since an earlier run, on the questions of both.
+type Difference struct{ Figure }
 
-// Compare sets the report beside the outcomes of an earlier run, question by
-// question (paired bootstrap). [memory.Invalid] if no question is in both with the
-// same gold.
-func (r Report) Compare(earlier []Outcome) ([]Difference, error) {
+// Compare sets the report, of the given version, beside the outcomes of an earlier run, question by
+// question (paired bootstrap). [memory.Invalid] if no question is in both with the same gold.
+func (r Report) Compare(earlier []Outcome, run, version string) ([]Difference, error) {
 	type key struct {
 		level         Level
 		set, id, gold string
@@ -129,56 +126,46 @@ func (r Report) Compare(earlier []Outcome) ([]Difference, error) {
 	}
 	var out []Difference
 	for _, level := range []Level{TurnLevel, SessionLevel} {
-		var now, then []Outcome
-		for _, o := range r.Outcomes {
-			if b, ok := before[of(o)]; ok && o.Level == level {
-				now, then = append(now, o), append(then, b)
-			}
-		}
 		for _, metric := range headline {
-			if len(now) > 0 {
-				out = append(out, difference(level, metric, now, then))
+			var by []float64
+			var conversations []int
+			for _, o := range r.Outcomes {
+				if b, ok := before[of(o)]; ok && o.Level == level {
+					by, conversations = append(by, o.value(metric)-b.value(metric)), append(conversations, o.conversation)
+				}
 			}
+			if len(by) == 0 {
+				continue
+			}
+			e, versus := changeOf(by, conversations, run)
+			f := r.figure(version)
+			f.Level, f.Metric, f.Value, f.Low, f.High, f.N, f.Versus = level, metric, e.Value, e.Low, e.High, e.N, versus
+			out = append(out, Difference{f})
 		}
 	}
 	if len(out) == 0 {
-		return nil, memory.Errorf(memory.Invalid, "the earlier run asked none of these questions")
+		return nil, errNothingInBoth
 	}
 	return out, nil
 }
 
-// difference compares two runs of the same questions, in the same order.
-func difference(level Level, metric string, now, then []Outcome) Difference {
-	out := Difference{Level: level, Metric: metric}
-	var by []float64
-	var of []int
-	for i := range now {
-		x := now[i].value(metric) - then[i].value(metric)
-		switch cmp.Compare(x, 0) {
-		case 1:
-			out.Better++
-		case -1:
-			out.Worse++
-		}
-		by, of = append(by, x), append(of, now[i].conversation)
+var errNothingInBoth = memory.Errorf(memory.Invalid, "the earlier run asked none of these questions")
+
+// changeOf returns what changed since a run, by how much each question did, and its conversation.
+func changeOf(by []float64, conversations []int, run string) (Estimate, Versus) {
+	v := Versus{Run: run}
+	for _, x := range by {
+		v.Better, v.Worse = v.Better+count(x > 0), v.Worse+count(x < 0)
 	}
-	out.Estimate = byConversation(clustered(now), of).mean(by)
-	return out
+	return byConversation(enough(conversations), conversations).mean(by), v
 }
 
 // String returns the difference as a line.
 func (d Difference) String() string {
-	return fmt.Sprintf("%-8s %-12s %+.3f [%+.3f, %+.3f]  %d questions, %d better, %d worse",
-		d.Level, d.Metric, d.Value, d.Low, d.High, d.N, d.Better, d.Worse)
+	return fmt.Sprintf("%-8s %-12s %s", d.Level, d.Metric, d.of(Estimate{d.Value, d.Low, d.High, d.N}))
 }
 
-// Differences returns a comparison with an earlier run as figures.
-func (r Report) Differences(list []Difference, versus, version string) []Figure {
-	out := slices.Repeat([]Figure{r.figure(version)}, len(list))
-	for i, d := range list {
-		f := &out[i]
-		f.Level, f.Metric, f.Value, f.Low, f.High, f.N = d.Level, d.Metric, d.Value, d.Low, d.High, d.N
-		f.Better, f.Worse, f.Versus = d.Better, d.Worse, versus
-	}
-	return out
+// of returns a change as a line.
+func (v Versus) of(e Estimate) string {
+	return fmt.Sprintf("%+.3f [%+.3f, %+.3f]  %d questions, %d better, %d worse", e.Value, e.Low, e.High, e.N, v.Better, v.Worse)
 }

@@ -23,6 +23,15 @@ type Estimate struct {
 	N                int // questions it rests on
 }
 
+// enough reports whether rows are of enough conversations to draw those.
+func enough(conversations []int) bool {
+	seen := map[int]bool{}
+	for _, c := range conversations {
+		seen[c] = true
+	}
+	return len(seen) >= clustersFrom
+}
+
 // draws are what is drawn: strata of units of rows. Each stratum is drawn apart,
 // and a unit stays together.
 type draws [][][]int

@@ -47,7 +47,7 @@ type meter struct {
 func newMeter(base string) (*meter, error) {
 	target, err := url.Parse(base)
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
-		return nil, memory.Errorf(memory.Invalid, "--upstream: %q is not a valid URL; one looks like http://localhost:11434/v1", base)
+		return nil, memory.Errorf(memory.Invalid, "--url: %q is not a valid URL; one looks like http://localhost:11434/v1", base)
 	}
 	m := &meter{path: strings.TrimRight(target.EscapedPath(), "/")}
 	if target.RawQuery != "" {

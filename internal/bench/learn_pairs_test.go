@@ -39,7 +39,7 @@ func TestNewerStatementsWin(t *testing.T) {
 		o := LearnOptions{}
 		if c.wrong >= 0 {
 			s := newScripted(lessons, c.wrong)
-			o.Upstream, o.Model = modelServer(t, s.reply).URL+"/v1", "scripted"
+			o.URL, o.Model = modelServer(t, s.reply).URL+"/v1", "scripted"
 		}
 		report, err := Learned(t.Context(), lessons, o)
 		if err != nil {

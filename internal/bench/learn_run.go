@@ -20,7 +20,7 @@ import (
 
 // LearnOptions say who learns. The zero value means the built-in rules.
 type LearnOptions struct {
-	Upstream string            // base URL of an OpenAI-compatible server; "": the rules learn
+	URL      string            // base URL of an OpenAI-compatible server; "": the rules learn
 	Key      string            // for it
 	Model    string            // there
 	Settings map[string]string // of the program, besides
@@ -41,7 +41,7 @@ func Learned(ctx context.Context, lessons []Lesson, o LearnOptions) (LearnReport
 		return report, err
 	}
 	report.Models = p.models
-	if o.Upstream != "" {
+	if o.URL != "" {
 		report.By = o.Model
 	}
 	for i, l := range lessons {
@@ -90,8 +90,8 @@ type pupil struct {
 func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 	p = &pupil{ahead: &atomic.Int64{}, stopped: make(chan error, 1)}
 	flags := map[string]string{"store": "memory", "log.level": "error"}
-	if o.Upstream != "" {
-		if p.meter, err = newMeter(o.Upstream); err != nil {
+	if o.URL != "" {
+		if p.meter, err = newMeter(o.URL); err != nil {
 			return nil, err
 		}
 		flags["learn.url"], flags["learn.model"], flags["learn.key"] = p.meter.base(), o.Model, o.Key
@@ -113,7 +113,7 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 		p.meter.close()
 		return nil, err
 	}
-	p.models = modelsOf(p.loci)
+	p.models = ModelsOf(p.loci.Config())
 	p.server = httptest.NewServer(p.loci.Handler())
 	p.http = p.server.Client()
 	running, stop := context.WithCancel(ctx)

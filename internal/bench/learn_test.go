@@ -202,7 +202,7 @@ func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
 		}
 		return http.StatusUnauthorized, ""
 	})
-	r := learnOwn(t, LearnOptions{Upstream: s.URL + "/v1", Model: "fake"})
+	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake"})
 	if r.By != "fake" || len(r.Lessons[0].Failures) != 1 {
 		t.Errorf("by %q, failures %q", r.By, r.Lessons[0].Failures)
 	}
@@ -223,7 +223,7 @@ func TestAWrongUpstreamIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Learned(context.Background(), lessons, LearnOptions{Upstream: "nonsense", Model: "m"}); !errors.Is(err, memory.Invalid) {
+	if _, err := Learned(context.Background(), lessons, LearnOptions{URL: "nonsense", Model: "m"}); !errors.Is(err, memory.Invalid) {
 		t.Errorf("error %v", err)
 	}
 }

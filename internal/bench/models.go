@@ -3,7 +3,7 @@ package bench
 import (
 	"fmt"
 
-	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 )
 
 // Models name what was measured, as the settings do. The zero value means that it is not known.
@@ -20,8 +20,5 @@ func (m Models) line() string {
 	return fmt.Sprintf("embedder %s, reranker %s\n", m.Embedder, m.Reranker)
 }
 
-// modelsOf names the models that a memory uses.
-func modelsOf(l *loci.Loci) Models {
-	c := l.Config()
-	return Models{c.Embedder, c.Reranker}
-}
+// ModelsOf names the models of settings, where the embedder is chosen.
+func ModelsOf(c config.Config) Models { return Models{c.Embedder, c.Reranker} }

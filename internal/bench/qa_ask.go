@@ -72,6 +72,19 @@ type AskOptions struct {
 	Keep                    func(QARow) error // keeps a row before the next is asked
 }
 
+// Evidence returns the rows of tasks without asking a model, and keeps them.
+func (o AskOptions) Evidence(tasks []QATask) (rows []QARow, err error) {
+	for _, t := range tasks {
+		row := t.Row
+		row.Models, row.Version = o.Models, o.Version
+		if o.Keep != nil && err == nil {
+			err = o.Keep(row)
+		}
+		rows = append(rows, row)
+	}
+	return rows, err
+}
+
 // Prepared returns tasks with the models that they are put to, and those rows of an earlier run
 // that need not be asked again, by the place of their task.
 func (o AskOptions) Prepared(tasks []QATask) (rows []QARow, open []int, err error) {

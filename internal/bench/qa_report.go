@@ -33,6 +33,7 @@ type QAFigure struct {
 	N        int     `json:"n"`                 // questions
 	Skipped  int     `json:"skipped,omitempty"` // searches of Loci without a part of recall
 	Models
+	Versus
 	AnswerModel string `json:"answer_model,omitempty"`
 	JudgeModel  string `json:"judge_model,omitempty"`
 	Version     string `json:"version"`
@@ -44,33 +45,33 @@ const (
 	qaAccuracy = "accuracy"
 )
 
-// qaMetrics are the measures, evidence first, which needs no model; of says of which rows, and
-// whole that categories are not told apart.
-var qaMetrics = []struct {
+// qaMetric is a measure of rows.
+type qaMetric struct {
 	name  string
-	of    func(QARow) bool
+	of    func(QARow) bool // of which rows
 	value func(QARow) float64
-	whole bool
-}{
-	{qaEvidence, func(r QARow) bool { return !r.Unanswerable }, func(r QARow) float64 { return r.Evidence }, false},
-	{qaAccuracy, func(r QARow) bool { return r.Error == "" && !r.Unanswerable }, func(r QARow) float64 { return float64(r.Score) }, false},
-	{"refused", func(r QARow) bool { return r.Error == "" && !r.Unanswerable }, func(r QARow) float64 { return float64(count(r.Refused)) }, false},
-	{"unanswerable refused", func(r QARow) bool { return r.Error == "" && r.Unanswerable }, func(r QARow) float64 { return float64(r.Score) }, false},
-	{"failed", func(QARow) bool { return true }, func(r QARow) float64 { return float64(count(r.Error != "")) }, true},
-	{"tokens in", func(r QARow) bool { return r.Error == "" }, func(r QARow) float64 { return float64(r.InputTokens) }, true},
-	{"tokens out", func(r QARow) bool { return r.Error == "" }, func(r QARow) float64 { return float64(r.OutputTokens) }, true},
+	whole bool // categories are not told apart
+	good  bool // more is better
+}
+
+// qaMetrics are the measures, evidence first, which needs no model.
+var qaMetrics = []qaMetric{
+	{qaEvidence, func(r QARow) bool { return !r.Unanswerable }, func(r QARow) float64 { return r.Evidence }, false, true},
+	{qaAccuracy, func(r QARow) bool { return r.Error == "" && !r.Unanswerable }, func(r QARow) float64 { return float64(r.Score) }, false, true},
+	{"refused", func(r QARow) bool { return r.Error == "" && !r.Unanswerable }, func(r QARow) float64 { return float64(count(r.Refused)) }, false, false},
+	{"unanswerable refused", func(r QARow) bool { return r.Error == "" && r.Unanswerable }, func(r QARow) float64 { return float64(r.Score) }, false, true},
+	{"failed", func(QARow) bool { return true }, func(r QARow) float64 { return float64(count(r.Error != "")) }, true, false},
+	{"tokens in", func(r QARow) bool { return r.Error == "" }, func(r QARow) float64 { return float64(r.InputTokens) }, true, false},
+	{"tokens out", func(r QARow) bool { return r.Error == "" }, func(r QARow) float64 { return float64(r.OutputTokens) }, true, false},
 }
 
 // Figures returns everything that was measured: by metric, system, category and budget.
 func (r QAReport) Figures() (out []QAFigure) {
-	metrics := qaMetrics
-	if r.AnswerModel == "" {
-		metrics = metrics[:1]
-	}
 	categories := distinctOf(r.Rows, func(r QARow) string { return r.Category })
 	slices.Sort(categories)
 	categories = slices.Compact(append([]string{""}, categories...))
-	for _, m := range metrics {
+	conversations := r.conversations()
+	for _, m := range r.metrics() {
 		for _, system := range distinctOf(r.Rows, func(r QARow) string { return r.System }) {
 			for _, category := range categories {
 				if m.whole && category != "" {
@@ -78,29 +79,98 @@ func (r QAReport) Figures() (out []QAFigure) {
 				}
 				for _, budget := range distinctOf(r.Rows, func(r QARow) int { return r.Budget }) {
 					var values []float64
-					var of []int // conversations
-					names := map[string]int{}
+					var of []int
 					for _, row := range r.Rows {
 						if row.System == system && row.Budget == budget && (category == "" || row.Category == category) && m.of(row) {
-							if _, ok := names[row.Conversation]; !ok {
-								names[row.Conversation] = len(names)
-							}
-							values, of = append(values, m.value(row)), append(of, names[row.Conversation])
+							values, of = append(values, m.value(row)), append(of, conversations[row.Conversation])
 						}
 					}
 					if len(values) == 0 {
 						continue
 					}
-					e := byConversation(len(names) >= clustersFrom, of).mean(values)
-					out = append(out, QAFigure{
-						Set: r.Dataset, System: system, Category: category, Budget: budget, Metric: m.name, Value: e.Value, Low: e.Low, High: e.High, N: e.N,
-						Skipped: r.Skipped, Models: r.Models, AnswerModel: r.AnswerModel, JudgeModel: r.JudgeModel, Version: r.Version,
-					})
+					f := r.figure(m.name, system, budget, byConversation(enough(of), of).mean(values))
+					f.Category = category
+					out = append(out, f)
 				}
 			}
 		}
 	}
 	return out
+}
+
+// metrics are those of the report: without a model, evidence alone.
+func (r QAReport) metrics() []qaMetric {
+	if r.AnswerModel == "" {
+		return qaMetrics[:1]
+	}
+	return qaMetrics
+}
+
+// conversations numbers those of the rows.
+func (r QAReport) conversations() map[string]int {
+	out := map[string]int{}
+	for i, name := range distinctOf(r.Rows, func(r QARow) string { return r.Conversation }) {
+		out[name] = i
+	}
+	return out
+}
+
+func (r QAReport) figure(metric, system string, budget int, e Estimate) QAFigure {
+	return QAFigure{
+		Set: r.Dataset, System: system, Budget: budget, Metric: metric, Value: e.Value, Low: e.Low, High: e.High, N: e.N,
+		Skipped: r.Skipped, Models: r.Models, AnswerModel: r.AnswerModel, JudgeModel: r.JudgeModel, Version: r.Version,
+	}
+}
+
+// QADifference is a figure of what changed since an earlier run, on the questions of both.
+type QADifference struct{ QAFigure }
+
+// String returns the difference as a line.
+func (d QADifference) String() string {
+	return fmt.Sprintf("%-8s %5d tokens  %-20s %s", d.System, d.Budget, d.Metric, d.of(Estimate{d.Value, d.Low, d.High, d.N}))
+}
+
+// Compare sets the report beside the rows of an earlier run, question by question (paired
+// bootstrap): their evidence and, where the same model judged both, their answers.
+// [memory.Invalid] if no question is in both.
+func (r QAReport) Compare(earlier []QARow, run string) (out []QADifference, err error) {
+	asked := func(row QARow) QARow {
+		row = row.key()
+		row.Models, row.AnswerModel, row.JudgeModel = Models{}, "", ""
+		return row
+	}
+	before := map[QARow]QARow{}
+	for _, row := range earlier {
+		before[asked(row)] = row // the last of a question counts
+	}
+	conversations := r.conversations()
+	for _, m := range r.metrics() {
+		if !m.good {
+			continue
+		}
+		for _, system := range distinctOf(r.Rows, func(r QARow) string { return r.System }) {
+			for _, budget := range distinctOf(r.Rows, func(r QARow) int { return r.Budget }) {
+				var by []float64
+				var of []int
+				for _, row := range r.Rows {
+					was, ok := before[asked(row)]
+					if ok && row.System == system && row.Budget == budget && m.of(row) && m.of(was) && (m.name == qaEvidence || was.JudgeModel == row.JudgeModel) {
+						by, of = append(by, m.value(row)-m.value(was)), append(of, conversations[row.Conversation])
+					}
+				}
+				if len(by) > 0 {
+					e, versus := changeOf(by, of, run)
+					f := r.figure(m.name, system, budget, e)
+					f.Versus = versus
+					out = append(out, QADifference{f})
+				}
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, errNothingInBoth
+	}
+	return out, nil
 }
 
 // distinctOf returns what rows have, in their order, each once.

@@ -57,7 +57,7 @@ const rowStart = `{"set":"`
 func readQARows(data []byte) (rows []QARow, whole int64, err error) {
 	for line := range bytes.Lines(data) {
 		var row QARow
-		if err := json.Unmarshal(line, &row); err == nil && row.ID != "" && row.AnswerModel != "" && bytes.HasSuffix(line, []byte("\n")) {
+		if err := json.Unmarshal(line, &row); err == nil && row.ID != "" && row.System != "" && bytes.HasSuffix(line, []byte("\n")) {
 			rows = append(rows, row)
 			whole += int64(len(line))
 			continue

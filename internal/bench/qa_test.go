@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -322,5 +323,43 @@ func TestPromptsOfQA(t *testing.T) {
 	empty := QATask{Row: row}.question()
 	if !strings.Contains(empty.User, "(none)") || strings.Contains(empty.User, "Today") {
 		t.Errorf("without notes: %q", empty.User)
+	}
+}
+
+// TestAnswersAreComparedQuestionByQuestion has one of four answered right that was wrong, one that
+// another model judged, and one that failed then.
+func TestAnswersAreComparedQuestionByQuestion(t *testing.T) {
+	row := func(i, score int, evidence float64) QARow {
+		return QARow{
+			Set: "own", Conversation: "a", ID: fmt.Sprint(i), System: QALoci, Budget: 700, Evidence: evidence,
+			Models: Models{Embedder: fmt.Sprint("e", score)}, AnswerModel: fmt.Sprint("reader", score), JudgeModel: "judge", Score: score,
+		}
+	}
+	now := QAReport{Dataset: "own", AnswerModel: "reader1", JudgeModel: "judge", Version: "v"}
+	var before []QARow
+	for i := range 4 {
+		now.Rows, before = append(now.Rows, row(i, 1, 1)), append(before, row(i, 0, 1))
+	}
+	before[1].Score, before[2].JudgeModel, before[3].Error = 1, "other", "no verdict"
+	before[3].Evidence = 0.5
+	before = append([]QARow{row(0, 1, 0)}, before...) // asked twice: the last counts
+	list, err := now.Compare(before, "before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]QADifference{}
+	for _, d := range list {
+		got[d.Metric] = d
+	}
+	if e := got["evidence"]; len(list) != 2 || e.Value != 0.125 || e.N != 4 || e.Better != 1 || e.Worse != 0 || e.Run != "before" {
+		t.Errorf("evidence: %v of %v", e, list)
+	}
+	if a := got["accuracy"]; a.Value != 0.5 || a.N != 2 || a.Better != 1 || a.Low > 0.5 || a.High < 0.5 {
+		t.Errorf("accuracy: %v", a)
+	}
+	before = before[:1]
+	before[0].Answer = "another" // the data set was repaired since
+	if _, err := now.Compare(before, "before"); !errors.Is(err, memory.Invalid) {
+		t.Errorf("nothing to compare gives %v", err)
 	}
 }

@@ -73,11 +73,11 @@ func (r Report) Level() Level {
 func (r Report) Clustered() bool { return clustered(r.Outcomes) }
 
 func clustered(outcomes []Outcome) bool {
-	seen := map[int]bool{}
-	for _, o := range outcomes {
-		seen[o.conversation] = true
+	of := make([]int, len(outcomes))
+	for i, o := range outcomes {
+		of[i] = o.conversation
 	}
-	return len(seen) >= clustersFrom
+	return enough(of)
 }
 
 // group is the outcomes of one level and category.

@@ -123,7 +123,7 @@ func TestRunsAreComparedQuestionByQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := now.Compare(earlier)
+	list, err := now.Compare(earlier, "before", "v")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,16 +137,16 @@ func TestRunsAreComparedQuestionByQuestion(t *testing.T) {
 	if want := (2*0.5 - 2*0.25) / 10; math.Abs(mrr.Value-want) > 1e-12 || mrr.Better != 2 || mrr.Worse != 2 || mrr.N != 10 || mrr.Low >= want || mrr.High <= want {
 		t.Errorf("got %v, want %v of 10 with 2 better and 2 worse", mrr, want)
 	}
-	same, err := before.Compare(earlier)
+	same, err := before.Compare(earlier, "before", "v")
 	if err != nil || same[0].Value != 0 || same[0].Low != 0 || same[0].High != 0 {
 		t.Errorf("a run beside itself gives %v, %v", same, err)
 	}
 	before.Outcomes[0].Gold = []string{"other"} // the data set was repaired since
-	list, err = before.Compare(earlier)
+	list, err = before.Compare(earlier, "before", "v")
 	if err != nil || list[0].N != 9 {
 		t.Errorf("a question with other gold is compared: %v, %v", list, err)
 	}
-	if _, err := before.Compare(nil); !errors.Is(err, memory.Invalid) {
+	if _, err := before.Compare(nil, "before", "v"); !errors.Is(err, memory.Invalid) {
 		t.Errorf("nothing to compare gives %v", err)
 	}
 }

@@ -15,13 +15,15 @@ import (
 type Serving struct {
 	URL    string
 	Settle func(context.Context) error // waits until everything due is done
+	Models Models
 }
 
 // Server is a [Target] over HTTP: a running Loci, with every stage on.
 type Server struct {
-	URL  string
-	Key  string       // "" for none
-	HTTP *http.Client // nil: http.DefaultClient
+	URL    string
+	Key    string       // "" for none
+	HTTP   *http.Client // nil: http.DefaultClient
+	Models Models
 
 	Settle func(context.Context) error // waits for vectors after turns were added; nil: writes wait for them
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,7 +15,6 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -32,6 +32,29 @@ func movedBench(name string) *cobra.Command {
 			return memory.Errorf(memory.Invalid, "loci bench %s has moved to locibench, in the folder bench of Loci's source: go -C bench run . %s", name, name)
 		},
 	}
+}
+
+// modelServer is the server whose models are measured, and what they cost.
+type modelServer struct {
+	url, key string
+	prices   bench.Prices
+}
+
+// flags adds those that name the server; without --key, its key is in a variable.
+func (m *modelServer) flags(cmd *cobra.Command, does, variable string) {
+	f := cmd.Flags()
+	f.StringVar(&m.url, "url", "", "base URL of an OpenAI-compatible server that "+does)
+	f.StringVar(&m.key, "key", "", "key for it ("+variable+" unless given)")
+	f.Float64Var(&m.prices.Input, "input-price", 0, "what a million tokens cost that a model reads")
+	f.Float64Var(&m.prices.Output, "output-price", 0, "and those that it writes")
+}
+
+// check refuses prices that cannot be.
+func (m *modelServer) check() error {
+	if min(m.prices.Input, m.prices.Output) < 0 {
+		return memory.Errorf(memory.Invalid, "--input-price and --output-price are not below 0")
+	}
+	return nil
 }
 
 // noServer refuses a command line that names a server to a command that asks none.
@@ -75,21 +98,6 @@ func (s *setFlag) Set(value string) error {
 // Type implements pflag.Value.
 func (s *setFlag) Type() string { return "string" }
 
-// loadChosen returns the settings with the embedder that is used where they say auto.
-func (g *global) loadChosen(cmd *cobra.Command) (config.Config, error) {
-	c, err := g.load(cmd)
-	if err != nil {
-		return c, err
-	}
-	c, _ = models.ChooseEmbedder(cmd.Context(), c)
-	return c, nil
-}
-
-// modelsOf names the models of the settings.
-func modelsOf(c config.Config) bench.Models {
-	return bench.Models{Embedder: c.Embedder, Reranker: c.Reranker}
-}
-
 // withServer runs a server in this process, on a memory of its own with the models of config, for
 // as long as do takes.
 func withServer(ctx context.Context, config config.Config, do func(context.Context, bench.Serving) error) (err error) {
@@ -109,7 +117,7 @@ func withServer(ctx context.Context, config config.Config, do func(context.Conte
 	serving, stop := context.WithCancel(ctx)
 	finished := make(chan error, 1)
 	go func() { finished <- s.run(serving) }()
-	err = do(ctx, bench.Serving{URL: s.url(), Settle: s.Settle})
+	err = do(ctx, bench.Serving{URL: s.url(), Settle: s.Settle, Models: bench.ModelsOf(s.Config())})
 	stop()
 	return errors.Join(err, <-finished)
 }
@@ -119,12 +127,22 @@ func withTarget(ctx context.Context, config config.Config, do func(context.Conte
 	return withServer(ctx, config, func(ctx context.Context, s bench.Serving) error {
 		transport := &http.Transport{MaxIdleConnsPerHost: 64}
 		defer transport.CloseIdleConnections()
-		target := &bench.Server{URL: s.URL, HTTP: &http.Client{Transport: transport}}
-		if strings.HasPrefix(config.Embedder, "remote:") {
+		target := &bench.Server{URL: s.URL, Models: s.Models, HTTP: &http.Client{Transport: transport}}
+		if strings.HasPrefix(s.Models.Embedder, "remote:") {
 			target.Settle = s.Settle
 		}
 		return do(ctx, target)
 	})
+}
+
+// printDifferences writes what changed since the run that a file has, if it was compared with.
+func printDifferences[T any](w io.Writer, list []T, than string) {
+	if len(list) > 0 {
+		fmt.Fprintf(w, "\nless the run of %s\n", than)
+	}
+	for _, d := range list {
+		fmt.Fprintln(w, d)
+	}
 }
 
 // printRows writes a line of JSON for each figure.

@@ -53,7 +53,7 @@ func benchChat(g *global) *cobra.Command {
 			if err := g.noServer(cmd); err != nil {
 				return err
 			}
-			config, err := g.loadChosen(cmd)
+			config, err := g.load(cmd)
 			if err != nil {
 				return err
 			}
@@ -84,57 +84,62 @@ func (r chatTrials) run(cmd *cobra.Command, config config.Config) (err error) {
 		return err
 	}
 	o := bench.ChatOptions{Config: config, Facts: facts}
-	by, e, end, err := openCosine(cmd.Context(), config)
+	cosine, err := openCosine(cmd.Context(), config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
-	o.Cosine = e
+	if cosine != nil {
+		defer func() { err = errors.Join(err, cosine.Close()) }()
+		o.Cosine = cosine.Embedder
+	}
 	report, err := bench.Chat(cmd.Context(), persons, o)
 	if err != nil {
 		return err
 	}
-	return r.print(cmd.OutOrStdout(), report, by)
+	return r.print(cmd.OutOrStdout(), report, cosine)
 }
 
 // miniLM is the model that Loci is compared with.
 const miniLM = "all-MiniLM-L6-v2"
 
-// openCosine opens the embedder that plain cosine is measured with, and says which it is; there is
-// none if the settings name none and [miniLM] is not at hand.
-func openCosine(ctx context.Context, c config.Config) (name string, e memory.Embedder, end func() error, err error) {
-	if c.Embedder == config.Lexical {
-		dir, err := c.ModelsFolder()
-		if err != nil {
-			return "", nil, nil, err
-		}
-		for _, dir := range []string{dir, filepath.Join("tmp", "models")} {
-			if _, err := os.Stat(filepath.Join(dir, miniLM, "model.safetensors")); err == nil {
-				c.Embedder, c.Reranker, c.ModelsDir = "local:"+miniLM, "none", dir
-				break
-			}
+// openCosine opens the embedder that plain cosine is measured with: that of the settings or, for
+// words alone, [miniLM]; nil if that is not at hand.
+func openCosine(ctx context.Context, c config.Config) (*models.Models, error) {
+	opened, err := models.OpenEmbedder(ctx, c)
+	if err != nil || opened.Config.Embedder != config.Lexical {
+		return opened, err
+	}
+	dir, err := c.ModelsFolder()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{dir, filepath.Join("tmp", "models")} {
+		if _, err := os.Stat(filepath.Join(dir, miniLM, "model.safetensors")); err == nil {
+			c.Embedder, c.ModelsDir = "local:"+miniLM, dir
+			return models.OpenEmbedder(ctx, c)
 		}
 	}
-	if c.Embedder == config.Lexical {
-		return "", nil, func() error { return nil }, nil
-	}
-	e, _, end, err = models.OpenEmbedder(ctx, c)
-	return c.Embedder, e, end, err
+	return nil, nil
 }
 
 // noCosine is said where plain cosine was not measured.
 const noCosine = "no plain cosine: " + miniLM + " is not in models_dir; loci models pull " + miniLM + " gets it"
 
-func (r chatTrials) print(w io.Writer, report bench.ChatReport, cosine string) error {
+// printCosine says by which embedder plain cosine was measured.
+func printCosine(w io.Writer, cosine *models.Models) {
+	if cosine == nil {
+		fmt.Fprintf(w, "\n%s\n", noCosine)
+	} else {
+		fmt.Fprintf(w, "\nplain cosine by %s\n", cosine.Config.Embedder)
+	}
+}
+
+func (r chatTrials) print(w io.Writer, report bench.ChatReport, cosine *models.Models) error {
 	if r.json {
 		return printRows(w, report.Figures(loci.Version()))
 	}
 	fmt.Fprint(w, report)
-	if cosine == "" {
-		fmt.Fprintf(w, "\n%s\n", noCosine)
-	} else {
-		fmt.Fprintf(w, "\nplain cosine by %s\n", cosine)
-	}
+	printCosine(w, cosine)
 	if !r.show {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +16,7 @@ import (
 
 const learnHelp = `Tell Loci what users said, message by message, on a memory of its own, and compare what it knows in the end with what it
 should know. Each message of the user is kept with the answers that follow it and learned from before the next one comes, by the
-built-in rules or by a model on any OpenAI-compatible server (--upstream, --model; its key by --key or LOCI_LEARN_KEY). What a model
+built-in rules or by a model on any OpenAI-compatible server (--url, --model; its key by --key or LOCI_LEARN_KEY). What a model
 will take is said first.
 
   precision    share of active facts that say the same as a gold fact that holds
@@ -52,25 +53,25 @@ type learnRun struct {
 	format     string
 	limit      int
 	options    bench.LearnOptions
-	prices     bench.Prices
+	server     modelServer
 	json, show bool
 }
 
 func benchLearn(g *global) *cobra.Command {
 	var r learnRun
 	cmd := &cobra.Command{
-		Use:   "learn [--upstream URL --model NAME] FILE...",
+		Use:   "learn [--url URL --model NAME] FILE...",
 		Short: "Measure what is learned from talk, by rules or a real model, on your own lines or public data sets",
 		Long:  learnHelp,
 		Example: "  loci bench learn mine.jsonl\n" +
-			"  loci bench learn --upstream http://localhost:11434/v1 --model qwen3:8b --show mine.jsonl\n" +
+			"  loci bench learn --url http://localhost:11434/v1 --model qwen3:8b --show mine.jsonl\n" +
 			"  loci bench learn --set locomo --limit 2 locomo10.json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if err := g.noServer(cmd); err != nil {
 				return err
 			}
-			config, err := g.loadChosen(cmd)
+			config, err := g.load(cmd)
 			if err != nil {
 				return err
 			}
@@ -81,11 +82,8 @@ func benchLearn(g *global) *cobra.Command {
 	f := cmd.Flags()
 	setOr(g, cmd, &r.format, "jsonl", "the data set's format: "+strings.Join(bench.LearnFormats, ", "))
 	f.IntVar(&r.limit, "limit", 0, "only the first so many lessons")
-	f.StringVar(&r.options.Upstream, "upstream", "", "base URL of an OpenAI-compatible server that learns; the built-in rules without")
-	f.StringVar(&r.options.Key, "key", "", "key for it (LOCI_LEARN_KEY unless given)")
+	r.server.flags(cmd, "learns; the built-in rules without", "LOCI_LEARN_KEY")
 	f.StringVar(&r.options.Model, "model", "", "model of it that learns")
-	f.Float64Var(&r.prices.Input, "price-in", 0, "what a million tokens cost that the model reads")
-	f.Float64Var(&r.prices.Output, "price-out", 0, "and those that it writes")
 	f.BoolVar(&r.json, "json", false, "print a JSON row for every measure")
 	f.BoolVar(&r.show, "show", false, "list what was missed, what is junk, and why learning was given up")
 	return cmd
@@ -95,25 +93,24 @@ func (r learnRun) run(cmd *cobra.Command, files []string) error {
 	switch {
 	case r.limit < 0:
 		return memory.Errorf(memory.Invalid, "--limit is not below 0")
-	case (r.options.Upstream == "") != (r.options.Model == ""):
-		return memory.Errorf(memory.Invalid, "--upstream and --model go together")
-	case r.prices.Input < 0 || r.prices.Output < 0:
-		return memory.Errorf(memory.Invalid, "--price-in and --price-out are not below 0")
+	case (r.server.url == "") != (r.options.Model == ""):
+		return memory.Errorf(memory.Invalid, "--url and --model go together")
 	case r.json && r.show:
 		return memory.Errorf(memory.Invalid, "--json prints measures alone; leave out --show")
 	}
-	if r.options.Key == "" {
-		r.options.Key = os.Getenv("LOCI_LEARN_KEY")
+	if err := r.server.check(); err != nil {
+		return err
 	}
+	r.options.URL, r.options.Key = r.server.url, cmp.Or(r.server.key, os.Getenv("LOCI_LEARN_KEY"))
 	lessons, err := bench.OpenLearn(r.format, r.limit, files...)
 	if err != nil {
 		return err
 	}
-	if r.options.Upstream != "" {
+	if r.options.URL != "" {
 		calls, input, output := bench.LearnEstimate(lessons)
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s is asked about %d times: %d tokens in and %d out", r.options.Model, calls, input, output)
-		if r.prices != (bench.Prices{}) {
-			fmt.Fprintf(cmd.ErrOrStderr(), ", cost %.2f", (float64(input)*r.prices.Input+float64(output)*r.prices.Output)/1e6)
+		if prices := r.server.prices; prices != (bench.Prices{}) {
+			fmt.Fprintf(cmd.ErrOrStderr(), ", cost %.2f", prices.Cost(bench.Usage{Input: input, Output: output}))
 		}
 		fmt.Fprintln(cmd.ErrOrStderr())
 	}
@@ -126,11 +123,11 @@ func (r learnRun) run(cmd *cobra.Command, files []string) error {
 
 func (r learnRun) print(w io.Writer, report bench.LearnReport) error {
 	if r.json {
-		return printRows(w, report.Figures(r.prices, loci.Version()))
+		return printRows(w, report.Figures(r.server.prices, loci.Version()))
 	}
 	fmt.Fprint(w, report)
-	if _, _, _, model := report.Total(); model.Calls > 0 && r.prices != (bench.Prices{}) {
-		fmt.Fprintf(w, "cost %.4f\n", r.prices.Cost(model))
+	if _, _, _, model := report.Total(); model.Calls > 0 && r.server.prices != (bench.Prices{}) {
+		fmt.Fprintf(w, "cost %.4f\n", r.server.prices.Cost(model))
 	}
 	if !r.show {
 		return nil

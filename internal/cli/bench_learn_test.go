@@ -77,7 +77,7 @@ func TestModelIsMeasuredInAShortTable(t *testing.T) {
 		fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":"%s"},"finish_reason":"stop"}],"usage":{"prompt_tokens":500,"completion_tokens":20}}`, ops)
 	}))
 	t.Cleanup(upstream.Close)
-	out, err := learnOf(t, "--upstream", upstream.URL+"/v1", "--model", "m")
+	out, err := learnOf(t, "--url", upstream.URL+"/v1", "--model", "m")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +93,13 @@ func TestModelIsMeasuredInAShortTable(t *testing.T) {
 
 func TestWrongUseOfBenchLearnIsNamed(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--upstream and --model":        {"--model", "m"},
+		"--url and --model":             {"--model", "m"},
 		"--limit":                       {"--limit", "-1"},
-		"--price-in":                    {"--price-in", "-1"},
+		"--input-price":                 {"--input-price", "-1"},
 		"--json prints":                 {"--json", "--show"},
 		`"x" is not a data set`:         {"--set", "x"},
-		`"nonsense" is not a valid URL`: {"--upstream", "nonsense", "--model", "m"},
-		"looks like http://localh":      {"--upstream", "ftp://x", "--model", "m"},
+		`"nonsense" is not a valid URL`: {"--url", "nonsense", "--model", "m"},
+		"looks like http://localh":      {"--url", "ftp://x", "--model", "m"},
 	} {
 		if _, err := learnOf(t, args...); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", args, err, want)

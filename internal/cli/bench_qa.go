@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/internal/bench"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -31,9 +33,13 @@ With --answer-model a model answers from the context and another judges the answ
                         said so, which is right
   failed                share of the questions without a verdict; they count nowhere else
 
-Keys come from LOCI_QA_KEY and, for --judge-url, LOCI_QA_JUDGE_KEY. Without --url the upstream of your settings is asked.
-Every row is written to --out at once: question, answer, response, score, tokens, latency, cost. A question that is there is not
-asked again unless it failed, so a run that ended early goes on with the same command. --dry-run says first what it will take.
+Keys come from --key or LOCI_QA_KEY and, for --judge-url, LOCI_QA_JUDGE_KEY. Without --url the upstream of your settings is
+asked. Every row is written to --out at once: question, answer, response, score, tokens, latency, cost. A question that is there
+is not asked again unless it failed, so a run that ended early goes on with the same command. --dry-run says first what it will
+take. Without a model, --out gets the evidence of each question.
+
+--compare says what changed since the run that wrote a file by --out, on the questions of both, system by system and budget by
+budget: the evidence, and answers that the same model judged. Of a question that is there twice, the last row counts.
 
 Of LoCoMo the development half is asked: nothing may be tuned on the other, which --held-back asks.
 In brackets stands the 95 % bootstrap interval. Formats are those of loci bench retrieval; an answer model needs the "answer" of
@@ -41,16 +47,18 @@ each question, which jsonl takes, too. Nothing of your own memory is touched.`
 
 // qaRun is what one run of the command is asked for.
 type qaRun struct {
-	config                config.Config
-	format, svg, out      string
-	limit, workers        int
-	budgets               []int
-	systems               []string
-	heldBack, json, dry   bool
-	answer, judge         string // models
-	prices                bench.Prices
-	url, judgeURL, cosine string
-	timeout               time.Duration
+	config              config.Config
+	format, svg         string
+	out, compare        string // files of rows
+	limit, workers      int
+	budgets             []int
+	systems             []string
+	heldBack, json, dry bool
+	answer, judge       string // models
+	server              modelServer
+	cosine              *models.Models // by which cosine was measured; nil: none is at hand
+	judgeURL            string
+	timeout             time.Duration
 }
 
 func benchQA(g *global) *cobra.Command {
@@ -59,7 +67,8 @@ func benchQA(g *global) *cobra.Command {
 		Use:   "qa FILE...",
 		Short: "Measure what a context of so many tokens holds, and what a model answers from it",
 		Long:  qaHelp,
-		Example: "  loci bench qa --svg evidence.svg locomo10.json\n" +
+		Example: "  loci bench qa --svg evidence.svg --out before.jsonl locomo10.json\n" +
+			"  loci bench qa --compare before.jsonl locomo10.json\n" +
 			"  loci bench qa --answer-model gpt-4.1-mini --url https://api.openai.com/v1 --input-price 0.4 --output-price 1.6 --out rows.jsonl --dry-run locomo10.json\n" +
 			"  loci bench qa --answer-model qwen3:8b --url http://localhost:11434/v1 --budget 700 --system loci,bm25 --out rows.jsonl --set jsonl mine.jsonl",
 		Args: cobra.MinimumNArgs(1),
@@ -67,7 +76,7 @@ func benchQA(g *global) *cobra.Command {
 			if err := g.noServer(cmd); err != nil {
 				return err
 			}
-			if r.config, err = g.loadChosen(cmd); err != nil {
+			if r.config, err = g.load(cmd); err != nil {
 				return err
 			}
 			return r.run(cmd, files)
@@ -83,11 +92,10 @@ func benchQA(g *global) *cobra.Command {
 	f.StringVar(&r.svg, "svg", "", "draw the figures over the tokens into this `file`")
 	f.StringVar(&r.answer, "answer-model", "", "model that answers")
 	f.StringVar(&r.judge, "judge-model", "", "model that judges (the one that answers unless given)")
-	f.StringVar(&r.url, "url", "", "base URL of the OpenAI-compatible server that has them")
+	r.server.flags(cmd, "has them", "LOCI_QA_KEY")
 	f.StringVar(&r.judgeURL, "judge-url", "", "that of the one which judges, if it is another")
-	f.Float64Var(&r.prices.Input, "input-price", 0, "what a million tokens cost that a model reads")
-	f.Float64Var(&r.prices.Output, "output-price", 0, "and those that it writes")
 	f.StringVar(&r.out, "out", "", "`file` of the rows; a run goes on with what it has")
+	f.StringVar(&r.compare, "compare", "", "print what changed since the run that wrote this `file` by --out")
 	f.BoolVar(&r.dry, "dry-run", false, "only say how many calls and tokens it will take, and what they cost")
 	f.IntVar(&r.workers, "workers", 4, "questions that models are asked at once")
 	f.DurationVar(&r.timeout, "timeout", llm.DefaultTimeout, "how long a model may take for one reply")
@@ -101,10 +109,8 @@ func (r *qaRun) check() error {
 		return memory.Errorf(memory.Invalid, "--limit is not below 0, --workers not below 1, --timeout above 0")
 	case len(r.budgets) == 0 || slices.Min(r.budgets) < 1:
 		return memory.Errorf(memory.Invalid, "--budget: tokens are above 0 (example: 250,700)")
-	case min(r.prices.Input, r.prices.Output) < 0:
-		return memory.Errorf(memory.Invalid, "prices are not below 0")
-	case !models && (r.judge != "" || r.url != "" || r.judgeURL != "" || r.out != "" || r.dry):
-		return memory.Errorf(memory.Invalid, "--judge-model, --url, --judge-url, --out and --dry-run go with --answer-model")
+	case !models && (r.judge != "" || r.server.url != "" || r.judgeURL != "" || r.dry):
+		return memory.Errorf(memory.Invalid, "--judge-model, --url, --judge-url and --dry-run go with --answer-model")
 	case models && r.out == "" && !r.dry:
 		return memory.Errorf(memory.Invalid, "--out: name a file for the rows, so that no answer is paid for twice (example: --out rows.jsonl)")
 	}
@@ -118,19 +124,22 @@ func (r *qaRun) check() error {
 	if models && len(r.systems) == 0 {
 		r.systems = []string{bench.QALoci}
 	}
-	return nil
+	return r.server.check()
 }
 
 func (r *qaRun) run(cmd *cobra.Command, files []string) error {
 	if err := r.check(); err != nil {
 		return err
 	}
+	earlier, err := r.earlier() // before the measuring, so that a wrong name does not cost it
+	if err != nil {
+		return err
+	}
 	set, err := bench.OpenQA(r.format, r.heldBack, r.limit, files...)
 	if err != nil {
 		return err
 	}
-	report := bench.QAReport{Dataset: r.named(), Models: modelsOf(r.config), Version: loci.Version()}
-	o := bench.AskOptions{Models: report.Models, Version: report.Version, Workers: r.workers}
+	o := bench.AskOptions{Version: loci.Version(), Workers: r.workers}
 	if r.answer != "" {
 		end, err := r.models(&o)
 		if err != nil {
@@ -138,22 +147,34 @@ func (r *qaRun) run(cmd *cobra.Command, files []string) error {
 		}
 		defer end()
 	}
-	tasks, skipped, err := r.retrieve(cmd.Context(), set)
+	report := bench.QAReport{Dataset: r.named(), Version: o.Version, AnswerModel: r.answer, JudgeModel: r.judge}
+	tasks, err := r.retrieve(cmd.Context(), set, &report)
 	if err != nil {
 		return err
 	}
-	report.Skipped = skipped
-	if r.answer != "" {
-		report.AnswerModel, report.JudgeModel = r.answer, r.judge
-		if report.Rows, err = r.ask(cmd, tasks, o); err != nil || r.dry {
-			return err
-		}
-	} else {
-		for _, t := range tasks {
-			report.Rows = append(report.Rows, t.Row)
+	o.Models = report.Models
+	if report.Rows, err = r.rows(cmd, tasks, o); err != nil || r.dry {
+		return err
+	}
+	var differences []bench.QADifference
+	if r.compare != "" {
+		if differences, err = report.Compare(earlier, r.compare); err != nil {
+			return fmt.Errorf("compare with %s: %w", r.compare, err)
 		}
 	}
-	return r.print(cmd, report)
+	return r.print(cmd, report, differences)
+}
+
+// earlier returns the rows of the run to compare with, none if there is none.
+func (r *qaRun) earlier() ([]bench.QARow, error) {
+	if r.compare == "" {
+		return nil, nil
+	}
+	rows, err := bench.ReadQARows(r.compare)
+	if err == nil && len(rows) == 0 {
+		err = memory.Errorf(memory.Invalid, "--compare: %s has no rows; loci bench qa --out writes them", r.compare)
+	}
+	return rows, err
 }
 
 // named is the data set and its half.
@@ -167,42 +188,42 @@ func (r *qaRun) named() string {
 	return "locomo, development half"
 }
 
-// retrieve has the systems that are asked for, and at hand, fill contexts.
-func (r *qaRun) retrieve(ctx context.Context, set bench.Dataset) (tasks []bench.QATask, skipped int, err error) {
+// retrieve has the systems that are asked for, and at hand, fill contexts. The report is told what
+// they use.
+func (r *qaRun) retrieve(ctx context.Context, set bench.Dataset, report *bench.QAReport) (tasks []bench.QATask, err error) {
 	wanted := func(system string) bool { return len(r.systems) == 0 || slices.Contains(r.systems, system) }
 	o := bench.QAOptions{Budgets: r.budgets, Targets: map[string]bench.Target{}}
 	if wanted(bench.QABM25) {
 		o.Targets[bench.QABM25] = &bench.Rival{}
 	}
 	if wanted(bench.QACosine) {
-		name, e, end, openErr := openCosine(ctx, r.config)
-		switch {
-		case openErr != nil:
-			return nil, 0, openErr
-		case name == "" && len(r.systems) > 0:
-			return nil, 0, memory.Errorf(memory.Invalid, "--system: %s", noCosine)
-		case name != "":
-			o.Targets[bench.QACosine] = &bench.Rival{Embedder: e}
+		cosine, err := openCosine(ctx, r.config)
+		if err != nil {
+			return nil, err
 		}
-		defer func() { err = errors.Join(err, end()) }()
-		r.cosine = name
+		if cosine != nil {
+			defer func() { err = errors.Join(err, cosine.Close()) }()
+			r.cosine, o.Targets[bench.QACosine] = cosine, &bench.Rival{Embedder: cosine.Embedder}
+			report.Models.Embedder = cosine.Config.Embedder
+		} else if len(r.systems) > 0 {
+			return nil, memory.Errorf(memory.Invalid, "--system: %s", noCosine)
+		}
 	}
 	if !wanted(bench.QALoci) {
-		tasks, err = bench.Retrieve(ctx, set, o)
-		return tasks, 0, err
+		return bench.Retrieve(ctx, set, o)
 	}
 	err = withTarget(ctx, r.config, func(ctx context.Context, target *bench.Server) error {
 		o.Targets[bench.QALoci] = target
 		tasks, err = bench.Retrieve(ctx, set, o)
-		skipped = target.Skipped()
+		report.Models, report.Skipped = target.Models, target.Skipped()
 		return err
 	})
-	return tasks, skipped, err
+	return tasks, err
 }
 
 // models opens the models that answer and judge.
 func (r *qaRun) models(o *bench.AskOptions) (end func(), err error) {
-	url, key := r.url, os.Getenv("LOCI_QA_KEY")
+	url, key := r.server.url, cmp.Or(r.server.key, os.Getenv("LOCI_QA_KEY"))
 	if url == "" {
 		if url = r.config.Upstream.URL; key == "" {
 			key = r.config.Upstream.Key
@@ -229,15 +250,16 @@ func (r *qaRun) models(o *bench.AskOptions) (end func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--judge-url: %w", err)
 	}
-	o.Answer, o.Judge, o.AnswerModel, o.JudgeModel, o.Prices = answer, judge, r.answer, r.judge, r.prices
+	o.Answer, o.Judge, o.AnswerModel, o.JudgeModel, o.Prices = answer, judge, r.answer, r.judge, r.server.prices
 	return func() { answer.Close(); judge.Close() }, nil
 }
 
-// ask has models answer what is not answered yet, and returns all rows.
-func (r *qaRun) ask(cmd *cobra.Command, tasks []bench.QATask, o bench.AskOptions) (rows []bench.QARow, err error) {
+// rows returns a row for each task, which is kept where --out says so. Models answer what is not
+// answered yet.
+func (r *qaRun) rows(cmd *cobra.Command, tasks []bench.QATask, o bench.AskOptions) (rows []bench.QARow, err error) {
 	if r.dry {
 		o.Have, err = bench.ReadQARows(r.out)
-	} else {
+	} else if r.out != "" {
 		var file *bench.QARows
 		if file, o.Have, err = bench.OpenQARows(r.out); err == nil {
 			defer func() { err = errors.Join(err, file.Close()) }()
@@ -247,6 +269,14 @@ func (r *qaRun) ask(cmd *cobra.Command, tasks []bench.QATask, o bench.AskOptions
 	if err != nil {
 		return nil, err
 	}
+	if r.answer == "" {
+		return o.Evidence(tasks)
+	}
+	return r.ask(cmd, tasks, o)
+}
+
+// ask has models answer what is not answered yet, and returns all rows.
+func (r *qaRun) ask(cmd *cobra.Command, tasks []bench.QATask, o bench.AskOptions) ([]bench.QARow, error) {
 	rows, open, err := o.Prepared(tasks)
 	if err != nil {
 		return nil, err
@@ -273,7 +303,7 @@ func (r *qaRun) ask(cmd *cobra.Command, tasks []bench.QATask, o bench.AskOptions
 	return rows, nil
 }
 
-func (r *qaRun) print(cmd *cobra.Command, report bench.QAReport) error {
+func (r *qaRun) print(cmd *cobra.Command, report bench.QAReport, differences []bench.QADifference) error {
 	if r.svg != "" {
 		f, err := os.Create(r.svg)
 		if err != nil {
@@ -284,15 +314,16 @@ func (r *qaRun) print(cmd *cobra.Command, report bench.QAReport) error {
 		}
 	}
 	if r.json {
-		return printRows(cmd.OutOrStdout(), report.Figures())
+		figures := report.Figures()
+		for _, d := range differences {
+			figures = append(figures, d.QAFigure)
+		}
+		return printRows(cmd.OutOrStdout(), figures)
 	}
 	fmt.Fprint(cmd.OutOrStdout(), report)
 	if len(r.systems) == 0 || slices.Contains(r.systems, bench.QACosine) {
-		if r.cosine == "" {
-			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", noCosine)
-		} else {
-			fmt.Fprintf(cmd.OutOrStdout(), "\nplain cosine by %s\n", r.cosine)
-		}
+		printCosine(cmd.OutOrStdout(), r.cosine)
 	}
+	printDifferences(cmd.OutOrStdout(), differences, r.compare)
 	return nil
 }

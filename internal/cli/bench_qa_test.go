@@ -141,9 +141,33 @@ func TestModelsAnswerAndJudge(t *testing.T) {
 	}
 }
 
+// TestEvidenceIsComparedWithAnEarlierRun question by question, of systems and budgets that both have.
+func TestEvidenceIsComparedWithAnEarlierRun(t *testing.T) {
+	rows := filepath.Join(t.TempDir(), "before.jsonl")
+	for range 2 { // the last row of a question counts
+		if out, err := qaOf(t, "--system", "loci,bm25", "--budget", "12,700", "--out", rows); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	out, err := qaOf(t, "--system", "loci", "--budget", "700", "--compare", rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "less the run of " + rows + "\nloci       700 tokens  evidence             +0.000 [+0.000, +0.000]  3 questions, 0 better, 0 worse\n"
+	if !strings.HasSuffix(out, want) {
+		t.Errorf("no %q at the end of\n%s", want, out)
+	}
+	out, err = qaOf(t, "--system", "loci", "--budget", "12", "--json", "--compare", rows)
+	if err != nil || strings.Count(out, `"versus":"`+rows) != 1 {
+		t.Errorf("%v, want a row of the difference in\n%s", err, out)
+	}
+	if out, err = qaOf(t, "--budget", "13", "--compare", rows); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "none of these questions") {
+		t.Errorf("a budget that the earlier run had not: %v\n%s", err, out)
+	}
+}
+
 // TestKeyIsForOneServer has a judge elsewhere, which must not be sent the key of the first.
 func TestKeyIsForOneServer(t *testing.T) {
-	t.Setenv("LOCI_QA_KEY", "sk-qa")
 	url, calls := moody(t)
 	calls.Store(4)
 	keys := make(chan string, 100)
@@ -153,7 +177,7 @@ func TestKeyIsForOneServer(t *testing.T) {
 	}))
 	t.Cleanup(judge.Close)
 	rows := filepath.Join(t.TempDir(), "rows.jsonl")
-	if out, err := qaOf(t, "--answer-model", "reader", "--url", url, "--judge-url", judge.URL, "--out", rows, "--budget", "700"); err != nil {
+	if out, err := qaOf(t, "--answer-model", "reader", "--url", url, "--key", "sk-qa", "--judge-url", judge.URL, "--out", rows, "--budget", "700"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	close(keys)
@@ -172,7 +196,8 @@ func TestWrongUseOfBenchQAIsNamed(t *testing.T) {
 		"go with --answer":   {"--dry-run"},
 		"--budget":           {"--budget", "0"},
 		"--system":           {"--system", "mem0"},
-		"prices":             {"--input-price", "-1"},
+		"--input-price":      {"--input-price", "-1"},
+		"has no rows":        {"--compare", "/no/such/rows.jsonl"},
 		"--limit":            {"--limit", "-1"},
 		"only locomo":        {"--held-back"},
 		"leave out --addr":   {"--addr", "127.0.0.1:7077"},

@@ -72,7 +72,7 @@ func benchRetrieval(g *global) *cobra.Command {
 			"  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci bench retrieval --fit --set jsonl mine.jsonl",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) (err error) {
-			if r.config, err = g.loadChosen(cmd); err != nil {
+			if r.config, err = g.load(cmd); err != nil {
 				return err
 			}
 			return r.run(cmd, files)
@@ -116,7 +116,7 @@ func (r retrievalRun) run(cmd *cobra.Command, files []string) error {
 	}
 	var differences []bench.Difference
 	if r.compare != "" {
-		if differences, err = report.Compare(earlier); err != nil {
+		if differences, err = report.Compare(earlier, r.compare, loci.Version()); err != nil {
 			return fmt.Errorf("compare with %s: %w", r.compare, err)
 		}
 	}
@@ -125,38 +125,38 @@ func (r retrievalRun) run(cmd *cobra.Command, files []string) error {
 
 func (r retrievalRun) measure(ctx context.Context, set bench.Dataset) (report bench.Report, err error) {
 	if r.direct {
-		d, end, err := r.openDirect(ctx)
+		d, opened, err := r.openDirect(ctx)
 		if err != nil {
 			return report, err
 		}
-		defer func() { err = errors.Join(err, end()) }()
+		defer func() { err = errors.Join(err, d.Close(), opened.Close()) }()
 		report, err = bench.Measured(ctx, d, set, r.options)
-		report.Models = modelsOf(r.config)
+		report.Models = bench.ModelsOf(opened.Config)
 		return report, err
 	}
 	err = withTarget(ctx, r.config, func(ctx context.Context, target *bench.Server) error {
 		report, err = bench.Measured(ctx, target, set, r.options)
-		report.Models, report.Skipped = modelsOf(r.config), target.Skipped()
+		report.Models, report.Skipped = target.Models, target.Skipped()
 		return err
 	})
 	return report, err
 }
 
 // openDirect opens the index and the ranking with the embedder of the settings.
-func (r retrievalRun) openDirect(ctx context.Context) (d *bench.Direct, end func() error, err error) {
+func (r retrievalRun) openDirect(ctx context.Context) (*bench.Direct, *models.Models, error) {
 	if r.config.Reranker != "none" {
 		return nil, nil, memory.Errorf(memory.Invalid, "reranker: without a server, as by --direct and --fit, Loci ranks without a reranker")
 	}
 	if _, err := r.config.ForBench(nil); err != nil { // it names a server
 		return nil, nil, err
 	}
-	embedder, background, closeEmbedder, err := models.OpenEmbedder(ctx, r.config)
+	opened, err := models.OpenEmbedder(ctx, r.config)
 	if err != nil {
 		return nil, nil, err
 	}
-	d = &bench.Direct{Embedder: embedder}
-	d.Options.Background, d.Options.VectorWeight = background, &r.config.Recall.VectorWeight
-	return d, func() error { return errors.Join(d.Close(), closeEmbedder()) }, nil
+	d := &bench.Direct{Embedder: opened.Embedder}
+	d.Options.Background, d.Options.VectorWeight = opened.Background(), &r.config.Recall.VectorWeight
+	return d, opened, nil
 }
 
 // fitVectors says what the vectors of the embedder in use deserve to weigh.
@@ -164,11 +164,11 @@ func (r retrievalRun) fitVectors(ctx context.Context, w io.Writer, set bench.Dat
 	if r.json || r.questions != "" || r.compare != "" || r.options.Pooled {
 		return memory.Errorf(memory.Invalid, "--fit goes with --set and --limit alone")
 	}
-	d, end, err := r.openDirect(ctx)
+	d, opened, err := r.openDirect(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
+	defer func() { err = errors.Join(err, d.Close(), opened.Close()) }()
 	examples, err := bench.Examples(ctx, d, set)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (r retrievalRun) fitVectors(ctx context.Context, w io.Writer, set bench.Dat
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s, embedder %s, reranker %s\n\n%s", set.Name, r.config.Embedder, r.config.Reranker, fit)
+	_, err = fmt.Fprintf(w, "%s, embedder %s, reranker %s\n\n%s", set.Name, opened.Config.Embedder, opened.Config.Reranker, fit)
 	return err
 }
 
@@ -213,15 +213,13 @@ func (r retrievalRun) keep(report bench.Report) error {
 func (r retrievalRun) print(w io.Writer, report bench.Report, differences []bench.Difference) error {
 	if !r.json {
 		fmt.Fprint(w, report)
-		if len(differences) > 0 {
-			fmt.Fprintf(w, "\nless the run of %s\n", r.compare)
-		}
-		for _, d := range differences {
-			fmt.Fprintf(w, "%s\n", d)
-		}
+		printDifferences(w, differences, r.compare)
 		return nil
 	}
-	figures := append(report.Figures(loci.Version()), report.Differences(differences, r.compare, loci.Version())...)
+	figures := report.Figures(loci.Version())
+	for _, d := range differences {
+		figures = append(figures, d.Figure)
+	}
 	for i := range figures {
 		figures[i].Direct = r.direct
 	}

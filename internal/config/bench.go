@@ -33,6 +33,11 @@ func (c Config) ForBench(settings map[string]string) (Config, error) {
 		out.Recall.Deadline = benchDeadline
 	}
 	out.from["recall.deadline"] = "bench"
+	// What the profile asks of the embedder that is chosen for auto: see fitScore.
+	out.Profile, out.named, out.lack = c.Profile, c.named, c.lack
+	for _, key := range []string{"recall.score", "recall.threshold", "recall.expand"} {
+		out.from[key] = c.from[key]
+	}
 	out.Embed = c.Embed
 	if out.Embed.URL == "" { // see embedOptions
 		out.Embed.URL, out.Embed.Key = c.Upstream.URL, cmp.Or(c.Embed.Key, c.Upstream.Key)

@@ -52,7 +52,7 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 		return c.WithEmbedder(choice.Embedder), choice
 	}
 	wanted := c.Wanted()
-	if name, ok := strings.CutPrefix(wanted, config.RemoteModel); ok && c.Upstream.URL != "" {
+	if name, ok := strings.CutPrefix(wanted, config.RemoteModel); ok && EmbedOptions(c, name).BaseURL != "" {
 		err := tryEmbeddings(ctx, c, name)
 		if err == nil {
 			choice.Embedder, choice.Why = wanted, "the profile names it, and the upstream has it"

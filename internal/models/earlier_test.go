@@ -84,8 +84,8 @@ func TestWhatOneServerGoesBackToStaysWhereAnotherStarts(t *testing.T) {
 	}
 }
 
-// Where real weights are, every model of the folder opens.
-func TestModelsOfTheFolderOpen(t *testing.T) {
+// TestRealWeightsOpen, whatever model lies in the folder.
+func TestRealWeightsOpen(t *testing.T) {
 	dir := modeltest.Dir(t, modeltest.MiniLM)
 	folders, err := fs.ReadDir(os.DirFS(dir), ".")
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 type Models struct {
 	Embedder memory.Embedder
 	Reranker memory.Reranker // nil: none
+	Config   config.Config   // they are those of these settings
 	closers  []func()
 }
 
@@ -38,7 +39,7 @@ func (m *Models) Close() error {
 // network. The embedder is the one that was chosen, unless the settings name another since.
 // What cannot be had is [memory.Invalid], with what to do about it.
 func Open(c config.Config, chosen Choice) (_ *Models, err error) {
-	m := &Models{Embedder: embed.Lexical{}}
+	m := &Models{Embedder: embed.Lexical{}, Config: c}
 	if name, ok := strings.CutPrefix(c.Embedder, config.LocalModel); ok {
 		cache := chosen.opened
 		if cache == nil || c.Embedder != chosen.Embedder {
@@ -75,24 +76,30 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	return m, nil
 }
 
-// OpenEmbedder opens the embedder that the settings name, apart from any memory, and
-// returns with it the cosine that it gives unrelated texts, 0 if it does not say. A remote
-// one is asked for that. end gives back what it holds.
-func OpenEmbedder(ctx context.Context, c config.Config) (e memory.Embedder, background float64, end func() error, err error) {
+// OpenEmbedder opens the embedder that the settings name, or that is chosen for auto, apart from
+// any memory and without a reranker.
+func OpenEmbedder(ctx context.Context, c config.Config) (*Models, error) {
 	c, chosen := ChooseEmbedder(ctx, c)
+	c.Reranker = "none"
 	m, err := Open(c, chosen)
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, err
 	}
 	if asked, ok := m.Embedder.(interface{ Measure(context.Context) error }); ok {
 		if err := asked.Measure(ctx); err != nil {
-			return nil, 0, nil, errors.Join(fmt.Errorf("embedder: %w", err), m.Close())
+			return nil, errors.Join(fmt.Errorf("embedder: %w", err), m.Close())
 		}
 	}
+	return m, nil
+}
+
+// Background returns the cosine that the embedder gives unrelated texts, 0 if it does not say. A
+// remote one that [Open] opened says so once it was asked.
+func (m *Models) Background() float64 {
 	if b, ok := m.Embedder.(interface{ Background() float64 }); ok {
-		background = b.Background()
+		return b.Background()
 	}
-	return m.Embedder, background, m.Close, nil
+	return 0
 }
 
 // openEncoder reads an encoder of the models folder and measures what it gives unrelated texts.

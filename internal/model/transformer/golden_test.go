@@ -346,6 +346,28 @@ func TestRealWeights(t *testing.T) {
 	}
 }
 
+// TestRealWeightsGiveWhatONNXRuntimeDoes holds each value of the vectors of some texts, from nothing
+// to more than the model reads, against another implementation.
+func TestRealWeightsGiveWhatONNXRuntimeDoes(t *testing.T) {
+	m, err := Open(filepath.Join(modeltest.Dir(t, modeltest.MiniLM), modeltest.MiniLM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.truncate = true
+	var most float64
+	for _, g := range goldens(t, "minilm.json") {
+		if got := m.cut(nil, nil, m.tokens.ids(g.Text)); !slices.Equal(got[0].ids, g.IDs) {
+			t.Errorf("%q: %v, want %v", g.Text, got[0].ids, g.IDs)
+		}
+		v := embed(t, m, g.Text)[0]
+		checkVector(t, g.Text, v, g.Vector)
+		for k := range v {
+			most = max(most, math.Abs(float64(v[k]-g.Vector[k])))
+		}
+	}
+	t.Logf("a value is off by %.1e at most", most)
+}
+
 // withLargeTables has all vocabularies count as large while the test runs.
 func withLargeTables(t testing.TB) {
 	before := largeTable

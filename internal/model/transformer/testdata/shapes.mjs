@@ -4,7 +4,11 @@
 //   (cd tools/golden-models && npm install --ignore-scripts)
 //   node internal/model/transformer/testdata/shapes.mjs > internal/model/transformer/testdata/shapes.json
 //
-// With folders it makes what TestRealWeights compares: a model of chance in the shape of
+// With a folder of models it gives the vectors of some texts by all-MiniLM-L6-v2's own weights:
+//
+//   node internal/model/transformer/testdata/shapes.mjs tmp/models > internal/model/transformer/testdata/minilm.json
+//
+// With more folders it makes what TestRealWeights compares: a model of chance in the shape of
 // all-MiniLM-L6-v2 with its published tokenizer, and reference vectors of every so many of
 // the texts in the development data.
 //
@@ -52,8 +56,38 @@ async function goldens() {
   process.stdout.write(JSON.stringify(out) + "\n");
 }
 
+/** embedder returns what gives a text its tokens and its vector, cut as the tokenizer's file says. */
+function embedder(session, json) {
+  const { Tokenizer } = require("tokenizers"), tokenizer = Tokenizer.fromString(json.toString());
+  tokenizer.disablePadding();
+  tokenizer.setTruncation(256, { strategy: "LongestFirst" });
+  return async (text) => {
+    const ids = (await tokenizer.encode(text)).getIds();
+    return { ids, vector: pooled((await session.run(inputs(ort, [ids], [ids.map(() => 0)]))).hidden.data, ids.length, false) };
+  };
+}
+
+/** tensorsOf reads a file of safetensors, all float32 but for what the network does not read. */
+function tensorsOf(file) {
+  const b = fs.readFileSync(file), start = 8 + Number(b.readBigUInt64LE()), out = {};
+  for (const [name, { dtype, shape, data_offsets: [from, to] = [] }] of Object.entries(JSON.parse(b.subarray(8, start))))
+    if (dtype === "F32") out[name] = { shape, data: new Float32Array(b.buffer.slice(b.byteOffset + start + from, b.byteOffset + start + to)) };
+  return out;
+}
+
+async function real(models) {
+  const dir = path.join(models, "all-MiniLM-L6-v2"), c = JSON.parse(fs.readFileSync(path.join(dir, "config.json")));
+  const embed = embedder(await open(c, tensorsOf(path.join(dir, "model.safetensors")), false), fs.readFileSync(path.join(dir, "tokenizer.json")));
+  const talk = "On the way home we stopped at the bakery, and Ragna told me about her goats, the broken fence and the winter she spent in Voss. ";
+  const out = [];
+  for (const text of ["", "dog", "Which instrument does my sister play?", "Ich wohne seit März in Zürich – naïve, n'est-ce pas? 😀 東京", talk, talk.repeat(3), talk.repeat(20)]) {
+    const { ids, vector } = await embed(text);
+    out.push({ text, ids, vector: vector.map(short) });
+  }
+  process.stdout.write("[\n" + out.map((g) => JSON.stringify(g)).join(",\n") + "\n]\n");
+}
+
 async function folders(models, data, shared, every) {
-  const { Tokenizer } = require("tokenizers");
   const published = path.join(data, "models/all-MiniLM-L6-v2-tokenizer-only"), target = path.join(models, "all-MiniLM-L6-v2");
   fs.cpSync(published, target, { recursive: true });
   const json = zlib.gunzipSync(fs.readFileSync(path.join(published, "tokenizer.json.gz")));
@@ -68,13 +102,7 @@ async function folders(models, data, shared, every) {
   length.writeBigUInt64LE(BigInt(text.length));
   fs.writeFileSync(path.join(target, "model.safetensors"), Buffer.concat([length, text, ...parts]));
 
-  const session = await open(c, tensors, false), tokenizer = Tokenizer.fromString(json.toString());
-  tokenizer.disablePadding();
-  tokenizer.setTruncation(256, { strategy: "LongestFirst" });
-  const vector = async (t) => {
-    const e = await tokenizer.encode(t), ids = e.getIds();
-    return pooled((await session.run(inputs(ort, [ids], [ids.map(() => 0)]))).hidden.data, ids.length, false);
-  };
+  const embed = embedder(await open(c, tensors, false), json), vector = async (t) => (await embed(t)).vector;
   const from = path.join(data, "data/minilm-reference"), to = path.join(shared, "data/minilm-reference");
   const read = (name) => JSON.parse(zlib.gunzipSync(fs.readFileSync(path.join(from, name))));
   const write = (name, b) => (fs.mkdirSync(to, { recursive: true }), fs.writeFileSync(path.join(to, name), zlib.gzipSync(b)));
@@ -89,4 +117,5 @@ async function folders(models, data, shared, every) {
 }
 
 if (process.argv.length < 3) await goldens();
+else if (process.argv.length === 3) await real(process.argv[2]);
 else await folders(process.argv[2], process.argv[3], process.argv[4], Number(process.argv[5] ?? 1));
