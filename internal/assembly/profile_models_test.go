@@ -50,7 +50,7 @@ func TestProfilesWithRealWeightsAndWithout(t *testing.T) {
 				}
 				s.remember(ana, "User plays the cello", "User drinks oolong tea", "User reads crime novels", "User drives a van", "User was born in May", fact)
 				var found client.SearchAnswer
-				s.ok(&found, http.MethodPost, "/api/memory/search", `{"query":"`+question+`","kinds":["fact"],"score_threshold":0.1}`, ana...)
+				s.ok(&found, http.MethodPost, "/api/memory/search", `{"query":"`+question+`","kinds":["fact"]}`, ana...)
 				if found := len(found.Hits) > 0 && found.Hits[0].Content == fact; found != model {
 					t.Errorf("it was found: %v", found)
 				}

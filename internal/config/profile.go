@@ -167,8 +167,8 @@ func (c *Config) fitScore() {
 				needs = "a reranker"
 			}
 			c.lacks = append(c.lacks, fmt.Sprintf("recall.score %s (needs %s): fitted stands in, and recall.threshold %g is on its scale", c.Recall.Score, needs, c.Recall.Threshold))
-		} else if t, ok := fittedThresholds[c.Profile]; ok {
-			c.Recall.Threshold = t
+		} else {
+			c.Recall.Threshold = -1 // the profile's says nothing of another score
 		}
 		c.Recall.Score = scoreFitted
 	}
@@ -184,11 +184,6 @@ const (
 	scoreFitted   = "fitted"
 	scoreReranker = "reranker"
 )
-
-// fittedThresholds let about as many of the facts that answer a message pass as the profile's
-// threshold does on the score of its model, where that number itself is too far off
-// (docs/profiles.md, "Thresholds").
-var fittedThresholds = map[string]float64{"assistant": 0.04}
 
 // scores reports whether the model is at hand on whose score the profile's threshold is: any
 // reranker, and of embedders the one that the profile names, wherever it runs.

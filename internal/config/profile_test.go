@@ -142,18 +142,20 @@ func TestAModelThatIsAskedForByNameIsNotReplaced(t *testing.T) {
 	}
 }
 
-// Another embedder than the profile's has other cosines, so that its threshold is on Loci's
-// own scale; the same one has its own wherever it runs.
+// Another embedder than the profile's has other cosines, so that Loci's
+// own threshold takes the place of the profile's; the same one has its own wherever it runs.
 func TestProfileScoresByItsOwnModelAlone(t *testing.T) {
 	for _, c := range []struct {
 		profile, embedder, reranker, score string
 		threshold                          float64
 	}{
-		{"assistant", "", "", "fitted", 0.04},
+		{"assistant", "", "", "fitted", -1},
 		{"assistant", "remote:BAAI/bge-small-en-v1.5", "", "cosine", 0.5},
-		{"assistant", "remote:text-embedding-3-small", "", "fitted", 0.04},
+		{"assistant", "remote:text-embedding-3-small", "", "fitted", -1},
 		{"openwebui", "remote:mistral-embed", "", "cosine", 0.8},
-		{"agent-cli", "", "", "fitted", 0.35},
+		{"openwebui", "", "", "fitted", -1},
+		{"platform", "", "", "fitted", -1},
+		{"agent-cli", "", "", "fitted", -1},
 		{"agent-cli", "", "remote:rerank-2", "reranker", 0.35},
 	} {
 		flags := map[string]string{"profile": c.profile, "data": t.TempDir()}
