@@ -249,7 +249,7 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 			s++
 		}
 		opens := hard || (words[s].low == "i" || words[s].low == "we") || subjects.Has(words[j].low) || Owners.Has(words[j].low) && verbSoon(words[j+1:])
-		second := !opens && (joined == "" && w.low == "," && deedNext(words, j) || joined == "and" || joined == "but" || joined == "then" || joined == "so") && secondVerb(words[start:i], words[j:])
+		second := !opens && (joined == "" && w.low == "," && (deedNext(words, j) || theirs(words[start:i], inheritsSubject)) || joined == "and" || joined == "but" || joined == "then" || joined == "so") && secondVerb(words[start:i], words[j:], inheritsSubject)
 		if !opens && !second {
 			i = j - 1
 			continue
@@ -296,9 +296,9 @@ func verbSoon(words []word) bool {
 	return false
 }
 
-// secondVerb reports whether next begins with a second verb of the speaker's, in
-// the tense of the first: "I moved to Leeds and started a bakery".
-func secondVerb(before, next []word) bool {
+// secondVerb reports whether next begins with a second verb of the same subject, in
+// the tense of the first: "I moved to Leeds and started a bakery". goesOn is as in [theirs].
+func secondVerb(before, next []word, goesOn bool) bool {
 	i := 0
 	for i < len(next)-1 && adverb.Has(next[i].low) {
 		i++
@@ -321,7 +321,33 @@ func secondVerb(before, next []word) bool {
 	if w == "am" || w == "was" || w == "do" || w == "can" {
 		return i+1 < len(next) && finite(before) != 0
 	}
-	return ok && v.Form&preterite != 0 && v.Form&base == 0 && finite(before) == preterite
+	return ok && v.Form&preterite != 0 && v.Form&base == 0 && finite(before) == preterite || ok && v.Form == thirdForm && theirs(before, goesOn)
+}
+
+// theirs reports whether a clause says in the present what a relative of the speaker's does, or
+// whom "she" or "he" means. goesOn is whether its subject is that of the clause before it.
+func theirs(words []word, goesOn bool) bool {
+	i := 0
+	switch w := words[0].low; {
+	case w == "my" || w == "our":
+		c := clause{words: words}
+		if i = kinEnd(&c, 1); i == 1 {
+			return false
+		}
+		i = c.nameEnd(i)
+	case w == "she" || w == "he":
+		i = 1
+	case !goesOn:
+		return false
+	}
+	for i < len(words) && adverb.Has(words[i].low) {
+		i++
+	}
+	if i == len(words) {
+		return false
+	}
+	v, ok := VerbOf(words[i].low)
+	return ok && v.Form == thirdForm || words[i].low == "is" || words[i].low == "has"
 }
 
 // finite returns the form of the verb after the first "I" of a clause: base,

@@ -194,10 +194,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		}
 	}
 	if name != "" && !p.plural && !kinGroup.Has(last) {
-		p.who += " " + name
-		if !OneAtATime(kin) { // of several friends each has facts of their own
-			p.subject += " " + strings.ToLower(name)
-		}
+		p = r.introduce(kin, name)
 		j = next
 		if found := len(r.found); acquaintances.Has(last) {
 			defer func() {
@@ -208,6 +205,9 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		} else {
 			r.kinName(c, kin, name)
 		}
+	}
+	if !p.plural && !kinGroup.Has(last) {
+		r.about(c, p, j)
 	}
 	for c.at(j) == "," {
 		j++
@@ -225,6 +225,98 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		r.facts(c, &p, when)
 	}
 }
+
+// about notes of whom a clause tells. i is the place after its subject.
+func (r *reader) about(c *clause, p predicate, i int) {
+	if r.subject = p; !c.namesSomebody(i) {
+		r.whom = p
+	}
+}
+
+// keepWhom forgets whom a pronoun means where a clause is about somebody else, and returns what
+// forgets it once a clause was read that names somebody else. i is the place of its subject.
+func (r *reader) keepWhom(c *clause, i int) func() {
+	switch w := c.at(i); {
+	case w == "i" || w == "we" || w == "it" || w == "she" || w == "he":
+		i++
+	case c.inheritsSubject:
+	default:
+		r.whom = predicate{}
+		return func() {}
+	}
+	return func() {
+		if c.namesSomebody(i) {
+			r.whom = predicate{}
+		}
+	}
+}
+
+// namesSomebody reports whether the words from i on name a relative, an animal or what may be a
+// person: a name that does not stand behind "in", "at" or the like.
+func (c *clause) namesSomebody(i int) bool {
+	for ; i < len(c.words); i++ {
+		w := c.words[i]
+		if KinWords.Has(w.low) || KinPlural.Has(w.low) || PetWords.Has(w.low) || persons.Has(w.low) {
+			return true
+		}
+		if w.capital && w.low != "i" && !Timing.Has(w.low) && !months.Has(w.low) && !placing.Has(c.at(i-1)) && !(i > 0 && c.words[i-1].capital) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	persons = lazy.Words("he she him they them man woman guy girl boy lady doctor teacher kid child baby")
+	placing = lazy.Words("in at from to near around of for with by")
+)
+
+// introduced is how facts say somebody's name.
+var introduced = lazy.Compile(`^User(?:'s ([\pL' -]+) is| has an? ([\pL -]+)) named (\pL[\pL'-]*)$`)
+
+// knows notes a relative or an animal whose name a fact tells.
+func (r *reader) knows(fact string) {
+	if m := introduced.FindStringSubmatch(fact); m != nil {
+		r.introduce(m[1]+m[2], m[3])
+	}
+}
+
+// introduce notes whom a name means, and returns the subject of what is said of them. Of several
+// friends, or animals, each has facts of their own.
+func (r *reader) introduce(kin, name string) predicate {
+	p := predicate{who: "User's " + kin + " " + name, subject: "user's " + kin}
+	if !OneAtATime(kin) {
+		p.subject += " " + strings.ToLower(name)
+	}
+	if r.named == nil {
+		r.named = map[string]predicate{}
+	}
+	r.named[strings.ToLower(name)] = p
+	return p
+}
+
+// refersTo reports whether "she" or "he" can be the one who was spoken of last.
+func (r *reader) refersTo(pronoun string) bool {
+	kin := strings.TrimPrefix(r.whom.subject, "user's ")
+	if kin == "" {
+		return false
+	}
+	for w := range strings.FieldsSeq(strings.ReplaceAll(kin, "-", " ")) {
+		w = strings.TrimPrefix(strings.TrimPrefix(w, "step"), "grand")
+		if women.Has(w) {
+			return pronoun == "she"
+		}
+		if men.Has(w) {
+			return pronoun == "he"
+		}
+	}
+	return true
+}
+
+var (
+	women = lazy.Words("mother mum mom mam mama mummy mommy ma sister daughter aunt auntie aunty niece wife girlfriend fiancee fiancée granny gran nan nana")
+	men   = lazy.Words("father dad daddy papa pa pop brother son uncle nephew husband boyfriend fiance fiancé grandad")
+)
 
 // apostrophe reads "my wifes scan" and "my moms birthday" as what is theirs: nobody has
 // several of those.
@@ -353,7 +445,10 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 	}
 	p := predicate{who: "User's " + pet, subject: "user's " + pet, plural: strings.HasSuffix(pet, "s")}
 	if name != "" {
-		p.who, p.subject = p.who+" "+name, p.subject+" "+strings.ToLower(name)
+		p = r.introduce(pet, name)
+	}
+	if !p.plural {
+		r.about(c, p, next)
 	}
 	if !r.gone(c, &p, next, when) && !(p.plural && (c.at(next+1) == "called" || c.at(next+1) == "named")) && p.read(c, next) && p.tense&(simplePast|perfect|present) != 0 {
 		r.facts(c, &p, when)

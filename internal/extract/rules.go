@@ -136,6 +136,12 @@ func readPiece(s Utterance, piece text.Span, sofar *[]Candidate) []Candidate {
 	shown := s
 	shown.Text = monthsCapital(s.Text)
 	r := reader{said: &shown, spoken: remembered, earlier: sofar}
+	for _, fact := range s.Background {
+		r.knows(fact)
+	}
+	for _, c := range *sofar {
+		r.knows(c.Text)
+	}
 	r.turn()
 	for k, c := range r.found {
 		if c.Span != nil && c.Turn == s.Turn.ID {
@@ -161,8 +167,11 @@ type reader struct {
 	earlier *[]Candidate
 
 	greeted bool
-	theirs  bool   // the last subject was somebody else
-	other   string // whom the clause before named and said nothing of: "Ravi and I …"
+	theirs  bool                 // the last subject was somebody else
+	other   string               // whom the clause before named and said nothing of: "Ravi and I …"
+	whom    predicate            // whom "she" or "he" means; who is "" where that is not clear
+	subject predicate            // of the clause before, where that is a relative; else its who is ""
+	named   map[string]predicate // relatives of whom the turn told the names, in small letters
 	g       captured
 }
 
@@ -281,6 +290,9 @@ func (r *reader) clause(c *clause) {
 		c.withoutRetraction(i)
 	}
 	r.whose(c, i)
+	defer r.keepWhom(c, i)()
+	before := r.subject
+	r.subject = predicate{}
 	if right := c.noWait(); right != "" {
 		defer func(found int) {
 			if len(r.found) > found {
@@ -303,7 +315,16 @@ func (r *reader) clause(c *clause) {
 	switch w := c.at(i); {
 	case w == "i" || w == "we":
 		i++
+	case (w == "she" || w == "he") && r.refersTo(w):
+		p = r.whom
+		r.subject = p
+		i++
 	case c.inheritsSubject:
+		if before.who != "" {
+			p, r.subject = before, before
+		} else if r.theirs {
+			return
+		}
 	case w == "my" || w == "our":
 		r.ofMine(c, i+1, when)
 		return
@@ -316,8 +337,13 @@ func (r *reader) clause(c *clause) {
 		r.other = c.text(i, len(c.words))
 		return
 	default:
-		r.ofThing(c, i)
-		return
+		known, ok := r.named[c.at(i)]
+		if !ok || c.nameEnd(i) != i+1 || c.words[i].owner {
+			r.ofThing(c, i)
+			return
+		}
+		p, r.whom, r.subject = known, known, known
+		i++
 	}
 	if !p.read(c, i) {
 		return
