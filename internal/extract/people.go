@@ -274,10 +274,15 @@ var (
 // introduced is how facts say somebody's name.
 var introduced = lazy.Compile(`^User(?:'s ([\pL' -]+) is| has an? ([\pL -]+)) named (\pL[\pL'-]*)$`)
 
-// knows notes a relative or an animal whose name a fact tells.
+// knows notes a relative or an animal whose name a fact tells. Of two with one name none is meant.
 func (r *reader) knows(fact string) {
-	if m := introduced.FindStringSubmatch(fact); m != nil {
-		r.introduce(m[1]+m[2], m[3])
+	m := introduced.FindStringSubmatch(fact)
+	if m == nil {
+		return
+	}
+	before, twice := r.named[strings.ToLower(m[3])]
+	if p := r.introduce(m[1]+m[2], m[3]); twice && before.who != p.who {
+		r.named[strings.ToLower(m[3])] = predicate{}
 	}
 }
 
@@ -293,6 +298,17 @@ func (r *reader) introduce(kin, name string) predicate {
 	}
 	r.named[strings.ToLower(name)] = p
 	return p
+}
+
+// meant returns the relative or animal whose name a clause begins with. A name that is also
+// another word, as May is, means nobody where any word has a capital.
+func (r *reader) meant(c *clause, i int) (predicate, bool) {
+	p := r.named[c.at(i)]
+	if p.who == "" || c.nameEnd(i) != i+1 || c.words[i].owner {
+		return p, false
+	}
+	_, verb := VerbOf(c.at(i))
+	return p, !c.first || !verb && !months.Has(c.at(i)) && !Timing.Has(c.at(i)) && !adverb.Has(c.at(i)) && !openers.Has(c.at(i))
 }
 
 // refersTo reports whether "she" or "he" can be the one who was spoken of last.

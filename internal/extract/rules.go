@@ -337,8 +337,8 @@ func (r *reader) clause(c *clause) {
 		r.other = c.text(i, len(c.words))
 		return
 	default:
-		known, ok := r.named[c.at(i)]
-		if !ok || c.nameEnd(i) != i+1 || c.words[i].owner {
+		known, ok := r.meant(c, i)
+		if !ok {
 			r.ofThing(c, i)
 			return
 		}
