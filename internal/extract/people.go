@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/lazy"
@@ -226,6 +227,48 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 	}
 }
 
+// namesBeside reads relatives whose names stand beside them wherever that is, also in a question or
+// in what somebody said: "can my partner Tomasz eat that?".
+func (r *reader) namesBeside(body string) {
+	sc := scanner{s: body}
+	for {
+		one, more := sc.next()
+		if !more {
+			return
+		}
+		if one.code || slices.ContainsFunc(one.words, func(w word) bool { return cases.Has(w.low) || fictions.Has(w.low) }) {
+			continue
+		}
+		c := clause{said: r.said, words: one.words, all: one.words}
+		for i := 0; i+2 < len(c.words); i++ {
+			if w := c.at(i); w != "my" && w != "our" {
+				continue
+			}
+			k := kinEnd(&c, i+1)
+			j, apart := k, c.at(k) == ","
+			if apart {
+				j++
+			}
+			end := c.nameEnd(j)
+			if listed := c.at(end) == "and" || c.at(end) == "," && (c.at(end+1) == "and" || c.nameEnd(end+1) > end+1); apart && (listed || end < len(c.words) && !c.words[end].mark()) {
+				continue // "my sister, Tom and I"
+			}
+			if k == i+1 || end == j || end > j+2 || c.words[k-1].owner || c.words[end-1].owner || KinPlural.Has(c.at(k-1)) || kinGroup.Has(c.at(k-1)) {
+				continue
+			}
+			name := c.text(j, end)
+			known := slices.ContainsFunc(r.found, func(f Candidate) bool { return strings.Contains(f.Text, name) })
+			c.Start, c.End = c.words[i].start, c.words[end-1].end
+			if !known && !within(c.Span, r.spoken) {
+				r.kinName(&c, strings.ToLower(c.text(i+1, k)), name)
+			}
+		}
+	}
+}
+
+// fictions are words of what is made up.
+var fictions = lazy.Words("story novel dream movie film character")
+
 // about notes of whom a clause tells. i is the place after its subject.
 func (r *reader) about(c *clause, p predicate, i int) {
 	if r.subject = p; !c.namesSomebody(i) {
@@ -375,7 +418,7 @@ func (c *clause) nameAfter(j int) (name string, next int) {
 		k++
 	}
 	end := c.nameEnd(k)
-	if end == k || c.words[end-1].owner || c.at(k) == "i" {
+	if end == k || c.words[end-1].owner || c.at(k) == "i" || k > j && end < len(c.all) && c.all[end].low == "and" { // "my sister, Tom and I"
 		return "", j
 	}
 	if end < len(c.words) && !c.words[end].mark() && !afterName.Has(c.at(end)) {

@@ -186,6 +186,7 @@ func (r *reader) turn() {
 			r.clause(c)
 		}
 	})
+	r.namesBeside(body)
 }
 
 // openers are words that people say before they say something.
