@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -31,7 +30,7 @@ var envNotSettings = []string{"LOCI_SHARED", "LOCI_QA_KEY", "LOCI_QA_JUDGE_KEY"}
 
 // serviceVariable matches what Kubernetes and linked containers put into the environment for a
 // service whose name begins with loci, as in LOCI_SERVICE_HOST=10.0.0.1 and LOCI_PORT=tcp://….
-var serviceVariable = regexp.MustCompile(`^LOCI(_[A-Z0-9_]+)?_(SERVICE_HOST=|SERVICE_PORT(_[A-Z0-9_]+)?=|PORT=\w+://|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=)`)
+var serviceVariable = lazy.Compile(`^LOCI(_[A-Z0-9_]+)?_(SERVICE_HOST=|SERVICE_PORT(_[A-Z0-9_]+)?=|PORT=\w+://|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=)`)
 
 // Load reads the settings. A key that does not exist or a value that
 // cannot be stops it with [memory.Invalid], naming the key and what is valid.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
 )
 
 var (
@@ -316,6 +317,23 @@ var (
 
 // introduced is how facts say somebody's name.
 var introduced = lazy.Compile(`^User(?:'s ([\pL' -]+) is| has an? ([\pL -]+)) named (\pL[\pL'-]*)$`)
+
+// SpeaksOfNames reports whether a sentence of the user's begins with a name and a verb, so that
+// known facts may tell whose it is.
+func SpeaksOfNames(said []Utterance) bool {
+	return slices.ContainsFunc(said, func(s Utterance) bool {
+		found := false
+		if s.Turn.Role == memory.RoleUser {
+			statements(&s, text.Own(s.Text), func(c *clause) {
+				i, _ := c.opened()
+				end := c.nameEnd(i)
+				v, ok := VerbOf(c.at(end))
+				found = found || end == i+1 && c.at(i) != "i" && ok && v.Form&(preterite|thirdForm) != 0
+			})
+		}
+		return found
+	})
+}
 
 // knows notes a relative or an animal whose name a fact tells. Of two with one name none is meant.
 func (r *reader) knows(fact string) {

@@ -60,12 +60,20 @@ func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (
 		return Lesson{}, err
 	}
 	playing(l.said, before)
-	if err := e.ground(ctx, l.scope, l.said, before); err != nil {
-		return Lesson{}, err
+	names := extract.SpeaksOfNames(l.said)
+	if names {
+		if err := e.ground(ctx, l.scope, l.said, before); err != nil {
+			return Lesson{}, err
+		}
 	}
 	cands, author, err := e.extract(ctx, job, l, before)
 	if err != nil {
 		return Lesson{}, err
+	}
+	if author.Kind == memory.ByModel && !names {
+		if err := e.ground(ctx, l.scope, l.said, before); err != nil {
+			return Lesson{}, err
+		}
 	}
 	remember, forget := extract.Commands(l.said)
 	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
