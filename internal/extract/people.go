@@ -327,8 +327,9 @@ func SpeaksOfNames(said []Utterance) bool {
 			statements(&s, text.Own(s.Text), func(c *clause) {
 				i, _ := c.opened()
 				end := c.nameEnd(i)
-				v, ok := VerbOf(c.at(end))
-				found = found || end == i+1 && c.at(i) != "i" && ok && v.Form&(preterite|thirdForm) != 0
+				w := c.at(end)
+				v, ok := VerbOf(w)
+				found = found || end == i+1 && c.at(i) != "i" && (w == "is" || w == "was" || w == "has" || ok && v.Form&(preterite|thirdForm) != 0)
 			})
 		}
 		return found
