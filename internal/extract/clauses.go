@@ -249,7 +249,7 @@ func split(words []word, bullet bool, yield func(c *clause)) {
 			s++
 		}
 		opens := hard || (words[s].low == "i" || words[s].low == "we") || subjects.Has(words[j].low) || Owners.Has(words[j].low) && verbSoon(words[j+1:])
-		second := !opens && (joined == "" && w.low == "," && (deedNext(words, j) || theirs(words[start:i], inheritsSubject)) || joined == "and" || joined == "but" || joined == "then" || joined == "so") && secondVerb(words[start:i], words[j:], inheritsSubject)
+		second := !opens && (joined == "" && w.low == "," && (deedNext(words, j) || theirs(words[start:i], inheritsSubject)) || joined == "and" || joined == "but" || joined == "then" || joined == "so" && words[s].low != "like") && secondVerb(words[start:i], words[j:], inheritsSubject)
 		if !opens && !second {
 			i = j - 1
 			continue

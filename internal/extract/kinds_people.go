@@ -217,7 +217,7 @@ func diet(c *clause, i int) string {
 	switch c.at(j) {
 	case "vegans", "vegetarians":
 		return strings.TrimSuffix(c.at(j), "s")
-	case "vegan", "vegetarian", "pescatarian", "pescetarian", "carnivore", "flexitarian", "gluten-free", "dairy-free", "sober", "plant-based":
+	case "vegan", "vegetarian", "veggie", "pescatarian", "pescetarian", "carnivore", "flexitarian", "gluten-free", "dairy-free", "sober", "plant-based":
 		if next := c.at(j + 1); next == "" || c.words[j+1].mark() || Hanging.Has(next) || stops.Has(next) || Timing.Has(next) || next == "and" || adverb.Has(next) || next == "anymore" || next == "any" {
 			return c.text(i, j+1)
 		}

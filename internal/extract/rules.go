@@ -464,6 +464,12 @@ func (c *clause) subjectAhead(i int) bool {
 
 // facts turns what a clause says of a subject into facts.
 func (r *reader) facts(c *clause, p *predicate, when string) {
+	for p.verb.Lemma == "like" && c.at(p.rest) == "like" { // as some people talk
+		p.rest++
+	}
+	if last := c.at(len(c.words) - 1); p.often != "" && (last == "then" || last == "there") {
+		return // when, or where, was said before
+	}
 	for _, f := range byVerb()[p.verb.Lemma] {
 		if p.tense&f.tenses == 0 || !c.match(f.steps, p.rest, &r.g) || !fits(f.family, c, p, &r.g) {
 			continue
@@ -474,7 +480,7 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 		r.add(c, p, f.family, when)
 		return
 	}
-	if f, said := r.news(c, p, when); f != nil {
+	if f, said := r.news(c, p, when); f != nil && !strings.HasSuffix(said, " is allergic") { // to what?
 		r.fact(c, p, f, said, when)
 	}
 }

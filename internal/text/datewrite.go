@@ -175,8 +175,8 @@ func (w *dateWriter) write(k int) int {
 		w.attribute(k, j, start, end, part)
 		return 0
 	}
-	// "the day before yesterday", "this coming Friday"
-	if low := w.before(i, 1); lead == "" && !single && (low == "the" || low == "this") {
+	// "the day before yesterday", "this coming Friday", "the 14th"
+	if low := w.before(i, 1); lead == "" && (!single || digitAt(w.toks[i].low, 0)) && (low == "the" || low == "this") {
 		start = w.toks[i-1].Start
 		i--
 		if low := w.before(i, 1); low == "on" || low == "in" {
