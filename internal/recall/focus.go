@@ -220,6 +220,10 @@ func joined(sentences []sentence) string {
 	return strings.Join(parts, "\n")
 }
 
+// shortNeed is as how many words a short message counts that speaks of a person or of one certain
+// thing: "when is the change window?" asks as plainly as a longer one.
+const shortNeed = 8
+
 // needs returns the log-odds, by the form of a message alone, that an answer to it needs memory.
 func needs(sentences []sentence) float64 {
 	var words int
@@ -233,7 +237,11 @@ func needs(sentences []sentence) float64 {
 		}
 		quoted = quoted || strings.ContainsAny(s.text, `"“„«`)
 	}
-	odds := -11.7 + 3.8*math.Log1p(min(float64(words), 12))
+	least := 0.0
+	if first || third || the {
+		least = shortNeed
+	}
+	odds := -11.7 + 3.8*math.Log1p(max(least, min(float64(words), 12)))
 	for _, sign := range [...]struct {
 		is     bool
 		weight float64
