@@ -470,6 +470,9 @@ func (r *reader) facts(c *clause, p *predicate, when string) {
 	if last := c.at(len(c.words) - 1); p.often != "" && (last == "then" || last == "there") {
 		return // when, or where, was said before
 	}
+	if w := c.at(p.rest); p.subject != "user" && (w == "i" || w == "we") {
+		return // "she prefers we wait": what the user does to please her
+	}
 	for _, f := range byVerb()[p.verb.Lemma] {
 		if p.tense&f.tenses == 0 || !c.match(f.steps, p.rest, &r.g) || !fits(f.family, c, p, &r.g) {
 			continue
