@@ -17,6 +17,7 @@ func (p *server) claim(ctx context.Context, c claiming) (memory.Job, error) {
 		return memory.Job{}, err
 	}
 	p.giveMissed(ctx)
+look:
 	for {
 		found, err := p.hints(ctx, c)
 		if err != nil {
@@ -38,19 +39,16 @@ func (p *server) claim(ctx context.Context, c claiming) (memory.Job, error) {
 			return memory.Job{}, nil
 		}
 		for _, how := range []taking{willing, patient} {
-			var busy []lineHint
 			for _, h := range found {
 				job, held, err := p.visit(ctx, h, how, c.lease)
 				if err != nil || job.ID != "" {
 					return job, err
 				}
-				if !held {
-					busy = append(busy, h)
+				if held { // the hint was early, or others were quicker: what is due there may still be before the next
+					continue look
 				}
 			}
-			found = busy
 		}
-		// Hints were early, or others were quicker. There may be more.
 	}
 }
 
