@@ -146,6 +146,30 @@ func TestHintsSayWhenALineIsDue(t *testing.T) {
 	says("after it", memory.JobLearn, now, false)
 }
 
+// TestAHintThatWasEarlyKeepsItsTurn has a hint say that something is due before it is, and another
+// owner's job that is due later still.
+func TestAHintThatWasEarlyKeepsItsTurn(t *testing.T) {
+	address := pgtest.Schema(t)
+	clock := new(memtest.Clock)
+	s := openServer(t, address, Options{Now: clock.Now})
+	for i, owner := range []memory.Owner{memtest.Ana, memtest.Ben} {
+		run := memtest.Run(string(owner))
+		j := memtest.Job(owner, memory.JobLearn, "job")
+		j.RunAt = clock.Now().Add(time.Duration(i+1) * time.Minute)
+		run.Jobs = []memory.Job{j}
+		if _, err := s.Apply(t.Context(), owner, run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pgtest.Open(t, address).Exec(`UPDATE due SET at = $1 WHERE owner = $2`, micros(memory.Time(clock.Now())), string(memtest.Ana)); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(time.Hour)
+	if j, err := s.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute); err != nil || j.Owner != memtest.Ana {
+		t.Errorf("claimed %q of %s, %v; want ana's, which is due longer", j.ID, j.Owner, err)
+	}
+}
+
 // TestTurnsAreLookedForByTheirKey: on tables that the server knows nothing of yet, and by a
 // plan for any list of turns.
 func TestTurnsAreLookedForByTheirKey(t *testing.T) {
