@@ -196,7 +196,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		}
 	}
 	if name != "" && !p.plural && !kinGroup.Has(last) {
-		p = r.introduce(kin, name)
+		p = r.named.introduce(kin, name)
 		j = next
 		if found := len(r.found); acquaintances.Has(last) {
 			defer func() {
@@ -336,29 +336,30 @@ func SpeaksOfNames(said []Utterance) bool {
 	})
 }
 
-// knows notes a relative or an animal whose name a fact tells. Of two with one name none is meant.
-func (r *reader) knows(fact string) {
+// names are whom names mean, in small letters: a relative or an animal as the subject of what is
+// said of them. Where who is "" nobody is meant.
+type names map[string]predicate
+
+// knows notes whose name a fact tells. Of two with one name none is meant.
+func (n names) knows(fact string) {
 	m := introduced.FindStringSubmatch(fact)
 	if m == nil {
 		return
 	}
-	before, twice := r.named[strings.ToLower(m[3])]
-	if p := r.introduce(m[1]+m[2], m[3]); twice && before.who != p.who {
-		r.named[strings.ToLower(m[3])] = predicate{}
+	before, twice := n[strings.ToLower(m[3])]
+	if p := n.introduce(m[1]+m[2], m[3]); twice && before.who != p.who {
+		n[strings.ToLower(m[3])] = predicate{}
 	}
 }
 
 // introduce notes whom a name means, and returns the subject of what is said of them. Of several
 // friends, or animals, each has facts of their own.
-func (r *reader) introduce(kin, name string) predicate {
+func (n names) introduce(kin, name string) predicate {
 	p := predicate{who: "User's " + kin + " " + name, subject: "user's " + kin}
 	if !OneAtATime(kin) {
 		p.subject += " " + strings.ToLower(name)
 	}
-	if r.named == nil {
-		r.named = map[string]predicate{}
-	}
-	r.named[strings.ToLower(name)] = p
+	n[strings.ToLower(name)] = p
 	return p
 }
 
@@ -523,7 +524,7 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 	}
 	p := predicate{who: "User's " + pet, subject: "user's " + pet, plural: strings.HasSuffix(pet, "s")}
 	if name != "" {
-		p = r.introduce(pet, name)
+		p = r.named.introduce(pet, name)
 	}
 	if !p.plural {
 		r.about(c, p, next)

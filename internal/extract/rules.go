@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ func Cuts(s string, most int) []text.Span {
 func Rules(said []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false
+	known, told := names{}, 0 // of the first so many of out
 	for i := range said {
 		s := &said[i]
 		if s.Turn.Role != memory.RoleUser {
@@ -69,7 +71,10 @@ func Rules(said []Utterance) []Candidate {
 		}
 		room := maxRead
 		for _, span := range Cuts(s.Text, ReadAtOnce) {
-			found := readPiece(*s, span, &out)
+			for ; told < len(out); told++ {
+				known.knows(out[told].Text)
+			}
+			found := readPiece(*s, span, &out, known)
 			found = found[:min(len(found), room)]
 			room -= len(found)
 			out = append(out, found...)
@@ -120,8 +125,8 @@ func lasting(cands []Candidate) []Candidate {
 const ReadAtOnce = 32 << 10
 
 // readPiece reads a piece of a turn. What is asked to be remembered it adds to the candidates
-// so far, which the rest may correct; it returns the facts.
-func readPiece(s Utterance, piece text.Span, sofar *[]Candidate) []Candidate {
+// so far, which the rest may correct; it returns the facts. known is whom those so far name.
+func readPiece(s Utterance, piece text.Span, sofar *[]Candidate, known names) []Candidate {
 	s.Text = s.Text[piece.Start:piece.End]
 	inTurn := func(c Candidate) Candidate {
 		if c.Span != nil && c.Turn == s.Turn.ID {
@@ -135,12 +140,12 @@ func readPiece(s Utterance, piece text.Span, sofar *[]Candidate) []Candidate {
 	}
 	shown := s
 	shown.Text = monthsCapital(s.Text)
-	r := reader{said: &shown, spoken: remembered, earlier: sofar}
+	r := reader{said: &shown, spoken: remembered, earlier: sofar, named: maps.Clone(known)}
 	for _, fact := range s.Background {
-		r.knows(fact)
+		r.named.knows(fact)
 	}
-	for _, c := range *sofar {
-		r.knows(c.Text)
+	for _, c := range remembered {
+		r.named.knows(c.Text)
 	}
 	r.turn()
 	for k, c := range r.found {
@@ -167,11 +172,11 @@ type reader struct {
 	earlier *[]Candidate
 
 	greeted bool
-	theirs  bool                 // the last subject was somebody else
-	other   string               // whom the clause before named and said nothing of: "Ravi and I …"
-	whom    predicate            // whom "she" or "he" means; who is "" where that is not clear
-	subject predicate            // of the clause before, where that is a relative; else its who is ""
-	named   map[string]predicate // relatives of whom the turn told the names, in small letters
+	theirs  bool      // the last subject was somebody else
+	other   string    // whom the clause before named and said nothing of: "Ravi and I …"
+	whom    predicate // whom "she" or "he" means; who is "" where that is not clear
+	subject predicate // of the clause before, where that is a relative; else its who is ""
+	named   names     // as known facts and the turn tell them
 	g       captured
 }
 
