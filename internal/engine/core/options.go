@@ -38,6 +38,7 @@ type Options struct {
 	TopK          int
 	Budget        int           // tokens
 	Threshold     float64       // below 0: the fitted one
+	OwnEmbedder   bool          // it is the one that the profile names: what is the same is so by its plain cosine
 	RecencyWeight float64       // 0 to 1
 	Deadline      time.Duration // of recall in a chat
 	Recall        Rules
