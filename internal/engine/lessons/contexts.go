@@ -60,7 +60,7 @@ func (l Lesson) quote(c extract.Candidate) string {
 
 // nearContext compares a candidate with every passage of contexts, by the embedder.
 func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
-	near, err := e.near(ctx, c.Text)
+	near, err := e.VectorToCompare(ctx, c.Text)
 	if err != nil {
 		return "", fmt.Errorf("embed to compare with contexts: %w", err)
 	}
