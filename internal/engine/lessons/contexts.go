@@ -2,9 +2,11 @@ package lessons
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/extract"
@@ -29,10 +31,11 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 		return nil
 	}
 	var kept []extract.Candidate
+	passages := sync.OnceValues(func() ([]passage, error) { return e.passages(ctx, contexts) })
 	for _, c := range l.cands {
 		name := learn.InContext(c, l.quote(c), contexts)
 		if name == "" {
-			if name, err = e.nearContext(ctx, c, contexts); err != nil {
+			if name, err = e.nearContext(ctx, c, passages); err != nil {
 				return err
 			}
 		}
@@ -59,23 +62,18 @@ func (l Lesson) quote(c extract.Candidate) string {
 }
 
 // nearContext compares a candidate with every passage of contexts, by the embedder.
-func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
+func (e reader) nearContext(ctx context.Context, c extract.Candidate, passages func() ([]passage, error)) (string, error) {
 	near, err := e.VectorToCompare(ctx, c.Text)
+	if err != nil || near == nil {
+		return "", err
+	}
+	known, err := passages()
 	if err != nil {
-		return "", fmt.Errorf("embed to compare with contexts: %w", err)
+		return "", err
 	}
-	if near == nil {
-		return "", nil
-	}
-	for _, known := range contexts {
-		passages, of, err := e.passages(ctx, known)
-		if err != nil {
-			return "", fmt.Errorf("embed context %s: %w", known.ID, err)
-		}
-		for i, p := range passages {
-			if name := learn.NearContext(c, known, p, cosine(near, of[i]), e.Retrieve.DuplicateScore()); name != "" {
-				return name, nil
-			}
+	for _, p := range known {
+		if name := learn.NearContext(c, p.of, p.text, cosine(near, p.vector), e.Retrieve.DuplicateScore()); name != "" {
+			return name, nil
 		}
 	}
 	return "", nil
@@ -93,18 +91,68 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// passages cuts a context into passages as long as the embedder reads at once, and embeds
-// them.
-func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
+// passage is a part of a context.
+type passage struct {
+	of     memory.Context
+	text   string
+	vector []float32
+}
+
+// passages cuts contexts into passages as long as the embedder reads at once, with their vectors.
+func (e reader) passages(ctx context.Context, contexts []memory.Context) (out []passage, err error) {
 	most, count := 0, (func(string) int)(nil)
 	if w, ok := e.Embedder.(interface {
 		Window() (most int, count func(text string) int)
 	}); ok {
 		most, count = w.Window()
 	}
-	passages := learn.Passages(c.Content, most, count)
-	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, passages...)
-	return passages, vectors, err
+	for _, c := range contexts {
+		texts := learn.Passages(c.Content, most, count)
+		key := contextKey{e.Embedder.Fingerprint(), sha256.Sum256([]byte(c.Content))}
+		vectors := e.contexts.get(key)
+		if vectors == nil {
+			if vectors, err = e.Embedder.Embed(ctx, memory.AsDocument, texts...); err != nil {
+				return nil, fmt.Errorf("embed context %s: %w", c.ID, err)
+			}
+			e.contexts.put(key, vectors)
+		}
+		for i, text := range texts {
+			out = append(out, passage{c, text, vectors[i]})
+		}
+	}
+	return out, nil
+}
+
+// contextKey is a model and the words of a context.
+type contextKey struct {
+	model string
+	words [sha256.Size]byte
+}
+
+// contextVectors keeps the vectors of contexts, without their words: every lesson is compared
+// with all contexts of its owner. The zero value is ready.
+type contextVectors struct {
+	mu   sync.Mutex // guards what follows
+	of   map[contextKey][][]float32
+	kept int // vectors in all
+}
+
+// mostContextVectors bounds what is kept: at 384 numbers a vector, 50 MB.
+const mostContextVectors = 32 << 10
+
+func (k *contextVectors) get(key contextKey) [][]float32 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.of[key]
+}
+
+func (k *contextVectors) put(key contextKey, vectors [][]float32) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.kept += len(vectors); k.of == nil || k.kept > mostContextVectors {
+		k.of, k.kept = map[contextKey][][]float32{}, len(vectors)
+	}
+	k.of[key] = vectors
 }
 
 // attached returns the contexts that are attached to a conversation, for a model that is to

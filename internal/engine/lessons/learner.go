@@ -18,7 +18,8 @@ type Learner struct {
 	Retrieve *retrieve.Retriever
 
 	Asker
-	Taught core.Broadcast // after each job of learning
+	Taught   core.Broadcast // after each job of learning
+	contexts contextVectors
 }
 
 // Asker asks the learning model, within what it may cost.
