@@ -43,6 +43,12 @@ type Memory struct {
 	Metadata     json.RawMessage    `json:"metadata,omitempty"`
 }
 
+// Written is a fact as a write left it.
+type Written struct {
+	Memory
+	Replaced []Memory `json:"replaced,omitempty" doc:"What it took the place of. Undo brings it back."`
+}
+
 // Hit is a memory that search found.
 type Hit struct {
 	Memory

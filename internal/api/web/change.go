@@ -22,7 +22,15 @@ func (p memoryViews) remember(r *http.Request, v visit) (done, error) {
 	if !created {
 		return done{Say: "That is remembered already."}, nil
 	}
-	return p.did(r, v, "Remembered.", f.ID)
+	return p.wrote(r, v, "Remembered.", f)
+}
+
+// wrote is did for a fact, whose message names what it replaced.
+func (p memoryViews) wrote(r *http.Request, v visit, say string, f memory.Fact) (done, error) {
+	for _, old := range p.engine.Curate.Replaced(r.Context(), f) {
+		say += " It replaces: " + clip(60, old.Content())
+	}
+	return p.did(r, v, say, f.ID)
 }
 
 // tagsOf reads tags with commas.
@@ -42,10 +50,11 @@ func (p memoryViews) change(r *http.Request, v visit) (done, error) {
 	case "forget":
 		return p.forget(r, v, id)
 	case "restore":
-		if _, err := p.engine.Curate.Restore(r.Context(), v.owner, id, "", v.author); err != nil {
+		f, err := p.engine.Curate.Restore(r.Context(), v.owner, id, "", v.author)
+		if err != nil {
 			return done{}, err
 		}
-		return p.did(r, v, "Restored.", id)
+		return p.wrote(r, v, "Restored.", f)
 	case "approve", "reject":
 		return p.decide(r, v, curate.Judgement{ID: id, Action: memory.Action(do)})
 	default:
@@ -81,10 +90,11 @@ func (p memoryViews) edit(r *http.Request, v visit, id string) (done, error) {
 	if f := was.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
 		e.Content = nil // the words stay whose they were
 	}
-	if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
+	f, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author)
+	if err != nil {
 		return done{}, err
 	}
-	return p.did(r, v, "Saved.", id)
+	return p.wrote(r, v, "Saved.", f)
 }
 
 // field returns a value of the form, and whether the form has it.
