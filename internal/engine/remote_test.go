@@ -94,7 +94,7 @@ func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
 				}
 				server.fault = fault
 				r.note(t, ana, "Ana's tea for guests is sencha")
-				found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea", Whole: true})
+				found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea"})
 				if err != nil || len(found.Hits) != 4 || len(found.Degraded) != 1 || !strings.HasPrefix(found.Degraded[0], "embedder: ") {
 					t.Errorf("%d hits, degraded %q, %v; want 4 by words, and that said", len(found.Hits), found.Degraded, err)
 				}

@@ -16,8 +16,9 @@ import (
 // Listed is how many facts are read to answer "what do you know about me?".
 const Listed = 500
 
-// lists reports whether a question such as "what do you know about me?" is answered by a list.
-func (r *Source) lists() bool {
+// ruled reports whether the rules of recall apply: the question is about the present, and facts
+// may answer it.
+func (r *Source) ruled() bool {
 	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
 }
 

@@ -30,7 +30,6 @@ type Question struct {
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
 	Budget         int                 // tokens; 0: any
-	Whole          bool                // also what says the same as a better hit
 	Replaced       map[string]bool     // turns that the request takes the place of: what they alone taught is not told
 	Place          *core.Future[Place] // of a chat, which is found meanwhile; nil: In, Exclude and Replaced are set
 	Carries        int                 // how many memories Place may exclude
@@ -202,7 +201,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	defer func() { r.Dropped = append(r.Dropped, r.filtered...) }()
 	query := r.Query()
 	r.asked = query.Asked
-	if query.Broad && r.lists() {
+	if query.Broad && r.ruled() {
 		err := r.Part(func() error { return r.list(ctx, topK) })
 		if err == nil {
 			return nil
@@ -338,9 +337,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	if len(r.repeats) > 0 {
 		opts.Answered, opts.Chat = &askedAgain, false
 	}
-	if !r.Q.Whole {
-		r.others, r.excluded = recall.NewSubjectFilter(query), map[string]bool{}
-	}
+	r.others, r.excluded = recall.NewSubjectFilter(query), map[string]bool{}
 	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts, cands)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
 		r.measure(&opts, recall.Fitted)
 	}
@@ -419,7 +416,7 @@ func (r *Pipeline) without(cands []memory.Candidate) []memory.Candidate {
 // enough returns how many candidates to read first: topK, or all where a fact further down
 // may replace a turn among them.
 func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
-	if r.Q.Whole || r.history != nil || len(kept) <= topK ||
+	if r.history != nil || len(kept) <= topK ||
 		slices.ContainsFunc(kept[topK:], func(c memory.Candidate) bool { return c.Kind == memory.KindFact }) {
 		return len(kept)
 	}
@@ -428,10 +425,6 @@ func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
 
 // fit keeps the hits that fit into the budget.
 func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
-	if r.Q.Whole {
-		r.Hits = hits
-		return
-	}
 	fresh, held := r.uncarried(r.withReasons(ctx, hits))
 	budget := r.Q.Budget
 	if budget == 0 {

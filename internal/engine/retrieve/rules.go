@@ -47,10 +47,6 @@ func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }
 
-// ruled reports whether the rules of recall apply: the question is about the present, facts
-// may answer it, and it does not ask for everything.
-func (r *Source) ruled() bool { return r.lists() && !r.Q.Whole }
-
 // unsearched reports whether facts may be shown that no search found. A question with a
 // threshold of its own gets none.
 func (r *Source) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
