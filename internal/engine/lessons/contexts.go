@@ -31,11 +31,10 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 		return nil
 	}
 	var kept []extract.Candidate
-	passages := sync.OnceValues(func() ([]passage, error) { return e.passages(ctx, contexts) })
 	for _, c := range l.cands {
 		name := learn.InContext(c, l.quote(c), contexts)
 		if name == "" {
-			if name, err = e.nearContext(ctx, c, passages); err != nil {
+			if name, err = e.nearContext(ctx, c, contexts); err != nil {
 				return err
 			}
 		}
@@ -62,18 +61,20 @@ func (l Lesson) quote(c extract.Candidate) string {
 }
 
 // nearContext compares a candidate with every passage of contexts, by the embedder.
-func (e reader) nearContext(ctx context.Context, c extract.Candidate, passages func() ([]passage, error)) (string, error) {
+func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
 	near, err := e.VectorToCompare(ctx, c.Text)
 	if err != nil || near == nil {
 		return "", err
 	}
-	known, err := passages()
-	if err != nil {
-		return "", err
-	}
-	for _, p := range known {
-		if name := learn.NearContext(c, p.of, p.text, cosine(near, p.vector), e.Retrieve.DuplicateScore()); name != "" {
-			return name, nil
+	for _, known := range contexts {
+		passages, of, err := e.passages(ctx, known)
+		if err != nil {
+			return "", fmt.Errorf("embed context %s: %w", known.ID, err)
+		}
+		for i, p := range passages {
+			if name := learn.NearContext(c, known, p, cosine(near, of[i]), e.Retrieve.DuplicateScore()); name != "" {
+				return name, nil
+			}
 		}
 	}
 	return "", nil
@@ -91,68 +92,44 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// passage is a part of a context.
-type passage struct {
-	of     memory.Context
-	text   string
-	vector []float32
+// contextVectors keeps the vectors of contexts' passages, without their words, by the model and
+// the words: every candidate is compared with all contexts of its owner. The zero value is ready.
+type contextVectors struct {
+	sync.Mutex // guards what follows
+	of         map[[2][sha256.Size]byte][][]float32
+	kept       int // vectors in all
 }
 
-// passages cuts contexts into passages as long as the embedder reads at once, with their vectors.
-func (e reader) passages(ctx context.Context, contexts []memory.Context) (out []passage, err error) {
+// mostContextVectors bounds what is kept: at 384 numbers a vector, 50 MB.
+const mostContextVectors = 32 << 10
+
+// passages cuts a context into passages as long as the embedder reads at once, with their vectors.
+func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
 	most, count := 0, (func(string) int)(nil)
 	if w, ok := e.Embedder.(interface {
 		Window() (most int, count func(text string) int)
 	}); ok {
 		most, count = w.Window()
 	}
-	for _, c := range contexts {
-		texts := learn.Passages(c.Content, most, count)
-		key := contextKey{e.Embedder.Fingerprint(), sha256.Sum256([]byte(c.Content))}
-		vectors := e.contexts.get(key)
-		if vectors == nil {
-			if vectors, err = e.Embedder.Embed(ctx, memory.AsDocument, texts...); err != nil {
-				return nil, fmt.Errorf("embed context %s: %w", c.ID, err)
-			}
-			e.contexts.put(key, vectors)
-		}
-		for i, text := range texts {
-			out = append(out, passage{c, text, vectors[i]})
-		}
+	passages := learn.Passages(c.Content, most, count)
+	k, key := &e.contexts, [2][sha256.Size]byte{sha256.Sum256([]byte(e.Embedder.Fingerprint())), sha256.Sum256([]byte(c.Content))}
+	k.Lock()
+	vectors := k.of[key]
+	k.Unlock()
+	if vectors != nil {
+		return passages, vectors, nil
 	}
-	return out, nil
-}
-
-// contextKey is a model and the words of a context.
-type contextKey struct {
-	model string
-	words [sha256.Size]byte
-}
-
-// contextVectors keeps the vectors of contexts, without their words: every lesson is compared
-// with all contexts of its owner. The zero value is ready.
-type contextVectors struct {
-	mu   sync.Mutex // guards what follows
-	of   map[contextKey][][]float32
-	kept int // vectors in all
-}
-
-// mostContextVectors bounds what is kept: at 384 numbers a vector, 50 MB.
-const mostContextVectors = 32 << 10
-
-func (k *contextVectors) get(key contextKey) [][]float32 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.of[key]
-}
-
-func (k *contextVectors) put(key contextKey, vectors [][]float32) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, passages...)
+	if err != nil {
+		return nil, nil, err
+	}
+	k.Lock()
+	defer k.Unlock()
 	if k.kept += len(vectors); k.of == nil || k.kept > mostContextVectors {
-		k.of, k.kept = map[contextKey][][]float32{}, len(vectors)
+		k.of, k.kept = map[[2][sha256.Size]byte][][]float32{}, len(vectors)
 	}
 	k.of[key] = vectors
+	return passages, vectors, nil
 }
 
 // attached returns the contexts that are attached to a conversation, for a model that is to
