@@ -158,18 +158,7 @@ func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, 
 	if err != nil {
 		return nil, err
 	}
-	found, err := e.Searcher.Search(ctx, memory.Search{
-		Scopes: []memory.Scope{scope}, Text: words, Vector: near,
-		Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Now: e.Time(), Limit: most,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("search for what is alike: %w", err)
-	}
-	ids := make([]string, len(found))
-	for i, c := range found {
-		ids[i] = c.ID
-	}
-	return e.Store.Get(ctx, scope.Owner, ids...)
+	return e.Found(ctx, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
 }
 
 // Says reports whether a turn or a summary says a fact, or wishes it forgotten.
