@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// check reads every Go file of the module at root and returns what breaks the
-// rules, a line each, in order of file.
-func check(root string, r rules) ([]string, error) {
+// check reads every Go file of the module at root. It returns what breaks the rules, a
+// line each in order of file, and how large each package is.
+func check(root string, r rules) ([]string, map[string]size, error) {
 	var found []string
-	s := sizes{files: map[string]int{}, lines: map[string]int{}, methods: map[string]int{}}
+	s := sizes{packages: map[string]size{}, methods: map[string]int{}}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func check(root string, r rules) ([]string, error) {
 		}
 		return s.add(name, path.Dir(filepath.ToSlash(rel)))
 	})
-	return append(found, s.over(r)...), err
+	return append(found, s.over(r)...), s.packages, err
 }
 
 // skipDir leaves out what is not part of the module's build.

@@ -30,9 +30,9 @@ type rules struct {
 	// them without the race detector.
 	serial []string
 
-	// large are the packages of more than maxFiles files or maxLines lines, and broad the
-	// types of more than maxMethods methods, tests not counted, each with the reason.
-	large, broad map[string]string
+	// broad are the types of more than maxMethods methods, tests not counted, each with the
+	// reason.
+	broad map[string]string
 
 	// stores are the concrete stores, which only the packages in wiring and tests
 	// name.
@@ -110,18 +110,6 @@ var house = rules{
 	bare:   []string{"memory"},
 	pure:   []string{"memory", "internal/shelf", "internal/utterance", "internal/recall", "internal/extract", "internal/learn", "internal/thread", "internal/portable", "internal/vector", "internal/tensor", "internal/text", "internal/english", "internal/chatapi", "internal/translate"},
 	serial: []string{"internal/recall", "internal/extract", "internal/learn"},
-	large: map[string]string{
-		"internal/learn":          "what a model says is checked in many ways",
-		"internal/extract":        "rules of many kinds of facts, most of them tables",
-		"internal/store/sqlstore": "two dialects, migrations, and search by pgvector; caches and read paths are to be merged",
-		"internal/store/vault":    "what people do to files comes in many ways",
-		"internal/cli":            "one file per command",
-		"internal/api/web":        "one file per view or form",
-		"internal/recall":         "one file per cue or stage; the flow is recall.go, rank.go, fit.go, render.go",
-		"internal/index":          "one file per step of a search or a load",
-		"internal/bench":          "five benches and the readers of their data sets",
-		"memory/storetest":        "the contract of stores, as tests",
-	},
 	broad: map[string]string{
 		"internal/store/sqlstore.Store":   "implements memory.Store and its optional parts",
 		"internal/store/vault.Store":      "implements memory.Store and its optional parts",

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -11,17 +10,14 @@ import (
 	"slices"
 )
 
-// What a reader can take in at once: a package or type beyond this needs a reason in
+// maxMethods is how many methods a reader can take in: a type with more needs a reason in
 // [rules].
-const (
-	maxFiles   = 25
-	maxLines   = 3500
-	maxMethods = 40
-)
+const maxMethods = 40
 
-// sizes counts what is not tests: files and lines by folder, methods by folder and type.
+// sizes counts what is not tests: Go by folder, methods by folder and type.
 type sizes struct {
-	files, lines, methods map[string]int
+	packages map[string]size
+	methods  map[string]int
 }
 
 func (s sizes) add(name, dir string) error {
@@ -29,8 +25,7 @@ func (s sizes) add(name, dir string) error {
 	if err != nil {
 		return err
 	}
-	s.files[dir]++
-	s.lines[dir] += bytes.Count(text, []byte("\n"))
+	s.packages[dir] = s.packages[dir].plus(measure(text))
 	f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
 	if err != nil {
 		return err
@@ -56,17 +51,8 @@ func receiver(t ast.Expr) string {
 	return "?"
 }
 
-// over returns what is too large without a reason, and reasons that nothing needs any more.
+// over returns the types that are too large without a reason, and reasons that are obsolete.
 func (s sizes) over(r rules) (broken []string) {
-	for _, dir := range slices.Sorted(maps.Keys(s.files)) {
-		over := s.files[dir] > maxFiles || s.lines[dir] > maxLines
-		if over && r.large[dir] == "" {
-			broken = append(broken, fmt.Sprintf("%s: %d files of %d lines, more than %d or %d", dir, s.files[dir], s.lines[dir], maxFiles, maxLines))
-		}
-		if !over && r.large[dir] != "" {
-			broken = append(broken, fmt.Sprintf("%s: needs no exception any more: %d files of %d lines", dir, s.files[dir], s.lines[dir]))
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(s.methods)) {
 		over := s.methods[name] > maxMethods
 		if over && r.broad[name] == "" {
