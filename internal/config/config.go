@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Config is everything that can be set. [LoadConfig] reads it from flags,
+// Config is everything that can be set. [Load] reads it from flags,
 // environment, file, profile and defaults, in that order of precedence; each field's tag
 // holds its key, its default, what it means and, for a closed choice, what is
 // valid. docs/settings.md is generated from these tags.
@@ -217,7 +217,6 @@ type IndexConfig struct {
 	Budget       Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
 	Search       string `koanf:"search" default:"index" valid:"index|chroma" doc:"What finds the nearest vectors: the resident index (for large users perhaps the database: index.offload_above), or the Chroma server at chroma.url. Words are always found by the index."`
 	OffloadAbove Bytes  `koanf:"offload_above" default:"0" doc:"The vectors of a user whose index would take more than this, counted as 1 KiB for each memory, stay out of memory and are searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody's. It is slower than the index (docs/postgres.md)."`
-	Huge         Bytes  `koanf:"huge" default:"0" doc:"The earlier name of index.offload_above."`
 	Checkpoints  string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
 }
 

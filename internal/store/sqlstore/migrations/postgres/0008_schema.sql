@@ -104,6 +104,8 @@ CREATE TABLE conversations (
     message_count BIGINT           NOT NULL,
     created_at    BIGINT           NOT NULL,
     updated_at    BIGINT           NOT NULL,
+    status        TEXT COLLATE "C" NOT NULL DEFAULT 'active',
+    version       BIGINT           NOT NULL DEFAULT 0,
     PRIMARY KEY (owner, id)
 );
 
@@ -128,6 +130,8 @@ CREATE TABLE turns (
     learned_at   BIGINT           NOT NULL,
     no_learn     BOOLEAN          NOT NULL,
     version      BIGINT           NOT NULL,
+    history      BOOLEAN          NOT NULL DEFAULT false,
+    given        TEXT             NOT NULL DEFAULT '',
     PRIMARY KEY (owner, id)
 );
 
@@ -233,15 +237,16 @@ CREATE INDEX jobs_queued ON jobs (owner, kind, run_at, created_at, id) WHERE sta
 CREATE INDEX jobs_running ON jobs (owner, kind, lease_until) WHERE state = 'running';
 CREATE INDEX jobs_parked ON jobs (owner) WHERE state = 'parked';
 
+-- Documents that are attached to conversations.
 CREATE TABLE contexts (
     owner      TEXT COLLATE "C" NOT NULL,
     id         TEXT COLLATE "C" NOT NULL,
-    name       TEXT COLLATE "C" NOT NULL,
+    title      TEXT COLLATE "C" NOT NULL,
     content    TEXT COLLATE "C" NOT NULL,
-    hash       TEXT COLLATE "C" NOT NULL,
-    tokens     BIGINT           NOT NULL,
+    status     TEXT COLLATE "C" NOT NULL,
     created_at BIGINT           NOT NULL,
     updated_at BIGINT           NOT NULL,
+    version    BIGINT           NOT NULL,
     PRIMARY KEY (owner, id)
 );
 
@@ -260,6 +265,7 @@ CREATE TABLE traces (
     id    TEXT COLLATE "C" NOT NULL,
     at    BIGINT           NOT NULL,
     data  TEXT COLLATE "C" NOT NULL,
+    listed BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (owner, id)
 );
 
@@ -325,3 +331,41 @@ CREATE TABLE secrets (
     owner  TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     secret TEXT COLLATE "C" NOT NULL
 );
+
+-- Which line of jobs is to be looked at next, and when: a hint to workers, who serve all
+-- owners. It is written after what it is about, may be lost, and is made again from the
+-- jobs. Where tables are spread over nodes it stays on one. jobs_due stays for servers of
+-- the release before.
+CREATE TABLE due (
+    owner   TEXT COLLATE "C" NOT NULL,
+    kind    TEXT COLLATE "C" NOT NULL,
+    at      BIGINT           NOT NULL, -- its first job is due, or its lease runs out
+    created BIGINT           NOT NULL, -- when that job was made, 0 for a lease
+    leased  BOOLEAN          NOT NULL,
+    n       BIGINT           NOT NULL, -- rises with each hint, for those who correct one
+    PRIMARY KEY (owner, kind)
+) WITH (fillfactor = 50);
+
+CREATE INDEX due_at ON due (at, created, owner);
+
+-- Which traces have the words of a fact that their owner was shown out of another's memory:
+-- they go when it is erased. A server of the release before takes traces away and leaves what
+-- this says of them, which costs nothing but its place. listed: 1 for those of which this
+-- says so, 0 for those that a server of the release before wrote.
+CREATE TABLE trace_facts (
+    owner TEXT COLLATE "C" NOT NULL,
+    trace TEXT COLLATE "C" NOT NULL,
+    fact  TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (owner, trace, fact)
+);
+
+-- Who was shown a fact is not known when it is erased.
+CREATE INDEX trace_facts_fact ON trace_facts (fact, owner, trace);
+
+CREATE INDEX traces_unlisted ON traces (owner, id) WHERE listed = 0;
+
+-- A fact that is recalled is told with what it took the place of.
+CREATE INDEX facts_superseded ON facts (owner, superseded_by) WHERE superseded_by <> '';
+
+-- Requests refer to answers by the ids of their items.
+CREATE INDEX turns_ref ON turns (owner, ref) WHERE ref <> '';

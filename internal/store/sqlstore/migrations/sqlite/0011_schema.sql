@@ -105,6 +105,8 @@ CREATE TABLE conversations (
     message_count INTEGER NOT NULL,
     created_at    INTEGER NOT NULL,
     updated_at    INTEGER NOT NULL,
+    status        TEXT    NOT NULL DEFAULT 'active',
+    version       INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (owner, id)
 ) STRICT;
 
@@ -129,6 +131,8 @@ CREATE TABLE turns (
     learned_at   INTEGER NOT NULL,
     no_learn     INTEGER NOT NULL,
     version      INTEGER NOT NULL,
+    history      INTEGER NOT NULL DEFAULT 0,
+    given        TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (owner, id)
 ) STRICT;
 
@@ -234,15 +238,16 @@ CREATE INDEX jobs_queued ON jobs (owner, kind, run_at, created_at, id) WHERE sta
 CREATE INDEX jobs_running ON jobs (owner, kind, lease_until) WHERE state = 'running';
 CREATE INDEX jobs_parked ON jobs (owner) WHERE state = 'parked';
 
+-- Documents that are attached to conversations.
 CREATE TABLE contexts (
     owner      TEXT    NOT NULL,
     id         TEXT    NOT NULL,
-    name       TEXT    NOT NULL,
+    title      TEXT    NOT NULL,
     content    TEXT    NOT NULL,
-    hash       TEXT    NOT NULL,
-    tokens     INTEGER NOT NULL,
+    status     TEXT    NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
+    version    INTEGER NOT NULL,
     PRIMARY KEY (owner, id)
 ) STRICT;
 
@@ -261,6 +266,7 @@ CREATE TABLE traces (
     id    TEXT    NOT NULL,
     at    INTEGER NOT NULL,
     data  TEXT    NOT NULL,
+    listed INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (owner, id)
 ) STRICT;
 
@@ -286,3 +292,64 @@ CREATE TABLE api_keys (
     revoked_at   INTEGER NOT NULL,
     PRIMARY KEY (owner, hash)
 ) STRICT, WITHOUT ROWID;
+
+-- Workers serve all owners: the next job is the one that has been due the longest
+-- whoever it belongs to.
+CREATE INDEX jobs_due ON jobs (run_at, created_at, owner, id, kind) WHERE state = 'queued';
+
+-- Every chat is given the pinned facts, which are few among all.
+CREATE INDEX facts_pinned ON facts (owner, status, created_at) WHERE pinned;
+
+-- What models were paid for on an owner's account.
+CREATE TABLE ledger (
+    owner         TEXT    NOT NULL,
+    day           INTEGER NOT NULL,
+    purpose       TEXT    NOT NULL,
+    model         TEXT    NOT NULL,
+    calls         INTEGER NOT NULL,
+    input_tokens  INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost          REAL    NOT NULL,
+    PRIMARY KEY (owner, day, purpose, model)
+) STRICT, WITHOUT ROWID;
+
+-- What is learned is compared with what was forgotten or refused in the same words.
+CREATE INDEX facts_past ON facts (owner, hash) WHERE status NOT IN ('active', 'pending');
+
+-- What was said in turns that are out of recall, as keyed hashes: it is known again
+-- when a client sends it on another path.
+CREATE TABLE tombstones (
+    owner TEXT NOT NULL,
+    mark  TEXT NOT NULL,
+    turn  TEXT NOT NULL,
+    PRIMARY KEY (owner, mark, turn)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX tombstones_turn ON tombstones (owner, turn);
+
+-- The keys of those hashes.
+CREATE TABLE secrets (
+    owner  TEXT NOT NULL PRIMARY KEY,
+    secret TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Which traces have the words of a fact that their owner was shown out of another's memory:
+-- they go when it is erased. listed: 1 for those of which this says so, 0 for those that a
+-- release before wrote.
+CREATE TABLE trace_facts (
+    owner TEXT NOT NULL,
+    trace TEXT NOT NULL,
+    fact  TEXT NOT NULL,
+    PRIMARY KEY (owner, trace, fact)
+) STRICT, WITHOUT ROWID;
+
+-- Who was shown a fact is not known when it is erased.
+CREATE INDEX trace_facts_fact ON trace_facts (fact, owner, trace);
+
+CREATE INDEX traces_unlisted ON traces (owner, id) WHERE listed = 0;
+
+-- A fact that is recalled is told with what it took the place of.
+CREATE INDEX facts_superseded ON facts (owner, superseded_by) WHERE superseded_by <> '';
+
+-- Requests refer to answers by the ids of their items.
+CREATE INDEX turns_ref ON turns (owner, ref) WHERE ref <> '';
