@@ -88,7 +88,7 @@ func (d *handler) writtenOf(ctx context.Context, c caller, f memory.Fact, result
 	out := written{Result: result, ID: f.ID, Content: f.Content}
 	if f.Status != memory.Pending {
 		if result == "saved" {
-			for _, old := range d.engine.Curate.Replaced(ctx, f) {
+			for _, old := range curate.Replaced(ctx, d.engine.Core, f) {
 				out.Replaced = append(out.Replaced, httpx.Brief(old.Content(), longShown))
 			}
 		}

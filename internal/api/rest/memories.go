@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
@@ -92,9 +93,9 @@ func split[T ~string](name, s string, valid ...T) ([]T, error) {
 func factView(f memory.Fact) client.Memory { return client.View(memory.Memory{Fact: &f}) }
 
 // written returns the view of a fact that was just written, which names what it replaced.
-func (d memoryAPI) written(ctx context.Context) func(memory.Fact) client.Written {
+func written(ctx context.Context, e *engine.Engine) func(memory.Fact) client.Written {
 	return func(f memory.Fact) client.Written {
-		return client.Written{Memory: factView(f), Replaced: views(d.engine.Curate.Replaced(ctx, f))}
+		return client.Written{Memory: factView(f), Replaced: views(curate.Replaced(ctx, e.Core, f))}
 	}
 }
 
@@ -134,7 +135,7 @@ func (d memoryAPI) add(ctx context.Context, in *addInput) (*addOutput, error) {
 	}
 	out := &addOutput{Status: http.StatusOK, Location: "/api/memory/" + f.ID, Body: client.Written{Memory: factView(f)}}
 	if created {
-		out.Status, out.Body = http.StatusCreated, d.written(ctx)(f)
+		out.Status, out.Body = http.StatusCreated, written(ctx, d.engine)(f)
 	}
 	return out, nil
 }
@@ -195,7 +196,7 @@ func (d memoryAPI) pin(ctx context.Context, by caller, in *pinInput) (client.Wri
 }
 
 func (d memoryAPI) changed(ctx context.Context, by caller, id string, edit curate.Edit) (client.Written, error) {
-	return viewed(d.written(ctx))(d.engine.Curate.EditFact(ctx, by.owner, id, edit, by.author))
+	return viewed(written(ctx, d.engine))(d.engine.Curate.EditFact(ctx, by.owner, id, edit, by.author))
 }
 
 type decideInput struct {
@@ -206,7 +207,7 @@ type decideInput struct {
 func (d memoryAPI) decide(action memory.Action) func(context.Context, caller, *decideInput) (client.Written, error) {
 	return func(ctx context.Context, by caller, in *decideInput) (client.Written, error) {
 		if action == memory.ActionRestore {
-			return viewed(d.written(ctx))(d.engine.Curate.Restore(ctx, by.owner, in.ID, in.Key, by.author))
+			return viewed(written(ctx, d.engine))(d.engine.Curate.Restore(ctx, by.owner, in.ID, in.Key, by.author))
 		}
 		judged, _, err := d.engine.Curate.Judge(ctx, by.owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, by.author)
 		if err != nil {

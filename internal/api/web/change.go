@@ -22,15 +22,7 @@ func (p memoryViews) remember(r *http.Request, v visit) (done, error) {
 	if !created {
 		return done{Say: "That is remembered already."}, nil
 	}
-	return p.wrote(r, v, "Remembered.", f)
-}
-
-// wrote is did for a fact, whose message names what it replaced.
-func (p memoryViews) wrote(r *http.Request, v visit, say string, f memory.Fact) (done, error) {
-	for _, old := range p.engine.Curate.Replaced(r.Context(), f) {
-		say += " It replaces: " + clip(60, old.Content())
-	}
-	return p.did(r, v, say, f.ID)
+	return p.did(r, v, "Remembered.", f.ID)
 }
 
 // tagsOf reads tags with commas.
@@ -50,11 +42,10 @@ func (p memoryViews) change(r *http.Request, v visit) (done, error) {
 	case "forget":
 		return p.forget(r, v, id)
 	case "restore":
-		f, err := p.engine.Curate.Restore(r.Context(), v.owner, id, "", v.author)
-		if err != nil {
+		if _, err := p.engine.Curate.Restore(r.Context(), v.owner, id, "", v.author); err != nil {
 			return done{}, err
 		}
-		return p.wrote(r, v, "Restored.", f)
+		return p.did(r, v, "Restored.", id)
 	case "approve", "reject":
 		return p.decide(r, v, curate.Judgement{ID: id, Action: memory.Action(do)})
 	default:
@@ -90,11 +81,10 @@ func (p memoryViews) edit(r *http.Request, v visit, id string) (done, error) {
 	if f := was.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
 		e.Content = nil // the words stay whose they were
 	}
-	f, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author)
-	if err != nil {
+	if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
 		return done{}, err
 	}
-	return p.wrote(r, v, "Saved.", f)
+	return p.did(r, v, "Saved.", id)
 }
 
 // field returns a value of the form, and whether the form has it.
@@ -169,16 +159,22 @@ func (p memoryViews) tag(r *http.Request, v visit, add []string, ids ...string) 
 	return p.did(r, v, "Tagged.", ids...)
 }
 
-// did says what was done to facts, each by the run that the journal has last.
+// did says what was done to facts, each by the run that the journal has last, and what they
+// replaced in it.
 func (p memoryViews) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
 	d := done{Say: say}
 	for _, id := range ids {
-		page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Fact: id, Limit: 1})
+		page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Fact: id})
 		if err != nil {
 			return done{}, err
 		}
-		if len(page.Changes) > 0 {
-			d.Runs = append(d.Runs, page.Changes[0].Run)
+		for i, c := range page.Changes {
+			switch last := page.Changes[0]; {
+			case i == 0:
+				d.Runs = append(d.Runs, c.Run)
+			case c.Run == last.Run && c.Action == memory.ActionReplace && c.NewID == id:
+				d.Say += " It replaces: " + clip(60, c.After.Fact.Content)
+			}
 		}
 	}
 	return d, nil

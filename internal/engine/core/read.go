@@ -255,7 +255,7 @@ func (e *Core) OnOwnerLoaded(ctx context.Context, owner memory.Owner, ids []stri
 }
 
 // Found returns the memories of the first scope's owner that a search finds now.
-func (e *Core) Found(ctx context.Context, s memory.Search) ([]memory.Memory, error) {
+func Found(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, error) {
 	s.Now = e.Time()
 	found, err := e.Searcher.Search(ctx, s)
 	if err != nil {

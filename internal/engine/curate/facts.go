@@ -116,7 +116,7 @@ func (e writer) remember(ctx context.Context, next memory.Fact, vectors []memory
 }
 
 // Replaced returns what a fact took the place of in the write that made it as it is.
-func (e *Curator) Replaced(ctx context.Context, f memory.Fact) (olds []memory.Memory) {
+func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.Memory) {
 	page, err := e.Store.Changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
 	if err != nil { // it is written all the same
 		e.Log.Warn("an answer does not name what was replaced", "fact", f.ID, "err", err)

@@ -277,7 +277,7 @@ func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.
 	return func(i int) *learn.Injected {
 		var found []memory.Memory
 		for _, sentence := range learn.MaybeInjected(turns[i]) {
-			like, err := e.Found(ctx, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Limit: suspectsFound})
+			like, err := core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Limit: suspectsFound})
 			if err != nil {
 				e.Log.Warn("what came out of memory may be learned again", "turn", turns[i].ID, "err", err)
 				continue

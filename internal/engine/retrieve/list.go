@@ -158,7 +158,7 @@ func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, 
 	if err != nil {
 		return nil, err
 	}
-	return e.Found(ctx, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
+	return core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
 }
 
 // Says reports whether a turn or a summary says a fact, or wishes it forgotten.
