@@ -459,7 +459,7 @@ func newUpstream(c config.Config) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
 	}
-	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, UserHeaders: c.Forward.UserHeaders})
+	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, DropHeaders: c.Forward.Drop})
 	if err != nil {
 		return nil, err
 	}

@@ -159,7 +159,7 @@ type CORSConfig struct {
 
 // ForwardConfig is what of a request goes to the upstream besides its body.
 type ForwardConfig struct {
-	UserHeaders bool `koanf:"user_headers" default:"false" doc:"Pass X-OpenWebUI-* headers, which hold the user's name, e-mail address, role and token, on to the upstream."`
+	Drop []string `koanf:"drop" doc:"Headers that do not go on to the upstream, beside the many that say who asks (docs/guide/clients.md). A * at the end is for all that begin so. A - before it passes it on: -X-OpenWebUI-*."`
 }
 
 // SummaryConfig is how conversations are summed up.
@@ -287,6 +287,11 @@ func (c *Config) check() error {
 		u, err := url.Parse(origin)
 		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
 			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
+		}
+	}
+	for _, pattern := range c.Forward.Drop {
+		if name := strings.TrimSuffix(strings.TrimPrefix(pattern, "-"), "*"); name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" {
+			return memory.Errorf(memory.Invalid, "forward.drop: invalid header %q (examples: X-Team-*, -X-OpenWebUI-*)", pattern)
 		}
 	}
 	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL} {
@@ -425,8 +430,10 @@ func (c *Config) NoteSource(key, source string) {
 // validCollection reports whether Chroma takes names that begin so.
 func validCollection(name string) bool {
 	return len(name) >= 3 && len(name) <= 60 && name[0] != '.' && name[0] != '_' && name[0] != '-' &&
-		strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._-") == ""
+		strings.Trim(strings.ToLower(name), nameLetters) == ""
 }
+
+const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // atHome resolves the ~ of a setting.
 func atHome(key, path string) (string, error) {
