@@ -229,8 +229,12 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys,
-		Held: func(since, until time.Time) ([]string, error) {
-			return l.backups.MayHold(since, until), nil
+		Held: func(since, until time.Time) []string {
+			held := l.backups.MayHold(since, until)
+			if l.chroma != nil {
+				held = append(held, l.chroma.MayHold()...)
+			}
+			return held
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: models.ChatModel(config),
 	})))
