@@ -457,10 +457,11 @@ func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
 // DropEarlier removes the collections of other embedders. Going back to one fills it again.
 func (x *Index) DropEarlier(ctx context.Context) error {
 	others, err := x.earlier(ctx)
-	for model, ids := range others {
-		for name, id := range map[string]string{x.opts.name(model): ids.vectors, x.opts.name(model) + marksSuffix: ids.marks} {
-			if id != "" {
-				err = errors.Join(err, x.client.do(ctx, http.MethodDelete, collectionsPath+"/"+name, nil, nil, writeTries))
+	for model := range others {
+		for _, suffix := range []string{marksSuffix, ""} { // while there are vectors, what broke off can be repeated
+			failed := x.client.do(ctx, http.MethodDelete, collectionsPath+"/"+x.opts.name(model)+suffix, nil, nil, writeTries)
+			if !errors.Is(failed, errGone) {
+				err = errors.Join(err, failed)
 			}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,9 +17,9 @@ import (
 
 // Forwarder passes a client's requests on to the upstream.
 type Forwarder struct {
-	at         endpoint
-	transport  http.RoundTripper
-	drop, keep []string // patterns of headers
+	at        endpoint
+	transport http.RoundTripper
+	dropped   []string // patterns of headers; one with - before it keeps, and the last that fits counts
 }
 
 // NewForwarder returns a forwarder to o's server; o's model and times are not
@@ -36,12 +35,8 @@ func NewForwarder(o Options) (*Forwarder, error) {
 	}
 	f := &Forwarder{at: at, transport: o.Transport}
 	for line := range strings.Lines(identityHeaders + strings.Join(o.DropHeaders, "\n")) {
-		if fields := strings.Fields(plainName(line)); len(fields) == 0 || strings.HasPrefix(line, "#") || len(fields) > 1 && at.under(fields[1]) {
-			continue
-		} else if kept, ok := strings.CutPrefix(fields[0], "-"); ok {
-			f.keep = append(f.keep, kept)
-		} else {
-			f.drop = append(f.drop, fields[0])
+		if fields := strings.Fields(plainName(line)); len(fields) > 0 && fields[0] != "#" && (len(fields) == 1 || !at.under(fields[1])) {
+			f.dropped = append(f.dropped, fields[0])
 		}
 	}
 	return f, nil
@@ -55,12 +50,16 @@ var identityHeaders string
 // plainName is a header's name, or a pattern, as patterns are compared.
 func plainName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
-// matches reports whether a name is one of the patterns, both as [plainName] has them.
-func matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		prefix, all := strings.CutSuffix(pattern, "*")
-		return pattern == name || all && strings.HasPrefix(name, prefix)
-	})
+// drops reports whether a header does not go on.
+func (f *Forwarder) drops(name string) (drop bool) {
+	name = plainName(name)
+	for _, pattern := range f.dropped {
+		pattern, keep := strings.CutPrefix(pattern, "-")
+		if prefix, all := strings.CutSuffix(pattern, "*"); pattern == name || all && strings.HasPrefix(name, prefix) {
+			drop = !keep
+		}
+	}
+	return drop
 }
 
 // Do sends one request and returns the upstream's answer as it came: status,
@@ -128,8 +127,8 @@ func (f *Forwarder) header(client http.Header) http.Header {
 	h.Del("Host")
 	h.Del("Cookie")
 	for name := range h {
-		canonical, plain := textproto.CanonicalMIMEHeaderKey(name), plainName(name)
-		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) || matches(f.drop, plain) && !matches(f.keep, plain) {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) || f.drops(name) {
 			delete(h, name)
 		}
 	}
