@@ -35,6 +35,7 @@ type Question struct {
 	Carries        int                 // how many memories Place may exclude
 	In             string              // the conversation that asks, for the trace
 	Untold         bool                // its trace has no words
+	Untraced       bool                // [Retriever.Recall] keeps no trace
 	Door           string
 }
 
@@ -51,7 +52,7 @@ type Place struct {
 // Found is what memory has to a question, best first.
 type Found struct {
 	Hits     []memory.Hit
-	Trace    string
+	Trace    string   // "": none is kept
 	Degraded []string // parts that were skipped, and why
 	Misspelt []memory.Misspelt
 	Block    string // of [exchange.Exchanges.RecallBlock], as Pause is
@@ -82,8 +83,11 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	r := Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.Parts...)
-	found := Found{Hits: r.Hits, Trace: core.NewID(), Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
-	r.Trace(found.Trace, "", e.Now().Sub(started))
+	found := Found{Hits: r.Hits, Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
+	if !q.Untraced {
+		found.Trace = core.NewID()
+		r.Trace(found.Trace, "", e.Now().Sub(started))
+	}
 	return found, err
 }
 
