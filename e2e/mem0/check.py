@@ -97,6 +97,15 @@ async def whole(c):
     assert (await c.call("get_all", filters=alice))["count"] == 0
     await c.call("delete_users", user_id="bob")
     assert (await c.call("get_all", filters={"user_id": "bob"}))["count"] == 0
+    butler = await c.call("add", "I am allergic to cashews.", agent_id="butler", custom_instructions="be brief", includes="food", excludes="names")
+    assert butler["results"], butler
+    await c.call("add", "The hat is red", agent_id="valet", infer=False)
+    found = await c.call("search", "which allergy?", filters={"agent_id": "butler"})
+    assert [m["agent_id"] for m in found["results"]] == ["butler"], found
+    assert [m["memory"] for m in (await c.call("get_all", filters={"agent_id": "valet"}))["results"]] == ["The hat is red"]
+    await c.call("delete_all", agent_id="butler")
+    assert (await c.call("get_all", filters={"agent_id": "butler"}))["count"] == 0
+    assert (await c.call("get_all", filters={"agent_id": "valet"}))["count"] == 1
     await c.call("add", "The last one", user_id="alice", infer=False)
     await c.call("reset")
     assert (await c.call("users"))["count"] == 0

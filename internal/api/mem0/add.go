@@ -135,7 +135,7 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 	if err := b.ids.check(); err != nil {
 		return none, err
 	}
-	who, err := h.caller(c, b.User)
+	who, err := h.caller(c, b.ids.place())
 	if err != nil {
 		return none, err
 	}

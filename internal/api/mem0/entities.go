@@ -74,8 +74,8 @@ func (h *handler) users(c *call) ([]entity, error) {
 				return nil, err
 			}
 			if counts.Facts > 0 {
-				name := u.Owner.Name()
-				out = append(out, entity{ID: name, Name: name, Type: "user", Total: counts.Facts, Owner: organization})
+				n, name := placed(u.Owner.Name())
+				out = append(out, entity{ID: name, Name: name, Type: entityTypes[n], Total: counts.Facts, Owner: organization})
 			}
 		}
 		if after = next; after == "" {
@@ -129,7 +129,7 @@ func (h *handler) deleteEntity(c *call) (any, error) {
 	if err := of.check(); err != nil {
 		return nil, err
 	}
-	who, err := h.caller(c, of.User)
+	who, err := h.caller(c, of.place())
 	if err != nil {
 		return nil, err
 	}

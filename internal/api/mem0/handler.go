@@ -2,8 +2,9 @@
 // open-source server, so that mem0's clients work against Loci unchanged. It translates
 // requests into calls of the engine and results into mem0's shapes; it stores nothing.
 //
-// A memory of mem0 is a fact. user_id names the owner where the key may name any user. In
-// other requests, which are about one owner, it is a label. Labels, agent_id, app_id and
+// A memory of mem0 is a fact. user_id names the owner where the key may name any user; without one,
+// agent_id, app_id or run_id does: the user "agent_id=butler". In other requests, which are about one
+// owner, all of them are labels. Labels, agent_id, app_id and
 // run_id are the name of the conversation that a fact comes from: "mem0?run_id=r1".
 // agent_id and app_id of a fact that is stored as it is are also the agent and the project
 // of its scope.

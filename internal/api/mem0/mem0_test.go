@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"maps"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -181,7 +182,7 @@ func TestOneMemoryThroughAllMethods(t *testing.T) {
 				t.Errorf("the event is %+v, want %s", event, id)
 			}
 			found := ask[list](r, "POST", "/v3/memories/search/", `{"query":"what is she allergic to?","filters":{"user_id":"alice"},"top_k":3}`)
-			if len(found.Results) != 1 || found.Results[0].ID != id || found.Results[0].Score == nil || found.Results[0].User != "alice" || string(found.Results[0].Metadata) != `{"topic":"health"}` {
+			if len(found.Results) != 1 || found.Results[0].ID != id || found.Results[0].Score == nil || *found.Results[0].User != "alice" || string(found.Results[0].Metadata) != `{"topic":"health"}` {
 				t.Errorf("found %+v", found)
 			}
 			all := ask[list](r, "POST", "/v3/memories/?page=1&page_size=5", `{"filters":{"AND":[{"user_id":"alice"}]}}`)
@@ -621,13 +622,84 @@ func TestNamesWithOddLettersComeBack(t *testing.T) {
 		quoted, _ := json.Marshal(user)
 		id := r.keep("Likes tea, says "+user, `"run_id":"x/y?z&w=1","user_id":`+string(quoted))
 		found := ask[list](r, "POST", "/v3/memories/", `{"filters":{"user_id":`+string(quoted)+`,"run_id":"x/y?z&w=1"}}`)
-		if len(found.Results) != 1 || found.Results[0].ID != id || found.Results[0].User != user {
+		if len(found.Results) != 1 || found.Results[0].ID != id || *found.Results[0].User != user {
 			t.Errorf("%q: %+v", user, found)
 			continue
 		}
 		escaped := strings.NewReplacer("/", "%2F", "?", "%3F", " ", "%20", "&", "%26", "ë", "%C3%AB", "@", "%40").Replace(id)
 		if got := ask[item](r, "GET", "/v1/memories/"+escaped+"/", ""); got.ID != id {
 			t.Errorf("%q: got %+v", user, got)
+		}
+	}
+}
+
+// TestAgentsAloneHaveMemoryOfTheirOwn: what names no user is of the agent that it names, and of nobody else.
+func TestAgentsAloneHaveMemoryOfTheirOwn(t *testing.T) {
+	r := newRig(t, true)
+	tea, hat := r.keep("The teapot is blue", `"agent_id":"butler","run_id":"r1"`), r.keep("The hat is red", `"agent_id":"valet"`)
+	r.keep("Ana sings", `"user_id":"ana","agent_id":"butler"`)
+	r.keep("The shop is open", `"app_id":"shop"`)
+	r.keep("The run is long", `"run_id":"r1"`)
+	for agent, said := range map[string]string{"butler": "I live in Lisbon.", "valet": "I live in Porto."} {
+		if out := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"`+said+`","agent_id":"`+agent+`"}`); len(out.Results) != 1 {
+			t.Errorf("%s learned %+v", agent, out)
+		}
+	}
+	reads := func(filters, want string) {
+		t.Helper()
+		got := ask[list](r, "POST", "/v3/memories/", `{"filters":`+filters+`}`).texts()
+		slices.Sort(got)
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s reads %q, want %s", filters, got, want)
+		}
+	}
+	reads(`{"agent_id":"butler"}`, "The teapot is blue, User lives in Lisbon")
+	reads(`{"AND":[{"agent_id":"butler"},{"run_id":"r1"}]}`, "The teapot is blue")
+	reads(`{"agent_id":"valet"}`, "The hat is red, User lives in Porto")
+	reads(`{"user_id":"ana"}`, "Ana sings")
+	reads(`{"OR":[{"user_id":"ana"},{"agent_id":{"in":["valet"]}}]}`, "Ana sings, The hat is red, User lives in Porto")
+	reads(`{"app_id":"shop"}`, "The shop is open")
+	reads(`{"run_id":"r1"}`, "The run is long")
+	if got := ask[list](r, "POST", "/v3/memories/search/", `{"query":"Which colour is the teapot?","filters":{"agent_id":"butler"}}`); len(got.Results) == 0 || got.Results[0].ID != tea {
+		t.Errorf("the butler's search finds %v", got.texts())
+	}
+	if got := ask[list](r, "POST", "/v3/memories/search/", `{"query":"Which colour is the teapot?","filters":{"agent_id":"valet"}}`); slices.Contains(got.texts(), "The teapot is blue") {
+		t.Errorf("the valet's search finds %v", got.texts())
+	}
+	if got := ask[map[string]any](r, "GET", "/v1/memories/"+tea+"/", ""); got["memory"] != "The teapot is blue" || got["agent_id"] != "butler" || got["run_id"] != "r1" || got["user_id"] != nil {
+		t.Errorf("got %v", got)
+	}
+	types := map[string]int{}
+	for _, e := range ask[struct{ Results []entity }](r, "GET", "/v1/entities/", "").Results {
+		types[e.Type+" "+e.Name] = e.Total
+	}
+	if want := map[string]int{"agent butler": 2, "agent valet": 2, "app shop": 1, "run r1": 1, "user ana": 1}; !maps.Equal(types, want) {
+		t.Errorf("entities are %v, want %v", types, want)
+	}
+	for _, body := range []string{`{"filters":{"user_id":"agent_id=butler"}}`, `{"user_id":"agent_id=butler"}`, `{"filters":{"agent_id":"*"}}`, `{}`} {
+		r.refused(serverKey, "POST", "/v3/memories/", body, http.StatusBadRequest)
+	}
+	r.refused(r.keys["ana"], "GET", "/v1/memories/"+tea+"/", "", http.StatusNotFound)
+
+	ask[map[string]string](r, "DELETE", "/v1/memories/"+hat+"/", "")
+	reads(`{"agent_id":"valet"}`, "User lives in Porto")
+	ask[map[string]string](r, "DELETE", "/v1/memories/?agent_id=valet", "")
+	ask[map[string]string](r, "DELETE", "/v2/entities/run/r1/", "")
+	reads(`{"agent_id":"valet"}`, "")
+	reads(`{"run_id":"r1"}`, "")
+	reads(`{"agent_id":"butler"}`, "The teapot is blue, User lives in Lisbon")
+	reads(`{"user_id":"ana"}`, "Ana sings")
+}
+
+// TestAgentsMemoryIsNoLabelledUsers: where user_id is a label, it does not read what an agent alone has.
+func TestAgentsMemoryIsNoLabelledUsers(t *testing.T) {
+	r := newRig(t, false)
+	r.keep("The teapot is blue", `"agent_id":"butler"`)
+	r.keep("Alice sings", `"user_id":"alice"`)
+	r.keep("The name is long", `"agent_id":"`+strings.Repeat("x", longName)+`"`)
+	for filters, want := range map[string]string{`{"user_id":"alice"}`: "Alice sings", `{"agent_id":"butler"}`: "The teapot is blue", `{"agent_id":"valet"}`: ""} {
+		if got := ask[list](r, "POST", "/v3/memories/", `{"filters":`+filters+`}`).texts(); strings.Join(got, ", ") != want {
+			t.Errorf("%s reads %v, want %s", filters, got, want)
 		}
 	}
 }
