@@ -119,13 +119,16 @@ async def whole(c):
     await c.lacks("get_profile_job", "j1")
     await c.lacks("get_profile_settings")
     await c.lacks("update_profile_settings", enabled=True)
-    await c.lacks("update_project", custom_instructions="be brief")
+    await c.call("update_project", custom_instructions="only boats", custom_categories=[{"boats": "what floats"}])
+    assert (await c.call("get_project"))["custom_instructions"] == "only boats"
     await c.lacks("get_webhooks", "default")
     await c.lacks("create_webhook", "http://localhost", "hook", "default", ["memory_add"])
     await c.lacks("update_webhook", 7, name="hook")
     await c.lacks("delete_webhook", 7)
     await c.lacks("project.create", "p")
-    await c.lacks("project.update", custom_instructions="be brief")
+    await c.call("project.update", custom_instructions="only ships")
+    set_ = await c.call("project.get")
+    assert set_["custom_instructions"] == "only ships" and set_["custom_categories"] == [{"boats": "what floats"}], set_
     await c.lacks("project.delete")
     await c.lacks("project.get_members")
     await c.lacks("project.add_member", "a@b.c")

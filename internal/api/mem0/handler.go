@@ -98,7 +98,8 @@ func (h *handler) platform() map[string]http.Handler {
 		"GET /v1/event/{id}":                 answer("v1", h.event),
 		"GET /v1/stats":                      answer("v1", h.stats),
 		"GET /v2/entities/user/{id}/profile": answer("v2", h.profile),
-		"GET /api/v1/orgs/organizations/{org}/projects/{project}": answer("v1", h.project),
+		"GET /api/v1/orgs/organizations/{org}/projects/{project}":   answer("v1", h.project),
+		"PATCH /api/v1/orgs/organizations/{org}/projects/{project}": change("v1", h.changeProject),
 	}
 	for _, v := range []string{"v1", "v2", "v3"} {
 		out["POST /"+v+"/memories/search"] = answer(v, h.search)
@@ -135,7 +136,7 @@ var absent = []struct{ path, sentence string }{
 	{"/v2/profiles", "Loci builds profiles by itself, by its settings"},
 	{"/v1/entities", "Loci has no such part of an entity"},
 	{"/v2/entities", "Loci has no such part of an entity"},
-	{"/api/v1/orgs", "Loci has no organizations, projects or members that can be changed; its settings file has what a project sets"},
+	{"/api/v1/orgs", "Loci has one project without members; of that custom_instructions and custom_categories can be set"},
 	{"/api/v1/webhooks", "Loci calls no webhooks"},
 	{"/configure", "Loci is configured by its settings file"},
 	{"/reset", "Loci resets nothing at once; delete the memories of each user"},

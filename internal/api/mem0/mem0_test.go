@@ -2,13 +2,14 @@ package mem0
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
 )
 
 const (
@@ -367,8 +369,8 @@ func TestBadAddsWriteNothing(t *testing.T) {
 		`{"messages":"fine","run_id":"` + strings.Repeat("y", 300) + `"}`: http.StatusBadRequest,
 		`{"messages":"fine","run_id":"a\u0000b"}`:                         http.StatusBadRequest,
 		`{"messages":"fine","run_id":"*"}`:                                http.StatusBadRequest,
-		`{"messages":"fine","excludes":"names"}`:                          http.StatusNotImplemented,
-		`{"messages":"fine","custom_instructions":"be brief"}`:            http.StatusNotImplemented,
+		`{"messages":"fine","excludes":7}`:                                http.StatusBadRequest,
+		`{"messages":"fine","custom_instructions":"` + long + `"}`:        http.StatusRequestEntityTooLarge,
 		"{\"messages\":\"\xff\"}":                                         http.StatusBadRequest,
 	} {
 		for _, infer := range []string{"", `"infer":false,`} {
@@ -582,7 +584,7 @@ func TestFirstVersionAnswersBareLists(t *testing.T) {
 func TestWhatLociLacksAnswers501(t *testing.T) {
 	r := newRig(t, false)
 	for _, path := range []string{
-		"POST /v1/exports/", "POST /v1/exports/get/", "POST /v1/summary/", "GET /v1/events/", "POST /v2/profiles/jobs/", "GET /v2/profiles/settings/", "PATCH /api/v1/orgs/organizations/o/projects/p/",
+		"POST /v1/exports/", "POST /v1/exports/get/", "POST /v1/summary/", "GET /v1/events/", "POST /v2/profiles/jobs/", "GET /v2/profiles/settings/",
 		"GET /api/v1/orgs/organizations/o/projects/p/members/", "POST /api/v1/webhooks/projects/p/", "DELETE /api/v1/webhooks/7/", "POST /mem0/v1/exports/",
 	} {
 		method, path, _ := strings.Cut(path, " ")
@@ -701,5 +703,80 @@ func TestAgentsMemoryIsNoLabelledUsers(t *testing.T) {
 		if got := ask[list](r, "POST", "/v3/memories/", `{"filters":`+filters+`}`).texts(); strings.Join(got, ", ") != want {
 			t.Errorf("%s reads %v, want %s", filters, got, want)
 		}
+	}
+}
+
+// TestProjectKeepsWhatItsUpdateSets: the settings of everybody, or of the user whose key it is.
+func TestProjectKeepsWhatItsUpdateSets(t *testing.T) {
+	const path = "/api/v1/orgs/organizations/o/projects/p/"
+	for name, in := range map[string]struct {
+		multi bool
+		key   string
+		of    memory.Owner
+	}{
+		"everybody": {true, serverKey, memory.Global(memory.DefaultNamespace)},
+		"single":    {false, serverKey, memory.User(memory.DefaultNamespace, httpx.DefaultUser)},
+		"user":      {true, "ana", memory.User(memory.DefaultNamespace, "ana")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, in.multi)
+			key := cmp.Or(r.keys[in.key], in.key)
+			set := askAs[struct {
+				Message string
+				Ignored []string
+			}](r, key, "PATCH", path, `{"custom_instructions":"only boats","custom_categories":[{"boats":"what floats"}],"retrieval_criteria":[],"agent_custom_instructions":"x"}`)
+			if set.Message == "" || !slices.Equal(set.Ignored, []string{"agent_custom_instructions", "custom_categories", "retrieval_criteria"}) {
+				t.Errorf("the update answered %+v", set)
+			}
+			got := askAs[map[string]any](r, key, "GET", path, "")
+			if got["custom_instructions"] != "only boats" || fmt.Sprint(got["custom_categories"]) != "[map[boats:what floats]]" {
+				t.Errorf("the project is %v", got)
+			}
+			own, err := r.engine.LearningOf(t.Context(), memory.Scope{Owner: in.of}, "")
+			if err != nil || own.Wishes != "only boats" {
+				t.Errorf("its learning goes by %q, %v", own.Wishes, err)
+			}
+			wish := map[bool]string{true: "only boats"}[name == "everybody"]
+			if own, err := r.engine.LearningOf(t.Context(), memory.Scope{Owner: memory.User(memory.DefaultNamespace, "cleo")}, ""); err != nil || own.Wishes != wish {
+				t.Errorf("another user's goes by %q, %v; want %q", own.Wishes, err, wish)
+			}
+			askAs[map[string]any](r, key, "PATCH", path, `{"custom_instructions":"","custom_categories":null}`)
+			got = askAs[map[string]any](r, key, "GET", path, "")
+			if got["custom_instructions"] != nil || fmt.Sprint(got["custom_categories"]) != "[]" {
+				t.Errorf("emptied, the project is %v", got)
+			}
+			r.refused(key, "PATCH", path, `{"custom_instructions":7}`, http.StatusBadRequest)
+		})
+	}
+}
+
+// TestInstructionsOfAnAddReachTheModel: they are of that add alone, and wait with it.
+func TestInstructionsOfAnAddReachTheModel(t *testing.T) {
+	r, run := newIdleRig(t, true)
+	reply := memtest.Line{Text: `{"ops":[]}`}
+	m := memtest.NewLLM(reply, reply)
+	r.engine.LLM, r.engine.Opts.LearnModel = m, "ops"
+	const body = `{"messages":"I sail a dinghy called Sedge in Porto.","user_id":"ana"`
+	first := ask[added](r, "POST", "/v3/memories/add/", body+`,"custom_instructions":"only boats","includes":"names","excludes":"places","structured_data_schema":{"x":1}}`)
+	if first.Status != pending || !slices.Equal(first.Ignored, []string{"structured_data_schema"}) {
+		t.Errorf("the add answered %+v", first)
+	}
+	run()
+	ask[[]event](r, "POST", "/v1/memories/", strings.Replace(body, "Sedge", "Rush", 1)+`}`)
+	prompts := map[string]bool{}
+	for _, p := range m.Prompts() {
+		with := strings.Contains(p.User, "only boats") && strings.Contains(p.User, "Remember: names") && strings.Contains(p.User, "Do not remember: places")
+		without := !strings.Contains(p.User, "only boats") && !strings.Contains(p.User, "places")
+		if with == without {
+			t.Errorf("the model was asked:\n%s", p.User)
+		}
+		prompts[map[bool]string{true: "with", false: "without"}[with]] = true
+	}
+	if len(prompts) != 2 {
+		t.Errorf("the model was asked %v", prompts)
+	}
+	stored := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"As it is","user_id":"ana","infer":false,"includes":"names"}`)
+	if !slices.Equal(stored.Ignored, []string{"includes"}) {
+		t.Errorf("what is stored as it is goes by instructions: %+v", stored)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -97,10 +98,13 @@ var errPlace = memory.Errorf(memory.Invalid, "user_id: what begins with agent_id
 
 const conversationPrefix = "mem0?"
 
-// conversation is the name of the conversation that memories with these ids come from, ""
-// without any.
-func (i *ids) conversation() string {
+// conversation is the name of the conversation that memories with these ids come from, and that what
+// was added with other wishes does not; "" without any.
+func (i *ids) conversation(wishes string) string {
 	values := url.Values{}
+	if wishes != "" {
+		values.Set("wishes", core.DerivedID("", wishes))
+	}
 	for n, v := range i.all() {
 		if *v != "" {
 			values.Set(idNames[n], *v)
