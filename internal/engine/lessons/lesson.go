@@ -501,7 +501,7 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
-	own, err := e.LearningOf(ctx, scope)
+	own, err := e.LearningOf(ctx, scope, said[0].Turn.Conversation)
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
