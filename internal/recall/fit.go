@@ -22,6 +22,7 @@ type FitOptions struct {
 // to be long.
 const (
 	DefaultTopK   = 8
+	DefaultAsked  = 12 // where somebody asks on purpose
 	DefaultBudget = 1500
 )
 

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -35,7 +36,7 @@ type Parts struct {
 // Options are an engine's settings. The zero value of each field is not a
 // default: package loci fills them from its Config.
 type Options struct {
-	TopK          int
+	TopK          int           // below 0: the default of [Options.Most]
 	Budget        int           // tokens
 	Threshold     float64       // below 0: the fitted one
 	RecencyWeight float64       // 0 to 1
@@ -55,6 +56,18 @@ type Options struct {
 	Accept        Acceptance
 	Channels      Channels // what a channel of Open WebUI may do; "": ChannelsOff
 	Learn         Learning
+}
+
+// Most returns how many memories a question gets that names no number: of a chat, or of somebody
+// who asks on purpose and can read more.
+func (o Options) Most(chat bool) int {
+	switch {
+	case o.TopK >= 0:
+		return o.TopK
+	case chat:
+		return recall.DefaultTopK
+	}
+	return recall.DefaultAsked
 }
 
 // Learning is what is learned from, and what becomes of it.
