@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -28,6 +29,51 @@ func Overtaken(hits []memory.Hit) []memory.Hit {
 	}
 	return out
 }
+
+// AnswerTo returns the id of the turn that an answer of the assistant answers, "" for other memories.
+func AnswerTo(m memory.Memory) string {
+	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant {
+		return ""
+	}
+	return m.Turn.Parent
+}
+
+// Paired puts each answer of the assistant behind its question, where the better of the two is.
+// Of the questions, those that are no hits join their answers while the budget has room.
+func Paired(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
+	asked, answers := map[string]memory.Hit{}, map[string][]memory.Hit{} // by the question's id
+	for _, h := range hits {
+		budget -= tokensOf(h.Memory)
+		asked[h.Memory.ID()] = h
+	}
+	for _, q := range questions {
+		if _, hit := asked[q.ID()]; !hit && tokensOf(q) <= budget {
+			budget -= tokensOf(q)
+			asked[q.ID()] = memory.Hit{Memory: q, Why: memory.Why{{Name: "asked", Value: 1}}}
+		}
+	}
+	for _, h := range hits {
+		id := AnswerTo(h.Memory)
+		if q := asked[id].Memory.Turn; q != nil && q.Role == memory.RoleUser {
+			answers[id] = append(answers[id], h)
+		}
+	}
+	out := make([]memory.Hit, 0, len(asked))
+	for _, h := range hits {
+		id := AnswerTo(h.Memory)
+		if _, paired := answers[id]; !paired {
+			id = h.Memory.ID()
+		}
+		if q, open := asked[id]; open {
+			delete(asked, id)
+			out = append(append(out, q), answers[id]...)
+		}
+	}
+	return out
+}
+
+// tokensOf returns how many tokens a memory takes in a block.
+func tokensOf(m memory.Memory) int { return text.Tokens(line(m, dateOf(m), false)) }
 
 // mostBefore is how many of the facts that one took the place of are told with it.
 const mostBefore = 2

@@ -147,6 +147,9 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 		r.Skip("search", err)
 	}
 	r.Degraded, r.Parts = append(r.Degraded, beside.Degraded...), append(r.Parts, beside.Parts...)
+	if err := r.Part(func() error { r.pair(ctx); return nil }); err != nil {
+		r.Skip("questions", err)
+	}
 	opts := r.E.Rendering(false)
 	opts.Disputed = disputed
 	if r.Q.Place != nil {
