@@ -81,6 +81,8 @@ func (e forgetter) summariesOf(ctx context.Context, owner memory.Owner, run stri
 			turns = append(turns, c.After.Turn.ID)
 		case c.After.Summary != nil:
 			conversations = append(conversations, c.After.Summary.Scope.Conversation)
+		case c.After.Fact != nil && c.After.Fact.Provenance.Conversation != "":
+			conversations = append(conversations, c.After.Fact.Provenance.Conversation)
 		}
 	}
 	found, err := e.Store.Get(ctx, owner, turns...)
