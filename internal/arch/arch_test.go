@@ -37,49 +37,53 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, packages, err := check(filepath.Join("..", ".."), house)
+	_, is, err := check(filepath.Join("..", ".."), house)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		if may, err = may.lowered(newBudget(packages)); err != nil {
+		if may, err = may.lowered(is); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile("budget.txt", []byte(may.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, line := range may.broken(newBudget(packages)) {
+	for _, line := range may.broken(is) {
 		t.Error(line)
 	}
 }
 
 // TestBudgetFindsGrowthAndSlack checks each way in which a house differs from its budget.
 func TestBudgetFindsGrowthAndSlack(t *testing.T) {
-	may, err := readBudget([]byte("# a comment\ntotal 10000 50000\na 5000 25000\nb 4000 20000\nc 960 4500\ngone 40 500\n"))
+	may, err := readBudget([]byte("# a comment\ntotal 10000 50000\na 5000 25000\nb 4000 20000\nc 960 4500\ngone 40 500\ntype:a.Wide 64 42\ntype:a.Was 41 3\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	packages := map[string]size{"a": {5001, 24990}, "b": {3900, 20000}, "c": {941, 4499}, "new": {10, 100}}
+	types := map[string]shape{"a.Wide": {methods: 65, fields: 42}, "a.Deep": {methods: 3, fields: 26}}
 	want := []string{
 		"a: 5001 lines, 24990 tokens; its budget is 5000, 25000",
 		"b: 3900 lines, 20000 tokens; lower its budget of 4000, 20000",
 		"gone: 0 lines, 0 tokens; lower its budget of 40, 500",
 		"new: 10 lines, 100 tokens; its budget is 0, 0",
 		"total: 9852 lines, 49589 tokens; lower its budget of 10000, 50000",
+		"type:a.Deep: 3 methods, 26 fields; its budget is 0, 0",
+		"type:a.Was: 0 methods, 0 fields; lower its budget of 41, 3",
+		"type:a.Wide: 65 methods, 42 fields; its budget is 64, 42",
 	}
-	if diff := cmp.Diff(want, may.broken(newBudget(packages))); diff != "" {
+	if diff := cmp.Diff(want, may.broken(newBudget(packages, types))); diff != "" {
 		t.Errorf("broken (-want +got):\n%s", diff)
 	}
-	if _, err := may.lowered(newBudget(map[string]size{"a": {10001, 1}})); err == nil {
+	if _, err := may.lowered(newBudget(map[string]size{"a": {10001, 1}}, nil)); err == nil {
 		t.Error("a total that rises was written")
 	}
-	lower, err := may.lowered(newBudget(packages))
+	lower, err := may.lowered(newBudget(packages, types))
 	if err != nil {
 		t.Fatal(err)
 	}
 	again, err := readBudget([]byte(lower.String()))
-	if diff := cmp.Diff(newBudget(packages), again, cmp.AllowUnexported(size{})); diff != "" || err != nil {
+	if diff := cmp.Diff(newBudget(packages, types), again, cmp.AllowUnexported(size{})); diff != "" || err != nil {
 		t.Errorf("read again (-want +got), error %v:\n%s", err, diff)
 	}
 	if got := measure([]byte("package a // here\n\nfunc f() { g(1); h() }\n")); got != (size{3, 16}) {
@@ -90,7 +94,6 @@ func TestBudgetFindsGrowthAndSlack(t *testing.T) {
 // TestEveryBrokenRuleIsFound reads a house in which each rule is broken once.
 func TestEveryBrokenRuleIsFound(t *testing.T) {
 	small := house
-	small.broad = nil
 	got, _, err := check(filepath.Join("testdata", "house"), small)
 	if err != nil {
 		t.Fatal(err)
@@ -115,13 +118,16 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 	}
 }
 
-// TestTypesTooLargeAreFound also finds exceptions that nothing needs.
-func TestTypesTooLargeAreFound(t *testing.T) {
-	s := sizes{methods: map[string]int{"a.Wide": maxMethods + 1, "a.Known": maxMethods + 1, "a.Narrow": maxMethods}}
-	got := s.over(rules{broad: map[string]string{"a.Known": "a reason", "a.Narrow": "not broad any more"}})
-	want := []string{"a.Narrow: needs no exception any more: 40 methods", "a.Wide: 41 methods, more than 40"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("too large (-want +got):\n%s", diff)
+// TestViewsOfATypeCountAsThatType reads a struct whose methods are spread over views of it.
+func TestViewsOfATypeCountAsThatType(t *testing.T) {
+	s := sizes{types: map[string]shape{
+		"a.Exchange": {methods: 35, fields: 26}, "a.placer": {methods: 20, base: "a.Exchange"}, "a.inner": {methods: 1, fields: 2, base: "a.placer"},
+		"a.Wire": {fields: 99, isWire: true}, "a.Store": {methods: 99}, "a.Small": {methods: maxMethods, fields: maxFields},
+	}}
+	got := s.large(map[string]string{"a.Store": "a contract"})
+	want := map[string]shape{"a.Exchange": {methods: 56, fields: 28}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(shape{})); diff != "" {
+		t.Errorf("large (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,23 +1,32 @@
 package arch
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
 	"os"
-	"slices"
+	"strings"
 )
 
-// maxMethods is how many methods a reader can take in: a type with more needs a reason in
-// [rules].
-const maxMethods = 40
+// How many methods and fields a reader can take in at once: the budget has a row for each
+// type with more.
+const (
+	maxMethods = 40
+	maxFields  = 25
+)
 
-// sizes counts what is not tests: Go by folder, methods by folder and type.
+// sizes counts what is not tests: Go by folder, and each type by folder and name.
 type sizes struct {
 	packages map[string]size
-	methods  map[string]int
+	types    map[string]shape
+}
+
+// shape is what a type has.
+type shape struct {
+	methods, fields int
+	base            string // the struct of its package to which it embeds a pointer; "": none
+	isWire          bool   // its fields are named by tags, for JSON or settings
 }
 
 func (s sizes) add(name, dir string) error {
@@ -31,11 +40,40 @@ func (s sizes) add(name, dir string) error {
 		return err
 	}
 	for _, decl := range f.Decls {
-		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil {
-			s.methods[dir+"."+receiver(fn.Recv.List[0].Type)]++
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Recv != nil {
+				t := dir + "." + receiver(d.Recv.List[0].Type)
+				it := s.types[t]
+				it.methods++
+				s.types[t] = it
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok {
+					if fields, ok := t.Type.(*ast.StructType); ok {
+						s.addStruct(dir, t.Name.Name, fields.Fields.List)
+					}
+				}
+			}
 		}
 	}
 	return nil
+}
+
+func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
+	it := s.types[dir+"."+name]
+	for _, f := range fields {
+		it.fields += max(1, len(f.Names))
+		if star, ok := f.Type.(*ast.StarExpr); ok && len(f.Names) == 0 {
+			if base, ok := star.X.(*ast.Ident); ok {
+				it.base = dir + "." + base.Name
+				it.fields-- // it has those of its base
+			}
+		}
+		it.isWire = it.isWire || f.Tag != nil && (strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "koanf:"))
+	}
+	s.types[dir+"."+name] = it
 }
 
 // receiver returns the name of a method's type.
@@ -51,16 +89,22 @@ func receiver(t ast.Expr) string {
 	return "?"
 }
 
-// over returns the types that are too large without a reason, and reasons that are obsolete.
-func (s sizes) over(r rules) (broken []string) {
-	for _, name := range slices.Sorted(maps.Keys(s.methods)) {
-		over := s.methods[name] > maxMethods
-		if over && r.broad[name] == "" {
-			broken = append(broken, fmt.Sprintf("%s: %d methods, more than %d", name, s.methods[name], maxMethods))
+// large returns the types beyond a limit, with their methods and fields. A type that embeds
+// a pointer to another of its package counts as that one. Contracts and wire types are left
+// out.
+func (s sizes) large(contracts map[string]string) map[string]shape {
+	whole := map[string]shape{}
+	for name, it := range s.types {
+		for it.base != "" && s.types[it.base].base != name {
+			name = it.base
+			it.base = s.types[name].base
 		}
-		if !over && r.broad[name] != "" {
-			broken = append(broken, fmt.Sprintf("%s: needs no exception any more: %d methods", name, s.methods[name]))
-		}
+		sum := whole[name]
+		sum.methods, sum.fields, sum.isWire = sum.methods+it.methods, sum.fields+it.fields, sum.isWire || it.isWire
+		whole[name] = sum
 	}
-	return broken
+	maps.DeleteFunc(whole, func(name string, it shape) bool {
+		return it.isWire || contracts[name] != "" || it.methods <= maxMethods && it.fields <= maxFields
+	})
+	return whole
 }
