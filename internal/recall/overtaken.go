@@ -41,32 +41,31 @@ func AnswerTo(m memory.Memory) string {
 // Paired puts each answer of the assistant behind its question, where the better of the two is.
 // Of the questions, those that are no hits join their answers while the budget has room.
 func Paired(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
-	asked, answers := map[string]memory.Hit{}, map[string][]memory.Hit{} // by the question's id
 	for _, h := range hits {
 		budget -= tokensOf(h.Memory)
-		asked[h.Memory.ID()] = h
 	}
+	all := slices.Clone(hits)
 	for _, q := range questions {
-		if _, hit := asked[q.ID()]; !hit && tokensOf(q) <= budget {
+		if !slices.ContainsFunc(all, func(h memory.Hit) bool { return h.Memory.ID() == q.ID() }) && tokensOf(q) <= budget {
 			budget -= tokensOf(q)
-			asked[q.ID()] = memory.Hit{Memory: q, Why: memory.Why{{Name: "asked", Value: 1}}}
+			all = append(all, memory.Hit{Memory: q, Why: memory.Why{{Name: "asked", Value: 1}}})
+		}
+	}
+	out, placed := make([]memory.Hit, 0, len(all)), map[string]bool{}
+	place := func(h memory.Hit) {
+		if !placed[h.Memory.ID()] {
+			out, placed[h.Memory.ID()] = append(out, h), true
 		}
 	}
 	for _, h := range hits {
-		id := AnswerTo(h.Memory)
-		if q := asked[id].Memory.Turn; q != nil && q.Role == memory.RoleUser {
-			answers[id] = append(answers[id], h)
+		if i := slices.IndexFunc(all, func(q memory.Hit) bool { return q.Memory.ID() == AnswerTo(h.Memory) }); i >= 0 {
+			h = all[i]
 		}
-	}
-	out := make([]memory.Hit, 0, len(asked))
-	for _, h := range hits {
-		id := AnswerTo(h.Memory)
-		if _, paired := answers[id]; !paired {
-			id = h.Memory.ID()
-		}
-		if q, open := asked[id]; open {
-			delete(asked, id)
-			out = append(append(out, q), answers[id]...)
+		place(h)
+		for _, a := range hits {
+			if AnswerTo(a.Memory) == h.Memory.ID() {
+				place(a)
+			}
 		}
 	}
 	return out

@@ -9,82 +9,58 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// hiddenByReview is the reason of changes by which turns and summaries leave recall for a person's
-// decision on a fact.
-const hiddenByReview = "what it says waits for review or was rejected"
+// hiddenByReview is the reason of changes by which turns leave recall for a person's decision.
+const hiddenByReview = "what it says waits for review or is rejected"
 
-// Hiding returns the changes by which recall loses what says facts that wait by the settings of
-// review or that are rejected, and the jobs that follow: as if they were forgotten. The facts are
-// left to the caller.
-func (e *Curator) Hiding(ctx context.Context, owner memory.Owner, run string, facts []memory.Fact, author memory.Author) ([]memory.Change, []memory.Job, error) {
-	if len(facts) == 0 {
-		return nil, nil, nil
-	}
-	var said []memory.Memory
-	for _, f := range facts {
-		f.Status = memory.Pending // of what was rejected before, too
-		said = append(said, memory.Memory{Fact: &f})
-	}
-	changes, jobs, err := e.Forgetting(ctx, owner, run, said, hiddenByReview, author)
-	if err != nil {
-		return nil, nil, err
-	}
-	var ids []string
+// Gate returns the changes that go with those of facts, and the jobs that follow. What says a fact
+// leaves recall, as if it were forgotten, while the fact waits by the settings of review and when it
+// is rejected; the turns come back when it is approved.
+func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) (more []memory.Change, jobs []memory.Job, err error) {
+	var held []memory.Memory
 	for _, c := range changes {
-		if c.After.Turn != nil {
-			ids = append(ids, c.After.Turn.ID)
+		f := c.After.Fact
+		if f == nil {
+			continue
+		}
+		is := f.Status == memory.Pending && learn.ByReview(c.Reason)
+		if !is && c.Action != memory.ActionAdd {
+			if is, err = e.held(ctx, *f); err != nil {
+				return nil, nil, err
+			}
+		}
+		if is {
+			says := *f
+			says.Status = memory.Pending // or it is out of recall already
+			held = append(held, memory.Memory{Fact: &says})
+		}
+		if c.Action == memory.ActionApprove {
+			shown, err := e.shown(ctx, *f, changes, author)
+			if err != nil {
+				return nil, nil, err
+			}
+			more = append(more, shown...)
 		}
 	}
-	turns, err := e.Store.Get(ctx, owner, ids...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the turns of reviewed facts: %w", err)
+	if len(held) > 0 {
+		var hidden []memory.Change
+		if hidden, jobs, err = e.Forgetting(ctx, owner, run, held, hiddenByReview, author); err != nil {
+			return nil, nil, err
+		}
+		more = append(more, hidden...)
 	}
-	return slices.DeleteFunc(changes, func(c memory.Change) bool {
-		return c.After.Fact != nil || c.After.Turn != nil && !slices.ContainsFunc(turns, func(m memory.Memory) bool {
-			return m.ID() == c.After.Turn.ID && m.Status() == memory.Active
-		})
+	done := map[string]bool{}
+	for _, c := range changes {
+		done[c.After.Target()] = true
+	}
+	return slices.DeleteFunc(more, func(c memory.Change) bool {
+		twice := c.After.Fact != nil || done[c.After.Target()]
+		done[c.After.Target()] = true
+		return twice
 	}), jobs, nil
 }
 
-// Showing returns the changes by which the turns come back that [Curator.Hiding] hid for facts that
-// are approved now. A turn stays hidden while another fact of it waits by review or is rejected, and
-// where a person forgot it.
-func (e *Curator) Showing(ctx context.Context, owner memory.Owner, facts []memory.Fact, author memory.Author) ([]memory.Change, error) {
-	approved := map[string]bool{}
-	for _, f := range facts {
-		approved[f.ID] = true
-	}
-	var out []memory.Change
-	for _, f := range facts {
-		turns, err := e.hiddenFor(ctx, owner, f)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range turns {
-			stays := slices.ContainsFunc(out, func(c memory.Change) bool { return c.After.Turn.ID == id })
-			others := memory.Query{Turn: id, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
-			for other, err := range memory.AllMemories(ctx, e.Store.List, owner, others) {
-				if err != nil {
-					return nil, fmt.Errorf("list what else a turn says: %w", err)
-				}
-				if !stays && !approved[other.ID()] {
-					if stays, err = e.ByReview(ctx, *other.Fact); err != nil {
-						return nil, err
-					}
-				}
-			}
-			if !stays {
-				out = append(out, memory.Change{
-					Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "what it says is approved", Author: author,
-				})
-			}
-		}
-	}
-	return out, nil
-}
-
-// ByReview reports whether a fact waits by the settings of review, or is rejected.
-func (e *Curator) ByReview(ctx context.Context, f memory.Fact) (bool, error) {
+// held reports whether a fact waits by the settings of review, or was refused by a person.
+func (e *Curator) held(ctx context.Context, f memory.Fact) (bool, error) {
 	if f.Status != memory.Pending {
 		return f.Status == memory.Rejected, nil
 	}
@@ -92,9 +68,11 @@ func (e *Curator) ByReview(ctx context.Context, f memory.Fact) (bool, error) {
 	return learn.ByReview(why.Reason), err
 }
 
-// hiddenFor returns the ids of the turns that are hidden for a fact that waits: those that it names,
-// and those that left recall in the run that made it wait.
-func (e *Curator) hiddenFor(ctx context.Context, owner memory.Owner, f memory.Fact) ([]string, error) {
+// shown returns the changes by which turns come back that were hidden for a fact, which changes
+// approve: those that it names, and those that left in the run that made it wait. A turn stays hidden
+// where another fact of it is held or forgotten.
+func (e *Curator) shown(ctx context.Context, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
+	owner := f.Scope.Owner
 	why, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
 	if err != nil || !learn.ByReview(why.Reason) {
 		return nil, err
@@ -109,15 +87,32 @@ func (e *Curator) hiddenFor(ctx context.Context, owner memory.Owner, f memory.Fa
 			ids = append(ids, c.After.Turn.ID)
 		}
 	}
-	var out []string
 	for _, id := range ids {
-		changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Target: "turn:" + id})
+		left, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Target: "turn:" + id})
 		if err != nil {
 			return nil, fmt.Errorf("read why a turn left recall: %w", err)
 		}
-		left := slices.IndexFunc(changes, func(c memory.Change) bool { return c.Action == memory.ActionRetire })
-		if left >= 0 && changes[left].Reason == hiddenByReview && changes[0].After.Status() == memory.Retired {
-			out = append(out, id)
+		last := slices.IndexFunc(left, func(c memory.Change) bool { return c.Action == memory.ActionRetire })
+		stays := last < 0 || left[last].Reason != hiddenByReview || left[0].After.Status() != memory.Retired
+		others := memory.Query{Turn: id, Statuses: []memory.Status{memory.Pending, memory.Rejected, memory.Retired}}
+		for m, err := range memory.AllMemories(ctx, e.Store.List, owner, others) {
+			if err != nil {
+				return nil, fmt.Errorf("list what else a turn says: %w", err)
+			}
+			if stays || slices.ContainsFunc(changes, func(c memory.Change) bool {
+				return c.Action == memory.ActionApprove && c.After.Fact != nil && c.After.Fact.ID == m.ID()
+			}) {
+				continue
+			}
+			if stays, err = e.held(ctx, *m.Fact); err != nil {
+				return nil, err
+			}
+			stays = stays || m.Fact.Status == memory.Retired
+		}
+		if !stays {
+			out = append(out, memory.Change{
+				Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "what it says is approved", Author: author,
+			})
 		}
 	}
 	return out, nil

@@ -133,16 +133,12 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 			}
 		}
 		run.Vectors, run.Learned = j.vectors, j.repeats
-		hidden, after, err := e.Hiding(ctx, owner, run.ID, j.rejected, author)
-		if err != nil {
-			return nil, memory.Receipt{}, err
-		}
-		shown, err := e.Showing(ctx, owner, j.approved, author)
+		more, after, err := e.Gate(ctx, owner, run.ID, j.changes, author)
 		if err != nil {
 			return nil, memory.Receipt{}, err
 		}
 		run.Jobs = after
-		receipt, err := e.Store.Apply(ctx, owner, run, slices.Concat(j.ends, j.changes, hidden, shown)...)
+		receipt, err := e.Store.Apply(ctx, owner, run, slices.Concat(j.ends, j.changes, more)...)
 		if err == nil {
 			if len(after) > 0 {
 				e.Wake()
@@ -185,8 +181,6 @@ type judging struct {
 	vectors []memory.Vector
 	repeats []string        // ids of the answers that repeat what is replaced
 	judged  []memory.Memory // those of the judgements, as they are then
-
-	approved, rejected []memory.Fact // as they were, the owner's own
 }
 
 func (j *judging) judge(ctx context.Context, one Judgement) error {
@@ -213,10 +207,8 @@ func (j *judging) judge(ctx context.Context, one Judgement) error {
 	change := memory.Change{Action: one.Action, Base: f.Version, Author: j.author, Reason: string(one.Action) + " by a person"}
 	switch one.Action {
 	case memory.ActionReject:
-		j.rejected = append(j.rejected, f)
 		f.Status, f.UpdatedAt = memory.Rejected, j.engine.Time()
 	case memory.ActionApprove:
-		j.approved = append(j.approved, f)
 		if change.OldID, err = j.approve(ctx, &f, one.Content); err != nil {
 			return err
 		}

@@ -174,7 +174,7 @@ func (e *Files) endedBeside(ctx context.Context, run *memory.Run, f memory.Fact,
 		beside = slices.DeleteFunc(beside, func(c memory.Change) bool { return c.After.Target() == change.After.Target() })
 	case change.Action == memory.ActionReject && f.Status == memory.Pending:
 		run.Kind = "review"
-		beside, run.Jobs, err = e.Curate.Hiding(ctx, owner, run.ID, []memory.Fact{f}, ByFile)
+		beside, run.Jobs, err = e.Curate.Gate(ctx, owner, run.ID, []memory.Change{change}, ByFile)
 	}
 	return beside, err
 }

@@ -256,59 +256,23 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	})
 	p.repeats = e.Retrieve.Repeats(memory.WithVersion(ctx, l.scope.Owner, p.version), changes)
 	p.Changes, p.Outcomes = append(p.Changes, changes...), outcomes
-	if err := e.gate(ctx, run, l, &p); err != nil {
+	said := slices.Clone(p.Changes)
+	for _, c := range p.cands {
+		for _, n := range c.Near { // it is said again
+			if !c.Remember && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
+				said = append(said, memory.Change{Action: memory.ActionReject, After: memory.Image{Fact: &n.Fact}})
+			}
+		}
+	}
+	more, after, err := e.Curate.Gate(ctx, l.scope.Owner, run, said, l.author)
+	if err != nil {
 		return planned{}, err
 	}
+	p.Changes, p.jobs = append(p.Changes, more...), append(p.jobs, after...)
 	for _, d := range dropped {
 		p.Outcomes = append(p.Outcomes, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
 	}
 	return p, nil
-}
-
-// gate hides the turns that say what waits by the settings of review or was rejected, and shows
-// those again whose facts are approved.
-func (e *Learner) gate(ctx context.Context, run string, l Lesson, p *planned) error {
-	var held, approved []memory.Fact
-	for _, c := range p.Changes {
-		switch f := c.After.Fact; {
-		case f == nil:
-		case f.Status == memory.Pending && learn.ByReview(c.Reason):
-			held = append(held, *f)
-		case c.Action == memory.ActionApprove:
-			approved = append(approved, *f)
-		}
-	}
-	for _, c := range p.cands {
-		for _, n := range c.Near {
-			if c.Remember || n.Link != nil || n.Fact.Status == memory.Active || text.Hash(n.Fact.Content) != text.Hash(c.Text) {
-				continue
-			}
-			is, err := e.Curate.ByReview(ctx, n.Fact)
-			if err != nil {
-				return err
-			}
-			if is {
-				held = append(held, n.Fact)
-			}
-		}
-	}
-	hidden, jobs, err := e.Curate.Hiding(ctx, l.scope.Owner, run, held, l.author)
-	if err != nil {
-		return err
-	}
-	shown, err := e.Curate.Showing(ctx, l.scope.Owner, approved, l.author)
-	if err != nil {
-		return err
-	}
-	for _, c := range append(hidden, shown...) {
-		if !slices.ContainsFunc(p.Changes, func(other memory.Change) bool { return other.After.Target() == c.After.Target() }) {
-			p.Changes = append(p.Changes, c)
-		}
-	}
-	p.jobs = append(p.jobs, slices.DeleteFunc(jobs, func(j memory.Job) bool {
-		return slices.ContainsFunc(p.jobs, func(other memory.Job) bool { return other.ID == j.ID })
-	})...)
-	return nil
 }
 
 // unmoved returns a [memory.Conflict] if another run has written a fact that the plan would
