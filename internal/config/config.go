@@ -181,7 +181,7 @@ type UpkeepConfig struct {
 
 // RecallConfig is how memory is found and put into prompts.
 type RecallConfig struct {
-	TopK          int           `koanf:"top_k" default:"8" doc:"Most memories in one prompt."`
+	TopK          int           `koanf:"top_k" default:"-1" doc:"Most memories in one prompt or answer. -1: 8 in a chat, 12 where somebody asks on purpose: a search, a block without a chat, the tools of MCP."`
 	Budget        int           `koanf:"budget" default:"1500" doc:"Most tokens of memory in one prompt."`
 	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"What a memory's relevance is, and recall.threshold on. fitted: the chance that it answers, by everything that is known of it. cosine: that of its vector with the question's, which then alone finds it. reranker: the reranker's number for what is found so. With the last two the score is relevance and recency alone."`
 	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
@@ -342,7 +342,7 @@ func (c *Config) check() error {
 		value    float64
 		min, max float64
 	}{
-		{"recall.top_k", float64(c.Recall.TopK), 0, 100},
+		{"recall.top_k", float64(c.Recall.TopK), -1, 100},
 		{"recall.budget", float64(c.Recall.Budget), 0, 100_000},
 		{"recall.threshold", c.Recall.Threshold, -1, 1},
 		{"recall.recency_weight", c.Recall.RecencyWeight, 0, 1},

@@ -209,7 +209,7 @@ func (e *Querier) Around(ctx context.Context, q Request, session string) Around 
 		name string
 		read func() error
 	}{
-		{"search", func() (err error) { a.Dims, err = r.Similar(ctx, cmp.Or(q.TopK, e.Opts.TopK)); return err }},
+		{"search", func() (err error) { a.Dims, err = r.Similar(ctx, cmp.Or(q.TopK, e.Opts.Most(true))); return err }},
 		{"recent", func() (err error) { a.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*recentPairs); return err }},
 		{"summaries", func() (err error) { a.Summaries, err = e.nearSummaries(ctx, q.Owner, session); return err }},
 		{"profile", func() (err error) { a.Profile, err = e.latestEntries(ctx, q.Owner); return err }},

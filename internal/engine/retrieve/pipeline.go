@@ -19,6 +19,7 @@ import (
 type Question struct {
 	Scope          memory.Scope
 	Text           string
+	Chat           bool     // it is a message of a chat, which may ask nothing of memory; else somebody asks on purpose
 	TopK           *int     // nil: the setting
 	ScoreThreshold *float64 // nil: the setting
 	RecencyWeight  *float64 // nil: the setting
@@ -104,7 +105,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	}
 	done := make(chan outcome, 1)
 	e.Background.Go(func() {
-		r := &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}, chat: true}
+		r := &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 		done <- outcome{r, r.block(ctx)}
 	})
 	var o outcome
@@ -149,6 +150,9 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 		r.Skip("search", err)
 	}
 	r.Degraded, r.Parts = append(r.Degraded, beside.Degraded...), append(r.Parts, beside.Parts...)
+	if err := r.Part(func() error { r.pair(ctx); return nil }); err != nil {
+		r.Skip("questions", err)
+	}
 	opts := r.E.Rendering(false)
 	opts.Disputed = disputed
 	if r.Q.Place != nil {
@@ -167,7 +171,6 @@ type Pipeline struct {
 	Source
 
 	asked        string // what of the question is asked, without what stands beside it
-	chat         bool   // the question is a message of a chat, which may ask nothing of memory
 	Found        int
 	Cut          []recall.Cut
 	repeatFilter *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
@@ -195,7 +198,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	if !r.Q.Scope.Owner.Valid() {
 		return memory.Errorf(memory.Invalid, "a question needs an owner")
 	}
-	topK := r.E.Opts.TopK
+	topK := r.E.Opts.Most(r.Q.Chat)
 	if r.Q.TopK != nil {
 		topK = *r.Q.TopK
 	}
@@ -332,7 +335,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	opts.Background, opts.OfWords = background(r.E.Embedder), core.OfWords(r.E.Embedder)
 	r.E.Opts.Recall.Ranking(&opts)
 	r.measure(&opts, opts.Measure.For(cands))
-	opts.Chat = r.chat && r.ruled() && opts.Threshold == nil // a threshold that somebody set decides alone
+	opts.Chat = r.Q.Chat && r.ruled() && opts.Threshold == nil // a threshold that somebody set decides alone
 	if cands = r.unrepeated(cands); r.E.Reranker != nil {
 		if cands, err = r.telling(ctx, query, cands, unreranked(opts, cands)); err != nil {
 			return nil, err
