@@ -216,7 +216,7 @@ func TestReplacedFactStaysInItsBlock(t *testing.T) {
 func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 	s := servers(t, 2)
 	s[0].note(t, ana, "The cellar holds marzipan")
-	c := &chatting{t: t, owner: ana, messages: []string{user("What does the cellar hold?")}}
+	c := &chatting{t: t, owner: ana, messages: []string{user("What does the cellar hold?")}, in: exchange.Incoming{Once: "k"}}
 	_, x := c.opens(s[0])
 	x.RecordQuestion(context.Background())
 	x.RecordAnswer(context.Background(), chatapi.Answer{}) // the upstream failed

@@ -46,8 +46,8 @@ type Place struct {
 
 // Align lays a request on the turns of its conversation, all branches; the last so many
 // turns will do. What comes after the last message that is known is new. A request of which
-// nothing is known begins at a root of its own; so does what would take back words of the
-// user without proof, or without being said now, such as a summary in their place.
+// nothing is known, such as a message alone, begins at a root of its own; so does what would
+// take back words of the user without proof, or not said now, such as a summary of them.
 func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
 	on := t.match(r)

@@ -21,7 +21,7 @@ type known struct {
 // shares, or further on by the last answer that is active: a client may leave out, or sum
 // up, what stands before that.
 func (t *tree) match(r Request) []known {
-	on := t.beginning(r)
+	on := t.prefix(r)
 	from, after := end(on), -1
 	if len(on) > 0 {
 		after = t.turns[on[len(on)-1].turn].Index
@@ -41,21 +41,13 @@ func end(on []known) int {
 	return on[len(on)-1].message + 1
 }
 
-// beginning returns the messages of the longest beginning of the request that is stored. A
-// lone message is one only if it is the last that the user said, sent again.
-func (t *tree) beginning(r Request) []known {
-	if len(r.hist) > 1 {
-		if on := t.prefix(r); len(on) > 0 {
-			return on
-		}
-	}
-	return t.again(r)
-}
-
 // prefix returns the messages of the longest beginning of the request that ends at a stored
-// turn. A chain is a hash over all that stands before, so that of the messages before it
-// those are known which are stored.
+// turn, none for a message alone. A chain is a hash over all that stands before, so that of
+// the messages before it those are known which are stored.
 func (t *tree) prefix(r Request) []known {
+	if r.Alone() >= 0 {
+		return nil
+	}
 	for i := len(r.hist) - 1; i >= 0; i-- {
 		ends := t.ends[r.chains[i]]
 		if len(ends) == 0 {
@@ -130,24 +122,6 @@ func (t *tree) back(r Request, message, turn, from int) []known {
 		turn = t.parent[turn]
 	}
 	return on
-}
-
-// again finds the user's last turn among the messages: it is sent again. Nothing else was
-// said since, and it is not a word like "yes" that was answered and may be said anew.
-func (t *tree) again(r Request) []known {
-	for _, n := range slices.Backward(t.active) {
-		if t.turns[n].Role != memory.RoleUser {
-			continue
-		}
-		answered := n != t.active[len(t.active)-1]
-		for i := range r.hist {
-			if t.says(n, r.at(i).Digest) && (!answered || !slight(r.at(i).Text)) {
-				return append([]known{{i, n}}, t.walk(n, r, i+1)...)
-			}
-		}
-		break
-	}
-	return nil
 }
 
 // walk follows the messages from one on downward from a turn, as far as stored turns say

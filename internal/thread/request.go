@@ -56,6 +56,15 @@ func (r Request) lately(chains []string) []string {
 	return chains
 }
 
+// Alone returns the index of the only message of the conversation that the request holds, -1
+// for more or none. Its words do not tell whether it was sent before.
+func (r Request) Alone() int {
+	if len(r.hist) != 1 {
+		return -1
+	}
+	return r.hist[0]
+}
+
 // at returns message i of those that make up the conversation.
 func (r Request) at(i int) *chatapi.Message { return &r.msgs[r.hist[i]] }
 

@@ -129,9 +129,9 @@ func TestUpstreamThatIsDownIsSaidSo(t *testing.T) {
 func TestRetryAfterAFailureIsOneQuestion(t *testing.T) {
 	r := newRig(t)
 	r.upstream.answers(sends(http.StatusServiceUnavailable, "busy"))
-	r.chat(ask("I live in Berlin."))
+	r.chat(ask("I live in Berlin."), headerOnce, "k1")
 	r.upstream.answers(says("Nice."))
-	r.chat(ask("I live in Berlin."))
+	r.chat(ask("I live in Berlin."), headerOnce, "k1")
 	r.wantTurns("user: I live in Berlin.", "assistant: Nice.")
 }
 

@@ -73,10 +73,10 @@ func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 	if !slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.Given != "" }) {
 		return nil
 	}
-	byID, byChain, userOf := make(map[string]int, len(turns)), make(map[string]string, len(turns)), map[string]string{}
+	byID, userOf := make(map[string]int, len(turns)), map[string]string{}
 	stored, since := map[string]string{}, map[string]time.Time{}
 	for i, t := range turns { // parents come first
-		byID[t.ID], byChain[t.Chain] = i, t.ID
+		byID[t.ID] = i
 		if userOf[t.ID] = userOf[t.Parent]; t.Role == memory.RoleUser {
 			userOf[t.ID] = t.ID
 		}
@@ -84,12 +84,8 @@ func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 			stored[user], since[user] = t.Given, t.CreatedAt
 		}
 	}
-	said := slices.Clone(x.At.Turns)
-	for _, p := range x.At.New { // that are stored elsewhere in the conversation
-		said[p.Message] = byChain[p.Chain]
-	}
 	message := map[string]int{}
-	for i, id := range said {
+	for i, id := range x.At.Turns {
 		if id != "" && x.In.Chat.Messages[i].Role == memory.RoleUser {
 			message[id] = i
 		}
@@ -108,7 +104,7 @@ func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 		}
 		slices.Reverse(ids)
 	}
-	for i, id := range said {
+	for i, id := range x.At.Turns {
 		if at, here := message[id]; here && at == i {
 			ids = append(ids, id)
 		}
