@@ -64,11 +64,12 @@ func ReadGiven(s string) (g GivenBlock, ok bool) {
 // earlier is a block that a turn got before.
 type earlier struct {
 	GivenBlock
-	message int // of the request, -1 for one that it does not hold and the server keeps
+	message int // of the request, -1 for one that the upstream keeps
 }
 
-// blocksBefore returns the blocks of the request's user turns, in order. What an answer's turn
-// says of the block counts more than the user turn: the first request may have been refused.
+// blocksBefore returns the blocks of the user turns that the model still sees: those of the
+// request and those that the upstream keeps. What an answer's turn says of the block counts more
+// than the user turn: the first request may have been refused.
 func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 	if !slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.Given != "" }) {
 		return nil
@@ -91,7 +92,7 @@ func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 		}
 	}
 	var ids []string
-	if x.In.After != "" || x.In.Chat.GoesOn() {
+	if x.In.Chat.GoesOn() {
 		for id := x.At.Parent; id != ""; {
 			i, ok := byID[id]
 			if !ok {
