@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
@@ -231,9 +230,9 @@ func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 	}
 }
 
-// TestQuestionAskedAgainLaterGetsNewMemory: a client may name one conversation for everything,
-// and send no history.
-func TestQuestionAskedAgainLaterGetsNewMemory(t *testing.T) {
+// TestMessageAloneGetsNewMemory: a client may name one conversation for everything, and send no
+// history. The same words are no retry, soon or late.
+func TestMessageAloneGetsNewMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.note(t, ana, "The cellar holds marzipan")
 		c := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: "always"}}
@@ -241,7 +240,6 @@ func TestQuestionAskedAgainLaterGetsNewMemory(t *testing.T) {
 		r.note(t, ana, "The cellar holds granite")
 		var got [2][]string
 		for i := range got {
-			r.clock.Advance(exchange.RetryTime + time.Minute)
 			c.messages = c.messages[:1]
 			got[i] = c.sends(r)
 		}

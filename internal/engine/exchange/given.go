@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -37,10 +36,6 @@ const (
 	kindRules    = memory.Kind("rules")
 	kindDocument = memory.Kind("context")
 )
-
-// RetryTime is how long an identical request counts as a retry, which gets the same block.
-// After that it is a new question.
-const RetryTime = time.Hour
 
 // write returns what the store keeps; "" of what is too long for it.
 func (g GivenBlock) write(owner memory.Owner) string {
@@ -75,14 +70,14 @@ func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 		return nil
 	}
 	byID, userOf := make(map[string]int, len(turns)), map[string]string{}
-	stored, since := map[string]string{}, map[string]time.Time{}
+	stored := map[string]string{}
 	for i, t := range turns { // parents come first
 		byID[t.ID] = i
 		if userOf[t.ID] = userOf[t.Parent]; t.Role == memory.RoleUser {
 			userOf[t.ID] = t.ID
 		}
 		if user := userOf[t.ID]; user != "" && t.Given != "" && t.Status != memory.Retired {
-			stored[user], since[user] = t.Given, t.CreatedAt
+			stored[user] = t.Given
 		}
 	}
 	message := map[string]int{}
@@ -119,7 +114,7 @@ func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 		}
 		at, here := message[id]
 		refused := g.Anew && len(g.Lines) == 0 // where the upstream took no memory, another try may take it in another place
-		if here && at == x.In.Chat.LastUser() && !x.In.Chat.ToolLoop() && (refused || x.e.Time().Sub(since[id]) > RetryTime) {
+		if here && at == x.In.Chat.LastUser() && !x.In.Chat.ToolLoop() && refused {
 			continue
 		}
 		if g.Anew {
