@@ -131,7 +131,7 @@ func TestWindowAppends(t *testing.T) {
 			if path := w.convs[0].path(); len(path) != len(full) || !begins(path, full) {
 				t.Fatalf("sent %s\nthe path is %s\nwant        %s", show(request), saidBy(path), show(full))
 			}
-			if w.align.Branch {
+			if w.align.branches() {
 				t.Fatalf("sent %s: something left the path: %v", show(request), w.align.Leave)
 			}
 		}

@@ -245,3 +245,11 @@ func messages(s string) []chatapi.Message {
 	}
 	return out
 }
+
+// regenerates reports whether the last user message is stored and has an answer.
+func (a Alignment) regenerates() bool {
+	return a.Retry && len(a.New) == 0 && a.tree.speaks(a.tree.kids[a.parent+1], memory.RoleAssistant)
+}
+
+// branches reports whether the request leaves the current path.
+func (a Alignment) branches() bool { return len(a.Leave)+len(a.Rejoin) > 0 }
