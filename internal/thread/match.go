@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -43,12 +44,17 @@ func end(on []known) int {
 
 // prefix returns the messages of the longest beginning of the request that ends at a stored
 // turn, none for a message alone. A chain is a hash over all that stands before, so that of
-// the messages before it those are known which are stored.
+// the messages before it those are known which are stored. A step of tools behind a message
+// alone goes on from the last turn that says it, whatever steps others had.
 func (t *tree) prefix(r Request) []known {
 	if r.Alone() >= 0 {
 		return nil
 	}
-	for i := len(r.hist) - 1; i >= 0; i-- {
+	last := len(r.hist) - 1
+	if last > 0 && r.hist[0] == chatapi.LastUser(r.msgs) && r.at(1).ToolCalls {
+		last = 0
+	}
+	for i := last; i >= 0; i-- {
 		ends := t.ends[r.chains[i]]
 		if len(ends) == 0 {
 			continue
@@ -68,7 +74,7 @@ func (t *tree) prefix(r Request) []known {
 			}
 		}
 		slices.Reverse(on)
-		return on
+		return append(on, t.walk(best, r, end(on))...)
 	}
 	return nil
 }
