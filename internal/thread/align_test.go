@@ -127,6 +127,31 @@ func TestFirstTakesThePlaceOfAll(t *testing.T) {
 	}
 }
 
+// TestMessageAloneIsKnownOnlyWhereItsRetryIsSaid by the client, and it has no answer yet.
+func TestMessageAloneIsKnownOnlyWhereItsRetryIsSaid(t *testing.T) {
+	w, turns := recorded(t, talk)
+	w.ask("c", messages("U continue"))
+	asked := w.convs[0].Turns
+	w.answer(message("A And so on."))
+	for name, c := range map[string]struct {
+		turns []memory.Turn
+		again bool
+		retry bool
+	}{
+		"never said":               {turns, true, false},
+		"said, and sent again":     {asked, true, true},
+		"said, and said once more": {asked, false, false},
+		"answered, and sent again": {w.convs[0].Turns, true, false},
+		"answered, said once more": {w.convs[0].Turns, false, false},
+	} {
+		r := NewRequest(messages("U continue"), 0)
+		r.Again = c.again
+		if a := Align(c.turns, r); a.Retry != c.retry || len(a.New) == 0 != c.retry || len(a.Leave) > 0 {
+			t.Errorf("%s: got %+v, want a retry: %v", name, a, c.retry)
+		}
+	}
+}
+
 // TestNothingButSystemMessages has no turns to place, and an answer still has one.
 func TestNothingButSystemMessages(t *testing.T) {
 	a := Align(nil, NewRequest(messages("S Be kind."), 0))

@@ -43,11 +43,12 @@ func end(on []known) int {
 }
 
 // prefix returns the messages of the longest beginning of the request that ends at a stored
-// turn, none for a message alone. A chain is a hash over all that stands before, so that of
+// turn; of a message alone only if it is retried and was not answered. A chain is a hash over all that stands before, so that of
 // the messages before it those are known which are stored. A step of tools behind a message
 // alone goes on from the last turn that says it, whatever steps others had.
 func (t *tree) prefix(r Request) []known {
-	if r.Alone() >= 0 {
+	alone := r.Alone() >= 0
+	if alone && !r.Again {
 		return nil
 	}
 	last := len(r.hist) - 1
@@ -64,6 +65,9 @@ func (t *tree) prefix(r Request) []known {
 			if t.prefer(n, best) < 0 {
 				best = n
 			}
+		}
+		if alone && len(t.kids[best+1]) > 0 { // it was answered, and the first try is not here
+			return nil
 		}
 		var on []known
 		for _, n := range slices.Backward(t.pathTo(best)) {

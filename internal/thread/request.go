@@ -15,6 +15,9 @@ type Request struct {
 	most   int      // how many of its messages matter; 0: all
 	now    int      // from where on they are said now
 
+	// Again says that the client sent the request before, by its own word.
+	Again bool
+
 	// Left says that the client waits no more: it may have asked the same elsewhere since,
 	// and gone on from there.
 	Left bool

@@ -51,6 +51,7 @@ const (
 	headerParent  = "X-Loci-Parent-Id"  // its id for the answer that the last user message follows, empty for none
 	headerOnce    = "Idempotency-Key"   // the same for a retry
 	headerTurn    = "X-Codex-Turn-Metadata"
+	headerRetries = "X-Stainless-Retry-Count" // of the SDKs of OpenAI, Anthropic and others
 )
 
 // DefaultSessions are the headers by which clients name a conversation, the first one that a
@@ -250,7 +251,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 	}
 	in := exchange.Incoming{
 		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
-		Answer: clientID(r.Header, headerMessage), Once: onceKey(r.Header), Zone: zone(r.Header.Get(headerZone)),
+		Answer: clientID(r.Header, headerMessage), Once: onceKey(r.Header), Again: cmp.Or(r.Header.Get(headerRetries), "0") != "0", Zone: zone(r.Header.Get(headerZone)),
 	}
 	if d.ClientKeys {
 		in.Key = clientKey(r.Header)

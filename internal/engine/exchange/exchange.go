@@ -36,6 +36,7 @@ type Incoming struct {
 	From   int            // the first message that follows it
 	Answer string         // the client's id for the answer, by which a later request may name it; "": it has none
 	Once   string         // the client's key for the request: the same again is a retry; "": it has none
+	Again  bool           // the client says that it sent the request before
 	Own    bool           // whether the chat is kept by Loci itself, whatever its id looks like
 	Named  bool           // whether a later request may name the answer by its id: see PlaceOf
 	Called string         // what the client calls the owner, for people to read; "": it does not say

@@ -106,7 +106,7 @@ const shortlist = 8
 func (x placer) place(ctx context.Context) error {
 	id := x.named()
 	x.request = thread.NewRequest(x.In.Chat.Messages, x.e.Opts.Messages)
-	x.request.Left = x.left
+	x.request.Left, x.request.Again = x.left, x.In.Again
 	id = x.proof(id)
 	known, err := x.known(ctx, id)
 	if err != nil {
