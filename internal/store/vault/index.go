@@ -125,11 +125,6 @@ type index struct {
 
 	Files []*record `json:"files"`
 
-	// Heads are versions that an old journal knew.
-	Heads map[memory.Owner]struct {
-		Version int64 `json:"version"`
-	} `json:"heads,omitempty"`
-
 	paths   map[string]*record
 	targets map[key]*record
 	log     *os.File
@@ -151,9 +146,6 @@ func openIndex(snapshot, log string) (*index, error) {
 	x.Files, x.paths, x.targets = nil, map[string]*record{}, map[key]*record{}
 	if x.Written == nil {
 		x.Written = map[memory.Owner]int64{}
-	}
-	for owner, h := range x.Heads {
-		x.Written[owner] = h.Version
 	}
 	for _, r := range files {
 		x.put(r)
@@ -218,7 +210,6 @@ func (x *index) note(records ...*record) error {
 // save writes the snapshot anew and empties the log.
 func (x *index) save(snapshot string) error {
 	out := *x
-	out.Heads = nil
 	for _, r := range x.paths {
 		out.Files = append(out.Files, r)
 	}

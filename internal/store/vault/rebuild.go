@@ -39,7 +39,7 @@ func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bo
 		total += len(byOwner[owner])
 	}
 	if anew && total > 0 {
-		if err := s.files.noteAnew(s.clock.now().UTC()); err != nil {
+		if err := s.files.noteAnew(s.opts.Now().UTC()); err != nil {
 			return err
 		}
 	}

@@ -344,7 +344,7 @@ func (f *files) aside(at string) error {
 			return err
 		}
 	}
-	stamp := f.s.clock.now().UTC().Format("2006-01-02T15-04-05")
+	stamp := f.s.opts.Now().UTC().Format("2006-01-02T15-04-05")
 	for n := 1; ; n++ {
 		name := strings.TrimSuffix(at, ".md") + conflictMark + stamp
 		if n > 1 {
