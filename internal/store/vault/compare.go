@@ -178,7 +178,7 @@ func (s *scan) lacks(text string, got reading, known thing, link names) bool {
 }
 
 // kept are keys that only Loci maintains.
-var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true}
+var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true, "learned_at": true}
 
 // learnedElsewhere reports whether another machine learned the fact from turns that are unknown here.
 func learnedElsewhere(says, known field) bool {
