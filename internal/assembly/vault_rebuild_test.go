@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/lessons"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/memory"
 )
 
 // rewording is a model that learns the same facts as the rules, in other words.
@@ -103,4 +104,56 @@ func TestRebuiltTurnsCountAsLearned(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFileDeletedAfterARebuildIsForgotten deletes a file before and after the files are written for
+// the first time since a rebuild.
+func TestFileDeletedAfterARebuildIsForgotten(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		gone []string // before the rebuild
+	}{{"without database", []string{"data"}}, {"without records", []string{"data", "vault/.loci"}}, {"nothing lost", nil}} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			l := vaultAt(t, dir)
+			for _, what := range []string{"bread", "maps", "rain", "snow", "wind", "figs", "sand", "fog", "ice"} {
+				l.remember(t, "User likes "+what)
+			}
+			first, second, third := l.remember(t, "User plays chess"), l.remember(t, "User owns a kite"), l.remember(t, "User likes marzipan")
+			l = l.restarted(t, dir, c.gone...)
+			path := l.fileOf(t, first)
+			removed(t, path)
+			if err := l.vault.Store.Settle(context.Background()); err != nil { // what waits is written
+				t.Fatal(err)
+			}
+			l.look(t, vaultstore.ScanOptions{})
+			if got := l.fact(t, first.ID).Status; got != memory.Retired {
+				t.Errorf("its file was deleted at once, and it is %s", got)
+			}
+			path, _ = l.settledFile(t, second.Content)
+			removed(t, path)
+			l.look(t, vaultstore.ScanOptions{})
+			if got := l.fact(t, second.ID).Status; got != memory.Retired {
+				t.Errorf("its file was deleted later, and it is %s", got)
+			}
+			path, _ = l.settledFile(t, third.Content)
+			closed(t, l)
+			removed(t, path)
+			l = vaultAt(t, dir)
+			defer closed(t, l)
+			if got := l.fact(t, third.ID).Status; got != memory.Retired {
+				t.Errorf("its file was deleted between two starts, and it is %s", got)
+			}
+		})
+	}
+}
+
+// fileOf is the file of a fact in the folder of what holds.
+func (l *Loci) fileOf(t *testing.T, f memory.Fact) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(l.vault.Store.Dir(), "entries", "global", "facts", "*"+f.ID+".md"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("files of %q: %q, %v", f.Content, found, err)
+	}
+	return found[0]
 }
