@@ -188,6 +188,11 @@ func (c *Config) scores() bool {
 	if c.Recall.Score == scoreReranker {
 		return c.Reranker != "none"
 	}
+	return c.OwnEmbedder()
+}
+
+// OwnEmbedder reports whether the embedder is the one that the profile names.
+func (c *Config) OwnEmbedder() bool {
 	name := func(model string) string {
 		_, model, _ = strings.Cut(model, ":")
 		return strings.ToLower(model[strings.LastIndex(model, "/")+1:])
