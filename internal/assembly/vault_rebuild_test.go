@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -94,9 +95,13 @@ func TestRebuiltTurnsCountAsLearned(t *testing.T) {
 			}
 			l.chats(t, "How are you?")
 			after := l.everything(t)
-			for id, what := range after {
-				if _, old := before[id]; !old && !strings.HasPrefix(what, "{") { // a turn
-					delete(after, id)
+			maps.DeleteFunc(after, func(id, what string) bool { // turns of now
+				_, old := before[id]
+				return !old && !strings.HasPrefix(what, "{")
+			})
+			if name == "rules" { // a turn whose fact was rejected may be retired by learning again
+				for _, all := range []map[string]string{before, after} {
+					maps.DeleteFunc(all, func(_, what string) bool { return !strings.HasPrefix(what, "{") })
 				}
 			}
 			if diff := cmp.Diff(after, before); diff != "" {
