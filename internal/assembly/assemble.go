@@ -394,8 +394,8 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 
 func engineOptions(c config.Config, learner models.Learner) core.Options {
 	return core.Options{
-		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
-		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), Recall: rules(c),
+		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, OwnEmbedder: c.OwnEmbedder(),
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), DeadlineMax: c.Recall.DeadlineMax, Recall: rules(c),
 		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
 		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), LogContent: c.Log.Content,
@@ -434,7 +434,7 @@ func rules(c config.Config) core.Rules {
 		measure = recall.Fitted
 	}
 	return core.Rules{
-		Measure: measure,
+		Measure: measure, EmbedAs: memory.EmbedAs(r.EmbedAs),
 		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", NoTurns: r.Turns == "none", Core: r.Core, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: core.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: core.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,

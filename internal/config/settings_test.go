@@ -66,7 +66,7 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"not one of the choices":       {Sources{Env: []string{"LOCI_USERS=many"}}, []string{"users", "many", "single, multi"}},
 		"a choice of the wrong type":   {Sources{File: write("users: 3\n")}, []string{"users", "3", "single, multi"}},
 		"a number that is none":        {Sources{Env: []string{"LOCI_RECALL_TOP_K=lots"}}, []string{"recall.top_k", "lots"}},
-		"a number out of range":        {Sources{Env: []string{"LOCI_RECALL_TOP_K=-1"}}, []string{"recall.top_k", "-1", "0 to 100"}},
+		"a number out of range":        {Sources{Env: []string{"LOCI_RECALL_TOP_K=-2"}}, []string{"recall.top_k", "-2", "-1 to 100"}},
 		"a URL that is none":           {Sources{Env: []string{"LOCI_UPSTREAM_URL=localhost:11434"}}, []string{"upstream.url", "localhost:11434", "http://"}},
 		"an upstream without a path":   {Sources{Env: []string{"LOCI_UPSTREAM_URL=http://127.0.0.1:11434/"}}, []string{"upstream.url", "no path", "http://127.0.0.1:11434/v1"}},
 		"a model without an upstream":  {Sources{Env: []string{"LOCI_LEARN_MODEL=m"}}, []string{"learn.model", "upstream.url"}},

@@ -197,7 +197,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 				t.Helper()
 				checks++
 				all := written
-				found, err := on.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", Whole: true, TopK: &all})
+				found, err := on.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", TopK: &all})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -52,7 +52,7 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 		p.addPending(next, stronger, "it contradicts what was said with more weight")
 		return
 	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.Remember:
-		p.addPending(next, olds[0].Fact.ID, "it contradicts what is known")
+		p.addPending(next, olds[0].Fact.ID, ReviewedConflict)
 		return
 	case newer != "":
 		p.addPast(c, newer, p.known[newer].Fact.ObservedAt, "what is known is newer")

@@ -192,7 +192,7 @@ func (p memoryViews) search(r *http.Request, v visit, view memoriesView, at memo
 		one := rowOf(h.Memory, a, view.Here)
 		one.Why = barOf(h.Score, h.Why, recency)
 		for _, f := range h.Now {
-			one.Now = append(one.Now, cmp.Or(f.Content, "(forgotten)"))
+			one.Now = append(one.Now, cmp.Or(f.Content, "(no longer so)"))
 		}
 		for _, f := range h.Before {
 			one.Was = append(one.Was, f.Content)
