@@ -49,13 +49,14 @@ type addBody struct {
 
 // wishes are what an add says of how to learn, as the model is told it.
 func (b addBody) wishes() string {
-	var out []string
-	for _, w := range []struct{ before, text string }{{"", b.Instructions}, {"Remember: ", b.Includes}, {"Do not remember: ", b.Excludes}} {
-		if text := strings.TrimSpace(w.text); text != "" {
-			out = append(out, w.before+text)
-		}
+	out := b.Instructions
+	if b.Includes != "" {
+		out += "\nRemember: " + b.Includes
 	}
-	return strings.Join(out, "\n")
+	if b.Excludes != "" {
+		out += "\nDo not remember: " + b.Excludes
+	}
+	return strings.TrimSpace(out)
 }
 
 // message is one message, its content text or a list of parts.

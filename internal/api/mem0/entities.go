@@ -1,6 +1,7 @@
 package mem0
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -19,7 +20,7 @@ func (h *handler) ping(c *call) (any, error) {
 	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.identity.Namespace, "user_email": nil}, nil
 }
 
-// projectEntries are the profile entries that keep what a project sets.
+// The profile entries that keep what a project sets, the second as JSON.
 var projectEntries = map[string]string{"custom_instructions": core.EntryInstructions, "custom_categories": core.OwnKeys + "mem0.categories"}
 
 // projectOf returns whose profile has the settings of the request's project: the user whose memory it
@@ -34,24 +35,20 @@ func (h *handler) projectOf(c *call) (caller, error) {
 }
 
 func (h *handler) project(c *call) (any, error) {
-	out := map[string]any{
-		"id": c.identity.Namespace, "org_id": organization, "name": c.identity.Namespace,
-		"custom_instructions": nil, "agent_custom_instructions": nil, "custom_categories": []any{},
-	}
 	who, err := h.projectOf(c)
 	if err != nil {
 		return nil, err
 	}
 	entries, err := h.engine.Profile(c.Context(), who.owner)
+	set := map[string]string{}
 	for _, e := range entries {
-		switch e.Key {
-		case projectEntries["custom_instructions"]:
-			out["custom_instructions"] = e.Value
-		case projectEntries["custom_categories"]:
-			out["custom_categories"] = json.RawMessage(e.Value)
-		}
+		set[e.Key] = e.Value
 	}
-	return out, err
+	return map[string]any{
+		"id": c.identity.Namespace, "org_id": organization, "name": c.identity.Namespace,
+		"custom_instructions": orNull(set[projectEntries["custom_instructions"]]), "agent_custom_instructions": nil,
+		"custom_categories": json.RawMessage(cmp.Or(set[projectEntries["custom_categories"]], "[]")),
+	}, err
 }
 
 // changeProject keeps what a project sets. Only its instructions change how Loci learns.
