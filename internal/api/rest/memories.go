@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -230,15 +229,15 @@ func (d memoryAPI) delete(ctx context.Context, by caller, in *deleteInput) (out 
 	}
 	out = receipt(r)
 	if in.Erase {
-		out.Held, err = d.held(gone, r)
+		out.Held = d.held(gone, r)
 	}
-	return out, err
+	return out, nil
 }
 
 // held is what may still hold the words of memories that were erased.
-func (d memoryAPI) held(gone []memory.Memory, r memory.Receipt) ([]string, error) {
+func (d memoryAPI) held(gone []memory.Memory, r memory.Receipt) []string {
 	if d.Held == nil || len(gone) == 0 {
-		return r.Held, nil
+		return r.Held
 	}
 	since := r.At
 	for _, m := range gone {
@@ -246,11 +245,7 @@ func (d memoryAPI) held(gone []memory.Memory, r memory.Receipt) ([]string, error
 			since = at
 		}
 	}
-	others, err := d.Held(since, r.At)
-	if err != nil {
-		return nil, fmt.Errorf("the words are erased, but what still holds them is not known: %w", err)
-	}
-	return append(slices.Clip(r.Held), others...), nil
+	return append(slices.Clip(r.Held), d.Held(since, r.At)...)
 }
 
 func receipt(r memory.Receipt) client.Receipt {

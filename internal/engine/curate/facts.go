@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -307,17 +306,16 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 // the rules that hold back what is learned (learn.Plan). olds are the facts that it would replace.
 func (e writer) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
 	review := e.Opts.Learn.Review
+	reviewed := learn.Reviewed(f.Confidence, review.Confidence, f.Category, review.Categories)
 	switch {
 	case learn.ReadsLikeInstruction(f.Content):
 		return "it reads like an instruction"
-	case f.Confidence < review.Confidence:
-		return fmt.Sprintf("confidence %.2f is under %.2f", f.Confidence, review.Confidence)
-	case f.Category != "" && slices.Contains(review.Categories, f.Category):
-		return "the category " + f.Category + " is reviewed"
+	case reviewed != "":
+		return reviewed
 	case slices.ContainsFunc(olds, ofPerson):
 		return "it contradicts what was said with more weight"
 	case len(olds) > 0 && review.Conflicts:
-		return "it contradicts what is known"
+		return learn.ReviewedConflict
 	case !e.Free(ctx, f.Scope, f.Content) && !e.live(ctx, f):
 		return "the same was rejected or forgotten before"
 	}
