@@ -21,12 +21,12 @@ func sameConditions(a, b, attribute string) bool {
 }
 
 // conditions returns the terms of a fact that say when or on what occasion it holds: its times,
-// less days, years and what it tells to be past; the case that it names; and where, when or with
+// less dates with a year and what it tells to be past; the case that it names; and where, when or with
 // what a thing is liked.
 func conditions(fact, attribute string) map[string]bool {
 	past := isPast.MatchString(text.Fold(fact))
 	fact = sinceForm.ReplaceAllString(text.Fold(without(fact, slices.DeleteFunc(text.Resolve(fact, time.Time{}), func(d text.Date) bool {
-		return !past && d.Relative && (d.Grain == text.Month || d.Grain == text.Season)
+		return !past && d.Relative
 	}))), "")
 	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !extract.NamesTime(w) })
 	found := extract.TermSet(strings.Join(append(times, caseForm.FindString(fact)), " "))

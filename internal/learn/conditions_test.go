@@ -22,6 +22,7 @@ different | User's favourite food in winter is raclette | User's favourite food 
 different | User's favourite food is raclette in winter | User's favourite food is gazpacho
 different | User likes coffee at work | User does not like coffee at home
 different | User likes coffee | User dislikes coffee after dinner
+different | User works at Aldi | User works at the museum every Saturday
 same | User lives in Berlin | User lives in Lisbon since May
 same | User lives in Berlin | User lives in Lisbon since May 2024
 same | User lives in Berlin | User moved to Lisbon in May
