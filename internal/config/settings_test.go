@@ -87,6 +87,9 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"a name without a key":         {Sources{Env: []string{"LOCI_HOSTS=loci.example.com"}}, []string{"hosts", "api_key", "LOCI_API_KEY"}},
 		"a proxy without a key":        {Sources{Env: []string{"LOCI_PROXIES=10.0.0.1"}}, []string{"proxies", "api_key", "LOCI_API_KEY"}},
 		"an origin with a path":        {Sources{Env: []string{"LOCI_CORS_ORIGINS=https://a.test/"}}, []string{"cors.origins", "https://a.test/", "https://app.example.org"}},
+		"a front key alone":            {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1"}}, []string{"front_key: needs an api_key"}},
+		"one key for both":             {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1", "LOCI_API_KEY=secret-1"}}, []string{"front_key", "another"}},
+		"every header":                 {Sources{Env: []string{"LOCI_FORWARD_DROP=X-Team-*,-*"}}, []string{"forward.drop", `"-*"`, "-X-OpenWebUI-*"}},
 		"every origin":                 {Sources{Env: []string{"LOCI_CORS_ORIGINS=*"}}, []string{"cors.origins"}},
 		"a section given as one value": {Sources{File: write("recall: 5\n")}, []string{"recall"}},
 	} {

@@ -114,6 +114,20 @@ func (e writer) remember(ctx context.Context, next memory.Fact, vectors []memory
 	return next, true, nil
 }
 
+// Replaced returns what a fact took the place of in the write that made it as it is.
+func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.Memory) {
+	page, err := e.Store.Changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
+	if err != nil { // it is written all the same
+		e.Log.Warn("an answer does not name what was replaced", "fact", f.ID, "err", err)
+	}
+	for _, c := range page.Changes {
+		if c.NewID == f.ID && c.Version == f.Version {
+			olds = append(olds, memory.Memory{Fact: c.After.Fact})
+		}
+	}
+	return olds
+}
+
 // seenAgain is how much later something must be written again to be observed anew.
 const seenAgain = time.Minute
 

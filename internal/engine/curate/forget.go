@@ -139,9 +139,6 @@ type Matching struct {
 	Idempotency string // the same key again returns the first result
 }
 
-// most is how many memories one question can forget: as many as search proposes.
-var most = retrieve.Candidates
-
 // wishOf reads a query as the wish to forget that it is: "what I said about my
 // job" is about the job.
 func wishOf(query string) extract.Command {
@@ -170,15 +167,12 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 		err := e.Everything(ctx, scope.Owner, q, func(m memory.Memory) { found = append(found, m) })
 		return found, err
 	}
-	hits, err := e.Retrieve.Recall(ctx, retrieve.Question{Scope: scope, Text: wish.What, TopK: &most, Whole: true, Door: "forget"})
+	said, err := e.Retrieve.Like(ctx, scope, wish.What, retrieve.Candidates)
 	if err != nil {
 		return nil, fmt.Errorf("find what to forget: %w", err)
 	}
-	if len(hits.Degraded) > 0 { // half a search is no reason to forget half: it is tried again
-		return nil, memory.Errorf(memory.Unavailable, "find what to forget: %s", strings.Join(hits.Degraded, "; "))
-	}
-	for _, h := range hits.Hits {
-		add(h.Memory)
+	for _, m := range said {
+		add(m)
 	}
 	if err := e.Everything(ctx, scope.Owner, q, add); err != nil {
 		return nil, err

@@ -28,11 +28,7 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 		}
 		return hits, nil
 	}
-	ids := make([]string, len(cands))
-	for i := range cands {
-		ids[i] = cands[i].ID
-	}
-	memories, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, ids...)
+	memories, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, core.IDsOf(cands)...)
 	if err != nil {
 		return nil, fmt.Errorf("read what was found: %w", err)
 	}
