@@ -100,3 +100,16 @@ func TestAskedOnPurposeGetsTwelveMemories(t *testing.T) {
 		}
 	}
 }
+
+// The deadline of chats is none for a block that somebody asks for on purpose.
+func TestBlockAskedOnPurposeHasNoDeadline(t *testing.T) {
+	r := newRig(t).furnish()
+	r.engine.Opts.Deadline = time.Nanosecond
+	const question = `{"query":"What does Ana drink in the morning?","block":true`
+	if found := r.search(question + `}`); !strings.Contains(found.Block, "oolong") || len(found.Degraded) > 0 {
+		t.Errorf("the block %q lacks %v", found.Block, found.Degraded)
+	}
+	if found := r.search(question + `,"asked_in":"another"}`); len(found.Degraded) == 0 {
+		t.Error("a chat is in time; the test shows nothing")
+	}
+}

@@ -93,14 +93,17 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	return found, err
 }
 
-// Prepare recalls for a chat within the deadline, and adds what is in every prompt. A result
+// Prepare recalls and adds what is in every prompt. What a chat asks has a deadline: a result
 // that comes too late is dropped. The caller traces the outcome.
 func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
 	started := e.Now()
 	defer e.Idle.Begin()()
 	deadline := e.Deadline()
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
+	if q.Chat {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, deadline)
+		defer cancel()
+	}
 	type outcome struct {
 		r     *Pipeline
 		block string
