@@ -131,8 +131,8 @@ func (x placer) place(ctx, client context.Context) error {
 }
 
 // proof names the turn of a message that comes without its history, and so does not show its
-// place: by the client's key for it, else as no other. It returns the conversation's id, which
-// that key gives, or an answer that is not known, where the request names none.
+// place: by the client's key for it, else as no other. It returns the conversation's id:
+// where the request names none, that of the key or of an answer that is not known.
 func (x placer) proof(id string) string {
 	key, alone := x.In.Chat.Previous, x.request.Alone() >= 0 && x.In.After == ""
 	if alone {
