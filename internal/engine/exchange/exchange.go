@@ -207,6 +207,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	p, r, took := x.e.Retrieve.Prepare(ctx, retrieve.Question{
 		Scope:          x.scope(),
 		Text:           x.e.Retrieve.Question(x.In.Chat),
+		Chat:           true,
 		Said:           x.Said(),
 		TopK:           topK,
 		ScoreThreshold: x.In.Extras.ScoreThreshold,

@@ -200,7 +200,7 @@ const (
 func (e *Querier) Around(ctx context.Context, q Request, session string) Around {
 	started := e.Now()
 	defer e.Idle.Begin()()
-	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
 	a := Around{trace: core.NewID()}
 	r := &retrieve.Pipeline{Source: retrieve.Source{E: e.Retrieve, Now: memory.Time(started), Q: retrieve.Question{
@@ -210,7 +210,7 @@ func (e *Querier) Around(ctx context.Context, q Request, session string) Around 
 		name string
 		read func() error
 	}{
-		{"search", func() (err error) { a.Dims, err = r.Similar(ctx, cmp.Or(q.TopK, e.Opts.TopK)); return err }},
+		{"search", func() (err error) { a.Dims, err = r.Similar(ctx, cmp.Or(q.TopK, e.Opts.Most(true))); return err }},
 		{"recent", func() (err error) { a.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*recentPairs); return err }},
 		{"summaries", func() (err error) { a.Summaries, err = e.nearSummaries(ctx, q.Owner, session); return err }},
 		{"profile", func() (err error) { a.Profile, err = e.latestEntries(ctx, q.Owner); return err }},
