@@ -70,7 +70,6 @@ type Exchange struct {
 	before       memory.Turn      // that one, if the request has results alone
 	Placed       bool             // whether it is known where the request belongs
 	seen         thread.Alignment // what the client, if it still waited then, may have seen there
-	left         bool             // whether the client was gone before it was known where the request belongs
 	Unplaced     error            // why Open did not find out, though it tried
 	unkept       error            // why earlier blocks are not put back
 	reads        bool
@@ -151,8 +150,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	x.placing = core.NewFuture(func() retrieve.Place {
 		defer cancel()
-		x.Unplaced = x.guarded(func() error { return placer{x}.place(ctx) })
-		x.see(client)
+		x.Unplaced = x.guarded(func() error { return placer{x}.place(ctx, client) })
 		if x.Placed && x.In.Keep {
 			x.unkept = x.guarded(func() error { return blocks{x}.readBack(ctx) })
 		}
@@ -164,14 +162,6 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 
 // Settle waits until it is known where the request belongs, or that this is not to be.
 func (x *Exchange) Settle() { x.placing.Value() }
-
-// see notes the state of the conversation that the client may have seen, if it is still
-// connected.
-func (x *Exchange) see(client context.Context) {
-	if client.Err() == nil {
-		x.seen = x.At
-	}
-}
 
 // maxTitle is how many letters a title has, and titleBytes how much of the first
 // message is looked at for it.

@@ -47,10 +47,10 @@ func (x *Exchange) named() string {
 		return x.In.Extras.ID
 	case x.In.ChatID != "":
 		return x.In.ChatID
-	case !x.e.Retrieve.Apart():
-		return placer{x}.unknown()
+	case x.e.Retrieve.Apart():
+		return retrieve.UnnamedConversation
 	}
-	return retrieve.UnnamedConversation
+	return ""
 }
 
 // scope returns what a chat may be shown.

@@ -85,16 +85,6 @@ func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) 
 	return answerID(x.In.Owner, answer), nil
 }
 
-// unknown names the conversation of what goes on from an answer that is not known: one of
-// its own, the same where that is asked again, and no other that begins with the same
-// words. It is "" where the request names no answer.
-func (x placer) unknown() string {
-	if x.In.Chat.Previous == "" {
-		return ""
-	}
-	return core.DerivedID(x.In.Owner, "unknown", x.In.Chat.Previous)
-}
-
 // Kept returns the place behind the answer, the zero Place where the exchange was not
 // stored. Ask once [Exchange.RecordAnswer] has returned.
 func (x *Exchange) Kept() Place { return x.kept }
@@ -102,12 +92,13 @@ func (x *Exchange) Kept() Place { return x.kept }
 // shortlist is how many conversations that begin like the request are read.
 const shortlist = 8
 
-// place chooses the conversation and aligns the request with it.
-func (x placer) place(ctx context.Context) error {
-	id := x.named()
+// place chooses the conversation and aligns the request with it. A client that waits still may
+// have seen what is there.
+func (x placer) place(ctx, client context.Context) error {
+	left := x.request.Left
 	x.request = thread.NewRequest(x.In.Chat.Messages, x.e.Opts.Messages)
-	x.request.Left, x.request.Again = x.left, x.In.Again
-	id = x.proof(id)
+	x.request.Left, x.request.Again = left, x.In.Again
+	id := x.proof(x.named())
 	known, err := x.known(ctx, id)
 	if err != nil {
 		return err
@@ -125,7 +116,9 @@ func (x placer) place(ctx context.Context) error {
 	if len(turns) == 0 {
 		x.conversation.Title = title(x.In.Chat, x.e.Opts.Learn.Personal)
 	}
-	x.At = x.align(turns)
+	if x.At = x.align(turns); client.Err() == nil {
+		x.seen = x.At
+	}
 	if x.In.Keep && x.Deleted == nil {
 		x.earlier = blocks(x).blocksBefore(turns)
 	}
@@ -138,16 +131,17 @@ func (x placer) place(ctx context.Context) error {
 }
 
 // proof names the turn of a message that comes without its history, and so does not show its
-// place: by the client's key for it, else as no other. It returns the id of the conversation.
+// place: by the client's key for it, else as no other. It returns the conversation's id:
+// where the request names none, that of the key or of an answer that is not known.
 func (x placer) proof(id string) string {
-	if x.request.Alone() < 0 || x.In.After != "" {
-		return id
+	key, alone := x.In.Chat.Previous, x.request.Alone() >= 0 && x.In.After == ""
+	if alone {
+		key = cmp.Or(x.In.Once, x.In.Answer, key)
 	}
-	key := cmp.Or(x.In.Once, x.In.Answer, x.In.Chat.Previous)
 	if id == "" && key != "" {
-		id = core.DerivedID(x.In.Owner, "conversation", key)
+		id = core.DerivedID(x.In.Owner, "unknown", key)
 	}
-	if x.alone == "" { // or it is placed once more
+	if alone && x.alone == "" { // or it is placed once more
 		x.alone = core.DerivedID(x.In.Owner, id, "message", cmp.Or(key, core.NewID()), x.request.Chains()[0])
 	}
 	return id

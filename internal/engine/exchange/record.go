@@ -53,11 +53,10 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 				return err
 			}
 			if !x.Placed {
-				x.left = client.Err() != nil
-				if err := (placer{x}).place(ctx); err != nil {
+				x.request.Left = client.Err() != nil
+				if err := (placer{x}).place(ctx, client); err != nil {
 					return err
 				}
-				x.see(client)
 			}
 			return recorder{x}.storeQuestion(ctx)
 		})
@@ -120,7 +119,7 @@ func (x recorder) placeAgain(ctx context.Context) error {
 func (x recorder) tryQuestion(ctx context.Context) error {
 	now := x.e.Time()
 	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID()}
-	late := x.left && x.At.WentOn() // it takes nothing back, and stands beside the path
+	late := x.request.Left && x.At.WentOn() // it takes nothing back, and stands beside the path
 	if !late {
 		batch.Marks, batch.Path = marks(x.At.Leave, x.At.Rejoin), x.At.Path()
 	}
