@@ -182,7 +182,7 @@ type UpkeepConfig struct {
 type RecallConfig struct {
 	TopK          int           `koanf:"top_k" default:"8" doc:"Most memories in one prompt."`
 	Budget        int           `koanf:"budget" default:"1500" doc:"Most tokens of memory in one prompt."`
-	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"What a memory's relevance is, and recall.threshold on. fitted: the chance that it answers, by everything that is known of it. cosine: that of its vector with the question's, which then alone finds it. reranker: the reranker's number for what is found so. With the last two the score is relevance and recency alone."`
+	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"What a memory's relevance is, and recall.threshold on. fitted: the chance that it answers, by everything that is known of it. cosine: that of its vector with the question's, which then alone finds it; words find a memory that has no vector yet. reranker: the reranker's number for what is found so. With the last two the score is relevance and recency alone."`
 	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
 	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Time in which relevance falls to a third (1/e) with the age of what was said, instead of its blend with recency. 0s: it does not fall."`

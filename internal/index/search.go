@@ -103,7 +103,11 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 		return nil, err
 	}
 	if s.ByVector && len(near) > 0 {
-		words = nil
+		d.vectors.exact.rescore(parts, words, s.Vector)
+		words, near = near, slices.DeleteFunc(words, func(f found) bool {
+			p := parts[f.part]
+			return f.cosine != 0 || p.docs[f.n].row == away && !p.resting
+		})
 	}
 	list := d.unite(parts, words, near, s.Limit)
 	scoreOwn(parts, asked, list)
@@ -161,15 +165,15 @@ func (p *segment) look(terms []string) {
 	}
 }
 
-// unite takes the best by words and fills up with the best by vector, for which a
+// unite takes the best of one list and fills up with the best of another, for which a
 // quarter of the places is kept. What it took is marked as needed.
-func (d *searchState) unite(parts []*segment, words, vectors []found, limit int) []found {
-	if len(vectors) == 0 {
-		return words
+func (d *searchState) unite(parts []*segment, first, second []found, limit int) []found {
+	if len(second) == 0 {
+		return first
 	}
-	keep := min(len(words), limit-min(limit/4, len(vectors)))
+	keep := min(len(first), limit-min(limit/4, len(second)))
 	out := d.united[:0]
-	for _, list := range [][]found{words[:keep], vectors, words[keep:]} {
+	for _, list := range [][]found{first[:keep], second, first[keep:]} {
 		for _, f := range list {
 			if taken := parts[f.part].needed; len(out) < limit && !marked(taken, f.n) {
 				mark(taken, f.n)

@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -328,10 +329,10 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	}
 	opts.Background, opts.OfWords = background(r.E.Embedder), core.OfWords(r.E.Embedder)
 	r.E.Opts.Recall.Ranking(&opts)
-	r.measure(&opts, opts.Measure.For(cands))
-	opts.Chat = r.chat && r.ruled() && opts.Threshold == nil // a threshold that somebody set decides alone
+	opts.Chat = r.chat && r.ruled()
+	r.measure(&opts, opts.Measure)
 	if cands = r.unrepeated(cands); r.E.Reranker != nil {
-		if cands, err = r.telling(ctx, query, cands, unreranked(opts, cands)); err != nil {
+		if cands, err = r.telling(ctx, query, cands, unreranked(opts)); err != nil {
 			return nil, err
 		}
 	}
@@ -341,15 +342,15 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	if !r.Q.Whole {
 		r.others, r.excluded = recall.NewSubjectFilter(query), map[string]bool{}
 	}
-	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts, cands)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
+	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
 		r.measure(&opts, recall.Fitted)
 	}
 	for wide := false; ; opts.Limit *= 4 {
 		var kept []memory.Candidate
-		kept, r.Cut = recall.Rank(query, cands, opts, r.Now)
+		kept, r.Cut = r.rank(query, cands, opts)
 		if len(kept) == 0 && opts.Chat && !opts.Named && r.namesKin(ctx) {
 			opts.Named = true
-			kept, r.Cut = recall.Rank(query, cands, opts, r.Now)
+			kept, r.Cut = r.rank(query, cands, opts)
 		}
 		first := r.enough(kept, topK)
 		if wide {
@@ -393,19 +394,42 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 }
 
 // measure sets what candidates are ranked by. A threshold of the settings holds for the
-// measure of the settings only.
+// measure of the settings only, and a threshold decides alone.
 func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
-	if opts.Measure != m && r.Q.ScoreThreshold == nil {
+	if opts.Measure != m && opts.Threshold == &r.E.Opts.Threshold {
 		opts.Threshold = nil
 	}
 	opts.Measure = m
+	opts.Chat = opts.Chat && (m != recall.Fitted || opts.Threshold == nil)
+}
+
+// rank ranks candidates: by their cosines, if that is the measure, those that have a vector, and
+// by their words the others.
+func (r *Pipeline) rank(query recall.Query, cands []memory.Candidate, opts recall.Options) (kept []memory.Candidate, cut []recall.Cut) {
+	if opts.Measure != recall.Cosine {
+		return recall.Rank(query, cands, opts, r.Now)
+	}
+	var near, bare []memory.Candidate
+	for _, c := range cands {
+		if c.Found.Vector != 0 {
+			near = append(near, c)
+		} else {
+			bare = append(bare, c)
+		}
+	}
+	kept, cut = recall.Rank(query, near, opts, r.Now)
+	r.measure(&opts, recall.Fitted)
+	more, others := recall.Rank(query, bare, opts, r.Now)
+	kept, cut = append(kept, more...), append(cut, others...)
+	slices.SortStableFunc(kept, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
+	return kept[:min(len(kept), opts.Limit)], cut
 }
 
 // unreranked returns the options by which candidates are ranked before a reranker reads them.
-func unreranked(opts recall.Options, cands []memory.Candidate) recall.Options {
+func unreranked(opts recall.Options) recall.Options {
 	if opts.Measure == recall.Reranker {
 		whole := 1.0
-		opts.Measure, opts.Lambda = recall.Cosine.For(cands), &whole
+		opts.Measure, opts.Lambda = recall.Cosine, &whole
 	}
 	return opts
 }

@@ -49,7 +49,7 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memor
 	if r.E.Opts.Recall.Each > 0 { // so few are all read
 		opts.Limit = len(cands)
 	}
-	best, _ := recall.Rank(query, cands, opts, r.Now) // as they would be shown without it, and those behind
+	best, _ := r.rank(query, cands, opts) // as they would be shown without it, and those behind
 	hits, err := r.read(ctx, best)
 	if err != nil {
 		r.Skip("reranker", fmt.Errorf("read what is to be reranked: %w", err))

@@ -408,7 +408,7 @@ func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Can
 
 // nearness returns the score by which a search found a candidate.
 func nearness(c memory.Candidate, s memory.Search) float64 {
-	if s.ByVector {
+	if s.ByVector && c.Found.Vector != 0 {
 		return float64(c.Found.Vector)
 	}
 	return c.Score
