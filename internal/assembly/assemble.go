@@ -391,7 +391,7 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 func engineOptions(c config.Config, learner models.Learner) core.Options {
 	return core.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
-		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), Recall: rules(c),
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), DeadlineMax: c.Recall.DeadlineMax, Recall: rules(c),
 		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
 		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), LogContent: c.Log.Content,

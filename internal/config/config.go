@@ -200,6 +200,7 @@ type RecallConfig struct {
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or reranker or a database or Chroma server 400ms, unless it is set."`
+	DeadlineMax   time.Duration `koanf:"deadline_max" default:"1s" doc:"With a local embedder or reranker recall takes longer than recall.deadline where the model does, as its last times show, and at most this. The same as recall.deadline, or less: no longer."`
 
 	Messages  int      `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
 	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
@@ -343,6 +344,7 @@ func (c *Config) check() error {
 		{"recall.vector_weight", c.Recall.VectorWeight, 0, 20},
 		{"recall.candidates", float64(c.Recall.Candidates), 0, 100},
 		{"recall.deadline", c.Recall.Deadline.Seconds(), 0.001, 60},
+		{"recall.deadline_max", c.Recall.DeadlineMax.Seconds(), 0, 60},
 		{"recall.messages", float64(c.Recall.Messages), 1, 10},
 		{"recall.contexts", float64(c.Recall.Contexts), 1, 1_000_000},
 		{"recall.small_set", float64(c.Recall.SmallSet), 0, 100},

@@ -39,7 +39,8 @@ type Options struct {
 	Budget        int           // tokens
 	Threshold     float64       // below 0: the fitted one
 	RecencyWeight float64       // 0 to 1
-	Deadline      time.Duration // of recall in a chat
+	Deadline      time.Duration // of recall in a chat, by words or with remote models
+	DeadlineMax   time.Duration // of recall in a chat with local models, as far as these need it
 	Recall        Rules
 	LearnAfter    Trigger
 	LearnModel    string // "": the one that the user's last chat asked

@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Remote reports whether no write is to wait for an embedder.
-func Remote(e memory.Embedder) bool {
-	r, ok := e.(interface{ Remote() bool })
+// Remote reports whether a server has a model, for which no write waits.
+func Remote(model any) bool {
+	r, ok := model.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 

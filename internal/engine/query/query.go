@@ -199,7 +199,7 @@ const (
 func (e *Querier) Around(ctx context.Context, q Request, session string) Around {
 	started := e.Now()
 	defer e.Idle.Begin()()
-	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
 	a := Around{trace: core.NewID()}
 	r := &retrieve.Pipeline{Source: retrieve.Source{E: e.Retrieve, Now: memory.Time(started), Q: retrieve.Question{

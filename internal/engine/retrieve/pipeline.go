@@ -94,7 +94,8 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
 	started := e.Now()
 	defer e.Idle.Begin()()
-	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	deadline := e.Deadline()
+	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	type outcome struct {
 		r     *Pipeline
@@ -110,7 +111,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	case o = <-done:
 	case <-ctx.Done():
 		o.r = &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
-		o.r.Skip("deadline", fmt.Errorf("recall took longer than %v", e.Opts.Deadline))
+		o.r.Skip("deadline", fmt.Errorf("recall took longer than %v", deadline))
 	}
 	o.r.placed()
 	took = e.Now().Sub(started)
@@ -227,7 +228,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 // find takes the query through search, rank, hydration and fit. A user with few facts is
 // shown all of them.
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
-	ctx, cancel := within(ctx, searchShare)
+	ctx, cancel := before(ctx, r.E.share(searchLeaves))
 	defer cancel()
 	if rules := r.E.Opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
 		r.placed()
@@ -245,7 +246,7 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	}
 	scopes = append(scopes, others...)
 	if len(scopes) > 0 {
-		s := r.Wanted(ctx, query, EmbedShare)
+		s := r.Wanted(ctx, query)
 		s.Scopes = scopes
 		found, err := r.ranked(ctx, query, s, topK)
 		if err != nil && len(others) > 0 {

@@ -24,10 +24,8 @@ const (
 	// pair costs grows with its length.
 	rerankText = 800
 
-	// rerankTime is how long it may take where nobody set an end, and rerankTimeShare
-	// how much of what is left it may take where somebody did.
-	rerankTime      = time.Second
-	rerankTimeShare = 0.6
+	// rerankTime is how long it may take where nobody set an end.
+	rerankTime = time.Second
 )
 
 // rerank asks the reranker about the best candidates and returns what it said, by id;
@@ -42,7 +40,7 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memor
 		ctx, cancel = context.WithTimeout(ctx, rerankTime)
 		defer cancel()
 	}
-	asking, cancel := within(ctx, rerankTimeShare)
+	asking, cancel := before(ctx, r.E.share(rerankLeaves-searchLeaves))
 	defer cancel()
 	none := 0.0
 	opts.Limit, opts.Threshold = Reranked, &none
@@ -66,8 +64,12 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memor
 			answers <- answer{err: err}
 		}
 	})
-	said := map[string]float32{}
-	defer func() { r.reranked = [2]int{len(said), len(hits)} }()
+	said, began := map[string]float32{}, time.Now()
+	defer func() {
+		r.reranked = [2]int{len(said), len(hits)}
+		r.E.reranks.see(time.Since(began) * time.Duration(len(hits)) / time.Duration(max(1, len(said)))) // of all of them
+		r.E.Metrics.ModelAsked("reranker", len(said) > 0, r.E.Now())
+	}()
 	for {
 		select {
 		case a, more := <-answers:
@@ -105,7 +107,7 @@ type answer struct {
 // comes.
 func (e *Retriever) readAgain(ctx context.Context, question string, hits []memory.Hit, to chan<- answer) error {
 	atOnce, most := rerankAtOnce, rerankBytes
-	if far, ok := e.Reranker.(interface{ Remote() bool }); ok && far.Remote() {
+	if core.Remote(e.Reranker) {
 		atOnce, most = Reranked, Reranked*rerankText // a request costs more than a text
 	}
 	end, _ := ctx.Deadline()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -29,18 +28,8 @@ const (
 	FallbackEmpty core.Fallback = "empty" // also when it finds nothing
 )
 
-const (
-	// Recents is how many of the newest facts stand in for a search (design 1).
-	Recents = 10
-
-	// searchShare is how much of the time that a chat has left a search may take: after one
-	// that hangs there is time to read recent facts.
-	searchShare = 0.8
-
-	// EmbedShare is how much of that an embedder may take: after one that hangs there is time
-	// to search by words.
-	EmbedShare = 0.5
-)
+// Recents is how many of the newest facts stand in for a search (design 1).
+const Recents = 10
 
 // Question is what a chat asks memory.
 func (e *Retriever) Question(c *chatapi.Chat) string {
@@ -248,15 +237,6 @@ func (r *Source) summary(ctx context.Context) *memory.Summary {
 		return nil
 	}
 	return &all[0]
-}
-
-// within returns a context that ends after a share of the time left before ctx's deadline.
-func within(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
-	end, ok := ctx.Deadline()
-	if !ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(end))))
 }
 
 // failed reports whether an error means that the search failed, and not that the client

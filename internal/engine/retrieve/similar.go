@@ -10,10 +10,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// queryEmbedShare is how much of its time the search of a query leaves its embedder: what
-// needs no vector is read meanwhile.
-const queryEmbedShare = 0.8
-
 // SimilarityPart is the part of a hit's why that the threshold of a query is on.
 const SimilarityPart = "similarity"
 
@@ -24,7 +20,7 @@ func Similarity(h memory.Hit) float64 { return h.Why.Get(SimilarityPart) }
 // threshold. It returns the dimensions of the query's embedding.
 func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) {
 	query := r.Query()
-	s := r.Wanted(ctx, query, queryEmbedShare)
+	s := r.Wanted(ctx, query)
 	s.Scopes, s.Kinds = []memory.Scope{r.Q.Scope}, []memory.Kind{memory.KindTurn}
 	everything := 0.0
 	r.Q.ScoreThreshold = &everything // the threshold here is on another number
