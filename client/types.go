@@ -360,7 +360,7 @@ type Health struct {
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
 	Better    string   `json:"better,omitempty" doc:"What would make recall better, with the command."`
-	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user, and models that are skipped for now because they do not answer."`
+	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user, and models that are skipped for now, or that many questions of the last hour were answered without."`
 
 	StrictModels []StrictModel `json:"strict_models,omitempty"` // that get memory in the user's message, since they refused it in one of its own
 }

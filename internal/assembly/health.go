@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/recall"
@@ -35,12 +33,6 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	}
 	for _, w := range l.doctor.Warnings() {
 		h.Warnings = append(h.Warnings, w.What+"; "+w.Do)
-	}
-	if why := core.Skipped(l.engine.Embedder); why != nil {
-		h.Warnings = append(h.Warnings, "the embedder is skipped, and words alone find: "+llm.Trouble(why))
-	}
-	if why := core.Skipped(l.engine.Reranker); why != nil {
-		h.Warnings = append(h.Warnings, "the reranker is skipped, and hits stay as they were ranked: "+llm.Trouble(why))
 	}
 	for _, m := range l.chat.StrictModels() {
 		h.StrictModels = append(h.StrictModels, client.StrictModel{Path: m.Path, Model: m.Model, Until: m.Until})

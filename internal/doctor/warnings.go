@@ -50,5 +50,8 @@ func (w *warnings) list() []client.Finding {
 	return slices.Clone(w.seen)
 }
 
-// Warnings are the mistakes that requests have shown since the start.
-func (d *Doctor) Warnings() []client.Finding { return d.warnings.list() }
+// Warnings are the mistakes that requests have shown since the start, and the models that questions
+// do without.
+func (d *Doctor) Warnings() []client.Finding {
+	return append(d.warnings.list(), d.missing(func(string, ...any) {})...)
+}
