@@ -430,7 +430,7 @@ func rules(c config.Config) core.Rules {
 		measure = recall.Fitted
 	}
 	return core.Rules{
-		Measure: measure,
+		Measure: measure, EmbedAs: memory.EmbedAs(r.EmbedAs),
 		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", NoTurns: r.Turns == "none", Core: r.Core, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: core.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: core.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,

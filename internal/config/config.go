@@ -206,6 +206,7 @@ type RecallConfig struct {
 	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
 	Summary   bool     `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
 	Expand    bool     `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
+	EmbedAs   string   `koanf:"embed_as" default:"question" valid:"question|document" doc:"What a question is embedded as: a question, after the words that models such as bge and e5 expect before one, or a document, as memories are."`
 	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or the last 200 memories of its own conversation, which the 200 most recent of the others join while they are fewer than 50."`
 	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a chat gets all of them, without a search and a score, unless it sets a threshold. 0: always search."`
 	Bootstrap int      `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`

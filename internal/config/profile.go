@@ -172,6 +172,9 @@ func (c *Config) fitScore() {
 		}
 		c.Recall.Score = scoreFitted
 	}
+	if c.from["recall.embed_as"] == profileSource(c.Profile) && !c.scores() {
+		c.Recall.EmbedAs = "question" // as another model than the profile's expects it
+	}
 	// Words that are added to a question draw its vector to what is about the user. To
 	// an embedder of words they are words that no memory has.
 	if c.Embedder == Lexical && c.from["recall.expand"] == profileSource(c.Profile) {

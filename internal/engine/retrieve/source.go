@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -89,8 +90,11 @@ func (r *Source) embed(ctx context.Context, question string) (vector []float32, 
 	_, reranker := r.E.extra()
 	ctx, cancel := before(ctx, r.E.share(embedLeaves-searchLeaves)+reranker)
 	defer cancel()
-	if c, ok := r.E.Embedder.(interface{ Knows(question string) bool }); ok {
-		r.vector = c.Knows(question)
+	as := cmp.Or(r.E.Opts.Recall.EmbedAs, memory.AsQuestion)
+	if c, ok := r.E.Embedder.(interface {
+		Knows(memory.EmbedAs, string) bool
+	}); ok {
+		r.vector = c.Knows(as, question)
 	}
 	known := r.vector
 	done := make(chan error, 1)
@@ -98,7 +102,7 @@ func (r *Source) embed(ctx context.Context, question string) (vector []float32, 
 	r.E.Background.Go(func() {
 		done <- r.Part(func() (err error) {
 			began := time.Now()
-			if vectors, err = r.E.Embedder.Embed(ctx, memory.AsQuestion, question); !known {
+			if vectors, err = r.E.Embedder.Embed(ctx, as, question); !known {
 				r.E.embeds.see(time.Since(began))
 			}
 			return err
