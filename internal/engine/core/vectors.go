@@ -22,15 +22,15 @@ func Skipped(model any) error {
 	return nil
 }
 
-// comparingTime is how long what is compared with memory waits for a remote embedder.
-const comparingTime = 2 * time.Second
+// ComparingTime is how long what is compared with memory waits for a remote embedder.
+const ComparingTime = 2 * time.Second
 
 // VectorToCompare embeds a text that is compared with what is stored. A remote embedder that is
 // away is not waited for until it is back.
 func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, error) {
 	if Remote(e.Embedder) {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, comparingTime)
+		ctx, cancel = context.WithTimeout(ctx, ComparingTime)
 		defer cancel()
 	}
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, content)
