@@ -229,13 +229,17 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys,
-		Held: func(since, until time.Time) ([]string, error) {
-			return l.backups.MayHold(since, until), nil
+		Held: func(since, until time.Time) []string {
+			held := l.backups.MayHold(since, until)
+			if l.chroma != nil {
+				held = append(held, l.chroma.MayHold()...)
+			}
+			return held
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: models.ChatModel(config),
 	})))
 	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
-		Key: config.APIKey, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
+		Key: config.APIKey, FrontKey: config.Front, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(httpx.BodyBudget()),
 		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.doctor.Warn(doctor.UnverifiedToken),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
@@ -390,7 +394,7 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 
 func engineOptions(c config.Config, learner models.Learner) core.Options {
 	return core.Options{
-		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
+		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, OwnEmbedder: c.OwnEmbedder(),
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), DeadlineMax: c.Recall.DeadlineMax, Recall: rules(c),
 		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
@@ -459,7 +463,7 @@ func newUpstream(c config.Config) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
 	}
-	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, UserHeaders: c.Forward.UserHeaders})
+	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, DropHeaders: c.Forward.Drop})
 	if err != nil {
 		return nil, err
 	}

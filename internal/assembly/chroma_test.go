@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +128,34 @@ func TestServersShareOneChroma(t *testing.T) {
 	}
 }
 
+func TestErasureNamesChromaThatIsAway(t *testing.T) {
+	l := openWith(t, map[string]string{"index.search": "chroma", "chroma.url": "http://127.0.0.1:1", "users": "multi"})
+	server := httptest.NewServer(l.Handler())
+	defer server.Close()
+	ana := client.New(server.URL, client.Options{User: "ana"})
+	var ids []string
+	for _, words := range []string{"User plays the oboe", "User has a boat"} {
+		made, _, err := ana.Add(t.Context(), client.AddMemory{Content: words})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, made.ID)
+	}
+	one, err := ana.Forget(t.Context(), client.ForgetRequest{IDs: ids[:1], Erase: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := ana.EraseUser(t.Context(), "ana")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, held := range map[string][]string{"one memory": one.Held, "a user": all.Held} {
+		if !slices.ContainsFunc(held, func(h string) bool { return strings.Contains(h, "Chroma") }) {
+			t.Errorf("%s: got %q, want the Chroma server named", what, held)
+		}
+	}
+}
+
 func TestChromaSettingsAreChecked(t *testing.T) {
 	for want, flags := range map[string]map[string]string{
 		"needs chroma.url":                    {"index.search": "chroma"},
@@ -136,27 +166,5 @@ func TestChromaSettingsAreChecked(t *testing.T) {
 		if _, err := config.Load(config.Sources{Flags: flags}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v, want %q", flags, err, want)
 		}
-	}
-}
-
-func TestIndexHugeIsStillRead(t *testing.T) {
-	c, err := config.Load(config.Sources{Flags: map[string]string{"index.huge": "5MiB"}})
-	if err != nil || c.Index.OffloadAbove != 5<<20 {
-		t.Errorf("got %d, %v; want it to be index.offload_above", c.Index.OffloadAbove, err)
-	}
-	var log lines
-	config, err := config.Load(config.Sources{Flags: map[string]string{"index.huge": "5MiB", "store": "memory", "data": t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Open(t.Context(), config, Options{Log: &log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(log.String(), "index.offload_above") {
-		t.Errorf("the log says %s", log.String())
 	}
 }

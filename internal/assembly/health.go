@@ -22,7 +22,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 		Status: "ok", Version: obs.Version(), Profile: l.config.Profile, Store: l.config.Store.Kind(),
 		Embedder: l.config.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
 		Search: l.searchedBy(), Vault: l.vault.Dir(),
-		Models: []string{responder.Name}, TopK: l.config.Recall.TopK, Threshold: l.config.Recall.Threshold,
+		Models: []string{responder.Name}, TopK: l.engine.Opts.Most(true), Threshold: l.config.Recall.Threshold,
 	}
 	if h.Threshold < 0 {
 		h.Threshold = recall.DefaultThreshold

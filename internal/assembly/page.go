@@ -21,7 +21,7 @@ import (
 func (l *Loci) pageOptions(c config.Config, learner models.Learner, chat http.Handler) web.Options {
 	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Named(), Query: models.QueryModel(c), Chats: models.ChatModel(c)})
 	o := web.Options{
-		Key: c.APIKey, Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
+		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
 		Models: shownModels(c, learner, l.embeds), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Config is everything that can be set. [LoadConfig] reads it from flags,
+// Config is everything that can be set. [Load] reads it from flags,
 // environment, file, profile and defaults, in that order of precedence; each field's tag
 // holds its key, its default, what it means and, for a closed choice, what is
 // valid. docs/settings.md is generated from these tags.
@@ -31,6 +31,7 @@ type Config struct {
 	Vault   string       `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store then keeps its history; if that is lost, memory is rebuilt from the files. Empty: none. See docs/vault.md."`
 	Users   string       `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
 	APIKey  string       `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
+	Front   string       `koanf:"front_key" secret:"yes" doc:"Key of a front end, which may name the user of each request and no more, as those of loci keys add --front. It needs api_key."`
 	Trusted []string     `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
 	Hosts   []string     `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
 	Proxies []string     `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
@@ -159,7 +160,7 @@ type CORSConfig struct {
 
 // ForwardConfig is what of a request goes to the upstream besides its body.
 type ForwardConfig struct {
-	UserHeaders bool `koanf:"user_headers" default:"false" doc:"Pass X-OpenWebUI-* headers, which hold the user's name, e-mail address, role and token, on to the upstream."`
+	Drop []string `koanf:"drop" doc:"Headers that do not go on to the upstream, beside the many that say who asks (docs/guide/clients.md). A * at the end is for all that begin so. A - before it passes it on: -X-OpenWebUI-*."`
 }
 
 // SummaryConfig is how conversations are summed up.
@@ -180,7 +181,7 @@ type UpkeepConfig struct {
 
 // RecallConfig is how memory is found and put into prompts.
 type RecallConfig struct {
-	TopK          int           `koanf:"top_k" default:"8" doc:"Most memories in one prompt."`
+	TopK          int           `koanf:"top_k" default:"-1" doc:"Most memories in one prompt or answer. -1: 8 in a chat, 12 where somebody asks on purpose: a search, a block without a chat, the tools of MCP."`
 	Budget        int           `koanf:"budget" default:"1500" doc:"Most tokens of memory in one prompt."`
 	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"What a memory's relevance is, and recall.threshold on. fitted: the chance that it answers, by everything that is known of it. cosine: that of its vector with the question's, which then alone finds it; words find a memory that has no vector yet. reranker: the reranker's number for what is found so. With the last two the score is relevance and recency alone."`
 	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
@@ -188,7 +189,7 @@ type RecallConfig struct {
 	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Time in which relevance falls to a third (1/e) with the age of what was said, instead of its blend with recency. 0s: it does not fall."`
 	Age           string        `koanf:"age" default:"updated" valid:"updated|created" doc:"What recency counts from: a fact's last change, or when it was said."`
 	Lambda        float64       `koanf:"lambda" default:"0.7" doc:"Weight of the score against likeness to what is shown already, 0.05 to 1. 1: likeness costs nothing."`
-	VectorWeight  float64       `koanf:"vector_weight" default:"8" doc:"Weight of a model's vectors beside the words, 0 to 20, where words find nothing; it falls as they find more. loci bench retrieval --fit says what a model deserves. The built-in embedder has a weight of its own."`
+	VectorWeight  float64       `koanf:"vector_weight" default:"8" doc:"Weight of a model's vectors beside the words, 0 to 20, where words find nothing; it falls as they find more. locibench retrieval --fit says what a model deserves. The built-in embedder has a weight of its own."`
 	Candidates    int           `koanf:"candidates" default:"0" doc:"How many candidates each search proposes for each memory that may be shown: with top_k 5 and 3, fifteen. 0: 160 in all, which ranking and its thresholds are fitted to."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"What becomes of the memory that earlier messages of a chat got: keep puts it back in each later request, where it was, so that a provider's prompt cache stays valid, and adds only what is new; last sends the last message's alone. With placement system it is always last."`
@@ -219,7 +220,6 @@ type IndexConfig struct {
 	Budget       Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
 	Search       string `koanf:"search" default:"index" valid:"index|chroma" doc:"What finds the nearest vectors: the resident index (for large users perhaps the database: index.offload_above), or the Chroma server at chroma.url. Words are always found by the index."`
 	OffloadAbove Bytes  `koanf:"offload_above" default:"0" doc:"The vectors of a user whose index would take more than this, counted as 1 KiB for each memory, stay out of memory and are searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody's. It is slower than the index (docs/postgres.md)."`
-	Huge         Bytes  `koanf:"huge" default:"0" doc:"The earlier name of index.offload_above."`
 	Checkpoints  string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
 }
 
@@ -291,6 +291,14 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
 		}
 	}
+	if c.Front != "" && (c.APIKey == "" || c.Front == c.APIKey) {
+		return memory.Errorf(memory.Invalid, "front_key: needs an api_key, which is another (LOCI_API_KEY)")
+	}
+	for _, pattern := range c.Forward.Drop {
+		if name := strings.TrimSuffix(strings.TrimPrefix(pattern, "-"), "*"); name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" {
+			return memory.Errorf(memory.Invalid, "forward.drop: invalid header %q (examples: X-Team-*, -X-OpenWebUI-*)", pattern)
+		}
+	}
 	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL} {
 		if base == "" {
 			continue
@@ -336,7 +344,7 @@ func (c *Config) check() error {
 		value    float64
 		min, max float64
 	}{
-		{"recall.top_k", float64(c.Recall.TopK), 0, 100},
+		{"recall.top_k", float64(c.Recall.TopK), -1, 100},
 		{"recall.budget", float64(c.Recall.Budget), 0, 100_000},
 		{"recall.threshold", c.Recall.Threshold, -1, 1},
 		{"recall.recency_weight", c.Recall.RecencyWeight, 0, 1},
@@ -428,8 +436,10 @@ func (c *Config) NoteSource(key, source string) {
 // validCollection reports whether Chroma takes names that begin so.
 func validCollection(name string) bool {
 	return len(name) >= 3 && len(name) <= 60 && name[0] != '.' && name[0] != '_' && name[0] != '-' &&
-		strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._-") == ""
+		strings.Trim(strings.ToLower(name), nameLetters) == ""
 }
+
+const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // atHome resolves the ~ of a setting.
 func atHome(key, path string) (string, error) {

@@ -131,9 +131,6 @@ func (c *Config) settle(profile map[string]any) error {
 			c.Vault = ""
 		}
 	}
-	if c.Index.OffloadAbove == 0 {
-		c.Index.OffloadAbove = c.Index.Huge
-	}
 	if c.Embedder != AutoEmbedder || c.Recall.Score == scoreReranker {
 		c.fitScore()
 	}
@@ -194,6 +191,11 @@ func (c *Config) scores() bool {
 	if c.Recall.Score == scoreReranker {
 		return c.Reranker != "none"
 	}
+	return c.OwnEmbedder()
+}
+
+// OwnEmbedder reports whether the embedder is the one that the profile names.
+func (c *Config) OwnEmbedder() bool {
 	name := func(model string) string {
 		_, model, _ = strings.Cut(model, ":")
 		return strings.ToLower(model[strings.LastIndex(model, "/")+1:])

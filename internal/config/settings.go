@@ -25,7 +25,7 @@ type Sources struct {
 }
 
 // envNotSettings are LOCI_ variables that are not settings of the server: where
-// tests find development data, and keys of loci bench qa.
+// tests find development data, and keys of locibench qa.
 var envNotSettings = []string{"LOCI_SHARED", "LOCI_QA_KEY", "LOCI_QA_JUDGE_KEY"}
 
 // serviceVariable matches what Kubernetes and linked containers put into the environment for a

@@ -25,19 +25,24 @@ func Skipped(model any) error {
 // ComparingTime is how long what is compared with memory waits for a remote embedder.
 const ComparingTime = 2 * time.Second
 
-// VectorToCompare embeds a text that is compared with what is stored. A remote embedder that is
-// away is not waited for until it is back.
+// VectorToCompare embeds a text that is compared with what is stored. The vector is nil where a
+// remote embedder is away: nothing waits for it, and words alone compare.
 func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, error) {
+	within := ctx
 	if Remote(e.Embedder) {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, ComparingTime)
+		within, cancel = context.WithTimeout(ctx, ComparingTime)
 		defer cancel()
 	}
-	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, content)
-	if err != nil {
-		return nil, err
+	vectors, err := e.Embedder.Embed(within, memory.AsDocument, content)
+	switch {
+	case err == nil:
+		return vectors[0], nil
+	case Remote(e.Embedder) && ctx.Err() == nil:
+		e.Log.Warn("memories are compared by words alone", "err", err)
+		return nil, nil
 	}
-	return vectors[0], nil
+	return nil, fmt.Errorf("embed to compare: %w", err)
 }
 
 // DocumentVectors embeds texts for storing, as the vectors of the memories with these ids; nil

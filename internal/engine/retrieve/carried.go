@@ -92,7 +92,7 @@ var askedAgain = recall.DefaultAnswered / 2
 // unrepeated returns candidates without answers of the built-in model, which only repeat
 // memories.
 func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
-	if r.Q.Whole || r.history != nil {
+	if r.history != nil {
 		return cands
 	}
 	r.repeatFilter = recall.NewRepeatFilter(r.asked)

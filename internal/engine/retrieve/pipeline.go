@@ -20,6 +20,7 @@ import (
 type Question struct {
 	Scope          memory.Scope
 	Text           string
+	Chat           bool     // it is a message of a chat, which may ask nothing of memory; else somebody asks on purpose
 	TopK           *int     // nil: the setting
 	ScoreThreshold *float64 // nil: the setting
 	RecencyWeight  *float64 // nil: the setting
@@ -31,12 +32,12 @@ type Question struct {
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
 	Budget         int                 // tokens; 0: any
-	Whole          bool                // also what says the same as a better hit
 	Replaced       map[string]bool     // turns that the request takes the place of: what they alone taught is not told
 	Place          *core.Future[Place] // of a chat, which is found meanwhile; nil: In, Exclude and Replaced are set
 	Carries        int                 // how many memories Place may exclude
 	In             string              // the conversation that asks, for the trace
 	Untold         bool                // its trace has no words
+	Untraced       bool                // [Retriever.Recall] keeps no trace
 	Door           string
 }
 
@@ -53,7 +54,7 @@ type Place struct {
 // Found is what memory has to a question, best first.
 type Found struct {
 	Hits     []memory.Hit
-	Trace    string
+	Trace    string   // "": none is kept
 	Degraded []string // parts that were skipped, and why
 	Misspelt []memory.Misspelt
 	Block    string // of [exchange.Exchanges.RecallBlock], as Pause is
@@ -84,8 +85,11 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	r := Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.Degraded...)
-	found := Found{Hits: r.Hits, Trace: core.NewID(), Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
-	r.Trace(found.Trace, "", e.Now().Sub(started))
+	found := Found{Hits: r.Hits, Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
+	if !q.Untraced {
+		found.Trace = core.NewID()
+		r.Trace(found.Trace, "", e.Now().Sub(started))
+	}
 	return found, err
 }
 
@@ -103,7 +107,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	}
 	done := make(chan outcome, 1)
 	e.Background.Go(func() {
-		r := &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}, chat: true}
+		r := &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 		done <- outcome{r, r.block(ctx)}
 	})
 	var o outcome
@@ -148,6 +152,9 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 		r.Skip("search", err)
 	}
 	r.Degraded = append(r.Degraded, beside.Degraded...)
+	if err := r.Part(func() error { r.pair(ctx); return nil }); err != nil {
+		r.Skip("questions", err)
+	}
 	opts := r.E.Rendering(false)
 	opts.Disputed = disputed
 	if r.Q.Place != nil {
@@ -166,7 +173,6 @@ type Pipeline struct {
 	Source
 
 	asked        string // what of the question is asked, without what stands beside it
-	chat         bool   // the question is a message of a chat, which may ask nothing of memory
 	Found        int
 	Cut          []recall.Cut
 	repeatFilter *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
@@ -194,7 +200,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	if !r.Q.Scope.Owner.Valid() {
 		return memory.Errorf(memory.Invalid, "a question needs an owner")
 	}
-	topK := r.E.Opts.TopK
+	topK := r.E.Opts.Most(r.Q.Chat)
 	if r.Q.TopK != nil {
 		topK = *r.Q.TopK
 	}
@@ -204,7 +210,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	defer func() { r.Dropped = append(r.Dropped, r.filtered...) }()
 	query := r.Query()
 	r.asked = query.Asked
-	if query.Broad && r.lists() {
+	if query.Broad && r.ruled() {
 		err := r.Part(func() error { return r.list(ctx, topK) })
 		if err == nil {
 			return nil
@@ -330,7 +336,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	}
 	opts.Background, opts.OfWords = background(r.E.Embedder), core.OfWords(r.E.Embedder)
 	r.E.Opts.Recall.Ranking(&opts)
-	opts.Chat = r.chat && r.ruled()
+	opts.Chat = r.Q.Chat && r.ruled()
 	r.measure(&opts, opts.Measure)
 	if cands = r.unrepeated(cands); r.E.Reranker != nil {
 		if cands, err = r.telling(ctx, query, cands, unreranked(opts)); err != nil {
@@ -340,9 +346,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	if len(r.repeats) > 0 {
 		opts.Answered, opts.Chat = &askedAgain, false
 	}
-	if !r.Q.Whole {
-		r.others, r.excluded = recall.NewSubjectFilter(query), map[string]bool{}
-	}
+	r.others, r.excluded = recall.NewSubjectFilter(query), map[string]bool{}
 	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
 		r.measure(&opts, recall.Fitted)
 	}
@@ -441,7 +445,7 @@ func (r *Pipeline) without(cands []memory.Candidate) []memory.Candidate {
 // enough returns how many candidates to read first: topK, or all where a fact further down
 // may replace a turn among them.
 func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
-	if r.Q.Whole || r.history != nil || len(kept) <= topK ||
+	if r.history != nil || len(kept) <= topK ||
 		slices.ContainsFunc(kept[topK:], func(c memory.Candidate) bool { return c.Kind == memory.KindFact }) {
 		return len(kept)
 	}
@@ -450,10 +454,6 @@ func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
 
 // fit keeps the hits that fit into the budget.
 func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
-	if r.Q.Whole {
-		r.Hits = hits
-		return
-	}
 	fresh, held := r.uncarried(r.withReasons(ctx, hits))
 	budget := r.Q.Budget
 	if budget == 0 {

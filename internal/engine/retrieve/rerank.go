@@ -113,11 +113,17 @@ func (e *Retriever) readAgain(ctx context.Context, question string, hits []memor
 	return nil
 }
 
-// sameAs is the cosine from which two texts say the same, by an embedder that was fitted.
+// sameAs is the cosine from which two texts say the same, by the embedder that a profile names
+// and by those that were fitted.
 const sameAs = 0.90
 
-// DuplicateScore is the cosine that stands for sameAs by the embedder in use.
-func (e *Retriever) DuplicateScore() float64 { return recall.Place(sameAs, background(e.Embedder)) }
+// DuplicateScore is the cosine for sameAs by the embedder in use.
+func (e *Retriever) DuplicateScore() float64 {
+	if e.Opts.OwnEmbedder {
+		return sameAs
+	}
+	return recall.Place(sameAs, background(e.Embedder))
+}
 
 // background returns the cosine of unrelated texts by an embedder that knows, else 0.
 func background(e memory.Embedder) float64 {

@@ -36,10 +36,6 @@ func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }
 
-// ruled reports whether the rules of recall apply: the question is about the present, facts
-// may answer it, and it does not ask for everything.
-func (r *Source) ruled() bool { return r.lists() && !r.Q.Whole }
-
 // unsearched reports whether facts may be shown that no search found. A question with a
 // threshold of its own gets none.
 func (r *Source) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
@@ -83,7 +79,7 @@ func (r *Source) filters() memory.Query {
 // smallSet returns all facts as hits, if they are few and the rule is on.
 func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
 	most := r.E.Opts.Recall.SmallSet
-	if most == 0 || !r.chat || !r.unsearched() {
+	if most == 0 || !r.Q.Chat || !r.unsearched() {
 		return nil, false
 	}
 	facts, all, err := r.few(ctx, r.Q.Scope, r.filters(), most)
@@ -188,7 +184,7 @@ func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 	case FallbackError:
 		return r.unsearched() && failed(ctx, err)
 	case FallbackEmpty:
-		return r.unsearched() && (failed(ctx, err) || r.chat && err == nil && len(r.Hits)+len(r.Dropped) == 0)
+		return r.unsearched() && (failed(ctx, err) || r.Q.Chat && err == nil && len(r.Hits)+len(r.Dropped) == 0)
 	}
 	return false
 }

@@ -39,7 +39,7 @@ const (
 	buildMemory = 256 << 10
 	// buildAgain is after how long a server looks again whether another is done with an index.
 	buildAgain = 5 * time.Second
-	// filledAtOnce is how many rows of an earlier release get their halfvecs at a time.
+	// filledAtOnce is how many rows get their halfvecs at a time.
 	filledAtOnce = 500
 )
 
@@ -50,6 +50,10 @@ type pgvector struct {
 	put     string // the statement that writes a vector
 }
 
+// seedPrepared asks whether the columns and views of today's seed.sql are there.
+const seedPrepared = `EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
+	AND coalesce(obj_description(to_regclass('memory_updates'), 'pg_class') = 'Loci 2', false)`
+
 // vectorID and metadataOf are what a row of vectors says to other programs.
 const (
 	vectorID   = `%[1]s || '/' || %[2]s || '/' || left(md5(%[3]s), 8)`
@@ -58,20 +62,11 @@ const (
 )
 
 // preparePgvector makes the columns and views, where the server has the extension, and fills
-// what an earlier release wrote. It returns nil without the extension, and why not.
+// rows that were written without it. It returns nil without the extension, and why not.
 func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
 	has = &pgvector{}
-	var prepared, left bool
-	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('near_state') IS NOT NULL`).Scan(&left); err != nil {
-		return nil, "", fmt.Errorf("look for the tables of the release before: %w", err)
-	}
-	if left { // they have copies of words, which nothing reads
-		if _, err := conn.ExecContext(ctx, `DROP TABLE IF EXISTS near, near_terms, near_state`); err != nil {
-			return nil, "", fmt.Errorf("drop the tables of the release before: %w", err)
-		}
-	}
-	err = conn.QueryRowContext(ctx, `SELECT e.extversion, quote_ident(n.nspname),
-			EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
+	var prepared bool
+	err = conn.QueryRowContext(ctx, `SELECT e.extversion, quote_ident(n.nspname), `+seedPrepared+`
 		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &has.schema, &prepared)
 	switch {
 	case noRows(err):
