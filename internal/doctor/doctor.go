@@ -96,9 +96,6 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 	if at := d.Vault.Store.RebuiltAt(); !at.IsZero() {
 		c.looked("the vault's history: it begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
 	}
-	for _, path := range d.Vault.Store.OldJournals() {
-		c.looked("%s: the journal of an earlier version; nothing reads it, and you may delete it", path)
-	}
 	for _, p := range r.Problems {
 		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "mend it or take it out of the vault; it is left as it is"))
 	}
