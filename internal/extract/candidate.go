@@ -21,8 +21,7 @@ type Utterance struct {
 	// Earlier are the messages before, oldest first, eight at most, and Background is what is
 	// known: what a fact may name that this turn does not.
 	Earlier, Background []string
-	// Known are the facts learned from the user's turn just before, which this one may put
-	// right: "sorry, I meant Porto".
+	// Known are the facts learned from the user's turn just before.
 	Known []memory.Fact
 	// Playing says that what was said before left a role play going ([Playing]).
 	Playing bool

@@ -146,7 +146,7 @@ var ofSomebody = lazy.Compile(`(?i:\bto (?:my|our|the|all) )|\bto \p{Lu}`)
 // ReadPlain returns what the rules read in words that stand by themselves.
 func ReadPlain(what string, s Utterance) []Candidate {
 	alone := Utterance{Turn: s.Turn, Text: what}
-	r := reader{said: &alone, named: names{}}
+	r := reader{said: &alone}
 	statements(&alone, what, r.clause)
 	return r.found
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
-	"github.com/loci-memory/loci/memory"
 )
 
 var (
@@ -196,7 +195,7 @@ func (r *reader) ofKin(c *clause, i, j int, when string) {
 		}
 	}
 	if name != "" && !p.plural && !kinGroup.Has(last) {
-		p = r.named.introduce(kin, name)
+		p = introduce(kin, name)
 		j = next
 		if found := len(r.found); acquaintances.Has(last) {
 			defer func() {
@@ -315,63 +314,14 @@ var (
 	placing = lazy.Words("in at from to near around of for with by")
 )
 
-// introduced is how facts say somebody's name.
-var introduced = lazy.Compile(`^User(?:'s ([\pL' -]+) is| has an? ([\pL -]+)) named (\pL[\pL'-]*)$`)
-
-// SpeaksOfNames reports whether a sentence of the user's begins with a name and a verb, so that
-// known facts may tell whose it is.
-func SpeaksOfNames(said []Utterance) bool {
-	return slices.ContainsFunc(said, func(s Utterance) bool {
-		found := false
-		if s.Turn.Role == memory.RoleUser {
-			statements(&s, text.Own(s.Text), func(c *clause) {
-				i, _ := c.opened()
-				end := c.nameEnd(i)
-				w := c.at(end)
-				v, ok := VerbOf(w)
-				found = found || end == i+1 && c.at(i) != "i" && (w == "is" || w == "was" || w == "has" || ok && v.Form&(preterite|thirdForm) != 0)
-			})
-		}
-		return found
-	})
-}
-
-// names are whom names mean, in small letters: a relative or an animal as the subject of what is
-// said of them. Where who is "" nobody is meant.
-type names map[string]predicate
-
-// knows notes whose name a fact tells. Of two with one name none is meant.
-func (n names) knows(fact string) {
-	m := introduced.FindStringSubmatch(fact)
-	if m == nil {
-		return
-	}
-	before, twice := n[strings.ToLower(m[3])]
-	if p := n.introduce(m[1]+m[2], m[3]); twice && before.who != p.who {
-		n[strings.ToLower(m[3])] = predicate{}
-	}
-}
-
-// introduce notes whom a name means, and returns the subject of what is said of them. Of several
+// introduce returns the subject of what is said of a relative or animal by name. Of several
 // friends, or animals, each has facts of their own.
-func (n names) introduce(kin, name string) predicate {
+func introduce(kin, name string) predicate {
 	p := predicate{who: "User's " + kin + " " + name, subject: "user's " + kin}
 	if !OneAtATime(kin) {
 		p.subject += " " + strings.ToLower(name)
 	}
-	n[strings.ToLower(name)] = p
 	return p
-}
-
-// meant returns the relative or animal whose name a clause begins with. A name that is also
-// another word, as May is, means nobody where any word has a capital.
-func (r *reader) meant(c *clause, i int) (predicate, bool) {
-	p := r.named[c.at(i)]
-	if p.who == "" || c.nameEnd(i) != i+1 || c.words[i].owner {
-		return p, false
-	}
-	_, verb := VerbOf(c.at(i))
-	return p, !c.first || !verb && !months.Has(c.at(i)) && !Timing.Has(c.at(i)) && !adverb.Has(c.at(i)) && !openers.Has(c.at(i))
 }
 
 // refersTo reports whether "she" or "he" can be the one who was spoken of last.
@@ -524,7 +474,7 @@ func (r *reader) ofPet(c *clause, i, j int, when string) {
 	}
 	p := predicate{who: "User's " + pet, subject: "user's " + pet, plural: strings.HasSuffix(pet, "s")}
 	if name != "" {
-		p = r.named.introduce(pet, name)
+		p = introduce(pet, name)
 	}
 	if !p.plural {
 		r.about(c, p, next)

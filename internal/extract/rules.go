@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -55,7 +54,6 @@ func Cuts(s string, most int) []text.Span {
 func Rules(said []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false
-	known, told := names{}, 0 // of the first so many of out
 	for i := range said {
 		s := &said[i]
 		if s.Turn.Role != memory.RoleUser {
@@ -71,10 +69,7 @@ func Rules(said []Utterance) []Candidate {
 		}
 		room := maxRead
 		for _, span := range Cuts(s.Text, ReadAtOnce) {
-			for ; told < len(out); told++ {
-				known.knows(out[told].Text)
-			}
-			found := readPiece(*s, span, &out, known)
+			found := readPiece(*s, span, &out)
 			found = found[:min(len(found), room)]
 			room -= len(found)
 			out = append(out, found...)
@@ -125,8 +120,8 @@ func lasting(cands []Candidate) []Candidate {
 const ReadAtOnce = 32 << 10
 
 // readPiece reads a piece of a turn. What is asked to be remembered it adds to the candidates
-// so far, which the rest may correct; it returns the facts. known is whom those so far name.
-func readPiece(s Utterance, piece text.Span, sofar *[]Candidate, known names) []Candidate {
+// so far; it returns the facts.
+func readPiece(s Utterance, piece text.Span, sofar *[]Candidate) []Candidate {
 	s.Text = s.Text[piece.Start:piece.End]
 	inTurn := func(c Candidate) Candidate {
 		if c.Span != nil && c.Turn == s.Turn.ID {
@@ -140,13 +135,7 @@ func readPiece(s Utterance, piece text.Span, sofar *[]Candidate, known names) []
 	}
 	shown := s
 	shown.Text = monthsCapital(s.Text)
-	r := reader{said: &shown, spoken: remembered, earlier: sofar, named: maps.Clone(known)}
-	for _, fact := range s.Background {
-		r.named.knows(fact)
-	}
-	for _, c := range remembered {
-		r.named.knows(c.Text)
-	}
+	r := reader{said: &shown, spoken: remembered}
 	r.turn()
 	for k, c := range r.found {
 		if c.Span != nil && c.Turn == s.Turn.ID {
@@ -168,15 +157,12 @@ type reader struct {
 	said   *Utterance
 	spoken []Candidate // what was asked to be remembered: its words are taken
 	found  []Candidate
-	// earlier are the candidates of the turns before, which this one may correct.
-	earlier *[]Candidate
 
 	greeted bool
 	theirs  bool      // the last subject was somebody else
 	other   string    // whom the clause before named and said nothing of: "Ravi and I …"
 	whom    predicate // whom "she" or "he" means; who is "" where that is not clear
 	subject predicate // of the clause before, where that is a relative; else its who is ""
-	named   names     // as known facts and the turn tell them
 	g       captured
 }
 
@@ -185,7 +171,6 @@ func (r *reader) turn() {
 	if notMeant(body) {
 		return
 	}
-	r.answer(body)
 	statements(r.said, body, func(c *clause) {
 		if !within(c.Span, r.spoken) {
 			r.clause(c)
@@ -289,9 +274,6 @@ func (r *reader) clause(c *clause) {
 	}
 	greeted = greeted || r.greeted
 	r.greeted = false
-	if r.corrects(c, i) {
-		return
-	}
 	if !c.fromNowOn() {
 		c.withoutRetraction(i)
 	}
@@ -299,13 +281,6 @@ func (r *reader) clause(c *clause) {
 	defer r.keepWhom(c, i)()
 	before := r.subject
 	r.subject = predicate{}
-	if right := c.noWait(); right != "" {
-		defer func(found int) {
-			if len(r.found) > found {
-				r.correct(c, right, "")
-			}
-		}(len(r.found))
-	}
 	if r.ofName(c, i, greeted) {
 		return
 	}
@@ -343,13 +318,8 @@ func (r *reader) clause(c *clause) {
 		r.other = c.text(i, len(c.words))
 		return
 	default:
-		known, ok := r.meant(c, i)
-		if !ok {
-			r.ofThing(c, i)
-			return
-		}
-		p, r.whom, r.subject = known, known, known
-		i++
+		r.ofThing(c, i)
+		return
 	}
 	if !p.read(c, i) {
 		return

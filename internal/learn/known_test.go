@@ -4,33 +4,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/memory"
 )
-
-// TestWhatWasJustLearnedIsPutRight: a correction may come in a message of its own, when
-// what it puts right is learned already.
-func TestWhatWasJustLearnedIsPutRight(t *testing.T) {
-	for _, c := range []struct{ known, attribute, said, want string }{
-		{"User lives in Lisbon", "home", "Sorry, I meant Porto", "User lives in Porto"},
-		{"User's name is Anna", "name", "It's Ana, not Anna", "User's name is Ana"},
-		{"User lives in Lisbon", "home", "It's nice, not cold", ""},
-		{"User has a cat", "", "Sorry, I meant Porto", ""},
-		{"User's exam is on 2026-06-12", "date:exam", "It's the 14th today", ""},
-	} {
-		said := saying(c.said)
-		said[0].Known = []memory.Fact{{Content: c.known, Subject: "user", Attribute: c.attribute, Status: memory.Active}}
-		got := ""
-		for _, cand := range reading(said) {
-			got += cand.Text
-		}
-		if got != c.want {
-			t.Errorf("after %q, from %q got %q, want %q", c.known, c.said, got, c.want)
-		}
-	}
-	if got := learned("My favourite band is Radiohead, no wait, Portishead."); got != "User's favourite band is Portishead" {
-		t.Errorf("got %q, want the second", got)
-	}
-}
 
 // TestWhatIsSaidInConfidenceIsNotLearned: neither by rule nor by a model.
 func TestWhatIsSaidInConfidenceIsNotLearned(t *testing.T) {

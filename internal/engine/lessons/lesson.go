@@ -335,7 +335,7 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before ma
 		return nil, byRule, nil
 	}
 	if e.LLM == nil || isRulesJob(job) {
-		return e.extractByRules(ctx, l, before)
+		return extract.Rules(l.said), byRule, nil
 	}
 	cands, author, err := e.extractByModel(ctx, l, before)
 	var off *jobs.PutOff
@@ -344,19 +344,9 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before ma
 	}
 	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, errNobody)) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
-		return e.extractByRules(ctx, l, before)
+		return extract.Rules(l.said), byRule, nil
 	}
 	return nil, memory.Author{}, err
-}
-
-// extractByRules reads with the known facts where they may tell whose a name is.
-func (e reader) extractByRules(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
-	if extract.SpeaksOfNames(l.said) {
-		if err := e.ground(ctx, l.scope, l.said, before); err != nil {
-			return nil, memory.Author{}, err
-		}
-	}
-	return extract.Rules(l.said), byRule, nil
 }
 
 // extractByModel asks the model, several times if the turns are long. Turns that cannot

@@ -13,7 +13,7 @@ let waiting = 0; // requests under way
 
 // visit fetches a page and shows it. parts are the ids to swap, unless somebody says
 // not to by then; what a failed request says is told in the toast and nothing is lost.
-// A search that is still typed leaves no trace.
+// With typed a search leaves no trace: it is not done, or nobody asked.
 async function visit(url, { body, parts = ["main"], toast = true, history: how = "push", focus, unless, typed } = {}) {
   asked?.abort();
   const mine = asked = new AbortController();
@@ -334,7 +334,7 @@ function refresh() {
   }
   const typed = document.activeElement?.matches?.("input, textarea, select");
   const part = ["results", "then", "talk"].find((id) => document.getElementById(id));
-  visit(location.href, { parts: [(typed || part === "talk") && part || "main"], toast: false, history: "keep", focus: typed ? false : undefined, unless: busy });
+  visit(location.href, { parts: [(typed || part === "talk") && part || "main"], toast: false, history: "keep", focus: typed ? false : undefined, unless: busy, typed: !$("#results .found a") });
 }
 
 document.addEventListener("visibilitychange", listen);
