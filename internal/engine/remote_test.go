@@ -153,6 +153,7 @@ func TestASlowEmbedderHoldsUpFewChats(t *testing.T) {
 			began := time.Now()
 			p := r.prepare(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: fmt.Sprintf("Which tea is oolong number %d?", i), Budget: 1000})
 			waited = append(waited, time.Since(began))
+			synctest.Wait() // the failure is counted
 			trace, err := r.Traces.Trace(t.Context(), ana, p.Trace)
 			if err != nil || len(p.Hits) == 0 || len(trace.Degraded) != 1 || !strings.HasPrefix(trace.Degraded[0], "embedder: ") {
 				t.Errorf("chat %d: %d hits, degraded %q, %v; want some by words, and that said", i, len(p.Hits), trace.Degraded, err)
@@ -162,6 +163,25 @@ func TestASlowEmbedderHoldsUpFewChats(t *testing.T) {
 			if i < 3 && (took == 0 || took > r.Opts.Deadline/2) || i >= 3 && took != 0 {
 				t.Errorf("chats waited %v; want three of them for half of the deadline at most, and no other", waited)
 				break
+			}
+		}
+	})
+}
+
+// A question that is embedded as a document is given up as soon as any other.
+func TestAQuestionAsADocumentIsSoonGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, server := remoteRig(t)
+		r.Opts.Recall.EmbedAs = memory.AsDocument
+		r.teas(t, 3)
+		server.fault = hangs
+		for i := range 4 {
+			began := time.Now()
+			found := r.find(t, retrieve.Question{Text: fmt.Sprintf("Which tea is oolong number %d?", i)})
+			took := time.Since(began)
+			synctest.Wait() // the failure is counted
+			if len(found.Hits) == 0 || took > 2*time.Second || i == 3 && took > 0 {
+				t.Errorf("question %d: %d hits after %v; want some after 2 s, and at once after three failures", i, len(found.Hits), took)
 			}
 		}
 	})

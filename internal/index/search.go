@@ -103,8 +103,11 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 		return nil, err
 	}
 	if s.ByVector && len(near) > 0 {
-		words = slices.DeleteFunc(words, func(f found) bool { return parts[f.part].compares(f.n, len(s.Vector)) })
-		words, near = near, words
+		d.vectors.exact.rescore(parts, words, s.Vector)
+		words, near = near, slices.DeleteFunc(words, func(f found) bool {
+			p := parts[f.part]
+			return f.cosine != 0 || p.docs[f.n].row == away && !p.resting
+		})
 	}
 	list := d.unite(parts, words, near, s.Limit)
 	scoreOwn(parts, asked, list)
@@ -160,12 +163,6 @@ func (p *segment) look(terms []string) {
 			}
 		}
 	}
-}
-
-// compares reports whether a document has a vector of so many dims to compare.
-func (p *segment) compares(n int32, dims int) bool {
-	row := p.docs[n].row
-	return !p.resting && (row == away || row != none && p.dims == dims)
 }
 
 // unite takes the best of one list and fills up with the best of another, for which a

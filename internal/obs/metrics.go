@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,13 +101,14 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Recalled counts one recall and the parts of it that were skipped.
+// Recalled counts one recall and the parts of it that were skipped, as "part: why".
 func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 	if m == nil {
 		return
 	}
 	m.recall.Observe(took.Seconds())
-	for _, part := range degraded {
+	for _, d := range degraded {
+		part, _, _ := strings.Cut(d, ": ")
 		m.degraded.WithLabelValues(part).Inc()
 	}
 }
@@ -119,32 +121,35 @@ func (m *Metrics) ModelAsked(model string, helped bool, now time.Time) {
 	m.asked.WithLabelValues(model, strconv.FormatBool(helped)).Inc()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.hour, func(of asked, _ int) bool { return !of.lately(now) })
-	m.hour[asked{model, helped, minuteOf(now)}]++
+	m.hour[asked{model, helped, m.minute(now)}]++
 }
 
 // Missed returns how many questions of the last hour a model was to help answer, and how many of
 // them it did not.
-func (m *Metrics) Missed(model string, now time.Time) (missed, asked int) {
+func (m *Metrics) Missed(model string, now time.Time) (missed, all int) {
 	if m == nil {
 		return 0, 0
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.minute(now)
 	for of, n := range m.hour {
-		if of.model == model && of.lately(now) {
-			asked += n
-			if !of.helped {
-				missed += n
-			}
+		if of.model == model {
+			all += n
+		}
+		if of.model == model && !of.helped {
+			missed += n
 		}
 	}
-	return missed, asked
+	return missed, all
 }
 
-func (of asked) lately(now time.Time) bool { return of.minute > minuteOf(now)-60 }
-
-func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
+// minute returns the minute of a time, and forgets what is an hour older.
+func (m *Metrics) minute(now time.Time) int64 {
+	minute := now.Unix() / 60
+	maps.DeleteFunc(m.hour, func(of asked, _ int) bool { return of.minute <= minute-60 })
+	return minute
+}
 
 // RecordFailed counts an exchange that could not be stored.
 func (m *Metrics) RecordFailed() {

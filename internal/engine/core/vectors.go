@@ -22,8 +22,8 @@ func Skipped(model any) error {
 	return nil
 }
 
-// comparingTime is how long what is compared with memory waits for a remote embedder.
-const comparingTime = 2 * time.Second
+// ComparingTime is how long what is compared with memory waits for a remote embedder.
+const ComparingTime = 2 * time.Second
 
 // VectorToCompare embeds a text that is compared with what is stored. The vector is nil where a
 // remote embedder is away: nothing waits for it, and words alone compare.
@@ -31,7 +31,7 @@ func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, 
 	within := ctx
 	if Remote(e.Embedder) {
 		var cancel context.CancelFunc
-		within, cancel = context.WithTimeout(ctx, comparingTime)
+		within, cancel = context.WithTimeout(ctx, ComparingTime)
 		defer cancel()
 	}
 	vectors, err := e.Embedder.Embed(within, memory.AsDocument, content)

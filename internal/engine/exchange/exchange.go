@@ -231,7 +231,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 			p.Block, attached = blocks{x}.attachTo(p.Block, x.back.told, x.back.room)
 			lines = append(lines, attached...)
 		}
-		if block = p.Block; x.In.Keep && x.In.Part != chatapi.Unplaced && x.Placed && !x.back.failed && (len(r.Parts) == 0 || len(lines) > 0) {
+		if block = p.Block; x.In.Keep && x.In.Part != chatapi.Unplaced && x.Placed && !x.back.failed && (len(r.Degraded) == 0 || len(lines) > 0) {
 			x.given = GivenBlock{Anew: x.back.anew, Part: x.In.Part, Lines: lines}.write(x.In.Owner)
 		}
 	}

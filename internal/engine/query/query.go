@@ -228,7 +228,7 @@ func (e *Querier) Around(ctx context.Context, q Request, session string) Around 
 	}
 	a.Similar = r.Hits
 	took := e.Now().Sub(started)
-	e.Metrics.Recalled(took, r.Parts...)
+	e.Metrics.Recalled(took, r.Degraded...)
 	r.Trace(a.trace, "", took)
 	return a
 }

@@ -72,12 +72,12 @@ func (e *Retriever) share(of float64) time.Duration {
 }
 
 // before returns a context that ends so long before ctx's deadline, after half of the time left at
-// the earliest.
-func before(ctx context.Context, leave time.Duration) (context.Context, context.CancelFunc) {
-	end, ok := ctx.Deadline()
-	if !ok {
+// the earliest. Where ctx has none, it ends after most; 0: never.
+func before(ctx context.Context, leave, most time.Duration) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		most = max(time.Until(end)/2, time.Until(end)-leave)
+	} else if most == 0 {
 		return ctx, func() {}
 	}
-	left := time.Until(end)
-	return context.WithTimeout(ctx, max(left/2, left-leave))
+	return context.WithTimeout(ctx, most)
 }

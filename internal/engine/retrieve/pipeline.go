@@ -84,7 +84,7 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	defer e.Idle.Begin()()
 	r := Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 	err := r.run(ctx)
-	e.Metrics.Recalled(e.Now().Sub(started), r.Parts...)
+	e.Metrics.Recalled(e.Now().Sub(started), r.Degraded...)
 	found := Found{Hits: r.Hits, Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
 	if !q.Untraced {
 		found.Trace = core.NewID()
@@ -122,7 +122,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	}
 	o.r.placed()
 	took = e.Now().Sub(started)
-	e.Metrics.Recalled(took, o.r.Parts...)
+	e.Metrics.Recalled(took, o.r.Degraded...)
 	return Prepared{Block: o.block, Hits: o.r.Hits, Core: o.r.Opening, Trace: core.NewID(), Read: true, Pending: o.r.pending}, o.r, took
 }
 
@@ -154,7 +154,7 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 	if err != nil {
 		r.Skip("search", err)
 	}
-	r.Degraded, r.Parts = append(r.Degraded, beside.Degraded...), append(r.Parts, beside.Parts...)
+	r.Degraded = append(r.Degraded, beside.Degraded...)
 	if err := r.Part(func() error { r.pair(ctx); return nil }); err != nil {
 		r.Skip("questions", err)
 	}
@@ -237,7 +237,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 // find takes the query through search, rank, hydration and fit. A user with few facts is
 // shown all of them.
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
-	ctx, cancel := before(ctx, r.E.share(searchLeaves))
+	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
 	if rules := r.E.Opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
 		r.placed()
@@ -417,17 +417,14 @@ func (r *Pipeline) rank(query recall.Query, cands []memory.Candidate, opts recal
 	if opts.Measure != recall.Cosine {
 		return recall.Rank(query, cands, opts, r.Now)
 	}
-	var near, bare []memory.Candidate
-	for _, c := range cands {
-		if c.Found.Vector != 0 {
-			near = append(near, c)
-		} else {
-			bare = append(bare, c)
-		}
-	}
+	bare := func(c memory.Candidate) bool { return c.Found.Vector == 0 }
+	near := slices.DeleteFunc(slices.Clone(cands), bare)
 	kept, cut = recall.Rank(query, near, opts, r.Now)
+	if len(near) == len(cands) {
+		return kept, cut
+	}
 	r.measure(&opts, recall.Fitted)
-	more, others := recall.Rank(query, bare, opts, r.Now)
+	more, others := recall.Rank(query, slices.DeleteFunc(slices.Clone(cands), func(c memory.Candidate) bool { return !bare(c) }), opts, r.Now)
 	kept, cut = append(kept, more...), append(cut, others...)
 	slices.SortStableFunc(kept, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
 	return kept[:min(len(kept), opts.Limit)], cut

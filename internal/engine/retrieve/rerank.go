@@ -3,6 +3,8 @@ package retrieve
 import (
 	"context"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -35,12 +37,7 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memor
 	if r.E.Reranker == nil || len(cands) == 0 {
 		return nil
 	}
-	if _, ends := ctx.Deadline(); !ends {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, rerankTime)
-		defer cancel()
-	}
-	asking, cancel := before(ctx, r.E.share(rerankLeaves-searchLeaves))
+	asking, cancel := before(ctx, r.E.share(rerankLeaves-searchLeaves), rerankTime)
 	defer cancel()
 	none := 0.0
 	opts.Limit, opts.Threshold = Reranked, &none
@@ -53,59 +50,43 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memor
 		r.Skip("reranker", fmt.Errorf("read what is to be reranked: %w", err))
 		return nil
 	}
-	answers := make(chan answer, len(hits)+1) // as many as there can be: nobody waits to send
 	question := core.Clip(query.Asked, rerankText)
 	if r.E.Opts.Recall.Measure == recall.Reranker {
 		question = core.Clip(r.Q.Text, rerankText)
 	}
+	began, done := time.Now(), make(chan error, 1)
+	var mu sync.Mutex // guards scores, which a reranker that is not waited for still writes
+	scores := map[string]float32{}
 	r.E.Background.Go(func() {
-		defer close(answers)
-		if err := r.Part(func() error { return r.E.readAgain(asking, question, hits, answers) }); err != nil {
-			answers <- answer{err: err}
-		}
+		done <- r.Part(func() error {
+			return r.E.readAgain(asking, question, hits, func(id string, score float32) {
+				mu.Lock()
+				defer mu.Unlock()
+				scores[id] = score
+			})
+		})
 	})
-	said, began := map[string]float32{}, time.Now()
-	defer func() {
-		r.reranked = [2]int{len(said), len(hits)}
-		r.E.reranks.see(time.Since(began) * time.Duration(len(hits)) / time.Duration(max(1, len(said)))) // of all of them
-		r.E.Metrics.ModelAsked("reranker", len(said) > 0, r.E.Now())
-	}()
-	for {
-		select {
-		case a, more := <-answers:
-			if !more {
-				return said
-			}
-			if err = a.err; err == nil {
-				said[a.id] = a.score
-				continue
-			}
-		case <-asking.Done():
-			err = asking.Err()
-			for len(answers) > 0 { // what came at the same moment counts
-				if a := <-answers; a.err == nil {
-					said[a.id] = a.score
-				}
-			}
-		}
-		if len(said) > 0 {
-			return said
-		}
+	select {
+	case err = <-done:
+	case <-asking.Done():
+		err = asking.Err()
+	}
+	mu.Lock()
+	said := maps.Clone(scores)
+	mu.Unlock()
+	r.reranked = [2]int{len(said), len(hits)}
+	r.E.reranks.see(time.Since(began) * time.Duration(len(hits)) / time.Duration(max(1, len(said)))) // of all of them
+	r.E.Metrics.ModelAsked("reranker", len(said) > 0, r.E.Now())
+	if err != nil && len(said) == 0 {
 		r.Skip("reranker", err)
 		return nil
 	}
-}
-
-// answer is what a reranker said of one memory, or that it failed.
-type answer struct {
-	id    string
-	score float32
-	err   error
+	return said
 }
 
 // readAgain shows the reranker hits, the best first, and hands on what it says as it
 // comes.
-func (e *Retriever) readAgain(ctx context.Context, question string, hits []memory.Hit, to chan<- answer) error {
+func (e *Retriever) readAgain(ctx context.Context, question string, hits []memory.Hit, says func(id string, score float32)) error {
 	atOnce, most := rerankAtOnce, rerankBytes
 	if core.Remote(e.Reranker) {
 		atOnce, most = Reranked, Reranked*rerankText // a request costs more than a text
@@ -123,7 +104,7 @@ func (e *Retriever) readAgain(ctx context.Context, question string, hits []memor
 			return err
 		}
 		for i, score := range scores {
-			to <- answer{id: hits[i].Memory.ID(), score: score}
+			says(hits[i].Memory.ID(), score)
 		}
 		if hits = hits[len(texts):]; time.Until(end) < time.Since(began) {
 			return nil // as much more would come too late

@@ -18,7 +18,6 @@ type Source struct {
 	Q        Question
 	Now      time.Time
 	Degraded []string
-	Parts    []string                 // of degraded: which
 	isPlaced bool                     // the question has what its Place says
 	vector   bool                     // the question's was remembered
 	history  map[string]memory.Memory // what there was, of a question to the past
@@ -27,7 +26,6 @@ type Source struct {
 // Skip notes that a part of recall was skipped, and why.
 func (r *Source) Skip(part string, err error) {
 	r.Degraded = append(r.Degraded, part+": "+err.Error())
-	r.Parts = append(r.Parts, part)
 }
 
 // Part runs one part of recall; a panic in it is an error.
@@ -86,19 +84,22 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
 
 // embed returns the vector of a question. It does not wait for an embedder beyond the time that
 // this may take.
-func (r *Source) embed(ctx context.Context, question string) (vector []float32, err error) {
+func (r *Source) embed(ctx context.Context, question string) ([]float32, error) {
 	_, reranker := r.E.extra()
-	ctx, cancel := before(ctx, r.E.share(embedLeaves-searchLeaves)+reranker)
+	var most time.Duration
+	if core.Remote(r.E.Embedder) {
+		most = core.ComparingTime
+	}
+	ctx, cancel := before(ctx, r.E.share(embedLeaves-searchLeaves)+reranker, most)
 	defer cancel()
 	as := cmp.Or(r.E.Opts.Recall.EmbedAs, memory.AsQuestion)
-	if c, ok := r.E.Embedder.(interface {
+	c, ok := r.E.Embedder.(interface {
 		Knows(memory.EmbedAs, string) bool
-	}); ok {
-		r.vector = c.Knows(as, question)
-	}
-	known := r.vector
-	done := make(chan error, 1)
+	})
+	known := ok && c.Knows(as, question)
+	r.vector = known
 	var vectors [][]float32
+	done := make(chan error, 1)
 	r.E.Background.Go(func() {
 		done <- r.Part(func() (err error) {
 			began := time.Now()
@@ -109,14 +110,14 @@ func (r *Source) embed(ctx context.Context, question string) (vector []float32, 
 		})
 	})
 	select {
-	case err = <-done:
+	case err := <-done:
+		if err != nil {
+			return nil, err
+		}
+		return vectors[0], nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return vectors[0], nil
 }
 
 // Search asks the resident index or, for a time in the past, an index built for that time.
