@@ -16,7 +16,7 @@ const hiddenByReview = "what it says waits for review or is rejected"
 // leaves recall, as if it were forgotten, while the fact waits by the settings of review and when it
 // is rejected; the turns come back when it is approved.
 func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) (more []memory.Change, jobs []memory.Job, err error) {
-	var held []memory.Memory
+	var facts []memory.Memory
 	for _, c := range changes {
 		f := c.After.Fact
 		if f == nil {
@@ -24,26 +24,26 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 		}
 		is := f.Status == memory.Pending && learn.ByReview(c.Reason)
 		if !is && c.Action != memory.ActionAdd {
-			if is, err = e.held(ctx, *f); err != nil {
+			if is, err = held(ctx, e, *f); err != nil {
 				return nil, nil, err
 			}
 		}
 		if is {
 			says := *f
 			says.Status = memory.Pending // or it is out of recall already
-			held = append(held, memory.Memory{Fact: &says})
+			facts = append(facts, memory.Memory{Fact: &says})
 		}
 		if c.Action == memory.ActionApprove {
-			shown, err := e.shown(ctx, *f, changes, author)
+			back, err := shown(ctx, e, *f, changes, author)
 			if err != nil {
 				return nil, nil, err
 			}
-			more = append(more, shown...)
+			more = append(more, back...)
 		}
 	}
-	if len(held) > 0 {
+	if len(facts) > 0 {
 		var hidden []memory.Change
-		if hidden, jobs, err = e.Forgetting(ctx, owner, run, held, hiddenByReview, author); err != nil {
+		if hidden, jobs, err = e.Forgetting(ctx, owner, run, facts, hiddenByReview, author); err != nil {
 			return nil, nil, err
 		}
 		more = append(more, hidden...)
@@ -60,7 +60,7 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 }
 
 // held reports whether a fact waits by the settings of review, or was refused by a person.
-func (e *Curator) held(ctx context.Context, f memory.Fact) (bool, error) {
+func held(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
 	if f.Status != memory.Pending {
 		return f.Status == memory.Rejected, nil
 	}
@@ -71,7 +71,7 @@ func (e *Curator) held(ctx context.Context, f memory.Fact) (bool, error) {
 // shown returns the changes by which turns come back that were hidden for a fact, which changes
 // approve: those that it names, and those that left in the run that made it wait. A turn stays hidden
 // where another fact of it is held or forgotten.
-func (e *Curator) shown(ctx context.Context, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
+func shown(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
 	owner := f.Scope.Owner
 	why, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
 	if err != nil || !learn.ByReview(why.Reason) {
@@ -104,7 +104,7 @@ func (e *Curator) shown(ctx context.Context, f memory.Fact, changes []memory.Cha
 			}) {
 				continue
 			}
-			if stays, err = e.held(ctx, *m.Fact); err != nil {
+			if stays, err = held(ctx, e, *m.Fact); err != nil {
 				return nil, err
 			}
 			stays = stays || m.Fact.Status == memory.Retired
