@@ -72,6 +72,9 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		}
 	}
 	l.log = opts.Logger
+	if unknown := config.Unknown(); len(unknown) > 0 {
+		l.log.Warn("these variables of the environment are not settings and change nothing; loci settings lists all settings", "variables", unknown)
+	}
 	l.doctor = &doctor.Doctor{Log: l.log}
 	if err := vector.Use(config.SIMD); err != nil {
 		return nil, fmt.Errorf("simd: %w", err)

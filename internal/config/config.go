@@ -68,10 +68,11 @@ type Config struct {
 	Traces   TracesConfig   `koanf:"traces"`
 	Log      LogConfig      `koanf:"log"`
 
-	from  map[string]string // which source each key's value is from; nil where no source was read
-	lacks []string          // models that the profile names and that are not at hand
-	named string            // the profile's embedder
-	lack  string            // what there would have to be for it to be had; "": it is there, or another is set
+	from    map[string]string // which source each key's value is from; nil where no source was read
+	unknown []string          // LOCI_ variables of the environment that are not settings
+	lacks   []string          // models that the profile names and that are not at hand
+	named   string            // the profile's embedder
+	lack    string            // what there would have to be for it to be had; "": it is there, or another is set
 }
 
 // EmbedConfig is the server of remote embedders and rerankers.
@@ -409,6 +410,9 @@ func (c *Config) VaultDir() (string, error) { return atHome("vault", c.Vault) }
 // From returns the source of a setting's value: default, profile NAME, file, environment, flag or
 // what [Config.NoteSource] was told.
 func (c *Config) From(key string) string { return cmp.Or(c.from[key], fromDefault) }
+
+// Unknown returns the LOCI_ variables of the environment that are not settings.
+func (c *Config) Unknown() []string { return c.unknown }
 
 // IsSet reports whether a source set a setting.
 func (c *Config) IsSet(key string) bool { return c.From(key) != fromDefault }
