@@ -40,7 +40,7 @@ type Config struct {
 	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the files of the vault to git, with messages that say what was learned. What git refuses is logged; memory goes on."`
 
 	Embedder  string `koanf:"embedder" default:"auto" doc:"What turns text into vectors: auto (the best encoder in models_dir; else, where the profile names a remote one and the upstream has embeddings, that; else lexical), lexical (words alone, without a model), local:NAME (a folder in models_dir, see loci models) or remote:MODEL (at embed.url). After a change memories get vectors anew in the background, and are found by their words until then."`
-	Reranker  string `koanf:"reranker" default:"none" doc:"What reads the best candidates again beside the question: none, local:NAME (a cross-encoder in models_dir) or remote:MODEL (at embed.url, by its /rerank)."`
+	Reranker  string `koanf:"reranker" default:"none" doc:"What reads the best candidates again beside the question: none, local:NAME (a cross-encoder in models_dir) or remote:MODEL (at embed.url, by its /rerank below or beside /v1)."`
 	ModelsDir string `koanf:"models_dir" doc:"Folder of local models, a folder each. Empty: models in the data folder."`
 	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"Where loci models pull gets models: a hub, or a mirror of one."`
 
