@@ -85,15 +85,16 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	learner := models.GivenLearner()
 	if opts.LLM == nil {
-		if learner, err = models.ChooseLearner(ctx, config); err != nil {
+		if learner, err = models.ChooseLearner(ctx, config, l.log); err != nil {
 			return nil, err
 		}
 	}
 	config = learner.Apply(config)
 	l.learner, l.config = learner, config
-	l.log.Info("who learns", "model", l.Learns(), "why", learner.Why)
-	if learner.Wrong != "" {
-		l.doctor.Warn(client.Finding{Part: "learn.model", What: learner.Wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
+	is := learner.Learns()
+	l.log.Info("who learns", "model", is.Who, "why", is.Why)
+	if is.Wrong != "" {
+		l.log.Warn(is.Wrong)
 	}
 	l.config = config
 	trusted, err := prefixes("trusted", config.Trusted)
@@ -177,12 +178,8 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.engine.Vectors.SetEmbedderHistory(earlier)
 	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
 	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {
-		llm, closeLLM, err := learner.Open(config)
-		if err != nil {
-			return nil, err
-		}
-		l.engine.LLM = llm
-		l.closers = append(l.closers, closeLLM)
+		l.engine.LLM = learner
+		l.closers = append(l.closers, learner.Close)
 	}
 	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
 		return nil, err
@@ -217,7 +214,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version(), Profile: config.MCP.Profile}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
-	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: models.QueryModel(config), MaxText: config.Limits.Text}))
+	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.QueryModel(ctx, config) }, MaxText: config.Limits.Text}))
 	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
@@ -235,7 +232,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		Held: func(since, until time.Time) ([]string, error) {
 			return l.backups.MayHold(since, until), nil
 		},
-		Elsewhere: describedElsewhere(), Upstream: upstream, Model: models.ChatModel(config),
+		Elsewhere: describedElsewhere(), Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) },
 	})))
 	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
@@ -391,11 +388,11 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 	return o, err
 }
 
-func engineOptions(c config.Config, learner models.Learner) core.Options {
+func engineOptions(c config.Config, learner *models.Learner) core.Options {
 	return core.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), Recall: rules(c),
-		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
+		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Wanted(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
 		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), LogContent: c.Log.Content,
 	}

@@ -30,7 +30,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 		h.Threshold = recall.DefaultThreshold
 	}
 	h.Learns, h.Better = l.Learns(), l.embeds.Better
-	if model := l.learner.Named(); model != "" && !l.learner.Given() {
+	if model := l.learner.Chosen(); model != "" {
 		h.Models = append(h.Models, model)
 	}
 	for _, w := range l.doctor.Warnings() {

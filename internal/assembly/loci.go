@@ -56,7 +56,7 @@ type Loci struct {
 	handler  http.Handler
 	log      *slog.Logger
 	doctor   *doctor.Doctor
-	learner  models.Learner
+	learner  *models.Learner
 	embeds   models.Choice
 	closers  []func() error // in the order they are to be called
 }
@@ -82,7 +82,7 @@ func (l *Loci) Config() config.Config { return l.config }
 func (l *Loci) Better() string { return l.embeds.Better }
 
 // Learns says who learns.
-func (l *Loci) Learns() string { return models.WhoLearns(l.config, l.learner) }
+func (l *Loci) Learns() string { return l.learner.Learns().Who }
 
 // Resident returns how many bytes the index holds in memory, estimated.
 func (l *Loci) Resident() int64 { return l.index.Size() }

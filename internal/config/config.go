@@ -118,7 +118,7 @@ type LearnConfig struct {
 	Providers    []string `koanf:"providers" doc:"More servers of models that may learn, as NAME=URL, each a base URL that ends in /v1. learn.model and learn.prefer name a model there as NAME/MODEL, or by its name alone; smallest and auto are of all of these servers."`
 	ProviderKeys []string `koanf:"provider_keys" secret:"yes" doc:"Keys for learn.providers, as NAME=KEY."`
 
-	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists at start: the first of these that is. smallest is the one that its name says is the smallest."`
+	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists: the first of these that is. smallest is the one that its name says is the smallest."`
 	Reply   string   `koanf:"reply" default:"ops" valid:"ops|line|memories" doc:"What the learning model is asked to reply: what is added, replaced, ended or said again, in one call (extract.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
 	Context int      `koanf:"context" default:"8" doc:"How many messages the learning model reads of what was said before those that it learns from, each shortened; with learn.reply=line or memories, how many it reads together. 0: only those that it learns from."`
 

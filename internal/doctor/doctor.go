@@ -42,7 +42,7 @@ type Doctor struct {
 	Vault    *vaultsync.Vault // nil: there is none
 	Database *sqlstore.Store  // nil: memory is in none
 	Backups  *backup.Maker
-	Learner  models.Learner
+	Learner  *models.Learner
 	Embeds   models.Choice
 	Log      *slog.Logger
 
@@ -62,7 +62,7 @@ func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, err
 	d.doctorChroma(ctx, &c)
 	d.doctorModels(&c)
 	d.doctorServers(ctx, &c)
-	c.Findings = append(c.Findings, d.warnings.list()...)
+	c.Findings = append(c.Findings, d.Warnings()...)
 	return c.Checkup, ctx.Err()
 }
 
@@ -345,7 +345,8 @@ const answerTime = 3 * time.Second
 // order or refuses the key will do.
 func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	c.server(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
-	c.looked("learning: %s (%s)", models.WhoLearns(d.Config, d.Learner), d.Learner.Why)
+	learns := d.Learner.Learns()
+	c.looked("learning: %s (%s)", learns.Who, learns.Why)
 	if d.Config.Learn.Model != "" && d.Config.Learn.URL != "" {
 		c.server(ctx, "learn.url", models.LearnerOptions(d.Config))
 	}

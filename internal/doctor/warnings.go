@@ -50,5 +50,11 @@ func (w *warnings) list() []client.Finding {
 	return slices.Clone(w.seen)
 }
 
-// Warnings are the mistakes that requests have shown since the start.
-func (d *Doctor) Warnings() []client.Finding { return d.warnings.list() }
+// Warnings are the mistakes that requests have shown since the start, and models that cannot be had.
+func (d *Doctor) Warnings() []client.Finding {
+	found := d.warnings.list()
+	if wrong := d.Learner.Learns().Wrong; wrong != "" {
+		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "see to its server, or set learn.model to a model that the server lists, or to auto"})
+	}
+	return found
+}
