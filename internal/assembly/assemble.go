@@ -377,7 +377,7 @@ func listen(ctx context.Context, store server, runner *jobs.Runner) (stop func()
 // indexOptions keeps checkpoints beside what they are made from.
 func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
 	o := index.Options{
-		Model: model.Fingerprint(), Budget: int64(config.Index.Budget),
+		Model: model.Fingerprint(), Embedder: model, Budget: int64(config.Index.Budget),
 		Report: func(err error) { log.Warn("a checkpoint of an index failed; searches go on without", "err", err) },
 	}
 	if config.Store == "memory" || config.Index.Checkpoints == "off" {

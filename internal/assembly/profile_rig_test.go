@@ -320,7 +320,7 @@ func (m *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/embeddings") {
-		w.WriteHeader(http.StatusNotFound)
+		m.embed(w, body)
 		return
 	}
 	asked := chatAsked{header: r.Header.Clone(), body: string(body)}
@@ -352,6 +352,25 @@ func (m *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"id": "c", "object": "chat.completion", "model": asked.Model,
 		"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]string{"role": "assistant", "content": reply}}},
 	})
+}
+
+// embed answers with vectors that count words, if it has any.
+func (m *scripted) embed(w http.ResponseWriter, body []byte) {
+	var asked struct{ Input []string }
+	if m.dims == 0 || json.Unmarshal(body, &asked) != nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	var data []map[string]any
+	for i, text := range asked.Input {
+		vector := make([]float32, m.dims)
+		vector[0] = 0.1
+		for _, word := range strings.Fields(strings.ToLower(text)) {
+			vector[1+int(word[0])%(m.dims-1)]++
+		}
+		data = append(data, map[string]any{"index": i, "embedding": vector})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
 }
 
 // becomes changes what it is, as a server that comes or gets other models.
