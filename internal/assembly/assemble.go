@@ -51,6 +51,9 @@ const (
 	indexFolder  = config.IndexFolder
 )
 
+// words is the embedder that needs no model.
+const words = config.Lexical
+
 // assemble puts the concrete parts together; it is the only place that names them.
 func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
 	clock := opts.Now // of the store; nil: its own
@@ -120,13 +123,13 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	for _, broken := range chosen.Broken {
 		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "get it again or remove it; until then it is passed over"})()
 	}
-	earlier, err := models.ReadEarlier(&config)
+	earlier, err := models.ReadEarlier(&config, &l.embeds)
 	if err != nil {
 		return nil, err
 	}
 	l.config = config
 	earlier.Tell(l.log)
-	opened, err := models.Open(config, chosen)
+	opened, err := models.Open(config, l.embeds)
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +172,18 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
 	}
 	searcher := l.searcher(store, indexed)
+	options := engineOptions(config, learner)
+	if _, wrong := l.embeds.Now(); wrong != "" {
+		l.words = asked.WithEmbedder(words)
+		options.Words = &core.Scale{Measure: rules(l.words).Measure, Threshold: l.words.Recall.Threshold}
+		l.log.Warn(wrong)
+	}
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(core.Parts{
 		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
-	}, engineOptions(config, learner))
+	}, options)
 	l.engine.Vectors.SetEmbedderHistory(earlier)
 	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
 	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {

@@ -316,10 +316,19 @@ func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
 	}
 }
 
+// embedder returns the embedder as it is by now.
+func (d *Doctor) embedder() string {
+	if is, _ := d.Embeds.Now(); is.Embedder != d.Embeds.Embedder {
+		return is.Embedder
+	}
+	return d.Config.Embedder
+}
+
 func (d *Doctor) doctorModels(c *checkup) {
-	c.looked("embedder: %s (%s)", d.Config.Embedder, d.Embeds.Why)
-	if d.Embeds.Better != "" {
-		c.looked("better: %s", d.Embeds.Better)
+	is, _ := d.Embeds.Now()
+	c.looked("embedder: %s (%s)", d.embedder(), is.Why)
+	if is.Better != "" {
+		c.looked("better: %s", is.Better)
 	}
 	names := d.Config.ModelsInUse()
 	if len(names) == 0 {
@@ -358,12 +367,14 @@ func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	wrong := models.AskRemote(ctx, d.Config)
+	settings := d.Config
+	settings.Embedder = d.embedder()
+	wrong := models.AskRemote(ctx, settings)
 	for _, m := range []struct {
 		key, name, meanwhile string
 		model                any
 	}{
-		{"embedder", d.Config.Embedder, "words alone find", d.Engine.Embedder},
+		{"embedder", settings.Embedder, "words alone find", d.Engine.Embedder},
 		{"reranker", d.Config.Reranker, "hits stay as they were ranked", d.Engine.Reranker},
 	} {
 		if !strings.HasPrefix(m.name, config.RemoteModel) {

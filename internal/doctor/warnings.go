@@ -56,5 +56,8 @@ func (d *Doctor) Warnings() []client.Finding {
 	if wrong := d.Learner.Learns().Wrong; wrong != "" {
 		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "see to its server, or set learn.model to a model that the server lists, or to auto"})
 	}
+	if _, wrong := d.Embeds.Now(); wrong != "" {
+		found = append(found, client.Finding{Part: "embedder", What: wrong, Do: "see to it that the upstream runs, or set embedder"})
+	}
 	return found
 }

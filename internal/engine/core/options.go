@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -41,6 +42,7 @@ type Options struct {
 	RecencyWeight float64       // 0 to 1
 	Deadline      time.Duration // of recall in a chat
 	Recall        Rules
+	Words         *Scale // instead of Threshold and Recall.Measure while words alone embed; nil: the same
 	LearnAfter    Trigger
 	LearnModel    string // "": the one that the user's last chat asked
 	ClientKeys    bool   // the learning model is asked with the key of the user's last chat
@@ -55,6 +57,20 @@ type Options struct {
 	Accept        Acceptance
 	Channels      Channels // what a channel of Open WebUI may do; "": ChannelsOff
 	Learn         Learning
+}
+
+// Scale is what the relevance of a memory is, and from where on it counts.
+type Scale struct {
+	Measure   recall.Measure
+	Threshold float64 // below 0: the fitted one
+}
+
+// Scale returns the scale of the embedder as it is now.
+func (e *Core) Scale() Scale {
+	if e.Opts.Words != nil && OfWords(e.Embedder) {
+		return *e.Opts.Words
+	}
+	return Scale{e.Opts.Recall.Measure, e.Opts.Threshold}
 }
 
 // Learning is what is learned from, and what becomes of it.

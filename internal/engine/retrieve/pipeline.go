@@ -320,14 +320,16 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	r.Misspelt = recall.Misspelt(cands)
 	defer func() { index.Done(cands) }() // ranking copies what it keeps
 	opts := recall.Options{Limit: topK + spare, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
-	if opts.Threshold == nil && r.E.Opts.Threshold >= 0 {
-		opts.Threshold = &r.E.Opts.Threshold
+	scale := r.E.Scale()
+	if opts.Threshold == nil && scale.Threshold >= 0 {
+		opts.Threshold = &scale.Threshold
 	}
 	if opts.Recency == nil {
 		opts.Recency = &r.E.Opts.RecencyWeight
 	}
 	opts.Background, opts.OfWords = background(r.E.Embedder), core.OfWords(r.E.Embedder)
 	r.E.Opts.Recall.Ranking(&opts)
+	opts.Measure = scale.Measure
 	r.measure(&opts, opts.Measure.For(cands))
 	opts.Chat = r.chat && r.ruled() && opts.Threshold == nil // a threshold that somebody set decides alone
 	if cands = r.unrepeated(cands); r.E.Reranker != nil {

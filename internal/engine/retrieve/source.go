@@ -69,7 +69,7 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) 
 		Exclude:      r.Q.Exclude,
 		Now:          r.Now,
 		Limit:        Candidates + min(r.Q.Carries, maxCarried),
-		WordsFirst:   core.OfWords(r.E.Embedder) && r.E.Opts.Recall.Measure == recall.Fitted,
+		WordsFirst:   core.OfWords(r.E.Embedder) && r.E.Scale().Measure == recall.Fitted,
 	}
 	ctx, cancel := within(ctx, share)
 	defer cancel()
@@ -79,7 +79,7 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) 
 		}
 		vectors, err := r.E.Embedder.Embed(ctx, memory.AsQuestion, query.Near)
 		if err == nil {
-			s.Vector, s.ByVector = vectors[0], r.E.Opts.Recall.Measure != recall.Fitted
+			s.Vector, s.ByVector = vectors[0], r.E.Scale().Measure != recall.Fitted
 		}
 		return err
 	})
