@@ -12,8 +12,6 @@ UNWATCHED  = modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory
 # Packages that start no goroutine (internal/arch holds them to it): the race detector, which makes them ten times
 # slower, could find nothing there.
 SERIAL     = internal/learn internal/extract internal/recall
-# What measures does so at length, on paths that are tried under the race detector elsewhere.
-MEASURING  = internal/bench
 # What one goroutine plays at length is played in part under the race detector, and whole without it.
 PARTLY     = internal/store/vault internal/model/transformer
 TEST_FLAGS ?= -timeout 30m
@@ -100,13 +98,13 @@ unit: ## run the tests, with the race detector and coverage
 ifeq ($(RACE),)
 	@$(FILES) $(GO) test -cover $(TEST_FLAGS) ./...
 else
-	@$(FILES) $(GO) test -race $(UNWATCHED:%=-gcflags=%=-race=false) -cover $(TEST_FLAGS) $$($(GO) list ./... | grep -v $(patsubst %,-e '/%$$',$(SERIAL) $(MEASURING)))
-	@$(FILES) $(GO) test -cover $(TEST_FLAGS) $(addprefix ./,$(SERIAL) $(MEASURING) $(PARTLY))
+	@$(FILES) $(GO) test -race $(UNWATCHED:%=-gcflags=%=-race=false) -cover $(TEST_FLAGS) $$($(GO) list ./... | grep -v $(patsubst %,-e '/%$$',$(SERIAL)))
+	@$(FILES) $(GO) test -cover $(TEST_FLAGS) $(addprefix ./,$(SERIAL) $(PARTLY))
 	@$(FILES) $(GO) test -run '^(TestWhateverFails|TestRandomWorlds|TestRecallNeverSees)' $(TEST_FLAGS) ./internal/engine
 endif
 
 # A module of its own: what Loci is compared with is not part of Loci.
-unit-bench: ## vet and test the load benchmarks in bench
+unit-bench: ## vet and test locibench, the benchmarks in bench
 	@echo "== bench"
 	@mkdir -p tmp; if (cd bench && $(GO) mod download) > tmp/bench.log 2>&1; then $(GO) -C bench vet ./... && $(FILES) $(GO) -C bench test $(TEST_FLAGS) ./...; \
 	else echo "  bench: its dependencies need to be fetched from the Go module proxy once; then: make unit-bench: $$(tail -n 1 tmp/bench.log)" | tee -a $(SKIPPED); fi
@@ -162,7 +160,7 @@ demo: ## show a person being remembered, on a real server
 build: ## build the binary ./loci
 	@CGO_ENABLED=0 $(GO) build -trimpath -o loci ./cmd/loci
 
-locibench: ## build ./locibench, which measures load and size
+locibench: ## build ./locibench, which measures how well and how fast Loci remembers
 	@CGO_ENABLED=0 $(GO) -C bench build -trimpath -o ../locibench .
 
 openapi: ## write the description of the REST API to dist/openapi.json, for a release

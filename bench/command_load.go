@@ -17,7 +17,7 @@ import (
 
 func loadCommand() *cobra.Command {
 	var o LoadOptions
-	var jsonFile, svgFile string
+	var jsonFile string
 	cmd := &cobra.Command{
 		Use:   "load",
 		Short: "Measure latency, throughput, start and size, beside others in the same run",
@@ -25,7 +25,7 @@ func loadCommand() *cobra.Command {
 			"Clients ask again when they were answered (a closed loop); what is compared takes turns. Settings given by --set go to that server;\n" +
 			"LOCI_ variables do not. Nothing of your own memory is touched.",
 		Example: "  locibench load\n  locibench load --memories 100000 --only start,memory,disk,recall\n" +
-			"  locibench load --only rivals --svg recall.svg --json load.jsonl\n  locibench load --only zipf --owners 10000 --each 100\n" +
+			"  locibench load --only rivals --json load.jsonl\n  locibench load --only zipf --owners 10000 --each 100\n" +
 			"  locibench load --only recall,add,learn --store postgres://loci@localhost/empty",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -50,8 +50,7 @@ func loadCommand() *cobra.Command {
 				rows = append(rows, r)
 			})
 			return errors.Join(err,
-				toFile(jsonFile, func(w io.Writer) error { return WriteLoadJSON(w, rows, o, loci.Version()) }),
-				toFile(svgFile, func(w io.Writer) error { return WriteHistograms(w, "Recall of the 10 best", rows) }))
+				toFile(jsonFile, func(w io.Writer) error { return WriteLoadJSON(w, rows, o, loci.Version()) }))
 		},
 	}
 	f := cmd.Flags()
@@ -66,7 +65,6 @@ func loadCommand() *cobra.Command {
 	f.StringVar(&o.Store, "store", "", "measure beside SQLite on this `address` of an empty PostgreSQL database")
 	f.StringSliceVar(&o.Only, "only", nil, "parts to measure, with commas (all unless given; servers only with --store)")
 	f.StringVar(&jsonFile, "json", "", "write the rows as JSON lines to this `file`")
-	f.StringVar(&svgFile, "svg", "", "draw histograms of recall into this `file`")
 	return cmd
 }
 

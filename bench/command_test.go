@@ -3,9 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,22 +21,17 @@ func TestMain(m *testing.M) {
 }
 
 // loadRun runs the command on very little, and returns its table and its rows.
-func loadRun(t *testing.T, args ...string) (table string, rows []map[string]any, svg []byte) {
+func loadRun(t *testing.T, args ...string) (table string, rows []map[string]any) {
 	t.Helper()
-	dir := t.TempDir()
-	jsonFile, svgFile := filepath.Join(dir, "rows.jsonl"), filepath.Join(dir, "recall.svg")
+	jsonFile := filepath.Join(t.TempDir(), "rows.jsonl")
 	var out bytes.Buffer
 	cmd := command()
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	cmd.SetArgs(append([]string{"load", "--loci", os.Args[0], "--memories", "60", "--requests", "4", "--clients", "2", "--owners", "3", "--each", "5",
-		"--json", jsonFile, "--svg", svgFile}, args...))
+		"--json", jsonFile}, args...))
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("load %v: %v\n%s", args, err, &out)
-	}
-	svg, err := os.ReadFile(svgFile)
-	if err != nil {
-		t.Fatal(err)
 	}
 	data, err := os.ReadFile(jsonFile)
 	if err != nil {
@@ -52,12 +44,12 @@ func loadRun(t *testing.T, args ...string) (table string, rows []map[string]any,
 		}
 		rows = append(rows, row)
 	}
-	return out.String(), rows, svg
+	return out.String(), rows
 }
 
 func TestLoadMeasuresEveryPart(t *testing.T) {
 	t.Setenv("LOCI_NO_SUCH_SETTING", "would stop the server")
-	table, rows, svg := loadRun(t)
+	table, rows := loadRun(t)
 	measured := map[string]int{}
 	for _, r := range rows {
 		subject, _, _ := strings.Cut(r["subject"].(string), ",")
@@ -78,19 +70,12 @@ func TestLoadMeasuresEveryPart(t *testing.T) {
 			t.Errorf("%s was not measured:\n%s", part, table)
 		}
 	}
-	for dec := xml.NewDecoder(bytes.NewReader(svg)); ; {
-		if _, err := dec.Token(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatalf("the picture is not XML: %v", err)
-		}
-	}
 }
 
 // TestLoadMeasuresAServerBesideSQLite asks for parts that a database server has, one
 // of them it alone, and for one that it has not.
 func TestLoadMeasuresAServerBesideSQLite(t *testing.T) {
-	_, rows, _ := loadRun(t, "--store", pgtest.Schema(t), "--only", "start,bulk,disk,recall,add,servers,zipf")
+	_, rows := loadRun(t, "--store", pgtest.Schema(t), "--only", "start,bulk,disk,recall,add,servers,zipf")
 	beside := map[string]int{}
 	for _, r := range rows {
 		subject := r["subject"].(string)
@@ -114,7 +99,7 @@ func TestLoadMeasuresAServerBesideSQLite(t *testing.T) {
 }
 
 func TestLoadMeasuresOnlyWhatIsAsked(t *testing.T) {
-	_, rows, _ := loadRun(t, "--only", "recall,add")
+	_, rows := loadRun(t, "--only", "recall,add")
 	if len(rows) == 0 {
 		t.Fatal("no rows")
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loci-memory/loci/bench/eval/talk"
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/memory"
 )
 

@@ -123,7 +123,7 @@ func rowOf(took []time.Duration) Row {
 	slices.Sort(took)
 	return Row{
 		Count: len(took), P50: percentile(took, 50), P95: percentile(took, 95), P99: percentile(took, 99),
-		Max: took[len(took)-1], took: took,
+		Max: took[len(took)-1],
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/loci-memory/loci/internal/bench/talk"
+	"github.com/loci-memory/loci/bench/eval/talk"
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/loci-memory/loci/bench/eval/talk"
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/bench/talk"
 )
 
 const (

@@ -24,8 +24,6 @@ type Row struct {
 	Floor string  // what it is compared with in the same run
 	Ratio float64 // this over the floor: of the p50s or, without, of the rates or the values
 	Note  string  // what else there is to know
-
-	took []time.Duration // of each request, in order of length
 }
 
 // over compares the row with another of the same run.

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loci-memory/loci/bench/eval/talk"
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/bench/talk"
 )
 
 // servers measures two servers on one database: how soon one answers with what was

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/bench/eval/talk"
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/bench/talk"
 	"github.com/loci-memory/loci/internal/disk"
 )
 

@@ -1,7 +1,6 @@
-// Command locibench measures the loci command from outside: latency, throughput, start, size on
-// disk and in memory, beside other ways to keep and find texts. It is a module of its own, so that
-// what Loci is compared with is not linked into Loci. How well Loci finds and learns is measured
-// by loci bench.
+// Command locibench measures Loci: how well it finds, brings memory into chats, learns, and lets a
+// model answer; and latency, throughput, start and size next to other ways to keep and find texts.
+// It is a module of its own, so that what Loci is compared with is not linked into Loci.
 package main
 
 import (
@@ -25,9 +24,11 @@ func main() {
 
 func command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "locibench", Short: "Measure the loci command: latency, throughput and size",
+		Use: "locibench", Short: "Measure how well and how fast Loci remembers",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	cmd.AddCommand(loadCommand(), sizeCommand())
+	g := &global{}
+	g.flags(cmd)
+	cmd.AddCommand(benchRetrieval(g), benchChat(g), benchLearn(g), benchQA(g), loadCommand(), sizeCommand())
 	return cmd
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/loci-memory/loci/internal/bench/talk"
+	"github.com/loci-memory/loci/bench/eval/talk"
 )
 
 // allRivals returns an empty one of each.

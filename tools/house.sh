@@ -23,10 +23,17 @@ row "Go lines of tests, all modules" "$(files '*_test.go' | grep -v /testdata/ |
 # Methods of each type: the receiver's name, in its folder.
 row "largest type, by methods" "$(echo "$main" | xargs grep -H -oE '^func \([A-Za-z0-9_]* ?\*?[A-Za-z0-9_]+' |
 	sed -E 's,/[^/:]+:func \(([A-Za-z0-9_]+ )?\*?,.,' | sort | uniq -c | sort -rn | awk 'NR == 1 {print $2 ", " $1}')"
+row "Go lines of the main module, budget" "$(awk '$1 == "total" {print $2}' internal/arch/budget.txt)"
 row "largest package, by files" "$(echo "$main" | xargs dirname | sort | uniq -c | sort -rn | awk 'NR == 1 {print $2 ", " $1}')"
-row "largest package, by lines" "$(echo "$main" | xargs wc -l | awk '$2 != "total" {
-	n = split($2, part, "/"); dir = part[1]; for (i = 2; i < n; i++) dir = dir "/" part[i]; if (n == 1) dir = "."; sum[dir] += $1
-} END {for (dir in sum) if (sum[dir] > most) {most = sum[dir]; at = dir}; print at ", " most}')"
+
+# Each package, largest first: its lines and its budget of lines and tokens.
+echo
+echo "$main" | xargs wc -l | awk '
+	NR == FNR { if ($1 !~ /^(#|type:|total)/) budget[$1] = $2 " lines, " $3 " tokens"; next }
+	$2 != "total" { dir = $2; if (!sub("/[^/]*$", "", dir)) dir = "."; sum[dir] += $1 }
+	END { for (dir in sum) printf "%-46s %6d  of %s\n", dir, sum[dir], budget[dir] }' internal/arch/budget.txt - | sort -k2,2nr
+grep '^type:' internal/arch/budget.txt | awk '{printf "%-46s %d methods, %d fields\n", $1, $2, $3}'
+echo
 
 root=$(files '*.go' | grep -v -e / -e '_test\.go$')
 row "root package, files" "$(echo "$root" | wc -l | tr -d ' ')"

@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// check reads every Go file of the module at root and returns what breaks the
-// rules, a line each, in order of file.
-func check(root string, r rules) ([]string, error) {
+// check reads every Go file of the module at root. It returns what breaks the rules, a
+// line each in order of file, and the budget that the house uses up.
+func check(root string, r rules) ([]string, budget, error) {
 	var found []string
-	s := sizes{files: map[string]int{}, lines: map[string]int{}, methods: map[string]int{}}
+	s := sizes{packages: map[string]size{}, types: map[string]shape{}}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func check(root string, r rules) ([]string, error) {
 		}
 		return s.add(name, path.Dir(filepath.ToSlash(rel)))
 	})
-	return append(found, s.over(r)...), err
+	return found, newBudget(s.packages, s.large(r.contracts)), err
 }
 
 // skipDir leaves out what is not part of the module's build.

@@ -1,27 +1,32 @@
 package arch
 
 import (
-	"bytes"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
 	"os"
-	"slices"
+	"strings"
 )
 
-// What a reader can take in at once: a package or type beyond this needs a reason in
-// [rules].
+// How many methods and fields a reader can take in at once: the budget has a row for each
+// type with more.
 const (
-	maxFiles   = 25
-	maxLines   = 3500
 	maxMethods = 40
+	maxFields  = 25
 )
 
-// sizes counts what is not tests: files and lines by folder, methods by folder and type.
+// sizes counts what is not tests: Go by folder, and each type by folder and name.
 type sizes struct {
-	files, lines, methods map[string]int
+	packages map[string]size
+	types    map[string]shape
+}
+
+// shape is what a type has.
+type shape struct {
+	methods, fields int
+	base            string // the struct of its package to which it embeds a pointer; "": none
+	isWire          bool   // its fields are named by tags, for JSON or settings
 }
 
 func (s sizes) add(name, dir string) error {
@@ -29,18 +34,46 @@ func (s sizes) add(name, dir string) error {
 	if err != nil {
 		return err
 	}
-	s.files[dir]++
-	s.lines[dir] += bytes.Count(text, []byte("\n"))
+	s.packages[dir] = s.packages[dir].plus(measure(text))
 	f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
 	for _, decl := range f.Decls {
-		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil {
-			s.methods[dir+"."+receiver(fn.Recv.List[0].Type)]++
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Recv != nil {
+				t := dir + "." + receiver(d.Recv.List[0].Type)
+				it := s.types[t]
+				it.methods++
+				s.types[t] = it
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok {
+					if fields, ok := t.Type.(*ast.StructType); ok {
+						s.addStruct(dir, t.Name.Name, fields.Fields.List)
+					}
+				}
+			}
 		}
 	}
 	return nil
+}
+
+func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
+	it := s.types[dir+"."+name]
+	for _, f := range fields {
+		it.fields += max(1, len(f.Names))
+		if star, ok := f.Type.(*ast.StarExpr); ok && len(f.Names) == 0 {
+			if base, ok := star.X.(*ast.Ident); ok {
+				it.base = dir + "." + base.Name
+				it.fields-- // it has those of its base
+			}
+		}
+		it.isWire = it.isWire || f.Tag != nil && (strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "koanf:"))
+	}
+	s.types[dir+"."+name] = it
 }
 
 // receiver returns the name of a method's type.
@@ -56,25 +89,22 @@ func receiver(t ast.Expr) string {
 	return "?"
 }
 
-// over returns what is too large without a reason, and reasons that nothing needs any more.
-func (s sizes) over(r rules) (broken []string) {
-	for _, dir := range slices.Sorted(maps.Keys(s.files)) {
-		over := s.files[dir] > maxFiles || s.lines[dir] > maxLines
-		if over && r.large[dir] == "" {
-			broken = append(broken, fmt.Sprintf("%s: %d files of %d lines, more than %d or %d", dir, s.files[dir], s.lines[dir], maxFiles, maxLines))
+// large returns the types beyond a limit, with their methods and fields. A type that embeds
+// a pointer to another of its package counts as that one. Contracts and wire types are left
+// out.
+func (s sizes) large(contracts map[string]string) map[string]shape {
+	whole := map[string]shape{}
+	for name, it := range s.types {
+		for it.base != "" && s.types[it.base].base != name {
+			name = it.base
+			it.base = s.types[name].base
 		}
-		if !over && r.large[dir] != "" {
-			broken = append(broken, fmt.Sprintf("%s: needs no exception any more: %d files of %d lines", dir, s.files[dir], s.lines[dir]))
-		}
+		sum := whole[name]
+		sum.methods, sum.fields, sum.isWire = sum.methods+it.methods, sum.fields+it.fields, sum.isWire || it.isWire
+		whole[name] = sum
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.methods)) {
-		over := s.methods[name] > maxMethods
-		if over && r.broad[name] == "" {
-			broken = append(broken, fmt.Sprintf("%s: %d methods, more than %d", name, s.methods[name], maxMethods))
-		}
-		if !over && r.broad[name] != "" {
-			broken = append(broken, fmt.Sprintf("%s: needs no exception any more: %d methods", name, s.methods[name]))
-		}
-	}
-	return broken
+	maps.DeleteFunc(whole, func(name string, it shape) bool {
+		return it.isWire || contracts[name] != "" || it.methods <= maxMethods && it.fields <= maxFields
+	})
+	return whole
 }

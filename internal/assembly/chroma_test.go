@@ -138,25 +138,3 @@ func TestChromaSettingsAreChecked(t *testing.T) {
 		}
 	}
 }
-
-func TestIndexHugeIsStillRead(t *testing.T) {
-	c, err := config.Load(config.Sources{Flags: map[string]string{"index.huge": "5MiB"}})
-	if err != nil || c.Index.OffloadAbove != 5<<20 {
-		t.Errorf("got %d, %v; want it to be index.offload_above", c.Index.OffloadAbove, err)
-	}
-	var log lines
-	config, err := config.Load(config.Sources{Flags: map[string]string{"index.huge": "5MiB", "store": "memory", "data": t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Open(t.Context(), config, Options{Log: &log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(log.String(), "index.offload_above") {
-		t.Errorf("the log says %s", log.String())
-	}
-}

@@ -97,7 +97,7 @@ func (l *Loci) Learns() string { return l.learner.Learns().Who }
 func (l *Loci) Resident() int64 { return l.index.Size() }
 
 // Serving writes into the data folder that this memory is served at a URL, until it is
-// closed, so that others who come to the folder know whom to ask ([Config.ServedAt]). An
+// closed, so that others who come to the folder know whom to ask ([config.Config.ServedAt]). An
 // address of all of this machine's is written as loopback. Memory that is not in the data
 // folder is not spoken of.
 func (l *Loci) Serving(at string) error {

@@ -13,9 +13,6 @@ import (
 // searcher opens the resident index and, where vectors are searched outside of it, what
 // brings both together. It sets l.index and what searches vectors.
 func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
-	if l.config.Index.Huge > 0 {
-		l.log.Warn("the setting index.huge is called index.offload_above; the old name will go")
-	}
 	opts := retrieve.OffloadOptions{Log: l.log}
 	var outside retrieve.VectorSearch
 	reads, _ := store.(vectorReader)

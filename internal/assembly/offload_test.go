@@ -14,7 +14,7 @@ import (
 // memories have very much.
 func TestVectorsOfUsersWhoHaveVeryMuchAreOffloaded(t *testing.T) {
 	address := pgtest.Vector(t, true)
-	server := startServer(t, address, t.TempDir(), "index.huge", "16KiB",
+	server := startServer(t, address, t.TempDir(), "index.offload_above", "16KiB",
 		"recall.deadline", "1m") // a busy machine is no reason for an answer without memory
 	health, err := http.Get(server.url + "/health")
 	if err != nil {

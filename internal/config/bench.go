@@ -17,7 +17,7 @@ const benchDeadline = 10 * time.Second
 // the address of a server, which is not asked.
 func (c Config) ForBench(settings map[string]string) (Config, error) {
 	if c.rank("addr") == flagged || c.namesServer() {
-		return Config{}, memory.Errorf(memory.Invalid, "addr: loci bench measures a memory of its own and asks no server; leave out --addr")
+		return Config{}, memory.Errorf(memory.Invalid, "addr: locibench measures a memory of its own and asks no server; leave out --addr")
 	}
 	flags := map[string]string{"addr": "127.0.0.1:0", "log.level": "error"}
 	maps.Copy(flags, settings)

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Config is everything that can be set. [LoadConfig] reads it from flags,
+// Config is everything that can be set. [Load] reads it from flags,
 // environment, file, profile and defaults, in that order of precedence; each field's tag
 // holds its key, its default, what it means and, for a closed choice, what is
 // valid. docs/settings.md is generated from these tags.
@@ -189,7 +189,7 @@ type RecallConfig struct {
 	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Time in which relevance falls to a third (1/e) with the age of what was said, instead of its blend with recency. 0s: it does not fall."`
 	Age           string        `koanf:"age" default:"updated" valid:"updated|created" doc:"What recency counts from: a fact's last change, or when it was said."`
 	Lambda        float64       `koanf:"lambda" default:"0.7" doc:"Weight of the score against likeness to what is shown already, 0.05 to 1. 1: likeness costs nothing."`
-	VectorWeight  float64       `koanf:"vector_weight" default:"8" doc:"Weight of a model's vectors beside the words, 0 to 20, where words find nothing; it falls as they find more. loci bench retrieval --fit says what a model deserves. The built-in embedder has a weight of its own."`
+	VectorWeight  float64       `koanf:"vector_weight" default:"8" doc:"Weight of a model's vectors beside the words, 0 to 20, where words find nothing; it falls as they find more. locibench retrieval --fit says what a model deserves. The built-in embedder has a weight of its own."`
 	Candidates    int           `koanf:"candidates" default:"0" doc:"How many candidates each search proposes for each memory that may be shown: with top_k 5 and 3, fifteen. 0: 160 in all, which ranking and its thresholds are fitted to."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"What becomes of the memory that earlier messages of a chat got: keep puts it back in each later request, where it was, so that a provider's prompt cache stays valid, and adds only what is new; last sends the last message's alone. With placement system it is always last."`
@@ -218,7 +218,6 @@ type IndexConfig struct {
 	Budget       Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
 	Search       string `koanf:"search" default:"index" valid:"index|chroma" doc:"What finds the nearest vectors: the resident index (for large users perhaps the database: index.offload_above), or the Chroma server at chroma.url. Words are always found by the index."`
 	OffloadAbove Bytes  `koanf:"offload_above" default:"0" doc:"The vectors of a user whose index would take more than this, counted as 1 KiB for each memory, stay out of memory and are searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody's. It is slower than the index (docs/postgres.md)."`
-	Huge         Bytes  `koanf:"huge" default:"0" doc:"The earlier name of index.offload_above."`
 	Checkpoints  string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
 }
 

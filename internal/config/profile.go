@@ -131,9 +131,6 @@ func (c *Config) settle(profile map[string]any) error {
 			c.Vault = ""
 		}
 	}
-	if c.Index.OffloadAbove == 0 {
-		c.Index.OffloadAbove = c.Index.Huge
-	}
 	if c.Embedder != AutoEmbedder || c.Recall.Score == scoreReranker {
 		c.fitScore()
 	}

@@ -15,7 +15,7 @@ import (
 type PlanOptions struct {
 	Now    time.Time
 	NewID  func() string
-	Scope  memory.Scope // where new facts belong, but for those of [Candidate.Everywhere]
+	Scope  memory.Scope // where new facts belong, but for those of [extract.Candidate.Everywhere]
 	Author memory.Author
 	Source memory.FactSource // "": extracted
 	// MinConfidence is what a candidate needs not to wait for a person.

@@ -95,7 +95,7 @@ func TestAutoAsksTheUpstreamForWhatTheProfileNames(t *testing.T) {
 		{"openwebui", http.StatusNotFound, 1, "lexical", "fitted"},
 		{"openwebui", http.StatusNotImplemented, 1, "lexical", "fitted"},
 		{"openwebui", http.StatusBadGateway, 1, "remote:mistral-embed", "cosine"}, // as if it were there: that is found out
-		{"assistant", http.StatusOK, 0, "lexical", "fitted"}, // it names a local one
+		{"assistant", http.StatusOK, 0, "lexical", "fitted"},                      // it names a local one
 		{"default", http.StatusOK, 0, "lexical", "fitted"},
 	} {
 		asked := 0

@@ -16,7 +16,7 @@ import (
 // words count that much in the search. Pasted text counts only where there is nothing else.
 //
 // The constants of this file are those of two logistic fits to the messages of ten invented people
-// (internal/bench/testdata/chat-recall), each judged by the other nine; docs/ranking.md has the figures.
+// (bench/eval/testdata/chat-recall), each judged by the other nine; docs/ranking.md has the figures.
 
 // sentence is a sentence of a message with its words.
 type sentence struct {

@@ -52,7 +52,7 @@ func (c *BlockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
 	return el.Value.(PinnedBlock), true
 }
 
-// Now is what [blockCache.put] wants to hear of the time before a block was recalled.
+// Now returns the epoch to pass to [BlockCache.Put]. Call it before the block is recalled.
 func (c *BlockCache) Now() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

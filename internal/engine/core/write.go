@@ -18,17 +18,17 @@ import (
 // the same thing in between.
 const MaxConflicts = 10
 
-// MaxReplans is maxConflicts of what no model is asked for. Where another server writes for
+// MaxReplans is MaxConflicts of what no model is asked for. Where another server writes for
 // the owner all the time, it is in between more often than not, and ten times in a row happens.
 const MaxReplans = 100
 
 // replanPause is the longest that replan waits before it tries once more what was in vain
-// [maxConflicts] times: those who are in between have the store to themselves meanwhile, and
+// [MaxConflicts] times: those who are in between have the store to themselves meanwhile, and
 // all the waits together are less than half a second.
 const replanPause = 5 * time.Millisecond
 
 // Replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
-// does not, [maxReplans] times at most and as long as somebody waits for it. Conflicts that
+// does not, [MaxReplans] times at most and as long as somebody waits for it. Conflicts that
 // stay are not tried again.
 func Replan(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {

@@ -13,7 +13,7 @@ import (
 )
 
 // Erase removes the words of memories for good, with all that says the same (see
-// [Curator.saidElsewhere]). What is left are ids and times. It cannot be undone.
+// saidElsewhere). What is left are ids and times. It cannot be undone.
 func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
 	ids := make([]string, len(gone))
 	conversations := map[string]bool{}

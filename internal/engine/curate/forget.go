@@ -124,7 +124,7 @@ func missing(ids []string, found []memory.Memory) []string {
 type Matching struct {
 	Query  string
 	IDs    []string
-	Erase  bool // remove the words for good, see [Curator.saidElsewhere]; it cannot be undone
+	Erase  bool // remove the words for good, it cannot be undone
 	DryRun bool
 
 	Idempotency string // the same key again returns the first result

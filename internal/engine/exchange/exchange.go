@@ -75,7 +75,7 @@ type Exchange struct {
 	Writes       bool
 	learns       bool
 
-	begun    uint64 // what [blockCache.put] wants to hear
+	begun    uint64 // epoch for [core.BlockCache.Put]
 	Prepared retrieve.Prepared
 	given    string        // what the last user turn keeps of its block; "": nothing
 	amended  string        // what it got in the end, where that is something else

@@ -11,7 +11,7 @@ import (
 )
 
 // RecallBlock recalls as a chat does, for a client that puts the block into its prompt
-// itself. What was said in the conversation that asks ([Question.In]), and what only that
+// itself. What was said in the conversation that asks ([retrieve.Question.In]), and what only that
 // taught, is left out. While memory is paused there is nothing.
 func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retrieve.Found, error) {
 	pause := e.Paused(ctx, q.Scope.Owner)

@@ -279,7 +279,7 @@ func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 }
 
 // tryFile makes a fact and its relations what its file says, in one run. What it says now
-// supersedes what it contradicts, as [curate.Curator.change] has it; words of a fact that ends by the
+// supersedes what it contradicts, as a person's edit has it; words of a fact that ends by the
 // same edit end nothing.
 func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	run := edit.run()

@@ -355,7 +355,7 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []e
 }
 
 // decided logs and counts what a run decided (design 3's memory_decision). Without
-// [Options.LogContent] a decision has the id of the stored fact in place of its text, and no
+// the option LogContent a decision has the id of the stored fact in place of its text, and no
 // reason in a model's words.
 func (e *Learner) decided(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
 	outcomes = append(outcomes, l.PassedOver()...)

@@ -56,7 +56,7 @@ type Sharing struct {
 
 // Share shares one of the owner's own facts with another owner of the namespace, or ends
 // that, and returns whom it is shared with then. Another user sees it once they accept it
-// (see [Acceptance] and [curate.Curator.Judge]), may hide it and never changes it. Share does not
+// (see [curate.Curator.Judge]), may hide it and never changes it. Share does not
 // say whether they exist. What replaces the fact is shared with the same owners.
 //
 // Errors: [memory.NotFound] without such a fact; [memory.Forbidden] for a fact of another

@@ -9,7 +9,7 @@ import (
 
 // TracePacker writes the memories of a trace as bytes, a tenth of what they take as
 // values: every recall leaves a trace, and few are looked at. What it writes is read
-// by [unpackTrace] of the same process, and nowhere kept.
+// by unpackTrace of the same process, and nowhere kept.
 //
 //	list    its length, then its memories
 //	memory  id, name of the kind, content, name of its owner, name of the stage that cut it, score, why

@@ -26,11 +26,11 @@ type TraceRing struct {
 	Waiting []packedTrace
 	Lost    int                      // how many came before those, and are written or dropped
 	Bytes   int                      // of those
-	Packing map[string]chan struct{} // by id, of those that [traceRing.later] has begun; closed once they wait
+	Packing map[string]chan struct{} // by id, of those that [TraceRing.Later] has begun; closed once they wait
 	forgets int                      // how often some were emptied
 }
 
-// packedTrace is a trace with its memories as [tracePacker] writes them.
+// packedTrace is a trace with its memories as [TracePacker] writes them.
 type packedTrace struct {
 	memory.Trace
 	memories []byte
@@ -79,7 +79,7 @@ func (r *TraceRing) again(t memory.Trace, memories []byte, forgets int) {
 	}
 }
 
-// forgotten returns what to tell [traceRing.again] of what is found from now on.
+// forgotten returns what to tell [TraceRing.again] of what is found from now on.
 func (r *TraceRing) forgotten() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +147,7 @@ func (r *TraceRing) Find(owner memory.Owner, id string) (memory.Trace, bool) {
 }
 
 // Oldest returns the oldest n, which stay, but for those that were emptied, and what to
-// tell [traceRing.written].
+// tell [TraceRing.Written].
 func (r *TraceRing) Oldest(n int) (traces []memory.Trace, upTo int) {
 	r.mu.Lock()
 	packed := slices.Clone(r.Waiting[:min(n, len(r.Waiting))])

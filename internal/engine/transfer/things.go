@@ -328,7 +328,7 @@ func changesOf(plan []portable.Record, author memory.Author) []memory.Change {
 }
 
 // embed embeds what facts and summaries say, whatever became of them, since they may be
-// restored: see [Engine.embedded].
+// restored.
 func (i *importer) embed(ctx context.Context, rest []portable.Record) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, r := range rest {

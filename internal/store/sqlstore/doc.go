@@ -84,7 +84,7 @@
 //	                     lease_until
 //	contexts             owner, id | title, content, status, created_at, updated_at, version
 //	conversation_events  owner, conversation, ordinal | kind, at, data
-//	traces               owner, id | at, data (the trace's JSON), listed (0: by a release that knew no trace_facts)
+//	traces               owner, id | at, data (the trace's JSON)
 //	trace_facts          owner, trace, fact (of facts that it was shown out of another's memory)
 //	ledger               owner, day, purpose, model | calls, input_tokens, output_tokens, cost
 //	feedback             owner, memory, at, kind | trace

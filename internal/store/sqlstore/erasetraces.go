@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -53,32 +52,21 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 	return removed, s.scrubTraces(ctx)
 }
 
-// tracesOf returns the ids of the traces that show one of the facts, by owner. Those that a
-// release before wrote say so in their JSON alone, and are looked through.
+// tracesOf returns the ids of the traces that show one of the facts, by owner.
 func (s *Store) tracesOf(ctx context.Context, facts []string) (map[memory.Owner][]string, error) {
-	said := make([]string, len(facts))
-	for i, id := range facts {
-		said[i] = `{"id":` + string(appendText(nil, id)) + `,"kind":"fact","content":` // as hits begin, and nothing else
-	}
-	unlisted := `SELECT owner, id FROM traces WHERE listed = 0 AND (` + strings.Repeat(`replace(data, ?, '') <> data OR `, roundUp(len(said))-1) + `replace(data, ?, '') <> data)`
 	const shown = `SELECT DISTINCT f.owner, f.trace FROM trace_facts f JOIN traces t ON t.owner = f.owner AND t.id = f.trace
 		WHERE f.fact IN (SELECT value FROM json_each(?))`
 	found := map[memory.Owner][]string{}
 	err := s.reads.again(ctx, func() error {
 		clear(found)
-		for query, args := range map[string][]any{shown: {listed(facts)}, unlisted: arguments(said)} {
-			rows, err := s.reads.ask(ctx, query, args...)
-			_, err = collect(rows, err, func(row scanner) (struct{}, error) {
-				var owner, id string
-				err := row.Scan(&owner, &id)
-				found[memory.Owner(owner)] = append(found[memory.Owner(owner)], id)
-				return struct{}{}, err
-			})
-			if err != nil {
-				return fmt.Errorf("find the traces: %w", err)
-			}
-		}
-		return nil
+		rows, err := s.reads.ask(ctx, shown, listed(facts))
+		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
+			var owner, id string
+			err := row.Scan(&owner, &id)
+			found[memory.Owner(owner)] = append(found[memory.Owner(owner)], id)
+			return struct{}{}, err
+		})
+		return wrap("find the traces", err)
 	})
 	return found, err
 }

@@ -39,7 +39,7 @@ const (
 	buildMemory = 256 << 10
 	// buildAgain is after how long a server looks again whether another is done with an index.
 	buildAgain = 5 * time.Second
-	// filledAtOnce is how many rows of an earlier release get their halfvecs at a time.
+	// filledAtOnce is how many rows get their halfvecs at a time.
 	filledAtOnce = 500
 )
 
@@ -58,18 +58,10 @@ const (
 )
 
 // preparePgvector makes the columns and views, where the server has the extension, and fills
-// what an earlier release wrote. It returns nil without the extension, and why not.
+// rows that were written without it. It returns nil without the extension, and why not.
 func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
 	has = &pgvector{}
-	var prepared, left bool
-	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('near_state') IS NOT NULL`).Scan(&left); err != nil {
-		return nil, "", fmt.Errorf("look for the tables of the release before: %w", err)
-	}
-	if left { // they have copies of words, which nothing reads
-		if _, err := conn.ExecContext(ctx, `DROP TABLE IF EXISTS near, near_terms, near_state`); err != nil {
-			return nil, "", fmt.Errorf("drop the tables of the release before: %w", err)
-		}
-	}
+	var prepared bool
 	err = conn.QueryRowContext(ctx, `SELECT e.extversion, quote_ident(n.nspname),
 			EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
 		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &has.schema, &prepared)

@@ -166,7 +166,7 @@ func TestOtherProgramsSearchTheTables(t *testing.T) {
 	}
 }
 
-// TestEarlierVectorsAreFilled opens a database that a release without these columns wrote.
+// TestEarlierVectorsAreFilled opens a database that was written without the extension.
 func TestEarlierVectorsAreFilled(t *testing.T) {
 	address := pgtest.Vector(t, false)
 	old := openServer(t, address, Options{})
@@ -189,18 +189,11 @@ func TestEarlierVectorsAreFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	pgtest.AddVector(t, address)
-	db := pgtest.Open(t, address)
-	if _, err := db.Exec(`CREATE TABLE near_state (owner TEXT); CREATE TABLE near (owner TEXT)`); err != nil {
-		t.Fatal(err)
-	}
 	s := openNear(t, address)
 	if n := nearRows(t, address, `SELECT count(*) FROM vectors WHERE "values" IS NOT NULL AND id IS NOT NULL AND metadata->>'content' LIKE 'word %'`); n != len(texts)-1 {
 		t.Errorf("%d vectors were filled, want %d", n, len(texts)-1)
 	}
-	if n := nearRows(t, address, `SELECT count(*) FROM pg_class WHERE relname IN ('near', 'near_state')`); n > 0 {
-		t.Error("the tables of the release before are left")
-	}
-	turn := sayNear(t, old, memtest.Ana, "late", 0, "a server of the release before is still at work")
+	turn := sayNear(t, old, memtest.Ana, "late", 0, "a server without the extension is still at work")
 	if got := nearest(t, s, []float32{1, 0, 0}, nil, 2); !slices.Equal(got, []string{b.Turns[0].ID, b.Turns[1].ID}) {
 		t.Errorf("got %v, want the first two", got)
 	}

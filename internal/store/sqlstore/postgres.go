@@ -165,13 +165,17 @@ func upToDate(ctx context.Context, conn *sql.Conn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	newest, err := goose.NumericComponent(steps[len(steps)-1].Name())
+	if err != nil {
+		return false, err
+	}
 	var there bool
 	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('goose_db_version') IS NOT NULL`).Scan(&there); err != nil || !there {
 		return false, err
 	}
-	var current int
+	var current int64
 	err = conn.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&current)
-	return current == len(steps), err // they are numbered from 1
+	return current == newest, err
 }
 
 // describe asks what [Store.About] and [Store.Identity] say.

@@ -4,8 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,38 +14,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
-
-// Servers of two releases share a database while they are replaced one by one. So a step
-// adds what the next release needs (expand), and what the release before still says goes
-// with a later step (contract). testdata/said has what the release before the newest step
-// says to a server; it is recorded before a step is added:
-//
-//	LOCI_SAID=testdata/said/0003.txt go test -run TestPostgresContract ./internal/store/sqlstore
-
-// TestTheReleaseBeforeIsUnderstood has a server with the newest schema take in each
-// statement of the release before.
-func TestTheReleaseBeforeIsUnderstood(t *testing.T) {
-	steps, err := migrations.ReadDir("migrations/postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, err := os.ReadFile(fmt.Sprintf("testdata/said/%04d.txt", len(steps)-1))
-	if err != nil {
-		t.Fatalf("what was said before the newest step was not recorded: %v", err)
-	}
-	address := pgtest.Schema(t)
-	openServer(t, address, Options{})
-	conn := connOf(t, address)
-	statements := strings.Split(strings.TrimSpace(string(said)), "\n")
-	if len(statements) < 80 {
-		t.Errorf("got %d statements, want more", len(statements))
-	}
-	for i, text := range statements {
-		if _, err := conn.ExecContext(t.Context(), fmt.Sprintf("PREPARE said_%d AS %s", i, text)); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
 
 // before brings a schema up to the step before the newest.
 func before(t *testing.T, address string) {

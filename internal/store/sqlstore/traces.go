@@ -38,8 +38,8 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 			} else if gone {
 				continue
 			}
-			err := t.exec(`INSERT INTO traces (owner, id, at, data, listed) VALUES (?, ?, ?, ?, 1)
-				ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data, listed = 1`,
+			err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
+				ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data`,
 				trace.Owner, trace.ID, micros(trace.At), data[i])
 			if err != nil {
 				return fmt.Errorf("write the trace: %w", err)

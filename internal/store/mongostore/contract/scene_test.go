@@ -12,11 +12,11 @@ func TestLociOnTheServer(t *testing.T) {
 		t.Skip("it builds all of Loci")
 	}
 	for name, in := range map[string]string{
-		"^TestProfilePlatform": "./internal/assembly", "^TestRetrievalIsTheSameOnEveryStore$/^mongodb$": "./internal/bench",
+		"^TestProfilePlatform": "internal/assembly", "^TestRetrievalIsTheSameOnEveryStore$/^mongodb$": "bench/eval",
 	} {
 		t.Run(in, func(t *testing.T) {
-			tests := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run", name, in)
-			tests.Dir = "../../../.." // Loci's own module
+			tests := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run", name, ".")
+			tests.Dir = "../../../../" + in
 			out, err := tests.CombinedOutput()
 			t.Logf("%s", out) // what was skipped, too
 			if err != nil {

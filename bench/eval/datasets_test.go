@@ -1,0 +1,267 @@
+package eval
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+const tinyLoCoMo = `[{"sample_id": "one", "conversation": {"speaker_a": "Mira", "speaker_b": "Tomas",
+	"session_1_date_time": "7:05 am on 3 March, 2024",
+	"session_1": [{"speaker": "Mira", "dia_id": "D1:1", "text": "Look!", "blip_caption": "a red kayak"}, {"speaker": "Tomas", "dia_id": "D1:2", "text": "Nice."}],
+	"session_2_date_time": "8:00 am on 4 March, 2024"},
+	"qa": [{"question": "What did Mira show?", "answer": 7, "evidence": ["D1:1; D9:9", "D1:1"], "category": 4},
+		{"question": "No evidence?", "evidence": [], "category": 1}, {"question": "None at all?", "category": 3},
+		{"question": "Adversarial?", "evidence": ["D1:1"], "category": 5, "adversarial_answer": "no"}]}]`
+
+func TestLoCoMoIsRead(t *testing.T) {
+	set, err := parseLoCoMo([]byte(tinyLoCoMo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2024, 3, 3, 7, 5, 0, 0, time.UTC)
+	want := []Conversation{{
+		Name: "one",
+		Turns: []Turn{
+			{Ref: "D1:1", Session: "session_1", Role: memory.RoleUser, Name: "Mira", Content: "Look! [a red kayak]", At: at},
+			{Ref: "D1:2", Session: "session_1", Role: memory.RoleUser, Name: "Tomas", Content: "Nice.", At: at.Add(time.Second)},
+		},
+		Questions:    []Question{{ID: "one:0", Text: "What did Mira show?", Category: "4 single-hop", Answer: "7", Gold: []string{"D1:1"}}},
+		Unanswerable: []Question{{ID: "one:3", Text: "Adversarial?", Category: "5 adversarial"}},
+		Repaired:     1, Excluded: 1, WithoutGold: 2,
+	}}
+	if !reflect.DeepEqual(set.Conversations, want) {
+		t.Errorf("got %+v, want %+v", set.Conversations, want)
+	}
+}
+
+func TestEvidenceIsRepairedWhereOnlyOneTurnCanBeMeant(t *testing.T) {
+	known := map[string]bool{"D8:6": true, "D9:17": true, "D11:26": true, "D30:5": true, "D1:1": true}
+	for _, test := range []struct {
+		named              []string
+		gold               []string
+		repaired, excluded int
+	}{
+		{[]string{"D1:1", "D9:17"}, []string{"D1:1", "D9:17"}, 0, 0},
+		{[]string{"D8:6; D9:17"}, []string{"D8:6", "D9:17"}, 2, 0},
+		{[]string{"D8:6 D9:17,D1:1"}, []string{"D8:6", "D9:17", "D1:1"}, 3, 0},
+		{[]string{"D:11:26"}, []string{"D11:26"}, 1, 0},
+		{[]string{"D30:05"}, []string{"D30:5"}, 1, 0},
+		{[]string{"D4:36", "D1:1"}, []string{"D1:1"}, 0, 1},
+		{[]string{"D", "D:1", "1:1", "D1:1:1", ""}, nil, 0, 4},
+		{[]string{"D1:1", "D01:1"}, []string{"D1:1"}, 1, 0},
+		{nil, nil, 0, 0},
+	} {
+		gold, repaired, excluded := evidence(test.named, known)
+		if !reflect.DeepEqual(gold, test.gold) || repaired != test.repaired || excluded != test.excluded {
+			t.Errorf("evidence(%q) = %q, %d repaired, %d excluded; want %q, %d, %d", test.named, gold, repaired, excluded, test.gold, test.repaired, test.excluded)
+		}
+	}
+}
+
+const tinyBEAM = `{"chat_id": 7, "chat": [{"batch_number": 1, "turns": [[
+	{"role": "user", "id": 0, "time_anchor": "March-15-2024", "content": "Plan a trip ->-> 1,1"}, {"role": "assistant", "id": 1, "content": "Sure."}]]}],
+	"probing_questions": {"update": [{"question": "Which trip?", "source_chat_ids": {"first": [0], "second": [1, 0, 99]}}, {"question": "Lost?", "source_chat_ids": []}], "abstention": [{"question": "Unknown?"}]}}
+`
+
+func TestBEAMIsRead(t *testing.T) {
+	set, err := parseBEAM([]byte(strings.ReplaceAll(tinyBEAM, "\n", " ")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2024, 3, 15, 0, 0, 0, 0, time.UTC)
+	want := []Conversation{{
+		Name: "7",
+		Turns: []Turn{
+			{Ref: "0", Session: "1.0", Role: memory.RoleUser, Content: "Plan a trip", At: at},
+			{Ref: "1", Session: "1.0", Role: memory.RoleAssistant, Content: "Sure.", At: at},
+		},
+		Questions:    []Question{{ID: "7:update:0", Text: "Which trip?", Category: "update", Gold: []string{"0", "1"}}},
+		Unanswerable: []Question{{ID: "7:abstention:0", Text: "Unknown?", Category: "abstention"}},
+		Excluded:     1, WithoutGold: 1,
+	}}
+	if !reflect.DeepEqual(set.Conversations, want) {
+		t.Errorf("got %+v, want %+v", set.Conversations, want)
+	}
+}
+
+const tinyRealMem = `{"dialogues": [
+	{"session_uuid": "s1", "current_time": "2025-12-22 (Monday)", "dialogue_turns": [{"speaker": "User", "content": "I row."}]},
+	{"session_uuid": "s2", "current_time": "2025-12-23 (Tuesday)", "dialogue_turns": [
+		{"speaker": "User", "content": "What do I do?", "is_query": true}, {"speaker": "Assistant", "content": "You row.", "memory_session_uuids": ["s1", "s2"]},
+		{"speaker": "User", "content": "And here?", "is_query": true}, {"speaker": "Assistant", "content": "You ask.", "memory_session_uuids": ["s2"]}]}]}`
+
+func TestRealMemAsksBeforeItsOwnSession(t *testing.T) {
+	c, err := parseRealMem([]byte(tinyRealMem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Question{{ID: "2", Text: "What do I do?", Category: "query", Gold: []string{"s1"}, Before: 1}}
+	if len(c.Turns) != 5 || !reflect.DeepEqual(c.Questions, want) || !c.Sessions || c.Excluded != 2 || c.WithoutGold != 1 {
+		t.Errorf("got %+v, want questions %+v, 2 ids excluded and 1 question without gold", c, want)
+	}
+}
+
+const tinyLongMemEval = `[
+	{"question_id": "q1", "question_type": "single-session-user", "question": "What do I play?", "answer": "cello", "question_date": "2024/05/30 (Thu) 23:40",
+		"haystack_session_ids": ["noise_1", "answer_1"], "haystack_dates": ["2024/05/20 (Mon) 02:21", "2024/05/21 (Tue) 10:00"],
+		"haystack_sessions": [[{"role": "user", "content": "Hello."}],
+			[{"role": "user", "content": "I play the cello.", "has_answer": true}, {"role": "assistant", "content": "Lovely.", "has_answer": false}]],
+		"answer_session_ids": ["answer_1", "gone_1"]},
+	{"question_id": "q2_abs", "question_type": "single-session-user", "question": "What do I drive?", "answer": 3, "question_date": "2024/05/30 (Thu) 23:40",
+		"haystack_session_ids": [], "haystack_dates": [], "haystack_sessions": [], "answer_session_ids": []},
+	{"question_id": "q3", "question_type": "multi-session", "question": "How often?", "answer": 2, "haystack_session_ids": [], "haystack_dates": [], "haystack_sessions": [], "answer_session_ids": ["gone"]}]`
+
+func TestLongMemEvalIsRead(t *testing.T) {
+	set, err := parseLongMemEval(strings.NewReader(tinyLongMemEval), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2024, 5, 20, 2, 21, 0, 0, time.UTC)
+	later := time.Date(2024, 5, 21, 10, 0, 0, 0, time.UTC)
+	askedAt := time.Date(2024, 5, 30, 23, 40, 0, 0, time.UTC)
+	want := []Conversation{
+		{
+			Name: "q1",
+			Turns: []Turn{
+				{Ref: "noise_1_1", Session: "noise_1", Role: memory.RoleUser, Content: "Hello.", At: at.Add(time.Second)},
+				{Ref: "answer_1_1", Session: "answer_1", Role: memory.RoleUser, Content: "I play the cello.", At: later.Add(time.Second)},
+				{Ref: "answer_1_2", Session: "answer_1", Role: memory.RoleAssistant, Content: "Lovely.", At: later.Add(2 * time.Second)},
+			},
+			Questions: []Question{{ID: "q1", Text: "What do I play?", Category: "single-session-user", Answer: "cello", At: askedAt, Gold: []string{"answer_1_1"}, Sessions: []string{"answer_1"}}},
+			Excluded:  1,
+		},
+		{Name: "q2_abs", Unanswerable: []Question{{ID: "q2_abs", Text: "What do I drive?", Category: "single-session-user", Answer: "3", At: askedAt}}},
+		{Name: "q3", Excluded: 1, WithoutGold: 1},
+	}
+	if !reflect.DeepEqual(set.Conversations, want) {
+		t.Errorf("got %+v, want %+v", set.Conversations, want)
+	}
+	if set, err = parseLongMemEval(strings.NewReader(tinyLongMemEval), 1); err != nil || len(set.Conversations) != 1 {
+		t.Errorf("limit 1 reads %d questions, %v", len(set.Conversations), err)
+	}
+}
+
+const tinyJSONL = `
+{"type":"question","conversation":"b","question":"What does Mira drive?","unanswerable":true}
+{"type":"turn","conversation":"b","session":"s1","id":"t1","name":"Mira","content":"I row.","at":"2024-03-03T07:05:00Z"}
+
+{"type":"turn","conversation":"b","session":"s2","id":"t2","role":"assistant","content":"Where?"}
+{"type":"turn","id":"t1","content":"Another talk."}
+{"type":"question","conversation":"b","id":"q1","question":"What does Mira do?","category":"hobbies","answer":"She rows.","at":"2024-03-04T00:00:00Z","gold":["t1","t9"],"before":"t2"}
+{"type":"question","conversation":"b","question":"In which talk?","gold_sessions":["s1"]}
+{"type":"question","conversation":"b","question":"And?"}`
+
+func TestOwnLinesAreRead(t *testing.T) {
+	set, err := parseJSONL(strings.NewReader(tinyJSONL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Conversation{
+		{
+			Name: "b",
+			Turns: []Turn{
+				{Ref: "t1", Session: "s1", Role: memory.RoleUser, Name: "Mira", Content: "I row.", At: time.Date(2024, 3, 3, 7, 5, 0, 0, time.UTC)},
+				{Ref: "t2", Session: "s2", Role: memory.RoleAssistant, Content: "Where?"},
+			},
+			Questions: []Question{
+				{ID: "q1", Text: "What does Mira do?", Category: "hobbies", Answer: "She rows.", At: time.Date(2024, 3, 4, 0, 0, 0, 0, time.UTC), Gold: []string{"t1"}, Before: 1},
+				{ID: "b:3", Text: "In which talk?", Sessions: []string{"s1"}},
+			},
+			Unanswerable: []Question{{ID: "b:1", Text: "What does Mira drive?"}},
+			Excluded:     1, WithoutGold: 1,
+		},
+		{Turns: []Turn{{Ref: "t1", Session: "1", Role: memory.RoleUser, Content: "Another talk."}}},
+	}
+	if !reflect.DeepEqual(set.Conversations, want) {
+		t.Errorf("got %+v, want %+v", set.Conversations, want)
+	}
+}
+
+func TestWhatIsNoDataSetIsRefusedWithItsPlace(t *testing.T) {
+	jsonl := func(s string) error { _, err := parseJSONL(strings.NewReader(s)); return err }
+	longmemeval := func(s string) error { _, err := parseLongMemEval(strings.NewReader(s), 0); return err }
+	locomo := func(s string) error { _, err := parseLoCoMo([]byte(s)); return err }
+	beam := func(s string) error { _, err := parseBEAM([]byte(s)); return err }
+	for _, test := range []struct {
+		read     func(string) error
+		in, says string
+	}{
+		{jsonl, "{\"type\":\"turn\",\"id\":\"a\",\"content\":\"x\"}\n{\"type\":\"turn\",\"id\":\"b\"}", "line 2"},
+		{jsonl, `{"type":"turn","id":"a","content":"x","speaker":"Mira"}`, "speaker"},
+		{jsonl, `{"type":"fact","id":"a"}`, "line 1"},
+		{jsonl, `{"type":"turn","id":"a","content":"x","role":"wizard"}`, "wizard"},
+		{jsonl, `{"type":"turn","id":"a","content":"x","at":"yesterday"}`, "line 1"},
+		{jsonl, "{\"type\":\"turn\",\"id\":\"a\",\"content\":\"x\"}\n{\"type\":\"turn\",\"id\":\"a\",\"content\":\"y\"}", `"a"`},
+		{jsonl, "{\"type\":\"question\",\"id\":\"q\",\"question\":\"x\"}\n{\"type\":\"question\",\"id\":\"q\",\"question\":\"y\"}", `"q"`},
+		{jsonl, `{"type":"question","id":"q","question":"x","before":"nowhere"}`, "nowhere"},
+		{longmemeval, `{}`, "not a list"},
+		{longmemeval, ``, "not a list"},
+		{longmemeval, `[{"question_id": "q1", "haystack_session_ids": ["s"]}]`, "q1"},
+		{longmemeval, `[{"question_id": "q1", "haystack_session_ids": ["s"], "haystack_dates": ["May"], "haystack_sessions": [[]]}]`, "date of session s"},
+		{longmemeval, `[{"question_id": "q1", "haystack`, "question 1"},
+		{locomo, `[{"sample_id": "one", "conversation": {}}]`, "one"},
+		{locomo, `[{"sample_id": "one", "conversation": {"session_1": [], "session_1_date_time": "May"}}]`, "session_1"},
+		{beam, "{}\n{", "line 2"},
+	} {
+		if err := test.read(test.in); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s\nis answered by %v, want something about %s", test.in, err, test.says)
+		}
+	}
+}
+
+func TestOpenTellsFormatsApart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine.jsonl")
+	if err := os.WriteFile(path, []byte(tinyJSONL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if set, err := Open("jsonl", 0, path, path); err != nil || len(set.Conversations) != 4 || set.Name != "jsonl" {
+		t.Errorf("two files of two conversations give %d, %v", len(set.Conversations), err)
+	}
+	if set, err := Open("jsonl", 1, path, path); err != nil || len(set.Conversations) != 1 {
+		t.Errorf("limit 1 gives %d, %v", len(set.Conversations), err)
+	}
+	if _, err := Open("squad", 0, path); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "longmemeval") {
+		t.Errorf("an unknown format is answered by %v", err)
+	}
+	if _, err := Open("longmemeval", 0, path); err == nil {
+		t.Error("lines are read as longmemeval")
+	}
+}
+
+func FuzzDatasets(f *testing.F) {
+	for _, s := range []string{tinyLoCoMo, tinyBEAM, tinyRealMem, tinyLongMemEval, tinyJSONL, `[{"conversation": {"session_1": 1}}]`, "{", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		data := []byte(s)
+		for _, read := range []func() (Dataset, error){
+			func() (Dataset, error) { return parseLoCoMo(data) },
+			func() (Dataset, error) { return parseBEAM(data) },
+			func() (Dataset, error) { return parseLongMemEval(strings.NewReader(s), 0) },
+			func() (Dataset, error) { return parseJSONL(strings.NewReader(s)) },
+			func() (Dataset, error) {
+				c, err := parseRealMem(data)
+				return Dataset{Conversations: []Conversation{c}}, err
+			},
+		} {
+			set, err := read()
+			if err != nil {
+				continue
+			}
+			for _, c := range set.Conversations {
+				for _, q := range c.Questions {
+					if len(q.Gold)+len(q.Sessions) == 0 || q.Before > len(c.Turns) {
+						t.Fatalf("question that cannot be asked: %+v", q)
+					}
+				}
+			}
+		}
+	})
+}

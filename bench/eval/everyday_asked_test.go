@@ -1,0 +1,103 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/client"
+)
+
+// askers are invented people who also ask the program what it remembers, and are told: half of what
+// they say are questions that tell nothing. Recall was mended by the first; of the others nothing
+// but the sums was looked at.
+var (
+	askers     = []string{"dara", "milo", "rosalind", "ferran"}
+	heldAskers = []string{"tamsin", "dmitri", "wanjiru", "howard"}
+)
+
+// askedFigures are what is shown to a question: what of it answers, and what stands beside that.
+type askedFigures struct {
+	everydayFigures
+	shown                  int
+	asked, restated, aside int // of them: bare questions, what the assistant said again, and what else does not answer
+}
+
+func (f askedFigures) String() string {
+	return fmt.Sprintf("%v; shown %d: bare questions %d, said again by the assistant %d, else beside the answer %d",
+		f.everydayFigures, f.shown, f.asked, f.restated, f.aside)
+}
+
+// TestEverydayAsked holds that what the user asked before, and was told from memory, does not stand
+// beside the answer. It is a gate, a little below what was reached.
+func TestEverydayAsked(t *testing.T) {
+	p := newPupil(t)
+	var seen, unseen askedFigures
+	for _, name := range askers {
+		p.asker(t, name, &seen, true)
+	}
+	for _, name := range heldAskers {
+		p.asker(t, name, &unseen, *held)
+	}
+	for name, reached := range map[string]struct {
+		got                               askedFigures
+		first, eighth, silenced, repeated int
+	}{
+		"looked at": {got: seen, first: 48, eighth: 55, silenced: 10, repeated: 24},
+		"held back": {got: unseen, first: 30, eighth: 33, silenced: 15, repeated: 15},
+	} {
+		t.Logf("%s: %v", name, reached.got)
+		if got := reached.got; got.first < reached.first || got.eighth < reached.eighth || got.silenced > reached.silenced || got.asked+got.restated > reached.repeated {
+			t.Errorf("%s: %v; want at least first %d and in eight %d, at most %d refused and %d asked or said again", name, got, reached.first, reached.eighth, reached.silenced, reached.repeated)
+		}
+	}
+}
+
+// asker has one of them tell and ask, and counts what their questions are shown.
+func (p *pupil) asker(t *testing.T, name string, f *askedFigures, show bool) {
+	t.Helper()
+	user := "asked/" + name
+	names := tellEveryday(t, p, user)
+	c := p.as(user)
+	for _, q := range everydayQuestions(t, user) {
+		found, err := c.Search(t.Context(), client.SearchRequest{Query: q.text, Explain: show})
+		if err != nil {
+			t.Fatal(err)
+		}
+		right := placeOf(found.Hits, names, q.answers)
+		f.count(q, right, len(found.Hits))
+		wrong := f.beside(q, found.Hits, names)
+		if show && (wrong > 0 || len(q.answers) > 0 && right != 0) {
+			t.Logf("%s: %q wants %v, has it at %d of %d, %d beside it%s", name, q.text, q.answers, right+1, len(found.Hits), wrong, listed(found.Hits, names))
+		}
+	}
+}
+
+// beside adds what is shown to a question, and returns how much of it does not answer.
+func (f *askedFigures) beside(q everydayQuestion, hits []client.Hit, names map[string]string) (beside int) {
+	for _, h := range hits {
+		f.shown++
+		switch told := toldIn(h, names); {
+		case slices.Contains(told, "?"):
+			f.asked++
+		case slices.Contains(told, "="):
+			f.restated++
+		case slices.ContainsFunc(told, func(name string) bool { return slices.Contains(q.answers, name) }):
+			continue
+		default:
+			f.aside++
+		}
+		beside++
+	}
+	return beside
+}
+
+// listed are all hits, for a person to look at.
+func listed(hits []client.Hit, names map[string]string) string {
+	var b strings.Builder
+	for i, h := range hits {
+		fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.120q", i+1, h.Score, h.Kind, toldIn(h, names), h.Content)
+	}
+	return b.String()
+}

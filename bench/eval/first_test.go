@@ -1,0 +1,195 @@
+package eval
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/bench/eval/talk"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// bothStores opens a store of each kind for tests, or only one where there is no server.
+var bothStores = []struct {
+	name string
+	open func(testing.TB) (*sqlstore.Store, error)
+}{
+	{"sqlite", func(t testing.TB) (*sqlstore.Store, error) {
+		return sqlstore.OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), sqlstore.Options{Now: time.Now})
+	}},
+	{"postgres", func(t testing.TB) (*sqlstore.Store, error) {
+		return sqlstore.OpenPostgres(t.Context(), pgtest.Schema(t), sqlstore.Options{})
+	}},
+}
+
+// TestAnIndexNeedsNoMoreThanItIsGiven makes one index of what a store tells an index and
+// one of all that it follows: they find the same, with the same numbers.
+func TestAnIndexNeedsNoMoreThanItIsGiven(t *testing.T) {
+	for _, store := range bothStores {
+		for _, turns := range []int{5, 1100} { // more than a server tells at a time
+			t.Run(fmt.Sprint(store.name, " ", turns), func(t *testing.T) {
+				s, err := store.open(t)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = s.Close() })
+				questions := fillAll(t, s, turns)
+				options := index.Options{Model: embed.Lexical{}.Fingerprint()}
+				lean, whole := index.New(s, options), index.New(struct{ memory.Source }{s}, options)
+				defer func() { _, _ = lean.Close(), whole.Close() }()
+				for _, q := range questions {
+					got, err := lean.Search(t.Context(), q)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want, err := whole.Search(t.Context(), q)
+					if err != nil || len(want) == 0 {
+						t.Fatalf("%q finds %d, %v", q.Text, len(want), err)
+					}
+					if !reflect.DeepEqual(got, want) {
+						t.Fatalf("%q\n got %+v\nwant %+v", q.Text, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// fillAll gives Ana turns, facts and a summary with all that a search may look at, and
+// returns questions.
+func fillAll(t *testing.T, s *sqlstore.Store, turns int) (questions []memory.Search) {
+	t.Helper()
+	model, talk := embed.Lexical{}, talk.New(1)
+	said := talk.Sentences(turns)
+	said[0] += " It was on 3 March 2024 in Lisbon, \"at last\"?"
+	vector := func(as memory.EmbedAs, text string) []float32 {
+		v, err := model.Embed(t.Context(), as, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v[0]
+	}
+	b := memtest.Batch(memtest.Ana, "talk", 0, said...)
+	b.Conversation.Project, b.Conversation.Agent = "boat", "mate"
+	for i := range b.Turns {
+		one := &b.Turns[i]
+		one.Project, one.Agent, one.Name, one.CreatedAt = "boat", "mate", []string{"", "Ben"}[i%2], memtest.Epoch.Add(time.Duration(i)*time.Hour)
+		if i == 2 {
+			one.Name = memory.RecallModel
+		}
+		if i != 3 {
+			b.Vectors = append(b.Vectors, memory.Vector{Memory: one.ID, Model: model.Fingerprint(), Values: vector(memory.AsDocument, one.Content)})
+		}
+	}
+	if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
+		t.Fatal(err)
+	}
+	run := memtest.Run("learn")
+	var changes []memory.Change
+	for i, text := range talk.Sentences(6) {
+		f := memtest.Fact(memtest.Ana, text+" My sister lives in Porto since May 2019.")
+		f.Scope.Project, f.Category, f.Tags, f.Subject, f.Confidence = "boat", "place", []string{"harbour", "x"}, []string{"user", "sister"}[i%2], 0.3+float64(i)/10
+		f.Provenance.Conversation, f.ObservedAt, f.UpdatedAt = "talk", memtest.Epoch.Add(-time.Duration(i)*24*time.Hour), memtest.Epoch.Add(time.Duration(i)*time.Minute)
+		if i == 4 {
+			f.ExpiresAt = memtest.Epoch.Add(time.Hour)
+		}
+		run.Vectors = append(run.Vectors, memory.Vector{Memory: f.ID, Model: model.Fingerprint(), Values: vector(memory.AsDocument, f.Content)})
+		changes = append(changes, memtest.Add(f))
+		said = append(said, f.Content)
+	}
+	changes = append(changes, memtest.Change(memory.ActionAdd, memtest.Summary(memtest.Ana, "talk", "They spoke of "+said[1])))
+	if _, err := s.Apply(t.Context(), memtest.Ana, run, changes...); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		text := talk.Question(said) + " Lisbon March Porto sister"
+		q := memory.Search{Scopes: []memory.Scope{{Owner: memtest.Ana, Project: "boat", Agent: "mate", Conversation: "talk"}}, Text: text, Vector: vector(memory.AsQuestion, text)}
+		switch i % 5 {
+		case 1:
+			q.Tag = "harbour"
+		case 2:
+			q.Category = "place"
+		case 3:
+			q.Conversation = "talk"
+		case 4:
+			q.Now = memtest.Epoch.Add(2 * time.Hour)
+		}
+		questions = append(questions, q)
+	}
+	return questions
+}
+
+// BenchmarkFirstQuestion asks one of many users after the other, none of whom is in memory,
+// in both stores: what the store reads of a user ("since"), and a search, for which
+// that is made an index ("search"); beside it a search of one who is in memory ("again").
+func BenchmarkFirstQuestion(b *testing.B) {
+	for _, store := range bothStores {
+		b.Run(store.name, func(b *testing.B) {
+			s, err := store.open(b)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = s.Close() })
+			for _, each := range []int{100, 1000} {
+				b.Run(fmt.Sprint(each), func(b *testing.B) { benchmarkFirst(b, s, 20_000/each, each) })
+			}
+		})
+	}
+}
+
+func benchmarkFirst(b *testing.B, s *sqlstore.Store, users, each int) {
+	model := embed.Lexical{}
+	owners, questions := make([]memory.Owner, users), make([]memory.Search, users)
+	for i := range users {
+		owners[i] = memory.User("default", fmt.Sprint(each, "-", i))
+		talk := talk.New(uint64(i))
+		said := talk.Sentences(each)
+		batch := memtest.Batch(owners[i], "talk", 0, said...)
+		v, err := model.Embed(b.Context(), memory.AsDocument, said...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for j, t := range batch.Turns {
+			batch.Vectors = append(batch.Vectors, memory.Vector{Memory: t.ID, Model: model.Fingerprint(), Values: v[j]})
+		}
+		if _, err := s.Append(b.Context(), owners[i], batch); err != nil {
+			b.Fatal(err)
+		}
+		q := talk.Question(said)
+		if v, err = model.Embed(b.Context(), memory.AsQuestion, q); err != nil {
+			b.Fatal(err)
+		}
+		questions[i] = memory.Search{Scopes: []memory.Scope{{Owner: owners[i]}}, Text: q, Vector: v[0], Now: memtest.Epoch}
+	}
+	b.Run("since", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if _, err := s.Since(b.Context(), owners[i%users], model.Fingerprint(), 0, func(memory.Item) error { return nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for _, search := range []struct {
+		name   string
+		budget int64 // 1: nobody stays in memory
+		among  int
+	}{{"search", 1, users}, {"again", 0, 1}} {
+		b.Run(search.name, func(b *testing.B) {
+			ix := index.New(s, index.Options{Model: model.Fingerprint(), Budget: search.budget})
+			defer ix.Close()
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if found, err := ix.Search(b.Context(), questions[i%search.among]); err != nil || len(found) == 0 {
+					b.Fatal(len(found), err)
+				}
+			}
+		})
+	}
+}

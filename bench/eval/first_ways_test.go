@@ -1,0 +1,115 @@
+package eval
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/bench/eval/talk"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// ways counts how often a server of PostgreSQL was asked and has answered: each answer
+// ends with a message ReadyForQuery (PostgreSQL's documentation, chapter "Message Flow").
+type ways struct{ n atomic.Int64 }
+
+func (w *ways) carry(near net.Conn, server string) {
+	defer near.Close()
+	far, err := net.Dial("unix", server)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
+	head := make([]byte, 5) // what it is, and how long it is but for that
+	for {
+		if _, err := io.ReadFull(far, head); err != nil {
+			return
+		}
+		if head[0] == 'Z' {
+			w.n.Add(1)
+		}
+		if _, err := near.Write(head); err != nil {
+			return
+		}
+		if _, err := io.CopyN(near, far, int64(binary.BigEndian.Uint32(head[1:]))-4); err != nil {
+			return
+		}
+	}
+}
+
+// TestFirstQuestionTakesFewWays asks for users by way of a server of PostgreSQL. Whether
+// there is a global pool, their version and what was found (in one way or, where some of it
+// says the same, two) is read with each question; of one who is not in memory everything,
+// in place of the version.
+func TestFirstQuestionTakesFewWays(t *testing.T) {
+	for name, with := range map[string]bool{"index": false, "index, with pgvector for others": true} {
+		t.Run(name, func(t *testing.T) { firstQuestionTakesFewWays(t, with) })
+	}
+}
+
+func firstQuestionTakesFewWays(t *testing.T, pgvector bool) {
+	var w ways
+	schema := pgtest.Schema
+	if pgvector {
+		schema = func(t testing.TB) string { return pgtest.Vector(t, true) }
+	}
+	address, _ := pgtest.Way(t, schema(t), w.carry)
+	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.With(address, "sslmode", "disable"), sqlstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := embed.Lexical{}
+	x := index.New(s, index.Options{Model: model.Fingerprint()})
+	searcher := memory.Searcher(x)
+	if pgvector {
+		offload := retrieve.NewOffload(s, index.Options{Model: model.Fingerprint()}, s, retrieve.OffloadOptions{Above: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+		defer func() { _ = offload.Close() }()
+		searcher = offload
+	}
+	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.Rules{Bootstrap: 5}})
+	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
+	said := talk.New(1).Sentences(100)
+	v, err := model.Embed(t.Context(), memory.AsDocument, said...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(o memory.Owner) int64 {
+		before := w.n.Load()
+		found, err := e.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What did I say about " + said[0], Untold: true})
+		if err != nil || len(found.Hits) == 0 {
+			t.Fatalf("%d hits, %v", len(found.Hits), err)
+		}
+		return w.n.Load() - before
+	}
+	first, again := int64(math.MaxInt64), int64(math.MaxInt64)
+	for i := range 8 { // the first have statements prepared, and a connection that rested long is looked at
+		o := memory.User("default", fmt.Sprint("user ", i))
+		b := memtest.Batch(o, "talk", 0, said...)
+		for i := range b.Turns {
+			b.Vectors = append(b.Vectors, memory.Vector{Memory: b.Turns[i].ID, Model: model.Fingerprint(), Values: v[i]})
+		}
+		if _, err := s.Append(t.Context(), o, b); err != nil {
+			t.Fatal(err)
+		}
+		first, again = min(first, ask(o)), min(again, ask(o))
+	}
+	if first > 4 || again > 4 {
+		t.Errorf("got %d ways for the first question and %d for the second, want 4 at most", first, again)
+	}
+}

@@ -1,0 +1,63 @@
+package eval
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/bench/eval/talk"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/index"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// TestLearningTakesFewWays learns by rule from a chat by way of a server of PostgreSQL. A
+// message says two things; it is searched what is like them, all that they are compared with
+// is read at once, and before it is written once more whether that still stands.
+func TestLearningTakesFewWays(t *testing.T) {
+	var w ways
+	address, _ := pgtest.Way(t, pgtest.Schema(t), w.carry)
+	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.With(address, "sslmode", "disable"), sqlstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := embed.Lexical{}
+	x := index.New(s, index.Options{Model: model.Fingerprint()})
+	searcher := struct{ memory.Searcher }{x} // which reads nothing ahead, at a time of its own
+	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Rules: true})
+	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
+	talk, owner := talk.New(6), memory.User("default", "ana")
+	claim, learn := int64(math.MaxInt64), int64(math.MaxInt64)
+	for i := range 12 { // the first have statements prepared
+		b := memtest.Batch(owner, "talk", 2*i, fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.Word(), talk.Word(), talk.Word()), "I see.")
+		b.Jobs = []memory.Job{{ID: fmt.Sprint("job ", i), Owner: owner, Kind: memory.JobLearn, Conversation: "talk"}}
+		if _, err := s.Append(t.Context(), owner, b); err != nil {
+			t.Fatal(err)
+		}
+		before := w.n.Load()
+		job, err := s.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claimed := w.n.Load()
+		if _, err := e.Lessons.Learn(memory.ForWrite(t.Context()), job); err != nil {
+			t.Fatal(err)
+		}
+		claim, learn = min(claim, claimed-before), min(learn, w.n.Load()-claimed)
+	}
+	learned, err := s.List(t.Context(), owner, memory.Query{})
+	if err != nil || len(learned.Memories) < 12 {
+		t.Fatalf("%d facts were learned, %v", len(learned.Memories), err)
+	}
+	if claim > 3 || learn > 11 {
+		t.Errorf("got %d ways to claim and %d to learn from a message, want 3 and 11 at most", claim, learn)
+	}
+}

@@ -1,0 +1,116 @@
+package arch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// total is the row of a budget that sums up all packages.
+const total = "total"
+
+// size is how much Go a package has, tests apart: lines, and tokens without comments.
+type size struct{ lines, tokens int }
+
+func (a size) plus(b size) size { return size{a.lines + b.lines, a.tokens + b.tokens} }
+
+// measure counts the lines and tokens of a Go file.
+func measure(text []byte) size {
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, text, nil, 0)
+	tokens := 0
+	for _, tok, lit := s.Scan(); tok != token.EOF; _, tok, lit = s.Scan() {
+		if tok != token.SEMICOLON || lit == ";" {
+			tokens++
+		}
+	}
+	return size{bytes.Count(text, []byte("\n")), tokens}
+}
+
+// budget is the rows of budget.txt: the total, each package, and each type beyond the limits
+// of a type, whose numbers are methods and fields.
+type budget map[string]size
+
+// typeRow begins the name of a type's row.
+const typeRow = "type:"
+
+// newBudget returns the budget that packages and large types use up.
+func newBudget(packages map[string]size, types map[string]shape) budget {
+	b := maps.Clone(packages)
+	for _, s := range packages {
+		b[total] = b[total].plus(s)
+	}
+	for name, t := range types {
+		b[typeRow+name] = size{t.methods, t.fields}
+	}
+	return b
+}
+
+func readBudget(text []byte) (budget, error) {
+	b := budget{}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		var name string
+		var s size
+		if _, err := fmt.Sscan(line, &name, &s.lines, &s.tokens); err != nil {
+			return nil, fmt.Errorf("read %q: %w", line, err)
+		}
+		b[name] = s
+	}
+	return b, nil
+}
+
+func (b budget) String() string {
+	var text strings.Builder
+	text.WriteString(`# Lines and tokens of Go, tests apart, that each package may have. A package may grow where another
+# shrinks; the total may only fall. A type with more than 40 methods or 25 fields has a row with both.
+# Lower it in the commit that removes code:
+#   go test ./internal/arch -run Budget -update
+`)
+	names := slices.Sorted(maps.Keys(b))
+	for _, name := range append([]string{total}, slices.DeleteFunc(names, func(name string) bool { return name == total })...) {
+		fmt.Fprintf(&text, "%-44s %7d %8d\n", name, b[name].lines, b[name].tokens)
+	}
+	return text.String()
+}
+
+// broken returns where the house differs from its budget: above it, or so far below that
+// the budget must be lowered. A package may lie 1 % or 20 lines below, the total 1 %.
+func (b budget) broken(house budget) (broken []string) {
+	names := maps.Clone(b)
+	maps.Copy(names, house)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		is, may := house[name], b[name]
+		slack, form := size{may.lines / 100, may.tokens / 100}, "%s: %d lines, %d tokens; %s %d, %d"
+		switch {
+		case strings.HasPrefix(name, typeRow):
+			slack, form = size{}, "%s: %d methods, %d fields; %s %d, %d"
+		case name != total:
+			slack = size{max(slack.lines, 20), max(slack.tokens, 150)}
+		}
+		switch {
+		case is.lines > may.lines || is.tokens > may.tokens:
+			broken = append(broken, fmt.Sprintf(form, name, is.lines, is.tokens, "its budget is", may.lines, may.tokens))
+		case is == size{} || is.lines < may.lines-slack.lines || is.tokens < may.tokens-slack.tokens:
+			broken = append(broken, fmt.Sprintf(form, name, is.lines, is.tokens, "lower its budget of", may.lines, may.tokens))
+		}
+	}
+	return broken
+}
+
+// lowered returns the budget that the house uses up, an error where its total rises.
+func (b budget) lowered(house budget) (budget, error) {
+	is, may := house[total], b[total]
+	if is.lines > may.lines || is.tokens > may.tokens {
+		return nil, errors.New("the total may only fall: remove code first, or raise the row total by hand by the number that was agreed")
+	}
+	return house, nil
+}
