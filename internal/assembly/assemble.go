@@ -114,7 +114,8 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	asked := config // before the embedder is chosen
 	chosen := models.Choice{Why: "the program brought it"}
 	if opts.Embedder != nil {
-		config = config.WithEmbedder("program:" + opts.Embedder.Fingerprint())
+		chosen.Embedder = "program:" + opts.Embedder.Fingerprint()
+		config = config.WithEmbedder(chosen.Embedder)
 	} else {
 		config, chosen = models.ChooseEmbedder(ctx, config)
 	}

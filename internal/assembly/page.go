@@ -64,7 +64,7 @@ func learnerShown(learns models.Learns) web.Model {
 
 func embedderShown(c config.Config, embeds models.Choice) web.Model {
 	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
-	if embeds.Better != "" && c.Embedder == embeds.Embedder {
+	if embeds.Better != "" {
 		m.Why += " Better: " + embeds.Better + "."
 	}
 	if c.From("embedder") == models.FromBack {

@@ -316,17 +316,9 @@ func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
 	}
 }
 
-// embedder returns the embedder as it is by now.
-func (d *Doctor) embedder() string {
-	if is, _ := d.Embeds.Now(); is.Embedder != d.Embeds.Embedder {
-		return is.Embedder
-	}
-	return d.Config.Embedder
-}
-
 func (d *Doctor) doctorModels(c *checkup) {
 	is, _ := d.Embeds.Now()
-	c.looked("embedder: %s (%s)", d.embedder(), is.Why)
+	c.looked("embedder: %s (%s)", is.Embedder, is.Why)
 	if is.Better != "" {
 		c.looked("better: %s", is.Better)
 	}
@@ -367,8 +359,9 @@ func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
+	is, _ := d.Embeds.Now()
 	settings := d.Config
-	settings.Embedder = d.embedder()
+	settings.Embedder = is.Embedder
 	wrong := models.AskRemote(ctx, settings)
 	for _, m := range []struct {
 		key, name, meanwhile string

@@ -57,7 +57,7 @@ type usedEmbedder struct {
 }
 
 // ReadEarlier reads what is known of embedders, and sets the embedder to the earlier one
-// if it was gone back to. A file that cannot be read is as good as none.
+// if it was gone back to, which is the choice then. A file that cannot be read is as good as none.
 func ReadEarlier(c *config.Config, chosen *Choice) (*earlier, error) {
 	e := &earlier{asked: c.Embedder}
 	if c.Store != "memory" {
@@ -73,7 +73,7 @@ func ReadEarlier(c *config.Config, chosen *Choice) (*earlier, error) {
 	if b := e.noted.Back; b != nil {
 		c.Embedder = b.To
 		c.NoteSource("embedder", FromBack)
-		chosen.awaited = nil
+		*chosen = Choice{Embedder: b.To, Why: "it was gone back to"}
 	}
 	e.config = *c
 	return e, nil

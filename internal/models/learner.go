@@ -68,9 +68,6 @@ func GivenLearner() *Learner {
 	return &Learner{given: true, choice: choice{Learns: Learns{Who: "the program's model", Why: "the program brought a model"}}}
 }
 
-// Given reports whether the program that embeds Loci brings the model.
-func (l *Learner) Given() bool { return l.given }
-
 // Learns says who learns now.
 func (l *Learner) Learns() Learns {
 	l.mu.Lock()
@@ -131,16 +128,21 @@ func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string
 	tries := l.tries.Load()
 	l.deciding.Lock()
 	defer l.deciding.Unlock()
-	if l.isOpen() && tries == l.tries.Load() { // else somebody asked meanwhile
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open && tries == l.tries.Load() { // else somebody asked meanwhile
+		l.mu.Unlock()
 		is, err := decide(ctx, l.asked)
+		l.mu.Lock()
 		if err != nil {
 			return nil, "", err
 		}
+		if l.choice.Learns != is.Learns {
+			l.log.Info("who learns", "model", is.Who, "why", is.Why, "wrong", is.Wrong)
+		}
+		l.choice, l.client = is, nil
 		l.tries.Add(1)
-		l.take(is)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	switch {
 	case l.open:
 		return nil, "", memory.Errorf(memory.Unavailable, "no model learns yet: %s", l.Wrong)
@@ -150,22 +152,6 @@ func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string
 		l.client, err = llm.New(LearnerOptions(l.provider.At(l.asked)))
 	}
 	return l.client, l.model, err
-}
-
-func (l *Learner) isOpen() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open
-}
-
-// take goes on with what was decided.
-func (l *Learner) take(is choice) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.choice.Learns != is.Learns {
-		l.log.Info("who learns", "model", is.Who, "why", is.Why, "wrong", is.Wrong)
-	}
-	l.choice, l.client = is, nil
 }
 
 // named returns a model's name, "" for what stands for several.

@@ -65,14 +65,6 @@ type Scale struct {
 	Threshold float64 // below 0: the fitted one
 }
 
-// Scale returns the scale of the embedder as it is now.
-func (e *Core) Scale() Scale {
-	if e.Opts.Words != nil && OfWords(e.Embedder) {
-		return *e.Opts.Words
-	}
-	return Scale{e.Opts.Recall.Measure, e.Opts.Threshold}
-}
-
 // Learning is what is learned from, and what becomes of it.
 type Learning struct {
 	Every     int           // user messages that are learned from together; 0 counts as 1

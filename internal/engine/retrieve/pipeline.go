@@ -320,7 +320,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	r.Misspelt = recall.Misspelt(cands)
 	defer func() { index.Done(cands) }() // ranking copies what it keeps
 	opts := recall.Options{Limit: topK + spare, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
-	scale := r.E.Scale()
+	scale := r.scale()
 	if opts.Threshold == nil && scale.Threshold >= 0 {
 		opts.Threshold = &scale.Threshold
 	}

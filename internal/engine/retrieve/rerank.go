@@ -57,7 +57,7 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memor
 	}
 	answers := make(chan answer, len(hits)+1) // as many as there can be: nobody waits to send
 	question := core.Clip(query.Asked, rerankText)
-	if r.E.Scale().Measure == recall.Reranker {
+	if r.scale().Measure == recall.Reranker {
 		question = core.Clip(r.Q.Text, rerankText)
 	}
 	r.E.Background.Go(func() {

@@ -32,11 +32,11 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	if err != nil {
 		return len(s.Vector), err
 	}
-	least := r.E.Scale().Threshold
+	least := r.scale().Threshold
 	if least < 0 {
 		least = recall.DefaultThreshold
 	}
-	if r.E.Scale().Measure == recall.Fitted && len(s.Vector) > 0 && !core.OfWords(r.E.Embedder) {
+	if r.scale().Measure == recall.Fitted && len(s.Vector) > 0 && !core.OfWords(r.E.Embedder) {
 		least = recall.Place(least, background(r.E.Embedder)) // by another model than the threshold's
 	}
 	for i, x := range Similarities(hits, core.OfWords(r.E.Embedder) || len(s.Vector) == 0) {

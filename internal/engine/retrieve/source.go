@@ -56,6 +56,14 @@ func (r *Source) kinds() []memory.Kind {
 	return r.Q.Kinds
 }
 
+// scale returns the scale of the embedder as it is now.
+func (r *Source) scale() core.Scale {
+	if r.E.Opts.Words != nil && core.OfWords(r.E.Embedder) {
+		return *r.E.Opts.Words
+	}
+	return core.Scale{Measure: r.E.Opts.Recall.Measure, Threshold: r.E.Opts.Threshold}
+}
+
 // Wanted returns the search to make. Where the embedder fails, or exceeds its share of the
 // time left, the search is by words alone.
 func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
@@ -69,7 +77,7 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) 
 		Exclude:      r.Q.Exclude,
 		Now:          r.Now,
 		Limit:        Candidates + min(r.Q.Carries, maxCarried),
-		WordsFirst:   core.OfWords(r.E.Embedder) && r.E.Scale().Measure == recall.Fitted,
+		WordsFirst:   core.OfWords(r.E.Embedder) && r.scale().Measure == recall.Fitted,
 	}
 	ctx, cancel := within(ctx, share)
 	defer cancel()
@@ -79,7 +87,7 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) 
 		}
 		vectors, err := r.E.Embedder.Embed(ctx, memory.AsQuestion, query.Near)
 		if err == nil {
-			s.Vector, s.ByVector = vectors[0], r.E.Scale().Measure != recall.Fitted
+			s.Vector, s.ByVector = vectors[0], r.scale().Measure != recall.Fitted
 		}
 		return err
 	})
