@@ -288,7 +288,9 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 			model, its := strings.CutPrefix(name, p.Name+"/")
 			switch {
 			case its && errs[i] != nil:
-				return none(model, p.Name+" does not list its models"), true, nil
+				out = none(model, p.Name+" does not list its models")
+				out.provider = &all[i]
+				return out, true, nil
 			case its && len(c.Learn.Prefer) == 0:
 				out = byName(model, lists[i], nil)
 				out.provider = &all[i]
