@@ -15,6 +15,10 @@ SERIAL     = internal/learn internal/extract internal/recall
 # What one goroutine plays at length is played in part under the race detector, and whole without it.
 PARTLY     = internal/store/vault internal/model/transformer
 TEST_FLAGS ?= -timeout 30m
+PACKAGES   ?= ./...
+# It prints what go test prints, and keeps how long each test took.
+TIMES     := tmp/times
+TESTED     = $(GO) run ./tools/tested/main.go $(TIMES) $(GO)
 # Stores wait for the disk at each commit. No test looks for what a machine that fails loses: where there is memory to
 # spare, and programs may be run from there, their files are there.
 MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -Pk $$d | awk 'NR == 2 {print $$4}')" -gt 4000000 ] && \
@@ -22,15 +26,19 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test setup models weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
+.PHONY: help test slowest setup models weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## check everything that CI checks; what had to be skipped is said at the end
-	@mkdir -p tmp && : > $(SKIPPED)
-	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit unit-bench unit-mongo e2e
+	@mkdir -p tmp && : > $(SKIPPED) && : > $(TIMES)
+	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit unit-bench unit-mongo e2e slowest
 	@if [ -s $(SKIPPED) ]; then echo; echo "All that could run has passed. Skipped:"; cat $(SKIPPED); else echo; echo "All passed, nothing was skipped."; fi
+
+slowest: ## print the ten slowest tests of the last run
+	@echo "== slowest tests"
+	@sort -rn $(TIMES) | head -n 10
 
 setup: ## install what the tests need beyond Go, where that is allowed
 	@mkdir -p tmp && sh tools/setup.sh
@@ -89,24 +97,24 @@ drift: ## fail if a generated file is not what its generator makes
 	if ! diff tmp/before tmp/after > tmp/drift; then echo "generated files have drifted; they are made anew, look at them and commit:"; sed -n 's/^> [0-9a-f]*  /  /p' tmp/drift; exit 1; fi
 
 unit: ## run the tests, with the race detector and coverage
-	@echo "== go test$(if $(RACE), -race)"
+	@echo "== go test$(if $(RACE), -race)"; mkdir -p tmp
 	@if [ -z "$(HAS_CC)" ]; then echo "  race detector: it needs a C compiler, e.g. apt-get install gcc libc6-dev" | tee -a $(SKIPPED); fi
 	@if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && [ -z "$$TEST_POSTGRES" ]; then \
 	echo "  PostgreSQL: it is not tried: install Debian's postgresql, or name a server in TEST_POSTGRES" | tee -a $(SKIPPED); fi
 	@if [ ! -x tmp/chroma/bin/chroma ]; then echo "  Chroma: it is not tried: make setup installs a server where it may" | tee -a $(SKIPPED); fi
 	@if [ -z "$$LOCI_MODELS_DIR" ] && [ ! -f $(MINILM) ]; then echo "  real weights: what needs them is not tried: make models gets them" | tee -a $(SKIPPED); fi
 ifeq ($(RACE),)
-	@$(FILES) $(GO) test -cover $(TEST_FLAGS) ./...
+	@$(FILES) $(TESTED) test -json -cover $(TEST_FLAGS) $(PACKAGES)
 else
-	@$(FILES) $(GO) test -race $(UNWATCHED:%=-gcflags=%=-race=false) -cover $(TEST_FLAGS) $$($(GO) list ./... | grep -v $(patsubst %,-e '/%$$',$(SERIAL)))
-	@$(FILES) $(GO) test -cover $(TEST_FLAGS) $(addprefix ./,$(SERIAL) $(PARTLY))
-	@$(FILES) $(GO) test -run '^(TestWhateverFails|TestRandomWorlds|TestRecallNeverSees)' $(TEST_FLAGS) ./internal/engine
+	@$(FILES) $(TESTED) test -json -race $(UNWATCHED:%=-gcflags=%=-race=false) -cover $(TEST_FLAGS) $$($(GO) list $(PACKAGES) | grep -v $(patsubst %,-e '/%$$',$(SERIAL)))
+	@$(FILES) $(TESTED) test -json -cover $(TEST_FLAGS) $(addprefix ./,$(SERIAL) $(PARTLY))
+	@$(FILES) $(TESTED) test -json -run '^(TestWhateverFails|TestRandomWorlds|TestRecallNeverSees)' $(TEST_FLAGS) ./internal/engine
 endif
 
 # A module of its own: what Loci is compared with is not part of Loci.
 unit-bench: ## vet and test locibench, the benchmarks in bench
 	@echo "== bench"
-	@mkdir -p tmp; if (cd bench && $(GO) mod download) > tmp/bench.log 2>&1; then $(GO) -C bench vet ./... && $(FILES) $(GO) -C bench test $(TEST_FLAGS) ./...; \
+	@mkdir -p tmp; if (cd bench && $(GO) mod download) > tmp/bench.log 2>&1; then $(GO) -C bench vet ./... && $(FILES) $(TESTED) -C bench test -json $(TEST_FLAGS) ./...; \
 	else echo "  bench: its dependencies need to be fetched from the Go module proxy once; then: make unit-bench: $$(tail -n 1 tmp/bench.log)" | tee -a $(SKIPPED); fi
 
 # A module of its own: it brings FerretDB along, which is not part of Loci. TEST_MONGODB names another server, as in
@@ -115,7 +123,7 @@ MONGO      = internal/store/mongostore/contract
 unit-mongo: ## hold the store on MongoDB to the contract, on FerretDB or the server that TEST_MONGODB names
 	@echo "== mongo"
 	@if [ -z "$$TEST_MONGODB" ]; then echo "  MongoDB: the store is tried on FerretDB alone: name a server of MongoDB's own in TEST_MONGODB" | tee -a $(SKIPPED); fi
-	@mkdir -p tmp; if (cd $(MONGO) && $(GO) mod download) > tmp/mongo.log 2>&1; then $(GO) -C $(MONGO) vet ./... && $(FILES) $(GO) -C $(MONGO) test $(TEST_FLAGS) ./...; \
+	@mkdir -p tmp; if (cd $(MONGO) && $(GO) mod download) > tmp/mongo.log 2>&1; then $(GO) -C $(MONGO) vet ./... && $(FILES) $(TESTED) -C $(MONGO) test -json $(TEST_FLAGS) ./...; \
 	else echo "  mongo: its dependencies need to be fetched from the Go module proxy once; then: make unit-mongo: $$(tail -n 1 tmp/mongo.log)" | tee -a $(SKIPPED); fi
 
 # A module of its own: its dependencies are other people's clients, not Loci's.
@@ -124,7 +132,7 @@ e2e: ## drive a running server with other people's clients
 	@mkdir -p tmp; if [ ! -f e2e/go.mod ]; then exit 0; fi; \
 	found=; for c in "$$CHROMIUM" chromium chromium-browser google-chrome; do command -v "$$c" >/dev/null 2>&1 && found=yes; done; \
 	if [ -z "$$found" ]; then echo "  page: it is not tried in a browser: install chromium, or name one in CHROMIUM" | tee -a $(SKIPPED); fi; \
-	if (cd e2e && $(GO) mod download) > tmp/e2e.log 2>&1; then cd e2e && $(GO) vet ./... && $(GO) test ./...; \
+	if (cd e2e && $(GO) mod download) > tmp/e2e.log 2>&1; then $(GO) -C e2e vet ./... && $(TESTED) -C e2e test -json ./...; \
 	else echo "  e2e: its clients need to be fetched from the Go module proxy once; then: make e2e: $$(tail -n 1 tmp/e2e.log)" | tee -a $(SKIPPED); fi
 
 e2e-openwebui: ## check a real Open WebUI, which it installs (7 GB); takes minutes

@@ -43,7 +43,7 @@ func New(base string, opts Options) *Client {
 }
 
 // Add writes a fact down. created is false when an equal one stood there already.
-func (c *Client) Add(ctx context.Context, in AddMemory) (m Memory, created bool, err error) {
+func (c *Client) Add(ctx context.Context, in AddMemory) (m Written, created bool, err error) {
 	status, err := c.do(ctx, http.MethodPost, "/api/memory", in, &m)
 	return m, status == http.StatusCreated, err
 }
@@ -80,8 +80,8 @@ func (c *Client) Get(ctx context.Context, id string) (Memory, error) {
 }
 
 // Edit changes a fact.
-func (c *Client) Edit(ctx context.Context, id string, in EditMemory) (Memory, error) {
-	return call[Memory](ctx, c, http.MethodPatch, "/api/memory/"+url.PathEscape(id), in)
+func (c *Client) Edit(ctx context.Context, id string, in EditMemory) (Written, error) {
+	return call[Written](ctx, c, http.MethodPatch, "/api/memory/"+url.PathEscape(id), in)
 }
 
 // Delete forgets one memory.

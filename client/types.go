@@ -43,6 +43,12 @@ type Memory struct {
 	Metadata     json.RawMessage    `json:"metadata,omitempty"`
 }
 
+// Written is a fact as a write left it.
+type Written struct {
+	Memory
+	Replaced []Memory `json:"replaced,omitempty" doc:"What it took the place of. Undo brings it back."`
+}
+
 // Hit is a memory that search found.
 type Hit struct {
 	Memory
@@ -146,7 +152,7 @@ type SearchRequest struct {
 	AsOf           *time.Time    `json:"as_of,omitempty" doc:"Search what was known then."`
 	ValidAt        *time.Time    `json:"valid_at,omitempty" doc:"Search what was true then."`
 	Explain        bool          `json:"explain,omitempty" doc:"Give each hit its why."`
-	Block          bool          `json:"block,omitempty" doc:"Give the finished text for a prompt, too, as chats get it. While memory is paused there is none, and no hits."`
+	Block          bool          `json:"block,omitempty" doc:"Give the finished text for a prompt, too: of all that search finds or, with asked_in, as that chat would get it. While memory is paused there is none, and no hits."`
 	AskedIn        string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: the conversation that asks. What was said there, and what only that taught, is left out, since the prompt holds it."`
 }
 
@@ -360,7 +366,7 @@ type Health struct {
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
 	Better    string   `json:"better,omitempty" doc:"What would make recall better, with the command."`
-	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user, and models that are skipped for now because they do not answer."`
+	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user, and models that are skipped for now, or that many questions of the last hour were answered without."`
 
 	StrictModels []StrictModel `json:"strict_models,omitempty"` // that get memory in the user's message, since they refused it in one of its own
 }

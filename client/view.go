@@ -44,7 +44,7 @@ func ViewHit(h memory.Hit, explain bool) Hit {
 		v.Why = &h.Why
 	}
 	for _, f := range h.Now {
-		v.Now = append(v.Now, cmp.Or(f.Content, "(forgotten)"))
+		v.Now = append(v.Now, cmp.Or(f.Content, "(no longer so)"))
 	}
 	for _, f := range h.Before {
 		v.Was = append(v.Was, f.Content)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 )
 
 func TestKilledServerRemembersAfterRestart(t *testing.T) {
@@ -61,7 +62,7 @@ func TestQuestionThatAKillCutOffIsLearnedOnceAskedAgain(t *testing.T) {
 	up := newUpstream(t, streams(never, nil))
 	data := t.TempDir()
 	before := serve(t, data, up.setting())
-	c := chat{client: before.sdk(), history: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(allergy)}}
+	c := chat{client: before.sdk(option.WithHeader("Idempotency-Key", "k")), history: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(allergy)}}
 	cut := make(chan error, 1)
 	go func() {
 		_, err := c.tryStream(t.Context())
@@ -74,7 +75,7 @@ func TestQuestionThatAKillCutOffIsLearnedOnceAskedAgain(t *testing.T) {
 	}
 
 	after := serve(t, data, up.setting())
-	c.client = after.sdk()
+	c.client = after.sdk(option.WithHeader("Idempotency-Key", "k"))
 	c.send(t)
 	after.settle(t, nil, patience)
 	if turns := after.turns(t, nil); len(turns) != 2 || count(turns, "user", allergy) != 1 {
@@ -95,8 +96,8 @@ var (
 const longestLife = 400 * time.Millisecond
 
 // TestKillAtRandomLosesNothingAcknowledged kills the server again and again while
-// somebody chats. The client does as clients do: what got no answer it sends once
-// more, to the next server.
+// somebody chats. What got no answer the client sends once more, with the same
+// key, to the next server.
 func TestKillAtRandomLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(*seed, 0))
@@ -105,7 +106,7 @@ func TestKillAtRandomLosesNothingAcknowledged(t *testing.T) {
 	talk := &talker{random: random}
 	for range *rounds {
 		l := serve(t, data, up.setting())
-		talk.client = l.sdk()
+		talk.client = l.sdk(keyed())
 		ctx, stop := context.WithCancel(t.Context())
 		finished := make(chan error, 1)
 		go func() { finished <- talk.on(ctx) }()
@@ -122,7 +123,7 @@ func TestKillAtRandomLosesNothingAcknowledged(t *testing.T) {
 	t.Logf("%d exchanges were acknowledged over %d kills", len(talk.acknowledged), *rounds)
 
 	l := serve(t, data, up.setting())
-	talk.client = l.sdk()
+	talk.client = l.sdk(keyed())
 	if err := talk.catchUp(t.Context()); err != nil {
 		t.Fatalf("seed %d: what the last kill cut off, asked again: %v\n%s", *seed, err, l.log)
 	}

@@ -3,7 +3,9 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -25,6 +27,20 @@ func (l *loci) sdk(opts ...option.RequestOption) openai.Client {
 
 // as names the user that a client speaks for.
 func as(name string) option.RequestOption { return option.WithHeader("X-Loci-User", name) }
+
+// keyed gives each request a key, the same to the same body: without its history nothing else
+// proves that a client asks again.
+func keyed() option.RequestOption {
+	return option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Idempotency-Key", fmt.Sprintf("%x", sha256.Sum256(body)))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return next(r)
+	})
+}
 
 // spying keeps the body of the client's latest request.
 func spying(sent *[]byte) option.RequestOption {

@@ -8,9 +8,9 @@ import (
 
 // Lineage is a [Store] that finds at once what took the place of what.
 type Lineage interface {
-	// SupersededBy finds, of each of many turns, the facts that took the place of those
-	// that it taught: their ids, by turn, those of the newest taught first. Of a turn
-	// whose facts still hold, or that taught none, there is nothing.
+	// SupersededBy finds, of each of many turns, what ended the facts that it taught, by turn, that
+	// of the newest taught first: the id of the fact that took the place or, where a fact ended with
+	// nothing in its place, its own. Of a turn whose facts still hold there is nothing.
 	SupersededBy(ctx context.Context, owner Owner, turns []string) (map[string][]string, error)
 
 	// Predecessors finds, of each of many facts, those that it took the place of and that
@@ -26,12 +26,16 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 	}
 	next := map[string][]string{}
 	for _, turn := range turns {
-		page, err := store.List(ctx, owner, Query{Turn: turn, Statuses: []Status{Superseded}})
+		page, err := store.List(ctx, owner, Query{Turn: turn, Statuses: []Status{Superseded, Retired}})
 		if err != nil {
 			return nil, err
 		}
 		for _, m := range page.Memories {
-			next[turn] = append(next[turn], m.Fact.SupersededBy)
+			if m.Fact.Status == Superseded {
+				next[turn] = append(next[turn], m.Fact.SupersededBy)
+			} else if !m.Fact.ValidTo.IsZero() {
+				next[turn] = append(next[turn], m.Fact.ID)
+			}
 		}
 	}
 	return next, nil

@@ -26,7 +26,7 @@ type Search struct {
 	Weights      map[string]float32 // of terms of Text that count less than 1; nil: all count alike
 	Vector       []float32          // of the question, by the searcher's model; nil: words only
 	ByWords      bool               // find by words alone, as they are written; the vector only says how near that is
-	ByVector     bool               // find what is near by the vector alone, if anything has one
+	ByVector     bool               // find by the vector alone what has one; the words find the others
 	Near         []Near             // what a search of vectors elsewhere found, of owners whose vectors the searcher does not have
 	WordsFirst   bool               // the vector, too, is of words: what is near by it need be looked for only where words find less than Limit
 	Kinds        []Kind             // none: all

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -48,7 +49,7 @@ func Chat(ctx context.Context, persons []ChatPerson, o ChatOptions) (report Chat
 		o.Facts = FactsByRules
 	}
 	report = ChatReport{
-		Facts: o.Facts, TopK: o.Config.Recall.TopK, Systems: []string{ChatLoci, ChatBM25},
+		Facts: o.Facts, TopK: core.Options{TopK: o.Config.Recall.TopK}.Most(true), Systems: []string{ChatLoci, ChatBM25},
 	}
 	if o.Cosine != nil {
 		report.Systems = append(report.Systems, ChatCosine)

@@ -65,7 +65,9 @@ async function whole(url) {
   await call('deleteUsers')
   assert.equal((await call('users')).count, 0)
 
-  await lacks('updateProject', { customInstructions: 'be brief' })
+  await call('updateProject', { customInstructions: 'only boats', customCategories: [{ boats: 'what floats' }] })
+  const set = await call('getProject', {})
+  assert.equal(set.customInstructions ?? set.custom_instructions, 'only boats')
   await lacks('getWebhooks')
   await lacks('createWebhook', { name: 'hook', url: 'http://localhost', eventTypes: ['memory_add'] })
   await lacks('updateWebhook', { webhookId: '7', name: 'hook' })

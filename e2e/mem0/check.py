@@ -97,6 +97,15 @@ async def whole(c):
     assert (await c.call("get_all", filters=alice))["count"] == 0
     await c.call("delete_users", user_id="bob")
     assert (await c.call("get_all", filters={"user_id": "bob"}))["count"] == 0
+    butler = await c.call("add", "I am allergic to cashews.", agent_id="butler", custom_instructions="be brief", includes="food", excludes="names")
+    assert butler["results"], butler
+    await c.call("add", "The hat is red", agent_id="valet", infer=False)
+    found = await c.call("search", "which allergy?", filters={"agent_id": "butler"})
+    assert [m["agent_id"] for m in found["results"]] == ["butler"], found
+    assert [m["memory"] for m in (await c.call("get_all", filters={"agent_id": "valet"}))["results"]] == ["The hat is red"]
+    await c.call("delete_all", agent_id="butler")
+    assert (await c.call("get_all", filters={"agent_id": "butler"}))["count"] == 0
+    assert (await c.call("get_all", filters={"agent_id": "valet"}))["count"] == 1
     await c.call("add", "The last one", user_id="alice", infer=False)
     await c.call("reset")
     assert (await c.call("users"))["count"] == 0
@@ -110,13 +119,16 @@ async def whole(c):
     await c.lacks("get_profile_job", "j1")
     await c.lacks("get_profile_settings")
     await c.lacks("update_profile_settings", enabled=True)
-    await c.lacks("update_project", custom_instructions="be brief")
+    await c.call("update_project", custom_instructions="only boats", custom_categories=[{"boats": "what floats"}])
+    assert (await c.call("get_project"))["custom_instructions"] == "only boats"
     await c.lacks("get_webhooks", "default")
     await c.lacks("create_webhook", "http://localhost", "hook", "default", ["memory_add"])
     await c.lacks("update_webhook", 7, name="hook")
     await c.lacks("delete_webhook", 7)
     await c.lacks("project.create", "p")
-    await c.lacks("project.update", custom_instructions="be brief")
+    await c.call("project.update", custom_instructions="only ships")
+    set_ = await c.call("project.get")
+    assert set_["custom_instructions"] == "only ships" and set_["custom_categories"] == [{"boats": "what floats"}], set_
     await c.lacks("project.delete")
     await c.lacks("project.get_members")
     await c.lacks("project.add_member", "a@b.c")

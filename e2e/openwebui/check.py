@@ -68,6 +68,7 @@ class ProxyTest(Case):
     """Loci between Open WebUI and the model, with the connection headers of the guide."""
 
     HEADERS = {"X-Loci-Task": "{{TASK}}", "X-Loci-Message-Id": "{{MESSAGE_ID}}", "X-Loci-Parent-Id": "{{USER_MESSAGE_PARENT_ID}}"}
+    ANSWERED_TWICE = 1  # how often a first message counts that is answered anew
 
     @classmethod
     def setUpClass(cls):
@@ -92,6 +93,23 @@ class ProxyTest(Case):
         self.assertEqual(set(before) - set(self.settled(person)), set())
         chat.say("Thank you.")
         self.assertEqual(set(before) - set(self.settled(person)), set())
+
+    def test_row01_compaction_is_given_memory_again(self):
+        person = self.person()
+        Chat(person).say("My dog is called Biscuit.")
+        self.knows(person, "Biscuit")
+        chat = Chat(person)
+        for words in ("What is my dog called?", "Is that a good name for my dog?", "What else could my dog be called?"):
+            chat.say(words)
+        record.chat_config(self.lab, ENABLE_CONTEXT_COMPACTION=True, CONTEXT_COMPACTION_TOKEN_THRESHOLD=20, CONTEXT_COMPACTION_TOKEN_CAP=20)
+        try:
+            for words in ("What was my dog called, in the end?", "So what do I call my dog now?"):
+                chat.say(words)
+                self.assertIn("[CONVERSATION SUMMARY]", text_of(self.model.prompt(words)[0]))
+                self.assertIn("Biscuit", self.model.block(words))
+                self.assertIn("stored memory from earlier conversations", self.model.block(words))
+        finally:
+            record.chat_config(self.lab, ENABLE_CONTEXT_COMPACTION=False, CONTEXT_COMPACTION_TOKEN_THRESHOLD=80000, CONTEXT_COMPACTION_TOKEN_CAP=80000)
 
     def test_row01_background_calls_take_nothing_back(self):
         person = self.person()
@@ -283,13 +301,14 @@ class ProxyTest(Case):
         chat.resume()
         chat.say("Good night.")
         wait_for("the last message", lambda: "Good night." in self.turns(person), 10)
-        self.assertEqual([self.turns(person).count(words) for words in ("I collect stamps.", "Good night.")], [1, 1])
+        self.assertEqual([self.turns(person).count(words) for words in ("I collect stamps.", "Good night.")], [self.ANSWERED_TWICE, 1])
 
 
 class HeaderlessTest(ProxyTest):
     """The same without connection headers: what Open WebUI sends by itself has to do."""
 
     HEADERS = {}
+    ANSWERED_TWICE = 2  # nothing says that it is not said once more
 
     def templates(self):
         return ()  # a template without any marks is only known by its header

@@ -239,13 +239,17 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
 		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys,
-		Held: func(since, until time.Time) ([]string, error) {
-			return l.backups.MayHold(since, until), nil
+		Held: func(since, until time.Time) []string {
+			held := l.backups.MayHold(since, until)
+			if l.chroma != nil {
+				held = append(held, l.chroma.MayHold()...)
+			}
+			return held
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) },
 	})))
 	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
-		Key: config.APIKey, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
+		Key: config.APIKey, FrontKey: config.Front, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, Proxies: proxies, MaxBody: config.Limits.Body, Budget: httpx.NewBudget(httpx.BodyBudget()),
 		Log: l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.doctor.Warn(doctor.UnverifiedToken),
 		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
@@ -400,8 +404,8 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 
 func engineOptions(c config.Config, learner *models.Learner) core.Options {
 	return core.Options{
-		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold,
-		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), Recall: rules(c),
+		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, OwnEmbedder: c.OwnEmbedder(),
+		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), DeadlineMax: c.Recall.DeadlineMax, Recall: rules(c),
 		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Wanted(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
 		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), LogContent: c.Log.Content,
@@ -440,7 +444,7 @@ func rules(c config.Config) core.Rules {
 		measure = recall.Fitted
 	}
 	return core.Rules{
-		Measure: measure,
+		Measure: measure, EmbedAs: memory.EmbedAs(r.EmbedAs),
 		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", NoTurns: r.Turns == "none", Core: r.Core, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: core.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: core.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,
@@ -469,7 +473,7 @@ func newUpstream(c config.Config) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
 	}
-	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, UserHeaders: c.Forward.UserHeaders})
+	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, DropHeaders: c.Forward.Drop})
 	if err != nil {
 		return nil, err
 	}

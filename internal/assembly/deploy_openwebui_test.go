@@ -2,12 +2,19 @@ package assembly
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 const openWebUICompose = "../../deploy/openwebui/compose.yaml"
@@ -36,7 +43,7 @@ type openWebUIFile struct {
 // TestOpenWebUIComposeFits holds the two services to each other and to Loci's settings.
 func TestOpenWebUIComposeFits(t *testing.T) {
 	given := map[string]string{
-		"LOCI_API_KEY": "a-key-of-some-length", "USER_JWT_SECRET": "of-the-users", "WEBUI_SECRET_KEY": "of-open-webui",
+		"LOCI_API_KEY": "a-key-of-some-length", "LOCI_FRONT_KEY": "a-key-of-a-front-end", "USER_JWT_SECRET": "of-the-users", "WEBUI_SECRET_KEY": "of-open-webui",
 		"LOCI_UPSTREAM_URL": "https://api.example.com/v1", "LOCI_UPSTREAM_KEY": "of-the-provider",
 	}
 	c := decoded[openWebUIFile](t, openWebUICompose)
@@ -65,14 +72,36 @@ func TestOpenWebUIComposeFits(t *testing.T) {
 		{"volumes", len(c.Volumes), 2},
 		{"server has time to stop", server.StopGracePeriod > toldToStop(t), true},
 		{"chats", webui["OPENAI_API_BASE_URL"], api},
-		{"key", webui["OPENAI_API_KEY"], string(config.APIKey)},
+		{"key", webui["OPENAI_API_KEY"], given["LOCI_FRONT_KEY"]},
+		{"server knows the key", config.Front, given["LOCI_FRONT_KEY"]},
 		{"embeddings", webui["RAG_OPENAI_API_BASE_URL"], api},
-		{"key of embeddings", webui["RAG_OPENAI_API_KEY"], string(config.APIKey)},
+		{"key of embeddings", webui["RAG_OPENAI_API_KEY"], given["LOCI_FRONT_KEY"]},
 		{"users' secret", webui["FORWARD_USER_INFO_HEADER_JWT_SECRET"], string(config.JWT)},
 		{"users are named", webui["ENABLE_FORWARD_USER_INFO_HEADERS"], "true"},
 		{"tasks", connections["0"].Headers["X-Loci-Task"], "{{TASK}}"},
+		{"the server's own key stays with it", slices.Contains(slices.Collect(maps.Values(webui)), given["LOCI_API_KEY"]), false},
 		{"version", c.Services.OpenWebUI.Image, "ghcr.io/open-webui/open-webui:v" + sole(t, "../../e2e/openwebui/run.sh", `(?m)^version=(.+)$`)},
 	})
+}
+
+// TestFrontKeyOfTheSettingsIsNoAdmins asks with it as the front end does, and for what is the admin's.
+func TestFrontKeyOfTheSettingsIsNoAdmins(t *testing.T) {
+	l := openWith(t, map[string]string{"api_key": "a-key-of-some-length", "front_key": "a-key-of-a-front-end", "users": "multi"})
+	server := httptest.NewServer(l.Handler())
+	defer server.Close()
+	front := client.New(server.URL, client.Options{Key: "a-key-of-a-front-end", User: "ana"})
+	if _, _, err := front.Add(t.Context(), client.AddMemory{Content: "User plays the oboe"}); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := front.List(t.Context(), client.ListQuery{}); err != nil || len(page.Memories) != 1 {
+		t.Errorf("got %d memories, %v; want what it wrote", len(page.Memories), err)
+	}
+	if _, err := front.EraseUser(t.Context(), "ana"); !errors.Is(err, memory.Forbidden) {
+		t.Errorf("erasing a user: %v, want it forbidden", err)
+	}
+	if _, err := front.Keys(t.Context()); !errors.Is(err, memory.Forbidden) {
+		t.Errorf("listing keys: %v, want it forbidden", err)
+	}
 }
 
 // TestOpenWebUIFilter runs the filter's own tests, where there is a Python.

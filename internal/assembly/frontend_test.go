@@ -222,7 +222,7 @@ func TestWhoAsksStaysFromTheUpstream(t *testing.T) {
 		"X-OpenWebUI-User-Name", "Ana%20Sousa", "X-OpenWebUI-User-Email", "ana@example.org", "X-OpenWebUI-User-Role", "admin",
 		"X-OpenWebUI-User-Jwt", "a.b.c", "X-OpenWebUI-Chat-Id", "c1",
 	}
-	own := []string{"X-Loci-User", "ana", "X-Loci-Task", "", "X-Forwarded-For", "192.0.2.7", "X-Forwarded-User", "ana", "Forwarded", "for=192.0.2.7"}
+	own := []string{"X-Loci-User", "ana", "X-Loci-Task", "", "X-Forwarded-For", "192.0.2.7", "X-Forwarded-User", "ana", "Forwarded", "for=192.0.2.7", "Remote-User", "ana", "X-Auth-Request-Email", "ana@example.org"}
 	for _, passes := range []bool{false, true} {
 		var mu sync.Mutex
 		var got []*http.Request
@@ -233,7 +233,11 @@ func TestWhoAsksStaysFromTheUpstream(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 		}))
 		defer upstream.Close()
-		f := newFrontEnd(t, "learn.model", "none", "upstream.url", upstream.URL+"/v1", "forward.user_headers", fmt.Sprint(passes))
+		keep := ""
+		if passes {
+			keep = "-X-OpenWebUI-*"
+		}
+		f := newFrontEnd(t, "learn.model", "none", "upstream.url", upstream.URL+"/v1", "forward.drop", keep)
 		key := []string{"X-Loci-Key", frontKey}
 		if w := f.ask(http.MethodPost, "/api/memory", `{"content":"User drinks oolong tea"}`, append(key, "X-Loci-User", "ana")...); w.Code >= 300 {
 			t.Fatalf("%d %s", w.Code, w.Body)
@@ -253,7 +257,7 @@ func TestWhoAsksStaysFromTheUpstream(t *testing.T) {
 				}
 			}
 			for name := range r.Header {
-				if strings.HasPrefix(name, "X-Loci-") || strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
+				if strings.HasPrefix(name, "X-Loci-") || strings.HasPrefix(name, "X-Forwarded-") || slices.Contains([]string{"Forwarded", "Remote-User", "X-Auth-Request-Email"}, name) {
 					t.Errorf("%s: %s reached the upstream", r.URL.Path, name)
 				}
 			}

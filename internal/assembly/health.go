@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/recall"
@@ -25,7 +23,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 		Status: "ok", Version: obs.Version(), Profile: l.config.Profile, Store: l.config.Store.Kind(),
 		Embedder: c.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
 		Search: l.searchedBy(), Vault: l.vault.Dir(),
-		Models: []string{responder.Name}, TopK: l.config.Recall.TopK, Threshold: c.Recall.Threshold,
+		Models: []string{responder.Name}, TopK: l.engine.Opts.Most(true), Threshold: c.Recall.Threshold,
 	}
 	if h.Threshold < 0 {
 		h.Threshold = recall.DefaultThreshold
@@ -37,12 +35,6 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	}
 	for _, w := range l.doctor.Warnings() {
 		h.Warnings = append(h.Warnings, w.What+"; "+w.Do)
-	}
-	if why := core.Skipped(l.engine.Embedder); why != nil {
-		h.Warnings = append(h.Warnings, "the embedder is skipped, and words alone find: "+llm.Trouble(why))
-	}
-	if why := core.Skipped(l.engine.Reranker); why != nil {
-		h.Warnings = append(h.Warnings, "the reranker is skipped, and hits stay as they were ranked: "+llm.Trouble(why))
 	}
 	for _, m := range l.chat.StrictModels() {
 		h.StrictModels = append(h.StrictModels, client.StrictModel{Path: m.Path, Model: m.Model, Until: m.Until})

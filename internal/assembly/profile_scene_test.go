@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/model/embed"
-	"github.com/loci-memory/loci/internal/model/transformer"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -666,8 +665,8 @@ func TestProfileDesktopReview(t *testing.T) {
 	s.wantFacts("&status=rejected", []string{"User owns a tandem"})
 }
 
-// TestProfilesScoreByTheirOwnModel: with the embedder that a profile names a score is the
-// cosine, and the threshold is on it.
+// TestProfilesScoreByTheirOwnModel: with the embedder that a profile names a score is the cosine
+// of the texts as they are, without a prefix, as in the designs. The threshold is on it.
 func TestProfilesScoreByTheirOwnModel(t *testing.T) {
 	server := httptest.NewServer(&embedServer{})
 	t.Cleanup(server.Close)
@@ -679,8 +678,7 @@ func TestProfilesScoreByTheirOwnModel(t *testing.T) {
 		s.remember(ana, facts...)
 		s.settle()
 		const question = "What is the sister of the user called?"
-		before, _ := transformer.Prefixes(embedder) // the server puts nothing there
-		vectors, err := embed.Lexical{}.Embed(t.Context(), memory.AsDocument, append([]string{before + question}, facts...)...)
+		vectors, err := embed.Lexical{}.Embed(t.Context(), memory.AsDocument, append([]string{question}, facts...)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 			hits, err := l.Recall(ctx, "ana", c.question)
 			if c.chat {
 				var found retrieve.Found
-				found, err = l.engine.Exchange.RecallBlock(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf("ana")}, Text: c.question})
+				found, err = l.engine.Exchange.RecallBlock(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf("ana")}, Text: c.question, Chat: true})
 				hits = found.Hits
 			}
 			var got []string

@@ -44,6 +44,7 @@ func add(g *global) *cobra.Command {
 						return
 					}
 					fmt.Fprintf(out, "%s  %s\n", m.ID, harmless(m.Content))
+					out.replaced(m)
 				})
 			})
 		},

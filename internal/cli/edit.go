@@ -197,7 +197,7 @@ func inEditor(cmd *cobra.Command, editor []string, text string) (file string, er
 	return f.Name(), nil
 }
 
-func (s printer) edited(m client.Memory) {
+func (s printer) edited(m client.Written) {
 	marks := []string{}
 	if m.Category != "" {
 		marks = append(marks, m.Category)
@@ -214,5 +214,13 @@ func (s printer) edited(m client.Memory) {
 	s.line("%s  %s", m.ID, brief(m.Content, 400))
 	if len(marks) > 0 {
 		s.line("  %s", s.in(dim, harmless(strings.Join(marks, ", "))))
+	}
+	s.replaced(m)
+}
+
+// replaced names what a fact that was just written took the place of.
+func (s printer) replaced(m client.Written) {
+	for _, old := range m.Replaced {
+		s.line("it replaces %s  %s  (loci undo brings it back)", old.ID, brief(old.Content, 400))
 	}
 }

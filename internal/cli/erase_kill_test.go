@@ -46,20 +46,22 @@ func holdingIt(t *testing.T, dirs ...string) (names []string) {
 	return names
 }
 
-// A server that is killed while it erases much has, from its next start on, the words in no file
-// of its data folder and of its vault, or it has not begun to erase: then it does when it is asked
-// once more.
-func TestKilledWhileItErasesMuchItEndsThatAtTheNextStart(t *testing.T) {
-	const memories = 400
+// A server is killed at three moments of an erasure in several portions. From its next start on no
+// file of its data folder and vault has the words, or it had not begun: then a second request erases.
+func TestErasureGoesOnAfterAKill(t *testing.T) {
+	const memories, kills = 400, 3
 	from := t.TempDir()
 	var file strings.Builder
-	for i := range memories {
-		fmt.Fprintf(&file, "- Note %d is about %s %d, and %s\n", i, erasedWord, i*7, strings.Repeat("more of it ", 4500))
+	file.WriteString(`{"type":"header","format":"loci","version":1,"exported_at":"2026-05-01T08:00:00Z"}` + "\n")
+	for i := range memories + 40 {
+		words := fmt.Sprintf("Note %d is about %s %d, and %s", i, erasedWord, i*7, strings.Repeat("more of it ", 4500))
+		if i >= memories {
+			words = fmt.Sprintf("Note %d is about teapot %d", i, (i-memories)*7)
+		}
+		fmt.Fprintf(&file, `{"type":"fact","id":"note-%d","content":%q,"confidence":1,"status":"active","source":"manual","trust":"person",`+
+			`"observed_at":"2026-05-01T08:00:00Z","created_at":"2026-05-01T08:00:00Z","updated_at":"2026-05-01T08:00:00Z"}`+"\n", i, words)
 	}
-	for i := range 40 {
-		fmt.Fprintf(&file, "- Note %d is about teapot %d\n", memories+i, i*7)
-	}
-	notes := filepath.Join(t.TempDir(), "notes.md")
+	notes := filepath.Join(t.TempDir(), "notes.jsonl")
 	if err := os.WriteFile(notes, []byte(file.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +80,9 @@ func TestKilledWhileItErasesMuchItEndsThatAtTheNextStart(t *testing.T) {
 	if n := len(holdingIt(t, data, vault)); n < memories {
 		t.Fatalf("%d files hold the word before", n)
 	}
-	within := 0 // kills while words were being erased
-	for wait := time.Duration(0); ; wait += 250 * time.Millisecond {
+	var whole time.Duration // of an erasure that nobody kills, which is the first
+	within := 0             // kills while words were being erased
+	for n := range kills + 1 {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 			t.Fatal(err)
@@ -96,10 +99,20 @@ func TestKilledWhileItErasesMuchItEndsThatAtTheNextStart(t *testing.T) {
 			case <-time.After(time.Millisecond): // until it has begun
 			}
 		}
-		select {
-		case <-done:
-			ended = true
-		case <-time.After(wait): // and is in another of its portions
+		began := time.Now()
+		var kill <-chan time.Time
+		if n > 0 {
+			kill = time.After(whole * time.Duration(n-1) / kills)
+		}
+		if !ended {
+			select {
+			case <-done:
+				ended = true
+			case <-kill:
+			}
+		}
+		if n == 0 {
+			whole = time.Since(began)
 		}
 		s.kill(t)
 		if !ended && isThere(mark) {
@@ -114,15 +127,12 @@ func TestKilledWhileItErasesMuchItEndsThatAtTheNextStart(t *testing.T) {
 			left = holdingIt(t, data, vault)
 		}
 		if len(left) > 0 {
-			t.Errorf("killed after %v, %d files hold the word from the next start on, such as %s", wait, len(left), left[0])
+			t.Errorf("kill %d of %v: %d files hold the word from the next start on, such as %s", n, whole, len(left), left[0])
 		}
 		if !s.knows(t, "teapot") || s.knows(t, erasedWord) {
-			t.Errorf("killed after %v, something else is known than was not erased", wait)
+			t.Errorf("kill %d of %v: memory is not all but the erased words", n, whole)
 		}
 		s.kill(t)
-		if ended {
-			break
-		}
 	}
 	if within == 0 {
 		t.Error("it was killed at no time while it erased")

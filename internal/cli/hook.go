@@ -21,7 +21,7 @@ import (
 
 const (
 	hookName     = "hook"
-	hookDeadline = time.Second // the agent waits for its hooks
+	hookDeadline = 2 * time.Second // the agent waits for its hooks; recall takes a second at most (recall.deadline_max)
 	maxHookInput = 8 << 20
 	maxProject   = 256    // letters, as the API has it
 	maxQuestion  = 20_000 // bytes of a prompt that memory is asked; the API takes 100,000 letters

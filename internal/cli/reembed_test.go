@@ -241,11 +241,15 @@ func tried(t *testing.T, data string, env ...string) *served {
 	}
 	s := &served{client.New("http://"+addr, client.Options{}), exec.Command(binary, "serve", "--addr", addr, "--data", data), addr, make(chan error, 1)}
 	s.process.Env = append(os.Environ(), env...)
+	if _, err := s.process.StdinPipe(); err != nil { // TestMain ends the server where this process ends
+		t.Fatal(err)
+	}
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.process.Process.Kill() }) // if the test has not
-	go func() { s.ended <- s.process.Wait() }()
+	waited := make(chan struct{})
+	go func() { s.ended <- s.process.Wait(); close(waited) }()
+	t.Cleanup(func() { _ = s.process.Process.Kill(); <-waited }) // if the test has not
 	for {
 		if _, err := s.Health(t.Context()); err == nil {
 			return s

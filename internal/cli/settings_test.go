@@ -24,7 +24,7 @@ func TestSettingsAreListed(t *testing.T) {
 			t.Errorf("all of them: %s, want %q", all, want)
 		}
 	}
-	if one := run("settings", "TOP_K"); !strings.Contains(one, "LOCI_RECALL_TOP_K") || !strings.Contains(one, "recall.top_k  8  (default)") || strings.Contains(one, "recall.budget") {
+	if one := run("settings", "TOP_K"); !strings.Contains(one, "LOCI_RECALL_TOP_K") || !strings.Contains(one, "recall.top_k  -1  (default)") || strings.Contains(one, "recall.budget") {
 		t.Errorf("one: %s", one)
 	}
 	var told struct{ Settings []config.Shown }

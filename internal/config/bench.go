@@ -35,7 +35,7 @@ func (c Config) ForBench(settings map[string]string) (Config, error) {
 	out.from["recall.deadline"] = "bench"
 	// What the profile asks of the embedder that is chosen for auto: see fitScore.
 	out.Profile, out.named, out.lack = c.Profile, c.named, c.lack
-	for _, key := range []string{"recall.score", "recall.threshold", "recall.expand"} {
+	for _, key := range []string{"recall.score", "recall.threshold", "recall.expand", "recall.embed_as"} {
 		out.from[key] = c.from[key]
 	}
 	out.Embed = c.Embed

@@ -31,6 +31,7 @@ type Config struct {
 	Vault   string       `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store then keeps its history; if that is lost, memory is rebuilt from the files. Empty: none. See docs/vault.md."`
 	Users   string       `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
 	APIKey  string       `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
+	Front   string       `koanf:"front_key" secret:"yes" doc:"Key of a front end, which may name the user of each request and no more, as those of loci keys add --front. It needs api_key."`
 	Trusted []string     `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
 	Hosts   []string     `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
 	Proxies []string     `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
@@ -160,7 +161,7 @@ type CORSConfig struct {
 
 // ForwardConfig is what of a request goes to the upstream besides its body.
 type ForwardConfig struct {
-	UserHeaders bool `koanf:"user_headers" default:"false" doc:"Pass X-OpenWebUI-* headers, which hold the user's name, e-mail address, role and token, on to the upstream."`
+	Drop []string `koanf:"drop" doc:"Headers that do not go on to the upstream, beside the many that say who asks (docs/guide/clients.md). A * at the end is for all that begin so. A - before it passes it on: -X-OpenWebUI-*."`
 }
 
 // SummaryConfig is how conversations are summed up.
@@ -181,9 +182,9 @@ type UpkeepConfig struct {
 
 // RecallConfig is how memory is found and put into prompts.
 type RecallConfig struct {
-	TopK          int           `koanf:"top_k" default:"8" doc:"Most memories in one prompt."`
+	TopK          int           `koanf:"top_k" default:"-1" doc:"Most memories in one prompt or answer. -1: 8 in a chat, 12 where somebody asks on purpose: a search, a block without a chat, the tools of MCP."`
 	Budget        int           `koanf:"budget" default:"1500" doc:"Most tokens of memory in one prompt."`
-	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"What a memory's relevance is, and recall.threshold on. fitted: the chance that it answers, by everything that is known of it. cosine: that of its vector with the question's, which then alone finds it. reranker: the reranker's number for what is found so. With the last two the score is relevance and recency alone."`
+	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"What a memory's relevance is, and recall.threshold on. fitted: the chance that it answers, by everything that is known of it. cosine: that of its vector with the question's, which then alone finds it; words find a memory that has no vector yet. reranker: the reranker's number for what is found so. With the last two the score is relevance and recency alone."`
 	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
 	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Time in which relevance falls to a third (1/e) with the age of what was said, instead of its blend with recency. 0s: it does not fall."`
@@ -201,11 +202,13 @@ type RecallConfig struct {
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or reranker or a database or Chroma server 400ms, unless it is set."`
+	DeadlineMax   time.Duration `koanf:"deadline_max" default:"1s" doc:"With a local embedder or reranker recall takes longer than recall.deadline where the model does, as its last times show, and at most this. The same as recall.deadline, or less: no longer."`
 
 	Messages  int      `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
 	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
 	Summary   bool     `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
 	Expand    bool     `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
+	EmbedAs   string   `koanf:"embed_as" default:"question" valid:"question|document" doc:"What a question is embedded as: a question, after the words that models such as bge and e5 expect before one, or a document, as memories are."`
 	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or the last 200 memories of its own conversation, which the 200 most recent of the others join while they are fewer than 50."`
 	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a chat gets all of them, without a search and a score, unless it sets a threshold. 0: always search."`
 	Bootstrap int      `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
@@ -289,6 +292,14 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
 		}
 	}
+	if c.Front != "" && (c.APIKey == "" || c.Front == c.APIKey) {
+		return memory.Errorf(memory.Invalid, "front_key: needs an api_key, which is another (LOCI_API_KEY)")
+	}
+	for _, pattern := range c.Forward.Drop {
+		if name := strings.TrimSuffix(strings.TrimPrefix(pattern, "-"), "*"); name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" {
+			return memory.Errorf(memory.Invalid, "forward.drop: invalid header %q (examples: X-Team-*, -X-OpenWebUI-*)", pattern)
+		}
+	}
 	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL} {
 		if base == "" {
 			continue
@@ -334,7 +345,7 @@ func (c *Config) check() error {
 		value    float64
 		min, max float64
 	}{
-		{"recall.top_k", float64(c.Recall.TopK), 0, 100},
+		{"recall.top_k", float64(c.Recall.TopK), -1, 100},
 		{"recall.budget", float64(c.Recall.Budget), 0, 100_000},
 		{"recall.threshold", c.Recall.Threshold, -1, 1},
 		{"recall.recency_weight", c.Recall.RecencyWeight, 0, 1},
@@ -343,6 +354,7 @@ func (c *Config) check() error {
 		{"recall.vector_weight", c.Recall.VectorWeight, 0, 20},
 		{"recall.candidates", float64(c.Recall.Candidates), 0, 100},
 		{"recall.deadline", c.Recall.Deadline.Seconds(), 0.001, 60},
+		{"recall.deadline_max", c.Recall.DeadlineMax.Seconds(), 0, 60},
 		{"recall.messages", float64(c.Recall.Messages), 1, 10},
 		{"recall.contexts", float64(c.Recall.Contexts), 1, 1_000_000},
 		{"recall.small_set", float64(c.Recall.SmallSet), 0, 100},
@@ -428,8 +440,10 @@ func (c *Config) NoteSource(key, source string) {
 // validCollection reports whether Chroma takes names that begin so.
 func validCollection(name string) bool {
 	return len(name) >= 3 && len(name) <= 60 && name[0] != '.' && name[0] != '_' && name[0] != '-' &&
-		strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._-") == ""
+		strings.Trim(strings.ToLower(name), nameLetters) == ""
 }
+
+const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // atHome resolves the ~ of a setting.
 func atHome(key, path string) (string, error) {

@@ -169,6 +169,9 @@ func (c *Config) fitScore() {
 		}
 		c.Recall.Score = scoreFitted
 	}
+	if c.from["recall.embed_as"] == profileSource(c.Profile) && !c.scores() {
+		c.Recall.EmbedAs = "question" // as another model than the profile's expects it
+	}
 	// Words that are added to a question draw its vector to what is about the user. To
 	// an embedder of words they are words that no memory has.
 	if c.Embedder == Lexical && c.from["recall.expand"] == profileSource(c.Profile) {
@@ -188,6 +191,11 @@ func (c *Config) scores() bool {
 	if c.Recall.Score == scoreReranker {
 		return c.Reranker != "none"
 	}
+	return c.OwnEmbedder()
+}
+
+// OwnEmbedder reports whether the embedder is the one that the profile names.
+func (c *Config) OwnEmbedder() bool {
 	name := func(model string) string {
 		_, model, _ = strings.Cut(model, ":")
 		return strings.ToLower(model[strings.LastIndex(model, "/")+1:])

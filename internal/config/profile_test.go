@@ -32,6 +32,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"upkeep.conversation":   {"0", "0", "0", "500", "0"},
 		"recall.messages":       {"1", "1", "1", "1", "3"},
 		"recall.expand":         {"true", "false", "false", "false", "false"},
+		"recall.embed_as":       {"document", "question", "question", "question", "question"},
 		"recall.score":          {"cosine", "cosine", "cosine", "reranker", "fitted"},
 		"recall.threshold":      {"0.5", "0.45", "0.8", "0.35", "-1"},
 		"recall.recency_weight": {"0", "0", "0", "0.2", "0.2"},
@@ -168,8 +169,12 @@ func TestProfileScoresByItsOwnModelAlone(t *testing.T) {
 		if got.Embedder == AutoEmbedder {
 			got = got.WithEmbedder(Lexical)
 		}
-		if err != nil || got.Recall.Score != c.score || got.Recall.Threshold != c.threshold {
-			t.Errorf("%+v: score %s from %v, %v", c, got.Recall.Score, got.Recall.Threshold, err)
+		as := "question"
+		if c.profile == "assistant" && c.score == "cosine" {
+			as = "document"
+		}
+		if err != nil || got.Recall.Score != c.score || got.Recall.Threshold != c.threshold || got.Recall.EmbedAs != as {
+			t.Errorf("%+v: score %s from %v, questions embedded as %s, %v", c, got.Recall.Score, got.Recall.Threshold, got.Recall.EmbedAs, err)
 		}
 	}
 	if _, err := Load(Sources{Flags: map[string]string{"recall.score": "reranker"}}); !errors.Is(err, memory.Invalid) {

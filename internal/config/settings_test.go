@@ -66,7 +66,7 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"not one of the choices":       {Sources{Env: []string{"LOCI_USERS=many"}}, []string{"users", "many", "single, multi"}},
 		"a choice of the wrong type":   {Sources{File: write("users: 3\n")}, []string{"users", "3", "single, multi"}},
 		"a number that is none":        {Sources{Env: []string{"LOCI_RECALL_TOP_K=lots"}}, []string{"recall.top_k", "lots"}},
-		"a number out of range":        {Sources{Env: []string{"LOCI_RECALL_TOP_K=-1"}}, []string{"recall.top_k", "-1", "0 to 100"}},
+		"a number out of range":        {Sources{Env: []string{"LOCI_RECALL_TOP_K=-2"}}, []string{"recall.top_k", "-2", "-1 to 100"}},
 		"a URL that is none":           {Sources{Env: []string{"LOCI_UPSTREAM_URL=localhost:11434"}}, []string{"upstream.url", "localhost:11434", "http://"}},
 		"an upstream without a path":   {Sources{Env: []string{"LOCI_UPSTREAM_URL=http://127.0.0.1:11434/"}}, []string{"upstream.url", "no path", "http://127.0.0.1:11434/v1"}},
 		"a model without an upstream":  {Sources{Env: []string{"LOCI_LEARN_MODEL=m"}}, []string{"learn.model", "upstream.url"}},
@@ -87,6 +87,9 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"a name without a key":         {Sources{Env: []string{"LOCI_HOSTS=loci.example.com"}}, []string{"hosts", "api_key", "LOCI_API_KEY"}},
 		"a proxy without a key":        {Sources{Env: []string{"LOCI_PROXIES=10.0.0.1"}}, []string{"proxies", "api_key", "LOCI_API_KEY"}},
 		"an origin with a path":        {Sources{Env: []string{"LOCI_CORS_ORIGINS=https://a.test/"}}, []string{"cors.origins", "https://a.test/", "https://app.example.org"}},
+		"a front key alone":            {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1"}}, []string{"front_key: needs an api_key"}},
+		"one key for both":             {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1", "LOCI_API_KEY=secret-1"}}, []string{"front_key", "another"}},
+		"every header":                 {Sources{Env: []string{"LOCI_FORWARD_DROP=X-Team-*,-*"}}, []string{"forward.drop", `"-*"`, "-X-OpenWebUI-*"}},
 		"every origin":                 {Sources{Env: []string{"LOCI_CORS_ORIGINS=*"}}, []string{"cors.origins"}},
 		"a section given as one value": {Sources{File: write("recall: 5\n")}, []string{"recall"}},
 	} {

@@ -62,7 +62,8 @@ func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, err
 	d.doctorChroma(ctx, &c)
 	d.doctorModels(&c)
 	d.doctorServers(ctx, &c)
-	c.Findings = append(c.Findings, d.Warnings()...)
+	c.Findings = append(c.Findings, d.seen()...)
+	c.Findings = append(c.Findings, d.missing(c.looked)...)
 	return c.Checkup, ctx.Err()
 }
 
@@ -94,9 +95,6 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 	}
 	if at := d.Vault.Store.RebuiltAt(); !at.IsZero() {
 		c.looked("the vault's history: it begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
-	}
-	for _, path := range d.Vault.Store.OldJournals() {
-		c.looked("%s: the journal of an earlier version; nothing reads it, and you may delete it", path)
 	}
 	for _, p := range r.Problems {
 		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "mend it or take it out of the vault; it is left as it is"))
@@ -354,8 +352,8 @@ func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	d.doctorRemote(ctx, c)
 }
 
-// doctorRemote asks the remote embedder and reranker for as little as there is, and says
-// which of them is skipped. That they list models says nothing: some servers list none.
+// doctorRemote asks the remote embedder and reranker for as little as there is. That they list models
+// says nothing: some servers list none.
 func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -363,25 +361,46 @@ func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	settings := d.Config
 	settings.Embedder = is.Embedder
 	wrong := models.AskRemote(ctx, settings)
+	for _, m := range [][2]string{{"embedder", is.Embedder}, {"reranker", d.Config.Reranker}} {
+		if err := wrong[m[0]]; err != nil {
+			c.found(m[0], m[1], err.Error(), "see to its server and to "+m[0]+", embed.url and embed.key")
+		} else if strings.HasPrefix(m[1], config.RemoteModel) {
+			c.looked("%s %s: it answers", m[0], m[1])
+		}
+	}
+}
+
+// manyMissed is of how many questions one may be answered without a model before that is a warning.
+const manyMissed = 20
+
+// missing names the models that are skipped now, and those that many questions did without. It calls
+// looked with the share of others.
+func (d *Doctor) missing(looked func(format string, args ...any)) (out []client.Finding) {
+	is, _ := d.Embeds.Now()
 	for _, m := range []struct {
 		key, name, meanwhile string
 		model                any
 	}{
-		{"embedder", settings.Embedder, "words alone find", d.Engine.Embedder},
+		{"embedder", is.Embedder, "words alone find", d.Engine.Embedder},
 		{"reranker", d.Config.Reranker, "hits stay as they were ranked", d.Engine.Reranker},
 	} {
-		if !strings.HasPrefix(m.name, config.RemoteModel) {
+		missed, asked := d.Engine.Metrics.Missed(m.key, d.Engine.Now())
+		what := fmt.Sprintf("%d of %s of the last hour (%d %%) were answered without the %s", missed, many(asked, "question"), 100*missed/max(1, asked), m.key)
+		do := "let less run on this machine, take a smaller model (loci models), or raise recall.deadline_max"
+		if core.Remote(m.model) {
+			do = "it is tried by itself; if it never answers in time, raise recall.deadline or take a quicker one"
+		}
+		if why := core.Skipped(m.model); why != nil {
+			what = "the " + m.key + " is skipped, and " + m.meanwhile + ": " + llm.Trouble(why) + "; " + what
+		} else if missed*manyMissed <= asked {
+			if asked > 0 {
+				looked("%s %s: %s", m.key, m.name, what)
+			}
 			continue
 		}
-		switch why := core.Skipped(m.model); {
-		case wrong[m.key] != nil:
-			c.found(m.key, m.name, wrong[m.key].Error(), "see to its server and to "+m.key+", embed.url and embed.key; "+m.meanwhile+" until it answers")
-		case why != nil:
-			c.found(m.key, m.name, "chats do without it for now: "+why.Error(), "nothing, if it answers in time again: it is tried by itself; if it never does, raise recall.deadline or take a quicker one")
-		default:
-			c.looked("%s %s: it answers", m.key, m.name)
-		}
+		out = append(out, client.Finding{Part: m.key, Path: m.name, What: what, Do: do})
 	}
+	return out
 }
 
 func (c *checkup) server(ctx context.Context, part string, o llm.Options) {

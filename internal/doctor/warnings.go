@@ -50,8 +50,8 @@ func (w *warnings) list() []client.Finding {
 	return slices.Clone(w.seen)
 }
 
-// Warnings are the mistakes that requests have shown since the start, and models that cannot be had.
-func (d *Doctor) Warnings() []client.Finding {
+// seen are the mistakes that requests have shown since the start, and models that cannot be had.
+func (d *Doctor) seen() []client.Finding {
 	found := d.warnings.list()
 	if wrong := d.Learner.Learns().Wrong; wrong != "" {
 		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "see to its server, or set learn.model to a model that the server lists, or to auto"})
@@ -60,4 +60,10 @@ func (d *Doctor) Warnings() []client.Finding {
 		found = append(found, client.Finding{Part: "embedder", What: wrong, Do: "see to it that the upstream runs, or set embedder"})
 	}
 	return found
+}
+
+// Warnings are the mistakes that requests have shown since the start, and the models that questions
+// do without.
+func (d *Doctor) Warnings() []client.Finding {
+	return append(d.seen(), d.missing(func(string, ...any) {})...)
 }

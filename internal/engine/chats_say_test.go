@@ -199,14 +199,17 @@ func TestAModelThatFailsLeavesTheQuestion(t *testing.T) {
 			t.Errorf("a model that is down: %+v, %v", got, err)
 		}
 		wantTranscript(t, s.Engine, ana, chat, "user: Where is the ferry?")
-		if got, err = say(replies(""), "Where is the ferry?"); !errors.Is(err, memory.Unavailable) || got.Question == nil {
+		again := func(m *model) (chats.Said, error) {
+			return s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf)
+		}
+		if got, err = again(replies("")); !errors.Is(err, memory.Unavailable) || got.Question == nil {
 			t.Errorf("a model that says nothing: %+v, %v", got, err)
 		}
-		wantTranscript(t, s.Engine, ana, chat, "user: Where is the ferry?") // said again, it is the same
+		wantTranscript(t, s.Engine, ana, chat, "user: Where is the ferry?")
 
 		// Cut off: what was said so far stays, and the next message follows it.
 		cut := &model{answer: func(int) (string, error) { return "At the", memory.Errorf(memory.Unavailable, "cut off") }}
-		if got, err = say(cut, "Where is the ferry?"); err == nil || got.Answer == nil || got.Answer.Content != "At the" {
+		if got, err = again(cut); err == nil || got.Answer == nil || got.Answer.Content != "At the" {
 			t.Errorf("a reply that is cut off: %+v, %v", got, err)
 		}
 		refusing := replies("!invalid", "At the pier.")
@@ -217,6 +220,14 @@ func TestAModelThatFailsLeavesTheQuestion(t *testing.T) {
 			t.Errorf("it was asked once more with %+v", asked)
 		}
 		wantTranscript(t, s.Engine, ana, chat, "user: Where is the ferry?", "assistant: At the", "user: Well?", "assistant: At the pier.")
+
+		// The same words are said once more, answered or not.
+		for range 2 {
+			if _, err := say(replies("!unavailable"), "continue"); !errors.Is(err, memory.Unavailable) {
+				t.Error(err)
+			}
+		}
+		wantTranscript(t, s.Engine, ana, chat, "user: Where is the ferry?", "assistant: At the", "user: Well?", "assistant: At the pier.", "user: continue", "user: continue")
 	})
 }
 

@@ -49,7 +49,7 @@ func New(parts core.Parts, opts core.Options) *Engine {
 	c.Store = s.Gated(parts.Store)
 	r := &retrieve.Retriever{Core: c, Compare: cmp, Traces: t}
 	cur := &curate.Curator{Core: c, Compare: cmp, Retrieve: r, Share: s, Traces: t}
-	l := lessons.NewLearner(c, cmp, cur, r)
+	l := lessons.NewLearner(c, cur, r)
 	x := &exchange.Exchanges{Core: c, Curate: cur, Lessons: l, Retrieve: r, Traces: t}
 	ch := &chats.Chats{Core: c, Curate: cur, Exchange: x, Traces: t}
 	return &Engine{

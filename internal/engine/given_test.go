@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
@@ -216,7 +215,7 @@ func TestReplacedFactStaysInItsBlock(t *testing.T) {
 func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 	s := servers(t, 2)
 	s[0].note(t, ana, "The cellar holds marzipan")
-	c := &chatting{t: t, owner: ana, messages: []string{user("What does the cellar hold?")}}
+	c := &chatting{t: t, owner: ana, messages: []string{user("What does the cellar hold?")}, in: exchange.Incoming{Once: "k"}}
 	_, x := c.opens(s[0])
 	x.RecordQuestion(context.Background())
 	x.RecordAnswer(context.Background(), chatapi.Answer{}) // the upstream failed
@@ -231,9 +230,9 @@ func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 	}
 }
 
-// TestQuestionAskedAgainLaterGetsNewMemory: a client may name one conversation for everything,
-// and send no history.
-func TestQuestionAskedAgainLaterGetsNewMemory(t *testing.T) {
+// TestMessageAloneGetsNewMemory: a client may name one conversation for everything, and send no
+// history. The same words are no retry, soon or late.
+func TestMessageAloneGetsNewMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.note(t, ana, "The cellar holds marzipan")
 		c := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: "always"}}
@@ -241,7 +240,6 @@ func TestQuestionAskedAgainLaterGetsNewMemory(t *testing.T) {
 		r.note(t, ana, "The cellar holds granite")
 		var got [2][]string
 		for i := range got {
-			r.clock.Advance(exchange.RetryTime + time.Minute)
 			c.messages = c.messages[:1]
 			got[i] = c.sends(r)
 		}

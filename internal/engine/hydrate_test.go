@@ -20,7 +20,7 @@ type plainStore struct{ memory.Store }
 
 // lines puts facts into the store that turns taught and that were replaced: one
 // twice, one by what was forgotten since, one by nothing that is known, two by
-// each other.
+// each other. Two ended with nothing in their place, one of them not yet.
 func lines(t *testing.T, store memory.Store) {
 	t.Helper()
 	add := func(id string, turn string, by string, status memory.Status) memory.Change {
@@ -31,7 +31,12 @@ func lines(t *testing.T, store memory.Store) {
 		}
 		return memtest.Add(f)
 	}
-	_, err := store.Apply(context.Background(), ana, memtest.Run("lines"),
+	ends := func(id, turn string, in time.Duration) memory.Change {
+		c := add(id, turn, "", memory.Retired)
+		c.After.Fact.ValidTo = c.After.Fact.ObservedAt.Add(in)
+		return c
+	}
+	_, err := store.Apply(context.Background(), ana, memtest.Run("lines"), ends("gym", "t6", time.Minute), ends("job", "t7", 9999*time.Hour),
 		add("lisbon", "t1", "porto", memory.Superseded), add("porto", "t2", "faro", memory.Superseded), add("faro", "t3", "", memory.Active),
 		add("tea", "t1", "mate", memory.Superseded), add("mate", "", "", memory.Active),
 		add("bike", "t2", "car", memory.Superseded), add("car", "", "", memory.Retired),
@@ -48,10 +53,13 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 			r := newRig(t, open)
 			lines(t, r.Store)
 			rec := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
-			turns := []string{"t1", "t2", "t3", "t4", "t5", "none"}
+			turns := []string{"t1", "t2", "t3", "t4", "t5", "t6", "t7", "none"}
 			found, err := rec.Successors(context.Background(), turns)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if gym := found["t6"]; len(gym) != 1 || gym[0].ObservedAt.IsZero() {
+				t.Errorf("it says %+v of what ended, want its day", gym)
 			}
 			got := map[string][]string{}
 			for turn, facts := range found {
@@ -60,7 +68,7 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 				}
 				slices.Sort(got[turn])
 			}
-			if want := (map[string][]string{"t1": {"faro", "mate"}, "t2": {"", "faro"}, "t4": {""}, "t5": {""}}); !reflect.DeepEqual(got, want) {
+			if want := (map[string][]string{"t1": {"faro", "mate"}, "t2": {"", "faro"}, "t4": {""}, "t5": {""}, "t6": {""}}); !reflect.DeepEqual(got, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 
@@ -142,7 +150,7 @@ func TestAFactIsToldWithWhatItTookThePlaceOf(t *testing.T) {
 			}
 			return was, p.Block
 		}
-		until := "[until " + r.Now().UTC().Format(time.DateOnly) + ": User lives in Berlin]"
+		until := "[until " + r.Now().UTC().Format("2006-01-02 Mon") + ": User lives in Berlin]"
 		if was, block := ask(); !slices.Equal(was, []string{"User lives in Lisbon < User lives in Berlin"}) || !strings.Contains(block, "User lives in Lisbon "+until) {
 			t.Errorf("told with %q, in the prompt:\n%s", was, block)
 		}

@@ -85,7 +85,7 @@ func TestSimilarIsWhatIsLikeTheQueryItself(t *testing.T) {
 	}
 	// With a model's vectors it is the cosine.
 	hits := []memory.Hit{{Why: memory.Why{{Name: "vector", Value: 0.6}, {Name: "relevance", Value: 0.1}}}, {Why: memory.Why{{Name: "vector", Value: -0.2}}}}
-	if x := retrieve.Similarities(hits, false); x[0] != 0.6 || x[1] != 0 {
+	if x := retrieve.Similarities(hits, func(memory.Hit) bool { return false }); x[0] != 0.6 || x[1] != 0 {
 		t.Errorf("with a model's vectors: %v, want the cosines", x)
 	}
 }

@@ -105,6 +105,7 @@ func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
 
 // prepare recalls for a chat and traces it at once.
 func (r *rig) prepare(ctx context.Context, q retrieve.Question) retrieve.Prepared {
+	q.Chat = true
 	p, recalled, took := r.Engine.Retrieve.Prepare(ctx, q)
 	recalled.Trace(p.Trace, p.Block, took)
 	return p

@@ -120,7 +120,7 @@ func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 					r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: c.id}, "Welcome.")
 				}
 				in := func() exchange.Incoming {
-					return exchange.Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: c.id}
+					return exchange.Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: c.id, Once: "k"}
 				}
 				late := r.hangsUp(t, in())
 				again.exchange(t, in(), "I have a cat named Tom.")
@@ -158,7 +158,7 @@ func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 func TestAClientThatIsGoneHasNotSeenWhatWasSaidSince(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
 		in := func() exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
 		}
 		again.exchange(t, in(), "Noted.")
 		client, hangUp := context.WithCancel(t.Context())
@@ -232,7 +232,7 @@ func TestWhatAClientWasToldStaysWheneverAnotherAnswerComes(t *testing.T) {
 		for i := range 40 {
 			chat := fmt.Sprint("c", i)
 			in := func() exchange.Incoming {
-				return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat}
+				return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat, Once: "k"}
 			}
 			client, hangUp := context.WithCancel(t.Context())
 			first, early := in(), random.IntN(2) == 0
@@ -290,7 +290,7 @@ func TestALateAnswerToAClientThatIsGoneLeavesTheEditedChatAlone(t *testing.T) {
 func TestALateAnswerToAClientThatIsGoneDoesNotEndAChatThatWentOn(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
 		in := func(said string) exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: chatapi.Extras{ID: "c"}}
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: chatapi.Extras{ID: "c"}, Once: "k"}
 		}
 		late := r.hangsUp(t, in(inLisbon))
 		again.exchange(t, in(inLisbon), "Noted.")
@@ -342,6 +342,7 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 		late := func(ctx context.Context, _ string, _ []chats.Message, heard func(string)) (chatapi.Answer, error) {
 			heard("A lovely")
 			hangUp()
+			r.Background.Wait() // until the question is stored
 			if _, err := again.Chats.Say(t.Context(), says, func(_ context.Context, _ string, _ []chats.Message, heard func(string)) (chatapi.Answer, error) {
 				heard("Noted.")
 				return answered("Noted."), nil
@@ -353,7 +354,7 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 		if _, err := r.Chats.Say(client, says, late, to); !errors.Is(err, context.Canceled) {
 			t.Errorf("the reply to a client that is gone ends with %v, want that it is", err)
 		}
-		if path := r.path(t, chat); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: Noted."}) {
+		if path := r.path(t, chat); !slices.Equal(path, []string{"user: I live in Lisbon.", "user: I live in Lisbon.", "assistant: Noted."}) {
 			t.Errorf("the path is %q, want the reply that was waited for", path)
 		}
 		if off := r.offPath(t, chat); !slices.Equal(off, []string{"A lovely"}) {
@@ -367,7 +368,7 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		in := func() exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
 		}
 		for _, said := range []string{"A lovely", "Portugal has"} {
 			r.hangsUp(t, in()).says(said)
@@ -383,7 +384,7 @@ func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 // the order in which they were stored.
 func TestALateAnswerToAClientThatWaitsTakesTheOthersPlace(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
-		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"}
+		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
 		x := r.Exchange.Open(t.Context(), in)
 		x.Prepare(t.Context())
 		x.RecordQuestion(t.Context())

@@ -53,7 +53,7 @@ func TestTwoServersAtOnceLeaveOneAnswer(t *testing.T) {
 				onEach(t, func(t *testing.T, r *rig) {
 					other := r.second(t)
 					in := func(said string) exchange.Incoming {
-						return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: c.id, Extras: chatapi.Extras{ID: c.named}}
+						return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: c.id, Once: "k", Extras: chatapi.Extras{ID: c.named}}
 					}
 					if c.before != "" {
 						r.exchange(t, in(`{"role":"user","content":"Hello there, I am back again today."}`), "Welcome.")

@@ -43,29 +43,42 @@ func (r *rig) path(t *testing.T, conversation string) []string {
 	return out
 }
 
-// A front end that asks two models at once, or a client that retries at once.
-func TestTwoRequestsAtOnceMakeOnePath(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		var opened []*exchange.Exchange
-		for range 2 {
-			x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I live in Lisbon."}]`), ChatID: "c"})
-			x.Prepare(ctx)
-			opened = append(opened, x)
-		}
-		var wg sync.WaitGroup
-		for i, x := range opened {
-			wg.Go(func() {
-				x.RecordQuestion(ctx)
-				x.RecordAnswer(ctx, answered(fmt.Sprint("Answer ", i)))
+// TestSameRequestAtOnceIsOneTurnOnProof: by its history or the client's key; without them each
+// is a turn with its answer.
+func TestSameRequestAtOnceIsOneTurnOnProof(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, once    string
+		turns, answered int
+	}{
+		"with its history": {before: hello, turns: 4, answered: 1},
+		"with a key":       {once: "k", turns: 2, answered: 1},
+		"alone":            {turns: 4, answered: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				ctx := context.Background()
+				var opened []*exchange.Exchange
+				for range 2 {
+					x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, "["+c.before+inLisbon+"]"), ChatID: "c", Once: c.once})
+					x.Prepare(ctx)
+					opened = append(opened, x)
+				}
+				var wg sync.WaitGroup
+				for i, x := range opened {
+					wg.Go(func() {
+						x.RecordQuestion(ctx)
+						x.RecordAnswer(ctx, answered(fmt.Sprint("Answer ", i)))
+					})
+				}
+				wg.Wait()
+				path := r.path(t, "c")
+				if n := strings.Count(strings.Join(path, "\n"), "Answer "); len(path) != c.turns || n != c.answered {
+					t.Errorf("the current path is %q, want %d turns and %d answers", path, c.turns, c.answered)
+				}
+				r.sound(t, ana)
 			})
-		}
-		wg.Wait()
-		path := r.path(t, "c")
-		if len(path) != 2 || path[0] != "user: I live in Lisbon." || !strings.HasPrefix(path[1], "assistant: Answer ") {
-			t.Errorf("the current path is %q, want the question and one answer", path)
-		}
-	})
+		})
+	}
 }
 
 // slowStore takes its time with the first reading of turns.

@@ -24,7 +24,7 @@ func TestThePastIsSearchedByWordsAloneWithAModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		embedded := by.documents.Load()
-		found, err := second.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", Whole: true, At: memory.At{AsOf: then}})
+		found, err := second.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", At: memory.At{AsOf: then}})
 		if err != nil || len(found.Hits) != 3 {
 			t.Fatalf("%d hits, %v; want the 3 of that time", len(found.Hits), err)
 		}

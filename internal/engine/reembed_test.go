@@ -109,7 +109,7 @@ func (r *rig) give(ctx context.Context) error {
 // vector.
 func (r *rig) compared(t *testing.T, question string) (hits, byVector int) {
 	t.Helper()
-	found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question, Whole: true})
+	found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		if queued, err := far.Store.Jobs(ctx, ana); err != nil || len(queued) != 3 || queued[0].Kind != memory.JobEmbed {
 			t.Fatalf("jobs: %+v, %v; want one to embed for each write", queued, err)
 		}
-		found, err := far.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea", Whole: true})
+		found, err := far.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea"})
 		if err != nil || len(found.Hits) != 3 || !slices.ContainsFunc(found.Degraded, func(s string) bool { return s == "embedder: nobody is there" }) {
 			t.Errorf("while it is away: %d hits, degraded %q, %v; want 3 by words, and that said", len(found.Hits), found.Degraded, err)
 		}

@@ -435,7 +435,7 @@ func (s *scene) send(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	x := s.Exchange.Open(ctx, exchange.Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, ChatID: s.names[name], Extras: chatapi.Extras{Mode: s.mode}})
+	x := s.Exchange.Open(ctx, exchange.Incoming{Owner: memory.User(memory.DefaultNamespace, name), Chat: chat, ChatID: s.names[name], Once: fmt.Sprint(len(s.chats[name])), Extras: chatapi.Extras{Mode: s.mode}})
 	s.block = x.Prepare(ctx).Block
 	x.RecordQuestion(ctx)
 	x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: s.reply, Digest: chatapi.Digest(memory.RoleAssistant, s.reply, "", "")})

@@ -43,7 +43,7 @@ type shape struct {
 }
 
 // shapes find the attribute of a fact in the words that rules and most models
-// use. The first group, where an attribute ends in ":", is its key.
+// use. The first group is its key, where an attribute ends in ":", or else must be to a home.
 var shapes = []shape{
 	{lazy.Compile(`(?i)^user(?:'s)? (?:first |full |real )?name is `), "name", "personal"},
 	{lazy.Compile(`(?i)^user is (?:called|named) `), "name", "personal"},
@@ -51,7 +51,7 @@ var shapes = []shape{
 	{lazy.Compile(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
 	{lazy.Compile(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:(?:in|at|near)\b|on (?-i:an? |the |\pL?\d|[A-Z]))`), "home", "home"},
 	{lazy.Compile(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
-	{lazy.Compile(`(?i)^user (?:has )?(?:moved|relocated) (?:from .+ )?to\b`), "home", "home"},
+	{lazy.Compile(`(?i)^user (?:has )?(?:moved|relocated) ((?:from .+ )?to\b.*)`), "home", "home"},
 	{lazy.Compile(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
 	{lazy.Compile(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
 	{lazy.Compile(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
@@ -103,10 +103,7 @@ var categories = []struct {
 func categoryOf(fact string) string {
 	terms := text.Terms(fact)
 	for _, c := range categories {
-		var kinds text.Classes
-		for kind := range strings.FieldsSeq(c.kinds) {
-			kinds |= text.ClassesAsked(text.Term(kind))
-		}
+		kinds := classesOf(c.kinds)
 		for _, t := range terms {
 			if c.words.Has(t) || text.ClassesOf(t)&kinds != 0 {
 				return c.name
@@ -114,6 +111,14 @@ func categoryOf(fact string) string {
 		}
 	}
 	return ""
+}
+
+// classesOf returns the classes of these names.
+func classesOf(names string) (kinds text.Classes) {
+	for name := range strings.FieldsSeq(names) {
+		kinds |= text.ClassesAsked(text.Term(name))
+	}
+	return kinds
 }
 
 // Classify returns what a fact's words say about whom it is about and about which
@@ -130,7 +135,7 @@ func classify(fact string) (subject, attribute, category string) {
 	}
 	for _, s := range shapes {
 		m := s.form.FindStringSubmatch(fact)
-		if m == nil {
+		if m == nil || s.attribute == "home" && len(m) > 1 && !settles(m[1]) {
 			continue
 		}
 		if !strings.HasSuffix(s.attribute, ":") {

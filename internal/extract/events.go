@@ -2,6 +2,7 @@ package extract
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
@@ -391,6 +392,18 @@ func (c *clause) longSince(i int) bool {
 var feasts = lazy.Words("easter christmas ramadan halloween thanksgiving lent new summer winter spring autumn")
 
 var spans = lazy.SetOf("spans", wordList)
+
+// The classes of times that come again, and of places.
+var (
+	timeClasses  = sync.OnceValue(func() text.Classes { return classesOf("weekday month season holiday") })
+	placeClasses = sync.OnceValue(func() text.Classes { return classesOf("city country") })
+)
+
+// NamesTime reports whether a word names a time of the day or of the year: "evening", "winter".
+func NamesTime(word string) bool {
+	term := text.Term(word)
+	return spans.Has(word) || (text.ClassesOf(term)|text.ClassesAsked(term))&timeClasses() != 0
+}
 
 // often reports whether the words say how often.
 func (c *clause) often(i int) bool {

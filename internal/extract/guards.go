@@ -49,6 +49,8 @@ func fits(f *family, c *clause, p *predicate, g *captured) bool {
 			return false
 		}
 		return c.at(p.rest) != "on" || c.at(p.rest+1) == "my" || c.at(p.rest+1) == "our"
+	case "moved":
+		return p.neg == "" && settles(c.text(p.rest, len(c.words)))
 	case "home long": // "for ten years": still
 		return p.neg == "" && c.sinceWhen(p.rest) && !c.has("before")
 	case "switched":

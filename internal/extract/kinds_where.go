@@ -1,9 +1,11 @@
 package extract
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/internal/text"
 )
 
 // notWhere are names after "I'm in" that are not places.
@@ -14,13 +16,41 @@ var programs = lazy.Words("excel word powerpoint outlook vim emacs vscode visual
 
 var shortPlaces = lazy.Words("nyc la sf dc uk usa us uae nz")
 
+// settles reports whether words after "moved" lead to a home: either end is a place by the tables
+// or, where only one is named, a name that may be one. People change banks and teams, too.
+func settles(words string) bool {
+	from, to, _ := strings.Cut(" "+words, " to ")
+	isPlace := func(s string) bool {
+		return slices.ContainsFunc(strings.Fields(strings.ToLower(s)), func(w string) bool {
+			return w == "live" || settledIn.Has(w) || text.ClassesOf(text.Term(w))&placeClasses() != 0
+		})
+	}
+	if end := keyEnds.FindStringIndex(to); end != nil {
+		if strings.HasPrefix(to[end[0]:], " from ") {
+			from = to[end[0]:]
+		}
+		to = to[:end[0]]
+	}
+	if strings.HasPrefix(from, " from ") {
+		return isPlace(to) || isPlace(from)
+	}
+	name, _, _ := strings.Cut(to, " ")
+	return isPlace(to) || mayBePlace(name) && name != strings.ToLower(name)
+}
+
+// mayBePlace reports whether a name is none of those that are known to be something else.
+func mayBePlace(name string) bool {
+	low := strings.ToLower(name)
+	return !notWhere.Has(low) && !programs.Has(low) && low != "the" && (!acronym(name) || shortPlaces.Has(low))
+}
+
 // acronym reports whether a word is in capitals.
 func acronym(w string) bool { return len(w) > 1 && len(w) < 6 && w == strings.ToUpper(w) }
 
 // whereabouts accepts the place where somebody is, which need not be their home.
 func whereabouts(c *clause, i int) string {
 	j := c.placeEnd(i)
-	if j == i || notWhere.Has(c.at(i)) || programs.Has(c.at(i)) || c.at(i) == "the" || acronym(c.text(i, i+1)) && !shortPlaces.Has(c.at(i)) {
+	if j == i || !mayBePlace(c.text(i, i+1)) {
 		return ""
 	}
 	for k := j; k < len(c.words); k++ {

@@ -27,6 +27,7 @@ const HeaderRequestID = "X-Loci-Request-Id"
 // Options is what [Guard] goes by. The zero value serves one user on loopback.
 type Options struct {
 	Key       string         // LOCI_API_KEY; "": no key, loopback only
+	FrontKey  string         // LOCI_FRONT_KEY, of the role front; "": none
 	Keys      *Keyring       // those that are stored; nil: none
 	Namespace string         // of the keys; "": memory.DefaultNamespace
 	Multi     bool           // several users: nobody in particular gets no memory

@@ -106,8 +106,10 @@ type keyed struct {
 // known returns what a text says if it is a key of Loci's.
 func (o *Options) known(text string) (keyed, bool) {
 	bare := strings.TrimPrefix(text, Mem0Prefix)
-	if o.Key != "" && (sameKey(text, o.Key) || sameKey(bare, o.Key)) {
-		return keyed{role: memory.KeyAdmin}, true
+	for role, key := range map[memory.KeyRole]string{memory.KeyAdmin: o.Key, memory.KeyFront: o.FrontKey} {
+		if key != "" && (sameKey(text, key) || sameKey(bare, key)) {
+			return keyed{role: role}, true
+		}
 	}
 	k, ok := o.Keys.find(bare)
 	return keyed{k.Role, k.User}, ok

@@ -26,7 +26,7 @@ func (o *Options) dropKeys(r *http.Request) {
 	}
 }
 
-// Lengths of keys. A server's key that is shorter is looked for between other characters
+// Lengths of keys. One of the settings that is shorter is looked for between other characters
 // than letters and digits, or not at all: it may be a word of any header.
 const (
 	storedKeyLength = len(keyPrefix) + 43 // in base64, see NewKey
@@ -39,8 +39,8 @@ const (
 // may be of another server, or removed.
 func (o *Options) holdsKey(text string) bool {
 	shortest := storedKeyLength
-	if o.Key != "" {
-		shortest = max(delimitedLength, min(shortest, len(o.Key)))
+	for _, key := range o.ownKeys() {
+		shortest = max(delimitedLength, min(shortest, len(key)))
 	}
 	if len(text) < shortest {
 		return false
@@ -78,7 +78,7 @@ func isAlphanumeric(r rune) bool {
 }
 
 // contains reports whether a text has a key in it. How long that takes tells nothing of the
-// server's key but its length.
+// server's keys but their lengths.
 func (o *Options) contains(text string) bool {
 	for at := 0; ; at++ {
 		i := strings.Index(text[at:], keyPrefix)
@@ -91,9 +91,16 @@ func (o *Options) contains(text string) bool {
 			return true
 		}
 	}
-	return len(o.Key) >= delimitedLength && containsSecret(text, o.Key, func(from, to int) bool {
-		return len(o.Key) >= anywhereLength || isDelimited(text, from, to)
+	return slices.ContainsFunc(o.ownKeys(), func(key string) bool {
+		return len(key) >= delimitedLength && containsSecret(text, key, func(from, to int) bool {
+			return len(key) >= anywhereLength || isDelimited(text, from, to)
+		})
 	})
+}
+
+// ownKeys are the keys that are settings, of which none is stored.
+func (o *Options) ownKeys() []string {
+	return slices.DeleteFunc([]string{o.Key, o.FrontKey}, func(key string) bool { return key == "" })
 }
 
 // hashBase is that of a rolling hash: odd, so that no byte loses its weight.

@@ -11,7 +11,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-const longKey = "server-key-0123456789/+ =?&%"
+const (
+	longKey  = "server-key-0123456789/+ =?&%"
+	frontKey = "front-end-key-0123456789"
+)
 
 // TestNoHeaderOrParameterKeepsAKey puts keys wherever clients put theirs: none is left behind
 // the guard, and the rest of the request stays as it was.
@@ -21,7 +24,7 @@ func TestNoHeaderOrParameterKeepsAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range []string{longKey, texts[memory.KeyUser], other} {
+	for _, k := range []string{longKey, frontKey, texts[memory.KeyUser], other} {
 		basic := base64.StdEncoding.EncodeToString([]byte("ana:" + k))
 		for _, h := range [][2]string{
 			{"Authorization", "Bearer " + k}, {"Authorization", "Token " + k}, {"Authorization", k}, {"Authorization", "ApiKey " + k}, {"Authorization", "Basic " + basic},
@@ -29,7 +32,7 @@ func TestNoHeaderOrParameterKeepsAKey(t *testing.T) {
 			{"X-Mem0-Token", "Token " + k}, {"X-Auth", `{"key":"` + k + `"}`}, {"Sec-Websocket-Protocol", "realtime, openai-insecure-api-key." + k},
 			{"Referer", "https://example.com/?key=" + url.QueryEscape(k)}, {"X-Packed", base64.RawURLEncoding.EncodeToString([]byte(k))}, {"Forwarded", "for=1;secret=\"" + k + "\""},
 		} {
-			w, got := ask(t, Options{Key: longKey, Keys: ring, Open: []string{"/api/memory"}}, with(h[0], h[1], "X-Other", "kept", h[0], "also kept"))
+			w, got := ask(t, Options{Key: longKey, FrontKey: frontKey, Keys: ring, Open: []string{"/api/memory"}}, with(h[0], h[1], "X-Other", "kept", h[0], "also kept"))
 			if w.Code != http.StatusOK {
 				t.Fatalf("%s: %d %s", h, w.Code, w.Body)
 			}
@@ -42,7 +45,7 @@ func TestNoHeaderOrParameterKeepsAKey(t *testing.T) {
 			}
 		}
 		var query string
-		h := Guard(Options{Key: longKey, Keys: ring}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { query = r.URL.RawQuery }))
+		h := Guard(Options{Key: longKey, FrontKey: frontKey, Keys: ring}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { query = r.URL.RawQuery }))
 		r, _ := http.NewRequest(http.MethodGet, "http://localhost/v1/files?a=%20b&key="+url.QueryEscape(k)+"&x=1&y=z+"+url.QueryEscape(k)+"&c", nil)
 		r.Header.Set(HeaderKey, longKey)
 		r.RemoteAddr = "127.0.0.1:1"

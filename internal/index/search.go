@@ -103,7 +103,8 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 		return nil, err
 	}
 	if s.ByVector && len(near) > 0 {
-		words = nil
+		words = slices.DeleteFunc(words, func(f found) bool { return parts[f.part].compares(f.n, len(s.Vector)) })
+		words, near = near, words
 	}
 	list := d.unite(parts, words, near, s.Limit)
 	scoreOwn(parts, asked, list)
@@ -161,15 +162,21 @@ func (p *segment) look(terms []string) {
 	}
 }
 
-// unite takes the best by words and fills up with the best by vector, for which a
+// compares reports whether a document has a vector of so many dims to compare.
+func (p *segment) compares(n int32, dims int) bool {
+	row := p.docs[n].row
+	return !p.resting && (row == away || row != none && p.dims == dims)
+}
+
+// unite takes the best of one list and fills up with the best of another, for which a
 // quarter of the places is kept. What it took is marked as needed.
-func (d *searchState) unite(parts []*segment, words, vectors []found, limit int) []found {
-	if len(vectors) == 0 {
-		return words
+func (d *searchState) unite(parts []*segment, first, second []found, limit int) []found {
+	if len(second) == 0 {
+		return first
 	}
-	keep := min(len(words), limit-min(limit/4, len(vectors)))
+	keep := min(len(first), limit-min(limit/4, len(second)))
 	out := d.united[:0]
-	for _, list := range [][]found{words[:keep], vectors, words[keep:]} {
+	for _, list := range [][]found{first[:keep], second, first[keep:]} {
 		for _, f := range list {
 			if taken := parts[f.part].needed; len(out) < limit && !marked(taken, f.n) {
 				mark(taken, f.n)

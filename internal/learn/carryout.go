@@ -52,7 +52,7 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 		p.addPending(next, stronger, "it contradicts what was said with more weight")
 		return
 	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.Remember:
-		p.addPending(next, olds[0].Fact.ID, "it contradicts what is known")
+		p.addPending(next, olds[0].Fact.ID, ReviewedConflict)
 		return
 	case newer != "":
 		p.addPast(c, newer, p.known[newer].Fact.ObservedAt, "what is known is newer")
@@ -113,12 +113,7 @@ func (p *planner) confirm(k *knownFact, c extract.Candidate, olds []*knownFact) 
 	change := memory.Change{Action: memory.ActionApprove, After: memory.Image{Fact: &next}, Base: next.Version, Reason: reason, Author: p.o.Author}
 	outcome := Outcome{ID: next.ID, Fact: next.Content, Action: "add", Reason: reason}
 	for _, o := range olds {
-		end := p.unlink(o, reason)
-		if o.Link == nil {
-			end = replaced(o.Fact, next, p.o.Now, reason, p.o.Author)
-			p.free(o)
-		}
-		o.change, o.ends = &end, true
+		p.supersede(o, next, reason)
 		outcome.Action, outcome.Target, change.OldID, change.NewID = "replace", o.Fact.ID, o.Fact.ID, next.ID
 	}
 	k.change, k.kept = &change, true
@@ -272,17 +267,23 @@ func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
 		}
 	}
 	for _, k := range olds {
-		change := p.unlink(k, reason)
-		if k.Link == nil {
-			change = replaced(k.Fact, next, p.o.Now, reason, p.o.Author)
-			p.free(k)
-		}
-		k.change, k.ends = &change, true
+		p.supersede(k, next, reason)
 	}
 	add.After.Fact = &next
 	p.adds = append(p.adds, add)
 	p.live[wordingOf(next)] = true
 	p.outcomes = append(p.outcomes, outcome)
+}
+
+// supersede ends a known fact for next: one of another owner's is hidden.
+func (p *planner) supersede(k *knownFact, next memory.Fact, reason string) {
+	change := p.unlink(k, reason)
+	change.OldID, change.NewID = k.Fact.ID, next.ID
+	if k.Link == nil {
+		change = replaced(k.Fact, next, p.o.Now, reason, p.o.Author)
+		p.free(k)
+	}
+	k.change, k.ends = &change, true
 }
 
 // replaced is the old side of a replacement. What began after it is said to have

@@ -249,7 +249,7 @@ func undress(line string) (body string, dressed bool) {
 }
 
 // written is what a block writes before a memory: its date, and who said it.
-var written = lazy.Compile(`^(?:\d{4}-\d\d-\d\d |summary: |[\p{L}\d_.-]{1,30} said: )`)
+var written = lazy.Compile(`^(?:\d{4}-\d\d-\d\d (?:[A-Z][a-z]{2} )?|summary: |[\p{L}\d_.-]{1,30} said: )`)
 
 func (g *Injected) blank(b []byte, role memory.Role) {
 	if g == nil {

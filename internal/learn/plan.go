@@ -349,13 +349,30 @@ func (p *planner) waits(c extract.Candidate) string {
 		return ""
 	case c.Waits != "":
 		return c.Waits
-	case c.Confidence < p.o.MinConfidence:
-		return fmt.Sprintf("confidence %.2f is under %.2f", c.Confidence, p.o.MinConfidence)
-	case c.Category != "" && slices.Contains(p.o.Review, c.Category):
-		return "the category " + c.Category + " is reviewed"
+	case c.Doubt != "" && c.Confidence < p.o.MinConfidence:
+		return c.Doubt
+	}
+	return Reviewed(c.Confidence, p.o.MinConfidence, c.Category, p.o.Review)
+}
+
+// Reviewed returns why a fact waits by the settings review.confidence and review.categories, "" if
+// it does not.
+func Reviewed(confidence, least float64, category string, categories []string) string {
+	switch {
+	case confidence < least:
+		return fmt.Sprintf("confidence %.2f is under %.2f (review.confidence)", confidence, least)
+	case category != "" && slices.Contains(categories, category):
+		return "the category " + category + " is reviewed (review.categories)"
 	}
 	return ""
 }
+
+// ReviewedConflict is why a fact waits by the setting review.conflicts.
+const ReviewedConflict = "it contradicts what is known (review.conflicts)"
+
+// ByReview reports whether a fact waits, by the reason that its change has, because a setting asks
+// for a person: not because it is doubted.
+func ByReview(reason string) bool { return strings.Contains(reason, "(review.") }
 
 func (p *planner) ignore(c extract.Candidate, target, reason string) {
 	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "ignore", Target: target, Reason: reason})

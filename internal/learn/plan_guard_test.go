@@ -165,14 +165,11 @@ func TestTimesAreSane(t *testing.T) {
 }
 
 // TestRandomDecisionsGiveValidPlans runs replies of no sense through the parser, the
-// plan and a store: 10,000 of them, or as many as LOCI_PLANS says.
+// plan and a store: 4,000 of them, or as many as LOCI_PLANS says.
 func TestRandomDecisionsGiveValidPlans(t *testing.T) {
-	n := 10_000
+	n := 4000
 	if s := os.Getenv("LOCI_PLANS"); s != "" {
 		n, _ = strconv.Atoi(s)
-	}
-	if testing.Short() {
-		n /= 10
 	}
 	for i := range n {
 		if err := randomPlan(rand.New(rand.NewPCG(4, uint64(i)))); err != nil {

@@ -175,6 +175,9 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 	if changes[0].Base != 7 || changes[1].After.Fact.Scope.Owner != memtest.Ana {
 		t.Errorf("unlink on version %d, new fact of %s; want 7 and the user's own", changes[0].Base, changes[1].After.Fact.Scope.Owner)
 	}
+	if next := changes[1].After.Fact.ID; changes[0].OldID != shared.ID || changes[0].NewID != next {
+		t.Errorf("unlink of %q for %q, want %q for %q", changes[0].OldID, changes[0].NewID, shared.ID, next)
+	}
 }
 
 func TestOwnStatementStaysBesideASharedOne(t *testing.T) {

@@ -60,9 +60,9 @@ func reconcile(i int, c extract.Candidate) []Decision {
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "at other times"})
 		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, known) && marital.FindString(text.Fold(c.Text)) == marital.FindString(text.Fold(known)):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
-		case sameAttribute(c, n) && (!text.Negated(c.Text) || !Denied(known) && (strings.Contains(c.Attribute, ":") || extract.SameThing(c.Text, known))):
+		case sameAttribute(c, n) && sameConditions(c.Text, known, c.Attribute) && (!text.Negated(c.Text) || !Denied(known) && (strings.Contains(c.Attribute, ":") || extract.SameThing(c.Text, known))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
-		case opposite(c.Text, known):
+		case opposite(c.Text, known) && sameConditions(c.Text, known, c.Attribute):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
 		}
 	}

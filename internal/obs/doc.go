@@ -11,6 +11,7 @@
 //	memory_record_failed_total             exchanges that could not be stored
 //	recall_seconds                         how long recall took
 //	recall_degraded_total{part}            parts of recall that were skipped
+//	recall_model_questions_total{model,helped}  questions that the embedder or reranker was to help answer
 //	proxy_first_byte_overhead_seconds      first byte to the client less the upstream's
 //	learn_runs_total{end}                  runs of learning, by how they ended
 //	jobs_ended_total{kind,end}             attempts at jobs: done, retry, parked, lost

@@ -2,7 +2,10 @@ package obs
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,9 +19,9 @@ import (
 // totalsTime bounds how long a scrape waits for the store.
 const totalsTime = 2 * time.Second
 
-// Buckets of the histograms, seconds. Recall is meant to take one millisecond and
-// given up after 150 (400 with a remote model); the proxy's share of a first
-// byte is meant to stay under one to five milliseconds.
+// Buckets of the histograms, seconds. Recall is meant to take one millisecond by words, and ends
+// after 150, or after a second with a slow local model; the proxy's share of a first byte is meant
+// to stay under one to five milliseconds.
 var (
 	recallBuckets   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .15, .25, .4, 1}
 	overheadBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
@@ -33,6 +36,7 @@ type Metrics struct {
 	recall       prometheus.Histogram
 	degraded     *prometheus.CounterVec
 	overhead     prometheus.Histogram
+	asked        *prometheus.CounterVec
 	learnRuns    *prometheus.CounterVec
 	jobs         *prometheus.CounterVec
 	tokens       *prometheus.CounterVec
@@ -40,24 +44,36 @@ type Metrics struct {
 
 	added, replaced, ignored atomic.Int64 // facts decided on
 	injected, used           atomic.Int64 // memories put into prompts
+
+	mu   sync.Mutex    // guards hour
+	hour map[asked]int // questions of the last hour
+}
+
+// asked is what questions of a minute have in common.
+type asked struct {
+	model  string
+	helped bool
+	minute int64
 }
 
 // NewMetrics returns metrics. totals says how much there is over all owners and
 // is asked at each scrape; nil leaves memory_total_count out.
 func NewMetrics(totals func(context.Context) (memory.Counts, error)) *Metrics {
 	m := &Metrics{
+		hour:         map[asked]int{},
 		registry:     prometheus.NewRegistry(),
 		decisions:    counters("memory_decisions_total", "What became of extracted facts.", "action"),
 		recordFailed: prometheus.NewCounter(prometheus.CounterOpts{Name: "memory_record_failed_total", Help: "Exchanges that could not be stored."}),
 		recall:       prometheus.NewHistogram(prometheus.HistogramOpts{Name: "recall_seconds", Help: "How long recall took.", Buckets: recallBuckets}),
 		degraded:     counters("recall_degraded_total", "Parts of recall that were skipped.", "part"),
+		asked:        counters("recall_model_questions_total", "Questions that a model was to help answer, by whether it did.", "model", "helped"),
 		overhead:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "proxy_first_byte_overhead_seconds", Help: "First byte to the client less the upstream's.", Buckets: overheadBuckets}),
 		learnRuns:    counters("learn_runs_total", "Runs of learning, by how they ended.", "end"),
 		jobs:         counters("jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
 		tokens:       counters("learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
 		cost:         counters("learn_cost_total", "What the learning model cost, by the prices set.", "purpose", "model"),
 	}
-	m.registry.MustRegister(m.decisions, m.recordFailed, m.recall, m.degraded, m.overhead, m.learnRuns, m.jobs, m.tokens, m.cost,
+	m.registry.MustRegister(m.decisions, m.recordFailed, m.recall, m.degraded, m.asked, m.overhead, m.learnRuns, m.jobs, m.tokens, m.cost,
 		gauge("memory_replacement_rate", "Of what was stored, the share that replaced something.", m.replacementRate),
 		gauge("memory_dedup_rate", "Of what was extracted, the share that was known already.", m.dedupRate),
 		gauge("retrieval_hit_rate", "Of what was put into prompts, the share that answers used.", m.hitRate),
@@ -94,6 +110,41 @@ func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 		m.degraded.WithLabelValues(part).Inc()
 	}
 }
+
+// ModelAsked counts a question that the embedder or the reranker was to help answer.
+func (m *Metrics) ModelAsked(model string, helped bool, now time.Time) {
+	if m == nil {
+		return
+	}
+	m.asked.WithLabelValues(model, strconv.FormatBool(helped)).Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.hour, func(of asked, _ int) bool { return !of.lately(now) })
+	m.hour[asked{model, helped, minuteOf(now)}]++
+}
+
+// Missed returns how many questions of the last hour a model was to help answer, and how many of
+// them it did not.
+func (m *Metrics) Missed(model string, now time.Time) (missed, asked int) {
+	if m == nil {
+		return 0, 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for of, n := range m.hour {
+		if of.model == model && of.lately(now) {
+			asked += n
+			if !of.helped {
+				missed += n
+			}
+		}
+	}
+	return missed, asked
+}
+
+func (of asked) lately(now time.Time) bool { return of.minute > minuteOf(now)-60 }
+
+func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 // RecordFailed counts an exchange that could not be stored.
 func (m *Metrics) RecordFailed() {

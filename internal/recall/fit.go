@@ -22,6 +22,7 @@ type FitOptions struct {
 // to be long.
 const (
 	DefaultTopK   = 8
+	DefaultAsked  = 12 // where somebody asks on purpose
 	DefaultBudget = 1500
 )
 
@@ -77,7 +78,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		case len(kept) >= o.TopK:
 			stage = "top_k"
 		case o.Budget < math.MaxInt:
-			if tokens = text.Tokens(line(h.Memory, dateOf(h.Memory), false)); tokens > left && len(kept) > 0 {
+			if tokens = tokensOf(h.Memory); tokens > left && len(kept) > 0 {
 				stage = "budget"
 			}
 		}

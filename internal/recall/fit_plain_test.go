@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -140,10 +142,15 @@ func anyHits(r *rand.Rand, n int) []memory.Hit {
 	return out
 }
 
+// TestFitKeepsAndDropsWhatPlainComparingDoes compares 500 random lists of hits, or as many as LOCI_FITS says.
 func TestFitKeepsAndDropsWhatPlainComparingDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 7))
 	stages := map[string]int{}
-	for i := range 3000 {
+	n := 500
+	if s := os.Getenv("LOCI_FITS"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	for i := range n {
 		hits := anyHits(r, 1+r.IntN(24))
 		o := FitOptions{TopK: 1 + r.IntN(12), Budget: []int{30, 200, 1500, math.MaxInt}[r.IntN(4)], Question: []string{"", "likes Ana tea", hits[0].Memory.Content()}[r.IntN(3)]}
 		kept, dropped := Fit(hits, o)

@@ -17,16 +17,6 @@ const (
 	Reranker Measure = "reranker" // what a reranker says of it
 )
 
-// For returns the measure that candidates can be ranked by: cosines need vectors.
-func (m Measure) For(candidates []memory.Candidate) Measure {
-	for i := range candidates {
-		if m != Cosine || candidates[i].Found.Vector != 0 {
-			return m
-		}
-	}
-	return Fitted
-}
-
 // plain scores candidates by one number, blended with recency and nothing else: the designs'
 // own scores. What a reranker was not shown has no number, and stays out.
 func (o Options) plain(candidates []memory.Candidate, now time.Time, places []ranked) []ranked {

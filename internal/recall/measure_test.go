@@ -52,12 +52,3 @@ func wantOrder(t *testing.T, kept []memory.Candidate, scores map[string]float64,
 		}
 	}
 }
-
-func TestCosinesNeedVectors(t *testing.T) {
-	if m := Cosine.For([]memory.Candidate{{}, {}}); m != Fitted {
-		t.Errorf("without any vector: %q, want the fitted measure", m)
-	}
-	if m := Cosine.For([]memory.Candidate{{}, {Found: memory.Measures{Vector: 0.1}}}); m != Cosine {
-		t.Errorf("with a vector: %q", m)
-	}
-}

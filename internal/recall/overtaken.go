@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -28,6 +29,50 @@ func Overtaken(hits []memory.Hit) []memory.Hit {
 	}
 	return out
 }
+
+// AnswerTo returns the id of the turn that an answer of the assistant answers, "" for other memories.
+func AnswerTo(m memory.Memory) string {
+	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant {
+		return ""
+	}
+	return m.Turn.Parent
+}
+
+// Paired puts each answer of the assistant behind its question, where the better of the two is.
+// Of the questions, those that are no hits join their answers while the budget has room.
+func Paired(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
+	for _, h := range hits {
+		budget -= tokensOf(h.Memory)
+	}
+	all := slices.Clone(hits)
+	for _, q := range questions {
+		if !slices.ContainsFunc(all, func(h memory.Hit) bool { return h.Memory.ID() == q.ID() }) && tokensOf(q) <= budget {
+			budget -= tokensOf(q)
+			all = append(all, memory.Hit{Memory: q, Why: memory.Why{{Name: "asked", Value: 1}}})
+		}
+	}
+	out, placed := make([]memory.Hit, 0, len(all)), map[string]bool{}
+	place := func(h memory.Hit) {
+		if !placed[h.Memory.ID()] {
+			out, placed[h.Memory.ID()] = append(out, h), true
+		}
+	}
+	for _, h := range hits {
+		if i := slices.IndexFunc(all, func(q memory.Hit) bool { return q.Memory.ID() == AnswerTo(h.Memory) }); i >= 0 {
+			h = all[i]
+		}
+		place(h)
+		for _, a := range hits {
+			if AnswerTo(a.Memory) == h.Memory.ID() {
+				place(a)
+			}
+		}
+	}
+	return out
+}
+
+// tokensOf returns how many tokens a memory takes in a block.
+func tokensOf(m memory.Memory) int { return text.Tokens(line(m, dateOf(m), false)) }
 
 // mostBefore is how many of the facts that one took the place of are told with it.
 const mostBefore = 2

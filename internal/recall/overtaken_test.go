@@ -23,8 +23,44 @@ func TestOvertakenTurnsStandBehindWhatHoldsNow(t *testing.T) {
 		t.Errorf("got %q, want %q", strings.Join(got, " "), want)
 	}
 	block := Render(Core{}, []memory.Hit{turn("old", lisbon)}, RenderOptions{}).Text
-	if want := "I live in Berlin [no longer so, since 2026-05-03: User lives in Lisbon]"; !strings.Contains(block, want) {
+	if want := "I live in Berlin [no longer so, since 2026-05-03 Sun: User lives in Lisbon]"; !strings.Contains(block, want) {
 		t.Errorf("block %q lacks %q", block, want)
+	}
+}
+
+// An answer stands behind its question, and brings it along where the budget has room.
+func TestAnswerFollowsItsQuestion(t *testing.T) {
+	turn := func(id string, role memory.Role, parent string) memory.Memory {
+		return memory.Memory{Turn: &memory.Turn{ID: id, Role: role, Parent: parent, Content: "The words of " + id}}
+	}
+	hits := func(all ...memory.Memory) (out []memory.Hit) {
+		for _, m := range all {
+			out = append(out, memory.Hit{Memory: m})
+		}
+		return out
+	}
+	q, a, other := turn("q", memory.RoleUser, ""), turn("a", memory.RoleAssistant, "q"), turn("other", memory.RoleUser, "")
+	more, late := turn("more", memory.RoleAssistant, "q"), turn("late", memory.RoleUser, "a")
+	for name, c := range map[string]struct {
+		hits      []memory.Hit
+		questions []memory.Memory
+		budget    int
+		want      string
+	}{
+		"both are hits":         {hits(other, a, late, q), nil, 100, "other q a late"},
+		"the question is first": {hits(q, other, a), nil, 100, "q a other"},
+		"it is no hit":          {hits(other, a), []memory.Memory{q}, 100, "other q a"},
+		"it has no room":        {hits(other, a), []memory.Memory{q}, 21, "other a"},
+		"it has two answers":    {hits(more, other, a), []memory.Memory{q, q}, 100, "q more a other"},
+		"nothing is asked":      {hits(other, late), nil, 100, "other late"},
+	} {
+		var got []string
+		for _, h := range Paired(c.hits, c.questions, c.budget) {
+			got = append(got, h.Memory.ID())
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

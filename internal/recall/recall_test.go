@@ -308,7 +308,7 @@ func TestRenderIsFencedAndStable(t *testing.T) {
 	hits := []memory.Hit{factHit("p", "User is allergic to peanuts"), turnHit("t", "I love\n\ntea")}
 	block := Render(core, hits, RenderOptions{})
 	want := FenceOpen + "\n" + Preamble + "\n" +
-		"- 2026-05-04 User is allergic to peanuts\n- timezone: Europe/Lisbon\n- 2026-05-04 user said: I love tea\n" + FenceClose
+		"- 2026-05-04 Mon User is allergic to peanuts\n- timezone: Europe/Lisbon\n- 2026-05-04 Mon user said: I love tea\n" + FenceClose
 	if block.Text != want || !slices.Equal(block.IDs, []string{"p", "t"}) {
 		t.Errorf("block %q with %v, want %q", block.Text, block.IDs, want)
 	}

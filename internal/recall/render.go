@@ -123,8 +123,8 @@ func (o RenderOptions) front() string {
 	return front + "\n"
 }
 
-// since says what took the place of what a turn says, or only that something did
-// that is forgotten: a fact without words.
+// since says that what a turn says is no longer so, and what is instead: nothing, where a fact
+// without words says that it only ended.
 func since(date, content string) string {
 	if date != "" {
 		date = ", since " + date
@@ -140,12 +140,12 @@ func until(date, content string) string {
 	return " [until " + date + ": " + shorten(oneLine(content)) + "]"
 }
 
-// day returns the date of a time, "" of none.
+// day returns the date of a time with its weekday, "" of none.
 func day(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return at.UTC().Format(time.DateOnly)
+	return at.UTC().Format("2006-01-02 Mon")
 }
 
 // lines are the summary, and the pinned facts, then the profile entries and then the standing facts

@@ -23,12 +23,9 @@ type Alignment struct {
 	Leave  []string // active turns that leave the current path
 	Rejoin []string // replaced ones that come back to it
 
-	Retry      bool // the last user message is stored already: there is nothing to learn
-	Regenerate bool // and it has an answer, which is asked for again
-	Branch     bool // the request leaves the current path
-	ToolLoop   bool // it goes on after the last user message
-	Dropped    int  // new messages that are not kept, since there are too many
-	Heard      bool // what is new follows an answer that went through Loci, or a turn that the client names
+	Retry   bool // the last user message is stored already: there is nothing to learn
+	Dropped int  // new messages that are not kept, since there are too many
+	Heard   bool // what is new follows an answer that went through Loci, or a turn that the client names
 
 	tree   *tree
 	parent int
@@ -46,8 +43,8 @@ type Place struct {
 
 // Align lays a request on the turns of its conversation, all branches; the last so many
 // turns will do. What comes after the last message that is known is new. A request of which
-// nothing is known begins at a root of its own; so does what would take back words of the
-// user without proof, or without being said now, such as a summary in their place.
+// nothing is known, such as a message alone, begins at a root of its own; so does what would
+// take back words of the user without proof, or not said now, such as a summary of them.
 func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
 	on := t.match(r)
@@ -116,7 +113,6 @@ func (t *tree) lay(r Request, on []known, parent, from int) Alignment {
 	}
 	a.place(r, fresh)
 	a.move(t.pathTo(parent))
-	a.judge(r.msgs)
 	return a
 }
 
@@ -135,7 +131,6 @@ func Resume(turns []memory.Turn, r Request, ids []string) Alignment {
 	a := Alignment{Turns: slices.Clone(ids), Parent: t.id(parent), tree: t, parent: parent}
 	a.place(r, nil)
 	a.move(t.pathTo(parent))
-	a.judge(r.msgs)
 	return a
 }
 
@@ -170,8 +165,11 @@ func (a Alignment) WentOn() bool {
 }
 
 // place gives the new messages their places after the parent: the last ones, where there
-// are more than are kept.
+// are more than are kept. It notes whether the last user message is one of them.
 func (a *Alignment) place(r Request, fresh []int) {
+	if last := chatapi.LastUser(r.msgs); last >= 0 {
+		a.Retry = a.Turns[last] != ""
+	}
 	a.base = a.tree.room(a.parent)
 	a.last = Place{Index: a.base - 1, Chain: a.tree.chain(a.parent)}
 	if before := len(r.hist) - len(fresh); a.parent == start && before > 0 && len(fresh) > 0 {
@@ -202,17 +200,6 @@ func (a *Alignment) move(on []int) {
 		return
 	}
 	a.Leave, a.Rejoin = a.tree.ids(a.tree.displaced(on)), rejoin
-	a.Branch = len(a.Leave)+len(a.Rejoin) > 0
-}
-
-func (a *Alignment) judge(msgs []chatapi.Message) {
-	last := chatapi.LastUser(msgs)
-	if last < 0 {
-		return
-	}
-	a.ToolLoop = len(history(msgs[last+1:])) > 0
-	a.Retry = a.Turns[last] != ""
-	a.Regenerate = a.Retry && len(a.New) == 0 && a.tree.speaks(a.tree.kids[a.parent+1], memory.RoleAssistant)
 }
 
 // Reply is where an answer goes.

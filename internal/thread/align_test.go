@@ -45,7 +45,7 @@ func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex | A Good boy. | U And I like tea | A Noted. | U Good night")
 	all, last := Align(turns, NewRequest(msgs, 0)), Align(turns[1:], NewRequest(msgs, 0))
-	if diff := cmp.Diff(all.New, last.New); diff != "" || last.Parent != all.Parent || last.Branch {
+	if diff := cmp.Diff(all.New, last.New); diff != "" || last.Parent != all.Parent || last.branches() {
 		t.Errorf("with the last turns alone (-all +last):\n%s", diff)
 	}
 	if len(last.New) != 1 || last.New[0].Index != 6 || last.New[0].Chain != Chain(turns[5].Chain, msgs[4].Digest) {
@@ -72,7 +72,7 @@ func TestOnlyTheLastNewMessagesAreKept(t *testing.T) {
 	r := a.Answer(message("A Sleep well.").Digest)
 	turns = append(turns, memory.Turn{ID: "answer", Parent: turns[2].ID, Index: r.Index, Chain: r.Chain, Role: memory.RoleAssistant, Content: "Sleep well.", Status: memory.Active})
 	next := NewRequest(messages(talk+" | U Good night | A Sleep well. | U Good morning"), 3)
-	if a := Align(turns, next); len(a.New) != 1 || a.Dropped != 0 || a.New[0].Index != 8 || a.Parent != "answer" || a.Branch {
+	if a := Align(turns, next); len(a.New) != 1 || a.Dropped != 0 || a.New[0].Index != 8 || a.Parent != "answer" || a.branches() {
 		t.Errorf("the next request: got %+v, want its last message new", a)
 	}
 	if i := Choose([]Candidate{{Turns: turns}}, next, newWorld().now); i != 0 {
@@ -85,10 +85,10 @@ func TestOnlyTheLastNewMessagesAreKept(t *testing.T) {
 func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex")
-	if a := Follow(turns, NewRequest(msgs, 0), turns[1].ID, 0); !a.Regenerate || a.Parent != turns[2].ID || a.Branch {
+	if a := Follow(turns, NewRequest(msgs, 0), turns[1].ID, 0); !a.regenerates() || a.Parent != turns[2].ID || a.branches() {
 		t.Errorf("after the answer before it: got %+v, want it asked again", a)
 	}
-	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID, 0); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
+	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID, 0); len(a.New) != 1 || a.New[0].Index != 6 || a.branches() {
 		t.Errorf("after the last answer: got %+v, want it said once more", a)
 	}
 	if a := Follow(turns, NewRequest(msgs, 0), turns[3].ID, 0); len(a.New) != 1 || a.New[0].Index != 4 || len(a.Leave) != 2 {
@@ -104,7 +104,7 @@ func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
 func TestFollowWithAResentHistory(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U I live in Bern | A Fine. | U My dog is Max | A Good. | U Good night")
-	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID, 4); len(a.New) != 1 || a.New[0].Index != 6 || a.Branch {
+	if a := Follow(turns, NewRequest(msgs, 0), turns[5].ID, 4); len(a.New) != 1 || a.New[0].Index != 6 || a.branches() {
 		t.Errorf("after the last answer: got %+v, want the last message new", a)
 	}
 	if a := Follow(turns, NewRequest(msgs, 0), turns[1].ID, 4); len(a.New) != 1 || a.New[0].Index != 2 || len(a.Leave) != 4 {
@@ -122,15 +122,40 @@ func TestFirstTakesThePlaceOfAll(t *testing.T) {
 	if len(a.New) != 1 || a.Parent != "" || len(a.Leave) != len(turns) {
 		t.Errorf("another first message: got %+v, want it new and all %d turns to leave", a, len(turns))
 	}
-	if a := Follow(turns, NewRequest(messages("U I live in Berlin"), 0), First, 0); !a.Regenerate || len(a.Leave)+len(a.New) != 0 {
+	if a := Follow(turns, NewRequest(messages("U I live in Berlin"), 0), First, 0); !a.regenerates() || len(a.Leave)+len(a.New) != 0 {
 		t.Errorf("the same first message: got %+v, want it asked again and nothing to leave yet", a)
+	}
+}
+
+// TestMessageAloneIsKnownOnlyWhereItsRetryIsSaid by the client, and it has no answer yet.
+func TestMessageAloneIsKnownOnlyWhereItsRetryIsSaid(t *testing.T) {
+	w, turns := recorded(t, talk)
+	w.ask("c", messages("U continue"))
+	asked := w.convs[0].Turns
+	w.answer(message("A And so on."))
+	for name, c := range map[string]struct {
+		turns []memory.Turn
+		again bool
+		retry bool
+	}{
+		"never said":               {turns, true, false},
+		"said, and sent again":     {asked, true, true},
+		"said, and said once more": {asked, false, false},
+		"answered, and sent again": {w.convs[0].Turns, true, false},
+		"answered, said once more": {w.convs[0].Turns, false, false},
+	} {
+		r := NewRequest(messages("U continue"), 0)
+		r.Again = c.again
+		if a := Align(c.turns, r); a.Retry != c.retry || len(a.New) == 0 != c.retry || len(a.Leave) > 0 {
+			t.Errorf("%s: got %+v, want a retry: %v", name, a, c.retry)
+		}
 	}
 }
 
 // TestNothingButSystemMessages has no turns to place, and an answer still has one.
 func TestNothingButSystemMessages(t *testing.T) {
 	a := Align(nil, NewRequest(messages("S Be kind."), 0))
-	if len(a.New) != 0 || a.Parent != "" || a.Retry || a.ToolLoop {
+	if len(a.New) != 0 || a.Parent != "" || a.Retry {
 		t.Errorf("got %+v, want nothing", a)
 	}
 	if r := a.Answer("x"); r.Known != "" || r.Index != 0 || r.Chain != Chain("", "x") {

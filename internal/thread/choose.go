@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RetryWindow is how long after it a first message, sent again, is taken for the
-// same chat and not for a new one that begins alike.
+// RetryWindow is how long a request whose answers Loci did not give, sent again or with its
+// first answer in other words, is taken for the same chat and not for one that begins alike.
 const RetryWindow = 10 * time.Minute
 
 // Candidate is a stored conversation with the turns of all its branches.
@@ -23,8 +23,8 @@ type Candidate struct {
 //   - It has an answer that went through Loci. Where going on from there takes back what the
 //     user said since, the request replaces just that, and the two share more than greetings.
 //   - Nothing that is active stands after it.
-//   - It is all of the request, of a conversation that was updated within [RetryWindow] of
-//     now: a retry. The chat may have gone on from it only where the client has left.
+//   - It is all of the request, its history included, of a conversation that was updated
+//     within [RetryWindow] of now: a retry. The chat may have gone on from it only where the client has left.
 //   - Within that time, the request goes on with the answer in other words.
 //
 // Among several the one that shares the latest answer is taken, since answers are what tells
@@ -61,7 +61,7 @@ type fit struct {
 func fitOf(c Candidate, r Request) fit {
 	t := newTree(c.Turns)
 	f := fit{updated: c.Conversation.UpdatedAt, id: c.Conversation.ID}
-	on := t.beginning(r)
+	on := t.prefix(r)
 	if len(on) == 0 {
 		return f
 	}

@@ -12,12 +12,13 @@
 //	Choose     the one that the request continues, if any
 //	Align      its messages on that tree: what is known, what is new, what leaves the path
 //	Follow     the same for a client that names the turn which the request follows
+//	Resume     the same for a request that is known to be stored
 //	Answer     the same for the answer, once it is there
 //	Path       the path that results, which the store holds the writer to
 //
 // Evidence that a request continues a conversation is an id, or an answer that went through
 // Loci and comes back. Text that a client sends each time, such as a canned first exchange,
-// is none. Turns leave the path only where the request, on such evidence, puts another
+// is none, and a message without its history is new each time. Turns leave the path only where the request, on such evidence, puts another
 // message in the place of one that is stored; a history that is shorter, summarized or
 // absent takes nothing away, and what cannot be placed is added at the end or begins a new
 // conversation.

@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -21,7 +22,7 @@ type known struct {
 // shares, or further on by the last answer that is active: a client may leave out, or sum
 // up, what stands before that.
 func (t *tree) match(r Request) []known {
-	on := t.beginning(r)
+	on := t.prefix(r)
 	from, after := end(on), -1
 	if len(on) > 0 {
 		after = t.turns[on[len(on)-1].turn].Index
@@ -41,22 +42,20 @@ func end(on []known) int {
 	return on[len(on)-1].message + 1
 }
 
-// beginning returns the messages of the longest beginning of the request that is stored. A
-// lone message is one only if it is the last that the user said, sent again.
-func (t *tree) beginning(r Request) []known {
-	if len(r.hist) > 1 {
-		if on := t.prefix(r); len(on) > 0 {
-			return on
-		}
-	}
-	return t.again(r)
-}
-
 // prefix returns the messages of the longest beginning of the request that ends at a stored
-// turn. A chain is a hash over all that stands before, so that of the messages before it
-// those are known which are stored.
+// turn; of a message alone only if it is retried and was not answered. A chain is a hash over all that stands before, so that of
+// the messages before it those are known which are stored. A step of tools behind a message
+// alone goes on from the last turn that says it, whatever steps others had.
 func (t *tree) prefix(r Request) []known {
-	for i := len(r.hist) - 1; i >= 0; i-- {
+	alone := r.Alone() >= 0
+	if alone && !r.Again {
+		return nil
+	}
+	last := len(r.hist) - 1
+	if last > 0 && r.hist[0] == chatapi.LastUser(r.msgs) && r.at(1).ToolCalls {
+		last = 0
+	}
+	for i := last; i >= 0; i-- {
 		ends := t.ends[r.chains[i]]
 		if len(ends) == 0 {
 			continue
@@ -67,6 +66,9 @@ func (t *tree) prefix(r Request) []known {
 				best = n
 			}
 		}
+		if alone && len(t.kids[best+1]) > 0 { // it was answered, and the first try is not here
+			return nil
+		}
 		var on []known
 		for _, n := range slices.Backward(t.pathTo(best)) {
 			for ; i >= 0 && r.chains[i] != t.turns[n].Chain; i-- {
@@ -76,7 +78,7 @@ func (t *tree) prefix(r Request) []known {
 			}
 		}
 		slices.Reverse(on)
-		return on
+		return append(on, t.walk(best, r, end(on))...)
 	}
 	return nil
 }
@@ -130,24 +132,6 @@ func (t *tree) back(r Request, message, turn, from int) []known {
 		turn = t.parent[turn]
 	}
 	return on
-}
-
-// again finds the user's last turn among the messages: it is sent again. Nothing else was
-// said since, and it is not a word like "yes" that was answered and may be said anew.
-func (t *tree) again(r Request) []known {
-	for _, n := range slices.Backward(t.active) {
-		if t.turns[n].Role != memory.RoleUser {
-			continue
-		}
-		answered := n != t.active[len(t.active)-1]
-		for i := range r.hist {
-			if t.says(n, r.at(i).Digest) && (!answered || !slight(r.at(i).Text)) {
-				return append([]known{{i, n}}, t.walk(n, r, i+1)...)
-			}
-		}
-		break
-	}
-	return nil
 }
 
 // walk follows the messages from one on downward from a turn, as far as stored turns say

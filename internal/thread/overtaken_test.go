@@ -9,7 +9,7 @@ import (
 // TestOvertakenByWhatCameOntoThePathSince: not by what the request knew, nor by what it
 // stored itself.
 func TestOvertakenByWhatCameOntoThePathSince(t *testing.T) {
-	const question = "U I live in Berlin"
+	const question = "U Good day to you | A Welcome. | U I live in Berlin"
 	for name, c := range map[string]struct {
 		before, after string // as the conversation was played, "" for not at all
 		request       string

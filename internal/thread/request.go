@@ -15,6 +15,9 @@ type Request struct {
 	most   int      // how many of its messages matter; 0: all
 	now    int      // from where on they are said now
 
+	// Again says that the client sent the request before, by its own word.
+	Again bool
+
 	// Left says that the client waits no more: it may have asked the same elsewhere since,
 	// and gone on from there.
 	Left bool
@@ -54,6 +57,15 @@ func (r Request) lately(chains []string) []string {
 		return chains[len(chains)-r.most:]
 	}
 	return chains
+}
+
+// Alone returns the index of the only message of the conversation that the request holds, -1
+// for more or none. Its words do not tell whether it was sent before.
+func (r Request) Alone() int {
+	if len(r.hist) != 1 {
+		return -1
+	}
+	return r.hist[0]
 }
 
 // at returns message i of those that make up the conversation.

@@ -99,7 +99,7 @@ func (w *world) asked(msgs []chatapi.Message) string {
 	for _, f := range []struct {
 		is   bool
 		word string
-	}{{a.Retry, "retry"}, {a.Regenerate, "regenerate"}, {a.Branch, "branch"}, {a.ToolLoop, "tool loop"}} {
+	}{{a.Retry, "retry"}, {a.regenerates(), "regenerate"}, {a.branches(), "branch"}, {len(history(msgs[chatapi.LastUser(msgs)+1:])) > 0, "tool loop"}} {
 		if f.is {
 			parts = append(parts, f.word)
 		}

@@ -54,6 +54,9 @@ func (w *world) ask(name string, msgs []chatapi.Message) {
 	w.align = Align(c.Turns, NewRequest(msgs, 0))
 	conv := w.conv
 	w.again = func() Alignment { return Align(w.convs[conv].Turns, NewRequest(msgs, 0)) }
+	if NewRequest(msgs, 0).Alone() >= 0 { // its words are new each time
+		w.again = func() Alignment { return w.resume() }
+	}
 	w.stored = slices.Clone(w.align.Turns)
 	w.resume = func() Alignment { return Resume(w.convs[conv].Turns, NewRequest(msgs, 0), w.stored) }
 	path := w.align.Path()
@@ -242,3 +245,11 @@ func messages(s string) []chatapi.Message {
 	}
 	return out
 }
+
+// regenerates reports whether the last user message is stored and has an answer.
+func (a Alignment) regenerates() bool {
+	return a.Retry && len(a.New) == 0 && a.tree.speaks(a.tree.kids[a.parent+1], memory.RoleAssistant)
+}
+
+// branches reports whether the request leaves the current path.
+func (a Alignment) branches() bool { return len(a.Leave)+len(a.Rejoin) > 0 }

@@ -111,14 +111,13 @@ func scanCold(b *testing.B, q Query, all [][]Block) {
 func BenchmarkDot(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 3))
 	x, y, dst, bytes := random(r, benchDims), random(r, benchDims), make([]uint16, benchDims), make([]int8, benchDims)
-	h, g := randomHalves(r, benchDims), randomHalves(r, benchDims)
+	h := randomHalves(r, benchDims)
 	for _, op := range []struct {
 		name string
 		do   func()
 	}{
 		{"Dot", func() { Dot(x, y) }},
 		{"DotHalf", func() { DotHalf(x, h) }},
-		{"DotHalves", func() { DotHalves(g, h) }},
 		{"EncodeHalves", func() { EncodeHalves(dst, x) }},
 		{"Quantize", func() { Quantize(x, bytes) }},
 	} {

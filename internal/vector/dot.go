@@ -14,10 +14,6 @@ func Dot(a, b []float32) float32 { return dot(a, b[:len(a)]) }
 // none of which may be infinite. It panics if b is shorter than a.
 func DotHalf(a []float32, b []uint16) float32 { return dotHalf(a, b[:len(a)]) }
 
-// DotHalves returns the inner product of two vectors of half-precision bits, none
-// of which may be infinite. It panics if b is shorter than a.
-func DotHalves(a, b []uint16) float32 { return dotHalves(a, b[:len(a)]) }
-
 type piece [lanes]float32
 
 func dotPortable(a, b []float32) float32 {
@@ -42,21 +38,6 @@ func dotHalfPortable(a []float32, b []uint16) float32 {
 	copy(x[:], a)
 	copy(y[:], b)
 	sums.addHalf(&x, &y)
-	return sums.total()
-}
-
-func dotHalvesPortable(a, b []uint16) float32 {
-	var sums, x piece
-	for len(a) > 0 {
-		n := min(lanes, len(a))
-		var y [lanes]uint16
-		copy(y[:], b[:n])
-		for i, h := range a[:n] {
-			x[i] = finite(h)
-		}
-		sums.addHalf(&x, &y) // beyond n, y is 0
-		a, b = a[n:], b[n:]
-	}
 	return sums.total()
 }
 

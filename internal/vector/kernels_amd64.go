@@ -24,11 +24,6 @@ func dotAVX2(a *float32, b *float32, n int) float32
 //go:noescape
 func dotHalfAVX2(a *float32, b *uint16, n int) float32
 
-// dotHalvesAVX2 is its portable namesake with AVX2, bit for bit.
-//
-//go:noescape
-func dotHalvesAVX2(a *uint16, b *uint16, n int) float32
-
 // dotPackedAVX512 is its portable namesake with AVX-512, bit for bit, of an even
 // number of words.
 //

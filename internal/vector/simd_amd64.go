@@ -46,13 +46,6 @@ func dotHalf(a []float32, b []uint16) float32 {
 	return dotHalfAVX2(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
 }
 
-func dotHalves(a, b []uint16) float32 {
-	if tier.Load() == portable || len(a) < lanes {
-		return dotHalvesPortable(a, b)
-	}
-	return dotHalvesAVX2(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
-}
-
 func dotPacked(a []float32, bitmap, values []uint16) float32 {
 	if tier.Load() != avx512 || len(a)%lanes != 0 {
 		return dotPackedPortable(a, bitmap, values)

@@ -12,8 +12,6 @@ func dot(a, b []float32) float32 { return dotPortable(a, b) }
 
 func dotHalf(a []float32, b []uint16) float32 { return dotHalfPortable(a, b) }
 
-func dotHalves(a, b []uint16) float32 { return dotHalvesPortable(a, b) }
-
 func dotPacked(a []float32, bitmap, values []uint16) float32 {
 	return dotPackedPortable(a, bitmap, values)
 }

@@ -185,7 +185,6 @@ func TestScanRefusesShortSlices(t *testing.T) {
 			"out":    func() { Scan(q, newBlock(2, 32), make([]float32, 1)) },
 			"dot":    func() { Dot(make([]float32, 33), make([]float32, 32)) },
 			"half":   func() { DotHalf(make([]float32, 33), make([]uint16, 32)) },
-			"halves": func() { DotHalves(make([]uint16, 33), make([]uint16, 32)) },
 			"encode": func() { EncodeHalves(make([]uint16, 7), make([]float32, 8)) },
 			"bytes":  func() { Quantize(make([]float32, 32), make([]int8, 31)) },
 		} {
@@ -206,14 +205,14 @@ func TestDotsAddInOneOrder(t *testing.T) {
 	onTiers(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(13, 14))
 		for n := range 200 {
-			checkDots(t, random(r, n), random(r, n), randomHalves(r, n), randomHalves(r, n))
+			checkDots(t, random(r, n), random(r, n), randomHalves(r, n))
 		}
 	})
 }
 
 // checkDots compares all inner products with the definition. The slices are of one
 // length.
-func checkDots(t *testing.T, a, b []float32, c, d []uint16) {
+func checkDots(t *testing.T, a, b []float32, c []uint16) {
 	t.Helper()
 	check := func(name string, first, last, want float32) {
 		t.Helper()
@@ -224,10 +223,8 @@ func checkDots(t *testing.T, a, b []float32, c, d []uint16) {
 	a0, a1 := guarded(t, a)
 	b0, b1 := guarded(t, b)
 	c0, c1 := guarded(t, c)
-	d0, d1 := guarded(t, d)
 	check("Dot", Dot(a0, b0), Dot(a1, b1), plainDot(a, b))
 	check("DotHalf", DotHalf(a0, c0), DotHalf(a1, c1), plainDot(a, decodeAll(c)))
-	check("DotHalves", DotHalves(c0, d0), DotHalves(c1, d1), plainDot(decodeAll(c), decodeAll(d)))
 }
 
 func TestConversionsAgreeOnEveryTier(t *testing.T) {

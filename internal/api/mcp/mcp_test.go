@@ -132,8 +132,8 @@ func TestOneFactThroughAllTools(t *testing.T) {
 	}
 	var next written
 	call(t, s, "update", args{"id": made.ID, "content": "User is allergic to peanuts and almonds"}, &next)
-	if next.Result != "saved" || next.ID == made.ID {
-		t.Errorf("updated: %+v, want a new fact", next)
+	if next.Result != "saved" || next.ID == made.ID || !slices.Equal(next.Replaced, []string{made.Content}) || len(made.Replaced) > 0 {
+		t.Errorf("updated: %+v, want a new fact in the place of %q", next, made.Content)
 	}
 	var would, gone, before forgotten
 	call(t, s, "forget", args{"ids": []string{next.ID}}, &would)

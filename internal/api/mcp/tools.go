@@ -76,16 +76,22 @@ func itemsOf(memories []memory.Memory) []item {
 }
 
 type written struct {
-	Result  string `json:"result"`
-	ID      string `json:"id"`
-	Content string `json:"content"`
-	Reason  string `json:"reason,omitempty"`
+	Result   string   `json:"result"`
+	ID       string   `json:"id"`
+	Content  string   `json:"content"`
+	Replaced []string `json:"replaced,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
 }
 
 // writtenOf tells what became of a fact; result is what to say where it does not wait.
 func (d *handler) writtenOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
 	out := written{Result: result, ID: f.ID, Content: f.Content}
 	if f.Status != memory.Pending {
+		if result == "saved" {
+			for _, old := range curate.Replaced(ctx, d.engine.Core, f) {
+				out.Replaced = append(out.Replaced, httpx.Brief(old.Content(), longShown))
+			}
+		}
 		return out, nil
 	}
 	why, err := d.engine.Curate.WhyWaiting(ctx, c.owner, f)

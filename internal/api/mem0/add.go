@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/httpx"
@@ -39,10 +41,22 @@ type addBody struct {
 	Expiration any             `json:"expiration_date"`
 	Async      bool            `json:"async_mode"` // of the first version; the third is always so
 	Format     string          `json:"output_format"`
+
+	Instructions string `json:"custom_instructions"`
+	Includes     string `json:"includes"`
+	Excludes     string `json:"excludes"`
 }
 
-// refusedInAdd are the fields of an add that say how to learn, or what not to.
-var refusedInAdd = []string{"includes", "excludes", "custom_instructions", "agent_custom_instructions", "structured_data_schema"}
+// wishes are what an add says of how to learn, as the model is told it.
+func (b addBody) wishes() string {
+	var out []string
+	for _, w := range []struct{ before, text string }{{"", b.Instructions}, {"Remember: ", b.Includes}, {"Do not remember: ", b.Excludes}} {
+		if text := strings.TrimSpace(w.text); text != "" {
+			out = append(out, w.before+text)
+		}
+	}
+	return strings.Join(out, "\n")
+}
 
 // message is one message, its content text or a list of parts.
 type message struct {
@@ -58,6 +72,8 @@ type addition struct {
 	said     []exchange.Said
 	metadata json.RawMessage
 	expires  *time.Time
+	wishes   string
+	ignored  []string // fields that change nothing
 }
 
 // event is one memory that a request changed.
@@ -78,6 +94,8 @@ type added struct {
 	Status  string  `json:"status"`
 	EventID string  `json:"event_id"`
 	Results []event `json:"results"`
+
+	Ignored []string `json:"ignored,omitempty"` // fields that changed nothing
 }
 
 // What a request that is carried out later, or was, is.
@@ -103,6 +121,7 @@ func (h *handler) add(c *call) (any, error) {
 	} else {
 		out, err = h.learn(c, a, c.version == "v3" || b.Async)
 	}
+	out.Ignored = a.ignored
 	switch {
 	case err != nil || c.version == "v3":
 		return out, err
@@ -119,11 +138,6 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 	if err := c.decode(&sent); err != nil {
 		return none, err
 	}
-	for _, name := range refusedInAdd {
-		if sent[name] != nil && sent[name] != "" {
-			return none, lacking(name + ": Loci learns by its own prompts, which the setting prompts replaces; leave it out")
-		}
-	}
 	for n, v := range b.ids.all() { // newer clients name them in filters
 		if value, ok := b.Filters[idNames[n]].(string); ok && *v == "" {
 			*v = value
@@ -135,11 +149,19 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 	if err := b.ids.check(); err != nil {
 		return none, err
 	}
-	who, err := h.caller(c, b.User)
+	who, err := h.caller(c, b.ids.place())
 	if err != nil {
 		return none, err
 	}
-	a := addition{caller: who, ids: who.label(b.ids)}
+	a := addition{caller: who, ids: who.label(b.ids), wishes: b.wishes()}
+	a.ignored = []string{"agent_custom_instructions", "structured_data_schema"}
+	if b.Infer != nil && !*b.Infer {
+		a.ignored = append(a.ignored, "custom_instructions", "excludes", "includes")
+	}
+	a.ignored = slices.DeleteFunc(a.ignored, func(name string) bool { return sent[name] == nil || sent[name] == "" })
+	if err := h.checkLength(a.wishes); err != nil {
+		return none, fmt.Errorf("custom_instructions, includes and excludes: %w", err)
+	}
 	if a.metadata, err = metadataIn(b.Metadata); err != nil {
 		return none, err
 	}
@@ -286,7 +308,7 @@ func (h *handler) store(ctx context.Context, a addition) (added, error) {
 			continue
 		}
 		note := curate.Note{
-			Content: s.Content, Project: a.ids.App, Agent: a.ids.Agent, Conversation: a.ids.conversation(),
+			Content: s.Content, Project: a.ids.App, Agent: a.ids.Agent, Conversation: a.ids.conversation(""),
 			ObservedAt: s.At, Metadata: a.metadata,
 		}
 		if a.expires != nil {
@@ -304,7 +326,13 @@ func (h *handler) store(ctx context.Context, a addition) (added, error) {
 
 // learn keeps the messages as a conversation and learns from it.
 func (h *handler) learn(c *call, a addition, async bool) (added, error) {
-	talk := exchange.Talk{Conversation: a.ids.conversation(), Project: a.ids.App, Messages: a.said, Infer: true, Wait: true}
+	conversation := a.ids.conversation(a.wishes)
+	if a.wishes != "" { // the job finds them by the conversation
+		if _, err := h.engine.SetProfile(c.Context(), a.caller.owner, core.WishesKey(a.caller.owner, conversation), a.wishes, a.caller.author); err != nil {
+			return added{}, err
+		}
+	}
+	talk := exchange.Talk{Conversation: conversation, Project: a.ids.App, Messages: a.said, Infer: true, Wait: true}
 	ctx, wait := c.Context(), time.Duration(0)
 	marked := a.metadata != nil || a.expires != nil
 	switch {

@@ -219,7 +219,7 @@ func (h *handler) deleteAll(c *call) (any, error) {
 	if of == (ids{}) {
 		return nil, memory.Errorf(memory.Invalid, "whose memories? Give user_id, agent_id, app_id or run_id; * is any")
 	}
-	who, err := h.caller(c, of.User)
+	who, err := h.caller(c, of.place())
 	if err != nil {
 		return nil, err
 	}

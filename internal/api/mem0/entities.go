@@ -1,10 +1,13 @@
 package mem0
 
 import (
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -16,11 +19,77 @@ func (h *handler) ping(c *call) (any, error) {
 	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.identity.Namespace, "user_email": nil}, nil
 }
 
+// projectEntries are the profile entries that keep what a project sets.
+var projectEntries = map[string]string{"custom_instructions": core.EntryInstructions, "custom_categories": core.OwnKeys + "mem0.categories"}
+
+// projectOf returns whose profile has the settings of the request's project: the user whose memory it
+// is, or everybody where the request may name any.
+func (h *handler) projectOf(c *call) (caller, error) {
+	if c.identity.Owner != "" {
+		return h.caller(c, "")
+	}
+	who, err := h.caller(c, httpx.DefaultUser)
+	who.owner = memory.Global(c.identity.Namespace)
+	return who, err
+}
+
 func (h *handler) project(c *call) (any, error) {
-	return map[string]any{
+	out := map[string]any{
 		"id": c.identity.Namespace, "org_id": organization, "name": c.identity.Namespace,
 		"custom_instructions": nil, "agent_custom_instructions": nil, "custom_categories": []any{},
-	}, nil
+	}
+	who, err := h.projectOf(c)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := h.engine.Profile(c.Context(), who.owner)
+	for _, e := range entries {
+		switch e.Key {
+		case projectEntries["custom_instructions"]:
+			out["custom_instructions"] = e.Value
+		case projectEntries["custom_categories"]:
+			out["custom_categories"] = json.RawMessage(e.Value)
+		}
+	}
+	return out, err
+}
+
+// changeProject keeps what a project sets. Only its instructions change how Loci learns.
+func (h *handler) changeProject(c *call) (any, error) {
+	var b struct {
+		Instructions string `json:"custom_instructions"`
+		Categories   []any  `json:"custom_categories"`
+	}
+	var sent map[string]json.RawMessage
+	if err := errors.Join(c.decode(&b), c.decode(&sent)); err != nil {
+		return nil, err
+	}
+	who, err := h.projectOf(c)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{"custom_instructions": strings.TrimSpace(b.Instructions)}
+	if len(b.Categories) > 0 {
+		values["custom_categories"] = string(sent["custom_categories"])
+	}
+	ignored := []string{}
+	for _, name := range sortedKeys(sent) {
+		if name != "custom_instructions" {
+			ignored = append(ignored, name)
+		}
+		key, value := projectEntries[name], values[name]
+		switch {
+		case key == "":
+		case value != "":
+			_, err = h.engine.SetProfile(c.Context(), who.owner, key, value, who.author)
+		default:
+			_, err = h.engine.DropProfile(c.Context(), who.owner, key, who.author)
+		}
+		if err != nil && !errors.Is(err, memory.NotFound) { // it was not set
+			return nil, err
+		}
+	}
+	return map[string]any{"message": "custom_instructions hold from now on; custom_categories are kept and not used", "ignored": ignored}, nil
 }
 
 // entity is what memories belong to: a user, an agent, an app or a run.
@@ -74,8 +143,8 @@ func (h *handler) users(c *call) ([]entity, error) {
 				return nil, err
 			}
 			if counts.Facts > 0 {
-				name := u.Owner.Name()
-				out = append(out, entity{ID: name, Name: name, Type: "user", Total: counts.Facts, Owner: organization})
+				n, name := placed(u.Owner.Name())
+				out = append(out, entity{ID: name, Name: name, Type: entityTypes[n], Total: counts.Facts, Owner: organization})
 			}
 		}
 		if after = next; after == "" {
@@ -129,7 +198,7 @@ func (h *handler) deleteEntity(c *call) (any, error) {
 	if err := of.check(); err != nil {
 		return nil, err
 	}
-	who, err := h.caller(c, of.User)
+	who, err := h.caller(c, of.place())
 	if err != nil {
 		return nil, err
 	}

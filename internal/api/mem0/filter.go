@@ -30,8 +30,8 @@ type record struct {
 
 func recordOf(c caller, m memory.Memory) *record {
 	r := &record{ids: idsOf(m), memory: m}
-	if r.User == "" {
-		r.User, r.unlabelled = c.owner.Name(), !c.named
+	if n, _ := placed(c.owner.Name()); r.User == "" && (n == 0 || !c.named) {
+		r.User, r.unlabelled = c.owner.Name(), !c.named && labelsOf(m) == ids{}
 	}
 	if m.Fact != nil && len(m.Fact.Metadata) > 0 {
 		_ = json.Unmarshal(m.Fact.Metadata, &r.metadata) // checked when it was written
@@ -103,7 +103,7 @@ func not(c condition) condition { return func(r *record) bool { return !c(r) } }
 
 // filter reads the filters of a request.
 type filter struct {
-	users []string // that they name, each once, in order
+	users []string // that they name, and places, each once, in order
 	parts int
 }
 
@@ -205,8 +205,15 @@ func (f *filter) comparison(name, op string, value any, named bool) (condition, 
 			return nil, err
 		}
 		values[i] = v
-		user, _ := v.(string)
-		if name == "user_id" && named && user != "" && user != anything && (op == "eq" || op == "in") && !slices.Contains(f.users, user) {
+		id, _ := v.(string)
+		n := slices.Index(idNames, name)
+		if n < 0 || !named || id == "" || id == anything || op != "eq" && op != "in" {
+			continue
+		}
+		if at, _ := placed(id); n == 0 && at > 0 {
+			return nil, errPlace
+		}
+		if user := placeOf(n, id); !slices.Contains(f.users, user) {
 			f.users = append(f.users, user)
 		}
 	}

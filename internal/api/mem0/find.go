@@ -26,7 +26,7 @@ const (
 type item struct {
 	ID         string          `json:"id"`
 	Memory     string          `json:"memory"`
-	User       string          `json:"user_id"`
+	User       *string         `json:"user_id"`
 	Agent      *string         `json:"agent_id"`
 	App        *string         `json:"app_id"`
 	Run        *string         `json:"run_id"`
@@ -43,7 +43,7 @@ type item struct {
 func itemOf(c caller, m memory.Memory) item {
 	r := recordOf(c, m)
 	out := item{
-		ID: c.outside(m.ID()), Memory: m.Content(), User: r.User, Agent: orNull(r.Agent), App: orNull(r.App), Run: orNull(r.Run),
+		ID: c.outside(m.ID()), Memory: m.Content(), User: orNull(r.User), Agent: orNull(r.Agent), App: orNull(r.App), Run: orNull(r.Run),
 		Hash: m.Fact.Hash, Metadata: m.Fact.Metadata, Categories: categories(m), Created: m.CreatedAt(), Updated: updatedAt(m),
 	}
 	if at := m.Fact.ExpiresAt; !at.IsZero() {

@@ -2,8 +2,9 @@
 // open-source server, so that mem0's clients work against Loci unchanged. It translates
 // requests into calls of the engine and results into mem0's shapes; it stores nothing.
 //
-// A memory of mem0 is a fact. user_id names the owner where the key may name any user. In
-// other requests, which are about one owner, it is a label. Labels, agent_id, app_id and
+// A memory of mem0 is a fact. user_id names the owner where the key may name any user; without one,
+// agent_id, app_id or run_id does: the user "agent_id=butler". In other requests, which are about one
+// owner, all of them are labels. Labels, agent_id, app_id and
 // run_id are the name of the conversation that a fact comes from: "mem0?run_id=r1".
 // agent_id and app_id of a fact that is stored as it is are also the agent and the project
 // of its scope.
@@ -97,7 +98,8 @@ func (h *handler) platform() map[string]http.Handler {
 		"GET /v1/event/{id}":                 answer("v1", h.event),
 		"GET /v1/stats":                      answer("v1", h.stats),
 		"GET /v2/entities/user/{id}/profile": answer("v2", h.profile),
-		"GET /api/v1/orgs/organizations/{org}/projects/{project}": answer("v1", h.project),
+		"GET /api/v1/orgs/organizations/{org}/projects/{project}":   answer("v1", h.project),
+		"PATCH /api/v1/orgs/organizations/{org}/projects/{project}": change("v1", h.changeProject),
 	}
 	for _, v := range []string{"v1", "v2", "v3"} {
 		out["POST /"+v+"/memories/search"] = answer(v, h.search)
@@ -134,7 +136,7 @@ var absent = []struct{ path, sentence string }{
 	{"/v2/profiles", "Loci builds profiles by itself, by its settings"},
 	{"/v1/entities", "Loci has no such part of an entity"},
 	{"/v2/entities", "Loci has no such part of an entity"},
-	{"/api/v1/orgs", "Loci has no organizations, projects or members that can be changed; its settings file has what a project sets"},
+	{"/api/v1/orgs", "Loci has one project without members; of that custom_instructions and custom_categories can be set"},
 	{"/api/v1/webhooks", "Loci calls no webhooks"},
 	{"/configure", "Loci is configured by its settings file"},
 	{"/reset", "Loci resets nothing at once; delete the memories of each user"},

@@ -2,11 +2,13 @@ package mem0
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -25,6 +27,7 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
 )
 
 const (
@@ -181,7 +184,7 @@ func TestOneMemoryThroughAllMethods(t *testing.T) {
 				t.Errorf("the event is %+v, want %s", event, id)
 			}
 			found := ask[list](r, "POST", "/v3/memories/search/", `{"query":"what is she allergic to?","filters":{"user_id":"alice"},"top_k":3}`)
-			if len(found.Results) != 1 || found.Results[0].ID != id || found.Results[0].Score == nil || found.Results[0].User != "alice" || string(found.Results[0].Metadata) != `{"topic":"health"}` {
+			if len(found.Results) != 1 || found.Results[0].ID != id || found.Results[0].Score == nil || *found.Results[0].User != "alice" || string(found.Results[0].Metadata) != `{"topic":"health"}` {
 				t.Errorf("found %+v", found)
 			}
 			all := ask[list](r, "POST", "/v3/memories/?page=1&page_size=5", `{"filters":{"AND":[{"user_id":"alice"}]}}`)
@@ -366,8 +369,8 @@ func TestBadAddsWriteNothing(t *testing.T) {
 		`{"messages":"fine","run_id":"` + strings.Repeat("y", 300) + `"}`: http.StatusBadRequest,
 		`{"messages":"fine","run_id":"a\u0000b"}`:                         http.StatusBadRequest,
 		`{"messages":"fine","run_id":"*"}`:                                http.StatusBadRequest,
-		`{"messages":"fine","excludes":"names"}`:                          http.StatusNotImplemented,
-		`{"messages":"fine","custom_instructions":"be brief"}`:            http.StatusNotImplemented,
+		`{"messages":"fine","excludes":7}`:                                http.StatusBadRequest,
+		`{"messages":"fine","custom_instructions":"` + long + `"}`:        http.StatusRequestEntityTooLarge,
 		"{\"messages\":\"\xff\"}":                                         http.StatusBadRequest,
 	} {
 		for _, infer := range []string{"", `"infer":false,`} {
@@ -581,7 +584,7 @@ func TestFirstVersionAnswersBareLists(t *testing.T) {
 func TestWhatLociLacksAnswers501(t *testing.T) {
 	r := newRig(t, false)
 	for _, path := range []string{
-		"POST /v1/exports/", "POST /v1/exports/get/", "POST /v1/summary/", "GET /v1/events/", "POST /v2/profiles/jobs/", "GET /v2/profiles/settings/", "PATCH /api/v1/orgs/organizations/o/projects/p/",
+		"POST /v1/exports/", "POST /v1/exports/get/", "POST /v1/summary/", "GET /v1/events/", "POST /v2/profiles/jobs/", "GET /v2/profiles/settings/",
 		"GET /api/v1/orgs/organizations/o/projects/p/members/", "POST /api/v1/webhooks/projects/p/", "DELETE /api/v1/webhooks/7/", "POST /mem0/v1/exports/",
 	} {
 		method, path, _ := strings.Cut(path, " ")
@@ -621,7 +624,7 @@ func TestNamesWithOddLettersComeBack(t *testing.T) {
 		quoted, _ := json.Marshal(user)
 		id := r.keep("Likes tea, says "+user, `"run_id":"x/y?z&w=1","user_id":`+string(quoted))
 		found := ask[list](r, "POST", "/v3/memories/", `{"filters":{"user_id":`+string(quoted)+`,"run_id":"x/y?z&w=1"}}`)
-		if len(found.Results) != 1 || found.Results[0].ID != id || found.Results[0].User != user {
+		if len(found.Results) != 1 || found.Results[0].ID != id || *found.Results[0].User != user {
 			t.Errorf("%q: %+v", user, found)
 			continue
 		}
@@ -629,5 +632,151 @@ func TestNamesWithOddLettersComeBack(t *testing.T) {
 		if got := ask[item](r, "GET", "/v1/memories/"+escaped+"/", ""); got.ID != id {
 			t.Errorf("%q: got %+v", user, got)
 		}
+	}
+}
+
+// TestAgentsAloneHaveMemoryOfTheirOwn: what names no user is of the agent that it names, and of nobody else.
+func TestAgentsAloneHaveMemoryOfTheirOwn(t *testing.T) {
+	r := newRig(t, true)
+	tea, hat := r.keep("The teapot is blue", `"agent_id":"butler","run_id":"r1"`), r.keep("The hat is red", `"agent_id":"valet"`)
+	r.keep("Ana sings", `"user_id":"ana","agent_id":"butler"`)
+	r.keep("The shop is open", `"app_id":"shop"`)
+	r.keep("The run is long", `"run_id":"r1"`)
+	for agent, said := range map[string]string{"butler": "I live in Lisbon.", "valet": "I live in Porto."} {
+		if out := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"`+said+`","agent_id":"`+agent+`"}`); len(out.Results) != 1 {
+			t.Errorf("%s learned %+v", agent, out)
+		}
+	}
+	reads := func(filters, want string) {
+		t.Helper()
+		got := ask[list](r, "POST", "/v3/memories/", `{"filters":`+filters+`}`).texts()
+		slices.Sort(got)
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s reads %q, want %s", filters, got, want)
+		}
+	}
+	reads(`{"agent_id":"butler"}`, "The teapot is blue, User lives in Lisbon")
+	reads(`{"AND":[{"agent_id":"butler"},{"run_id":"r1"}]}`, "The teapot is blue")
+	reads(`{"agent_id":"valet"}`, "The hat is red, User lives in Porto")
+	reads(`{"user_id":"ana"}`, "Ana sings")
+	reads(`{"OR":[{"user_id":"ana"},{"agent_id":{"in":["valet"]}}]}`, "Ana sings, The hat is red, User lives in Porto")
+	reads(`{"app_id":"shop"}`, "The shop is open")
+	reads(`{"run_id":"r1"}`, "The run is long")
+	if got := ask[list](r, "POST", "/v3/memories/search/", `{"query":"Which colour is the teapot?","filters":{"agent_id":"butler"}}`); len(got.Results) == 0 || got.Results[0].ID != tea {
+		t.Errorf("the butler's search finds %v", got.texts())
+	}
+	if got := ask[list](r, "POST", "/v3/memories/search/", `{"query":"Which colour is the teapot?","filters":{"agent_id":"valet"}}`); slices.Contains(got.texts(), "The teapot is blue") {
+		t.Errorf("the valet's search finds %v", got.texts())
+	}
+	if got := ask[map[string]any](r, "GET", "/v1/memories/"+tea+"/", ""); got["memory"] != "The teapot is blue" || got["agent_id"] != "butler" || got["run_id"] != "r1" || got["user_id"] != nil {
+		t.Errorf("got %v", got)
+	}
+	types := map[string]int{}
+	for _, e := range ask[struct{ Results []entity }](r, "GET", "/v1/entities/", "").Results {
+		types[e.Type+" "+e.Name] = e.Total
+	}
+	if want := map[string]int{"agent butler": 2, "agent valet": 2, "app shop": 1, "run r1": 1, "user ana": 1}; !maps.Equal(types, want) {
+		t.Errorf("entities are %v, want %v", types, want)
+	}
+	for _, body := range []string{`{"filters":{"user_id":"agent_id=butler"}}`, `{"user_id":"agent_id=butler"}`, `{"filters":{"agent_id":"*"}}`, `{}`} {
+		r.refused(serverKey, "POST", "/v3/memories/", body, http.StatusBadRequest)
+	}
+	r.refused(r.keys["ana"], "GET", "/v1/memories/"+tea+"/", "", http.StatusNotFound)
+
+	ask[map[string]string](r, "DELETE", "/v1/memories/"+hat+"/", "")
+	reads(`{"agent_id":"valet"}`, "User lives in Porto")
+	ask[map[string]string](r, "DELETE", "/v1/memories/?agent_id=valet", "")
+	ask[map[string]string](r, "DELETE", "/v2/entities/run/r1/", "")
+	reads(`{"agent_id":"valet"}`, "")
+	reads(`{"run_id":"r1"}`, "")
+	reads(`{"agent_id":"butler"}`, "The teapot is blue, User lives in Lisbon")
+	reads(`{"user_id":"ana"}`, "Ana sings")
+}
+
+// TestAgentsMemoryIsNoLabelledUsers: where user_id is a label, it does not read what an agent alone has.
+func TestAgentsMemoryIsNoLabelledUsers(t *testing.T) {
+	r := newRig(t, false)
+	r.keep("The teapot is blue", `"agent_id":"butler"`)
+	r.keep("Alice sings", `"user_id":"alice"`)
+	r.keep("The name is long", `"agent_id":"`+strings.Repeat("x", longName)+`"`)
+	for filters, want := range map[string]string{`{"user_id":"alice"}`: "Alice sings", `{"agent_id":"butler"}`: "The teapot is blue", `{"agent_id":"valet"}`: ""} {
+		if got := ask[list](r, "POST", "/v3/memories/", `{"filters":`+filters+`}`).texts(); strings.Join(got, ", ") != want {
+			t.Errorf("%s reads %v, want %s", filters, got, want)
+		}
+	}
+}
+
+// TestProjectKeepsWhatItsUpdateSets: the settings of everybody, or of the user whose key it is.
+func TestProjectKeepsWhatItsUpdateSets(t *testing.T) {
+	const path = "/api/v1/orgs/organizations/o/projects/p/"
+	for name, in := range map[string]struct {
+		multi bool
+		key   string
+		of    memory.Owner
+	}{
+		"everybody": {true, serverKey, memory.Global(memory.DefaultNamespace)},
+		"single":    {false, serverKey, memory.User(memory.DefaultNamespace, httpx.DefaultUser)},
+		"user":      {true, "ana", memory.User(memory.DefaultNamespace, "ana")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, in.multi)
+			key := cmp.Or(r.keys[in.key], in.key)
+			set := askAs[struct {
+				Message string
+				Ignored []string
+			}](r, key, "PATCH", path, `{"custom_instructions":"only boats","custom_categories":[{"boats":"what floats"}],"retrieval_criteria":[],"agent_custom_instructions":"x"}`)
+			if set.Message == "" || !slices.Equal(set.Ignored, []string{"agent_custom_instructions", "custom_categories", "retrieval_criteria"}) {
+				t.Errorf("the update answered %+v", set)
+			}
+			got := askAs[map[string]any](r, key, "GET", path, "")
+			if got["custom_instructions"] != "only boats" || fmt.Sprint(got["custom_categories"]) != "[map[boats:what floats]]" {
+				t.Errorf("the project is %v", got)
+			}
+			own, err := r.engine.LearningOf(t.Context(), memory.Scope{Owner: in.of}, "")
+			if err != nil || own.Wishes != "only boats" {
+				t.Errorf("its learning goes by %q, %v", own.Wishes, err)
+			}
+			wish := map[bool]string{true: "only boats"}[name == "everybody"]
+			if own, err := r.engine.LearningOf(t.Context(), memory.Scope{Owner: memory.User(memory.DefaultNamespace, "cleo")}, ""); err != nil || own.Wishes != wish {
+				t.Errorf("another user's goes by %q, %v; want %q", own.Wishes, err, wish)
+			}
+			askAs[map[string]any](r, key, "PATCH", path, `{"custom_instructions":"","custom_categories":null}`)
+			got = askAs[map[string]any](r, key, "GET", path, "")
+			if got["custom_instructions"] != nil || fmt.Sprint(got["custom_categories"]) != "[]" {
+				t.Errorf("emptied, the project is %v", got)
+			}
+			r.refused(key, "PATCH", path, `{"custom_instructions":7}`, http.StatusBadRequest)
+		})
+	}
+}
+
+// TestInstructionsOfAnAddReachTheModel: they are of that add alone, and wait with it.
+func TestInstructionsOfAnAddReachTheModel(t *testing.T) {
+	r, run := newIdleRig(t, true)
+	reply := memtest.Line{Text: `{"ops":[]}`}
+	m := memtest.NewLLM(reply, reply)
+	r.engine.LLM, r.engine.Opts.LearnModel = m, "ops"
+	const body = `{"messages":"I sail a dinghy called Sedge in Porto.","user_id":"ana"`
+	first := ask[added](r, "POST", "/v3/memories/add/", body+`,"custom_instructions":"only boats","includes":"names","excludes":"places","structured_data_schema":{"x":1}}`)
+	if first.Status != pending || !slices.Equal(first.Ignored, []string{"structured_data_schema"}) {
+		t.Errorf("the add answered %+v", first)
+	}
+	run()
+	ask[[]event](r, "POST", "/v1/memories/", strings.Replace(body, "Sedge", "Rush", 1)+`}`)
+	prompts := map[string]bool{}
+	for _, p := range m.Prompts() {
+		with := strings.Contains(p.User, "only boats") && strings.Contains(p.User, "Remember: names") && strings.Contains(p.User, "Do not remember: places")
+		without := !strings.Contains(p.User, "only boats") && !strings.Contains(p.User, "places")
+		if with == without {
+			t.Errorf("the model was asked:\n%s", p.User)
+		}
+		prompts[map[bool]string{true: "with", false: "without"}[with]] = true
+	}
+	if len(prompts) != 2 {
+		t.Errorf("the model was asked %v", prompts)
+	}
+	stored := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"As it is","user_id":"ana","infer":false,"includes":"names"}`)
+	if !slices.Equal(stored.Ignored, []string{"includes"}) {
+		t.Errorf("what is stored as it is goes by instructions: %+v", stored)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -41,7 +42,40 @@ func (i *ids) orElse(other ids) {
 	}
 }
 
+// place returns the user whose memory these ids are about where they may name any: the one that they
+// name, or the place of the first other id.
+func (i *ids) place() string {
+	for n, v := range i.all() {
+		if *v != "" && (n == 0 || *v != anything) {
+			return placeOf(n, *v)
+		}
+	}
+	return ""
+}
+
+// placeOf returns the name of the user that memory with one id, of [idNames], belongs to. Memory of an
+// agent, app or run without a user is that of a user "agent_id=NAME".
+func placeOf(n int, id string) string {
+	if n == 0 {
+		return id
+	}
+	return idNames[n] + "=" + id
+}
+
+// placed returns the id of a place, and where it is in [ids.all]; of any other user the name, and 0.
+func placed(user string) (n int, id string) {
+	for n, name := range idNames[1:] {
+		if id, ok := strings.CutPrefix(user, name+"="); ok {
+			return n + 1, id
+		}
+	}
+	return 0, user
+}
+
 func (i *ids) check() error {
+	if n, _ := placed(i.User); n > 0 {
+		return errPlace
+	}
 	for n, v := range i.all() {
 		if len(*v) > longName || strings.ContainsFunc(*v, unicode.IsControl) {
 			return memory.Errorf(memory.Invalid, "%s: an id is at most %d bytes without control characters", idNames[n], longName)
@@ -59,12 +93,18 @@ func idsIn(query url.Values) (ids, error) {
 	return out, out.check()
 }
 
+// errPlace refuses the place of an agent as a user's name.
+var errPlace = memory.Errorf(memory.Invalid, "user_id: what begins with agent_id=, app_id= or run_id= is no user's; give that id instead")
+
 const conversationPrefix = "mem0?"
 
-// conversation is the name of the conversation that memories with these ids come from, ""
-// without any.
-func (i *ids) conversation() string {
+// conversation is the name of the conversation that memories with these ids come from, and that what
+// was added with other wishes does not; "" without any.
+func (i *ids) conversation(wishes string) string {
 	values := url.Values{}
+	if wishes != "" {
+		values.Set("wishes", core.DerivedID("", wishes))
+	}
 	for n, v := range i.all() {
 		if *v != "" {
 			values.Set(idNames[n], *v)
@@ -78,6 +118,13 @@ func (i *ids) conversation() string {
 
 // idsOf returns the ids of a memory; User is the label alone.
 func idsOf(m memory.Memory) ids {
+	out, scope := labelsOf(m), m.Scope()
+	out.orElse(ids{Agent: scope.Agent, App: scope.Project})
+	return out
+}
+
+// labelsOf returns the ids that the memory's conversation is named after.
+func labelsOf(m memory.Memory) (out ids) {
 	conversation := ""
 	switch {
 	case m.Fact != nil:
@@ -87,7 +134,6 @@ func idsOf(m memory.Memory) ids {
 	case m.Summary != nil:
 		conversation = m.Summary.Scope.Conversation
 	}
-	var out ids
 	if encoded, ok := strings.CutPrefix(conversation, conversationPrefix); ok {
 		if values, err := url.ParseQuery(encoded); err == nil {
 			for n, v := range out.all() {
@@ -95,8 +141,6 @@ func idsOf(m memory.Memory) ids {
 			}
 		}
 	}
-	scope := m.Scope()
-	out.orElse(ids{Agent: scope.Agent, App: scope.Project})
 	return out
 }
 
@@ -110,8 +154,8 @@ type caller struct {
 // caller returns whose memory it is, where the request names a user. A request that is about
 // one owner stays so, whomever it names. [memory.Conflict] while that memory is paused.
 func (h *handler) caller(c *call, user string) (caller, error) {
-	if len(user) > longName {
-		return caller{}, memory.Errorf(memory.Invalid, "user_id: longer than %d bytes", longName)
+	if c.identity.Owner == "" && len(user) > longName {
+		return caller{}, memory.Errorf(memory.Invalid, "the id of whose memory it is: longer than %d bytes", longName)
 	}
 	if user == anything && c.identity.Owner == "" {
 		user = ""
@@ -121,7 +165,7 @@ func (h *handler) caller(c *call, user string) (caller, error) {
 		return caller{}, err
 	}
 	if id.Owner == "" {
-		return caller{}, memory.Errorf(memory.Invalid, "whose memory? Several users share this server: give user_id, or use a key of one user")
+		return caller{}, memory.Errorf(memory.Invalid, "whose memory? Several users share this server: give user_id, agent_id, app_id or run_id, or use a key of one user")
 	}
 	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.MayUse(c.Context(), id.Owner, c.writes)
 }

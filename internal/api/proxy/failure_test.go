@@ -126,13 +126,16 @@ func TestUpstreamThatIsDownIsSaidSo(t *testing.T) {
 	}
 }
 
+// TestRetryAfterAFailureIsOneQuestion, where the client proves it.
 func TestRetryAfterAFailureIsOneQuestion(t *testing.T) {
-	r := newRig(t)
-	r.upstream.answers(sends(http.StatusServiceUnavailable, "busy"))
-	r.chat(ask("I live in Berlin."))
-	r.upstream.answers(says("Nice."))
-	r.chat(ask("I live in Berlin."))
-	r.wantTurns("user: I live in Berlin.", "assistant: Nice.")
+	for _, c := range [][]string{{headerOnce, "k1", "k1"}, {headerRetries, "0", "1"}} {
+		r := newRig(t)
+		r.upstream.answers(sends(http.StatusServiceUnavailable, "busy"))
+		r.chat(ask("I live in Berlin."), c[0], c[1])
+		r.upstream.answers(says("Nice."))
+		r.chat(ask("I live in Berlin."), c[0], c[2])
+		r.wantTurns("user: I live in Berlin.", "assistant: Nice.")
+	}
 }
 
 func TestAnswerCutOffIsAnError(t *testing.T) {

@@ -218,7 +218,7 @@ func (c *historyClient) writes() bool {
 	case n < 7: // an earlier message is edited
 		c.history = c.history[:from]
 		c.ask()
-	case n < 9 && (from > 0 || c.session != ""): // an answer is asked for again, the last or an earlier one
+	case n < 9 && from > 0: // an answer is asked for again, the last or an earlier one
 		c.history = c.history[:from+1]
 	case n == 9: // the history is summed up
 		c.asked++

@@ -3,12 +3,14 @@ package proxy
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -68,4 +70,53 @@ func TestRecordedOpenWebUI(t *testing.T) {
 			}
 		}
 	}
+}
+
+// openWebUI is a chat of Open WebUI, with the headers that the guide names.
+type openWebUI struct {
+	*rig
+	answers int
+}
+
+// asks sends messages in JSON that follow the answer of an id, and returns what the upstream got.
+func (c *openWebUI) asks(parent string, messages ...string) string {
+	c.t.Helper()
+	c.answers++
+	c.chat(`{"model":"m","messages":[`+strings.Join(messages, ",")+`]}`,
+		"X-OpenWebUI-Chat-Id", "chat", headerMessage, fmt.Sprint("a", c.answers), headerParent, parent)
+	c.engine.Background.Wait()
+	return c.upstream.last().body
+}
+
+func system(words string) string { return `{"role":"system","content":"` + words + `"}` }
+
+func user(words string) string { return `{"role":"user","content":"` + words + `"}` }
+
+// TestCompactionIsGivenTheBlockAgain: a block that went with a message which the request does not
+// have any more was not given.
+func TestCompactionIsGivenTheBlockAgain(t *testing.T) {
+	c := &openWebUI{rig: newRig(t, func(s *setup) { s.keep = true })}
+	c.know("User has a dog called Biscuit")
+	c.upstream.answers(says("I see."))
+	first := c.asks("", user("What is my dog called?"))
+	c.asks("a1", user("What is my dog called?"), `{"role":"assistant","content":"I see."}`, user("Is my dog called something else?"))
+	const summary = "[CONVERSATION SUMMARY] They spoke about pets."
+	for _, parent := range []string{"a2", "a3"} {
+		sent := c.asks(parent, system(summary), user("So what is my dog called, in the end?"))
+		if !strings.Contains(sent, recall.Preamble) || !strings.Contains(sent, "Biscuit") {
+			t.Errorf("after the compaction the model got %s, before it %s", sent, first)
+		}
+	}
+}
+
+// TestEditedFirstMessageTakesThePlace of the first one: its parent is sent, and empty.
+func TestEditedFirstMessageTakesThePlace(t *testing.T) {
+	c := &openWebUI{rig: newRig(t, func(s *setup) { s.keep = true })}
+	c.upstream.answers(says("I see."))
+	c.asks("", user("I have a sister called Marta."))
+	c.asks("a1", user("I have a sister called Marta."), `{"role":"assistant","content":"I see."}`, user("I live in Lisbon."))
+	if sent := c.asks("", user("I have a sister called Paula. What is she called?")); strings.Contains(sent, "Marta") || strings.Contains(sent, "Lisbon") {
+		t.Errorf("the edit is given what it replaces: %s", sent)
+	}
+	c.wantTurns("user: I have a sister called Paula. What is she called?", "assistant: I see.")
 }

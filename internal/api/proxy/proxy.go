@@ -11,6 +11,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -47,7 +48,10 @@ const (
 	headerTask    = "X-Loci-Task"       // an errand of the client's own; empty for chats
 	headerZone    = "X-Loci-Timezone"   // where the user is: Europe/Lisbon
 	headerMessage = "X-Loci-Message-Id" // the client's id for the answer
-	headerParent  = "X-Loci-Parent-Id"  // its id for the answer that the last user message follows
+	headerParent  = "X-Loci-Parent-Id"  // its id for the answer that the last user message follows, empty for none
+	headerOnce    = "Idempotency-Key"   // the same for a retry
+	headerTurn    = "X-Codex-Turn-Metadata"
+	headerRetries = "X-Stainless-Retry-Count" // of the SDKs of OpenAI, Anthropic and others
 )
 
 // DefaultSessions are the headers by which clients name a conversation, the first one that a
@@ -247,7 +251,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 	}
 	in := exchange.Incoming{
 		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
-		Answer: clientID(r.Header, headerMessage), Zone: zone(r.Header.Get(headerZone)),
+		Answer: clientID(r.Header, headerMessage), Once: onceKey(r.Header), Again: cmp.Or(r.Header.Get(headerRetries), "0") != "0", Zone: zone(r.Header.Get(headerZone)),
 	}
 	if d.ClientKeys {
 		in.Key = clientKey(r.Header)
@@ -281,6 +285,16 @@ func clientKey(h http.Header) string {
 		return strings.TrimSpace(token)
 	}
 	return cmp.Or(h.Get("X-Api-Key"), h.Get("Api-Key"))
+}
+
+// onceKey returns the client's key for a request, "" for none. Codex, which sends a message again
+// behind a summary of what followed it, names the turn.
+func onceKey(h http.Header) string {
+	var turn struct {
+		ID string `json:"turn_id"`
+	}
+	_ = json.Unmarshal([]byte(h.Get(headerTurn)), &turn) // without it there is no turn
+	return cmp.Or(clientID(h, headerOnce), turn.ID)
 }
 
 // follows returns the turn of a conversation that the last user message follows, by the

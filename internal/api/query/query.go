@@ -122,6 +122,7 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 	}
 	q := query.Request{
 		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model(r.Context()),
+		Once: r.Header.Get("Idempotency-Key"),
 	}
 	for _, image := range in.Images {
 		q.Images = append(q.Images, string(image))

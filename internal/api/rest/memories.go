@@ -2,13 +2,13 @@ package rest
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
@@ -91,6 +91,13 @@ func split[T ~string](name, s string, valid ...T) ([]T, error) {
 
 func factView(f memory.Fact) client.Memory { return client.View(memory.Memory{Fact: &f}) }
 
+// written returns the view of a fact that was just written, which names what it replaced.
+func written(ctx context.Context, e *engine.Engine) func(memory.Fact) client.Written {
+	return func(f memory.Fact) client.Written {
+		return client.Written{Memory: factView(f), Replaced: views(curate.Replaced(ctx, e.Core, f))}
+	}
+}
+
 func views(memories []memory.Memory) []client.Memory { return each(memories, client.View) }
 
 type addInput struct {
@@ -101,7 +108,7 @@ type addInput struct {
 type addOutput struct {
 	Status   int
 	Location string `header:"Location"`
-	Body     client.Memory
+	Body     client.Written
 }
 
 func (d memoryAPI) add(ctx context.Context, in *addInput) (*addOutput, error) {
@@ -125,9 +132,9 @@ func (d memoryAPI) add(ctx context.Context, in *addInput) (*addOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &addOutput{Status: http.StatusCreated, Location: "/api/memory/" + f.ID, Body: client.View(memory.Memory{Fact: &f})}
-	if !created {
-		out.Status = http.StatusOK
+	out := &addOutput{Status: http.StatusOK, Location: "/api/memory/" + f.ID, Body: client.Written{Memory: factView(f)}}
+	if created {
+		out.Status, out.Body = http.StatusCreated, written(ctx, d.engine)(f)
 	}
 	return out, nil
 }
@@ -162,7 +169,7 @@ type editInput struct {
 	Body client.EditMemory
 }
 
-func (d memoryAPI) edit(ctx context.Context, by caller, in *editInput) (client.Memory, error) {
+func (d memoryAPI) edit(ctx context.Context, by caller, in *editInput) (client.Written, error) {
 	return d.changed(ctx, by, in.ID, curate.Edit{
 		Content:    in.Body.Content,
 		Category:   in.Body.Category,
@@ -182,13 +189,13 @@ type pinInput struct {
 	Body *client.PinRequest
 }
 
-func (d memoryAPI) pin(ctx context.Context, by caller, in *pinInput) (client.Memory, error) {
+func (d memoryAPI) pin(ctx context.Context, by caller, in *pinInput) (client.Written, error) {
 	pinned := in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned
 	return d.changed(ctx, by, in.ID, curate.Edit{Pinned: &pinned, Idempotency: in.Key})
 }
 
-func (d memoryAPI) changed(ctx context.Context, by caller, id string, edit curate.Edit) (client.Memory, error) {
-	return viewed(factView)(d.engine.Curate.EditFact(ctx, by.owner, id, edit, by.author))
+func (d memoryAPI) changed(ctx context.Context, by caller, id string, edit curate.Edit) (client.Written, error) {
+	return viewed(written(ctx, d.engine))(d.engine.Curate.EditFact(ctx, by.owner, id, edit, by.author))
 }
 
 type decideInput struct {
@@ -196,16 +203,16 @@ type decideInput struct {
 	Idempotent
 }
 
-func (d memoryAPI) decide(action memory.Action) func(context.Context, caller, *decideInput) (client.Memory, error) {
-	return func(ctx context.Context, by caller, in *decideInput) (client.Memory, error) {
+func (d memoryAPI) decide(action memory.Action) func(context.Context, caller, *decideInput) (client.Written, error) {
+	return func(ctx context.Context, by caller, in *decideInput) (client.Written, error) {
 		if action == memory.ActionRestore {
-			return viewed(factView)(d.engine.Curate.Restore(ctx, by.owner, in.ID, in.Key, by.author))
+			return viewed(written(ctx, d.engine))(d.engine.Curate.Restore(ctx, by.owner, in.ID, in.Key, by.author))
 		}
 		judged, _, err := d.engine.Curate.Judge(ctx, by.owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, by.author)
 		if err != nil {
-			return client.Memory{}, err
+			return client.Written{}, err
 		}
-		return client.View(judged[0]), nil
+		return client.Written{Memory: client.View(judged[0])}, nil
 	}
 }
 
@@ -222,15 +229,15 @@ func (d memoryAPI) delete(ctx context.Context, by caller, in *deleteInput) (out 
 	}
 	out = receipt(r)
 	if in.Erase {
-		out.Held, err = d.held(gone, r)
+		out.Held = d.held(gone, r)
 	}
-	return out, err
+	return out, nil
 }
 
 // held is what may still hold the words of memories that were erased.
-func (d memoryAPI) held(gone []memory.Memory, r memory.Receipt) ([]string, error) {
+func (d memoryAPI) held(gone []memory.Memory, r memory.Receipt) []string {
 	if d.Held == nil || len(gone) == 0 {
-		return r.Held, nil
+		return r.Held
 	}
 	since := r.At
 	for _, m := range gone {
@@ -238,11 +245,7 @@ func (d memoryAPI) held(gone []memory.Memory, r memory.Receipt) ([]string, error
 			since = at
 		}
 	}
-	others, err := d.Held(since, r.At)
-	if err != nil {
-		return nil, fmt.Errorf("the words are erased, but what still holds them is not known: %w", err)
-	}
-	return append(slices.Clip(r.Held), others...), nil
+	return append(slices.Clip(r.Held), d.Held(since, r.At)...)
 }
 
 func receipt(r memory.Receipt) client.Receipt {

@@ -42,7 +42,7 @@ type Options struct {
 	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // what is wrong with it; nil: nobody looks
 
 	// Held is what may still hold words that were there between two times, in words; nil: nothing.
-	Held func(since, until time.Time) ([]string, error)
+	Held func(since, until time.Time) []string
 
 	Keys Keys // the API keys; nil: none are stored
 

@@ -37,7 +37,7 @@ func (d memoryAPI) search(ctx context.Context, by caller, in *searchInput) (out 
 	}
 	ask := d.engine.Retrieve.Recall
 	if q.Block {
-		question.In = q.AskedIn
+		question.In, question.Chat = q.AskedIn, q.AskedIn != ""
 		ask = d.engine.Exchange.RecallBlock
 	}
 	found, err := ask(ctx, question)
@@ -100,9 +100,7 @@ func (d memoryAPI) forget(ctx context.Context, by caller, in *forgetInput) (out 
 	}
 	out = client.Forgotten{Memories: views(gone), Run: r.Run, Erased: b.Erase, DryRun: b.DryRun, Traces: r.Traces}
 	if b.Erase && !b.DryRun {
-		if out.Held, err = d.held(gone, r); err != nil {
-			return out, err
-		}
+		out.Held = d.held(gone, r)
 	}
 	if b.Erase || r.Changes == 0 { // there is nothing to undo
 		out.Run = ""

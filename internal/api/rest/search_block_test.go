@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,5 +62,41 @@ func TestSearchBlock(t *testing.T) {
 	r.do("PUT", "/api/pause", `{"pause":"memory"}`)
 	if found := r.search(question + `,"block":true}`); found.Block != "" || len(found.Hits) > 0 || found.Pause != "memory" {
 		t.Errorf("while memory is paused: pause %q, %d hits, block %q", found.Pause, len(found.Hits), found.Block)
+	}
+}
+
+// A block without a chat has what search finds, whatever the form of the question.
+func TestBlockAskedOnPurposeIsNeverRefused(t *testing.T) {
+	r := newRig(t).furnish()
+	refused := 0
+	for _, asked := range []string{"Write a poem on oolong.", "Thanks, oolong it is!", "What does Ana drink in the morning?"} {
+		body := `{"query":"` + asked + `"`
+		found, block, chat := r.search(body+`}`), r.search(body+`,"block":true}`), r.search(body+`,"block":true,"asked_in":"another"}`)
+		if len(found.Hits) == 0 || len(block.Hits) == 0 || found.Hits[0].ID != block.Hits[0].ID || !strings.Contains(block.Block, "oolong") {
+			t.Errorf("%s: search finds %d memories, the block has %d: %q", asked, len(found.Hits), len(block.Hits), block.Block)
+		}
+		if len(chat.Hits) == 0 {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("no message is refused in a chat; the test shows nothing")
+	}
+}
+
+// Somebody who asks on purpose gets twelve memories, a chat eight, unless a setting says how many.
+func TestAskedOnPurposeGetsTwelveMemories(t *testing.T) {
+	for _, c := range []struct{ set, purpose, chat int }{{-1, 12, 8}, {5, 5, 5}} {
+		r := newRig(t)
+		r.engine.Opts.TopK = c.set
+		for i := range 20 {
+			r.do("POST", "/api/memory", fmt.Sprintf(`{"content":"User drank tea number %d in town %d"}`, i, 100+i))
+		}
+		const question = `{"query":"Which tea did I drink?"`
+		for more, want := range map[string]int{`}`: c.purpose, `,"block":true}`: c.purpose, `,"block":true,"asked_in":"another"}`: c.chat} {
+			if got := len(r.search(question + more).Hits); got != want {
+				t.Errorf("top_k %d, %s: %d memories, want %d", c.set, more, got, want)
+			}
+		}
 	}
 }

@@ -159,16 +159,22 @@ func (p memoryViews) tag(r *http.Request, v visit, add []string, ids ...string) 
 	return p.did(r, v, "Tagged.", ids...)
 }
 
-// did says what was done to facts, each by the run that the journal has last.
+// did says what was done to facts, each by the run that the journal has last, and what they
+// replaced in it.
 func (p memoryViews) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
 	d := done{Say: say}
 	for _, id := range ids {
-		page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Fact: id, Limit: 1})
+		page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Fact: id})
 		if err != nil {
 			return done{}, err
 		}
-		if len(page.Changes) > 0 {
-			d.Runs = append(d.Runs, page.Changes[0].Run)
+		for i, c := range page.Changes {
+			switch last := page.Changes[0]; {
+			case i == 0:
+				d.Runs = append(d.Runs, c.Run)
+			case c.Run == last.Run && c.Action == memory.ActionReplace && c.NewID == id:
+				d.Say += " It replaces: " + clip(60, c.After.Fact.Content)
+			}
 		}
 	}
 	return d, nil

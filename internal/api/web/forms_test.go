@@ -54,6 +54,15 @@ func TestWhatIsWrittenDownIsRemembered(t *testing.T) {
 	}
 }
 
+func TestThePageNamesWhatAFactReplaces(t *testing.T) {
+	r := newRig(t, "")
+	first := r.fact("User lives in Berlin").ID
+	r.sent("/memories", url.Values{"content": {"User lives in Porto"}})
+	r.shows("/", "Remembered. It replaces: User lives in Berlin", "Undo", `name="run" value="`)
+	r.sent("/memories/"+first, url.Values{"do": {"restore"}})
+	r.shows("/", "Restored. It replaces: User lives in Porto")
+}
+
 func TestAFactIsEditedPinnedForgottenAndBrought(t *testing.T) {
 	r := newRig(t, "")
 	id := r.fact("User lives in Berlin", "old").ID

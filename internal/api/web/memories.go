@@ -170,12 +170,15 @@ func (p *Page) asOf(day string) (memory.At, error) {
 	return memory.At{AsOf: t.AddDate(0, 0, 1).Add(-time.Microsecond)}, nil
 }
 
+// headerTyping marks a search that page.js sends while somebody types: it leaves no trace.
+const headerTyping = "X-Loci-Typing"
+
 // search asks memory, and its trace for what was left out.
 func (p memoryViews) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
 	a, most, recency := view.Asking, hits, p.Recency
 	q := retrieve.Question{
 		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &most, RecencyWeight: &recency,
-		Category: a.Category, Tag: a.Tag, At: at, Door: "page",
+		Category: a.Category, Tag: a.Tag, At: at, Door: "page", Untraced: r.Header.Get(headerTyping) != "",
 	}
 	if a.Kind != "" {
 		q.Kinds = []memory.Kind{memory.Kind(a.Kind)}
@@ -189,12 +192,15 @@ func (p memoryViews) search(r *http.Request, v visit, view memoriesView, at memo
 		one := rowOf(h.Memory, a, view.Here)
 		one.Why = barOf(h.Score, h.Why, recency)
 		for _, f := range h.Now {
-			one.Now = append(one.Now, cmp.Or(f.Content, "(forgotten)"))
+			one.Now = append(one.Now, cmp.Or(f.Content, "(no longer so)"))
 		}
 		for _, f := range h.Before {
 			one.Was = append(one.Was, f.Content)
 		}
 		view.Rows = append(view.Rows, one)
+	}
+	if found.Trace == "" {
+		return view, nil
 	}
 	t, err := p.engine.Traces.Trace(r.Context(), v.owner, found.Trace)
 	if err != nil { // under a flood of requests the oldest are lost

@@ -55,7 +55,7 @@ func newRig(t *testing.T, key string) *rig {
 		}
 	})
 	r.page = New(r.engine, Options{
-		Key: key, Sessions: store, Recency: 0.2, Documents: 100, Zone: time.UTC,
+		Key: key, Multi: true, Sessions: store, Recency: 0.2, Documents: 100, Zone: time.UTC,
 		Health: func(context.Context) client.Health {
 			return client.Health{Status: "ok", Version: "1", Models: []string{"loci/recall"}}
 		},

@@ -116,11 +116,12 @@ type signingIn struct {
 	Next  string
 	User  string
 	Keyed bool   // a key is asked for
+	Multi bool   // so is a user
 	Wrong string // what was wrong with the last try
 }
 
 func (p *Page) askKey(w http.ResponseWriter, r *http.Request) {
-	p.render(w, r, http.StatusOK, "signin", frame{Title: "Sign in", Bare: true, Body: signingIn{Next: local(r.FormValue("next")), Keyed: p.Key != ""}})
+	p.render(w, r, http.StatusOK, "signin", frame{Title: "Sign in", Bare: true, Body: signingIn{Next: local(r.FormValue("next")), Keyed: p.Key != "", Multi: p.Multi}})
 }
 
 func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +129,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		p.Refuse(w, r, err)
 		return
 	}
-	form := signingIn{Next: local(r.PostFormValue("next")), User: strings.TrimSpace(r.PostFormValue("user")), Keyed: p.Key != ""}
+	form := signingIn{Next: local(r.PostFormValue("next")), User: strings.TrimSpace(r.PostFormValue("user")), Keyed: p.Key != "", Multi: p.Multi}
 	status := http.StatusUnauthorized
 	given, want := sha256.Sum256([]byte(r.PostFormValue("key"))), sha256.Sum256([]byte(p.Key))
 	switch {
@@ -138,6 +139,8 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusTooManyRequests
 			form.Wrong += " There were too many wrong ones from your address: please wait " + plural(int((wait+time.Minute-1)/time.Minute), "minute") + " before you try another. The right one is taken at any time."
 		}
+	case form.User == "" && p.Multi:
+		form.Wrong = "Several users share this server: type the name of one as User, such as ana. The command loci users lists them."
 	case form.User != "" && !memory.User(memory.DefaultNamespace, form.User).Valid(), len(form.User) > 256:
 		form.Wrong = "That cannot be a user's name."
 	}

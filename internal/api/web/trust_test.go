@@ -16,6 +16,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+func TestSignInAsksForAUser(t *testing.T) {
+	const key = "the server's key"
+	r := newRig(t, key)
+	r.shows("/signin", `name="user"`, "required dir", "several users share this server")
+	w := r.post("/signin", url.Values{"key": {key}, "user": {" "}})
+	if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "type the name of one as User") || !strings.Contains(w.Body.String(), "loci users") || len(r.cookies) > 0 {
+		t.Errorf("without a user: status %d, cookies %v: %s", w.Code, r.cookies, w.Body)
+	}
+	if to := r.sent("/signin", url.Values{"key": {key}, "user": {"ana"}}); to != "/" {
+		t.Errorf("with one it leads to %q", to)
+	}
+	r.page.Multi = false
+	if to := r.sent("/signin", url.Values{"key": {key}}); to != "/" {
+		t.Errorf("with one user in all it leads to %q", to)
+	}
+}
+
 const key = "a key of this server"
 
 func TestWithoutAKeyThereIsOnlyTheSignIn(t *testing.T) {

@@ -291,3 +291,40 @@ func TestTheTimelineTellsWhoDecidedWhat(t *testing.T) {
 	}
 	r.shows("/time", "by the rules", "by the rule upkeep", "by the model pupil", "by ana", "pause = learning", "fact 3")
 }
+
+func TestTypedSearchLeavesNoTrace(t *testing.T) {
+	r := newRig(t, "")
+	r.fact("User plays the oboe")
+	for _, typed := range []string{"o", "ob", "oboe"} {
+		w := r.get("/?q="+typed, headerTyping, "yes")
+		if body := w.Body.String(); w.Code != http.StatusOK || strings.Contains(body, "/traces/") && strings.Contains(body, ">trace<") {
+			t.Errorf("%s: status %d: %s", typed, w.Code, body)
+		}
+		if typed == "oboe" && !strings.Contains(w.Body.String(), "User plays the oboe") {
+			t.Errorf("nothing is found: %s", w.Body)
+		}
+	}
+	kept := func() int {
+		t.Helper()
+		all, err := r.engine.Traces.Traces(t.Context(), memtest.Ana, memory.TraceQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	if n := kept(); n != 0 {
+		t.Errorf("%d traces are kept of what was typed", n)
+	}
+	r.shows("/?q=oboe", ">trace<", "1 candidate")
+	if n := kept(); n != 1 {
+		t.Errorf("%d traces are kept of a search, want 1", n)
+	}
+}
+
+func TestKindFilterSaysWhatIsListed(t *testing.T) {
+	r := newRig(t, "")
+	r.fact("User plays the oboe")
+	for path, want := range map[string]string{"/": "Facts", "/?q=oboe": "All kinds", "/?q=oboe&status=retired": "Facts"} {
+		r.shows(path, `<label id="kinds"><span class="hide">Kind</span><select name="kind"><option value="">`+want+`</option>`)
+	}
+}

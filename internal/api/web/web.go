@@ -19,6 +19,7 @@ import (
 // Options are what the page needs beside the engine.
 type Options struct {
 	Key        string                                  // that [httpx.Guard] asks for; "": none
+	Multi      bool                                    // several users: signing in takes a name
 	Sessions   memory.Sessions                         // where sign-ins are kept
 	Token      func(token string) bool                 // whether a front end's cookie holds a token that it signed for a user; nil: none does
 	Recency    float64                                 // weight of recency in a score, 0 to 1

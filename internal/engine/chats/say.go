@@ -173,14 +173,10 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 	return c, c.placed()
 }
 
-// lay puts what is to be answered at the end of the path. The last message that got no
-// answer, said again in the same words, is the same message.
+// lay puts what is to be answered at the end of the path.
 func (c *saying) lay() error {
 	last := len(c.path) - 1
 	if !c.Again {
-		if last >= 0 && c.path[last].Role == memory.RoleUser && strings.TrimSpace(c.path[last].Content) == c.Content && c.says(last) {
-			return nil
-		}
 		next := memory.Turn{Role: memory.RoleUser, Content: c.Content}
 		if last >= 0 {
 			next.Index, next.Parent = c.path[last].Index+1, c.path[last].ID

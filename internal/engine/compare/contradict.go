@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
@@ -131,20 +132,9 @@ const (
 // or ends something and the other does not. It costs a search; so what is about nobody
 // that is known and denies nothing is not looked at.
 func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extract.Neighbour, error) {
-	found, err := e.Searcher.Search(ctx, memory.Search{
-		Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true,
-		Kinds: []memory.Kind{memory.KindFact}, Now: e.Time(), Limit: most,
-	})
+	memories, err := core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Limit: most})
 	if err != nil {
-		return nil, fmt.Errorf("search for what %s may contradict: %w", f.ID, err)
-	}
-	ids := make([]string, len(found))
-	for i, c := range found {
-		ids[i] = c.ID
-	}
-	memories, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
-	if err != nil {
-		return nil, fmt.Errorf("read what %s may contradict: %w", f.ID, err)
+		return nil, fmt.Errorf("find what %s may contradict: %w", f.ID, err)
 	}
 	var near []extract.Neighbour
 	for _, m := range memories {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -27,7 +28,9 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 			if err != nil {
 				return 0, nil, err
 			}
-			old = why.OldID
+			if old = why.OldID; learn.ByReview(why.Reason) {
+				old = "" // what waits for review is in no prompt
+			}
 			e.instead.Store(m.ID(), old)
 		}
 		if id, _ := old.(string); id != "" {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
@@ -36,11 +34,13 @@ type Parts struct {
 // Options are an engine's settings. The zero value of each field is not a
 // default: package loci fills them from its Config.
 type Options struct {
-	TopK          int
+	TopK          int           // below 0: the default of [Options.Most]
 	Budget        int           // tokens
 	Threshold     float64       // below 0: the fitted one
+	OwnEmbedder   bool          // it is the one that the profile names: what is the same is so by its plain cosine
 	RecencyWeight float64       // 0 to 1
-	Deadline      time.Duration // of recall in a chat
+	Deadline      time.Duration // of recall in a chat, by words or with remote models
+	DeadlineMax   time.Duration // of recall in a chat with local models, as far as these need it
 	Recall        Rules
 	Words         *Scale // instead of Threshold and Recall.Measure while words alone embed; nil: the same
 	LearnAfter    Trigger
@@ -63,6 +63,18 @@ type Options struct {
 type Scale struct {
 	Measure   recall.Measure
 	Threshold float64 // below 0: the fitted one
+}
+
+// Most returns how many memories a question gets that names no number: of a chat, or of somebody
+// who asks on purpose and can read more.
+func (o Options) Most(chat bool) int {
+	switch {
+	case o.TopK >= 0:
+		return o.TopK
+	case chat:
+		return recall.DefaultTopK
+	}
+	return recall.DefaultAsked
 }
 
 // Learning is what is learned from, and what becomes of it.
@@ -207,32 +219,6 @@ func (s Summaries) Due(before, after int) bool {
 // SummaryJob is the job that sums a conversation up; after names what it follows.
 func SummaryJob(owner memory.Owner, conversation, after string) memory.Job {
 	return memory.Job{ID: "summarize-" + conversation + "-" + after, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
-}
-
-// Rejected returns the changes by which the summaries of those conversations leave
-// recall that rejected facts are from, and the jobs that write them anew without.
-func (e *Core) Rejected(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) ([]memory.Change, []memory.Job, error) {
-	var stale []memory.Memory
-	var after []memory.Job
-	looked := map[string]bool{"": true}
-	for _, c := range changes {
-		if c.Action != memory.ActionReject || c.After.Fact == nil || looked[c.After.Fact.Provenance.Conversation] {
-			continue
-		}
-		conversation := c.After.Fact.Provenance.Conversation
-		looked[conversation] = true
-		made, err := e.Summaries(ctx, owner, conversation)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read the summaries of what is rejected: %w", err)
-		}
-		for _, s := range made {
-			stale = append(stale, memory.Memory{Summary: &s})
-		}
-		if len(made) > 0 {
-			after = append(after, SummaryJob(owner, conversation, run))
-		}
-	}
-	return learn.Forget(stale, e.Time(), "some of what it was made from is rejected", author), after, nil
 }
 
 // Summaries returns a conversation's active summaries, newest first.

@@ -253,3 +253,22 @@ func (e *Core) OnOwnerLoaded(ctx context.Context, owner memory.Owner, ids []stri
 		}
 	}
 }
+
+// Found returns the memories of the first scope's owner that a search finds now.
+func Found(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, error) {
+	s.Now = e.Time()
+	found, err := e.Searcher.Search(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("search memory: %w", err)
+	}
+	return e.Store.Get(ctx, s.Scopes[0].Owner, IDsOf(found)...)
+}
+
+// IDsOf returns the ids of what was found.
+func IDsOf(found []memory.Candidate) []string {
+	ids := make([]string, len(found))
+	for i := range found {
+		ids[i] = found[i].ID
+	}
+	return ids
+}

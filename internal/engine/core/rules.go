@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
 )
 
 // Rules are what recall does beside searching. The zero Rules
@@ -30,6 +31,7 @@ type Rules struct {
 	Lambda    float64       // weight of the score against redundancy; 0: 0.7
 
 	Measure recall.Measure // what scores and thresholds are on
+	EmbedAs memory.EmbedAs // what questions are embedded as; "": questions
 
 	VectorWeight *float64 // of a cosine among the cues; nil: the one fitted with words
 	Pools        []string // shared pools that every user's questions reach too, by name

@@ -11,13 +11,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The profile entries by which a user sets how is learned from what they say. With
-// "@" and a project's name behind it, one is of that project alone, and goes before.
+// The profile entries by which a user sets how Loci learns from what they say. An entry with
+// "@" and a project's name behind it goes before, an entry of the global pool behind.
 const (
 	entryTimezone     = "timezone"           // "Europe/Lisbon"
-	entryInstructions = "learn.instructions" // what to remember, and what not, in plain words
+	EntryInstructions = "learn.instructions" // what to remember, and what not, in plain words
 	entryCategories   = "learn.categories"   // the only kinds of facts that are wanted, with commas
 )
+
+// WishesKey is the profile entry that says what to learn from one conversation.
+func WishesKey(owner memory.Owner, conversation string) string {
+	return OwnKeys + EntryInstructions + "@" + DerivedID(owner, conversation)
+}
 
 // LearningSettings is what a user set about learning.
 type LearningSettings struct {
@@ -25,16 +30,18 @@ type LearningSettings struct {
 	Zone   *time.Location
 }
 
-// LearningOf returns what a user set about learning, for a project.
-func (e *Core) LearningOf(ctx context.Context, scope memory.Scope) (LearningSettings, error) {
+// LearningOf returns what a user set about learning, for a project and a conversation.
+func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation string) (LearningSettings, error) {
 	own := LearningSettings{Zone: e.Clients.zone(scope.Owner)}
-	entries, err := e.Store.Profile(ctx, scope.Owner, memory.At{})
-	if err != nil {
-		return own, fmt.Errorf("read the profile: %w", err)
-	}
 	values := map[string]string{}
-	for _, p := range entries {
-		values[p.Key] = strings.TrimSpace(p.Value)
+	for _, owner := range []memory.Owner{memory.Global(scope.Owner.Namespace()), scope.Owner} {
+		entries, err := e.Store.Profile(ctx, owner, memory.At{})
+		if err != nil {
+			return own, fmt.Errorf("read the profile: %w", err)
+		}
+		for _, p := range entries {
+			values[p.Key] = strings.TrimSpace(p.Value)
+		}
 	}
 	of := func(key string) string {
 		if v, ok := values[key+"@"+scope.Project]; ok && scope.Project != "" {
@@ -48,7 +55,7 @@ func (e *Core) LearningOf(ctx context.Context, scope memory.Scope) (LearningSett
 	if own.Zone == nil || values[entryTimezone] == "" && own.Zone == time.UTC {
 		own.Zone = time.Local
 	}
-	own.Wishes = of(entryInstructions)
+	own.Wishes = strings.TrimSpace(of(EntryInstructions) + "\n" + values[WishesKey(scope.Owner, conversation)])
 	if only := of(entryCategories); only != "" {
 		own.Wishes = strings.TrimSpace(own.Wishes + "\nOnly facts of these kinds: " + only)
 	}

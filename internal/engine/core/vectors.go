@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Remote reports whether no write is to wait for an embedder.
-func Remote(e memory.Embedder) bool {
-	r, ok := e.(interface{ Remote() bool })
+// Remote reports whether a server has a model, for which no write waits.
+func Remote(model any) bool {
+	r, ok := model.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 
@@ -25,19 +25,24 @@ func Skipped(model any) error {
 // comparingTime is how long what is compared with memory waits for a remote embedder.
 const comparingTime = 2 * time.Second
 
-// VectorToCompare embeds a text that is compared with what is stored. A remote embedder that is
-// away is not waited for until it is back.
+// VectorToCompare embeds a text that is compared with what is stored. The vector is nil where a
+// remote embedder is away: nothing waits for it, and words alone compare.
 func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, error) {
+	within := ctx
 	if Remote(e.Embedder) {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, comparingTime)
+		within, cancel = context.WithTimeout(ctx, comparingTime)
 		defer cancel()
 	}
-	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, content)
-	if err != nil {
-		return nil, err
+	vectors, err := e.Embedder.Embed(within, memory.AsDocument, content)
+	switch {
+	case err == nil:
+		return vectors[0], nil
+	case Remote(e.Embedder) && ctx.Err() == nil:
+		e.Log.Warn("memories are compared by words alone", "err", err)
+		return nil, nil
 	}
-	return vectors[0], nil
+	return nil, fmt.Errorf("embed to compare: %w", err)
 }
 
 // DocumentVectors embeds texts for storing, as the vectors of the memories with these ids; nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -113,6 +112,20 @@ func (e writer) remember(ctx context.Context, next memory.Fact, vectors []memory
 	}
 	next.Version = receipt.Version
 	return next, true, nil
+}
+
+// Replaced returns what a fact took the place of in the write that made it as it is.
+func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.Memory) {
+	page, err := e.Store.Changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
+	if err != nil { // it is written all the same
+		e.Log.Warn("an answer does not name what was replaced", "fact", f.ID, "err", err)
+	}
+	for _, c := range page.Changes {
+		if c.NewID == f.ID && c.Version == f.Version {
+			olds = append(olds, memory.Memory{Fact: c.After.Fact})
+		}
+	}
+	return olds
 }
 
 // seenAgain is how much later something must be written again to be observed anew.
@@ -293,17 +306,16 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 // the rules that hold back what is learned (learn.Plan). olds are the facts that it would replace.
 func (e writer) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
 	review := e.Opts.Learn.Review
+	reviewed := learn.Reviewed(f.Confidence, review.Confidence, f.Category, review.Categories)
 	switch {
 	case learn.ReadsLikeInstruction(f.Content):
 		return "it reads like an instruction"
-	case f.Confidence < review.Confidence:
-		return fmt.Sprintf("confidence %.2f is under %.2f", f.Confidence, review.Confidence)
-	case f.Category != "" && slices.Contains(review.Categories, f.Category):
-		return "the category " + f.Category + " is reviewed"
+	case reviewed != "":
+		return reviewed
 	case slices.ContainsFunc(olds, ofPerson):
 		return "it contradicts what was said with more weight"
 	case len(olds) > 0 && review.Conflicts:
-		return "it contradicts what is known"
+		return learn.ReviewedConflict
 	case !e.Free(ctx, f.Scope, f.Content) && !e.live(ctx, f):
 		return "the same was rejected or forgotten before"
 	}

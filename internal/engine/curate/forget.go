@@ -65,29 +65,38 @@ func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string
 		found = append(found, turns...)
 	}
 	changes := learn.Forget(found, e.Time(), reason, author)
-	summaries, jobs, err := forgetter{e}.summariesOf(ctx, owner, run, changes)
+	var ids []string
+	for _, c := range changes {
+		if c.After.Turn != nil {
+			ids = append(ids, c.After.Turn.ID)
+		}
+	}
+	turns, err := e.Store.Get(ctx, owner, ids...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read what is forgotten: %w", err)
+	}
+	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // it is out of recall already
+		return c.After.Turn != nil && slices.ContainsFunc(turns, func(m memory.Memory) bool { return m.ID() == c.After.Turn.ID && m.Status() == memory.Retired })
+	})
+	summaries, jobs, err := forgetter{e}.summariesOf(ctx, owner, run, changes, turns)
 	return append(changes, learn.Forget(summaries, e.Time(), reason, author)...), jobs, err
 }
 
 // summariesOf returns the summaries that were made of turns which changes forget and
 // are not forgotten by them already, and the jobs that write them anew.
-func (e forgetter) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change) ([]memory.Memory, []memory.Job, error) {
-	var turns, conversations []string
+func (e forgetter) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
+	var conversations []string
 	gone := map[string]bool{}
 	for _, c := range changes {
 		gone[c.After.Target()] = true
 		switch {
-		case c.After.Turn != nil:
-			turns = append(turns, c.After.Turn.ID)
 		case c.After.Summary != nil:
 			conversations = append(conversations, c.After.Summary.Scope.Conversation)
+		case c.After.Fact != nil && c.After.Fact.Provenance.Conversation != "":
+			conversations = append(conversations, c.After.Fact.Provenance.Conversation)
 		}
 	}
-	found, err := e.Store.Get(ctx, owner, turns...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read what is forgotten: %w", err)
-	}
-	for _, m := range found {
+	for _, m := range turns {
 		if m.Turn != nil {
 			conversations = append(conversations, m.Turn.Conversation)
 		}
@@ -130,9 +139,6 @@ type Matching struct {
 	Idempotency string // the same key again returns the first result
 }
 
-// most is how many memories one question can forget: as many as search proposes.
-var most = retrieve.Candidates
-
 // wishOf reads a query as the wish to forget that it is: "what I said about my
 // job" is about the job.
 func wishOf(query string) extract.Command {
@@ -161,15 +167,12 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 		err := e.Everything(ctx, scope.Owner, q, func(m memory.Memory) { found = append(found, m) })
 		return found, err
 	}
-	hits, err := e.Retrieve.Recall(ctx, retrieve.Question{Scope: scope, Text: wish.What, TopK: &most, Whole: true, Door: "forget"})
+	said, err := e.Retrieve.Like(ctx, scope, wish.What, retrieve.Candidates)
 	if err != nil {
 		return nil, fmt.Errorf("find what to forget: %w", err)
 	}
-	if len(hits.Degraded) > 0 { // half a search is no reason to forget half: it is tried again
-		return nil, memory.Errorf(memory.Unavailable, "find what to forget: %s", strings.Join(hits.Degraded, "; "))
-	}
-	for _, h := range hits.Hits {
-		add(h.Memory)
+	for _, m := range said {
+		add(m)
 	}
 	if err := e.Everything(ctx, scope.Owner, q, add); err != nil {
 		return nil, err

@@ -133,12 +133,12 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 			}
 		}
 		run.Vectors, run.Learned = j.vectors, j.repeats
-		stale, after, err := e.Rejected(ctx, owner, run.ID, j.changes, author)
+		more, after, err := e.Gate(ctx, owner, run.ID, j.changes, author)
 		if err != nil {
 			return nil, memory.Receipt{}, err
 		}
 		run.Jobs = after
-		receipt, err := e.Store.Apply(ctx, owner, run, slices.Concat(j.ends, j.changes, stale)...)
+		receipt, err := e.Store.Apply(ctx, owner, run, slices.Concat(j.ends, j.changes, more)...)
 		if err == nil {
 			if len(after) > 0 {
 				e.Wake()

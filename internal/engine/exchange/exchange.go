@@ -35,6 +35,8 @@ type Incoming struct {
 	After  string         // id of the turn of the conversation that the request follows, where the client says so
 	From   int            // the first message that follows it
 	Answer string         // the client's id for the answer, by which a later request may name it; "": it has none
+	Once   string         // the client's key for the request: the same again is a retry; "": it has none
+	Again  bool           // the client says that it sent the request before
 	Own    bool           // whether the chat is kept by Loci itself, whatever its id looks like
 	Named  bool           // whether a later request may name the answer by its id: see PlaceOf
 	Called string         // what the client calls the owner, for people to read; "": it does not say
@@ -60,6 +62,7 @@ type Exchange struct {
 	Contexts     []memory.Context         // attached to it
 	Rules        string                   // that its user set for it
 	request      thread.Request
+	alone        string // id of the turn of a message that comes without its history, "" for others
 	At           thread.Alignment
 	chain        string           // of the last user message's turn, "" without one
 	earlier      []earlier        // blocks that the conversation had before
@@ -214,6 +217,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	p, r, took := x.e.Retrieve.Prepare(ctx, retrieve.Question{
 		Scope:          x.scope(),
 		Text:           x.e.Retrieve.Question(x.In.Chat),
+		Chat:           true,
 		Said:           x.Said(),
 		TopK:           topK,
 		ScoreThreshold: x.In.Extras.ScoreThreshold,

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -38,10 +37,6 @@ const (
 	kindDocument = memory.Kind("context")
 )
 
-// RetryTime is how long an identical request counts as a retry, which gets the same block.
-// After that it is a new question.
-const RetryTime = time.Hour
-
 // write returns what the store keeps; "" of what is too long for it.
 func (g GivenBlock) write(owner memory.Owner) string {
 	for i := range g.Lines {
@@ -64,38 +59,35 @@ func ReadGiven(s string) (g GivenBlock, ok bool) {
 // earlier is a block that a turn got before.
 type earlier struct {
 	GivenBlock
-	message int // of the request, -1 for one that it does not hold and the server keeps
+	message int // of the request, -1 for one that the upstream keeps
 }
 
-// blocksBefore returns the blocks of the request's user turns, in order. What an answer's turn
-// says of the block counts more than the user turn: the first request may have been refused.
+// blocksBefore returns the blocks of the user turns that the model still sees: those of the
+// request and those that the upstream keeps. What an answer's turn says of the block counts more
+// than the user turn: the first request may have been refused.
 func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 	if !slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.Given != "" }) {
 		return nil
 	}
-	byID, byChain, userOf := make(map[string]int, len(turns)), make(map[string]string, len(turns)), map[string]string{}
-	stored, since := map[string]string{}, map[string]time.Time{}
+	byID, userOf := make(map[string]int, len(turns)), map[string]string{}
+	stored := map[string]string{}
 	for i, t := range turns { // parents come first
-		byID[t.ID], byChain[t.Chain] = i, t.ID
+		byID[t.ID] = i
 		if userOf[t.ID] = userOf[t.Parent]; t.Role == memory.RoleUser {
 			userOf[t.ID] = t.ID
 		}
 		if user := userOf[t.ID]; user != "" && t.Given != "" && t.Status != memory.Retired {
-			stored[user], since[user] = t.Given, t.CreatedAt
+			stored[user] = t.Given
 		}
 	}
-	said := slices.Clone(x.At.Turns)
-	for _, p := range x.At.New { // that are stored elsewhere in the conversation
-		said[p.Message] = byChain[p.Chain]
-	}
 	message := map[string]int{}
-	for i, id := range said {
+	for i, id := range x.At.Turns {
 		if id != "" && x.In.Chat.Messages[i].Role == memory.RoleUser {
 			message[id] = i
 		}
 	}
 	var ids []string
-	if x.In.After != "" || x.In.Chat.GoesOn() {
+	if x.In.Chat.GoesOn() {
 		for id := x.At.Parent; id != ""; {
 			i, ok := byID[id]
 			if !ok {
@@ -108,7 +100,7 @@ func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 		}
 		slices.Reverse(ids)
 	}
-	for i, id := range said {
+	for i, id := range x.At.Turns {
 		if at, here := message[id]; here && at == i {
 			ids = append(ids, id)
 		}
@@ -122,7 +114,7 @@ func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 		}
 		at, here := message[id]
 		refused := g.Anew && len(g.Lines) == 0 // where the upstream took no memory, another try may take it in another place
-		if here && at == x.In.Chat.LastUser() && !x.In.Chat.ToolLoop() && (refused || x.e.Time().Sub(since[id]) > RetryTime) {
+		if here && at == x.In.Chat.LastUser() && !x.In.Chat.ToolLoop() && refused {
 			continue
 		}
 		if g.Anew {

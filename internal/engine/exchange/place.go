@@ -106,7 +106,8 @@ const shortlist = 8
 func (x placer) place(ctx context.Context) error {
 	id := x.named()
 	x.request = thread.NewRequest(x.In.Chat.Messages, x.e.Opts.Messages)
-	x.request.Left = x.left
+	x.request.Left, x.request.Again = x.left, x.In.Again
+	id = x.proof(id)
 	known, err := x.known(ctx, id)
 	if err != nil {
 		return err
@@ -136,10 +137,31 @@ func (x placer) place(ctx context.Context) error {
 	return nil
 }
 
+// proof names the turn of a message that comes without its history, and so does not show its
+// place: by the client's key for it, else as no other. It returns the id of the conversation.
+func (x placer) proof(id string) string {
+	if x.request.Alone() < 0 || x.In.After != "" {
+		return id
+	}
+	key := cmp.Or(x.In.Once, x.In.Answer, x.In.Chat.Previous)
+	if id == "" && key != "" {
+		id = core.DerivedID(x.In.Owner, "conversation", key)
+	}
+	if x.alone == "" { // or it is placed once more
+		x.alone = core.DerivedID(x.In.Owner, id, "message", cmp.Or(key, core.NewID()), x.request.Chains()[0])
+	}
+	return id
+}
+
 // align aligns the request with the turns of its conversation.
 func (x placer) align(turns []memory.Turn) thread.Alignment {
-	if x.In.After != "" {
+	switch {
+	case x.In.After != "":
 		return thread.Follow(turns, x.request, x.In.After, x.In.From)
+	case x.alone != "":
+		ids := make([]string, len(x.In.Chat.Messages))
+		ids[x.request.Alone()] = x.alone
+		return thread.Resume(turns, x.request, ids)
 	}
 	return thread.Align(turns, x.request)
 }

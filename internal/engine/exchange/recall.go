@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RecallBlock recalls as a chat does, for a client that puts the block into its prompt
-// itself. What was said in the conversation that asks ([retrieve.Question.In]), and what only that
+// RecallBlock renders what recall finds, for a client that puts the block into its prompt
+// itself. What the conversation that asks ([retrieve.Question.In]) said, and what only that
 // taught, is left out. While memory is paused there is nothing.
 func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retrieve.Found, error) {
 	pause := e.Paused(ctx, q.Scope.Owner)

@@ -128,7 +128,7 @@ func (x recorder) tryQuestion(ctx context.Context) error {
 	x.stored = slices.Clone(x.At.Turns)
 	for _, p := range x.At.New {
 		m := x.In.Chat.Messages[p.Message]
-		t := x.turn("", m.Role, m.Name, m.Text, x.marks[p.Message], p.Index, p.Chain, now)
+		t := x.turn(x.alone, m.Role, m.Name, m.Text, x.marks[p.Message], p.Index, p.Chain, now)
 		t.NoLearn = !x.learns
 		if p.Message == x.In.Chat.LastUser() && t.Status == memory.Active {
 			t.Given = x.given
@@ -166,7 +166,7 @@ func (x recorder) tryQuestion(ctx context.Context) error {
 }
 
 // turn makes the next turn of the path, without secrets. Unless an id is given, it is derived
-// from place and text, so that two identical requests at once store one turn.
+// from place and text, so that two requests with the same history at once store one turn.
 func (x recorder) turn(id string, role memory.Role, name, words, mark string, index int, chain string, now time.Time) memory.Turn {
 	t := memory.Turn{
 		ID: cmp.Or(id, core.DerivedID(x.In.Owner, x.conversation.ID, x.parent, chain)), Owner: x.In.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,

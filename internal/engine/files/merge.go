@@ -163,9 +163,8 @@ func sourceHere(there memory.FactSource) memory.FactSource {
 	return memory.FromFile
 }
 
-// endedBeside returns what goes with a fact that a change takes out of recall: the turns that say
-// the same and their summaries if it is forgotten, as [curate.Curator.Forget] has it, and the summaries of
-// its conversation if it is rejected, as [curate.Curator.Judge] does. The run gets the jobs that follow.
+// endedBeside returns what goes with a fact that a change forgets or rejects: the turns that say the
+// same and their summaries. The run gets the jobs that follow.
 func (e *Files) endedBeside(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (beside []memory.Change, err error) {
 	owner := f.Scope.Owner
 	switch {
@@ -175,7 +174,7 @@ func (e *Files) endedBeside(ctx context.Context, run *memory.Run, f memory.Fact,
 		beside = slices.DeleteFunc(beside, func(c memory.Change) bool { return c.After.Target() == change.After.Target() })
 	case change.Action == memory.ActionReject && f.Status == memory.Pending:
 		run.Kind = "review"
-		beside, run.Jobs, err = e.Rejected(ctx, owner, run.ID, []memory.Change{change}, ByFile)
+		beside, run.Jobs, err = e.Curate.Gate(ctx, owner, run.ID, []memory.Change{change}, ByFile)
 	}
 	return beside, err
 }

@@ -212,7 +212,7 @@ func (e branches) returnWith(ctx context.Context, job memory.Job, t memory.Turn)
 // returnOne brings back a fact that had left with its turn, unless somebody decided that
 // since. [memory.Conflict]: somebody else wrote meanwhile.
 func (e branches) returnOne(ctx context.Context, job memory.Job, f memory.Fact) error {
-	base, err := e.Compare.PlannedOn(ctx, f)
+	base, err := e.Curate.Compare.PlannedOn(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (e branches) returning(ctx context.Context, back memory.Change, named strin
 	var against []memory.Fact
 	var err error
 	if next.Status == memory.Active { // what is pending takes no place
-		if against, err = e.Compare.Conflicts(ctx, next, named); err != nil {
+		if against, err = e.Curate.Compare.Conflicts(ctx, next, named); err != nil {
 			return nil, err
 		}
 	}
@@ -371,7 +371,7 @@ func (e branches) endings(ctx context.Context, job memory.Job, t memory.Turn) er
 func (e branches) ending(ctx context.Context, job memory.Job, t memory.Turn, end memory.Change) error {
 	run := memory.Run{ID: core.IDFor(job.Owner, job.ID+" ends "+end.OldID)}
 	var err error
-	if run.Base, err = e.Compare.PlannedOn(ctx, *end.Before.Fact); err != nil {
+	if run.Base, err = e.Curate.Compare.PlannedOn(ctx, *end.Before.Fact); err != nil {
 		return err
 	}
 	f, err := e.Fact(ctx, job.Owner, end.OldID) // before who decided about it

@@ -2,9 +2,11 @@ package lessons
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/extract"
@@ -60,12 +62,9 @@ func (l Lesson) quote(c extract.Candidate) string {
 
 // nearContext compares a candidate with every passage of contexts, by the embedder.
 func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
-	near, err := e.near(ctx, c.Text)
-	if err != nil {
-		return "", fmt.Errorf("embed to compare with contexts: %w", err)
-	}
-	if near == nil {
-		return "", nil
+	near, err := e.VectorToCompare(ctx, c.Text)
+	if err != nil || near == nil {
+		return "", err
 	}
 	for _, known := range contexts {
 		passages, of, err := e.passages(ctx, known)
@@ -93,8 +92,18 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// passages cuts a context into passages as long as the embedder reads at once, and embeds
-// them.
+// contextVectors keeps the vectors of contexts' passages, without their words, by the model and
+// the words: every candidate is compared with all contexts of its owner. The zero value is ready.
+type contextVectors struct {
+	sync.Mutex // guards what follows
+	of         map[[2][sha256.Size]byte][][]float32
+	kept       int // vectors in all
+}
+
+// mostContextVectors bounds what is kept: at 384 numbers a vector, 50 MB.
+const mostContextVectors = 32 << 10
+
+// passages cuts a context into passages as long as the embedder reads at once, with their vectors.
 func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
 	most, count := 0, (func(string) int)(nil)
 	if w, ok := e.Embedder.(interface {
@@ -103,8 +112,24 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 		most, count = w.Window()
 	}
 	passages := learn.Passages(c.Content, most, count)
+	k, key := &e.contexts, [2][sha256.Size]byte{sha256.Sum256([]byte(e.Embedder.Fingerprint())), sha256.Sum256([]byte(c.Content))}
+	k.Lock()
+	vectors := k.of[key]
+	k.Unlock()
+	if vectors != nil {
+		return passages, vectors, nil
+	}
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, passages...)
-	return passages, vectors, err
+	if err != nil {
+		return nil, nil, err
+	}
+	k.Lock()
+	defer k.Unlock()
+	if k.kept += len(vectors); k.of == nil || k.kept > mostContextVectors {
+		k.of, k.kept = map[[2][sha256.Size]byte][][]float32{}, len(vectors)
+	}
+	k.of[key] = vectors
+	return passages, vectors, nil
 }
 
 // attached returns the contexts that are attached to a conversation, for a model that is to

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -255,6 +256,19 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	})
 	p.repeats = e.Retrieve.Repeats(memory.WithVersion(ctx, l.scope.Owner, p.version), changes)
 	p.Changes, p.Outcomes = append(p.Changes, changes...), outcomes
+	said := slices.Clone(p.Changes)
+	for _, c := range p.cands {
+		for _, n := range c.Near { // it is said again
+			if !c.Remember && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
+				said = append(said, memory.Change{Action: memory.ActionReject, After: memory.Image{Fact: &n.Fact}})
+			}
+		}
+	}
+	more, after, err := e.Curate.Gate(ctx, l.scope.Owner, run, said, l.author)
+	if err != nil {
+		return planned{}, err
+	}
+	p.Changes, p.jobs = append(p.Changes, more...), append(p.jobs, after...)
 	for _, d := range dropped {
 		p.Outcomes = append(p.Outcomes, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
 	}

@@ -4,7 +4,6 @@ package lessons
 import (
 	"sync/atomic"
 
-	"github.com/loci-memory/loci/internal/engine/compare"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
@@ -13,12 +12,12 @@ import (
 // Learner runs the jobs that learn facts from turns and sum up conversations.
 type Learner struct {
 	*core.Core
-	Compare  *compare.Comparer
 	Curate   *curate.Curator
 	Retrieve *retrieve.Retriever
 
 	Asker
-	Taught core.Broadcast // after each job of learning
+	Taught   core.Broadcast // after each job of learning
+	contexts contextVectors
 }
 
 // Asker asks the learning model, within what it may cost.
@@ -28,8 +27,8 @@ type Asker struct {
 }
 
 // NewLearner returns a learner over other parts of the engine.
-func NewLearner(c *core.Core, cmp *compare.Comparer, cur *curate.Curator, r *retrieve.Retriever) *Learner {
-	return &Learner{Core: c, Compare: cmp, Curate: cur, Retrieve: r, Asker: Asker{Core: c}}
+func NewLearner(c *core.Core, cur *curate.Curator, r *retrieve.Retriever) *Learner {
+	return &Learner{Core: c, Curate: cur, Retrieve: r, Asker: Asker{Core: c}}
 }
 
 // reader reads what turns say that is worth knowing.

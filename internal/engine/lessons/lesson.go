@@ -278,7 +278,7 @@ func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.
 	return func(i int) *learn.Injected {
 		var found []memory.Memory
 		for _, sentence := range learn.MaybeInjected(turns[i]) {
-			like, err := reader{e}.like(ctx, scope, sentence)
+			like, err := core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Limit: suspectsFound})
 			if err != nil {
 				e.Log.Warn("what came out of memory may be learned again", "turn", turns[i].ID, "err", err)
 				continue
@@ -325,19 +325,6 @@ func (b *blocks) upTo(i int) *learn.Injected {
 		}
 	}
 	return b.given
-}
-
-// like returns memories of any kind that share most words with a sentence.
-func (e reader) like(ctx context.Context, scope memory.Scope, sentence string) ([]memory.Memory, error) {
-	cands, err := e.Searcher.Search(ctx, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Now: e.Time(), Limit: suspectsFound})
-	if err != nil {
-		return nil, fmt.Errorf("search for what may have come out of memory: %w", err)
-	}
-	ids := make([]string, len(cands))
-	for i, c := range cands {
-		ids[i] = c.ID
-	}
-	return e.Store.Get(ctx, scope.Owner, ids...)
 }
 
 // byRule is who a fact is by that no model wrote.
@@ -515,7 +502,7 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 	if err != nil {
 		return nil, memory.Author{}, err
 	}
-	own, err := e.LearningOf(ctx, scope)
+	own, err := e.LearningOf(ctx, scope, said[0].Turn.Conversation)
 	if err != nil {
 		return nil, memory.Author{}, err
 	}

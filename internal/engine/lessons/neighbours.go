@@ -28,7 +28,7 @@ func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64
 		if alike[i], err = e.similarFacts(known, scope, c.Text, nearest); err != nil {
 			return nil, err
 		}
-		l.IDs, l.Queries = slices.Concat(l.IDs, idsOf(alike[i]), c.Targets), append(l.Queries, comparing(c)...)
+		l.IDs, l.Queries = slices.Concat(l.IDs, core.IDsOf(alike[i]), c.Targets), append(l.Queries, comparing(c)...)
 	}
 	slices.Sort(l.IDs)
 	l.IDs = slices.Compact(l.IDs)
@@ -81,7 +81,7 @@ func (e reader) neighbours(ctx context.Context, scope memory.Scope, words string
 	if err != nil {
 		return nil, err
 	}
-	memories, err := e.Store.Get(ctx, scope.Owner, idsOf(alike)...)
+	memories, err := e.Store.Get(ctx, scope.Owner, core.IDsOf(alike)...)
 	if err != nil {
 		return nil, fmt.Errorf("read facts to compare with: %w", err)
 	}
@@ -90,9 +90,9 @@ func (e reader) neighbours(ctx context.Context, scope memory.Scope, words string
 
 // similarFacts finds the most similar facts, best first.
 func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words string, n int) ([]memory.Candidate, error) {
-	near, err := e.near(ctx, words)
+	near, err := e.VectorToCompare(ctx, words)
 	if err != nil {
-		return nil, fmt.Errorf("embed to compare: %w", err)
+		return nil, err
 	}
 	found, err := e.Searcher.Search(ctx, memory.Search{
 		Scopes: []memory.Scope{e.Retrieve.Compares(scope)}, Text: words, Vector: near, ByWords: core.OfWords(e.Embedder),
@@ -102,26 +102,6 @@ func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words stri
 		return nil, fmt.Errorf("search to compare: %w", err)
 	}
 	return found, nil
-}
-
-// near embeds what is compared; nil where a remote embedder is away, for which no lesson waits:
-// words alone compare then.
-func (e reader) near(ctx context.Context, words string) ([]float32, error) {
-	vector, err := e.VectorToCompare(ctx, words)
-	if err != nil && core.Remote(e.Embedder) && ctx.Err() == nil {
-		e.Log.Warn("facts are compared by words alone", "err", err)
-		return nil, nil
-	}
-	return vector, err
-}
-
-// idsOf returns the ids of what was found.
-func idsOf(found []memory.Candidate) []string {
-	ids := make([]string, len(found))
-	for i, c := range found {
-		ids[i] = c.ID
-	}
-	return ids
 }
 
 // neighboursAmong returns those of the memories that were found alike and may be compared

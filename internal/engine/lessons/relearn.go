@@ -95,7 +95,7 @@ const mostRejudged = 500
 func (e *Learner) Rejudge(ctx context.Context, owner memory.Owner, in RejudgeRequest, author memory.Author) ([]Rejudged, memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.IDFor(owner, in.Idempotency), Kind: "rejudge", Author: author}
-	leave, err := e.Compare.Deciding(ctx, owner)
+	leave, err := e.Curate.Compare.Deciding(ctx, owner)
 	if err != nil {
 		return nil, memory.Receipt{}, err
 	}
@@ -136,7 +136,7 @@ func (e *Learner) rejudge(ctx context.Context, owner memory.Owner, author memory
 	var approvals []memory.Change
 	for i := range waiting {
 		f := waiting[i]
-		why, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
+		why, err := e.Curate.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -150,7 +150,7 @@ func (e *Learner) rejudge(ctx context.Context, owner memory.Owner, author memory
 		if !ok || g.Grade == learn.Refuted {
 			continue
 		}
-		olds, err := e.Compare.Conflicts(ctx, f, why.OldID)
+		olds, err := e.Curate.Compare.Conflicts(ctx, f, why.OldID)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -74,7 +74,7 @@ const likeEnough = 0.5
 // likest returns the intent whose example is most like the text. An embedder that
 // fails, or takes longer than recall may, leaves the general one.
 func (e *Querier) likest(ctx context.Context, words string) Intent {
-	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
 	texts := []string{core.Clip(words, intentText)}
 	for _, i := range intents {

@@ -27,6 +27,7 @@ type Request struct {
 	Images    []string
 	Location  string
 	Model     string // that the [Writer] asks
+	Once      string // the client's key for the query: the same again is a retry; "": it has none
 }
 
 // Answer is the answer to a query, and how it came about.
@@ -62,7 +63,7 @@ const (
 // and write, and records both sides as a chat does. Memory may fail, the answer may
 // not: only a writer that fails is an error.
 func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, error) {
-	out := Answer{Session: cmp.Or(q.Session, core.NewID()), Intent: e.Intent(ctx, q)}
+	out := Answer{Session: cmp.Or(q.Session, core.IDFor(q.Owner, exchange.Suffixed(q.Once, "session"))), Intent: e.Intent(ctx, q)}
 	out.NeedMemory, out.Reason = e.needs(ctx, q, out.Intent)
 	if out.NeedMemory {
 		out.Around = e.Around(ctx, q, out.Session)
@@ -123,7 +124,7 @@ func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*ex
 	if err != nil {
 		return nil, err
 	}
-	return e.Exchange.Open(ctx, exchange.Incoming{Owner: q.Owner, Chat: chat, Extras: chatapi.Extras{ID: session}}), nil
+	return e.Exchange.Open(ctx, exchange.Incoming{Owner: q.Owner, Chat: chat, Extras: chatapi.Extras{ID: session}, Once: q.Once}), nil
 }
 
 // answerQuery describes the images, assembles the prompt and writes. Without a writer
@@ -199,7 +200,7 @@ const (
 func (e *Querier) Around(ctx context.Context, q Request, session string) Around {
 	started := e.Now()
 	defer e.Idle.Begin()()
-	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
 	a := Around{trace: core.NewID()}
 	r := &retrieve.Pipeline{Source: retrieve.Source{E: e.Retrieve, Now: memory.Time(started), Q: retrieve.Question{
@@ -209,7 +210,7 @@ func (e *Querier) Around(ctx context.Context, q Request, session string) Around 
 		name string
 		read func() error
 	}{
-		{"search", func() (err error) { a.Dims, err = r.Similar(ctx, cmp.Or(q.TopK, e.Opts.TopK)); return err }},
+		{"search", func() (err error) { a.Dims, err = r.Similar(ctx, cmp.Or(q.TopK, e.Opts.Most(true))); return err }},
 		{"recent", func() (err error) { a.Recent, err = e.recentTurns(ctx, q.Owner, session, 2*recentPairs); return err }},
 		{"summaries", func() (err error) { a.Summaries, err = e.nearSummaries(ctx, q.Owner, session); return err }},
 		{"profile", func() (err error) { a.Profile, err = e.latestEntries(ctx, q.Owner); return err }},

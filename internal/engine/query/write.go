@@ -37,7 +37,7 @@ func (a Around) Assemble() prompt.Write {
 	for _, h := range a.Similar[:min(writtenSimilar, len(a.Similar))] {
 		line := fmt.Sprintf("[%.2f] %s", retrieve.Similarity(h), saidLine(*h.Memory.Turn, similarLetters))
 		for _, f := range h.Now { // what it says is not so any more
-			line += " [no longer so: " + letters(f.Content, similarLetters) + "]"
+			line += strings.TrimSuffix(" [no longer so: "+letters(f.Content, similarLetters), ": ") + "]"
 		}
 		w.Similar = append(w.Similar, line)
 	}

@@ -92,7 +92,7 @@ var askedAgain = recall.DefaultAnswered / 2
 // unrepeated returns candidates without answers of the built-in model, which only repeat
 // memories.
 func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
-	if r.Q.Whole || r.history != nil {
+	if r.history != nil {
 		return cands
 	}
 	r.repeatFilter = recall.NewRepeatFilter(r.asked)
@@ -111,7 +111,7 @@ func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
 // It ranks again after each removal, since other repeats may move up.
 func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) ([]memory.Candidate, error) {
 	for opts.Limit = Reranked; ; opts.Limit *= 4 {
-		best, _ := recall.Rank(query, cands, opts, r.Now)
+		best, _ := r.rank(query, cands, opts)
 		hits, err := r.read(ctx, best)
 		if err != nil {
 			return nil, err

@@ -28,11 +28,7 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 		}
 		return hits, nil
 	}
-	ids := make([]string, len(cands))
-	for i := range cands {
-		ids[i] = cands[i].ID
-	}
-	memories, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, ids...)
+	memories, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, core.IDsOf(cands)...)
 	if err != nil {
 		return nil, fmt.Errorf("read what was found: %w", err)
 	}
@@ -154,6 +150,28 @@ func (r *Pipeline) overtaken(ctx context.Context) {
 	r.Hits = recall.Overtaken(r.Hits)
 }
 
+// pair puts the assistant's answers behind the questions that they answer. A question that is no
+// hit joins its answer where the budget has room, unless it is asked again or the request has it.
+func (r *Pipeline) pair(ctx context.Context) {
+	var ids []string
+	for _, h := range r.Hits {
+		if id := recall.AnswerTo(h.Memory); id != "" && !r.Q.Exclude[id] {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 || r.history != nil {
+		return
+	}
+	found, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, ids...)
+	if err != nil {
+		r.Skip("questions", err)
+	}
+	found = slices.DeleteFunc(found, func(m memory.Memory) bool {
+		return m.Turn == nil || m.Turn.Role != memory.RoleUser || !m.Visible(r.Now) || r.repeatFilter != nil && r.repeatFilter.Is(m) || r.carries(m)
+	})
+	r.Hits = recall.Paired(r.Hits, found, r.Q.Budget)
+}
+
 // before adds to facts the ones they replaced, so that the reader knows what was true before.
 func (r *Pipeline) before(ctx context.Context) {
 	var facts []string
@@ -177,9 +195,8 @@ func (r *Pipeline) before(ctx context.Context) {
 	}
 }
 
-// Successors returns, by turn, the current replacements of facts learned from turns. Of a
-// replacement that may not be shown any more only the time is returned, since the replaced
-// fact is outdated all the same.
+// Successors returns, by turn, the current replacements of facts learned from turns. Where a
+// fact ended without one, or its replacement may not be shown, only the time is returned.
 func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
 	next, err := memory.SupersededBy(ctx, r.E.Store, r.Q.Scope.Owner, turns)
 	if err != nil || len(next) == 0 {
@@ -211,6 +228,10 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 			switch f := lastOf(id, known, r.Now); {
 			case f != nil && f.Visible(r.Now):
 				now[turn] = append(now[turn], *f)
+			case f != nil && slices.Contains(f.Provenance.Turns, turn): // it ended by itself
+				if !f.ValidTo.After(r.Now) {
+					gone = &memory.Fact{ObservedAt: f.ValidTo}
+				}
 			case f != nil:
 				gone = &memory.Fact{ObservedAt: f.ObservedAt}
 			case gone == nil:

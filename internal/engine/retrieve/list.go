@@ -16,8 +16,9 @@ import (
 // Listed is how many facts are read to answer "what do you know about me?".
 const Listed = 500
 
-// lists reports whether a question such as "what do you know about me?" is answered by a list.
-func (r *Source) lists() bool {
+// ruled reports whether the rules of recall apply: the question is about the present, and facts
+// may answer it.
+func (r *Source) ruled() bool {
 	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
 }
 
@@ -147,26 +148,17 @@ const saying = 30
 // SayingSo returns the turns and summaries that say a fact, also those that it was not
 // learned from: of times when learning was paused, of imports, or of the assistant.
 func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
-	near, err := e.VectorToCompare(ctx, f.Content)
+	turns, err := e.Like(ctx, memory.Scope{Owner: f.Scope.Owner}, f.Content, saying)
+	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !Says(m, f) }), err
+}
+
+// Like returns the turns and summaries of a scope that are most like some words.
+func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, most int) ([]memory.Memory, error) {
+	near, err := e.VectorToCompare(ctx, words)
 	if err != nil {
-		return nil, fmt.Errorf("embed what is forgotten: %w", err)
+		return nil, err
 	}
-	found, err := e.Searcher.Search(ctx, memory.Search{
-		Scopes: []memory.Scope{{Owner: f.Scope.Owner}}, Text: f.Content, Vector: near,
-		Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Now: e.Time(), Limit: saying,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("search who said what is forgotten: %w", err)
-	}
-	ids := make([]string, len(found))
-	for i, c := range found {
-		ids[i] = c.ID
-	}
-	turns, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
-	if err != nil {
-		return nil, fmt.Errorf("read who said what is forgotten: %w", err)
-	}
-	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !Says(m, f) }), nil
+	return core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
 }
 
 // Says reports whether a turn or a summary says a fact, or wishes it forgotten.

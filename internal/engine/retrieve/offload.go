@@ -144,8 +144,9 @@ func (o *Offload) isLarge(owner memory.Owner) bool {
 
 // follower is a search elsewhere that has a copy of its own.
 type follower interface {
-	Warm(memory.Owner)       // begins to copy what was written
-	Drop(memory.Owner) error // removes what is there, since some was erased
+	Warm(memory.Owner)                 // begins to copy what was written
+	Drop(memory.Owner) error           // removes what is there, since some was erased
+	DropEarlier(context.Context) error // gives up what is there by other embedders
 }
 
 // Warm lets the index, and the copy elsewhere, read what was written.
@@ -163,6 +164,14 @@ func (o *Offload) Drop(owner memory.Owner) error {
 		err = errors.Join(err, f.Drop(owner))
 	}
 	return err
+}
+
+// DropEarlier gives up the copies elsewhere of vectors by other embedders.
+func (o *Offload) DropEarlier(ctx context.Context) error {
+	if f, ok := o.outside.(follower); ok {
+		return f.DropEarlier(ctx)
+	}
+	return nil
 }
 
 // Search finds candidates: see [memory.Searcher].

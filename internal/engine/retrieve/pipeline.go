@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -19,6 +20,7 @@ import (
 type Question struct {
 	Scope          memory.Scope
 	Text           string
+	Chat           bool     // it is a message of a chat, which may ask nothing of memory; else somebody asks on purpose
 	TopK           *int     // nil: the setting
 	ScoreThreshold *float64 // nil: the setting
 	RecencyWeight  *float64 // nil: the setting
@@ -30,12 +32,12 @@ type Question struct {
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
 	Budget         int                 // tokens; 0: any
-	Whole          bool                // also what says the same as a better hit
 	Replaced       map[string]bool     // turns that the request takes the place of: what they alone taught is not told
 	Place          *core.Future[Place] // of a chat, which is found meanwhile; nil: In, Exclude and Replaced are set
 	Carries        int                 // how many memories Place may exclude
 	In             string              // the conversation that asks, for the trace
 	Untold         bool                // its trace has no words
+	Untraced       bool                // [Retriever.Recall] keeps no trace
 	Door           string
 }
 
@@ -52,7 +54,7 @@ type Place struct {
 // Found is what memory has to a question, best first.
 type Found struct {
 	Hits     []memory.Hit
-	Trace    string
+	Trace    string   // "": none is kept
 	Degraded []string // parts that were skipped, and why
 	Misspelt []memory.Misspelt
 	Block    string // of [exchange.Exchanges.RecallBlock], as Pause is
@@ -83,8 +85,11 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	r := Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.Parts...)
-	found := Found{Hits: r.Hits, Trace: core.NewID(), Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
-	r.Trace(found.Trace, "", e.Now().Sub(started))
+	found := Found{Hits: r.Hits, Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
+	if !q.Untraced {
+		found.Trace = core.NewID()
+		r.Trace(found.Trace, "", e.Now().Sub(started))
+	}
 	return found, err
 }
 
@@ -93,7 +98,8 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
 	started := e.Now()
 	defer e.Idle.Begin()()
-	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
+	deadline := e.Deadline()
+	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	type outcome struct {
 		r     *Pipeline
@@ -101,7 +107,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	}
 	done := make(chan outcome, 1)
 	e.Background.Go(func() {
-		r := &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}, chat: true}
+		r := &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 		done <- outcome{r, r.block(ctx)}
 	})
 	var o outcome
@@ -109,7 +115,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	case o = <-done:
 	case <-ctx.Done():
 		o.r = &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
-		o.r.Skip("deadline", fmt.Errorf("recall took longer than %v", e.Opts.Deadline))
+		o.r.Skip("deadline", fmt.Errorf("recall took longer than %v", deadline))
 	}
 	o.r.placed()
 	took = e.Now().Sub(started)
@@ -146,6 +152,9 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 		r.Skip("search", err)
 	}
 	r.Degraded, r.Parts = append(r.Degraded, beside.Degraded...), append(r.Parts, beside.Parts...)
+	if err := r.Part(func() error { r.pair(ctx); return nil }); err != nil {
+		r.Skip("questions", err)
+	}
 	opts := r.E.Rendering(false)
 	opts.Disputed = disputed
 	if r.Q.Place != nil {
@@ -164,7 +173,6 @@ type Pipeline struct {
 	Source
 
 	asked        string // what of the question is asked, without what stands beside it
-	chat         bool   // the question is a message of a chat, which may ask nothing of memory
 	Found        int
 	Cut          []recall.Cut
 	repeatFilter *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
@@ -192,7 +200,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	if !r.Q.Scope.Owner.Valid() {
 		return memory.Errorf(memory.Invalid, "a question needs an owner")
 	}
-	topK := r.E.Opts.TopK
+	topK := r.E.Opts.Most(r.Q.Chat)
 	if r.Q.TopK != nil {
 		topK = *r.Q.TopK
 	}
@@ -202,7 +210,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	defer func() { r.Dropped = append(r.Dropped, r.filtered...) }()
 	query := r.Query()
 	r.asked = query.Asked
-	if query.Broad && r.lists() {
+	if query.Broad && r.ruled() {
 		err := r.Part(func() error { return r.list(ctx, topK) })
 		if err == nil {
 			return nil
@@ -226,7 +234,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 // find takes the query through search, rank, hydration and fit. A user with few facts is
 // shown all of them.
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
-	ctx, cancel := within(ctx, searchShare)
+	ctx, cancel := before(ctx, r.E.share(searchLeaves))
 	defer cancel()
 	if rules := r.E.Opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
 		r.placed()
@@ -244,7 +252,7 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	}
 	scopes = append(scopes, others...)
 	if len(scopes) > 0 {
-		s := r.Wanted(ctx, query, EmbedShare)
+		s := r.Wanted(ctx, query)
 		s.Scopes = scopes
 		found, err := r.ranked(ctx, query, s, topK)
 		if err != nil && len(others) > 0 {
@@ -330,28 +338,26 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	opts.Background, opts.OfWords = background(r.E.Embedder), core.OfWords(r.E.Embedder)
 	r.E.Opts.Recall.Ranking(&opts)
 	opts.Measure = scale.Measure
-	r.measure(&opts, opts.Measure.For(cands))
-	opts.Chat = r.chat && r.ruled() && opts.Threshold == nil // a threshold that somebody set decides alone
+	opts.Chat = r.Q.Chat && r.ruled()
+	r.measure(&opts, scale.Measure)
 	if cands = r.unrepeated(cands); r.E.Reranker != nil {
-		if cands, err = r.telling(ctx, query, cands, unreranked(opts, cands)); err != nil {
+		if cands, err = r.telling(ctx, query, cands, unreranked(opts)); err != nil {
 			return nil, err
 		}
 	}
 	if len(r.repeats) > 0 {
 		opts.Answered, opts.Chat = &askedAgain, false
 	}
-	if !r.Q.Whole {
-		r.others, r.excluded = recall.NewSubjectFilter(query), map[string]bool{}
-	}
-	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts, cands)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
+	r.others, r.excluded = recall.NewSubjectFilter(query), map[string]bool{}
+	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
 		r.measure(&opts, recall.Fitted)
 	}
 	for wide := false; ; opts.Limit *= 4 {
 		var kept []memory.Candidate
-		kept, r.Cut = recall.Rank(query, cands, opts, r.Now)
+		kept, r.Cut = r.rank(query, cands, opts)
 		if len(kept) == 0 && opts.Chat && !opts.Named && r.namesKin(ctx) {
 			opts.Named = true
-			kept, r.Cut = recall.Rank(query, cands, opts, r.Now)
+			kept, r.Cut = r.rank(query, cands, opts)
 		}
 		first := r.enough(kept, topK)
 		if wide {
@@ -395,19 +401,42 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 }
 
 // measure sets what candidates are ranked by. A threshold of the settings holds for the
-// measure of the settings only.
+// measure of the settings only, and a threshold decides alone.
 func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
-	if opts.Measure != m && r.Q.ScoreThreshold == nil {
+	if opts.Measure != m && opts.Threshold != r.Q.ScoreThreshold {
 		opts.Threshold = nil
 	}
 	opts.Measure = m
+	opts.Chat = opts.Chat && (m != recall.Fitted || opts.Threshold == nil)
+}
+
+// rank ranks candidates: by their cosines, if that is the measure, those that have a vector, and
+// by their words the others.
+func (r *Pipeline) rank(query recall.Query, cands []memory.Candidate, opts recall.Options) (kept []memory.Candidate, cut []recall.Cut) {
+	if opts.Measure != recall.Cosine {
+		return recall.Rank(query, cands, opts, r.Now)
+	}
+	var near, bare []memory.Candidate
+	for _, c := range cands {
+		if c.Found.Vector != 0 {
+			near = append(near, c)
+		} else {
+			bare = append(bare, c)
+		}
+	}
+	kept, cut = recall.Rank(query, near, opts, r.Now)
+	r.measure(&opts, recall.Fitted)
+	more, others := recall.Rank(query, bare, opts, r.Now)
+	kept, cut = append(kept, more...), append(cut, others...)
+	slices.SortStableFunc(kept, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
+	return kept[:min(len(kept), opts.Limit)], cut
 }
 
 // unreranked returns the options by which candidates are ranked before a reranker reads them.
-func unreranked(opts recall.Options, cands []memory.Candidate) recall.Options {
+func unreranked(opts recall.Options) recall.Options {
 	if opts.Measure == recall.Reranker {
 		whole := 1.0
-		opts.Measure, opts.Lambda = recall.Cosine.For(cands), &whole
+		opts.Measure, opts.Lambda = recall.Cosine, &whole
 	}
 	return opts
 }
@@ -421,7 +450,7 @@ func (r *Pipeline) without(cands []memory.Candidate) []memory.Candidate {
 // enough returns how many candidates to read first: topK, or all where a fact further down
 // may replace a turn among them.
 func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
-	if r.Q.Whole || r.history != nil || len(kept) <= topK ||
+	if r.history != nil || len(kept) <= topK ||
 		slices.ContainsFunc(kept[topK:], func(c memory.Candidate) bool { return c.Kind == memory.KindFact }) {
 		return len(kept)
 	}
@@ -430,10 +459,6 @@ func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
 
 // fit keeps the hits that fit into the budget.
 func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
-	if r.Q.Whole {
-		r.Hits = hits
-		return
-	}
 	fresh, held := r.uncarried(r.withReasons(ctx, hits))
 	budget := r.Q.Budget
 	if budget == 0 {

@@ -24,10 +24,8 @@ const (
 	// pair costs grows with its length.
 	rerankText = 800
 
-	// rerankTime is how long it may take where nobody set an end, and rerankTimeShare
-	// how much of what is left it may take where somebody did.
-	rerankTime      = time.Second
-	rerankTimeShare = 0.6
+	// rerankTime is how long it may take where nobody set an end.
+	rerankTime = time.Second
 )
 
 // rerank asks the reranker about the best candidates and returns what it said, by id;
@@ -42,14 +40,14 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memor
 		ctx, cancel = context.WithTimeout(ctx, rerankTime)
 		defer cancel()
 	}
-	asking, cancel := within(ctx, rerankTimeShare)
+	asking, cancel := before(ctx, r.E.share(rerankLeaves-searchLeaves))
 	defer cancel()
 	none := 0.0
 	opts.Limit, opts.Threshold = Reranked, &none
 	if r.E.Opts.Recall.Each > 0 { // so few are all read
 		opts.Limit = len(cands)
 	}
-	best, _ := recall.Rank(query, cands, opts, r.Now) // as they would be shown without it, and those behind
+	best, _ := r.rank(query, cands, opts) // as they would be shown without it, and those behind
 	hits, err := r.read(ctx, best)
 	if err != nil {
 		r.Skip("reranker", fmt.Errorf("read what is to be reranked: %w", err))
@@ -66,8 +64,12 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memor
 			answers <- answer{err: err}
 		}
 	})
-	said := map[string]float32{}
-	defer func() { r.reranked = [2]int{len(said), len(hits)} }()
+	said, began := map[string]float32{}, time.Now()
+	defer func() {
+		r.reranked = [2]int{len(said), len(hits)}
+		r.E.reranks.see(time.Since(began) * time.Duration(len(hits)) / time.Duration(max(1, len(said)))) // of all of them
+		r.E.Metrics.ModelAsked("reranker", len(said) > 0, r.E.Now())
+	}()
 	for {
 		select {
 		case a, more := <-answers:
@@ -105,7 +107,7 @@ type answer struct {
 // comes.
 func (e *Retriever) readAgain(ctx context.Context, question string, hits []memory.Hit, to chan<- answer) error {
 	atOnce, most := rerankAtOnce, rerankBytes
-	if far, ok := e.Reranker.(interface{ Remote() bool }); ok && far.Remote() {
+	if core.Remote(e.Reranker) {
 		atOnce, most = Reranked, Reranked*rerankText // a request costs more than a text
 	}
 	end, _ := ctx.Deadline()
@@ -130,11 +132,17 @@ func (e *Retriever) readAgain(ctx context.Context, question string, hits []memor
 	return nil
 }
 
-// sameAs is the cosine from which two texts say the same, by an embedder that was fitted.
+// sameAs is the cosine from which two texts say the same, by the embedder that a profile names
+// and by those that were fitted.
 const sameAs = 0.90
 
-// DuplicateScore is the cosine that stands for sameAs by the embedder in use.
-func (e *Retriever) DuplicateScore() float64 { return recall.Place(sameAs, background(e.Embedder)) }
+// DuplicateScore is the cosine for sameAs by the embedder in use.
+func (e *Retriever) DuplicateScore() float64 {
+	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
+		return sameAs
+	}
+	return recall.Place(sameAs, background(e.Embedder))
+}
 
 // background returns the cosine of unrelated texts by an embedder that knows, else 0.
 func background(e memory.Embedder) float64 {

@@ -16,6 +16,8 @@ type Retriever struct {
 	*core.Core
 	Traces  *traces.Keeper
 	Compare *compare.Comparer
+
+	embeds, reranks pace // of local models
 }
 
 // Prepared is what memory has to say to a request.

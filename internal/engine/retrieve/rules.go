@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -29,27 +28,13 @@ const (
 	FallbackEmpty core.Fallback = "empty" // also when it finds nothing
 )
 
-const (
-	// Recents is how many of the newest facts stand in for a search (design 1).
-	Recents = 10
-
-	// searchShare is how much of the time that a chat has left a search may take: after one
-	// that hangs there is time to read recent facts.
-	searchShare = 0.8
-
-	// EmbedShare is how much of that an embedder may take: after one that hangs there is time
-	// to search by words.
-	EmbedShare = 0.5
-)
+// Recents is how many of the newest facts stand in for a search (design 1).
+const Recents = 10
 
 // Question is what a chat asks memory.
 func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }
-
-// ruled reports whether the rules of recall apply: the question is about the present, facts
-// may answer it, and it does not ask for everything.
-func (r *Source) ruled() bool { return r.lists() && !r.Q.Whole }
 
 // unsearched reports whether facts may be shown that no search found. A question with a
 // threshold of its own gets none.
@@ -94,7 +79,7 @@ func (r *Source) filters() memory.Query {
 // smallSet returns all facts as hits, if they are few and the rule is on.
 func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
 	most := r.E.Opts.Recall.SmallSet
-	if most == 0 || !r.chat || !r.unsearched() {
+	if most == 0 || !r.Q.Chat || !r.unsearched() {
 		return nil, false
 	}
 	facts, all, err := r.few(ctx, r.Q.Scope, r.filters(), most)
@@ -199,7 +184,7 @@ func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 	case FallbackError:
 		return r.unsearched() && failed(ctx, err)
 	case FallbackEmpty:
-		return r.unsearched() && (failed(ctx, err) || r.chat && err == nil && len(r.Hits)+len(r.Dropped) == 0)
+		return r.unsearched() && (failed(ctx, err) || r.Q.Chat && err == nil && len(r.Hits)+len(r.Dropped) == 0)
 	}
 	return false
 }
@@ -248,15 +233,6 @@ func (r *Source) summary(ctx context.Context) *memory.Summary {
 		return nil
 	}
 	return &all[0]
-}
-
-// within returns a context that ends after a share of the time left before ctx's deadline.
-func within(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
-	end, ok := ctx.Deadline()
-	if !ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(end))))
 }
 
 // failed reports whether an error means that the search failed, and not that the client
@@ -408,7 +384,7 @@ func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Can
 
 // nearness returns the score by which a search found a candidate.
 func nearness(c memory.Candidate, s memory.Search) float64 {
-	if s.ByVector {
+	if s.ByVector && c.Found.Vector != 0 {
 		return float64(c.Found.Vector)
 	}
 	return c.Score

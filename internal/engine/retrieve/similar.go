@@ -10,10 +10,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// queryEmbedShare is how much of its time the search of a query leaves its embedder: what
-// needs no vector is read meanwhile.
-const queryEmbedShare = 0.8
-
 // SimilarityPart is the part of a hit's why that the threshold of a query is on.
 const SimilarityPart = "similarity"
 
@@ -24,7 +20,7 @@ func Similarity(h memory.Hit) float64 { return h.Why.Get(SimilarityPart) }
 // threshold. It returns the dimensions of the query's embedding.
 func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) {
 	query := r.Query()
-	s := r.Wanted(ctx, query, queryEmbedShare)
+	s := r.Wanted(ctx, query)
 	s.Scopes, s.Kinds = []memory.Scope{r.Q.Scope}, []memory.Kind{memory.KindTurn}
 	everything := 0.0
 	r.Q.ScoreThreshold = &everything // the threshold here is on another number
@@ -36,11 +32,13 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	if least < 0 {
 		least = recall.DefaultThreshold
 	}
-	if r.scale().Measure == recall.Fitted && len(s.Vector) > 0 && !core.OfWords(r.E.Embedder) {
-		least = recall.Place(least, background(r.E.Embedder)) // by another model than the threshold's
-	}
-	for i, x := range Similarities(hits, core.OfWords(r.E.Embedder) || len(s.Vector) == 0) {
-		if x >= least {
+	byWords := func(h memory.Hit) bool { return core.OfWords(r.E.Embedder) || h.Why.Get("vector") == 0 }
+	for i, x := range Similarities(hits, byWords) {
+		bar := least
+		if r.scale().Measure == recall.Fitted && !byWords(hits[i]) {
+			bar = recall.Place(least, background(r.E.Embedder)) // by another model than the threshold's
+		}
+		if x >= bar {
 			hits[i].Why = append(slices.Clip(hits[i].Why), memory.Part{Name: SimilarityPart, Value: x})
 			r.Hits = append(r.Hits, hits[i])
 		}
@@ -51,22 +49,21 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	return len(s.Vector), nil
 }
 
-// Similarities returns how near each hit is to the query, 0 to 1. It is the cosine,
-// which design 2's threshold is on. Where vectors are of words alone it is the chance that
-// the best hit answers, times the share of the best one's words that a hit has itself:
-// what only stands beside an answer is not like the query.
-func Similarities(hits []memory.Hit, byWords bool) []float64 {
+// Similarities returns how near each hit is to the query, 0 to 1: the cosine, which design 2's
+// threshold is on. By words it is the chance that the hit answers, times its share of the words that
+// the best hit has itself.
+func Similarities(hits []memory.Hit, byWords func(memory.Hit) bool) []float64 {
 	out := make([]float64, len(hits))
 	most := 0.0
 	for i, h := range hits {
 		out[i] = min(max(0, h.Why.Get("vector")), 1) // rounding can exceed 1
-		if byWords {
+		if byWords(h) {
 			out[i] = h.Why.Get("own") + h.Why.Get("related")
 			most = max(most, out[i])
 		}
 	}
 	for i, h := range hits {
-		if most > 0 {
+		if most > 0 && byWords(h) {
 			out[i] *= h.Why.Get("relevance") / most
 		}
 	}

@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -64,9 +65,9 @@ func (r *Source) scale() core.Scale {
 	return core.Scale{Measure: r.E.Opts.Recall.Measure, Threshold: r.E.Opts.Threshold}
 }
 
-// Wanted returns the search to make. Where the embedder fails, or exceeds its share of the
-// time left, the search is by words alone.
-func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) memory.Search {
+// Wanted returns the search to make. Where the embedder fails, or takes longer than it may, the
+// search is by words alone.
+func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
 		Weights:      query.Weights,
@@ -79,22 +80,51 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query, share float64) 
 		Limit:        Candidates + min(r.Q.Carries, maxCarried),
 		WordsFirst:   core.OfWords(r.E.Embedder) && r.scale().Measure == recall.Fitted,
 	}
-	ctx, cancel := within(ctx, share)
-	defer cancel()
-	err := r.Part(func() error {
-		if c, ok := r.E.Embedder.(interface{ Knows(question string) bool }); ok {
-			r.vector = c.Knows(query.Near)
-		}
-		vectors, err := r.E.Embedder.Embed(ctx, memory.AsQuestion, query.Near)
-		if err == nil {
-			s.Vector, s.ByVector = vectors[0], r.scale().Measure != recall.Fitted
-		}
-		return err
-	})
-	if err != nil {
+	vector, err := r.embed(ctx, query.Near)
+	if err == nil {
+		s.Vector, s.ByVector = vector, r.scale().Measure != recall.Fitted
+	} else {
 		r.Skip("embedder", err)
 	}
+	if !core.OfWords(r.E.Embedder) {
+		r.E.Metrics.ModelAsked("embedder", err == nil, r.E.Now())
+	}
 	return s
+}
+
+// embed returns the vector of a question. It does not wait for an embedder beyond the time that
+// this may take.
+func (r *Source) embed(ctx context.Context, question string) (vector []float32, err error) {
+	_, reranker := r.E.extra()
+	ctx, cancel := before(ctx, r.E.share(embedLeaves-searchLeaves)+reranker)
+	defer cancel()
+	as := cmp.Or(r.E.Opts.Recall.EmbedAs, memory.AsQuestion)
+	if c, ok := r.E.Embedder.(interface {
+		Knows(memory.EmbedAs, string) bool
+	}); ok {
+		r.vector = c.Knows(as, question)
+	}
+	known := r.vector
+	done := make(chan error, 1)
+	var vectors [][]float32
+	r.E.Background.Go(func() {
+		done <- r.Part(func() (err error) {
+			began := time.Now()
+			if vectors, err = r.E.Embedder.Embed(ctx, as, question); !known {
+				r.E.embeds.see(time.Since(began))
+			}
+			return err
+		})
+	})
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return vectors[0], nil
 }
 
 // Search asks the resident index or, for a time in the past, an index built for that time.

@@ -28,7 +28,8 @@ const switchShare = 100
 //   - [memory.Conflict]: more than one memory in a hundred lacks a vector of the embedder
 //     in use, so that recall has not switched to it yet.
 //
-// Broken off, it may be begun again. What recall does not see any more keeps its vectors
+// Copies on another server of vectors by other embedders go, whoever they are of: they can be
+// made again. Broken off, it may be begun again. What recall does not see any more keeps its vectors
 // until it is erased.
 func (e *Filler) Prune(ctx context.Context, owner memory.Owner, models []string, dry bool) ([]Pruned, error) {
 	if slices.Contains(models, e.Embedder.Fingerprint()) {
@@ -50,6 +51,9 @@ func (e *Filler) Prune(ctx context.Context, owner memory.Owner, models []string,
 		if n > 0 {
 			out = append(out, Pruned{Model: model, Owners: 1, Count: n})
 		}
+	}
+	if copies, ok := e.Searcher.(interface{ DropEarlier(context.Context) error }); ok && !dry {
+		return out, copies.DropEarlier(ctx)
 	}
 	return out, nil
 }

@@ -15,10 +15,12 @@
 //	collection  the id of the collection that this is said of
 //	version     of the store
 //	last        a memory that was written with a version, last_version, and none later:
-//	            a store that does not know it is another, and copied anew
+//	            a store that does not know it is another, and copied anew; without it the
+//	            copy has begun at that version and is not complete
 //
 // Writes go to the server when a search, or [Index.Warm], finds the owner's mark behind the
-// store. Any number of Locis with one store may share a collection.
+// store. Any number of Locis with one store may share a collection. Collections of embedders
+// that were used earlier stay until [Index.DropEarlier]; what is erased leaves them, too.
 package chroma
 
 import (
@@ -32,6 +34,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/internal/vector"
@@ -76,6 +79,7 @@ type Index struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 	fill chan struct{} // tells that all owners are to be looked at again
+	owed atomic.Int64  // erasures of which something may be on the server
 
 	mu      sync.Mutex                // guards all below
 	open    collections               // zero: they are to be opened
@@ -93,10 +97,9 @@ type syncing struct {
 // it.
 func New(source Source, o Options) *Index {
 	ctx, stop := context.WithCancel(context.Background())
-	sum := sha256.Sum256([]byte(o.Model))
 	x := &Index{
 		client: &client{base: strings.TrimRight(o.URL, "/"), key: o.Key, http: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}},
-		source: source, opts: o, name: o.Collection + "-" + hex.EncodeToString(sum[:6]),
+		source: source, opts: o, name: o.name(o.Model),
 		ctx: ctx, stop: stop, fill: make(chan struct{}, 1), marks: map[memory.Owner]metadata{}, syncing: map[memory.Owner]*syncing{},
 	}
 	x.refill()
@@ -105,6 +108,15 @@ func New(source Source, o Options) *Index {
 		s.OnErase(x.erased)
 	}
 	return x
+}
+
+// marksSuffix ends the name of the collection that has the marks of another.
+const marksSuffix = "-marks"
+
+// name is that of an embedder's collection.
+func (o Options) name(model string) string {
+	sum := sha256.Sum256([]byte(model))
+	return o.Collection + "-" + hex.EncodeToString(sum[:6])
 }
 
 // Name is the collection's.
@@ -135,7 +147,7 @@ func (x *Index) run() {
 		case <-x.ctx.Done():
 			return
 		}
-		pause := firstPause
+		pause, owed := firstPause, x.owed.Load()
 		for err := x.syncAll(); err != nil; err = x.syncAll() {
 			if x.ctx.Err() != nil {
 				return
@@ -150,6 +162,7 @@ func (x *Index) run() {
 			}
 			pause = min(2*pause, longestPause)
 		}
+		x.owed.CompareAndSwap(owed, 0) // with one more since, all are looked at again
 		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.name)
 	}
 }
@@ -169,7 +182,7 @@ func (x *Index) syncAll() error {
 			return s.err
 		}
 	}
-	return nil
+	return x.forgetErased(x.ctx)
 }
 
 // collections are the ids of the two.
@@ -187,7 +200,7 @@ func (x *Index) opened(ctx context.Context) (collections, error) {
 	for _, of := range []struct {
 		name string
 		id   *string
-	}{{x.name, &ids.vectors}, {x.name + "-marks", &ids.marks}} {
+	}{{x.name, &ids.vectors}, {x.name + marksSuffix, &ids.marks}} {
 		is, err := x.client.open(ctx, of.name, map[string]any{"loci": format, "embedder": x.opts.Model})
 		if err != nil {
 			return ids, fmt.Errorf("open the collection %s: %w", of.name, err)
@@ -256,8 +269,15 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	}
 	if was.Version == 0 || errors.Is(err, memory.Gone) { // what is there may be erased, or another store's
 		*c = copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
-		if err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}}); err != nil {
-			return err
+		versions, failed := x.source.Versions(ctx, []memory.Owner{owner})
+		if failed == nil { // with no last the mark says that the copy is not complete
+			failed = x.setMark(ctx, ids, owner, metadata{Collection: ids.vectors, Version: versions[0]})
+		}
+		if failed == nil {
+			failed = x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})
+		}
+		if failed != nil {
+			return failed
 		}
 		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, 0, c.take)
 	}
@@ -265,7 +285,7 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 		err = c.flush()
 	}
 	if err == nil && c.mark != was {
-		err = x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{c.mark}})
+		err = x.setMark(ctx, ids, owner, c.mark)
 	}
 	if err != nil {
 		return err
@@ -276,6 +296,10 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 		x.marks[owner] = c.mark
 	}
 	return nil
+}
+
+func (x *Index) setMark(ctx context.Context, ids collections, owner memory.Owner, mark metadata) error {
+	return x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{mark}})
 }
 
 // mark returns an owner's mark, the zero one if there is none of this collection and store.
@@ -367,8 +391,9 @@ func hasDirection(values []float32) bool {
 // Warm begins to copy what was written for an owner.
 func (x *Index) Warm(owner memory.Owner) { x.sync(owner) }
 
-// Drop removes an owner's vectors from the server, since some were erased, and begins to copy
-// what the store still has. If the server does not answer, that is done once it does.
+// Drop removes an owner's vectors from the server, those of earlier embedders too, since some
+// were erased, and begins to copy what the store still has. If the server does not answer,
+// that is done once it does, and [Index.MayHold] says so until then.
 func (x *Index) Drop(owner memory.Owner) error {
 	ctx, cancel := context.WithTimeout(x.ctx, requestTime)
 	defer cancel()
@@ -390,10 +415,98 @@ func (x *Index) Drop(owner memory.Owner) error {
 	x.mu.Lock()
 	delete(x.marks, owner)
 	x.mu.Unlock()
-	if err != nil {
+	others, failed := x.earlier(ctx)
+	for _, ids := range others {
+		failed = errors.Join(failed, x.forget(ctx, ids, owner))
+	}
+	if err = errors.Join(err, failed); err != nil {
+		x.owed.Add(1)
 		x.opts.Log.Warn("erased vectors are still on the Chroma server; they are removed once it answers", "owner", owner, "err", err)
 	}
 	x.refill()
+	return nil
+}
+
+// MayHold says what of erased memories may still be on the server.
+func (x *Index) MayHold() []string {
+	if x.owed.Load() == 0 {
+		return nil
+	}
+	return []string{"vectors on the Chroma server, which did not answer; they are removed once it does"}
+}
+
+// earlier returns the collections of other embedders, by their fingerprints.
+func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
+	all, err := x.client.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the collections of earlier embedders: %w", err)
+	}
+	ids, others := map[string]string{}, map[string]collections{}
+	for _, c := range all {
+		ids[c.Name] = c.ID
+	}
+	for _, c := range all {
+		model, _ := c.Metadata["embedder"].(string)
+		if name := x.opts.name(model); c.Name == name && name != x.name && c.Metadata["loci"] == float64(format) {
+			others[model] = collections{c.ID, ids[name+marksSuffix]}
+		}
+	}
+	return others, nil
+}
+
+// DropEarlier removes the collections of other embedders. Going back to one fills it again.
+func (x *Index) DropEarlier(ctx context.Context) error {
+	others, err := x.earlier(ctx)
+	for model := range others {
+		for _, suffix := range []string{marksSuffix, ""} { // while there are vectors, what broke off can be repeated
+			failed := x.client.do(ctx, http.MethodDelete, collectionsPath+"/"+x.opts.name(model)+suffix, nil, nil, writeTries)
+			if !errors.Is(failed, errGone) {
+				err = errors.Join(err, failed)
+			}
+		}
+	}
+	return err
+}
+
+// forget removes an owner's vectors, and then the mark: by that they are found where this
+// breaks off.
+func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner) error {
+	err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})
+	if err != nil || ids.marks == "" {
+		return err
+	}
+	return x.client.delete(ctx, ids.marks, selection{IDs: []string{string(owner)}})
+}
+
+// forgetErased removes the vectors by other embedders of owners of whom something was erased
+// since their marks.
+func (x *Index) forgetErased(ctx context.Context) error {
+	others, err := x.earlier(ctx)
+	if err != nil {
+		return err
+	}
+	stays := errors.New("nothing was erased since the mark")
+	for model, ids := range others {
+		for at, more := 0, ids.marks != ""; more; {
+			page, err := x.client.get(ctx, ids.marks, selection{Limit: pageSize, Offset: at, Include: []string{"metadatas"}})
+			if err != nil {
+				return err
+			}
+			more = len(page.IDs) == pageSize
+			for i, mark := range page.Metadatas[:min(len(page.IDs), len(page.Metadatas))] {
+				owner := memory.Owner(page.IDs[i])
+				_, err := x.source.Since(ctx, owner, model, mark.Version, func(memory.Item) error { return stays })
+				if errors.Is(err, memory.Gone) {
+					err = x.forget(ctx, ids, owner)
+				} else {
+					at++ // what is removed makes room for the next
+				}
+				if err != nil && !errors.Is(err, stays) {
+					return err
+				}
+			}
+		}
+	}
 	return nil
 }
 

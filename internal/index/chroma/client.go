@@ -89,6 +89,19 @@ func (c *client) open(ctx context.Context, name string, about map[string]any) (c
 	return is, err
 }
 
+// list returns all collections.
+func (c *client) list(ctx context.Context) (all []collection, err error) {
+	for {
+		var page []collection
+		if err := c.do(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&offset=%d", collectionsPath, pageSize, len(all)), nil, &page, readTries); err != nil {
+			return nil, err
+		}
+		if all = append(all, page...); len(page) < pageSize {
+			return all, nil
+		}
+	}
+}
+
 func (c *client) upsert(ctx context.Context, collection string, r records) error {
 	return c.do(ctx, http.MethodPost, path(collection, "upsert"), r, nil, writeTries)
 }

@@ -24,7 +24,7 @@ var (
 
 // Measure finds out where the cosines of unrelated texts lie, once.
 func (c *Cache) Measure(ctx context.Context) error {
-	if c.background.Load() != 0 {
+	if c.background.Load() != 0 || c.OfWords() {
 		return nil
 	}
 	questions, err := c.ask(ctx, memory.AsQuestion, unrelatedQuestions...)

@@ -120,12 +120,12 @@ func (c *Cache) ask(ctx context.Context, as memory.EmbedAs, texts ...string) ([]
 	return out, err
 }
 
-// Knows reports whether the vector of a question is remembered. It does not count as
+// Knows reports whether the vector of a text is remembered. It does not count as
 // asking it.
-func (c *Cache) Knows(question string) bool {
+func (c *Cache) Knows(as memory.EmbedAs, text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.place[cacheKey{memory.AsQuestion, question}] != nil
+	return c.place[cacheKey{as, text}] != nil
 }
 
 func (c *Cache) known(key cacheKey) []float32 {

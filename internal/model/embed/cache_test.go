@@ -43,7 +43,7 @@ func TestATextIsNotEmbeddedAgain(t *testing.T) {
 		{memory.AsDocument, make([]string, cacheRun+1), 6 + cacheRun + 1},
 		{memory.AsDocument, []string{""}, 6 + cacheRun + 2},
 	} {
-		if was := within.Texts(); step.as == memory.AsQuestion && len(step.texts) == 1 && c.Knows(step.texts[0]) != (was == step.count) {
+		if was := within.Texts(); len(step.texts) == 1 && c.Knows(step.as, step.texts[0]) != (was == step.count) {
 			t.Errorf("%s %q: remembered is %v, want %v", step.as, step.texts, was != step.count, was == step.count)
 		}
 		if ask(step.as, step.texts...); within.Texts() != step.count {

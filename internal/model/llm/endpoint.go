@@ -16,7 +16,7 @@ type Options struct {
 	Key     string // "" sends none
 	Model   string // the default of [Client.Complete]
 
-	UserHeaders bool // a [Forwarder] passes the X-OpenWebUI-* headers of clients on
+	DropHeaders []string // beside those of identity.txt a [Forwarder] does not pass these on; with - before it one is
 
 	Timeout   time.Duration     // of one attempt; 0: DefaultTimeout
 	Patience  time.Duration     // of all attempts together; 0: DefaultPatience

@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"io"
 	"net/http"
@@ -16,9 +17,9 @@ import (
 
 // Forwarder passes a client's requests on to the upstream.
 type Forwarder struct {
-	at          endpoint
-	transport   http.RoundTripper
-	userHeaders bool
+	at        endpoint
+	transport http.RoundTripper
+	dropped   []string // patterns of headers; one with - before it keeps, and the last that fits counts
 }
 
 // NewForwarder returns a forwarder to o's server; o's model and times are not
@@ -32,14 +33,40 @@ func NewForwarder(o Options) (*Forwarder, error) {
 	if o.Transport == nil {
 		o.Transport = newTransport()
 	}
-	return &Forwarder{at, o.Transport, o.UserHeaders}, nil
+	f := &Forwarder{at: at, transport: o.Transport}
+	for line := range strings.Lines(identityHeaders + strings.Join(o.DropHeaders, "\n")) {
+		if fields := strings.Fields(plainName(line)); len(fields) > 0 && fields[0] != "#" && (len(fields) == 1 || !at.under(fields[1])) {
+			f.dropped = append(f.dropped, fields[0])
+		}
+	}
+	return f, nil
+}
+
+// identityHeaders are the patterns of headers that say who asks.
+//
+//go:embed identity.txt
+var identityHeaders string
+
+// plainName is a header's name, or a pattern, as patterns are compared.
+func plainName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
+
+// drops reports whether a header does not go on.
+func (f *Forwarder) drops(name string) (drop bool) {
+	name = plainName(name)
+	for _, pattern := range f.dropped {
+		pattern, keep := strings.CutPrefix(pattern, "-")
+		if prefix, all := strings.CutSuffix(pattern, "*"); pattern == name || all && strings.HasPrefix(name, prefix) {
+			drop = !keep
+		}
+	}
+	return drop
 }
 
 // Do sends one request and returns the upstream's answer as it came: status,
 // headers but for the hop-by-hop ones, and body, neither decompressed nor
 // buffered. The caller closes it. path is what follows the base URL, escaped as
 // the client wrote it, with its query. Of the header is sent what
-// [ForwardHeader] leaves, with the upstream's key in place of the client's where
+// [Forwarder.header] leaves, with the upstream's key in place of the client's where
 // one is configured. Redirects are answers like any other.
 //
 // A body that is no [bytes.Reader] is streamed; its length is taken from
@@ -57,7 +84,7 @@ func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Hea
 	if err != nil {
 		return nil, f.at.unavailable("make a request: %w", err)
 	}
-	req.Header = ForwardHeader(header, f.userHeaders)
+	req.Header = f.header(header)
 	if _, sized := body.(*bytes.Reader); !sized && body != nil {
 		req.ContentLength = contentLength(header)
 	}
@@ -87,11 +114,10 @@ var hopByHop = []string{
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
 }
 
-// ForwardHeader returns a copy of a client's header without what ends at Loci:
-// what is about the connection, X-Loci-*, what proxies say of the client, the length (which the
-// body tells), and cookies, which a browser sends to every server of this machine's name. The
-// X-OpenWebUI-* headers, which name the user, stay with userHeaders alone.
-func ForwardHeader(client http.Header, userHeaders bool) http.Header {
+// header returns a copy of a client's header without what ends at Loci: what is about the
+// connection, X-Loci-*, the length (which the body tells), cookies, which a browser sends to
+// every server of this machine's name, and what proxies and front ends say of who asks.
+func (f *Forwarder) header(client http.Header) http.Header {
 	h := client.Clone()
 	if h == nil {
 		h = http.Header{}
@@ -102,8 +128,7 @@ func ForwardHeader(client http.Header, userHeaders bool) http.Header {
 	h.Del("Cookie")
 	for name := range h {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) ||
-			!userHeaders && strings.HasPrefix(canonical, "X-Openwebui-") {
+		if strings.HasPrefix(canonical, "X-Loci-") || httpx.IsForwarding(canonical) || f.drops(name) {
 			delete(h, name)
 		}
 	}

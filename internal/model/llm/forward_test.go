@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	pathpkg "path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -106,12 +108,57 @@ func TestWhatEndsAtLoci(t *testing.T) {
 	if diff := cmp.Diff(want, (<-got).header); diff != "" {
 		t.Errorf("headers that arrived (-want +got):\n%s", diff)
 	}
-	named := ForwardHeader(header, true)
-	if named.Get("X-Openwebui-User-Email") == "" || named.Get("X-Openwebui-Chat-Id") == "" || named.Get("X-Loci-Key")+named.Get("X-Forwarded-For") != "" {
-		t.Errorf("with user headers there is %v", named)
-	}
-	if h := ForwardHeader(nil, false); h == nil || len(h) != 0 {
+	if h := forwarder(t, srv.URL, "").header(nil); h == nil || len(h) != 0 {
 		t.Errorf("no header becomes %v, want an empty one", h)
+	}
+}
+
+// TestWhoAsksIsWithheld has each pattern of identity.txt, and those of the setting.
+func TestWhoAsksIsWithheld(t *testing.T) {
+	const local = "http://127.0.0.1:4000/v1"
+	names := func(at string, set []string, sent ...string) (got []string) {
+		t.Helper()
+		f, err := NewForwarder(Options{BaseURL: at, DropHeaders: set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := http.Header{}
+		for _, name := range sent {
+			h[name] = []string{"x"}
+		}
+		return slices.Sorted(maps.Keys(f.header(h)))
+	}
+	personal := []string{
+		"X-Auth-Request-Email", "Cf-Access-Jwt-Assertion", "Cf-Access-Authenticated-User-Email", "Remote-User", "remote_user", "Remote-Groups", "Remote-Email", "Remote-Name",
+		"X-Litellm-User-Id", "x-litellm-user_api_key_user_id", "X-Litellm-End-User-Id", "Helicone-User-Id", "X-Portkey-Metadata", "X-Librechat-User",
+		"X-Forwarded-User", "X-Forwarded-Email", "X-Forwarded-Preferred-Username", "X-Authentik-Username", "x-authentik-jwt", "X-Ms-Client-Principal", "X-Ms-Client-Principal-Name",
+		"X-Ms-Token-Aad-Id-Token", "X-Goog-Authenticated-User-Email", "X-Goog-Iap-Jwt-Assertion", "Tailscale-User-Login", "X-Webauth-User", "X-Webauth-Email", "X-Openwebui-User-Name",
+		"X-Amzn-Oidc-Data", "X-Amzn-Oidc-Identity", "X-Pomerium-Jwt-Assertion", "X-Pomerium-Claim-Email", "X-Vouch-User", "X-Token-User-Email", "Oidc_claim_email", "X-Consumer-Username",
+		"X-Remote-User", "X-User-Id", "Sm_user", "Iv-User", "Shib-Session-Id",
+	}
+	plain := []string{
+		"Accept", "Anthropic-Version", "Authorization", "Content-Type", "Openai-Organization", "Traceparent", "User-Agent", "X-Amzn-Bedrock-Trace", "X-Api-Key", "X-Auth-Token", "X-Goog-Api-Key",
+		"X-Goog-User-Project", "X-Ms-Client-Request-Id", "X-Stainless-Os", "X-Team", "X-Userland",
+	}
+	if got := names(local, nil, slices.Concat(personal, plain)...); !slices.Equal(got, plain) {
+		t.Errorf("what goes on: got %q, want %q", got, plain)
+	}
+	for _, tt := range []struct {
+		at         string
+		set        []string
+		sent, want []string
+	}{
+		{local, []string{"X-Team*"}, []string{"X-Team", "X-Team-Id", "X-Tea"}, []string{"X-Tea"}},
+		{local, []string{"-x-litellm-*"}, []string{"X-Litellm-Tags", "Helicone-Auth"}, []string{"X-Litellm-Tags"}},
+		{local, []string{"-Remote-User", "-X-Loci-User", "-X-Forwarded-For"}, []string{"Remote-User", "Remote-Email", "X-Loci-User", "X-Forwarded-For"}, []string{"Remote-User"}},
+		{"https://oai.helicone.ai/v1", nil, []string{"Helicone-User-Id", "X-Portkey-Metadata"}, []string{"Helicone-User-Id"}},
+		{"https://api.portkey.ai/v1", nil, []string{"Helicone-User-Id", "X-Portkey-Metadata"}, []string{"X-Portkey-Metadata"}},
+		{"https://nothelicone.ai/v1", nil, []string{"Helicone-User-Id"}, nil},
+		{"https://gateway.ai.cloudflare.com/v1/a/b/openai", nil, []string{"Cf-Aig-Metadata", "Cf-Access-Client-Id"}, []string{"Cf-Aig-Metadata"}},
+	} {
+		if got := names(tt.at, tt.set, tt.sent...); !slices.Equal(got, tt.want) {
+			t.Errorf("%s, %q: of %q goes on %q, want %q", tt.at, tt.set, tt.sent, got, tt.want)
+		}
 	}
 }
 

@@ -127,6 +127,10 @@ func lines(question string, hits []memory.Hit) []string {
 		}
 		said := "- " + spoken(h.Memory, shortened(words))
 		for _, f := range h.Now {
+			if f.Content == "" {
+				said += ", which is no longer so"
+				continue
+			}
 			said += ", but now: " + toUser(f.Content) + " (" + f.ObservedAt.Format("2006-01-02") + ")"
 		}
 		for _, f := range h.Before {

@@ -81,12 +81,15 @@ func of(next map[string][]string, turns []string) map[string][]string {
 	return out
 }
 
+// endedBy selects the id of what took a fact's place, its own where nothing did.
+const endedBy = `CASE f.status WHEN 'superseded' THEN f.superseded_by ELSE f.id END`
+
 // superseded reads what took the place of an owner's facts, by the turns that taught them,
 // if they are few.
 func (v *view) superseded() (next map[string][]string, all bool, err error) {
 	next = map[string][]string{}
-	rows, err := v.query(`SELECT from_turns, superseded_by FROM facts WHERE owner = ? AND status = 'superseded'
-		ORDER BY created_at DESC, id DESC LIMIT ?`, maxSettledFacts+1)
+	rows, err := v.query(`SELECT f.from_turns, `+endedBy+` FROM facts f WHERE f.owner = ? AND f.status IN ('superseded', 'retired')
+		AND (f.status = 'superseded' OR f.valid_to <> 0) ORDER BY f.created_at DESC, f.id DESC LIMIT ?`, maxSettledFacts+1)
 	found, err := collect(rows, err, func(row scanner) (turns []string, err error) {
 		var by string
 		err = row.Scan(asList{&turns}, &by)
@@ -103,9 +106,9 @@ func (v *view) superseded() (next map[string][]string, all bool, err error) {
 // supersededOf reads it of some turns.
 func (v *view) supersededOf(turns []string) (map[string][]string, error) {
 	next := map[string][]string{}
-	rows, err := v.query(`SELECT t.turn, f.superseded_by
+	rows, err := v.query(`SELECT t.turn, `+endedBy+`
 		FROM fact_turns t CROSS JOIN facts f ON f.owner = t.owner AND f.id = t.fact
-		WHERE t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND +f.status = 'superseded'
+		WHERE t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND (+f.status = 'superseded' OR f.status = 'retired' AND f.valid_to <> 0)
 		ORDER BY f.created_at DESC, f.id DESC`, listed(turns))
 	_, err = collect(rows, err, func(row scanner) (turn string, err error) {
 		var by string

@@ -50,6 +50,10 @@ type pgvector struct {
 	put     string // the statement that writes a vector
 }
 
+// seedPrepared asks whether the columns and views of today's seed.sql are there.
+const seedPrepared = `EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
+	AND coalesce(obj_description(to_regclass('memory_updates'), 'pg_class') = 'Loci 2', false)`
+
 // vectorID and metadataOf are what a row of vectors says to other programs.
 const (
 	vectorID   = `%[1]s || '/' || %[2]s || '/' || left(md5(%[3]s), 8)`
@@ -62,8 +66,7 @@ const (
 func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
 	has = &pgvector{}
 	var prepared bool
-	err = conn.QueryRowContext(ctx, `SELECT e.extversion, quote_ident(n.nspname),
-			EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
+	err = conn.QueryRowContext(ctx, `SELECT e.extversion, quote_ident(n.nspname), `+seedPrepared+`
 		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &has.schema, &prepared)
 	switch {
 	case noRows(err):

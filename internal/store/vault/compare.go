@@ -128,7 +128,7 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
 	behind := got.text != c.text || got.kept || at != c.path && known.summary == nil
 	if behind || s.lacks(c.text, got, known, l.link) { // the next writing adds them, and moves it
-		next.Due = true
+		next.Due, next.There = true, true
 		s.f.park(k)
 	}
 	s.adopted = append(s.adopted, next)
@@ -178,7 +178,7 @@ func (s *scan) lacks(text string, got reading, known thing, link names) bool {
 }
 
 // kept are keys that only Loci maintains.
-var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true}
+var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true, "learned_at": true}
 
 // learnedElsewhere reports whether another machine learned the fact from turns that are unknown here.
 func learnedElsewhere(says, known field) bool {

@@ -27,7 +27,7 @@ func (s *scan) gone() map[string]*record {
 	gone := map[string]*record{}
 	for name, r := range s.f.index.paths {
 		blind := slices.ContainsFunc(s.blind, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
-		if !s.seen[name] && !blind && !r.Due && !s.thereAfterAll(name) {
+		if !s.seen[name] && !blind && r.deletable() && !s.thereAfterAll(name) {
 			gone[name] = r
 		}
 	}

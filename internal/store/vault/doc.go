@@ -41,7 +41,6 @@
 //	.loci/lock                                      held while a process has the vault open
 //	.loci/open                                      there while the vault is open, and after a crash
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
-//	.loci/journal.old-TIME.jsonl                    the journal of an earlier version, which nothing reads
 //
 // Names are escaped so that no two meet on a disk that folds case, none leaves its
 // folder, and none is too long. A relation is a link in the file of the fact that it

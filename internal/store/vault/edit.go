@@ -109,7 +109,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	t, old := l.things[target], f.index.targets[k]
 	next := &record{
 		Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Past: old.pastOf(e.SHA), Version: t.version(), Ties: t.written(),
-		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost), Due: true,
+		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost), Due: true, There: true,
 	}
 	next.refuse(e)
 	notes := []*record{next}
@@ -181,7 +181,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	}
 	k := key{e.Owner, e.Target}
 	if r := f.index.targets[k]; r != nil {
-		r.Due = true // until it is written it is not deleted
+		r.Due, r.There = true, false // until it is written it is not deleted
 		if err := f.index.note(r); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/loci-memory/loci/internal/disk"
@@ -91,11 +90,6 @@ func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string
 func (s *Store) endErasing(ctx context.Context) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
-	}
-	for _, name := range s.OldJournals() {
-		if err := os.Remove(filepath.Join(s.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 	}
 	if err := s.files.forgetPaths(); err != nil {
 		return err

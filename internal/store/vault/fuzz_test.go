@@ -1,9 +1,7 @@
 package vault
 
 import (
-	"github.com/rogpeppe/go-internal/txtar"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -119,27 +117,6 @@ func FuzzFile(f *testing.F) {
 		}
 		if again, ok := after.rewritten(fields, words); !ok || again.String() != text {
 			t.Fatalf("written twice: %q, then %v %q", text, ok, again)
-		}
-	})
-}
-
-// FuzzOldLines reads any text as the journal of an old vault.
-func FuzzOldLines(f *testing.F) {
-	a, err := txtar.ParseFile("testdata/journal.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, one := range a.Files {
-		if filepath.Base(one.Name) == journalFile {
-			f.Add(string(one.Data))
-		}
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		lines, heads, err := readOldLines([]byte(text))
-		for _, l := range lines {
-			if err != nil || !l.Owner.Valid() || l.Version > heads[l.Owner] {
-				t.Fatalf("read %+v, %v", l, err)
-			}
 		}
 	})
 }

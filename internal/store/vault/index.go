@@ -44,8 +44,9 @@ type record struct {
 	// Refused says of some that are lost why they were refused.
 	Refused map[string]string `json:"refused,omitempty"`
 
-	// Due: the file is to be written again. That nothing is there is no deletion.
-	Due bool `json:"due,omitempty"`
+	// Due: the file is to be written again. A missing file is no deletion, unless a scan found it There.
+	Due   bool `json:"due,omitempty"`
+	There bool `json:"there,omitempty"`
 
 	// Open: it is a turn that was not learned from yet. No version tells when it is.
 	Open bool `json:"open,omitempty"`
@@ -53,6 +54,9 @@ type record struct {
 
 // own reports whether Loci wrote what has this hash.
 func (r *record) own(sha string) bool { return r != nil && r.SHA == sha }
+
+// deletable reports whether a file that is missing was deleted.
+func (r *record) deletable() bool { return r != nil && (!r.Due || r.There) }
 
 // none reports whether nothing is known of what was written.
 func (r *record) none() bool { return r == nil || r.SHA == "" }
@@ -125,11 +129,6 @@ type index struct {
 
 	Files []*record `json:"files"`
 
-	// Heads are versions that an old journal knew.
-	Heads map[memory.Owner]struct {
-		Version int64 `json:"version"`
-	} `json:"heads,omitempty"`
-
 	paths   map[string]*record
 	targets map[key]*record
 	log     *os.File
@@ -151,9 +150,6 @@ func openIndex(snapshot, log string) (*index, error) {
 	x.Files, x.paths, x.targets = nil, map[string]*record{}, map[key]*record{}
 	if x.Written == nil {
 		x.Written = map[memory.Owner]int64{}
-	}
-	for owner, h := range x.Heads {
-		x.Written[owner] = h.Version
 	}
 	for _, r := range files {
 		x.put(r)
@@ -218,7 +214,6 @@ func (x *index) note(records ...*record) error {
 // save writes the snapshot anew and empties the log.
 func (x *index) save(snapshot string) error {
 	out := *x
-	out.Heads = nil
 	for _, r := range x.paths {
 		out.Files = append(out.Files, r)
 	}

@@ -19,10 +19,9 @@ const rebuildRun = "vault-rebuild-"
 const maxRun = 500
 
 // rebuild adds what files say and the store within lacks: of all owners, or of those whose
-// store is older than their files. Files say what is, not what was: history begins anew. User
-// turns that nothing was learned from are queued to be learned from. Files that name no id, or
-// that cannot be taken over, are left for [Store.Scan] to tell of. A rebuild that a crash ends is
-// done again at the next start.
+// store is older than their files. Files say what is, not what was: history begins anew. All turns
+// count as learned. Files that name no id, or that cannot be taken over, are left for [Store.Scan]
+// to tell of. A rebuild that a crash ends is done again at the next start.
 func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bool) error {
 	if err := s.files.forgetRecords(of); err != nil {
 		return err
@@ -39,7 +38,7 @@ func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bo
 		total += len(byOwner[owner])
 	}
 	if anew && total > 0 {
-		if err := s.files.noteAnew(s.clock.now().UTC()); err != nil {
+		if err := s.files.noteAnew(s.opts.Now().UTC()); err != nil {
 			return err
 		}
 	}
@@ -176,6 +175,9 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 		case t.conversation != nil:
 			conversations[t.conversation.ID] = *t.conversation
 		case t.turn != nil:
+			if t.open() { // what it taught is in the folder, or was deleted there
+				t.turn.LearnedAt = memory.Time(s.opts.Now())
+			}
 			turns[t.turn.Conversation] = append(turns[t.turn.Conversation], *t.turn)
 		}
 	}
@@ -191,7 +193,7 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 		}
 		delete(conversations, id)
 		for piece := range slices.Chunk(said, maxRun) {
-			b := memory.Batch{Conversation: c, Turns: piece, Jobs: s.learnJobs(piece)}
+			b := memory.Batch{Conversation: c, Turns: piece}
 			b.Vectors = s.vectors(ctx, wordsOf(nil, piece))
 			if err := s.rebuildBatch(ctx, owner, b, paths); err != nil {
 				return err
@@ -215,7 +217,7 @@ func (s *Store) rebuildBatch(ctx context.Context, owner memory.Owner, b memory.B
 	}
 	if len(b.Turns) > 1 {
 		for _, t := range b.Turns {
-			one := memory.Batch{Conversation: b.Conversation, Turns: []memory.Turn{t}, Jobs: s.learnJobs([]memory.Turn{t})}
+			one := memory.Batch{Conversation: b.Conversation, Turns: []memory.Turn{t}}
 			one.Vectors = s.vectors(ctx, wordsOf(nil, one.Turns))
 			if err := s.rebuildBatch(ctx, owner, one, paths); err != nil {
 				return err
@@ -240,17 +242,6 @@ func refusesFile(err error) bool {
 func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 	s.opts.Log.Warn("a file of the vault is not taken over", "file", LogPath(paths[k]), "error", why)
 	delete(paths, k)
-}
-
-// learnJobs are the jobs that learn from turns which nothing was learned from.
-func (s *Store) learnJobs(turns []memory.Turn) []memory.Job {
-	var jobs []memory.Job
-	for _, t := range turns {
-		if (thing{turn: &t}).open() && t.Status == memory.Active && t.Content != "" {
-			jobs = append(jobs, memory.Job{ID: "learn-" + t.ID, Owner: t.Owner, Kind: memory.JobLearn, Conversation: t.Conversation, Turns: []string{t.ID}})
-		}
-	}
-	return jobs
 }
 
 // rebuildRest adds facts, summaries, profile entries, contexts and relations, many at a time. If some of

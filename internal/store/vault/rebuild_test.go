@@ -280,6 +280,43 @@ func TestRebuildGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
+// TestFileDeletedDuringARebuildIsGone deletes a file at each commit of a rebuild: it is not written
+// again, neither at once nor after a crash, and the first scan tells of it.
+func TestFileDeletedDuringARebuildIsGone(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2} {
+		v := newVaultOnDisk(t)
+		if _, err := v.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, "c", 0, "I play go", "Noted.")); err != nil {
+			t.Fatal(err)
+		}
+		v.apply(memtest.Add(tea()), memtest.Add(memtest.Fact(memtest.Ana, "Ana plays chess")))
+		path := v.path(v.fileOf(tea().Content))
+		if err := v.Store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range []string{OwnFolder, "db"} {
+			if err := os.RemoveAll(filepath.Join(v.dir, folder)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		commits := 0
+		v.openWith(func(point string) {
+			if point != afterCommit {
+				return
+			}
+			if commits++; commits == n {
+				if err := os.Remove(path); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		v.settled()
+		if edits := v.scan().Edits; len(edits) != 1 || edits[0].Kind != Deleted || edits[0].Target != factTarget+"tea" {
+			t.Errorf("deleted at commit %d: edits %+v", n, edits)
+		}
+	}
+}
+
 // TestDatabaseOfBeforeGetsFiles begins with a database that has a history.
 func TestDatabaseOfBeforeGetsFiles(t *testing.T) {
 	t.Parallel()

@@ -58,7 +58,7 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 // isLater reports whether another machine's Loci wrote the file after all that is known here.
 func (f *files) isLater(says, known thing, text string) bool {
 	at := says.updatedAt()
-	return at.After(known.updatedAt()) && !at.After(f.s.clock.now()) && (known == (thing{}) || ofNow(text))
+	return at.After(known.updatedAt()) && !at.After(f.s.opts.Now()) && (known == (thing{}) || ofNow(text))
 }
 
 // ofNow reports whether Loci wrote a file's updated_at, which has microseconds. Editor plugins

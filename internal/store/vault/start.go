@@ -20,10 +20,6 @@ var (
 // begin compares how far the files were written with the versions of the store within. What
 // is missing in files becomes due; what is missing in the store is rebuilt from files.
 func (s *Store) begin(ctx context.Context) error {
-	old, err := s.readOldJournal(ctx)
-	if err != nil {
-		return err
-	}
 	crashed, err := s.marked()
 	if err != nil {
 		return err
@@ -40,15 +36,11 @@ func (s *Store) begin(ctx context.Context) error {
 	empty := !slices.ContainsFunc(versions, func(v int64) bool { return v > 0 })
 	older := map[memory.Owner]bool{}
 	for i, owner := range owners {
-		switch from := written[owner]; {
-		case versions[i] < from:
-			older[owner] = true
-			s.files.follow(owner, versions[i], 0)
-		case old: // it counted otherwise
-			s.files.follow(owner, versions[i], 0)
-		default:
-			s.files.follow(owner, versions[i], from)
+		from := written[owner]
+		if versions[i] < from {
+			older[owner], from = true, 0
 		}
+		s.files.follow(owner, versions[i], from)
 	}
 	if anew := empty || s.files.index.Rebuilding; anew || len(older) > 0 {
 		if err := s.rebuild(ctx, func(o memory.Owner) bool { return anew || older[o] }, anew); err != nil {

@@ -44,7 +44,7 @@ const (
 	openFile  = "open" // there while the vault is open, and after a crash
 )
 
-// Within opens the store that a vault is around, on a clock of the vault's.
+// Within opens the store that a vault is around, on the vault's clock.
 type Within func(now func() time.Time) (memory.Store, error)
 
 // Store is a vault: a [memory.Store] whose memories are also files in a folder.
@@ -53,7 +53,6 @@ type Store struct {
 
 	dir     string
 	opts    Options
-	clock   clock
 	files   *files
 	unheard atomic.Pointer[string] // why not every folder is watched, nil while each is
 	unlock  func() error
@@ -66,19 +65,6 @@ type Store struct {
 }
 
 var _ memory.Store = (*Store)(nil)
-
-// clock is the time that the store within sees: now, or that of a line of an old journal.
-type clock struct {
-	now    func() time.Time
-	replay atomic.Pointer[time.Time]
-}
-
-func (c *clock) read() time.Time {
-	if at := c.replay.Load(); at != nil {
-		return *at
-	}
-	return c.now()
-}
 
 // Open opens the vault in a folder, which is made if it is not there, around the store that
 // within opens. Files are brought up to that store. If it is empty, or older than the files,
@@ -105,7 +91,7 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{dir: dir, opts: o, clock: clock{now: o.Now}}
+	s := &Store{dir: dir, opts: o}
 	if err := s.open(ctx, within); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the vault %s: %w", dir, err), s.release())
 	}
@@ -124,7 +110,7 @@ func (s *Store) open(ctx context.Context, within Within) error {
 	if s.files, err = openFiles(s); err != nil {
 		return err
 	}
-	if s.Store, err = within(s.clock.read); err != nil {
+	if s.Store, err = within(s.opts.Now); err != nil {
 		return err
 	}
 	if err := s.begin(ctx); err != nil {

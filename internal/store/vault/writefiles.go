@@ -265,23 +265,28 @@ func (t thing) open() bool {
 
 // base returns the text that is written over, whose other lines stay. If it is not what Loci
 // wrote, nor says what Loci says, a person was quicker: their file is kept beside, under a
-// name that says so. Before the first scan it waits for that instead.
+// name that says so. Before the first scan it waits for that instead, as it does for a scan of a
+// deleted file.
 func (f *files) base(ctx context.Context, k key, old *record, at string, t thing, l *loader) (string, error) {
 	from := at
+	var deleted error // by a person, if nothing is there
+	if old.deletable() && t.conversation == nil {
+		deleted = errWaits
+	}
 	if old != nil && old.Path != at {
 		text, err := f.clear(ctx, k, at, t, l)
 		if err != nil {
 			return "", err
 		}
 		if _, err := f.root.Lstat(old.Path); errors.Is(err, fs.ErrNotExist) {
-			return text, nil // a crash came before the record
+			return text, deleted // a crash may have come before the record
 		}
 		from = old.Path
 	}
 	text, err := f.read(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", nil
+		return "", deleted
 	case err != nil:
 		return "", f.aside(from)
 	case old.own(hashOf(text)), old != nil && old.Due && old.wrote(text):
@@ -339,12 +344,12 @@ func plainWords(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r
 // aside gives a file another name, which says that there was a conflict.
 func (f *files) aside(at string) error {
 	if r := f.index.paths[at]; r != nil {
-		r.Due = true
+		r.Due, r.There = true, false
 		if err := f.index.note(r); err != nil {
 			return err
 		}
 	}
-	stamp := f.s.clock.now().UTC().Format("2006-01-02T15-04-05")
+	stamp := f.s.opts.Now().UTC().Format("2006-01-02T15-04-05")
 	for n := 1; ; n++ {
 		name := strings.TrimSuffix(at, ".md") + conflictMark + stamp
 		if n > 1 {
@@ -407,7 +412,7 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		if p.old != nil && p.old.Path != r.Path {
 			r = *p.old
 		}
-		r.Due = true
+		r.Due, r.There = true, false
 		due = append(due, &r)
 	}
 	if err := errors.Join(f.index.note(due...), f.index.log.Sync()); err != nil {

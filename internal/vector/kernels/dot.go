@@ -33,7 +33,6 @@ func (s *side) kind() string {
 func dotKernels() {
 	dot("dotAVX2", side{name: "a"}, side{name: "b"})
 	dot("dotHalfAVX2", side{name: "a"}, side{name: "b", half: true})
-	dot("dotHalvesAVX2", side{name: "a", half: true}, side{name: "b", half: true})
 }
 
 // dot emits an inner product. What is left after the whole pieces is copied into

@@ -13,7 +13,8 @@ let waiting = 0; // requests under way
 
 // visit fetches a page and shows it. parts are the ids to swap, unless somebody says
 // not to by then; what a failed request says is told in the toast and nothing is lost.
-async function visit(url, { body, parts = ["main"], toast = true, history: how = "push", focus, unless } = {}) {
+// A search that is still typed leaves no trace.
+async function visit(url, { body, parts = ["main"], toast = true, history: how = "push", focus, unless, typed } = {}) {
   asked?.abort();
   const mine = asked = new AbortController();
   const before = posting;
@@ -24,7 +25,7 @@ async function visit(url, { body, parts = ["main"], toast = true, history: how =
   let answer, text;
   try {
     await before;
-    answer = await fetch(url, body ? { method: "POST", body } : { signal: mine.signal });
+    answer = await fetch(url, body ? { method: "POST", body } : { signal: mine.signal, headers: typed ? { "X-Loci-Typing": "yes" } : {} });
     text = await answer.text();
   } catch (e) {
     if (e.name !== "AbortError") tell("The server cannot be reached.");
@@ -144,13 +145,13 @@ document.addEventListener("input", (e) => {
     typing = setTimeout(() => slide(form), 60);
   } else if (e.target.matches("[data-search]")) {
     clearTimeout(typing);
-    typing = setTimeout(() => live(form, "replace"), 90);
+    typing = setTimeout(() => live(form, "replace", { typed: true }), 90);
   }
 });
 document.addEventListener("change", (e) => {
   const form = e.target.form;
   if (e.target.matches("[data-into]") && e.target.files[0]) return read(e.target, form);
-  if (form?.matches("[data-live]") && !e.target.matches("[data-search]")) live(form, "push", ["main"]);
+  if (form?.matches("[data-live]") && !e.target.matches("[data-search]")) live(form, "push", { parts: ["main"] });
 });
 
 // read puts a file's words where they can be seen before they are sent.
@@ -167,9 +168,9 @@ function addressOf(form) {
   return form.getAttribute("action") + (q.size ? "?" + q : "");
 }
 
-function live(form, how, parts = [form.dataset.live || "results"]) {
+function live(form, how, { parts = [form.dataset.live || "results", "kinds"], typed = false } = {}) {
   clearTimeout(typing);
-  visit(addressOf(form), { parts, history: how, focus: false });
+  visit(addressOf(form), { parts, history: how, focus: false, typed });
 }
 
 async function slide(form) {
@@ -320,7 +321,7 @@ function listen() {
 }
 
 // busy reports whether somebody is in the middle of something that must not be swapped.
-const busy = () => speaking || $("#main [data-writing]") || $("#main form.edit:not(.add .edit, .card)") || $(".choose:checked") || $("#main details[open]:not(.group, .summary, .left)") || $("[data-bring] [type=file], [name=history]")?.value;
+const busy = () => speaking || $("#main [data-writing]") || $("#main form.edit:not(.add .edit, .card)") || $(".choose:checked") || $("#brought .result") || $("#main details[open]:not(.group, .summary, .left)") || $("[data-bring] [type=file], [name=history]")?.value;
 
 let later; // a refresh that had to wait
 

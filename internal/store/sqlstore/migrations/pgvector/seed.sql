@@ -1,13 +1,13 @@
 -- Where the server has pgvector, vectors can be searched in the database, and by other
 -- programs: a vector has an id, its values as a halfvec and what the memory says, users_vectors
--- says whose it is while the memory is active, and memory_updates what took the place of what.
--- It may run again.
+-- says which facts each user has now, and memory_updates which fact took the place of which.
+-- It may run again, and does so where the comment below is another.
 
 ALTER TABLE vectors ADD COLUMN IF NOT EXISTS id TEXT COLLATE "C";
 ALTER TABLE vectors ADD COLUMN IF NOT EXISTS "values" HALFVEC; -- as data; NULL if that has no direction
 ALTER TABLE vectors ADD COLUMN IF NOT EXISTS metadata JSONB;   -- content, type and created_at; NULL until the other two are filled
 
-UPDATE vectors SET metadata = NULL WHERE metadata IS NOT NULL; -- since the extension was dropped
+UPDATE vectors SET metadata = NULL WHERE metadata IS NOT NULL AND "values" IS NULL; -- since the extension was dropped
 CREATE INDEX IF NOT EXISTS vectors_unfilled ON vectors (owner, memory) WHERE metadata IS NULL;
 CREATE INDEX IF NOT EXISTS vectors_id ON vectors (id);
 
@@ -25,11 +25,17 @@ CREATE OR REPLACE VIEW remembered AS
         FROM links l JOIN facts f ON f.owner = l.home AND f.id = l.id
     ) AS m;
 
+-- owners is joined so that a user's rows are found by the indexes, which begin with the owner.
 CREATE OR REPLACE VIEW users_vectors AS
-    SELECT v.owner AS user_id, v.id AS vector_id FROM vectors v
-    WHERE (SELECT m.active FROM remembered m WHERE m.owner = v.owner AND m.id = v.memory LIMIT 1);
+    SELECT regexp_replace(o.owner, '^default/user/', '') AS user_id, v.id AS vector_id
+    FROM owners o JOIN vectors v ON v.owner = o.owner
+    WHERE (SELECT m.active AND m.type = 'memory' FROM remembered m WHERE m.owner = v.owner AND m.id = v.memory LIMIT 1);
 
+-- A replacement is two rows of the journal, and one here: that of the fact that went.
 CREATE OR REPLACE VIEW memory_updates AS
-    SELECT md5(owner || '/' || version || '/' || ordinal)::uuid AS id, owner AS user_id, old_id AS old_vector_id, new_id AS new_vector_id, reason,
-        to_timestamp(at / 1000000.0 - 62135596800) AS created_at
-    FROM journal WHERE old_id <> '' AND new_id <> '';
+    SELECT md5(j.owner || '/' || j.version || '/' || j.ordinal)::uuid AS id, regexp_replace(o.owner, '^default/user/', '') AS user_id,
+        j.old_id AS old_vector_id, j.new_id AS new_vector_id, j.reason, to_timestamp(j.at / 1000000.0 - 62135596800) AS created_at
+    FROM owners o JOIN journal j ON j.owner = o.owner
+    WHERE j.action IN ('replace', 'unlink') AND j.new_id <> '';
+
+COMMENT ON VIEW memory_updates IS 'Loci 2';

@@ -1,0 +1,511 @@
+package assembly
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
+	"github.com/loci-memory/loci/memory"
+)
+
+// fixture is memory as a release left it, unpacked, and what that release read from it. tools/fixtures.py
+// wrote both.
+type fixture struct {
+	t    *testing.T
+	dir  string
+	head struct {
+		Release   string
+		At        time.Time
+		Key       string
+		KeyOfAna  string `json:"key_of_ana"`
+		Namespace string
+	}
+	reads []fixtureRead
+	flags map[string]string
+	sql   *sql.DB
+}
+
+// fixtureRead is a request, and what the release answered.
+type fixtureRead struct {
+	User, Method, Path string
+	Body, Answer       any
+	Status             int
+}
+
+// The user of the fixtures whose rows stand in the second namespace too.
+const fixtureTwin = "eve"
+
+// TestEarlierMemoryOpensUnchanged opens each fixture with the code of today.
+func TestEarlierMemoryOpensUnchanged(t *testing.T) {
+	for _, store := range []string{"sqlite", "vault", "postgres"} {
+		t.Run(store, func(t *testing.T) {
+			f := unpackedFixture(t, store)
+			before := f.files()
+			l := f.open()
+			f.countsTheSame(store)
+			f.readsTheSame(l)
+			f.hasTheSecondNamespace(l)
+			if store == "vault" {
+				f.leavesFiles(l, before)
+			}
+			f.goesOn(l)
+			closed(t, l)
+
+			l = f.open()
+			defer closed(t, l)
+			if found := f.facts(l, "ana", "active"); found["User ties a bowline"] == "" {
+				t.Errorf("after another start the new fact is gone: %v", slices.Sorted(maps.Keys(found)))
+			}
+		})
+	}
+}
+
+func unpackedFixture(t *testing.T, store string) *fixture {
+	t.Helper()
+	f := &fixture{t: t, dir: t.TempDir()}
+	lines := bufio.NewScanner(bytes.NewReader(f.stored(store + ".reads.jsonl.bz2")))
+	lines.Buffer(nil, 1<<22)
+	for first := true; lines.Scan(); first = false {
+		var read fixtureRead
+		into := any(&read)
+		if first {
+			into = &f.head
+		}
+		if err := json.Unmarshal(lines.Bytes(), into); err != nil {
+			t.Fatal(err)
+		}
+		if !first {
+			f.reads = append(f.reads, read)
+		}
+	}
+	if err := lines.Err(); err != nil || len(f.reads) == 0 {
+		t.Fatalf("%d reads, %v", len(f.reads), err)
+	}
+	f.flags = map[string]string{
+		"data": filepath.Join(f.dir, "data"), "users": "multi", "api_key": f.head.Key, "recall.pools": "team", "review.categories": "health", "log.level": "error",
+	}
+	switch store {
+	case "postgres":
+		address := pgtest.Fresh(t)
+		f.flags["store"] = address
+		f.sql = pgtest.Open(t, address)
+		f.load(address)
+	case "vault":
+		f.flags["vault"] = filepath.Join(f.dir, "vault")
+		fallthrough
+	default:
+		f.untar(store + ".tar.bz2")
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(f.dir, "data", databaseFile)+"?mode=ro")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		f.sql = db
+	}
+	return f
+}
+
+func (f *fixture) stored(name string) []byte {
+	f.t.Helper()
+	packed, err := os.Open(filepath.Join("testdata", "fixtures", name))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer packed.Close() //nolint:errcheck // it is only read
+	all, err := io.ReadAll(bzip2.NewReader(packed))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return all
+}
+
+func (f *fixture) untar(name string) {
+	f.t.Helper()
+	for r := tar.NewReader(bytes.NewReader(f.stored(name))); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if !filepath.IsLocal(h.Name) {
+			f.t.Fatalf("%s leads out of the archive", h.Name)
+		}
+		path := filepath.Join(f.dir, h.Name)
+		if h.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(path, 0o700)
+		} else if text, e := io.ReadAll(r); e != nil {
+			err = e
+		} else {
+			err = errors.Join(os.WriteFile(path, text, 0o600), os.Chtimes(path, h.ModTime, h.ModTime))
+		}
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// load runs the dump in the schema that an address names.
+func (f *fixture) load(address string) {
+	f.t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	dump := strings.Replace(string(f.stored("postgres.sql.bz2")), "CREATE SCHEMA lociworld;", "", 1)
+	dump = strings.ReplaceAll(dump, "lociworld.", u.Query().Get("search_path")+".")
+	conn, err := sql.Open("pgx", pgtest.With(address, "default_query_exec_mode", "simple_protocol"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // the dump changed its session's settings
+	conn.SetMaxOpenConns(1)
+	if _, err := conn.ExecContext(f.t.Context(), dump); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) open() *Loci {
+	f.t.Helper()
+	c, err := config.Load(config.Sources{Flags: f.flags})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	l, err := Open(context.Background(), c, Options{Log: f.t.Output(), Embedder: fixtureEmbedder{}, Now: func() time.Time { return f.head.At }})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return l
+}
+
+// ask sends a request to an open memory and returns what it answers, of an export the records.
+func (f *fixture) ask(l *Loci, r fixtureRead, headers ...string) (int, any) {
+	f.t.Helper()
+	var body io.Reader
+	if r.Body != nil {
+		text, err := json.Marshal(r.Body)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		body = bytes.NewReader(text)
+	}
+	req := httptest.NewRequest(r.Method, "http://localhost"+r.Path, body)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Loci-Key", f.head.Key)
+	if r.User != "" {
+		req.Header.Set("X-Loci-User", r.User)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	l.Handler().ServeHTTP(w, req)
+	var answer any
+	if strings.HasPrefix(r.Path, "/api/export") {
+		records := []any{}
+		for line := range bytes.Lines(w.Body.Bytes()) {
+			var one map[string]any
+			if err := json.Unmarshal(line, &one); err != nil {
+				f.t.Fatalf("%s: %v in %s", r.Path, err, line)
+			}
+			if one["type"] != "header" {
+				records = append(records, one)
+			}
+		}
+		answer = records
+	} else if w.Body.Len() > 0 {
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+			f.t.Fatalf("%s %s: %d, %v in %s", r.Method, r.Path, w.Code, err, w.Body)
+		}
+	}
+	return w.Code, answer
+}
+
+// readsTheSame sends each request of the fixture. A later release may add fields; what was there has to be
+// there. Of a search the first hit has to be the one that it was.
+func (f *fixture) readsTheSame(l *Loci) {
+	f.t.Helper()
+	for _, r := range f.reads {
+		status, got := f.ask(l, r)
+		if status != r.Status {
+			f.t.Errorf("%s %s of %q: status %d, want %d: %v", r.Method, r.Path, r.User, status, r.Status, got)
+			continue
+		}
+		want := r.Answer
+		if r.Method == "POST" {
+			got, want = firstHit(got), firstHit(want)
+		}
+		if diff := lacks(withoutEmbedding(want), withoutEmbedding(got), ""); diff != "" {
+			f.t.Errorf("%s %s of %q: %s", r.Method, r.Path, r.User, diff)
+		}
+	}
+}
+
+// withoutEmbedding leaves out the jobs by which a memory that is opened gets the vectors that it lacks, and
+// how many jobs wait.
+func withoutEmbedding(answer any) any {
+	a, _ := answer.(map[string]any)
+	delete(a, "jobs_queued")
+	if all, ok := a["jobs"].([]any); ok {
+		a["jobs"] = slices.DeleteFunc(all, func(j any) bool {
+			job, _ := j.(map[string]any)
+			return job["kind"] == string(memory.JobEmbed)
+		})
+	}
+	return answer
+}
+
+func firstHit(answer any) any {
+	found, _ := answer.(map[string]any)
+	hits, _ := found["hits"].([]any)
+	if len(hits) == 0 {
+		return nil
+	}
+	return hits[0]
+}
+
+// lacks says where got has not what want has, "" if it has all of it.
+func lacks(want, got any, at string) string {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		for _, k := range slices.Sorted(maps.Keys(w)) {
+			if _, there := g[k]; !ok || !there {
+				return fmt.Sprintf("%s.%s is gone; it was %v", at, k, w[k])
+			}
+			if diff := lacks(w[k], g[k], at+"."+k); diff != "" {
+				return diff
+			}
+		}
+		return ""
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			return fmt.Sprintf("%s has %d items, want %d: %v", at, len(g), len(w), got)
+		}
+		for i := range w {
+			if diff := lacks(w[i], g[i], fmt.Sprintf("%s[%d]", at, i)); diff != "" {
+				return diff
+			}
+		}
+		return ""
+	}
+	if !reflect.DeepEqual(want, got) {
+		return fmt.Sprintf("%s is %v, want %v", at, got, want)
+	}
+	return ""
+}
+
+// countsTheSame counts the rows of the tables that are still there. due has hints, which may be lost.
+func (f *fixture) countsTheSame(store string) {
+	f.t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "fixtures", "counts.txt"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	column := map[string]int{"sqlite": 1, "vault": 2, "postgres": 3}[store]
+	counted := 0
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) != 4 || words[column] == "-" || words[0] == "due" || strings.HasPrefix(words[0], "trace") { // searches leave traces
+			continue
+		}
+		var n int
+		if err := f.sql.QueryRow("SELECT count(*) FROM " + words[0]).Scan(&n); err != nil {
+			f.t.Logf("the table %s is not counted: %v", words[0], err)
+			continue
+		}
+		counted++
+		if fmt.Sprint(n) != words[column] {
+			f.t.Errorf("the table %s has %d rows, want %s", words[0], n, words[column])
+		}
+	}
+	if counted == 0 {
+		f.t.Error("no table was counted")
+	}
+}
+
+// hasTheSecondNamespace compares the memories of one user with those of the same name elsewhere.
+func (f *fixture) hasTheSecondNamespace(l *Loci) {
+	f.t.Helper()
+	all := func(owner memory.Owner) (out []string) {
+		q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Active, memory.Superseded, memory.Pending}}
+		for m, err := range memory.AllMemories(f.t.Context(), l.engine.Store.List, owner, q) {
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			out = append(out, fmt.Sprint(m.ID(), m.Status(), m.Content(), m.CreatedAt()))
+		}
+		return out
+	}
+	want, got := all(userOf(fixtureTwin)), all(memory.User(f.head.Namespace, fixtureTwin))
+	if len(want) == 0 || !slices.Equal(want, got) {
+		f.t.Errorf("the namespace %s has %q, want %q", f.head.Namespace, got, want)
+	}
+}
+
+// files returns a hash of each file of the vault but for Loci's own records, with when it was written.
+func (f *fixture) files() map[string]string {
+	out := map[string]string{}
+	root := filepath.Join(f.dir, "vault")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(path, string(filepath.Separator)+".loci"+string(filepath.Separator)) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		out[path] = fmt.Sprintf("%x %s", sha256.Sum256(text), info.ModTime())
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.t.Fatal(err)
+	}
+	return out
+}
+
+// leavesFiles: the files agree with the database, and none was written again.
+func (f *fixture) leavesFiles(l *Loci, before map[string]string) {
+	f.t.Helper()
+	if err := l.vault.Store.Settle(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+	for _, found := range l.findings(f.t) {
+		if !strings.Contains(found, "1 job of user/cleo failed too often") {
+			f.t.Errorf("the vault was in order, but: %s", found)
+		}
+	}
+	if after := f.files(); len(before) == 0 || !maps.Equal(before, after) {
+		for path := range before {
+			if after[path] != before[path] {
+				f.t.Errorf("%s was %s and is %q", path, before[path], after[path])
+			}
+		}
+		f.t.Errorf("there were %d files, and are %d", len(before), len(after))
+	}
+}
+
+// facts are a user's by their words, with their ids.
+func (f *fixture) facts(l *Loci, user, status string) map[string]string {
+	f.t.Helper()
+	_, answer := f.ask(l, fixtureRead{User: user, Method: "GET", Path: "/api/memory?kind=fact&limit=200&status=" + status})
+	page, _ := answer.(map[string]any)
+	all, _ := page["memories"].([]any)
+	out := map[string]string{}
+	for _, m := range all {
+		fact, _ := m.(map[string]any)
+		out[fmt.Sprint(fact["content"])] = fmt.Sprint(fact["id"])
+	}
+	return out
+}
+
+// goesOn writes: something new, what an idempotency key has written before, with a key of the release, and
+// an undo of what the release forgot.
+func (f *fixture) goesOn(l *Loci) {
+	f.t.Helper()
+	add := func(content string, headers ...string) string {
+		status, answer := f.ask(l, fixtureRead{User: "ana", Method: "POST", Path: "/api/memory", Body: map[string]any{"content": content}}, headers...)
+		made, _ := answer.(map[string]any)
+		if status >= 300 {
+			f.t.Errorf("%q: %d %v", content, status, answer)
+		}
+		return fmt.Sprint(made["id"])
+	}
+	const again = "User collects tide tables"
+	if id, old := add(again, "Idempotency-Key", "fixture-key-1"), f.facts(l, "ana", "all")[again]; id != old {
+		f.t.Errorf("the key of %s is that of %s now", old, id)
+	}
+	id := add("User ties a bowline", "X-Loci-Key", f.head.KeyOfAna, "X-Loci-User", "")
+	if f.facts(l, "ana", "active")["User ties a bowline"] != id {
+		f.t.Error("the new fact is not listed")
+	}
+	_, found := f.ask(l, fixtureRead{User: "ana", Method: "POST", Path: "/api/memory/search", Body: map[string]any{"query": "Which knot do I tie, a bowline?"}})
+	if hit, _ := firstHit(found).(map[string]any); hit["id"] != id {
+		f.t.Errorf("the new fact is not found: %v", found)
+	}
+	const forgotten = "User has a permit for the upper locks"
+	run := f.runThat("retire", forgotten)
+	if status, answer := f.ask(l, fixtureRead{User: "ana", Method: "POST", Path: "/api/changes/undo", Body: map[string]any{"run": run}}); status != 200 {
+		f.t.Errorf("undo of %s: %d %v", run, status, answer)
+	}
+	if f.facts(l, "ana", "active")[forgotten] == "" {
+		f.t.Errorf("%q is undone and not back", forgotten)
+	}
+}
+
+// runThat is the run in ana's journal that did something to the fact of some words.
+func (f *fixture) runThat(action, content string) string {
+	f.t.Helper()
+	for _, r := range f.reads {
+		if r.User != "ana" || !strings.HasPrefix(r.Path, "/api/changes?") {
+			continue
+		}
+		page, _ := r.Answer.(map[string]any)
+		all, _ := page["changes"].([]any)
+		for _, c := range all {
+			change, _ := c.(map[string]any)
+			after, _ := change["after"].(map[string]any)
+			if fact, ok := after["fact"].(map[string]any); ok && change["action"] == action && fact["content"] == content {
+				return fmt.Sprint(change["run"])
+			}
+		}
+	}
+	f.t.Fatalf("the fixture has no run that did %s to %q", action, content)
+	return ""
+}
+
+// fixtureEmbedder gives the vectors that the embedder of tools/fixtures.py gave.
+type fixtureEmbedder struct{}
+
+var fixtureWords = regexp.MustCompile(`[a-z]+`)
+
+func (fixtureEmbedder) Fingerprint() string { return "remote:fixture-embed-two" }
+func (fixtureEmbedder) Dims() int           { return 8 }
+func (e fixtureEmbedder) Embed(_ context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	for i, s := range texts {
+		v := make([]float32, e.Dims())
+		for _, word := range fixtureWords.FindAllString(strings.ToLower(s), -1) {
+			v[int(sha256.Sum256([]byte(word))[0])%len(v)]++
+		}
+		v[len(v)-1] += 0.5
+		var sum float64
+		for _, x := range v {
+			sum += float64(x * x)
+		}
+		for j := range v {
+			v[j] /= float32(math.Sqrt(sum))
+		}
+		out[i] = v
+	}
+	return out, nil
+}

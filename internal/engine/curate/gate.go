@@ -1,0 +1,119 @@
+package curate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/memory"
+)
+
+// hiddenByReview is the reason of changes by which turns leave recall for a person's decision.
+const hiddenByReview = "what it says waits for review or is rejected"
+
+// Gate returns the changes that go with those of facts, and the jobs that follow. What says a fact
+// leaves recall, as if it were forgotten, while the fact waits by the settings of review and when it
+// is rejected; the turns come back when it is approved.
+func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) (more []memory.Change, jobs []memory.Job, err error) {
+	var held []memory.Memory
+	for _, c := range changes {
+		f := c.After.Fact
+		if f == nil {
+			continue
+		}
+		is := f.Status == memory.Pending && learn.ByReview(c.Reason)
+		if !is && c.Action != memory.ActionAdd {
+			if is, err = e.held(ctx, *f); err != nil {
+				return nil, nil, err
+			}
+		}
+		if is {
+			says := *f
+			says.Status = memory.Pending // or it is out of recall already
+			held = append(held, memory.Memory{Fact: &says})
+		}
+		if c.Action == memory.ActionApprove {
+			shown, err := e.shown(ctx, *f, changes, author)
+			if err != nil {
+				return nil, nil, err
+			}
+			more = append(more, shown...)
+		}
+	}
+	if len(held) > 0 {
+		var hidden []memory.Change
+		if hidden, jobs, err = e.Forgetting(ctx, owner, run, held, hiddenByReview, author); err != nil {
+			return nil, nil, err
+		}
+		more = append(more, hidden...)
+	}
+	done := map[string]bool{}
+	for _, c := range changes {
+		done[c.After.Target()] = true
+	}
+	return slices.DeleteFunc(more, func(c memory.Change) bool {
+		twice := c.After.Fact != nil || done[c.After.Target()]
+		done[c.After.Target()] = true
+		return twice
+	}), jobs, nil
+}
+
+// held reports whether a fact waits by the settings of review, or was refused by a person.
+func (e *Curator) held(ctx context.Context, f memory.Fact) (bool, error) {
+	if f.Status != memory.Pending {
+		return f.Status == memory.Rejected, nil
+	}
+	why, err := e.Compare.Proposed(ctx, f.Scope.Owner, memory.Memory{Fact: &f})
+	return learn.ByReview(why.Reason), err
+}
+
+// shown returns the changes by which turns come back that were hidden for a fact, which changes
+// approve: those that it names, and those that left in the run that made it wait. A turn stays hidden
+// where another fact of it is held or forgotten.
+func (e *Curator) shown(ctx context.Context, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
+	owner := f.Scope.Owner
+	why, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
+	if err != nil || !learn.ByReview(why.Reason) {
+		return nil, err
+	}
+	run, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: why.Run})
+	if err != nil {
+		return nil, fmt.Errorf("read what a fact that waits hid: %w", err)
+	}
+	ids := slices.Clone(f.Provenance.Turns)
+	for _, c := range run {
+		if c.After.Turn != nil && !slices.Contains(ids, c.After.Turn.ID) {
+			ids = append(ids, c.After.Turn.ID)
+		}
+	}
+	for _, id := range ids {
+		left, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Target: "turn:" + id})
+		if err != nil {
+			return nil, fmt.Errorf("read why a turn left recall: %w", err)
+		}
+		last := slices.IndexFunc(left, func(c memory.Change) bool { return c.Action == memory.ActionRetire })
+		stays := last < 0 || left[last].Reason != hiddenByReview || left[0].After.Status() != memory.Retired
+		others := memory.Query{Turn: id, Statuses: []memory.Status{memory.Pending, memory.Rejected, memory.Retired}}
+		for m, err := range memory.AllMemories(ctx, e.Store.List, owner, others) {
+			if err != nil {
+				return nil, fmt.Errorf("list what else a turn says: %w", err)
+			}
+			if stays || slices.ContainsFunc(changes, func(c memory.Change) bool {
+				return c.Action == memory.ActionApprove && c.After.Fact != nil && c.After.Fact.ID == m.ID()
+			}) {
+				continue
+			}
+			if stays, err = e.held(ctx, *m.Fact); err != nil {
+				return nil, err
+			}
+			stays = stays || m.Fact.Status == memory.Retired
+		}
+		if !stays {
+			out = append(out, memory.Change{
+				Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "what it says is approved", Author: author,
+			})
+		}
+	}
+	return out, nil
+}
