@@ -65,7 +65,7 @@ type Learns struct {
 
 // GivenLearner is the model that the program that embeds Loci brings.
 func GivenLearner() *Learner {
-	return &Learner{given: true, choice: choice{Learns: Learns{Who: "the program's model", Why: "the program brought a model"}}}
+	return &Learner{given: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program brought a model"}}}
 }
 
 // Learns says who learns now.
@@ -87,10 +87,8 @@ func (l *Learner) Wanted() string {
 
 // Apply returns the settings with the model that learns and its server.
 func (l *Learner) Apply(c config.Config) config.Config {
-	if c.Learn.Model = ofProgram; !l.given {
-		c = l.provider.At(c)
-		c.Learn.Model = l.model
-	}
+	c = l.provider.At(c)
+	c.Learn.Model = l.model
 	return c
 }
 
