@@ -51,6 +51,9 @@ const (
 	indexFolder  = config.IndexFolder
 )
 
+// words is the embedder that needs no model.
+const words = config.Lexical
+
 // assemble puts the concrete parts together; it is the only place that names them.
 func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
 	clock := opts.Now // of the store; nil: its own
@@ -72,6 +75,9 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		}
 	}
 	l.log = opts.Logger
+	if unknown := config.Unknown(); len(unknown) > 0 {
+		l.log.Warn("these variables of the environment are not settings and change nothing; loci settings lists all settings", "variables", unknown)
+	}
 	l.doctor = &doctor.Doctor{Log: l.log}
 	if err := vector.Use(config.SIMD); err != nil {
 		return nil, fmt.Errorf("simd: %w", err)
@@ -82,15 +88,16 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	learner := models.GivenLearner()
 	if opts.LLM == nil {
-		if learner, err = models.ChooseLearner(ctx, config); err != nil {
+		if learner, err = models.ChooseLearner(ctx, config, l.log); err != nil {
 			return nil, err
 		}
 	}
 	config = learner.Apply(config)
 	l.learner, l.config = learner, config
-	l.log.Info("who learns", "model", l.Learns(), "why", learner.Why)
-	if learner.Wrong != "" {
-		l.doctor.Warn(client.Finding{Part: "learn.model", What: learner.Wrong, Do: "set learn.model to a model that the server lists, or to auto"})()
+	is := learner.Learns()
+	l.log.Info("who learns", "model", is.Who, "why", is.Why)
+	if is.Wrong != "" {
+		l.log.Warn(is.Wrong)
 	}
 	l.config = config
 	trusted, err := prefixes("trusted", config.Trusted)
@@ -107,7 +114,8 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	asked := config // before the embedder is chosen
 	chosen := models.Choice{Why: "the program brought it"}
 	if opts.Embedder != nil {
-		config = config.WithEmbedder("program:" + opts.Embedder.Fingerprint())
+		chosen.Embedder = "program:" + opts.Embedder.Fingerprint()
+		config = config.WithEmbedder(chosen.Embedder)
 	} else {
 		config, chosen = models.ChooseEmbedder(ctx, config)
 	}
@@ -116,13 +124,13 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	for _, broken := range chosen.Broken {
 		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "get it again or remove it; until then it is passed over"})()
 	}
-	earlier, err := models.ReadEarlier(&config)
+	earlier, err := models.ReadEarlier(&config, &l.embeds)
 	if err != nil {
 		return nil, err
 	}
 	l.config = config
 	earlier.Tell(l.log)
-	opened, err := models.Open(config, chosen)
+	opened, err := models.Open(config, l.embeds)
 	if err != nil {
 		return nil, err
 	}
@@ -165,21 +173,23 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
 	}
 	searcher := l.searcher(store, indexed)
+	options := engineOptions(config, learner)
+	if _, wrong := l.embeds.Now(); wrong != "" {
+		l.words = asked.WithEmbedder(words)
+		options.Words = &core.Scale{Measure: rules(l.words).Measure, Threshold: l.words.Recall.Threshold}
+		l.log.Warn(wrong)
+	}
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(core.Parts{
 		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
-	}, engineOptions(config, learner))
+	}, options)
 	l.engine.Vectors.SetEmbedderHistory(earlier)
 	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
 	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {
-		llm, closeLLM, err := learner.Open(config)
-		if err != nil {
-			return nil, err
-		}
-		l.engine.LLM = llm
-		l.closers = append(l.closers, closeLLM)
+		l.engine.LLM = learner
+		l.closers = append(l.closers, learner.Close)
 	}
 	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
 		return nil, err
@@ -214,7 +224,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version(), Profile: config.MCP.Profile}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
-	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: models.QueryModel(config), MaxText: config.Limits.Text}))
+	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.QueryModel(ctx, config) }, MaxText: config.Limits.Text}))
 	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
@@ -236,7 +246,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 			}
 			return held
 		},
-		Elsewhere: describedElsewhere(), Upstream: upstream, Model: models.ChatModel(config),
+		Elsewhere: describedElsewhere(), Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) },
 	})))
 	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
 		Key: config.APIKey, FrontKey: config.Front, Keys: &l.keys.Ring, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
@@ -381,7 +391,7 @@ func listen(ctx context.Context, store server, runner *jobs.Runner) (stop func()
 // indexOptions keeps checkpoints beside what they are made from.
 func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
 	o := index.Options{
-		Model: model.Fingerprint(), Budget: int64(config.Index.Budget),
+		Model: model.Fingerprint(), Embedder: model, Budget: int64(config.Index.Budget),
 		Report: func(err error) { log.Warn("a checkpoint of an index failed; searches go on without", "err", err) },
 	}
 	if config.Store == "memory" || config.Index.Checkpoints == "off" {
@@ -392,11 +402,11 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 	return o, err
 }
 
-func engineOptions(c config.Config, learner models.Learner) core.Options {
+func engineOptions(c config.Config, learner *models.Learner) core.Options {
 	return core.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, OwnEmbedder: c.OwnEmbedder(),
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), DeadlineMax: c.Recall.DeadlineMax, Recall: rules(c),
-		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Named(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
+		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Wanted(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
 		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
 		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), LogContent: c.Log.Content,
 	}

@@ -92,7 +92,10 @@ func TestDoctorNamesModelServersThatDoNotAnswer(t *testing.T) {
 		"answers":                     {http.StatusOK, "k", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c.status) }))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, `{"data":[]}`)
+			}))
 			defer server.Close()
 			if c.status == 0 {
 				server.Close()

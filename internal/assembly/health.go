@@ -18,17 +18,19 @@ const healthTime = 2 * time.Second
 func (l *Loci) health(ctx context.Context) client.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
+	c := l.settled()
 	h := client.Health{
 		Status: "ok", Version: obs.Version(), Profile: l.config.Profile, Store: l.config.Store.Kind(),
-		Embedder: l.config.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
+		Embedder: c.Embedder, Reranker: l.config.Reranker, Upstream: l.config.Upstream.Shown(),
 		Search: l.searchedBy(), Vault: l.vault.Dir(),
-		Models: []string{responder.Name}, TopK: l.engine.Opts.Most(true), Threshold: l.config.Recall.Threshold,
+		Models: []string{responder.Name}, TopK: l.engine.Opts.Most(true), Threshold: c.Recall.Threshold,
 	}
 	if h.Threshold < 0 {
 		h.Threshold = recall.DefaultThreshold
 	}
-	h.Learns, h.Better = l.Learns(), l.embeds.Better
-	if model := l.learner.Named(); model != "" && !l.learner.Given() {
+	is, _ := l.embeds.Now()
+	h.Learns, h.Better = l.Learns(), is.Better
+	if model := l.learner.Chosen(); model != "" {
 		h.Models = append(h.Models, model)
 	}
 	for _, w := range l.doctor.Warnings() {

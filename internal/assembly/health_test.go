@@ -28,7 +28,7 @@ func TestHealthAndMetricsByRole(t *testing.T) {
 		keys[string(role)] = text
 	}
 	own := []string{"status", "version"}
-	all := append(slices.Clone(own), "profile", "store", "search", "embedder", "reranker", "models", "top_k", "threshold", "upstream", "learns", "better")
+	all := append(slices.Clone(own), "profile", "store", "search", "embedder", "reranker", "models", "top_k", "threshold", "upstream", "learns", "better", "warnings")
 	admin := append(slices.Clone(all), "vault")
 	for who, want := range map[string]struct {
 		health  []string

@@ -56,8 +56,9 @@ type Loci struct {
 	handler  http.Handler
 	log      *slog.Logger
 	doctor   *doctor.Doctor
-	learner  models.Learner
+	learner  *models.Learner
 	embeds   models.Choice
+	words    config.Config  // if words alone embed after all: see [models.Choice.Now]
 	closers  []func() error // in the order they are to be called
 }
 
@@ -78,11 +79,19 @@ func (l *Loci) Log() *slog.Logger { return l.log }
 // Config returns the settings in effect.
 func (l *Loci) Config() config.Config { return l.config }
 
+// settled returns the settings with the embedder as it is by now.
+func (l *Loci) settled() config.Config {
+	if is, _ := l.embeds.Now(); is.Embedder != l.embeds.Embedder {
+		return l.words
+	}
+	return l.config
+}
+
 // Better says what would make recall better, with the command; "" where nothing is known.
 func (l *Loci) Better() string { return l.embeds.Better }
 
 // Learns says who learns.
-func (l *Loci) Learns() string { return models.WhoLearns(l.config, l.learner) }
+func (l *Loci) Learns() string { return l.learner.Learns().Who }
 
 // Resident returns how many bytes the index holds in memory, estimated.
 func (l *Loci) Resident() int64 { return l.index.Size() }

@@ -3,11 +3,13 @@ package assembly
 import (
 	"context"
 	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/internal/api/web"
 	"github.com/loci-memory/loci/internal/config"
@@ -143,6 +145,66 @@ func TestAnotherEmbedderAfterAStartGivesVectorsInTheBackground(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestVectorsOfAnotherLengthReplaceTheOldOnes: a server that gives other vectors under the same name, while
+// Loci runs or between two starts, is noticed, and memories are embedded again.
+func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {
+	model := &scripted{dims: 24}
+	server := httptest.NewServer(model)
+	defer server.Close()
+	settings := map[string]string{"data": t.TempDir(), "embedder": "remote:m", "embed.url": server.URL + "/v1", "learn.model": "none"}
+	const question = "what about peanuts?"
+	run := func(do func(l *Loci, vector func() float64)) {
+		t.Helper()
+		config, err := config.Load(config.Sources{Flags: settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(t.Context(), config, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		running, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(running) }()
+		do(l, func() float64 {
+			t.Helper()
+			if err := l.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			hits, err := l.Recall(t.Context(), "default", question)
+			if err != nil || len(hits) != 1 {
+				t.Fatalf("%+v, %v; want the fact", hits, err)
+			}
+			return hits[0].Why.Get("vector")
+		})
+		stop()
+		if err := errors.Join(<-done, l.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	soon := func(when string, vector func() float64) { // a search queues the job, which takes its time
+		t.Helper()
+		for until := time.Now().Add(10 * time.Second); vector() == 0; {
+			if time.Now().After(until) {
+				t.Fatalf("%s: found by words alone, want by its vector", when)
+			}
+		}
+	}
+	run(func(l *Loci, vector func() float64) {
+		if _, err := l.Remember(t.Context(), "default", "User is allergic to peanuts"); err != nil {
+			t.Fatal(err)
+		}
+		soon("at first", vector)
+		model.becomes(func(m *scripted) { m.dims = 48 })
+		if _, err := l.engine.Embedder.Embed(t.Context(), memory.AsQuestion, "anything else"); err != nil {
+			t.Fatal(err)
+		}
+		soon("after another length", vector)
+	})
+	model.becomes(func(m *scripted) { m.dims = 96 })
+	run(func(_ *Loci, vector func() float64) { soon("after another start", vector) })
 }
 
 // embeddedBy returns the setting of the embedder in use.

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -18,11 +19,15 @@ import (
 )
 
 // pageOptions are what the page shows of the server.
-func (l *Loci) pageOptions(c config.Config, learner models.Learner, chat http.Handler) web.Options {
-	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Named(), Query: models.QueryModel(c), Chats: models.ChatModel(c)})
+func (l *Loci) pageOptions(c config.Config, learner *models.Learner, chat http.Handler) web.Options {
+	query := c.Query.Model
+	if query == "" && c.Learn.URL == "" {
+		query = learner.Wanted()
+	}
+	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: cmp.Or(c.Chats.Model, query)})
 	o := web.Options{
-		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(c) }, Chat: chat,
-		Models: shownModels(c, learner, l.embeds), Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
+		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(l.settled()) }, Chat: chat,
+		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if c.JWT != "" {
@@ -48,18 +53,18 @@ func ownPrompts(dir string, set *prompt.Set) map[string]string {
 }
 
 // shownModels says which models are in use, and why these.
-func shownModels(c config.Config, learner models.Learner, embeds models.Choice) []web.Model {
-	return []web.Model{learnerShown(c, learner), embedderShown(c, embeds), rerankerShown(c), answererShown(c)}
+func shownModels(c config.Config, learns models.Learns, embeds models.Choice) []web.Model {
+	return []web.Model{learnerShown(learns), embedderShown(c, embeds), rerankerShown(c), answererShown(c)}
 }
 
-func learnerShown(c config.Config, learner models.Learner) web.Model {
-	why := []rune(learner.Why)
-	return web.Model{For: "Learns", Name: models.WhoLearns(c, learner), Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
+func learnerShown(learns models.Learns) web.Model {
+	why := []rune(learns.Why)
+	return web.Model{For: "Learns", Name: learns.Who, Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
 }
 
 func embedderShown(c config.Config, embeds models.Choice) web.Model {
 	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
-	if embeds.Better != "" && c.Embedder == embeds.Embedder {
+	if embeds.Better != "" {
 		m.Why += " Better: " + embeds.Better + "."
 	}
 	if c.From("embedder") == models.FromBack {

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -169,18 +170,18 @@ func TestThePageSaysWhichModelsAreUsedAndWhy(t *testing.T) {
 		"rules":  {nil, "the built-in rules: No server of models is set."},
 		"nobody": {map[string]string{"learn.rules": "off"}, "nobody: No server of models is set."},
 		"named":  {map[string]string{"learn.url": server.URL + "/v1", "learn.model": "owl"}, "owl: It is named; the server does not list it."},
-		"none":   {map[string]string{"learn.url": server.URL + "/v1", "learn.prefer": "owl"}, "the built-in rules: The server lists none of: owl."},
-		"away":   {map[string]string{"learn.url": "http://127.0.0.1:1/v1", "learn.prefer": "owl"}, "owl: The server did not answer at start; it is asked again once there is something to learn."},
+		"none":   {map[string]string{"learn.url": server.URL + "/v1", "learn.prefer": "owl"}, "no model yet (the server lists none of: owl): It is asked again before each lesson."},
+		"away":   {map[string]string{"learn.url": "http://127.0.0.1:1/v1", "learn.prefer": "owl"}, "no model yet (the server of the model that learns does not list its models): It is asked again before each lesson."},
 	} {
 		config, err := config.Load(config.Sources{Flags: c.set})
 		if err != nil {
 			t.Fatal(err)
 		}
-		learner, err := models.ChooseLearner(t.Context(), config)
+		learner, err := models.ChooseLearner(t.Context(), config, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := learnerShown(config, learner); m.Name+": "+m.Why != c.want {
+		if m := learnerShown(learner.Learns()); m.Name+": "+m.Why != c.want {
 			t.Errorf("%s: it says %q, want %q", name, m.Name+": "+m.Why, c.want)
 		}
 	}

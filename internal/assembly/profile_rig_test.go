@@ -45,7 +45,14 @@ func onIndexes(t *testing.T, scene func(t *testing.T, set map[string]string)) {
 
 func newStage(t *testing.T, profile string, flags ...map[string]string) *stage {
 	t.Helper()
-	s := &stage{t: t, model: &scripted{reply: "OK."}, clock: &shifted{}, log: &lines{}}
+	return newStageBefore(t, &scripted{}, profile, flags...)
+}
+
+// newStageBefore is newStage before a model that is prepared already.
+func newStageBefore(t *testing.T, model *scripted, profile string, flags ...map[string]string) *stage {
+	t.Helper()
+	model.reply = "OK."
+	s := &stage{t: t, model: model, clock: &shifted{}, log: &lines{}}
 	upstream := httptest.NewServer(s.model)
 	t.Cleanup(upstream.Close)
 	set := map[string]string{
@@ -250,6 +257,8 @@ type scripted struct {
 	reply   string
 	models  []string // beside learner
 	only    bool     // it has these alone, and answers no chats
+	away    bool     // it answers nothing but chats
+	dims    int      // of its vectors; 0: it has none
 	lines   []scriptLine
 	chats   []chatAsked
 	prompts []promptAsked
@@ -294,6 +303,10 @@ func (m *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if m.away && !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
 	if strings.HasSuffix(r.URL.Path, "/models") {
 		var list []string
 		ids := slices.Clone(m.models)
@@ -307,7 +320,7 @@ func (m *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/embeddings") {
-		w.WriteHeader(http.StatusNotFound)
+		m.embed(w, body)
 		return
 	}
 	asked := chatAsked{header: r.Header.Clone(), body: string(body)}
@@ -339,6 +352,32 @@ func (m *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"id": "c", "object": "chat.completion", "model": asked.Model,
 		"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]string{"role": "assistant", "content": reply}}},
 	})
+}
+
+// embed answers with vectors that count words, if it has any.
+func (m *scripted) embed(w http.ResponseWriter, body []byte) {
+	var asked struct{ Input []string }
+	if m.dims == 0 || json.Unmarshal(body, &asked) != nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	var data []map[string]any
+	for i, text := range asked.Input {
+		vector := make([]float32, m.dims)
+		vector[0] = 0.1
+		for _, word := range strings.Fields(strings.ToLower(text)) {
+			vector[1+int(word[0])%(m.dims-1)]++
+		}
+		data = append(data, map[string]any{"index": i, "embedding": vector})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+// becomes changes what it is, as a server that comes or gets other models.
+func (m *scripted) becomes(change func(m *scripted)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m)
 }
 
 func (m *scripted) lastChat(t *testing.T) chatAsked {

@@ -41,7 +41,7 @@ type Config struct {
 	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the files of the vault to git, with messages that say what was learned. What git refuses is logged; memory goes on."`
 
 	Embedder  string `koanf:"embedder" default:"auto" doc:"What turns text into vectors: auto (the best encoder in models_dir; else, where the profile names a remote one and the upstream has embeddings, that; else lexical), lexical (words alone, without a model), local:NAME (a folder in models_dir, see loci models) or remote:MODEL (at embed.url). After a change memories get vectors anew in the background, and are found by their words until then."`
-	Reranker  string `koanf:"reranker" default:"none" doc:"What reads the best candidates again beside the question: none, local:NAME (a cross-encoder in models_dir) or remote:MODEL (at embed.url, by its /rerank)."`
+	Reranker  string `koanf:"reranker" default:"none" doc:"What reads the best candidates again beside the question: none, local:NAME (a cross-encoder in models_dir) or remote:MODEL (at embed.url, by its /rerank below or beside /v1)."`
 	ModelsDir string `koanf:"models_dir" doc:"Folder of local models, a folder each. Empty: models in the data folder."`
 	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"Where loci models pull gets models: a hub, or a mirror of one."`
 
@@ -69,10 +69,11 @@ type Config struct {
 	Traces   TracesConfig   `koanf:"traces"`
 	Log      LogConfig      `koanf:"log"`
 
-	from  map[string]string // which source each key's value is from; nil where no source was read
-	lacks []string          // models that the profile names and that are not at hand
-	named string            // the profile's embedder
-	lack  string            // what there would have to be for it to be had; "": it is there, or another is set
+	from    map[string]string // which source each key's value is from; nil where no source was read
+	unknown []string          // LOCI_ variables of the environment that are not settings
+	lacks   []string          // models that the profile names and that are not at hand
+	named   string            // the profile's embedder
+	lack    string            // what there would have to be for it to be had; "": it is there, or another is set
 }
 
 // EmbedConfig is the server of remote embedders and rerankers.
@@ -118,7 +119,7 @@ type LearnConfig struct {
 	Providers    []string `koanf:"providers" doc:"More servers of models that may learn, as NAME=URL, each a base URL that ends in /v1. learn.model and learn.prefer name a model there as NAME/MODEL, or by its name alone; smallest and auto are of all of these servers."`
 	ProviderKeys []string `koanf:"provider_keys" secret:"yes" doc:"Keys for learn.providers, as NAME=KEY."`
 
-	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists at start: the first of these that is. smallest is the one that its name says is the smallest."`
+	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists: the first of these that is. smallest is the one that its name says is the smallest."`
 	Reply   string   `koanf:"reply" default:"ops" valid:"ops|line|memories" doc:"What the learning model is asked to reply: what is added, replaced, ended or said again, in one call (extract.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
 	Context int      `koanf:"context" default:"8" doc:"How many messages the learning model reads of what was said before those that it learns from, each shortened; with learn.reply=line or memories, how many it reads together. 0: only those that it learns from."`
 
@@ -420,6 +421,9 @@ func (c *Config) VaultDir() (string, error) { return atHome("vault", c.Vault) }
 // From returns the source of a setting's value: default, profile NAME, file, environment, flag or
 // what [Config.NoteSource] was told.
 func (c *Config) From(key string) string { return cmp.Or(c.from[key], fromDefault) }
+
+// Unknown returns the LOCI_ variables of the environment that are not settings.
+func (c *Config) Unknown() []string { return c.unknown }
 
 // IsSet reports whether a source set a setting.
 func (c *Config) IsSet(key string) bool { return c.From(key) != fromDefault }

@@ -49,6 +49,14 @@ func nearest(name string) []string {
 	return out
 }
 
+// nearMiss reports whether a variable's name is one letter off that of a setting, or the beginning of
+// one.
+func nearMiss(env string) bool {
+	return slices.ContainsFunc(settings(), func(s Setting) bool {
+		return strings.HasPrefix(s.Env, env+"_") || edits(env, s.Env) == 1
+	})
+}
+
 func wordsOfKey(key string) []string {
 	return strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return strings.ContainsRune("._- ", r) })
 }

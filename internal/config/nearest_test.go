@@ -48,20 +48,28 @@ func TestAnUnknownSettingIsToldInOneShortLine(t *testing.T) {
 	}
 }
 
-// Kubernetes tells every container of its namespace's services, also of one named loci.
-func TestVariablesOfAServiceAreNotSettings(t *testing.T) {
-	for _, pair := range []string{
-		"LOCI_SERVICE_HOST=10.0.0.1", "LOCI_SERVICE_PORT=80", "LOCI_SERVICE_PORT_HTTP=80", "LOCI_PORT=tcp://10.0.0.1:80", "LOCI_PORT_80_TCP=tcp://10.0.0.1:80",
-		"LOCI_PORT_80_TCP_PROTO=tcp", "LOCI_PORT_80_TCP_PORT=80", "LOCI_PORT_80_TCP_ADDR=10.0.0.1", "LOCI_DB_SERVICE_HOST=10.0.0.2",
-	} {
-		if _, err := Load(Sources{Env: []string{pair}}); err != nil {
-			t.Errorf("%s: %v", pair, err)
+// TestOnlyNearMissesOfSettingsStopTheStart: Kubernetes tells every container of its namespace's
+// services, also of one named loci, and other programs use the prefix too.
+func TestOnlyNearMissesOfSettingsStopTheStart(t *testing.T) {
+	others := []string{"LOCI_PORT=8080", "LOCI_PORT=tcp://10.0.0.1:80", "LOCI_SERVICE_PORT_HTTP=80", "LOCI_PORT_80_TCP=tcp://10.0.0.1:80", "LOCI_PORT_80_TCP_ADDR=10.0.0.1",
+		"LOCI_SHARED=x", "LOCI_QA_KEY=x", "LOCI_TOP_K=5", "LOCI_=x", "LOCI_SERVICE=x"}
+	for _, s := range settings() { // a service may have any of their words in its name
+		service := "LOCI_" + strings.ToUpper(wordsOfKey(s.Key)[0])
+		others = append(others, service+"_PORT=tcp://10.0.0.1:80", service+"_SERVICE_HOST=10.0.0.1", service+"_SERVICE_PORT=80")
+	}
+	for _, pair := range others {
+		name, _, _ := strings.Cut(pair, "=")
+		if c, err := Load(Sources{Env: []string{pair}}); err != nil || !slices.Equal(c.Unknown(), []string{name}) {
+			t.Errorf("%s: unknown %q, %v; want it named", pair, c.Unknown(), err)
 		}
 	}
-	for _, pair := range []string{"LOCI_PORT=8080", "LOCI_SERVICE=x", "LOCI_HOST=10.0.0.1"} {
-		if _, err := Load(Sources{Env: []string{pair}}); err == nil {
-			t.Errorf("%s is taken", pair)
+	for _, pair := range []string{"LOCI_HOST=10.0.0.1", "LOCI_UPSTREAM_ULR=x", "LOCI_RECALL_TOPK=5", "LOCI_UPSTREAM=x", "LOCI_APIKEY=x", "LOCI_EMBEDER=lexical"} {
+		if _, err := Load(Sources{Env: []string{pair}}); err == nil || !strings.Contains(err.Error(), "did you mean LOCI_") {
+			t.Errorf("%s: %v, want the setting that is meant", pair, err)
 		}
+	}
+	if c, err := Load(Sources{Env: []string{"LOCI_ADDR=127.0.0.1:1", "HOME=/x"}}); err != nil || len(c.Unknown()) > 0 || c.Addr != "127.0.0.1:1" {
+		t.Errorf("settings and other programs' variables: unknown %q, %v", c.Unknown(), err)
 	}
 }
 

@@ -24,14 +24,6 @@ type Sources struct {
 	File  string            // a YAML file; "" for none
 }
 
-// envNotSettings are LOCI_ variables that are not settings of the server: where
-// tests find development data, and keys of locibench qa.
-var envNotSettings = []string{"LOCI_SHARED", "LOCI_QA_KEY", "LOCI_QA_JUDGE_KEY"}
-
-// serviceVariable matches what Kubernetes and linked containers put into the environment for a
-// service whose name begins with loci, as in LOCI_SERVICE_HOST=10.0.0.1 and LOCI_PORT=tcp://….
-var serviceVariable = lazy.Compile(`^LOCI(_[A-Z0-9_]+)?_(SERVICE_HOST=|SERVICE_PORT(_[A-Z0-9_]+)?=|PORT=\w+://|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=)`)
-
 // Load reads the settings. A key that does not exist or a value that
 // cannot be stops it with [memory.Invalid], naming the key and what is valid.
 func Load(s Sources) (Config, error) {
@@ -39,7 +31,7 @@ func Load(s Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	env, err := fromEnv(s.Env)
+	env, unknown, err := fromEnv(s.Env)
 	if err != nil {
 		return Config{}, err
 	}
@@ -75,7 +67,7 @@ func Load(s Sources) (Config, error) {
 			return Config{}, err
 		}
 	}
-	c := Config{from: from}
+	c := Config{from: from, unknown: unknown}
 	if err := decode(k.Raw(), &c); err != nil {
 		return Config{}, memory.Errorf(memory.Invalid, "read settings: %w", err)
 	}
@@ -205,7 +197,9 @@ func fromFlags(flags map[string]string) (map[string]any, error) {
 	return nest(flags), nil
 }
 
-func fromEnv(environ []string) (map[string]any, error) {
+// fromEnv returns the settings of the environment, and the LOCI_ variables that are none: others,
+// such as Kubernetes, use the prefix too. A near miss of a setting is [memory.Invalid].
+func fromEnv(environ []string) (values map[string]any, unknown []string, err error) {
 	byEnv := map[string]string{}
 	for _, s := range settings() {
 		byEnv[s.Env] = s.Key
@@ -213,19 +207,18 @@ func fromEnv(environ []string) (map[string]any, error) {
 	flat := map[string]string{}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, "LOCI_") || slices.Contains(envNotSettings, name) {
-			continue
-		}
 		key, ok := byEnv[name]
-		if !ok && serviceVariable.MatchString(pair) {
-			continue
+		switch {
+		case ok:
+			flat[key] = value
+		case !strings.HasPrefix(name, "LOCI_"):
+		case nearMiss(name):
+			return nil, nil, noSetting("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envOf)
+		default:
+			unknown = append(unknown, name)
 		}
-		if !ok {
-			return nil, noSetting("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envOf)
-		}
-		flat[key] = value
 	}
-	return nest(flat), nil
+	return nest(flat), unknown, nil
 }
 
 func fromFile(path string) (map[string]any, error) {
@@ -298,7 +291,8 @@ func WriteReference(w io.Writer) error {
 	b.WriteString("# Settings\n\n" +
 		"Made by `make generate` from the fields of `Config`. A flag (`--set key=value`, and the named ones of `loci serve`) wins over the\n" +
 		"environment, that over the file (`--config loci.yaml`), that over the profile (docs/profiles.md), that over the default. A key that does\n" +
-		"not exist or a value that cannot be stops the start.\n\n| key | environment | default | meaning |\n|---|---|---|---|\n")
+		"not exist or a value that cannot be stops the start. An environment variable whose name is one letter off that of a setting, or\n" +
+		"the beginning of one, does so too; any other that begins with LOCI_ is only named in the log.\n\n| key | environment | default | meaning |\n|---|---|---|---|\n")
 	for _, s := range settings() {
 		doc := s.Doc
 		if len(s.Valid) > 0 {

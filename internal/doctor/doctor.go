@@ -42,7 +42,7 @@ type Doctor struct {
 	Vault    *vaultsync.Vault // nil: there is none
 	Database *sqlstore.Store  // nil: memory is in none
 	Backups  *backup.Maker
-	Learner  models.Learner
+	Learner  *models.Learner
 	Embeds   models.Choice
 	Log      *slog.Logger
 
@@ -62,7 +62,7 @@ func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, err
 	d.doctorChroma(ctx, &c)
 	d.doctorModels(&c)
 	d.doctorServers(ctx, &c)
-	c.Findings = append(c.Findings, d.warnings.list()...)
+	c.Findings = append(c.Findings, d.seen()...)
 	c.Findings = append(c.Findings, d.missing(c.looked)...)
 	return c.Checkup, ctx.Err()
 }
@@ -315,9 +315,10 @@ func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
 }
 
 func (d *Doctor) doctorModels(c *checkup) {
-	c.looked("embedder: %s (%s)", d.Config.Embedder, d.Embeds.Why)
-	if d.Embeds.Better != "" {
-		c.looked("better: %s", d.Embeds.Better)
+	is, _ := d.Embeds.Now()
+	c.looked("embedder: %s (%s)", is.Embedder, is.Why)
+	if is.Better != "" {
+		c.looked("better: %s", is.Better)
 	}
 	names := d.Config.ModelsInUse()
 	if len(names) == 0 {
@@ -343,7 +344,8 @@ const answerTime = 3 * time.Second
 // order or refuses the key will do.
 func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	c.server(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
-	c.looked("learning: %s (%s)", models.WhoLearns(d.Config, d.Learner), d.Learner.Why)
+	learns := d.Learner.Learns()
+	c.looked("learning: %s (%s)", learns.Who, learns.Why)
 	if d.Config.Learn.Model != "" && d.Config.Learn.URL != "" {
 		c.server(ctx, "learn.url", models.LearnerOptions(d.Config))
 	}
@@ -355,8 +357,11 @@ func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	wrong := models.AskRemote(ctx, d.Config)
-	for _, m := range [][2]string{{"embedder", d.Config.Embedder}, {"reranker", d.Config.Reranker}} {
+	is, _ := d.Embeds.Now()
+	settings := d.Config
+	settings.Embedder = is.Embedder
+	wrong := models.AskRemote(ctx, settings)
+	for _, m := range [][2]string{{"embedder", is.Embedder}, {"reranker", d.Config.Reranker}} {
 		if err := wrong[m[0]]; err != nil {
 			c.found(m[0], m[1], err.Error(), "see to its server and to "+m[0]+", embed.url and embed.key")
 		} else if strings.HasPrefix(m[1], config.RemoteModel) {
@@ -371,11 +376,12 @@ const manyMissed = 20
 // missing names the models that are skipped now, and those that many questions did without. It calls
 // looked with the share of others.
 func (d *Doctor) missing(looked func(format string, args ...any)) (out []client.Finding) {
+	is, _ := d.Embeds.Now()
 	for _, m := range []struct {
 		key, name, meanwhile string
 		model                any
 	}{
-		{"embedder", d.Config.Embedder, "words alone find", d.Engine.Embedder},
+		{"embedder", is.Embedder, "words alone find", d.Engine.Embedder},
 		{"reranker", d.Config.Reranker, "hits stay as they were ranked", d.Engine.Reranker},
 	} {
 		missed, asked := d.Engine.Metrics.Missed(m.key, d.Engine.Now())

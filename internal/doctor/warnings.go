@@ -50,8 +50,20 @@ func (w *warnings) list() []client.Finding {
 	return slices.Clone(w.seen)
 }
 
+// seen are the mistakes that requests have shown since the start, and models that cannot be had.
+func (d *Doctor) seen() []client.Finding {
+	found := d.warnings.list()
+	if wrong := d.Learner.Learns().Wrong; wrong != "" {
+		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "see to its server, or set learn.model to a model that the server lists, or to auto"})
+	}
+	if _, wrong := d.Embeds.Now(); wrong != "" {
+		found = append(found, client.Finding{Part: "embedder", What: wrong, Do: "see to it that the upstream runs, or set embedder"})
+	}
+	return found
+}
+
 // Warnings are the mistakes that requests have shown since the start, and the models that questions
 // do without.
 func (d *Doctor) Warnings() []client.Finding {
-	return append(d.warnings.list(), d.missing(func(string, ...any) {})...)
+	return append(d.seen(), d.missing(func(string, ...any) {})...)
 }

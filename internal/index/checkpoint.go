@@ -95,7 +95,7 @@ func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
 	sh.mu.RLock()
 	f := sh.freeze()
 	sh.mu.RUnlock()
-	err := ix.write(ctx, e.owner, f)
+	err := ix.write(ctx, e.owner, sh.space.model, f)
 	if ctx.Err() == nil { // where it cannot be written, it is not tried again at once
 		sh.mu.Lock()
 		sh.steps -= f.steps
@@ -108,7 +108,7 @@ func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
 }
 
 // write makes the checkpoint's file, whole or not at all.
-func (ix *Index) write(ctx context.Context, owner memory.Owner, f *frozen) (err error) {
+func (ix *Index) write(ctx context.Context, owner memory.Owner, model string, f *frozen) (err error) {
 	if err := os.MkdirAll(ix.opts.Dir, 0o700); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (ix *Index) write(ctx context.Context, owner memory.Owner, f *frozen) (err 
 			err = errors.Join(err, os.Remove(tmp.Name()))
 		}
 	}()
-	h := ix.header(owner)
+	h := ix.header(owner, model)
 	h.Version = f.version
 	if err := errors.Join(encode(ctx, tmp, h, f), tmp.Sync(), tmp.Close()); err != nil {
 		return err
@@ -158,8 +158,8 @@ func (ix *Index) restore(owner memory.Owner) *shard {
 }
 
 // header is what an owner's checkpoint begins with, but for its version.
-func (ix *Index) header(owner memory.Owner) header {
-	return header{Owner: owner, Model: ix.opts.Model, Language: language(), Offloaded: ix.offloads(owner)}
+func (ix *Index) header(owner memory.Owner, model string) header {
+	return header{Owner: owner, Model: model, Language: language(), Offloaded: ix.offloads(owner)}
 }
 
 func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
@@ -172,11 +172,15 @@ func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := decode(ix.ctx, file, info.Size(), ix.header(owner))
+	in := ix.opts.space()
+	c, err := decode(ix.ctx, file, info.Size(), ix.header(owner, in.model))
 	if err != nil {
 		return nil, err
 	}
-	return &shard{contents: *c}, nil
+	if in.dims != 0 && c.dims != 0 && c.dims != in.dims {
+		return nil, unusablef("its vectors have %d dims, and the embedder's %d", c.dims, in.dims)
+	}
+	return &shard{contents: *c, space: in}, nil
 }
 
 // removeCheckpoint removes an owner's file, if there is one.

@@ -40,7 +40,7 @@ func (ix *Index) erased(owner memory.Owner) {
 			return
 		}
 		goesOn := errors.New("it goes on from there")
-		_, err := ix.src.Since(ix.ctx, owner, ix.opts.Model, version, func(memory.Item) error { return goesOn })
+		_, err := ix.src.Since(ix.ctx, owner, ix.opts.space().model, version, func(memory.Item) error { return goesOn })
 		switch {
 		case errors.Is(err, memory.Gone):
 			ix.erased(owner)

@@ -30,6 +30,10 @@ func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (sh *shard, l *load
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	e := ix.entry(owner)
+	if e.shard != nil && e.shard.space != ix.opts.space() {
+		ix.forget(e)
+		e = ix.entry(owner)
+	}
 	if e.shard != nil && e.version >= want {
 		return e.shard, nil, false
 	}
@@ -149,8 +153,10 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 		return sh, nil
 	}
 	fresh, batch := newShard(), batch{}
+	fresh.space = ix.opts.space()
+	fresh.dims = fresh.space.dims
 	fresh.offloaded = ix.offloads(owner)
-	version, err := ix.everything(owner, func(item memory.Item, vector []uint16) error {
+	version, err := ix.everything(owner, fresh.space.model, func(item memory.Item, vector []uint16) error {
 		if batch.full(item) {
 			batch.flush(&fresh.contents)
 		}
@@ -165,6 +171,9 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	if parts {
 		fresh.pack()
 	}
+	if len(fresh.rowDoc) == 0 {
+		fresh.dims = 0
+	}
 	fresh.version = version
 	return fresh, nil
 }
@@ -178,17 +187,17 @@ type lean interface {
 
 // everything yields all that recall may see of an owner. A vector comes in its item or
 // beside it.
-func (ix *Index) everything(owner memory.Owner, yield func(memory.Item, []uint16) error) (version int64, err error) {
+func (ix *Index) everything(owner memory.Owner, model string, yield func(memory.Item, []uint16) error) (version int64, err error) {
 	if src, ok := ix.src.(lean); ok {
-		return src.Everything(ix.ctx, owner, ix.opts.Model, yield)
+		return src.Everything(ix.ctx, owner, model, yield)
 	}
-	return ix.src.Since(ix.ctx, owner, ix.opts.Model, 0, func(item memory.Item) error { return yield(item, nil) })
+	return ix.src.Since(ix.ctx, owner, model, 0, func(item memory.Item) error { return yield(item, nil) })
 }
 
 // catchUp takes what is newer than a shard from the store, all or nothing.
 func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 	var items batch
-	version, err := ix.src.Since(ix.ctx, owner, ix.opts.Model, sh.version, func(item memory.Item) error {
+	version, err := ix.src.Since(ix.ctx, owner, sh.space.model, sh.version, func(item memory.Item) error {
 		items = append(items, step{Item: item})
 		return nil
 	})

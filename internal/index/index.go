@@ -18,6 +18,10 @@ type Options struct {
 	Model  string // whose vectors it holds: the embedder's Fingerprint; "": none
 	Budget int64  // bytes; 0: DefaultBudget
 
+	// Embedder names the model instead of Model where one is set: its Fingerprint, and its Dims once
+	// they are known, may change. An owner is loaded again for the next search then.
+	Embedder Embedder
+
 	// Dir is the folder for checkpoints of large owners; "": none are made. Nobody
 	// else may write to it. It may be emptied at any time while no index has it.
 	Dir string
@@ -42,6 +46,25 @@ type Options struct {
 	// Report is told what went wrong with checkpoints; nil: nobody is. Searches do
 	// not fail for that. It may be called from several goroutines at once.
 	Report func(error)
+}
+
+// Embedder is what an index asks a [memory.Embedder].
+type Embedder interface {
+	Fingerprint() string
+	Dims() int
+}
+
+// space is what vectors are compared in: those of one model and, unless it is 0, of one length.
+type space struct {
+	model string
+	dims  int
+}
+
+func (o Options) space() space {
+	if o.Embedder == nil {
+		return space{model: o.Model}
+	}
+	return space{o.Embedder.Fingerprint(), o.Embedder.Dims()}
 }
 
 // Tells bounds the ids that [Options].Loaded is told.

@@ -41,7 +41,7 @@ func (ix *Index) relink(sh *shard, owner memory.Owner) error {
 	}
 	var items batch
 	strange := false
-	version, err := ix.src.Since(ix.ctx, owner, ix.opts.Model, after, func(item memory.Item) error {
+	version, err := ix.src.Since(ix.ctx, owner, sh.space.model, after, func(item memory.Item) error {
 		k, _ := keyOf(item.ID)
 		known := item.Removed || item.Version > sh.version || item.Version == sh.newest.version && missing[k]
 		strange = strange || !known

@@ -38,6 +38,7 @@ const (
 type shard struct {
 	mu sync.RWMutex // guards contents
 	contents
+	space space // when it was loaded
 }
 
 // contents are what one owner has. Documents are numbered as they come; a number

@@ -4,16 +4,20 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/model/hub"
+	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -27,12 +31,80 @@ type Choice struct {
 	Better   string   // what would find more, with the command; "" where nothing is known
 	Broken   []string // models that were passed over because they cannot be opened, with the reason
 
-	opened *embed.Cache // of a local model; nil: it is not opened yet
+	opened  *embed.Cache // nil: it is not opened yet
+	awaited *awaited     // nil: it is decided
+}
+
+// Now returns the choice as it is by now, with what is wrong: it changes once, when a server that
+// was away at the start answers.
+func (c Choice) Now() (_ Choice, wrong string) {
+	switch {
+	case c.awaited == nil || c.awaited.has.Load():
+		return c, ""
+	case c.awaited.Remote():
+		return c, "the upstream does not answer; whether it has " + c.Embedder + ", which the profile names, is not known yet, and words alone find"
+	}
+	c.words("the upstream has no " + c.Embedder)
+	return c, ""
+}
+
+// words makes it the choice of words alone.
+func (c *Choice) words(why string) {
+	c.Embedder, c.Why, c.opened = config.Lexical, why, nil
+	c.Better = "loci models pull all-MiniLM-L6-v2 (about 100 MB, once) also finds what is said in other words"
+}
+
+// awaited is a remote embedder whose server did not answer at the start. Once the server answers that
+// it has no such model, words alone embed, as they would have from the start.
+type awaited struct {
+	*llm.Embedder
+	has   atomic.Bool // it gave vectors
+	words atomic.Bool // it has none
+}
+
+func (a *awaited) now() memory.Embedder {
+	if a.words.Load() {
+		return embed.Lexical{}
+	}
+	return a.Embedder
+}
+
+// Fingerprint, Dims, OfWords and Remote are those of the one that embeds now.
+func (a *awaited) Fingerprint() string { return a.now().Fingerprint() }
+func (a *awaited) Dims() int           { return a.now().Dims() }
+func (a *awaited) OfWords() bool       { return a.words.Load() }
+func (a *awaited) Remote() bool        { return !a.words.Load() }
+
+// Skipped returns why the server is not asked for now.
+func (a *awaited) Skipped() error {
+	if a.OfWords() {
+		return nil
+	}
+	return a.Embedder.Skipped()
+}
+
+// Embed implements [memory.Embedder].
+func (a *awaited) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	out, err := a.now().Embed(ctx, as, texts...)
+	switch {
+	case err == nil:
+		a.has.Store(!a.words.Load())
+	case !a.has.Load() && hasNone(err):
+		a.words.Store(true)
+		return a.now().Embed(ctx, as, texts...)
+	}
+	return out, err
+}
+
+// hasNone reports whether a server answered that it gives no such vectors.
+func hasNone(err error) bool {
+	var answered interface{ Status() int }
+	return refused(err) || errors.Is(err, memory.Invalid) || errors.As(err, &answered) && answered.Status() == http.StatusNotImplemented
 }
 
 // ChooseEmbedder returns the settings with the embedder that is used where they say auto: the
-// best encoder in the models folder; else the remote one that the profile names, if the upstream
-// answers with its vectors; else words alone.
+// best encoder in the models folder; else the remote one that the profile names, unless the upstream
+// answers that it has none; else words alone.
 func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice) {
 	if c.Embedder != config.AutoEmbedder {
 		return c, Choice{Embedder: c.Embedder, Why: "the settings name it"}
@@ -54,19 +126,26 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 	wanted := c.Wanted()
 	if name, ok := strings.CutPrefix(wanted, config.RemoteModel); ok && EmbedOptions(c, name).BaseURL != "" {
 		err := tryEmbeddings(ctx, c, name)
-		if err == nil {
+		if !hasNone(err) {
 			choice.Embedder, choice.Why = wanted, "the profile names it, and the upstream has it"
+			if err != nil {
+				choice.Why = "the profile names it; the upstream did not answer at the start"
+				remote, err := newRemote(c, name)
+				if err != nil {
+					return c, choice
+				}
+				choice.awaited = &awaited{Embedder: remote}
+				choice.opened = embed.NewCache(choice.awaited)
+			}
 			return c.WithEmbedder(choice.Embedder), choice
 		}
-		choice.Why = fmt.Sprintf("the upstream gave no vectors by %s: %v", name, err)
+		choice.words(fmt.Sprintf("the upstream gave no vectors by %s: %v", name, err))
 	} else {
-		choice.Why = "no model is at hand"
+		choice.words("no model is at hand")
 	}
-	pull := "all-MiniLM-L6-v2"
 	if name, ok := strings.CutPrefix(wanted, config.LocalModel); ok {
-		pull = name
+		choice.Better = strings.Replace(choice.Better, "all-MiniLM-L6-v2", name, 1)
 	}
-	choice.Better = "loci models pull " + pull + " (about 100 MB, once) also finds what is said in other words"
 	return c.WithEmbedder(choice.Embedder), choice
 }
 

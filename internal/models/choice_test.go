@@ -93,7 +93,9 @@ func TestAutoAsksTheUpstreamForWhatTheProfileNames(t *testing.T) {
 	}{
 		{"openwebui", http.StatusOK, 1, "remote:mistral-embed", "cosine"},
 		{"openwebui", http.StatusNotFound, 1, "lexical", "fitted"},
-		{"assistant", http.StatusOK, 0, "lexical", "fitted"}, // it names a local one
+		{"openwebui", http.StatusNotImplemented, 1, "lexical", "fitted"},
+		{"openwebui", http.StatusBadGateway, 1, "remote:mistral-embed", "cosine"}, // as if it were there: that is found out
+		{"assistant", http.StatusOK, 0, "lexical", "fitted"},                      // it names a local one
 		{"default", http.StatusOK, 0, "lexical", "fitted"},
 	} {
 		asked := 0

@@ -31,7 +31,7 @@ const notingTakes = 10 * time.Second
 type earlier struct {
 	config config.Config // with the embedder in use
 	asked  string        // the setting, which going back stands before
-	model  string        // fingerprint of the one in use
+	model  func() string // fingerprint of the one in use
 	path   string        // "": nothing is kept
 
 	mu    sync.Mutex // guards what follows
@@ -57,8 +57,8 @@ type usedEmbedder struct {
 }
 
 // ReadEarlier reads what is known of embedders, and sets the embedder to the earlier one
-// if it was gone back to. A file that cannot be read is as good as none.
-func ReadEarlier(c *config.Config) (*earlier, error) {
+// if it was gone back to, which is the choice then. A file that cannot be read is as good as none.
+func ReadEarlier(c *config.Config, chosen *Choice) (*earlier, error) {
 	e := &earlier{asked: c.Embedder}
 	if c.Store != "memory" {
 		dir, err := c.DataDir()
@@ -73,6 +73,7 @@ func ReadEarlier(c *config.Config) (*earlier, error) {
 	if b := e.noted.Back; b != nil {
 		c.Embedder = b.To
 		c.NoteSource("embedder", FromBack)
+		*chosen = Choice{Embedder: b.To, Why: "it was gone back to"}
 	}
 	e.config = *c
 	return e, nil
@@ -111,8 +112,8 @@ func (e *earlier) Tell(log *slog.Logger) {
 func (e *earlier) Opened(in memory.Embedder) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.model = in.Fingerprint()
-	is := usedEmbedder{e.config.Embedder, e.model}
+	e.model = in.Fingerprint
+	is := usedEmbedder{e.config.Embedder, e.model()}
 	if n := len(e.noted.Used); n > 0 && e.noted.Used[n-1] == is {
 		return nil
 	}
@@ -182,7 +183,7 @@ func (e *earlier) Models(ctx context.Context) ([]string, error) {
 		}
 	}
 	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(m string) bool { return m == e.model }), nil
+	return slices.DeleteFunc(slices.Compact(all), func(m string) bool { return m == e.model() }), nil
 }
 
 // Back implements [vectors.Earlier]. Where the next start goes back already, it does so no
@@ -194,12 +195,12 @@ func (e *earlier) Back(context.Context) (vectors.Return, error) {
 		return vectors.Return{}, err
 	}
 	if next := e.next(); next != e.config.Embedder {
-		return vectors.Return{From: next, To: e.config.Embedder, Model: e.model}, e.note(func() { e.begins(e.config.Embedder) })
+		return vectors.Return{From: next, To: e.config.Embedder, Model: e.model()}, e.note(func() { e.begins(e.config.Embedder) })
 	}
 	back := vectors.Return{From: e.config.Embedder}
 	var to usedEmbedder
 	for _, u := range e.noted.Used {
-		if u.Model != e.model {
+		if u.Model != e.model() {
 			to = u
 		}
 	}

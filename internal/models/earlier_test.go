@@ -31,7 +31,7 @@ func TestServersThatStartAtOnceNoteAllTheirEmbedders(t *testing.T) {
 	dir := t.TempDir()
 	var all []*earlier
 	for i := range servers {
-		e, err := ReadEarlier(&config.Config{Data: dir, Store: "sqlite", Embedder: fmt.Sprint("local:", i)})
+		e, err := ReadEarlier(&config.Config{Data: dir, Store: "sqlite", Embedder: fmt.Sprint("local:", i)}, &Choice{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestServersThatStartAtOnceNoteAllTheirEmbedders(t *testing.T) {
 func TestWhatOneServerGoesBackToStaysWhereAnotherStarts(t *testing.T) {
 	dir := t.TempDir()
 	begin := func() *earlier {
-		e, err := ReadEarlier(&config.Config{Data: dir, Store: "sqlite", Embedder: "local:a"})
+		e, err := ReadEarlier(&config.Config{Data: dir, Store: "sqlite", Embedder: "local:a"}, &Choice{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/internal/config"
@@ -24,73 +26,150 @@ const (
 	// smallest is the entry of learn.prefer that stands for a kind of model.
 	smallest = "smallest"
 
-	// given stands for the model that the program brings.
-	given = "program"
+	// ofProgram is learn.model where the program brings the model.
+	ofProgram = "program"
 
 	// listTime is how long the start waits for a server's list of models.
 	listTime = 2 * time.Second
 )
 
-// Learner is who learns.
+// Learner is who learns, and the client of the model that does. Which model that is, is decided at the
+// start; again before each lesson while none can be had, and after its server refused it.
 type Learner struct {
-	model string // learnAuto while the server does not answer, learnChat for the model of each chat; "": the rules
-	later bool   // the server did not answer: [laterLearner] asks it again
-	Why   string // for people
-	Wrong string // what of the settings cannot be had, for people; "" where nothing is wrong
+	given bool          // the program that embeds Loci brings the model
+	asked config.Config // before anything was decided
+	log   *slog.Logger
 
-	wanted   []string         // models that may learn, the best first
+	deciding sync.Mutex   // one at a time decides; taken before mu
+	tries    atomic.Int64 // decisions that were made
+
+	mu sync.Mutex // guards what follows
+	choice
+	client *llm.Client // of the choice's server; nil: not asked yet
+}
+
+// choice is what was decided.
+type choice struct {
+	model    string           // LearnAuto while that is not known, LearnChat for the model of each chat; "": the rules
+	open     bool             // no model that may learn is there yet; model is the first one wanted
 	provider *config.Provider // of learn.providers that has the model; nil: learn.url or upstream.url
+	Learns
+}
+
+// Learns is who learns, for people.
+type Learns struct {
+	Who, Why string
+	Wrong    string // what of the settings cannot be had; "" where nothing is wrong
+	Model    string // "" where that is not known, or none
 }
 
 // GivenLearner is the model that the program that embeds Loci brings.
-func GivenLearner() Learner { return Learner{model: given, Why: "the program brought a model"} }
+func GivenLearner() *Learner {
+	return &Learner{given: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program brought a model"}}}
+}
 
-// Given reports whether the program that embeds Loci brings the model.
-func (l Learner) Given() bool { return l.model == given && l.provider == nil && len(l.wanted) == 0 }
+// Learns says who learns now.
+func (l *Learner) Learns() Learns {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.choice.Learns
+}
+
+// Chosen returns the model that learns, "" while that is not known and for that of each chat.
+func (l *Learner) Chosen() string { return l.Learns().Model }
+
+// Wanted returns the model to ask for where no other is known: the one that learns, or the first that may.
+func (l *Learner) Wanted() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return named(l.model)
+}
 
 // Apply returns the settings with the model that learns and its server.
-func (l Learner) Apply(c config.Config) config.Config {
+func (l *Learner) Apply(c config.Config) config.Config {
 	c = l.provider.At(c)
 	c.Learn.Model = l.model
 	return c
 }
 
-// Open returns a client of the model that learns, by the settings that [learnerChoice.apply]
-// returned.
-func (l Learner) Open(c config.Config) (memory.LLM, func() error, error) {
-	client, err := llm.New(LearnerOptions(c))
-	if err != nil {
-		return nil, nil, err
+// Close gives back idle connections.
+func (l *Learner) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.client != nil {
+		l.client.Close()
 	}
-	closeClient := func() error { client.Close(); return nil }
-	if l.later {
-		return &laterLearner{Client: client, wanted: l.wanted}, closeClient, nil
-	}
-	return client, closeClient, nil
+	return nil
 }
 
-// Named returns the model's name, "" where that is not known, or none.
-func (l Learner) Named() string {
-	if l.model == config.LearnAuto || l.model == config.LearnChat || l.model == smallest {
+// Complete implements [memory.LLM].
+func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
+	client, model, err := l.decided(ctx)
+	if err != nil {
+		return memory.Reply{}, err
+	}
+	if model != config.LearnChat {
+		p.Model = model
+	}
+	reply, err := client.Complete(ctx, p)
+	if refused(err) {
+		l.mu.Lock()
+		l.open = true // it may not list the model any more
+		l.mu.Unlock()
+	}
+	reply.Model = cmp.Or(reply.Model, p.Model)
+	return reply, err
+}
+
+// decided returns the model that learns and a client of its server.
+func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string, err error) {
+	tries := l.tries.Load()
+	l.deciding.Lock()
+	defer l.deciding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open && tries == l.tries.Load() { // else somebody asked meanwhile
+		l.mu.Unlock()
+		is, err := decide(ctx, l.asked)
+		l.mu.Lock()
+		if err != nil {
+			return nil, "", err
+		}
+		if l.choice.Learns != is.Learns {
+			l.log.Info("who learns", "model", is.Who, "why", is.Why, "wrong", is.Wrong)
+		}
+		l.choice, l.client = is, nil
+		l.tries.Add(1)
+	}
+	switch {
+	case l.open:
+		return nil, "", memory.Errorf(memory.Unavailable, "no model learns yet: %s", l.Wrong)
+	case l.model == "":
+		return nil, "", memory.Errorf(memory.Unavailable, "%w: %s", llm.ErrNoModel, l.Why)
+	case l.client == nil:
+		l.client, err = llm.New(LearnerOptions(l.provider.At(l.asked)))
+	}
+	return l.client, l.model, err
+}
+
+// named returns a model's name, "" for what stands for several.
+func named(model string) string {
+	if model == config.LearnAuto || model == config.LearnChat || model == smallest {
 		return ""
 	}
-	return l.model
+	return model
 }
 
-// WhoLearns says it in words.
-func WhoLearns(c config.Config, learner Learner) string {
+// who says who learns.
+func (c choice) who(rules string) string {
 	switch {
-	case learner.Given():
-		return "the program's model"
-	case learner.Named() != "":
-		return learner.Named()
-	case learner.model == config.LearnAuto:
-		return "the upstream's smallest model"
-	case learner.later:
-		return strings.Join(learnersWanted(c), ", ")
-	case learner.model == config.LearnChat:
+	case c.open:
+		return "no model yet (" + c.Wrong + ")"
+	case c.model == config.LearnChat:
 		return "the chat's own model"
-	case c.Learn.Rules == "off":
+	case c.model != "":
+		return c.model
+	case rules == "off":
 		return "nobody"
 	}
 	return "the built-in rules"
@@ -98,72 +177,85 @@ func WhoLearns(c config.Config, learner Learner) string {
 
 // ChooseLearner returns who learns: learn.model if the server lists it, else the first of
 // learn.prefer that it lists. auto is the smallest that the server lists, else the chat's own.
-// Without learn.prefer a model that is named is not looked for. Where the server does not
-// answer, the model is the first one wanted until [laterLearner] knows.
-func ChooseLearner(ctx context.Context, c config.Config) (Learner, error) {
-	choice, err := choose(ctx, c)
-	choice.wanted = learnersWanted(c)
-	return choice, err
+// Without learn.prefer a model that is named is asked even if it is not listed.
+func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Learner, error) {
+	decided, err := decide(ctx, c)
+	return &Learner{asked: c, log: log, choice: decided}, err
 }
 
-func choose(ctx context.Context, c config.Config) (Learner, error) {
+func decide(ctx context.Context, c config.Config) (choice, error) {
+	out, err := choose(ctx, c)
+	if out.Who = out.who(c.Learn.Rules); !out.open {
+		out.Model = named(out.model)
+	}
+	return out, err
+}
+
+func choose(ctx context.Context, c config.Config) (choice, error) {
 	auto := c.Learn.Model == config.LearnAuto && len(c.Learn.Prefer) == 0
 	wanted := learnersWanted(c)
-	if choice, ok, err := chooseProvider(ctx, c); ok || err != nil {
-		return choice, err
+	if its, ok, err := chooseProvider(ctx, c); ok || err != nil {
+		return its, err
 	}
 	switch {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
-		return Learner{Why: "no server of models is set"}, nil
+		return by("", "no server of models is set"), nil
 	case c.Learn.Model == config.LearnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
-		return Learner{Why: "learn.model says so"}, nil
+		return by("", "learn.model says so"), nil
 	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !nearby(c.Upstream.URL):
-		return Learner{Why: "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"}, nil
+		return by("", "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"), nil
 	case c.Learn.Model == config.LearnChat:
-		return Learner{model: config.LearnChat, Why: "learn.model says so"}, nil
+		return by(config.LearnChat, "learn.model says so"), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	listed, err := ListModels(ctx, c)
 	switch {
 	case !auto && len(c.Learn.Prefer) == 0:
-		return named(c.Learn.Model, listed, err), nil
+		return byName(c.Learn.Model, listed, err), nil
 	case err != nil && auto && refused(err) && c.UsesClientKeys():
-		return Learner{model: config.LearnChat, Why: "the server lists no models without a key; each chat's own learns, with its client's key"}, nil
+		return by(config.LearnChat, "the server lists no models without a key; each chat's own learns, with its client's key"), nil
 	case err != nil && auto && refused(err):
-		return Learner{Why: err.Error() + "; name a model as learn.model"}, nil
+		return by("", err.Error()+"; name a model as learn.model"), nil
 	case err != nil:
-		return Learner{model: wanted[0], later: true, Why: "the server did not answer at start; it is asked again once there is something to learn"}, nil
+		return none(wanted[0], "the server of the model that learns does not list its models"), nil
 	case !auto:
 		if first := firstListed(wanted, listed); first != "" {
-			return Learner{model: first, Why: "the first that the server lists, of: " + strings.Join(wanted, ", ")}, nil
+			return by(first, "the first that the server lists, of: "+strings.Join(wanted, ", ")), nil
 		}
-		none := "the server lists none of: " + strings.Join(wanted, ", ")
-		return Learner{Why: none, Wrong: none}, nil
+		return none(wanted[0], "the server lists none of: "+strings.Join(wanted, ", ")), nil
 	}
 	model, why := chooseAuto(listed)
 	if model == "" && c.Learn.URL == "" {
 		model, why = config.LearnChat, "the server lists no small model: each chat's own learns"
 	}
-	return Learner{model: model, Why: why}, nil
+	return by(model, why), nil
 }
 
-// named is the choice of a model that learn.model names. It is asked even where its server does
-// not list it: some servers list less than they have.
-func named(model string, listed []string, err error) Learner {
-	choice := Learner{model: model, Why: "it is named"}
+// by is the choice of a model, "" for the rules.
+func by(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
+
+// none is the choice while no model that may learn is there.
+func none(first, wrong string) choice {
+	return choice{model: first, open: true, Learns: Learns{Why: "it is asked again before each lesson", Wrong: wrong}}
+}
+
+// byName is the choice of a model that learn.model names. It is asked even where its server does not
+// list it: some servers list less than they have.
+func byName(model string, listed []string, err error) choice {
+	c := by(model, "it is named")
 	if err == nil && listedAs(model, listed) == "" {
-		choice.Wrong = "the server does not list " + model + ", which learn.model names"
-		choice.Why += "; the server does not list it"
+		c.Wrong = "the server does not list " + model + ", which learn.model names"
+		c.Why += "; the server does not list it"
 	}
-	return choice
+	return c
 }
 
 // chooseProvider returns the first model wanted that one of learn.providers has, if any.
-func chooseProvider(ctx context.Context, c config.Config) (choice Learner, ok bool, err error) {
+func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, err error) {
 	all, err := c.Learn.ProviderList()
 	if err != nil || len(all) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
-		return Learner{}, false, err
+		return choice{}, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -186,21 +278,25 @@ func chooseProvider(ctx context.Context, c config.Config) (choice Learner, ok bo
 	for _, name := range wanted {
 		if full := listedAs(name, listed); full != "" {
 			i := slices.IndexFunc(all, func(p config.Provider) bool { return strings.HasPrefix(full, p.Name+"/") })
-			return Learner{model: strings.TrimPrefix(full, all[i].Name+"/"), Why: all[i].Name + " lists it", provider: &all[i]}, true, nil
+			out = by(strings.TrimPrefix(full, all[i].Name+"/"), all[i].Name+" lists it")
+			out.provider = &all[i]
+			return out, true, nil
 		}
 		for i, p := range all {
 			model, its := strings.CutPrefix(name, p.Name+"/")
 			switch {
 			case its && errs[i] != nil:
-				return Learner{model: model, later: true, Why: p.Name + " did not answer at start; it is asked again once there is something to learn", provider: &all[i]}, true, nil
+				out = none(model, p.Name+" does not list its models")
+				out.provider = &all[i]
+				return out, true, nil
 			case its && len(c.Learn.Prefer) == 0:
-				choice = named(model, lists[i], nil)
-				choice.provider = &all[i]
-				return choice, true, nil
+				out = byName(model, lists[i], nil)
+				out.provider = &all[i]
+				return out, true, nil
 			}
 		}
 	}
-	return Learner{}, false, nil
+	return choice{}, false, nil
 }
 
 // chooseAuto returns the smallest of the models that a server lists, or the only one.
@@ -251,59 +347,6 @@ func firstListed(wanted, listed []string) string {
 		}
 	}
 	return ""
-}
-
-// laterLearner is the model that learns of a server that did not answer at the start:
-// which one that is, it asks when there is something to learn.
-type laterLearner struct {
-	*llm.Client
-	wanted []string
-
-	mu     sync.Mutex
-	chosen string
-}
-
-// Complete implements [memory.LLM].
-func (l *laterLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
-	model, err := l.model(ctx, p.Model)
-	if err != nil {
-		return memory.Reply{}, err
-	}
-	p.Model = model
-	reply, err := l.Client.Complete(ctx, p)
-	reply.Model = cmp.Or(reply.Model, model)
-	return reply, err
-}
-
-// Chosen returns the model that learns, "" while that is not known.
-func (l *laterLearner) Chosen() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.chosen
-}
-
-// model returns the model that learns; chats is the one that the chat asked.
-func (l *laterLearner) model(ctx context.Context, chats string) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.chosen != "" {
-		return l.chosen, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, listTime)
-	defer cancel()
-	listed, err := l.Models(ctx)
-	if err != nil {
-		return "", memory.Errorf(memory.Unavailable, "which model learns is not known yet: %w", err)
-	}
-	if l.chosen = firstListed(l.wanted, listed); l.chosen == "" && slices.Contains(l.wanted, config.LearnAuto) {
-		if l.chosen, _ = chooseAuto(listed); l.chosen == "" {
-			l.chosen = chats // the chat's own
-		}
-	}
-	if l.chosen == "" {
-		return "", memory.Errorf(memory.Unavailable, "the server lists none of the models that may learn: %s", strings.Join(l.wanted, ", "))
-	}
-	return l.chosen, nil
 }
 
 // listedAs returns what a server calls a model, "" if it does not list it. A
@@ -376,7 +419,7 @@ func smallestOf(listed []string) string {
 
 // LearnerOptions returns how the learning model is reached.
 func LearnerOptions(c config.Config) llm.Options {
-	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: Learner{model: c.Learn.Model}.Named(), Timeout: c.Learn.Timeout}
+	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: named(c.Learn.Model), Timeout: c.Learn.Timeout}
 	if o.BaseURL == "" {
 		o.BaseURL = c.Upstream.URL
 		if o.Key == "" {
@@ -387,15 +430,21 @@ func LearnerOptions(c config.Config) llm.Options {
 }
 
 // QueryModel returns the upstream's model that answers queries, "" for none.
-func QueryModel(c config.Config) string {
-	if c.Query.Model == "" && c.Learn.URL == "" {
-		return Learner{model: c.Learn.Model}.Named()
+func (l *Learner) QueryModel(ctx context.Context, c config.Config) string {
+	if c.Query.Model != "" || c.Learn.URL != "" || l.given {
+		return c.Query.Model
 	}
-	return c.Query.Model
+	_, model, err := l.decided(ctx)
+	if err != nil {
+		return ""
+	}
+	return named(model)
 }
 
 // ChatModel returns the upstream's model that answers chats which name none, "" for none.
-func ChatModel(c config.Config) string { return cmp.Or(c.Chats.Model, QueryModel(c)) }
+func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
+	return cmp.Or(c.Chats.Model, l.QueryModel(ctx, c))
+}
 
 // ListModels asks the server that learns for its models, once.
 func ListModels(ctx context.Context, c config.Config) ([]string, error) {

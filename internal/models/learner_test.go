@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -30,7 +31,7 @@ func TestTheModelThatLearnsIsOneThatItsServerLists(t *testing.T) {
 		"by its name without its provider":       {list, "", []string{"gpt-5-nano-2025-08-07"}, "openai/gpt-5-nano-2025-08-07"},
 		"instead of one that is not there":       {list, "gpt-4o", []string{"smallest"}, "qwen2.5:0.5b-instruct"},
 		"the smallest, which is not an embedder": {list, "", []string{"smallest"}, "qwen2.5:0.5b-instruct"},
-		"the rules where none is there":          {`{"data":[{"id":"o3"}]}`, "", []string{"gpt-4o-mini", "smallest"}, ""},
+		"the first while none is there":          {`{"data":[{"id":"o3"}]}`, "", []string{"gpt-4o-mini", "smallest"}, "gpt-4o-mini"},
 		"the first while nobody answers":         {"", "", []string{"gpt-4o-mini", "smallest"}, "gpt-4o-mini"},
 		"the kind of it while nobody answers":    {"", "", []string{"smallest"}, "smallest"},
 	} {
@@ -42,13 +43,13 @@ func TestTheModelThatLearnsIsOneThatItsServerLists(t *testing.T) {
 		}))
 		got, err := ChooseLearner(context.Background(), config.Config{
 			Upstream: config.UpstreamConfig{URL: s.URL + "/v1"}, Learn: config.LearnConfig{Model: c.model, Prefer: c.prefer},
-		})
+		}, slog.New(slog.DiscardHandler))
 		s.Close()
-		if err != nil || got.model != c.want || got.later != (c.answer == "") {
-			t.Errorf("%s: %+v, %v; want %q", name, got, err, c.want)
+		if err != nil || got.model != c.want || got.open != (c.answer == "" || name == "the first while none is there") {
+			t.Errorf("%s: %+v, %v; want %q", name, got.choice, err, c.want)
 		}
 	}
-	if got, err := ChooseLearner(context.Background(), config.Config{Learn: config.LearnConfig{Prefer: []string{"smallest"}}}); got.model != "" || err != nil {
+	if got, err := ChooseLearner(context.Background(), config.Config{Learn: config.LearnConfig{Prefer: []string{"smallest"}}}, slog.New(slog.DiscardHandler)); got.model != "" || err != nil {
 		t.Errorf("without a server: %+v, %v", got, err)
 	}
 }
@@ -80,10 +81,10 @@ func TestAutoTakesTheSmallestModelOfTheUpstream(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.list))
 		}))
-		got, err := ChooseLearner(t.Context(), config.Config{Upstream: config.UpstreamConfig{URL: s.URL + "/v1"}, Learn: config.LearnConfig{Model: config.LearnAuto}})
+		got, err := ChooseLearner(t.Context(), config.Config{Upstream: config.UpstreamConfig{URL: s.URL + "/v1"}, Learn: config.LearnConfig{Model: config.LearnAuto}}, slog.New(slog.DiscardHandler))
 		s.Close()
 		if err != nil || got.model != c.want || got.Why == "" {
-			t.Errorf("%s: %+v, %v; want %q", name, got, err, c.want)
+			t.Errorf("%s: %+v, %v; want %q", name, got.choice, err, c.want)
 		}
 	}
 }
@@ -91,12 +92,12 @@ func TestAutoTakesTheSmallestModelOfTheUpstream(t *testing.T) {
 // TestAClientsKeyIsSpentOnlyWhereThatIsSet has an upstream elsewhere without a key of the server's.
 func TestAClientsKeyIsSpentOnlyWhereThatIsSet(t *testing.T) {
 	c := config.Config{Upstream: config.UpstreamConfig{URL: "https://api.example.com/v1"}, Learn: config.LearnConfig{Model: config.LearnAuto}}
-	got, err := ChooseLearner(t.Context(), c)
+	got, err := ChooseLearner(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil || got.model != "" || !strings.Contains(got.Why, "learn.client_keys") {
 		t.Errorf("without a key: %+v, %v; want the rules, and why", got, err)
 	}
 	c.Learn.Model, c.Learn.ClientKeys = config.LearnChat, true
-	if got, err = ChooseLearner(t.Context(), c); err != nil || got.model != config.LearnChat || !c.UsesClientKeys() {
+	if got, err = ChooseLearner(t.Context(), c, slog.New(slog.DiscardHandler)); err != nil || got.model != config.LearnChat || !c.UsesClientKeys() {
 		t.Errorf("with learn.client_keys: %+v, %v; want the chat's own model", got, err)
 	}
 	c.Upstream.Key = "k"
@@ -129,15 +130,15 @@ func TestTheModelThatLearnsIsFoundWhenItsServerComesUp(t *testing.T) {
 	}))
 	defer s.Close()
 	c := config.Config{Upstream: config.UpstreamConfig{URL: s.URL + "/v1"}, Learn: config.LearnConfig{Model: config.LearnAuto, Prefer: []string{"gpt-4o-mini", "smallest"}}}
-	choice, err := ChooseLearner(t.Context(), c)
+	model, err := ChooseLearner(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, closeModel, err := choice.Open(choice.Apply(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeModel()
+	defer func() {
+		if err := model.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	ask := func() error {
 		_, err := model.Complete(t.Context(), memory.Prompt{Model: "gpt-4o-mini", User: "x"})
 		return err

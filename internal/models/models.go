@@ -40,16 +40,16 @@ func (m *Models) Close() error {
 // What cannot be had is [memory.Invalid], with what to do about it.
 func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}, Config: c}
-	if name, ok := strings.CutPrefix(c.Embedder, config.LocalModel); ok {
-		cache := chosen.opened
-		if cache == nil || c.Embedder != chosen.Embedder {
-			if cache, err = openEncoder(c, name); err != nil {
-				return nil, err
-			}
+	if chosen.opened != nil && c.Embedder == chosen.Embedder {
+		m.Embedder = chosen.opened
+		if chosen.awaited != nil {
+			m.closers = append(m.closers, chosen.awaited.Close)
 		}
-		m.Embedder = cache
-	}
-	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
+	} else if name, ok := strings.CutPrefix(c.Embedder, config.LocalModel); ok {
+		if m.Embedder, err = openEncoder(c, name); err != nil {
+			return nil, err
+		}
+	} else if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
 		remote, err := newRemote(c, name)
 		if err != nil {
 			return nil, fmt.Errorf("embedder: %w", err)

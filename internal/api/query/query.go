@@ -34,9 +34,9 @@ type Upstream interface {
 
 // Options are what the API needs beside the engine.
 type Options struct {
-	Upstream Upstream // nil: the built-in model answers
-	Model    string   // that writes and sees images; "": the built-in model answers
-	MaxText  int      // bytes of a query
+	Upstream Upstream                     // nil: the built-in model answers
+	Model    func(context.Context) string // that writes and sees images; "": the built-in model answers
+	MaxText  int                          // bytes of a query
 }
 
 // Handler answers POST /query.
@@ -59,8 +59,8 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var write query.Writer
-	if d.Upstream != nil && d.Model != "" {
-		write = d.writer(r.Header)
+	if d.Upstream != nil && q.Model != "" {
+		write = d.writer(q.Model, r.Header)
 	}
 	answer, err := d.engine.Query.Query(r.Context(), q, write)
 	if answer.Trace != "" {
@@ -121,7 +121,8 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 		return query.Request{}, err
 	}
 	q := query.Request{
-		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model, Once: r.Header.Get("Idempotency-Key"),
+		Owner: owner, Session: in.SessionID, Text: in.Query, UseMemory: in.UseMemory == nil || *in.UseMemory, TopK: topK, Location: string(in.Location), Model: d.Model(r.Context()),
+		Once: r.Header.Get("Idempotency-Key"),
 	}
 	for _, image := range in.Images {
 		q.Images = append(q.Images, string(image))

@@ -45,7 +45,7 @@ func newRig(t *testing.T, multi bool, upstream Upstream) *rig {
 			t.Error(err)
 		}
 	})
-	door := New(e, Options{Upstream: upstream, Model: "m", MaxText: 1 << 10})
+	door := New(e, Options{Upstream: upstream, Model: func(context.Context) string { return "m" }, MaxText: 1 << 10})
 	return &rig{t, e, httpx.Guard(httpx.Options{Multi: multi, MaxBody: 64 << 10, Key: "the key"}, door)}
 }
 

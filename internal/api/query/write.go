@@ -18,13 +18,13 @@ import (
 const maxAnswer = 4 << 20
 
 // writer asks the upstream, with the client's own key where Loci has none for it.
-func (d *Handler) writer(client http.Header) query.Writer {
+func (d *Handler) writer(model string, client http.Header) query.Writer {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key
 	}
 	return func(ctx context.Context, p memory.Prompt, images ...string) (memory.Reply, error) {
-		body, err := json.Marshal(chatOf(d.Model, p, images))
+		body, err := json.Marshal(chatOf(model, p, images))
 		if err != nil {
 			return memory.Reply{}, fmt.Errorf("encode the prompt: %w", err)
 		}

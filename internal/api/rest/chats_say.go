@@ -78,7 +78,7 @@ func (d chatAPI) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamR
 	if t.Owner, _, err = who(ctx); err != nil {
 		return nil, err
 	}
-	if t.Model, err = d.answerer(t.Model); err != nil {
+	if t.Model, err = d.answerer(ctx, t.Model); err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
@@ -100,16 +100,17 @@ func (d chatAPI) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamR
 }
 
 // answerer returns the model that answers.
-func (d chatAPI) answerer(wanted string) (string, error) {
-	switch {
-	case d.Upstream == nil:
+func (d chatAPI) answerer(ctx context.Context, wanted string) (string, error) {
+	if d.Upstream == nil {
 		return memory.RecallModel, nil
-	case wanted != "":
-		return wanted, nil
-	case d.Model == "":
+	}
+	if wanted == "" && d.Model != nil {
+		wanted = d.Model(ctx)
+	}
+	if wanted == "" {
 		return "", memory.Errorf(memory.Invalid, "model: is missing; name one of GET /v1/models, or set chats.model")
 	}
-	return d.Model, nil
+	return wanted, nil
 }
 
 // patience is how long an event waits for a client that reads none. The chat is closed to

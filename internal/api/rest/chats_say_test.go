@@ -56,7 +56,7 @@ func some(pieces ...string) string {
 func talker(t *testing.T, u Upstream) (r *rig, chat string) {
 	t.Helper()
 	r = newRig(t)
-	r.handler = httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(r.engine, Options{Version: "1", MaxBody: 64 << 10, Upstream: u, Model: "usual"}))
+	r.handler = httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(r.engine, Options{Version: "1", MaxBody: 64 << 10, Upstream: u, Model: func(context.Context) string { return "usual" }}))
 	var made client.Chat
 	r.decode(r.do("POST", "/api/chats", `{}`), &made)
 	return r, made.ID

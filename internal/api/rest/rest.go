@@ -36,8 +36,8 @@ type Options struct {
 
 	Elsewhere []Elsewhere // what other APIs answer, for the description alone
 
-	Upstream Upstream // answers chats; nil: the built-in model does
-	Model    string   // of the upstream, where a message names none; "": it has to
+	Upstream Upstream                     // answers chats; nil: the built-in model does
+	Model    func(context.Context) string // of the upstream, where a message names none; nil or "": it has to
 
 	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // what is wrong with it; nil: nobody looks
 

@@ -75,10 +75,13 @@ func (p *dataViews) settings(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view.Users, view.More = users, next != ""
-	view.Models, view.Lacks, view.Ask = p.Models, p.Lacks, p.ListModels != nil
+	view.Lacks, view.Ask = p.Lacks, p.ListModels != nil
 	view.Prompts, view.Profile = p.promptLines(), p.setting("profile")
 	if p.Health != nil {
 		view.Health = p.Health(r.Context())
+	}
+	if p.Models != nil {
+		view.Models = p.Models()
 	}
 	if r.FormValue("models") != "" && p.ListModels != nil {
 		view.Listed = p.askModels(r.Context())
@@ -96,7 +99,7 @@ func (p *dataViews) settings(r *http.Request, v visit) (any, error) {
 		if name == "review" {
 			view.Review = append(view.Review, s)
 		}
-		if slices.ContainsFunc(p.Models, func(m Model) bool { return m.Key == s.Key }) {
+		if slices.ContainsFunc(view.Models, func(m Model) bool { return m.Key == s.Key }) {
 			view.Named = append(view.Named, s)
 		}
 		if strings.HasPrefix(s.From, "profile ") {

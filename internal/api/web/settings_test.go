@@ -33,7 +33,7 @@ func TestTheServerIsAskedForItsModelsOnlyWhenThatIsWanted(t *testing.T) {
 	r := newRig(t, "")
 	asked, wrong := 0, error(nil)
 	r.page.ListModels = func(context.Context) ([]string, error) { asked++; return []string{"wren", "parrot"}, wrong }
-	r.page.Models = []Model{{For: "Learns", Name: "wren", Key: "learn.model", Why: "It is named."}}
+	r.page.Models = func() []Model { return []Model{{For: "Learns", Name: "wren", Key: "learn.model", Why: "It is named."}} }
 	sound(t, "models", r.shows("/settings", "wren", "It is named.", "?models=list#models"))
 	if asked != 0 {
 		t.Error("the server is asked unasked")
@@ -70,7 +70,7 @@ func TestHowTheServerIsSetIsForWhoRunsIt(t *testing.T) {
 	r.page.Settings = func() []Setting {
 		return []Setting{{Key: "addr", Value: "10.0.0.7:8080"}, {Key: "profile", Value: "assistant"}, {Key: "review.confidence", Value: "0.6"}}
 	}
-	r.page.Models = []Model{{For: "Learns", Name: "wren", Key: "learn.model"}}
+	r.page.Models = func() []Model { return []Model{{For: "Learns", Name: "wren", Key: "learn.model"}} }
 	r.page.Health = func(context.Context) client.Health { return client.Health{Status: "ok", Vault: "/srv/vault"} }
 	asked := 0
 	r.page.ListModels = func(context.Context) ([]string, error) { asked++; return []string{"parrot"}, nil }

@@ -42,6 +42,7 @@ type Options struct {
 	Deadline      time.Duration // of recall in a chat, by words or with remote models
 	DeadlineMax   time.Duration // of recall in a chat with local models, as far as these need it
 	Recall        Rules
+	Words         *Scale // instead of Threshold and Recall.Measure while words alone embed; nil: the same
 	LearnAfter    Trigger
 	LearnModel    string // "": the one that the user's last chat asked
 	ClientKeys    bool   // the learning model is asked with the key of the user's last chat
@@ -56,6 +57,12 @@ type Options struct {
 	Accept        Acceptance
 	Channels      Channels // what a channel of Open WebUI may do; "": ChannelsOff
 	Learn         Learning
+}
+
+// Scale is what the relevance of a memory is, and from where on it counts.
+type Scale struct {
+	Measure   recall.Measure
+	Threshold float64 // below 0: the fitted one
 }
 
 // Most returns how many memories a question gets that names no number: of a chat, or of somebody

@@ -48,7 +48,7 @@ type Fallback string
 
 // Ranking sets what the rules say of ranking.
 func (r *Rules) Ranking(o *recall.Options) {
-	o.SinceSaid, o.Decay, o.VectorWeight, o.Measure = r.SinceSaid, r.Decay, r.VectorWeight, r.Measure
+	o.SinceSaid, o.Decay, o.VectorWeight = r.SinceSaid, r.Decay, r.VectorWeight
 	if r.Lambda > 0 {
 		o.Lambda = &r.Lambda
 	}

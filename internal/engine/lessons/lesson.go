@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/text"
@@ -342,7 +343,7 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before ma
 	if err == nil || errors.As(err, &off) {
 		return cands, author, err
 	}
-	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, errNobody)) {
+	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel)) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
 		return extract.Rules(l.said), byRule, nil
 	}

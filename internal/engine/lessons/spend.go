@@ -22,12 +22,12 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 		return memory.Reply{}, err
 	}
 	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
-		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", errNobody)
+		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", llm.ErrNoModel)
 	}
 	if e.Opts.ClientKeys {
 		client := e.Clients.Get(owner)
 		if client.Key == "" {
-			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has brought its key since the start", errNobody)
+			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has brought its key since the start", llm.ErrNoModel)
 		}
 		ctx = llm.WithKey(ctx, client.Key)
 	}
@@ -66,9 +66,6 @@ func (e *Asker) learnModel(owner memory.Owner) string {
 func (e *Asker) learnPrompts(owner memory.Owner) *prompt.Set {
 	return e.Prompts.For(e.learnModel(owner))
 }
-
-// errNobody is why the rules learn where only a chat tells which model does.
-var errNobody = errors.New("no model can be asked")
 
 // backOff returns the error of a model or, where its server is asked too often, a
 // [*jobs.PutOff]: for as long as it says, at least a minute and twice as long each time.

@@ -331,16 +331,18 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	r.Misspelt = recall.Misspelt(cands)
 	defer func() { index.Done(cands) }() // ranking copies what it keeps
 	opts := recall.Options{Limit: topK + spare, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
-	if opts.Threshold == nil && r.E.Opts.Threshold >= 0 {
-		opts.Threshold = &r.E.Opts.Threshold
+	scale := r.scale()
+	if opts.Threshold == nil && scale.Threshold >= 0 {
+		opts.Threshold = &scale.Threshold
 	}
 	if opts.Recency == nil {
 		opts.Recency = &r.E.Opts.RecencyWeight
 	}
 	opts.Background, opts.OfWords = background(r.E.Embedder), core.OfWords(r.E.Embedder)
 	r.E.Opts.Recall.Ranking(&opts)
+	opts.Measure = scale.Measure
 	opts.Chat = r.Q.Chat && r.ruled()
-	r.measure(&opts, opts.Measure)
+	r.measure(&opts, scale.Measure)
 	if cands = r.unrepeated(cands); r.E.Reranker != nil {
 		if cands, err = r.telling(ctx, query, cands, unreranked(opts)); err != nil {
 			return nil, err
@@ -404,7 +406,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 // measure sets what candidates are ranked by. A threshold of the settings holds for the
 // measure of the settings only, and a threshold decides alone.
 func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
-	if opts.Measure != m && opts.Threshold == &r.E.Opts.Threshold {
+	if opts.Measure != m && opts.Threshold != r.Q.ScoreThreshold {
 		opts.Threshold = nil
 	}
 	opts.Measure = m

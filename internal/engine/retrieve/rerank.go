@@ -51,7 +51,7 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, cands []memor
 		return nil
 	}
 	question := core.Clip(query.Asked, rerankText)
-	if r.E.Opts.Recall.Measure == recall.Reranker {
+	if r.scale().Measure == recall.Reranker {
 		question = core.Clip(r.Q.Text, rerankText)
 	}
 	began, done := time.Now(), make(chan error, 1)
@@ -119,7 +119,7 @@ const sameAs = 0.90
 
 // DuplicateScore is the cosine for sameAs by the embedder in use.
 func (e *Retriever) DuplicateScore() float64 {
-	if e.Opts.OwnEmbedder {
+	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
 		return sameAs
 	}
 	return recall.Place(sameAs, background(e.Embedder))

@@ -28,14 +28,14 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	if err != nil {
 		return len(s.Vector), err
 	}
-	least := r.E.Opts.Threshold
+	least := r.scale().Threshold
 	if least < 0 {
 		least = recall.DefaultThreshold
 	}
 	byWords := func(h memory.Hit) bool { return core.OfWords(r.E.Embedder) || h.Why.Get("vector") == 0 }
 	for i, x := range Similarities(hits, byWords) {
 		bar := least
-		if r.E.Opts.Recall.Measure == recall.Fitted && !byWords(hits[i]) {
+		if r.scale().Measure == recall.Fitted && !byWords(hits[i]) {
 			bar = recall.Place(least, background(r.E.Embedder)) // by another model than the threshold's
 		}
 		if x >= bar {

@@ -55,6 +55,14 @@ func (r *Source) kinds() []memory.Kind {
 	return r.Q.Kinds
 }
 
+// scale returns the scale of the embedder as it is now.
+func (r *Source) scale() core.Scale {
+	if r.E.Opts.Words != nil && core.OfWords(r.E.Embedder) {
+		return *r.E.Opts.Words
+	}
+	return core.Scale{Measure: r.E.Opts.Recall.Measure, Threshold: r.E.Opts.Threshold}
+}
+
 // Wanted returns the search to make. Where the embedder fails, or takes longer than it may, the
 // search is by words alone.
 func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
@@ -68,11 +76,11 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
 		Exclude:      r.Q.Exclude,
 		Now:          r.Now,
 		Limit:        Candidates + min(r.Q.Carries, maxCarried),
-		WordsFirst:   core.OfWords(r.E.Embedder) && r.E.Opts.Recall.Measure == recall.Fitted,
+		WordsFirst:   core.OfWords(r.E.Embedder) && r.scale().Measure == recall.Fitted,
 	}
 	vector, err := r.embed(ctx, query.Near)
 	if err == nil {
-		s.Vector, s.ByVector = vector, r.E.Opts.Recall.Measure != recall.Fitted
+		s.Vector, s.ByVector = vector, r.scale().Measure != recall.Fitted
 	} else {
 		r.Skip("embedder", err)
 	}

@@ -61,6 +61,7 @@ func (e *Filler) vectorsOf(ctx context.Context, owners []memory.Owner, each func
 		return all, fmt.Errorf("read versions: %w", err)
 	}
 	all.Model = e.Embedder.Fingerprint()
+	e.Giving.begin(e.Embedder)
 	for i, owner := range owners {
 		is, known := e.Giving.counted.at(owner, versions[i])
 		if !known {
@@ -104,6 +105,12 @@ func (c *counts) at(owner memory.Owner, version int64) (Vectors, bool) {
 	defer c.mu.Unlock()
 	f, ok := c.found[owner]
 	return f.is, ok && f.version == version
+}
+
+func (c *counts) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found = nil
 }
 
 // keep takes what was seen at a version or later. Something written in between is seen

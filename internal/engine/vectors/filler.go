@@ -80,6 +80,7 @@ type Vectors struct {
 // Progress is what is known of giving vectors. The zero vectoring knows nothing.
 type Progress struct {
 	mu     sync.Mutex               // guards what follows
+	space  string                   // of the vectors that were given
 	queued map[memory.Owner]bool    // a job was queued and has not begun
 	upTo   map[memory.Owner]int64   // everything written until that version has a vector
 	now    map[memory.Owner]Vectors // jobs under way
@@ -92,6 +93,16 @@ type Progress struct {
 // mostKnown bounds the owners of whom upTo is remembered; without it a job looks at
 // everything.
 const mostKnown = 10_000
+
+// begin forgets how far others were, where the embedder is another or gives vectors of another length.
+func (v *Progress) begin(in memory.Embedder) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if space := fmt.Sprint(in.Fingerprint(), in.Dims()); v.space != space {
+		v.space, v.upTo = space, nil
+		v.counted.forget()
+	}
+}
 
 // Queue reports whether a job is to be queued: none was that has not begun.
 func (v *Progress) Queue(owner memory.Owner) bool {
@@ -248,6 +259,12 @@ const EmbedderRests = time.Minute
 // one. Killed midway, the next attempt goes on where it was.
 func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, error) {
 	owner := job.Owner
+	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
+		if err := m.Measure(ctx); err != nil { // cosines count as they come until a job can
+			e.Log.Warn("the embedder was not measured", "err", err)
+		}
+	}
+	e.Giving.begin(e.Embedder)
 	is, ids, upTo, err := e.missingVectors(ctx, owner, e.Giving.Begin(owner))
 	if err != nil {
 		return "", err
@@ -255,11 +272,6 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 	done := int64(0)
 	defer func() { e.Giving.end(owner, done) }()
 	is.UnderWay = true
-	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
-		if err := m.Measure(ctx); err != nil { // cosines count as they come until a job can
-			e.Log.Warn("the embedder was not measured", "err", err)
-		}
-	}
 	for batch := range slices.Chunk(ids, EmbedAtOnce) {
 		e.Giving.goesOn(owner, is)
 		e.Idle.Wait(ctx)
@@ -303,12 +315,16 @@ func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after i
 // lackingOf is lacking for the named model.
 func (e *Filler) lackingOf(ctx context.Context, model string, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
 	is = Vectors{Model: model}
+	dims := 0 // of another model there may be any
+	if model == e.Embedder.Fingerprint() {
+		dims = e.Embedder.Dims()
+	}
 	upTo, err = e.Store.Since(ctx, owner, is.Model, after, func(item memory.Item) error {
 		if item.Removed || !embeds(item.Memory) {
 			return nil
 		}
 		is.Memories++
-		if len(item.Vector) == 0 {
+		if n := len(item.Vector); n == 0 || dims != 0 && n != dims {
 			is.Lacking++
 			ids = append(ids, item.ID)
 		}
@@ -366,6 +382,9 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 		inputs[i] = texts[id]
 	}
 	values, err := e.Embedder.Embed(ctx, memory.AsDocument, inputs...)
+	if err == nil && e.Embedder.Fingerprint() != model {
+		return nil, memory.Errorf(memory.Unavailable, "the embedder is another meanwhile")
+	}
 	if errors.Is(err, memory.Invalid) {
 		if len(ids) == 1 {
 			e.Log.Warn("the embedder does not take a memory; it is found by its words", "memory", ids[0], "err", err)

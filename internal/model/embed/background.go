@@ -24,21 +24,21 @@ var (
 
 // Measure finds out where the cosines of unrelated texts lie, once.
 func (c *Cache) Measure(ctx context.Context) error {
-	if c.background.Load() != 0 {
+	if c.background.Load() != 0 || c.OfWords() {
 		return nil
 	}
-	questions, err := c.Embedder.Embed(ctx, memory.AsQuestion, unrelatedQuestions...)
+	questions, err := c.ask(ctx, memory.AsQuestion, unrelatedQuestions...)
 	if err != nil {
 		return fmt.Errorf("measure the embedder: %w", err)
 	}
-	statements, err := c.Embedder.Embed(ctx, memory.AsDocument, unrelatedStatements...)
+	statements, err := c.ask(ctx, memory.AsDocument, unrelatedStatements...)
 	if err != nil {
 		return fmt.Errorf("measure the embedder: %w", err)
 	}
 	var sum float64
 	for _, q := range questions {
 		for _, s := range statements {
-			for i := range q {
+			for i := range min(len(q), len(s)) {
 				sum += float64(q[i]) * float64(s[i])
 			}
 		}

@@ -3,6 +3,7 @@ package embed
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,7 @@ type Cache struct {
 	background atomic.Uint64 // bits of a float64; 0: not measured
 
 	mu     sync.Mutex // guards what follows
+	of     string     // model and dims of the vectors remembered
 	recent list.List  // of *embedded, the last used first
 	place  map[cacheKey]*list.Element
 }
@@ -78,7 +80,7 @@ func (c *Cache) Window() (most int, count func(text string) int) {
 // Embed embeds the texts that were not embedded lately.
 func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if len(texts) > cacheRun {
-		return c.Embedder.Embed(ctx, as, texts...)
+		return c.ask(ctx, as, texts...)
 	}
 	out := make([][]float32, len(texts))
 	var missing []string
@@ -90,7 +92,7 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	if len(missing) == 0 {
 		return out, nil
 	}
-	vectors, err := c.Embedder.Embed(ctx, as, missing...)
+	vectors, err := c.ask(ctx, as, missing...)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +103,21 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 		}
 	}
 	return out, nil
+}
+
+// ask asks the embedder within. If that is another by now, or gives vectors of another length, what is
+// remembered and measured is forgotten.
+func (c *Cache) ask(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
+	out, err := c.Embedder.Embed(ctx, as, texts...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if of := fmt.Sprint(c.Fingerprint(), c.Dims()); c.of != of {
+		c.of = of
+		c.background.Store(0)
+		c.recent.Init()
+		clear(c.place)
+	}
+	return out, err
 }
 
 // Knows reports whether the vector of a text is remembered. It does not count as
@@ -125,7 +142,7 @@ func (c *Cache) known(key cacheKey) []float32 {
 func (c *Cache) remember(key cacheKey, v []float32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(key.text) > cacheText || c.place[key] != nil {
+	if len(key.text) > cacheText || c.place[key] != nil || len(v) != c.Dims() {
 		return
 	}
 	c.place[key] = c.recent.PushFront(&embedded{key, v})

@@ -32,6 +32,9 @@ type Client struct {
 	forms map[string]manner // by model: what its server is known to take
 }
 
+// ErrNoModel is why the rules learn at once: there is no model to ask, and waiting brings none.
+var ErrNoModel = errors.New("no model can be asked")
+
 // New returns a client. [memory.Invalid] for a base URL that is none.
 func New(o Options) (*Client, error) {
 	at, err := newEndpoint(o)

@@ -46,7 +46,7 @@ type Embedder struct {
 	field  string                    // that tells questions from documents; "": the texts before them do
 	kinds  map[memory.EmbedAs]string // the field's values, or the texts before each text
 	cohere bool                      // it is asked as Cohere's API wants it
-	dims   atomic.Int64              // 0 before the first answer
+	dims   atomic.Int64              // of the last answer, 0 before the first
 	batch  atomic.Int64              // texts that one request may hold
 }
 
@@ -96,7 +96,7 @@ func (e *Embedder) Fingerprint() string {
 	return fmt.Sprintf("%s:%x", name, sum[:4])
 }
 
-// Dims is the length of its vectors, 0 before the first answer.
+// Dims is the length of its vectors, 0 before the first answer. A server may change it.
 func (e *Embedder) Dims() int { return int(e.dims.Load()) }
 
 // Remote reports that no write is to wait for it.
@@ -280,12 +280,12 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 		if !sound(d.Embedding) || !vector.Normalize(d.Embedding) {
 			return nil, e.client.at.unavailable("vector %d has no direction", i)
 		}
-		dims := int64(len(d.Embedding))
-		if e.dims.CompareAndSwap(0, dims); e.dims.Load() != dims {
-			return nil, e.client.at.unavailable("a vector has %d dims, and others had %d", dims, e.dims.Load())
+		if len(d.Embedding) != len(got.Data[0].Embedding) {
+			return nil, e.client.at.unavailable("a vector has %d dims, and another %d", len(d.Embedding), len(got.Data[0].Embedding))
 		}
 		out[i] = d.Embedding
 	}
+	e.dims.Store(int64(len(out[0])))
 	return out, nil
 }
 

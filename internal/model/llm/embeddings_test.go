@@ -354,6 +354,38 @@ func TestAServerIsAskedToRankInTheFormThatItTakes(t *testing.T) {
 	}
 }
 
+// TestAServerMayRankBesideItsV1, as text-embeddings-inference does, which embeds below it: what it
+// takes is found once.
+func TestAServerMayRankBesideItsV1(t *testing.T) {
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, r.URL.String())
+		switch {
+		case r.URL.Path != "/rerank":
+			w.WriteHeader(http.StatusNotFound)
+		case r.Header.Get("Authorization") != "Bearer k" || !strings.Contains(string(body), `"texts"`):
+			w.WriteHeader(http.StatusUnprocessableEntity)
+		default:
+			fmt.Fprint(w, `[{"index":0,"score":0.25}]`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	r, err := NewReranker(Options{BaseURL: s.URL + "/v1/?a=b", Key: "k", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	for range 2 {
+		if got, err := r.Rerank(t.Context(), "q", "a"); err != nil || fmt.Sprint(got) != "[0.25]" {
+			t.Errorf("%v, %v; want the server's score", got, err)
+		}
+	}
+	if want := []string{"/v1/rerank?a=b", "/rerank?a=b", "/rerank?a=b", "/rerank?a=b"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+}
+
 func TestARefusalOfBothFormsIsToldAsTheFirst(t *testing.T) {
 	r := rerankerAt(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -8,20 +8,27 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
-// Reranker is a [memory.Reranker] at a server that has /rerank, in the form that
-// Jina, Cohere, vLLM, llama.cpp and others share, or in that of text-embeddings-inference.
-// It may be used by many at once.
+// Reranker is a [memory.Reranker] at a server that has /rerank, below the base URL or, where that
+// ends in /v1, beside it. It may be used by many at once.
 type Reranker struct {
 	breaker
-	client *Client
-	texts  atomic.Bool // the server is known to take the latter form
+	clients []*Client    // below the base URL; and beside its /v1, if it ends so
+	way     atomic.Int32 // the last that the server took
 }
+
+// The ways to ask a server: where, and in the form of text-embeddings-inference or in the one that
+// Jina, Cohere, vLLM, llama.cpp and others share.
+const (
+	asTexts int32 = 1 << iota
+	beside
+)
 
 var _ memory.Reranker = (*Reranker)(nil)
 
@@ -34,54 +41,70 @@ func NewReranker(o Options) (*Reranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reranker{client: c}, nil
+	r := &Reranker{clients: []*Client{c}}
+	base, _, _ := strings.Cut(o.BaseURL, "?")
+	if root, ok := strings.CutSuffix(strings.TrimRight(base, "/"), "/v1"); ok {
+		o.BaseURL, o.Transport = root+o.BaseURL[len(base):], c.http.Transport
+		if c, err = New(o); err != nil {
+			return nil, err
+		}
+		r.clients = append(r.clients, c)
+	}
+	return r, nil
 }
 
 // Fingerprint names the model.
-func (r *Reranker) Fingerprint() string { return "remote:" + r.client.model }
+func (r *Reranker) Fingerprint() string { return "remote:" + r.clients[0].model }
 
 // Remote reports that a request costs more than a text.
 func (r *Reranker) Remote() bool { return true }
 
 // Close gives back idle connections.
-func (r *Reranker) Close() { r.client.Close() }
+func (r *Reranker) Close() { r.clients[0].Close() }
 
-// Rerank asks the server once: somebody waits. One that refuses a form is asked in the other,
-// which is remembered. A server that fails is skipped for a while. Servers that give logits
-// rather than shares are told by a number outside 0 to 1; then all of the answer's are passed
-// through the logistic function.
+// Rerank asks the server once: somebody waits. One that refuses a form is asked in the other, and one
+// that has nothing there is asked beside its /v1; what it takes is remembered. A server that fails is
+// skipped for a while. Servers that give logits rather than shares are told by a number outside 0 to 1;
+// then all of the answer's are passed through the logistic function.
 func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string) (scores []float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
-	err = r.try(ctx, func() error {
-		form := r.texts.Load()
-		var err error
-		scores, err = r.ask(ctx, form, question, texts)
-		if f := asFailure(err); f != nil && f.refuses() {
-			other, again := r.ask(ctx, !form, question, texts)
-			if again == nil {
-				r.texts.Store(!form)
-				scores, err = other, nil
+	err = r.try(ctx, func() (first error) {
+		tried := map[int32]bool{}
+		for way := r.way.Load(); !tried[way] && int(way/beside) < len(r.clients); {
+			tried[way] = true
+			var err error
+			if scores, err = r.ask(ctx, way, question, texts); err == nil {
+				r.way.Store(way)
+				return nil
+			}
+			first = cmp.Or(first, err)
+			switch f := asFailure(err); {
+			case f != nil && f.refuses():
+				way ^= asTexts
+			case f != nil && f.status == http.StatusNotFound:
+				way ^= beside
 			}
 		}
-		return err
+		return first
 	})
 	if err != nil {
-		return nil, r.client.refused(err)
+		return nil, r.clients[0].refused(err)
 	}
 	return scores, nil
 }
 
-func (r *Reranker) ask(ctx context.Context, asTexts bool, question string, texts []string) ([]float32, error) {
+func (r *Reranker) ask(ctx context.Context, way int32, question string, texts []string) ([]float32, error) {
+	client := r.clients[way/beside]
 	clipped := make([]string, len(texts))
 	for i, t := range texts {
 		clipped[i] = text.Clip(t, maxEmbedText)
 	}
-	request := map[string]any{"model": r.client.model, "query": text.Clip(question, maxEmbedText), "documents": clipped}
-	if asTexts {
+	request := map[string]any{"model": client.model, "query": text.Clip(question, maxEmbedText), "documents": clipped}
+	if way&asTexts != 0 {
 		delete(request, "documents")
 		request["texts"], request["truncate"] = clipped, true
 	}
@@ -89,7 +112,7 @@ func (r *Reranker) ask(ctx context.Context, asTexts bool, question string, texts
 	if err != nil {
 		return nil, memory.Errorf(memory.Invalid, "write the texts to rerank: %w", err)
 	}
-	answer, err := r.client.send(ctx, http.MethodPost, "rerank", body)
+	answer, err := client.send(ctx, http.MethodPost, "rerank", body)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +138,14 @@ func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
 		into = &got.Results
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return nil, r.client.at.unavailable("its ranking cannot be read: %v", err)
+		return nil, r.clients[0].at.unavailable("its ranking cannot be read: %v", err)
 	}
 	scores := slices.Repeat([]float64{math.NaN()}, n)
 	logits := false
 	for _, x := range append(got.Results, got.Data...) {
 		score := cmp.Or(x.Relevance, x.Score)
 		if x.Index < 0 || x.Index >= n || score == nil {
-			return nil, r.client.at.unavailable("its ranking names text %d of %d, or has no score", x.Index, n)
+			return nil, r.clients[0].at.unavailable("its ranking names text %d of %d, or has no score", x.Index, n)
 		}
 		scores[x.Index] = *score
 		logits = logits || *score < 0 || *score > 1
@@ -130,7 +153,7 @@ func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
 	out := make([]float32, n)
 	for i, x := range scores {
 		if math.IsNaN(x) {
-			return nil, r.client.at.unavailable("its ranking leaves out text %d of %d", i, n)
+			return nil, r.clients[0].at.unavailable("its ranking leaves out text %d of %d", i, n)
 		}
 		if logits {
 			x = 1 / (1 + math.Exp(-x))
