@@ -155,8 +155,8 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 		return none, err
 	}
 	a := addition{caller: who, ids: who.label(b.ids), wishes: b.wishes()}
-	a.ignored = []string{"agent_custom_instructions", "structured_data_schema"}
-	if b.Infer != nil && !*b.Infer {
+	a.ignored = []string{"agent_custom_instructions", "structured_data_schema", "custom_categories"}
+	if h.engine.LLM == nil || b.Infer != nil && !*b.Infer { // the rules follow no instructions
 		a.ignored = append(a.ignored, "custom_instructions", "excludes", "includes")
 	}
 	a.ignored = slices.DeleteFunc(a.ignored, func(name string) bool { return sent[name] == nil || sent[name] == "" })
