@@ -92,8 +92,8 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// contextVectors keeps the vectors of contexts' passages, without their words, by the model and
-// the words: every candidate is compared with all contexts of its owner. The zero value is ready.
+// contextVectors keeps the vectors of contexts' passages, without their words, by the model, their
+// length and the words: every candidate is compared with all contexts of its owner. The zero value is ready.
 type contextVectors struct {
 	sync.Mutex // guards what follows
 	of         map[[2][sha256.Size]byte][][]float32
@@ -112,7 +112,7 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 		most, count = w.Window()
 	}
 	passages := learn.Passages(c.Content, most, count)
-	k, key := &e.contexts, [2][sha256.Size]byte{sha256.Sum256([]byte(e.Embedder.Fingerprint())), sha256.Sum256([]byte(c.Content))}
+	k, key := &e.contexts, [2][sha256.Size]byte{sha256.Sum256(fmt.Append(nil, e.Embedder.Fingerprint(), e.Embedder.Dims())), sha256.Sum256([]byte(c.Content))}
 	k.Lock()
 	vectors := k.of[key]
 	k.Unlock()
