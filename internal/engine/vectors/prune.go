@@ -28,9 +28,8 @@ const switchShare = 100
 //   - [memory.Conflict]: more than one memory in a hundred lacks a vector of the embedder
 //     in use, so that recall has not switched to it yet.
 //
-// Copies on another server of vectors by other embedders go, whoever they are of: they can be
-// made again. Broken off, it may be begun again. What recall does not see any more keeps its vectors
-// until it is erased.
+// Broken off, it may be begun again. What recall does not see any more keeps its vectors until it
+// is erased.
 func (e *Filler) Prune(ctx context.Context, owner memory.Owner, models []string, dry bool) ([]Pruned, error) {
 	if slices.Contains(models, e.Embedder.Fingerprint()) {
 		return nil, memory.Errorf(memory.Invalid, "%s is in use: its vectors stay", e.Embedder.Fingerprint())
@@ -52,10 +51,15 @@ func (e *Filler) Prune(ctx context.Context, owner memory.Owner, models []string,
 			out = append(out, Pruned{Model: model, Owners: 1, Count: n})
 		}
 	}
-	if copies, ok := e.Searcher.(interface{ DropEarlier(context.Context) error }); ok && !dry {
-		return out, copies.DropEarlier(ctx)
-	}
 	return out, nil
+}
+
+// DropCopies gives up what another server has of everybody's vectors by other embedders.
+func (e *Filler) DropCopies(ctx context.Context) error {
+	if copies, ok := e.Searcher.(interface{ DropEarlier(context.Context) error }); ok {
+		return copies.DropEarlier(ctx)
+	}
+	return nil
 }
 
 // PruneAll is [Filler.Prune] for every owner. It stops at the first who cannot be
