@@ -109,9 +109,6 @@ func (d learningAPI) prune(ctx context.Context, by caller, in *pruneInput) (out 
 	} else {
 		gone, err = d.engine.Vectors.Prune(ctx, by.owner, models, asked.DryRun)
 	}
-	if err == nil && !asked.DryRun && runs(ctx, "") == nil {
-		err = d.engine.Vectors.DropCopies(ctx)
-	}
 	if err != nil {
 		return out, err
 	}

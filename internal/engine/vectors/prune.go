@@ -54,16 +54,9 @@ func (e *Filler) Prune(ctx context.Context, owner memory.Owner, models []string,
 	return out, nil
 }
 
-// DropCopies gives up what another server has of everybody's vectors by other embedders.
-func (e *Filler) DropCopies(ctx context.Context) error {
-	if copies, ok := e.Searcher.(interface{ DropEarlier(context.Context) error }); ok {
-		return copies.DropEarlier(ctx)
-	}
-	return nil
-}
-
 // PruneAll is [Filler.Prune] for every owner. It stops at the first who cannot be
-// pruned yet, and returns what was given up until then.
+// pruned yet, and returns what was given up until then. Then copies of these vectors on another
+// server go: they can be made again.
 func (e *Filler) PruneAll(ctx context.Context, models []string, dry bool) ([]Pruned, error) {
 	owners, err := e.owners(ctx)
 	if err != nil {
@@ -84,6 +77,9 @@ func (e *Filler) PruneAll(ctx context.Context, models []string, dry bool) ([]Pru
 		if err != nil {
 			return all, fmt.Errorf("old vectors of %s: %w", owner, err)
 		}
+	}
+	if copies, ok := e.Searcher.(interface{ DropEarlier(context.Context) error }); ok && !dry {
+		return all, copies.DropEarlier(ctx)
 	}
 	return all, nil
 }
