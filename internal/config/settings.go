@@ -83,8 +83,8 @@ func decode(from, into any) error {
 			mapstructure.StringToTimeDurationHookFunc(),
 			mapstructure.TextUnmarshallerHookFunc(),
 			func(from, to reflect.Type, value any) (any, error) { // a comma of a list may have a space after it
-				if from.Kind() == reflect.String && to == reflect.SliceOf(from) {
-					value = strings.ReplaceAll(value.(string), ", ", ",")
+				if text, ok := value.(string); ok && to == reflect.SliceOf(from) {
+					value = strings.ReplaceAll(text, ", ", ",")
 				}
 				return value, nil
 			},
