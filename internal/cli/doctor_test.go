@@ -18,7 +18,7 @@ func inVault(t *testing.T, dir string) func(args ...string) string {
 		cmd := root()
 		var out bytes.Buffer
 		cmd.SetOut(&out)
-		cmd.SetErr(&out)
+		cmd.SetErr(t.Output()) // LOCI_SHARED is warned of there
 		cmd.SetArgs(args)
 		if err := cmd.ExecuteContext(t.Context()); err != nil {
 			t.Fatalf("loci %s: %v\n%s", strings.Join(args, " "), err, out.String())
