@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
 )
 
 // aliases are the names that models give to attributes which have one here.
@@ -121,11 +122,15 @@ func classesOf(names string) (kinds text.Classes) {
 	return kinds
 }
 
-// Classify returns what a fact's words say about whom it is about and about which
-// attribute of theirs, "" for what they do not say.
+// Classify returns what a fact's words say about whom it is about and about which attribute of
+// theirs, "" for what they do not say. The rules read what somebody writes of themselves.
 func Classify(fact string) (subject, attribute string) {
-	subject, attribute, _ = classify(fact)
-	return subject, attribute
+	c := Candidate{Text: fact}
+	if told := Rules([]Utterance{{Turn: memory.Turn{Role: memory.RoleUser, Content: fact}, Text: fact}}); len(told) == 1 {
+		c = told[0]
+	}
+	c = Classified(c)
+	return c.Subject, c.Attribute
 }
 
 func classify(fact string) (subject, attribute, category string) {
