@@ -81,7 +81,6 @@ func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
 		"no number":          says(http.StatusOK, `{"data":[{"index":0,"embedding":[NaN,0]}]}`),
 		"too few vectors":    says(http.StatusOK, `{"data":[]}`),
 		"no direction":       says(http.StatusOK, `{"data":[{"index":0,"embedding":[0,0]}]}`),
-		"other dims":         says(http.StatusOK, `{"data":[{"index":0,"embedding":[1,0,0]}]}`),
 		"a page":             says(http.StatusOK, `<html>`),
 	} {
 		t.Run(name, func(t *testing.T) {
