@@ -81,7 +81,7 @@ func Classified(c Candidate) Candidate {
 		c.Subject, c.Attribute = subject, attribute
 	}
 	if c.Category == "" {
-		c.Category = cmp.Or(category, categoryOf(c.Text))
+		c.Category = cmp.Or(category, CategoryOf(c.Text))
 	}
 	if c.Subject == "" {
 		c.Subject = subject
@@ -100,8 +100,8 @@ var categories = []struct {
 	{"work", "job", lazy.SetOf("job work employer employed office boss manager colleague career salary", TermsOf)},
 }
 
-// categoryOf returns the category that a fact's words tell, "" for none.
-func categoryOf(fact string) string {
+// CategoryOf returns the category that a fact's words tell, "" for none.
+func CategoryOf(fact string) string {
 	terms := text.Terms(fact)
 	for _, c := range categories {
 		kinds := classesOf(c.kinds)
