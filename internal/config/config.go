@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -288,7 +289,7 @@ func (c *Config) check() error {
 	}
 	for _, origin := range c.CORS.Origins {
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
+		if err != nil || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
 			return memory.Errorf(memory.Invalid, "cors.origins: invalid origin %q (example: https://app.example.org)", origin)
 		}
 	}
@@ -305,7 +306,7 @@ func (c *Config) check() error {
 			continue
 		}
 		u, err := url.Parse(base)
-		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return memory.Errorf(memory.Invalid, "%s: %q is not a valid URL; one looks like http://localhost:11434/v1", key, ShownURL(base))
 		}
 		if key == "upstream.url" && strings.Trim(u.Path, "/") == "" { // where no such server has its API
@@ -337,7 +338,7 @@ func (c *Config) check() error {
 	if c.VaultGit && c.Vault == "" {
 		return memory.Errorf(memory.Invalid, "vault_git: needs vault")
 	}
-	if c.Learn.Model != "" && c.Learn.Model != LearnAuto && c.Learn.Model != LearnChat && c.Learn.Model != LearnNone && c.Learn.URL == "" && c.Upstream.URL == "" && len(c.Learn.Providers) == 0 {
+	if !slices.Contains([]string{"", LearnAuto, LearnChat, LearnNone}, c.Learn.Model) && c.Learn.URL == "" && c.Upstream.URL == "" && len(c.Learn.Providers) == 0 {
 		return memory.Errorf(memory.Invalid, "learn.model: %q needs learn.url or upstream.url", c.Learn.Model)
 	}
 	for _, r := range []struct {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -31,15 +32,7 @@ func nearest(name string) []string {
 			all = append(all, near{s.Key, like})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b near) int {
-		switch {
-		case a.like > b.like:
-			return -1
-		case a.like < b.like:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b near) int { return cmp.Compare(b.like, a.like) })
 	var out []string
 	for _, n := range all[:min(len(all), mostNearest)] {
 		if n.like >= all[0].like-behindBest {
@@ -63,9 +56,6 @@ func wordsOfKey(key string) []string {
 
 // likeness is how much of two keys is alike, word by word, from 0 to 1.
 func likeness(a, b []string) float64 {
-	if len(a)+len(b) == 0 {
-		return 0
-	}
 	sum := 0.0
 	for _, word := range a {
 		best := 0.0
@@ -84,9 +74,7 @@ func wordLikeness(a, b string) float64 {
 		return 1
 	case calledElsewhere[a] == b:
 		return 0.9
-	case min(len(a), len(b)) >= shortest && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)):
-		return 0.8
-	case edits(a, b) <= utf8.RuneCountInString(a)/4:
+	case min(len(a), len(b)) >= shortest && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)), edits(a, b) <= utf8.RuneCountInString(a)/4:
 		return 0.8
 	}
 	return 0
@@ -106,14 +94,14 @@ func edits(a, b string) int {
 	}
 	for i, x := range from {
 		for j, y := range to {
-			other := 0
+			other := rows[i][j]
 			if x != y {
-				other = 1
+				other++
 			}
-			rows[i+1][j+1] = min(rows[i][j+1]+1, rows[i+1][j]+1, rows[i][j]+other)
 			if i > 0 && j > 0 && x == to[j-1] && y == from[i-1] {
-				rows[i+1][j+1] = min(rows[i+1][j+1], rows[i-1][j-1]+1)
+				other = min(other, rows[i-1][j-1]+1)
 			}
+			rows[i+1][j+1] = min(rows[i][j+1]+1, rows[i+1][j]+1, other)
 		}
 	}
 	return rows[len(from)][len(to)]

@@ -82,6 +82,12 @@ func decode(from, into any) error {
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
 			mapstructure.TextUnmarshallerHookFunc(),
+			func(from, to reflect.Type, value any) (any, error) { // a comma of a list may have a space after it
+				if text, ok := value.(string); ok && to == reflect.SliceOf(from) {
+					value = strings.ReplaceAll(text, ", ", ",")
+				}
+				return value, nil
+			},
 			mapstructure.StringToSliceHookFunc(","),
 		),
 		WeaklyTypedInput: true,

@@ -22,7 +22,7 @@ func TestSettingsComeFromTheStrongestSource(t *testing.T) {
 	}
 	c, err := Load(Sources{
 		File:  file,
-		Env:   []string{"LOCI_RECALL_TOP_K=4", "LOCI_RECALL_BUDGET=200", "LOCI_LEARN_RULES=off", "LOCI_API_KEY=k", "HOME=/nowhere", "LOCI_SHARED=x"},
+		Env:   []string{"LOCI_RECALL_TOP_K=4", "LOCI_RECALL_BUDGET=200", "LOCI_LEARN_RULES=off", "LOCI_API_KEY=k", "LOCI_REVIEW_CATEGORIES=health, family", "HOME=/nowhere", "LOCI_SHARED=x"},
 		Flags: map[string]string{"recall.top_k": "5"},
 	})
 	if err != nil {
@@ -38,6 +38,7 @@ func TestSettingsComeFromTheStrongestSource(t *testing.T) {
 		{"file over default", c.Addr, "127.0.0.1:1"},
 		{"duration of a file", c.Recall.Deadline, 2 * time.Second},
 		{"list of a file", strings.Join(c.Hosts, " "), "a.example b.example"},
+		{"list of the environment", strings.Join(c.Review.Categories, "|"), "health|family"},
 		{"default", c.Store, StoreAddress("sqlite")},
 		{"size of the default", c.Index.Budget, Bytes(1 << 30)},
 		{"default number", c.Recall.RecencyWeight, 0.2},

@@ -11,22 +11,29 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// counting counts how often it embeds one text.
+// counting counts how often it embeds one text. Its vectors have so many more numbers.
 type counting struct {
 	memtest.Embedder
 	of    string
 	times int
+	more  int
 }
+
+func (c *counting) Dims() int { return memtest.Dims + c.more }
 
 func (c *counting) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if slices.Contains(texts, c.of) {
 		c.times++
 	}
-	return c.Embedder.Embed(ctx, as, texts...)
+	vectors, err := c.Embedder.Embed(ctx, as, texts...)
+	for i := range vectors {
+		vectors[i] = append(vectors[i], make([]float32, c.more)...)
+	}
+	return vectors, err
 }
 
 // TestAContextIsEmbeddedOnceAModel: not for every candidate of every lesson; again after an edit,
-// a restart and for another model.
+// a restart, and for another model or another length.
 func TestAContextIsEmbeddedOnceAModel(t *testing.T) {
 	plain := newRig(t, stores["inmem"])
 	by := &counting{of: "The shop sells lamps."}
@@ -52,4 +59,6 @@ func TestAContextIsEmbeddedOnceAModel(t *testing.T) {
 	by = &counting{of: by.of, Embedder: memtest.Embedder{Name: "other"}}
 	r.Embedder = by
 	hear(1, "I am afraid of spiders. My dog is called Rex.")
+	by.more = 8
+	hear(2, "I collect stamps. My cat is called Ivo.")
 }

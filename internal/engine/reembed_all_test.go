@@ -77,14 +77,6 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 	})
 }
 
-// copiesElsewhere is a searcher with copies on another server.
-type copiesElsewhere struct {
-	memory.Searcher
-	dropped int
-}
-
-func (c *copiesElsewhere) DropEarlier(context.Context) error { c.dropped++; return nil }
-
 func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
@@ -107,16 +99,6 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		models := []string{"never heard of", was}
-		searcher := after.Vectors.Searcher
-		copies := &copiesElsewhere{Searcher: searcher}
-		after.Vectors.Searcher = copies
-		if _, err := after.Vectors.PruneAll(ctx, models, true); err != nil || copies.dropped != 0 {
-			t.Errorf("in a dry run: %v, copies dropped %d times", err, copies.dropped)
-		}
-		if _, err := after.Vectors.Prune(ctx, owners[2], nil, false); err != nil || copies.dropped != 1 {
-			t.Errorf("copies dropped %d times, %v; want once", copies.dropped, err)
-		}
-		after.Vectors.Searcher = searcher
 		for _, dry := range []bool{true, false} {
 			if got, err := after.Vectors.Prune(ctx, ana, models, dry); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 1, Count: 5}}) {
 				t.Errorf("dry %v: %+v, %v; want 5 by the old one", dry, got, err)

@@ -36,7 +36,7 @@ type addBody struct {
 	Text       string          `json:"text"`
 	Filters    map[string]any  `json:"filters"`
 	Metadata   json.RawMessage `json:"metadata"`
-	Infer      *bool           `json:"infer"`
+	Infer      bool            `json:"infer"`
 	Timestamp  any             `json:"timestamp"`
 	Expiration any             `json:"expiration_date"`
 	Async      bool            `json:"async_mode"` // of the first version; the third is always so
@@ -108,7 +108,7 @@ const (
 )
 
 func (h *handler) add(c *call) (any, error) {
-	var b addBody
+	b := addBody{Infer: true}
 	if err := c.decode(&b); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (h *handler) add(c *call) (any, error) {
 		return nil, err
 	}
 	var out added
-	if b.Infer != nil && !*b.Infer {
+	if !b.Infer {
 		out, err = h.store(c.Context(), a)
 	} else {
 		out, err = h.learn(c, a, c.version == "v3" || b.Async)
@@ -155,11 +155,11 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 		return none, err
 	}
 	a := addition{caller: who, ids: who.label(b.ids), wishes: b.wishes()}
-	a.ignored = []string{"agent_custom_instructions", "structured_data_schema"}
-	if b.Infer != nil && !*b.Infer {
-		a.ignored = append(a.ignored, "custom_instructions", "excludes", "includes")
+	names := []string{"agent_custom_instructions", "structured_data_schema", "custom_categories"}
+	if !b.Infer || h.engine.LLM == nil { // the rules follow no instructions
+		names = append(names, "custom_instructions", "excludes", "includes")
 	}
-	a.ignored = slices.DeleteFunc(a.ignored, func(name string) bool { return sent[name] == nil || sent[name] == "" })
+	a.ignored = slices.DeleteFunc(names, func(name string) bool { return sent[name] == nil || sent[name] == "" })
 	if err := h.checkLength(a.wishes); err != nil {
 		return none, fmt.Errorf("custom_instructions, includes and excludes: %w", err)
 	}

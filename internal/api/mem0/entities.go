@@ -71,7 +71,7 @@ func (h *handler) changeProject(c *call) (any, error) {
 	}
 	ignored := []string{}
 	for _, name := range sortedKeys(sent) {
-		if name != "custom_instructions" {
+		if name != "custom_instructions" || h.engine.LLM == nil {
 			ignored = append(ignored, name)
 		}
 		key, value := projectEntries[name], values[name]
@@ -86,7 +86,7 @@ func (h *handler) changeProject(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	return map[string]any{"message": "custom_instructions hold from now on; custom_categories are kept and not used", "ignored": ignored}, nil
+	return map[string]any{"message": "custom_instructions hold from now on where a model learns; custom_categories are kept and not used", "ignored": ignored}, nil
 }
 
 // entity is what memories belong to: a user, an agent, an app or a run.

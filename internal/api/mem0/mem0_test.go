@@ -720,6 +720,7 @@ func TestProjectKeepsWhatItsUpdateSets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, in.multi)
+			r.engine.LLM = memtest.NewLLM()
 			key := cmp.Or(r.keys[in.key], in.key)
 			set := askAs[struct {
 				Message string
@@ -778,5 +779,18 @@ func TestInstructionsOfAnAddReachTheModel(t *testing.T) {
 	stored := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"As it is","user_id":"ana","infer":false,"includes":"names"}`)
 	if !slices.Equal(stored.Ignored, []string{"includes"}) {
 		t.Errorf("what is stored as it is goes by instructions: %+v", stored)
+	}
+}
+
+// TestWithoutAModelInstructionsAreIgnored: the rules follow none, and the answer says so.
+func TestWithoutAModelInstructionsAreIgnored(t *testing.T) {
+	r := newRig(t, true)
+	got := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"I live in Porto.","user_id":"ana","custom_instructions":"only boats","excludes":"places","custom_categories":[{"a":"b"}]}`)
+	if want := []string{"custom_categories", "custom_instructions", "excludes"}; !slices.Equal(slices.Sorted(slices.Values(got.Ignored)), want) {
+		t.Errorf("the add ignored %q, want %q", got.Ignored, want)
+	}
+	set := ask[added](r, "PATCH", "/api/v1/orgs/organizations/o/projects/p/", `{"custom_instructions":"only boats"}`)
+	if want := []string{"custom_instructions"}; !slices.Equal(set.Ignored, want) {
+		t.Errorf("the update ignored %q, want %q", set.Ignored, want)
 	}
 }

@@ -92,11 +92,11 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// contextVectors keeps the vectors of contexts' passages, without their words, by the model and
-// the words: every candidate is compared with all contexts of its owner. The zero value is ready.
+// contextVectors keeps the vectors of contexts' passages, without their words, by the model, their
+// length and the words: every candidate is compared with all contexts of its owner. The zero value is ready.
 type contextVectors struct {
 	sync.Mutex // guards what follows
-	of         map[[2][sha256.Size]byte][][]float32
+	of         map[[sha256.Size]byte][][]float32
 	kept       int // vectors in all
 }
 
@@ -112,7 +112,7 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 		most, count = w.Window()
 	}
 	passages := learn.Passages(c.Content, most, count)
-	k, key := &e.contexts, [2][sha256.Size]byte{sha256.Sum256([]byte(e.Embedder.Fingerprint())), sha256.Sum256([]byte(c.Content))}
+	k, key := &e.contexts, sha256.Sum256(fmt.Append(nil, e.Embedder.Fingerprint(), e.Embedder.Dims(), c.Content))
 	k.Lock()
 	vectors := k.of[key]
 	k.Unlock()
@@ -126,7 +126,7 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 	k.Lock()
 	defer k.Unlock()
 	if k.kept += len(vectors); k.of == nil || k.kept > mostContextVectors {
-		k.of, k.kept = map[[2][sha256.Size]byte][][]float32{}, len(vectors)
+		k.of, k.kept = map[[sha256.Size]byte][][]float32{}, len(vectors)
 	}
 	k.of[key] = vectors
 	return passages, vectors, nil

@@ -28,9 +28,8 @@ const switchShare = 100
 //   - [memory.Conflict]: more than one memory in a hundred lacks a vector of the embedder
 //     in use, so that recall has not switched to it yet.
 //
-// Copies on another server of vectors by other embedders go, whoever they are of: they can be
-// made again. Broken off, it may be begun again. What recall does not see any more keeps its vectors
-// until it is erased.
+// Broken off, it may be begun again. What recall does not see any more keeps its vectors until it
+// is erased.
 func (e *Filler) Prune(ctx context.Context, owner memory.Owner, models []string, dry bool) ([]Pruned, error) {
 	if slices.Contains(models, e.Embedder.Fingerprint()) {
 		return nil, memory.Errorf(memory.Invalid, "%s is in use: its vectors stay", e.Embedder.Fingerprint())
@@ -52,14 +51,12 @@ func (e *Filler) Prune(ctx context.Context, owner memory.Owner, models []string,
 			out = append(out, Pruned{Model: model, Owners: 1, Count: n})
 		}
 	}
-	if copies, ok := e.Searcher.(interface{ DropEarlier(context.Context) error }); ok && !dry {
-		return out, copies.DropEarlier(ctx)
-	}
 	return out, nil
 }
 
 // PruneAll is [Filler.Prune] for every owner. It stops at the first who cannot be
-// pruned yet, and returns what was given up until then.
+// pruned yet, and returns what was given up until then. Then copies of these vectors on another
+// server go: they can be made again.
 func (e *Filler) PruneAll(ctx context.Context, models []string, dry bool) ([]Pruned, error) {
 	owners, err := e.owners(ctx)
 	if err != nil {
@@ -80,6 +77,9 @@ func (e *Filler) PruneAll(ctx context.Context, models []string, dry bool) ([]Pru
 		if err != nil {
 			return all, fmt.Errorf("old vectors of %s: %w", owner, err)
 		}
+	}
+	if copies, ok := e.Searcher.(interface{ DropEarlier(context.Context) error }); ok && !dry {
+		return all, copies.DropEarlier(ctx)
 	}
 	return all, nil
 }

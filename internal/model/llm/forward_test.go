@@ -135,6 +135,7 @@ func TestWhoAsksIsWithheld(t *testing.T) {
 		"X-Ms-Token-Aad-Id-Token", "X-Goog-Authenticated-User-Email", "X-Goog-Iap-Jwt-Assertion", "Tailscale-User-Login", "X-Webauth-User", "X-Webauth-Email", "X-Openwebui-User-Name",
 		"X-Amzn-Oidc-Data", "X-Amzn-Oidc-Identity", "X-Pomerium-Jwt-Assertion", "X-Pomerium-Claim-Email", "X-Vouch-User", "X-Token-User-Email", "Oidc_claim_email", "X-Consumer-Username",
 		"X-Remote-User", "X-User-Id", "Sm_user", "Iv-User", "Shib-Session-Id",
+		"X-Access-Token", "X-Id-Token", "X-Userinfo", "X-Jwt-Assertion",
 	}
 	plain := []string{
 		"Accept", "Anthropic-Version", "Authorization", "Content-Type", "Openai-Organization", "Traceparent", "User-Agent", "X-Amzn-Bedrock-Trace", "X-Api-Key", "X-Auth-Token", "X-Goog-Api-Key",
