@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
 )
 
 // aliases are the names that models give to attributes which have one here.
@@ -80,7 +81,7 @@ func Classified(c Candidate) Candidate {
 		c.Subject, c.Attribute = subject, attribute
 	}
 	if c.Category == "" {
-		c.Category = cmp.Or(category, categoryOf(c.Text))
+		c.Category = cmp.Or(category, CategoryOf(c.Text))
 	}
 	if c.Subject == "" {
 		c.Subject = subject
@@ -99,8 +100,8 @@ var categories = []struct {
 	{"work", "job", lazy.SetOf("job work employer employed office boss manager colleague career salary", TermsOf)},
 }
 
-// categoryOf returns the category that a fact's words tell, "" for none.
-func categoryOf(fact string) string {
+// CategoryOf returns the category that a fact's words tell, "" for none.
+func CategoryOf(fact string) string {
 	terms := text.Terms(fact)
 	for _, c := range categories {
 		kinds := classesOf(c.kinds)
@@ -121,11 +122,15 @@ func classesOf(names string) (kinds text.Classes) {
 	return kinds
 }
 
-// Classify returns what a fact's words say about whom it is about and about which
-// attribute of theirs, "" for what they do not say.
+// Classify returns what a fact's words say about whom it is about and about which attribute of
+// theirs, "" for what they do not say. The rules read what somebody writes of themselves.
 func Classify(fact string) (subject, attribute string) {
-	subject, attribute, _ = classify(fact)
-	return subject, attribute
+	c := Candidate{Text: fact}
+	if told := Rules([]Utterance{{Turn: memory.Turn{Role: memory.RoleUser, Content: fact}, Text: fact}}); len(told) == 1 {
+		c = told[0]
+	}
+	c = Classified(c)
+	return c.Subject, c.Attribute
 }
 
 func classify(fact string) (subject, attribute, category string) {

@@ -352,17 +352,19 @@ func (p *planner) waits(c extract.Candidate) string {
 	case c.Doubt != "" && c.Confidence < p.o.MinConfidence:
 		return c.Doubt
 	}
-	return Reviewed(c.Confidence, p.o.MinConfidence, c.Category, p.o.Review)
+	return Reviewed(c.Text, c.Confidence, p.o.MinConfidence, c.Category, p.o.Review)
 }
 
 // Reviewed returns why a fact waits by the settings review.confidence and review.categories, "" if
-// it does not.
-func Reviewed(confidence, least float64, category string, categories []string) string {
-	switch {
-	case confidence < least:
+// it does not. Both its category and the one that its words tell count.
+func Reviewed(fact string, confidence, least float64, category string, categories []string) string {
+	if confidence < least {
 		return fmt.Sprintf("confidence %.2f is under %.2f (review.confidence)", confidence, least)
-	case category != "" && slices.Contains(categories, category):
-		return "the category " + category + " is reviewed (review.categories)"
+	}
+	for _, c := range []string{category, extract.CategoryOf(fact)} {
+		if c != "" && slices.Contains(categories, c) {
+			return "the category " + c + " is reviewed (review.categories)"
+		}
 	}
 	return ""
 }

@@ -50,7 +50,7 @@ func reconcile(i int, c extract.Candidate) []Decision {
 		switch {
 		case isEnd && end.ends(&c, &n.Fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
-		case denies(c, n.Fact):
+		case denies(c, n.Fact) && sameConditions(c.Text, known, c.Attribute):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
 		case unpairs(c, n.Fact), putOff(c, n.Fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})

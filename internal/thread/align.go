@@ -93,7 +93,7 @@ func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	t := newTree(turns)
 	t.single = after == First
 	next := sort.SearchInts(r.hist, from)
-	on := t.walk(parent, r, next)
+	on := append(t.back(r, next-1, parent, 0), t.walk(parent, r, next)...)
 	if len(on) > 0 {
 		parent = on[len(on)-1].turn
 	}

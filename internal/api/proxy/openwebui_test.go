@@ -120,3 +120,15 @@ func TestEditedFirstMessageTakesThePlace(t *testing.T) {
 	}
 	c.wantTurns("user: I have a sister called Paula. What is she called?", "assistant: I see.")
 }
+
+// TestMessagesWithIDsKeepTheirBlocks: a provider's prompt cache holds what the request before had.
+func TestMessagesWithIDsKeepTheirBlocks(t *testing.T) {
+	c := &openWebUI{rig: newRig(t, func(s *setup) { s.keep = true })}
+	c.know("User has a dog called Biscuit")
+	c.upstream.answers(says("I see."))
+	first := c.asks("", user("What is my dog called?"))
+	next := c.asks("a1", user("What is my dog called?"), `{"role":"assistant","content":"I see."}`, user("Is my dog called something else?"))
+	if before := strings.TrimSuffix(first, "]}"); !strings.Contains(first, "Biscuit") || !strings.HasPrefix(next, before) {
+		t.Errorf("the next request is %s, want it to begin with %s", next, before)
+	}
+}

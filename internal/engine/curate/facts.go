@@ -306,7 +306,7 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 // the rules that hold back what is learned (learn.Plan). olds are the facts that it would replace.
 func (e writer) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
 	review := e.Opts.Learn.Review
-	reviewed := learn.Reviewed(f.Confidence, review.Confidence, f.Category, review.Categories)
+	reviewed := learn.Reviewed(f.Content, f.Confidence, review.Confidence, f.Category, review.Categories)
 	switch {
 	case learn.ReadsLikeInstruction(f.Content):
 		return "it reads like an instruction"
