@@ -62,15 +62,15 @@ func newMeter(base string) (*meter, error) {
 			r.Out.Header.Del("Accept-Encoding") // usage is read of the plain answer
 		},
 		ModifyResponse: m.answered,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			m.add(Usage{Failures: 1})
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			m.add(r, Usage{Failures: 1})
 			http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err.Error()), http.StatusBadGateway)
 		},
 	}
 	m.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		proxy.ServeHTTP(w, r)
-		m.add(Usage{Calls: 1, Busy: time.Since(began)})
+		m.add(r, Usage{Calls: 1, Busy: time.Since(began)})
 	}))
 	return m, nil
 }
@@ -89,7 +89,7 @@ func (m *meter) answered(r *http.Response) error {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if r.StatusCode >= http.StatusBadRequest {
-		m.add(Usage{Failures: 1})
+		m.add(r.Request, Usage{Failures: 1})
 		return nil
 	}
 	var answer struct {
@@ -99,14 +99,18 @@ func (m *meter) answered(r *http.Response) error {
 		} `json:"usage"`
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.Usage == nil {
-		m.add(Usage{Untold: 1})
+		m.add(r.Request, Usage{Untold: 1})
 		return nil
 	}
-	m.add(Usage{Input: answer.Usage.Input, Output: answer.Usage.Output})
+	m.add(r.Request, Usage{Input: answer.Usage.Input, Output: answer.Usage.Output})
 	return nil
 }
 
-func (m *meter) add(u Usage) {
+// add counts what a request took. A list of models is no call of one.
+func (m *meter) add(r *http.Request, u Usage) {
+	if r.Method != http.MethodPost {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.usage = m.usage.plus(u)
