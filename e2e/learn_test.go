@@ -88,7 +88,7 @@ func TestModelLearnsWhatAPersonTellsCorrectsAndTakesBack(t *testing.T) {
 			}
 		}
 		block := blockOf(t, up.last(t).Body)
-		until := "User lives in Lisbon [until " + time.Now().UTC().Format(time.DateOnly) + ": User lives in Berlin]"
+		until := "User lives in Lisbon [until " + time.Now().UTC().Format("2006-01-02 Mon") + ": User lives in Berlin]"
 		if !strings.Contains(block, until) || strings.Count(block, "User lives in Berlin") != 1 {
 			t.Errorf("streamed %v: the block had to have the newer statement, with what was so until then: %s", streamed, block)
 		}

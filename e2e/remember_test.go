@@ -213,7 +213,7 @@ func TestWhatMemorySaidNeverBecomesMemory(t *testing.T) {
 // repeats answers with every line of memory that the request has.
 func repeats(w http.ResponseWriter, r *http.Request, body []byte) {
 	told := "I know nothing."
-	for _, line := range regexp.MustCompile(`- [\d-]+ ((?:User|You) [^\\\[]+)`).FindAllStringSubmatch(string(body), -1) {
+	for _, line := range regexp.MustCompile(`- [\d-]+ \w+ ((?:User|You) [^\\\[]+)`).FindAllStringSubmatch(string(body), -1) {
 		told += "\n- " + strings.TrimSpace(line[1])
 	}
 	says(strings.TrimPrefix(told, "I know nothing.\n"))(w, r, body)
