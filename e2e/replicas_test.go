@@ -26,7 +26,7 @@ import (
 const (
 	// replicasFor is how long the load of the replicas lasts, if it is not told otherwise.
 	replicasFor = "LOCI_E2E_REPLICAS"
-	loadTime    = 15 * time.Second
+	loadTime    = 10 * time.Second
 
 	replicaCount = 3
 	speakers     = 6
