@@ -45,14 +45,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What the data folder holds.
+// What the data folder holds, and the embedder that needs no model.
 const (
 	databaseFile = config.DatabaseFile
 	indexFolder  = config.IndexFolder
+	words        = config.Lexical
 )
-
-// words is the embedder that needs no model.
-const words = config.Lexical
 
 // assemble puts the concrete parts together; it is the only place that names them.
 func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
@@ -99,7 +97,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
 	}
-	l.config = config
 	trusted, err := prefixes("trusted", config.Trusted)
 	if err != nil {
 		return nil, err

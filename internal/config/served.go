@@ -9,7 +9,7 @@ import (
 )
 
 // ServedAt returns where the process that has the data folder open serves its memory, ""
-// where it does not or is on another machine. It holds once [Open] has returned
+// where it does not or is on another machine. It holds once opening has returned
 // [memory.Conflict]; else it may be of a server that is gone.
 func (c *Config) ServedAt() string {
 	lock := c.LockFile()

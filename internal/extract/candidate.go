@@ -52,7 +52,7 @@ type Candidate struct {
 	Model      string // the model and its prompt's hash, or the rule, that made it
 
 	// Op is what a model says that the candidate does to the facts in Targets; "" if it
-	// says nothing of that. Targets are a prompt's names of facts until [Settle] finds them.
+	// says nothing of that. Targets are a prompt's names of facts until learn.Settle finds them.
 	Op      Verdict
 	Targets []string
 	Passing bool // it matters for some days only

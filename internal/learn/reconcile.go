@@ -72,7 +72,7 @@ func reconcile(i int, c extract.Candidate) []Decision {
 	return out
 }
 
-// marital are words of which one holds at a time, and which say little to [termSet].
+// marital are words of which one holds at a time, and which say little to [extract.TermSet].
 var marital = lazy.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
 func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {

@@ -44,14 +44,18 @@ func (c Choice) Now() (_ Choice, wrong string) {
 	case c.awaited.Remote():
 		return c, "the upstream does not answer; whether it has " + c.Embedder + ", which the profile names, is not known yet, and words alone find"
 	}
-	c.words("the upstream has no " + c.Embedder)
+	c.words("the upstream has no "+c.Embedder, c.Embedder)
 	return c, ""
 }
 
-// words makes it the choice of words alone.
-func (c *Choice) words(why string) {
+// words makes it the choice of words alone, where another embedder was wanted.
+func (c *Choice) words(why, wanted string) {
+	better, ok := strings.CutPrefix(wanted, config.LocalModel)
+	if !ok {
+		better = "all-MiniLM-L6-v2"
+	}
 	c.Embedder, c.Why, c.opened = config.Lexical, why, nil
-	c.Better = "loci models pull all-MiniLM-L6-v2 (about 100 MB, once) also finds what is said in other words"
+	c.Better = "loci models pull " + better + " (about 100 MB, once) also finds what is said in other words"
 }
 
 // awaited is a remote embedder whose server did not answer at the start. Once the server answers that
@@ -139,12 +143,9 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 			}
 			return c.WithEmbedder(choice.Embedder), choice
 		}
-		choice.words(fmt.Sprintf("the upstream gave no vectors by %s: %v", name, err))
+		choice.words(fmt.Sprintf("the upstream gave no vectors by %s: %v", name, err), wanted)
 	} else {
-		choice.words("no model is at hand")
-	}
-	if name, ok := strings.CutPrefix(wanted, config.LocalModel); ok {
-		choice.Better = strings.Replace(choice.Better, "all-MiniLM-L6-v2", name, 1)
+		choice.words("no model is at hand", wanted)
 	}
 	return c.WithEmbedder(choice.Embedder), choice
 }

@@ -116,7 +116,7 @@ func (o *SubjectFilter) Is(m memory.Memory) bool {
 	return false
 }
 
-// Beside reports whether a turn stands beside one of which [Others.Is] holds: what it has of the
+// Beside reports whether a turn stands beside one of which [SubjectFilter.Is] holds: what it has of the
 // question it may have from there.
 func (o *SubjectFilter) Beside(m memory.Memory) bool {
 	if m.Turn == nil {

@@ -38,7 +38,7 @@ type Note struct {
 // Remember writes a fact by hand. It is folded only into an exactly equal live
 // fact of the same scope, which then takes over what the note adds and is returned with
 // created false. What it contradicts is superseded in the same run. A fact that a model
-// writes may have to wait for a person: see [Curator.waits].
+// writes may have to wait for a person: see waits.
 func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
 	ctx = memory.ForWrite(ctx)
 	byModel := author.Kind == memory.ByModel
@@ -278,7 +278,7 @@ func (e *Curator) MayUse(ctx context.Context, owner memory.Owner, write bool) er
 }
 
 // EditByTool changes a fact for a model. New words make a new fact that replaces the old one,
-// or waits for a person to approve that: see [Curator.waits].
+// or waits for a person to approve that: see waits.
 func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	if err := e.MayUse(ctx, owner, true); err != nil {
 		return memory.Fact{}, err
