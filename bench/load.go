@@ -4,185 +4,130 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loci-memory/loci/bench/eval/talk"
+	"github.com/loci-memory/loci/bench/report"
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
-// Parts are what a load run can measure, in the order in which it does.
-var Parts = []string{"start", "memory", "bulk", "disk", "recall", "rivals", "add", "learn", "proxy", "servers", "zipf"}
+// load is a run under way: serve as a process of its own on a data folder of its own, asked over HTTP
+// from this one.
+type load struct {
+	run
+	memories, requests, clients, owners, each int
+	duration                                  time.Duration
+	only, serverSettings                      []string
+	path, store                               string // the program, and where its memory is
 
-// LoadOptions say how much is measured. The zero value of a field means its
-// default.
-type LoadOptions struct {
-	Program  Program
-	Memories int           // turns of one user; 0: 10,000
-	Requests int           // of each measure; 0: 1,000
-	Clients  int           // at once, where several are meant; 0: 8
-	Duration time.Duration // longest of one measure, whatever Requests says; 0: 10 s
-	Owners   int           // of the part zipf; 0: 1,000
-	Each     int           // turns of each of them; 0: 100
-	Only     []string      // of [Parts]; nil: all
-	Store    string        // address of an empty PostgreSQL database, measured beside SQLite; "": none
+	dir      string // of everything that it keeps
+	upstream *upstream
+	http     *http.Client
+	serving  *process       // nil: none
+	memory   *client.Client // of user bench at serving
+	said     []string       // by user bench; nil: nothing yet
 }
 
-func (o LoadOptions) withDefaults() (LoadOptions, error) {
-	for _, d := range []struct {
-		name   string
-		value  *int
-		normal int
-	}{
-		{"memories", &o.Memories, 10_000}, {"requests", &o.Requests, 1_000}, {"clients", &o.Clients, 8},
-		{"owners", &o.Owners, 1_000}, {"each", &o.Each, 100},
-	} {
-		if *d.value == 0 {
-			*d.value = d.normal
-		}
-		if *d.value < 0 {
-			return o, memory.Errorf(memory.Invalid, "%s: %d is out of range; valid is 1 and more", d.name, *d.value)
-		}
-	}
-	if o.Duration == 0 {
-		o.Duration = 10 * time.Second
-	}
-	if slices.Contains(o.Only, "servers") && o.Store == "" {
-		return o, memory.Errorf(memory.Invalid, "only: servers are two on one PostgreSQL database; name one with store")
-	}
-	if len(o.Only) == 0 {
-		o.Only = Parts
-	}
-	for _, part := range o.Only {
-		if !slices.Contains(Parts, part) {
-			return o, memory.Errorf(memory.Invalid, "only: %s is not a part; valid: %s", part, strings.Join(Parts, ", "))
-		}
-	}
-	return o, nil
+// parts are what a load run can measure, in the order in which it does.
+var parts = []struct {
+	name string
+	do   func(*load, context.Context) error
+}{
+	{"start", (*load).starts}, {"disk", (*load).disk}, {"recall", (*load).recall}, {"rivals", (*load).rivals}, {"add", (*load).add},
+	{"learn", (*load).learn}, {"proxy", (*load).proxy}, {"zipf", (*load).zipf},
 }
 
-// onServers are the parts that are measured on a database server as well. What is on disk
-// is not the program's own there.
-var onServers = []string{"start", "memory", "bulk", "recall", "add", "learn", "proxy", "servers", "zipf"}
+func loadCommand() *cobra.Command {
+	l := &load{}
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	cmd := l.command("load", "Measure latency, throughput, start and size, beside others in the same run",
+		"Start loci as a server on a data folder of its own, put made-up talk into it and measure it over HTTP: "+strings.Join(names, ", ")+".\n"+
+			"Clients ask again when they were answered (a closed loop); what is compared takes turns. Settings given by --set go to that server;\n"+
+			"LOCI_ variables do not. Nothing of your own memory is touched.",
+		"  locibench load\n  locibench load --memories 100000 --only start,disk,recall\n  locibench load --only zipf --owners 10000 --each 100\n"+
+			"  locibench load --only recall,add,learn --store postgres://loci@localhost/empty",
+		cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+			for _, part := range l.only {
+				if !slices.Contains(names, part) {
+					return memory.Errorf(memory.Invalid, "--only: %s is not a part; valid: %s", part, strings.Join(names, ", "))
+				}
+			}
+			if min(l.memories, l.requests, l.clients, l.owners, l.each) < 1 {
+				return memory.Errorf(memory.Invalid, "numbers are 1 and more")
+			}
+			return l.all(cmd.Context())
+		})
+	f := cmd.Flags()
+	f.StringVar(&l.path, "loci", "", "the `program` to measure (built from the source unless given)")
+	f.StringArrayVar(&l.serverSettings, "set", nil, "a setting of the server, as key=value; may be repeated")
+	f.IntVar(&l.memories, "memories", 10_000, "turns of one user")
+	f.IntVar(&l.requests, "requests", 1_000, "requests of each measure")
+	f.IntVar(&l.clients, "clients", 8, "clients at once, where several are meant")
+	f.DurationVar(&l.duration, "duration", 10*time.Second, "longest of one measure, whatever --requests says")
+	f.IntVar(&l.owners, "owners", 1_000, "users of the part zipf")
+	f.IntVar(&l.each, "each", 100, "turns of each of them")
+	f.StringVar(&l.store, "store", "", "`address` of an empty PostgreSQL database, in place of SQLite")
+	f.StringSliceVar(&l.only, "only", names, "parts to measure")
+	return cmd
+}
 
-// Load measures the program as it is used: `serve` as a process of its own on a
-// data folder of its own, asked over HTTP from this one. It calls report with each
-// row as it is known.
-//
-// The load is a closed loop: a client asks again when it was answered, so that no
-// time holds waiting for one's turn at the client, and a rate is what so many
-// clients get done. What is compared is measured in turns, so that what else the
-// machine does meanwhile falls on all alike.
-func Load(ctx context.Context, o LoadOptions, report func(Row)) (err error) {
-	o, err = o.withDefaults()
-	if err != nil {
+// all measures the parts that are asked for.
+func (l *load) all(ctx context.Context) (err error) {
+	if l.dir, err = os.MkdirTemp("", "locibench-"); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "loci-bench-")
-	if err != nil {
-		return err
+	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
+	if l.path == "" {
+		l.path = filepath.Join(l.dir, "loci")
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", l.path, "github.com/loci-memory/loci/cmd/loci")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if said, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build loci: %w: %s; run locibench in its source folder, or name a program with --loci", err, said)
+		}
 	}
-	l := &load{
-		o: o, dir: dir, report: report, upstream: newUpstream(),
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: max(o.Clients, proxyClients)}},
-	}
-	l.o.Program.Settings = append([]string{"log.level=error", "upstream.url=" + l.upstream.URL + "/v1"}, o.Program.Settings...)
-	sides := []*load{l}
-	if o.Store != "" {
-		sides = append(sides, l.onServer())
-	}
-	l.o.Only = slices.DeleteFunc(slices.Clone(l.o.Only), func(part string) bool { return part == "servers" }) // a file is one server's
+	l.upstream = newUpstream()
+	l.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: max(l.clients, proxyClients)}}
 	defer func() {
 		l.http.CloseIdleConnections()
 		l.upstream.Close()
-		for _, side := range sides {
-			err = errors.Join(err, side.stop())
-		}
-		err = errors.Join(err, os.RemoveAll(dir))
+		err = errors.Join(err, l.stop())
 	}()
-	for _, step := range []struct {
-		parts []string // any of which asks for it
-		do    func(*load, context.Context) error
-	}{
-		{[]string{"start", "memory"}, (*load).startEmpty},
-		{[]string{"start", "memory", "bulk", "disk", "recall", "rivals", "add", "learn", "proxy", "servers"}, (*load).bulk},
-		{[]string{"start", "memory", "disk", "recall", "rivals", "add", "learn", "proxy", "servers"}, (*load).startFull},
-		{[]string{"recall", "memory"}, (*load).recall},
-		{[]string{"rivals"}, (*load).rivals},
-		{[]string{"add"}, (*load).add},
-		{[]string{"learn"}, (*load).learn},
-		{[]string{"proxy"}, (*load).proxy},
-		{[]string{"disk"}, (*load).factsOnDisk},
-		{[]string{"servers"}, (*load).servers},
-		{[]string{"zipf"}, (*load).zipf},
-	} {
-		for _, side := range sides {
-			if !slices.ContainsFunc(step.parts, side.wants) {
-				continue
-			}
-			if err := step.do(side, ctx); err != nil {
-				return err
+	l.out.Say("%s/%s, %s, GOMAXPROCS %d", runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0))
+	l.about("cpu", processor())
+	l.about("memories", l.memories)
+	for _, part := range parts {
+		if slices.Contains(l.only, part.name) {
+			if err := part.do(l, ctx); err != nil {
+				return fmt.Errorf("%s: %w", part.name, err)
 			}
 		}
 	}
 	return nil
 }
 
-// onServer returns a run of what can be measured on a database server, beside l: part by
-// part it comes after l, and its rows are compared with l's.
-func (l *load) onServer() *load {
-	side := *l
-	side.dir, side.server = filepath.Join(l.dir, "server"), true
-	side.o.Only = slices.DeleteFunc(slices.Clone(l.o.Only), func(part string) bool { return !slices.Contains(onServers, part) })
-	side.o.Program.Env = []string{"LOCI_STORE=" + l.o.Store} // others may read what a command line has
-	floors := map[string]Row{}
-	report := l.report
-	key := func(r Row) string { return fmt.Sprint(r.Subject, r.Name, r.Clients) }
-	l.report = func(r Row) {
-		floors[key(r)] = r
-		report(r)
-	}
-	side.report = func(r Row) {
-		floor, known := floors[key(r)]
-		r.Name += ", PostgreSQL"
-		if known { // and not a database server's alone
-			floor.Name = "SQLite"
-			r = r.over(floor)
-		}
-		report(r)
-	}
-	return &side
-}
-
-// load is a run under way.
-type load struct {
-	o        LoadOptions
-	dir      string // of everything that it keeps
-	server   bool   // whether memory is on a database server
-	report   func(Row)
-	upstream *upstream
-	http     *http.Client
-	serving  *process       // nil: none
-	memory   *client.Client // of user bench at serving
-	said     []string       // by user bench
-}
-
-func (l *load) wants(part string) bool { return slices.Contains(l.o.Only, part) }
-
-// folder is where the memory of one user is.
-func (l *load) folder() string { return filepath.Join(l.dir, "one") }
-
-// start runs the server on a data folder in place of the one that runs, and
-// returns how long it took until it answered.
+// start runs the server on a data folder in place of the one that runs, and returns how long it took
+// until it answered.
 func (l *load) start(ctx context.Context, data string) (ready time.Duration, err error) {
 	if err := l.stop(); err != nil {
 		return 0, err
 	}
-	if l.serving, err = l.o.Program.serve(ctx, data); err != nil {
+	if l.serving, err = l.serve(ctx, filepath.Join(l.dir, data)); err != nil {
 		return 0, err
 	}
 	l.memory = l.as("bench")
@@ -190,15 +135,6 @@ func (l *load) start(ctx context.Context, data string) (ready time.Duration, err
 		return 0, fmt.Errorf("the server that was started: %w", err)
 	}
 	return time.Since(l.serving.started), nil
-}
-
-// running starts a server on a data folder, if none is running.
-func (l *load) running(ctx context.Context, data string) error {
-	if l.serving != nil {
-		return nil
-	}
-	_, err := l.start(ctx, data)
-	return err
 }
 
 func (l *load) stop() error {
@@ -216,15 +152,308 @@ func (l *load) as(user string) *client.Client {
 	return client.New(l.serving.url, client.Options{HTTP: l.http, User: user})
 }
 
-// keep adds turns to a conversation and has nothing learned from them.
-func (l *load) keep(ctx context.Context, c *client.Client, conversation string, said []string) error {
-	infer := false
-	in := client.AddMessages{Infer: &infer, Conversation: conversation}
-	for _, s := range said {
-		in.Messages = append(in.Messages, client.Message{Role: memory.RoleUser, Content: s})
+// folder is where the memory of user bench is.
+const folder = "one"
+
+// bulkSize is how many turns one request of a bulk add holds.
+const bulkSize = 500
+
+// filled has a server run with the turns of user bench.
+func (l *load) filled(ctx context.Context) error {
+	if l.serving == nil || l.serving.data != filepath.Join(l.dir, folder) {
+		if _, err := l.start(ctx, folder); err != nil {
+			return err
+		}
 	}
-	if _, err := c.AddMessages(ctx, in); err != nil {
-		return fmt.Errorf("add %d turns: %w", len(said), err)
+	if l.said != nil {
+		return nil
+	}
+	l.said = talk.New(1).Sentences(l.memories)
+	began := time.Now()
+	took, err := l.keep(ctx, l.memory, l.said)
+	if err != nil {
+		return err
+	}
+	row := latencies("bulk", fmt.Sprintf("%d turns in requests of %d, durable", l.memories, bulkSize), 1, took, time.Since(began))
+	row.Cells = append(row.Cells, report.Number("turns a second", "%.0f", float64(l.memories)/time.Since(began).Seconds()))
+	return l.out.Rows(row)
+}
+
+// keep adds turns and has nothing learned from them. It returns what each request took.
+func (l *load) keep(ctx context.Context, c *client.Client, said []string) (took []time.Duration, err error) {
+	infer := false
+	for some := range slices.Chunk(said, bulkSize) {
+		in := client.AddMessages{Infer: &infer, Conversation: fmt.Sprint("talk-", len(took))}
+		for _, s := range some {
+			in.Messages = append(in.Messages, client.Message{Role: memory.RoleUser, Content: s})
+		}
+		began := time.Now()
+		if _, err := c.AddMessages(ctx, in); err != nil {
+			return nil, fmt.Errorf("add %d turns: %w", len(some), err)
+		}
+		took = append(took, time.Since(began))
+	}
+	return took, nil
+}
+
+// value prints a measure that is not a time.
+func (l *load) value(part, name, unit string, x float64, note string) error {
+	return l.out.Rows(report.Row{Part: part, Name: name, Cells: []report.Cell{report.Number(unit, "%.1f", x)}, Note: note})
+}
+
+// resident prints what the server holds in memory, where the system says that.
+func (l *load) resident(part, when string) error {
+	rss, peak := resident(l.serving.cmd.Process.Pid)
+	return l.value(part, "resident, "+when, "MiB", rss, fmt.Sprintf("at most %.1f so far", peak))
+}
+
+// starts measures how long the server takes until it answers, and what it needs then: on an empty
+// folder, and until it has recalled something of one with memories.
+func (l *load) starts(ctx context.Context) error {
+	const empty, full = 9, 3
+	var took []time.Duration
+	for i := range empty {
+		ready, err := l.start(ctx, fmt.Sprint("empty", i))
+		if err != nil {
+			return err
+		}
+		took = append(took, ready)
+	}
+	if err := l.out.Rows(latencies("start", "from nothing to the first answer, empty folder", 1, took, 0)); err != nil {
+		return err
+	}
+	if err := errors.Join(l.resident("start", "idle, empty folder"), l.filled(ctx)); err != nil {
+		return err
+	}
+	talk := talk.New(9)
+	took = nil
+	for i := range full + 1 { // once asked, the server may keep more in its folder, to start by
+		if _, err := l.start(ctx, folder); err != nil {
+			return err
+		}
+		for hits := 0; hits == 0; {
+			var err error
+			if hits, err = l.ask(ctx, l.memory, talk.Question(l.said)); err != nil {
+				return err
+			}
+		}
+		if i > 0 {
+			took = append(took, time.Since(l.serving.started))
+		}
+	}
+	return l.out.Rows(latencies("start", fmt.Sprintf("from nothing to the first recall, %d turns", l.memories), 1, took, 0))
+}
+
+// disk measures what memories take on disk, index and journal included: turns that came in bulk, and
+// facts that were written down one by one.
+func (l *load) disk(ctx context.Context) error {
+	if l.store != "" {
+		return nil // what is on disk is the database's
+	}
+	use := func(data string) (float64, error) {
+		bytes, err := disk.Use(filepath.Join(l.dir, data))
+		return float64(bytes), err
+	}
+	if err := l.filled(ctx); err != nil {
+		return err
+	}
+	if _, err := l.ask(ctx, l.memory, talk.New(9).Question(l.said)); err != nil {
+		return err
+	}
+	if err := l.stop(); err != nil {
+		return err
+	}
+	bytes, err := use(folder)
+	if err != nil {
+		return err
+	}
+	if err := l.value("disk", fmt.Sprintf("%d turns, server stopped", l.memories), "bytes a memory", bytes/float64(l.memories), ""); err != nil {
+		return err
+	}
+	if _, err := l.start(ctx, "facts"); err != nil {
+		return err
+	}
+	texts := talk.New(5).Sentences(min(2_000, l.memories))
+	empty, err := use("facts")
+	if err != nil {
+		return err
+	}
+	for _, text := range texts {
+		if _, _, err := l.memory.Add(ctx, client.AddMemory{Content: text}); err != nil {
+			return err
+		}
+	}
+	if err := l.stop(); err != nil {
+		return err
+	}
+	bytes, err = use("facts")
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%d facts, journal included, server stopped", len(texts))
+	return l.value("disk", name, "bytes a memory", (bytes-empty)/float64(len(texts)), fmt.Sprintf("besides %.1f MiB of an empty folder", empty/(1<<20)))
+}
+
+const (
+	// topK is how many memories each question asks for, of Loci and of others.
+	topK = 10
+	// variety is how many different questions there are.
+	variety = 1_021
+)
+
+// ask puts a question to memory and returns how many memories came. An answer that had to leave
+// something out is an error: it would not measure all of recall.
+func (l *load) ask(ctx context.Context, c *client.Client, question string) (hits int, err error) {
+	k := topK
+	answer, err := c.Search(ctx, client.SearchRequest{Query: question, TopK: &k})
+	if err != nil {
+		return 0, fmt.Errorf("search: %w", err)
+	}
+	if len(answer.Degraded) > 0 {
+		return 0, fmt.Errorf("search left out %s", strings.Join(answer.Degraded, "; "))
+	}
+	return len(answer.Hits), nil
+}
+
+// asking is the task of asking user bench's memory, each question in its turn.
+func (l *load) asking(name string, questions []string) task {
+	return task{name: name, do: timed(func(ctx context.Context, i int) error {
+		_, err := l.ask(ctx, l.memory, questions[(i+warmUp)%len(questions)])
+		return err
+	})}
+}
+
+// recall measures searches through the whole pipeline, beside requests that ask nothing of memory,
+// and what the server needs by then.
+func (l *load) recall(ctx context.Context) error {
+	if err := l.filled(ctx); err != nil {
+		return err
+	}
+	health := task{name: "health check, which asks nothing of memory", do: timed(func(ctx context.Context, _ int) error {
+		_, err := l.memory.Health(ctx)
+		return err
+	})}
+	asking := l.asking(fmt.Sprintf("top %d of %d turns", topK, l.memories), talk.New(2).Questions(variety, l.said))
+	for _, clients := range []int{1, l.clients} {
+		if err := l.measure(ctx, "recall", clients, health, asking); err != nil {
+			return err
+		}
+	}
+	return l.resident("recall", fmt.Sprintf("%d turns", l.memories))
+}
+
+// adding is the task of writing down a fact, which is durable when it is answered.
+func (l *load) adding(name string, seed uint64) task {
+	texts := talk.New(seed).Sentences(l.requests + warmUp)
+	return task{name: name, do: timed(func(ctx context.Context, i int) error {
+		_, _, err := l.memory.Add(ctx, client.AddMemory{Content: texts[i+warmUp]})
+		return err
+	})}
+}
+
+// add measures facts written down one by one.
+func (l *load) add(ctx context.Context) error {
+	if err := l.filled(ctx); err != nil {
+		return err
+	}
+	for seed, clients := range []int{1, l.clients} {
+		if err := l.measure(ctx, "add", clients, l.adding("one fact, durable, nothing learned from it", uint64(30+seed))); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// learn measures what a message costs until it has been learned from by the built-in rules: of a user
+// who has said nothing before, and of one who has. The caller waits and is told by polling.
+func (l *load) learn(ctx context.Context) error {
+	if err := l.filled(ctx); err != nil {
+		return err
+	}
+	talk := talk.New(6)
+	tell := func(user string, turns int) task {
+		c, name := l.as(user), fmt.Sprintf("one message until it is learned, user with %d turns", turns)
+		said := make([]string, l.requests+warmUp)
+		for i := range said {
+			said[i] = fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.Word(), talk.Word(), talk.Word())
+		}
+		return task{name: name, do: timed(func(ctx context.Context, i int) error {
+			messages := []client.Message{{Role: memory.RoleUser, Content: said[i+warmUp]}}
+			_, err := c.AddMessages(ctx, client.AddMessages{Messages: messages, Conversation: fmt.Sprint("learn-", i/8), Wait: true})
+			return err
+		})}
+	}
+	return l.measure(ctx, "learn", 1, tell("newcomer", 0), tell("bench", l.memories))
+}
+
+// popularity is the exponent of Zipf's law by which users are drawn.
+const popularity = 1.1
+
+// zipf measures recall for many users: of one whose index is not in memory, of the same one again,
+// and of users drawn by Zipf's law. The index keeps as many as its budget allows.
+func (l *load) zipf(ctx context.Context) error {
+	if _, err := l.start(ctx, "many"); err != nil {
+		return err
+	}
+	user := func(i int) *client.Client { return l.as(fmt.Sprint("user-", i)) }
+	said := func(i int) []string { return talk.New(uint64(1_000 + i)).Sentences(l.each) }
+	began, turns := time.Now(), float64(l.owners*l.each)
+	group, filling := errgroup.WithContext(ctx)
+	group.SetLimit(l.clients)
+	for i := range l.owners {
+		group.Go(func() error {
+			_, err := l.keep(filling, user(i), said(i))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("bulk add, %d users of %d turns", l.owners, l.each)
+	if err := l.value("zipf", name, "turns a second", turns/time.Since(began).Seconds(), ""); err != nil {
+		return err
+	}
+	if bytes, err := disk.Use(filepath.Join(l.dir, "many")); err != nil {
+		return err
+	} else if err := l.value("zipf", "on disk while serving", "bytes a memory", float64(bytes)/turns, ""); err != nil {
+		return err
+	}
+	if _, err := l.start(ctx, "many"); err != nil { // whereupon no user is in memory
+		return err
+	}
+	var first, again []time.Duration
+	began = time.Now()
+	for n, i := range rand.New(rand.NewPCG(3, 3)).Perm(l.owners) {
+		if n >= l.requests || (n > 0 && time.Since(began) > l.duration) {
+			break
+		}
+		talk, said := talk.New(uint64(n)), said(i)
+		for _, took := range []*[]time.Duration{&first, &again} {
+			began := time.Now()
+			if _, err := l.ask(ctx, user(i), talk.Question(said)); err != nil {
+				return err
+			}
+			*took = append(*took, time.Since(began))
+		}
+	}
+	if err := l.out.Rows(latencies("zipf", "recall, user in memory", 1, again, 0), latencies("zipf", "recall, user not in memory", 1, first, 0)); err != nil {
+		return err
+	}
+	for _, clients := range []int{1, l.clients} {
+		draw := rand.NewZipf(rand.New(rand.NewPCG(4, uint64(clients))), popularity, 1, uint64(l.owners-1))
+		var users []*client.Client
+		var asked []string
+		for i := range l.requests + warmUp {
+			u := int(draw.Uint64())
+			users, asked = append(users, user(u)), append(asked, talk.New(uint64(i)).Question(said(u)))
+		}
+		drawn := task{name: "recall, users by Zipf's law", do: timed(func(ctx context.Context, i int) error {
+			_, err := l.ask(ctx, users[i+warmUp], asked[i+warmUp])
+			return err
+		})}
+		if err := l.measure(ctx, "zipf", clients, drawn); err != nil {
+			return err
+		}
+	}
+	return l.resident("zipf", fmt.Sprintf("%d users", l.owners))
 }

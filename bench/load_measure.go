@@ -1,31 +1,40 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/loci-memory/loci/bench/report"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // task is one thing to measure.
 type task struct {
-	subject, name string
-	clients       int           // at once
-	spread        time.Duration // over which the clients begin; 0: all at the same moment
+	name   string
+	spread time.Duration // over which the clients begin; 0: all at the same moment
 
-	// do makes one request of a client and returns how long it took. i counts the
-	// requests of all clients; it is negative while warming up.
+	// do makes one request of a client and returns how long it took. i counts the requests of all
+	// clients; it is negative while warming up.
 	do func(ctx context.Context, client, i int) (time.Duration, error)
 }
 
 // timed makes a request whose whole time counts.
 func timed(do func(ctx context.Context, i int) error) func(context.Context, int, int) (time.Duration, error) {
 	return func(ctx context.Context, _, i int) (time.Duration, error) {
-		started := time.Now()
+		began := time.Now()
 		err := do(ctx, i)
-		return time.Since(started), err
+		return time.Since(began), err
 	}
 }
 
@@ -35,63 +44,54 @@ const rounds = 4
 // warmUp is the most requests before the first that counts.
 const warmUp = 50
 
-// measure makes the requests of each task and returns a row for each. The tasks
-// take turns, and none goes on much longer than the longest time that was asked.
-func (l *load) measure(ctx context.Context, tasks ...task) ([]Row, error) {
-	took := make([][]time.Duration, len(tasks))
-	busy := make([]time.Duration, len(tasks))
-	turns := min(rounds, l.o.Requests)
+// measure makes the requests of each task and prints a row for each.
+func (l *load) measure(ctx context.Context, part string, clients int, tasks ...task) error {
+	took, busy, err := l.inTurns(ctx, clients, tasks)
+	for i, t := range tasks {
+		if err == nil {
+			err = l.out.Rows(latencies(part, t.name, clients, took[i], busy[i]))
+		}
+	}
+	return err
+}
+
+// inTurns makes the requests of each task, which take turns, so that what else the machine does falls
+// on all alike. None goes on much longer than the longest time that was asked. It returns what each
+// request took, and each task in all.
+func (l *load) inTurns(ctx context.Context, clients int, tasks []task) (took [][]time.Duration, busy []time.Duration, err error) {
+	took, busy = make([][]time.Duration, len(tasks)), make([]time.Duration, len(tasks))
+	turns := min(rounds, l.requests)
 	for turn := -1; turn < turns; turn++ {
 		for i, t := range tasks {
-			n, longest := share(l.o.Requests, turns, turn), l.o.Duration/time.Duration(turns)
-			from := len(took[i])
+			n, from := l.requests*(turn+1)/turns-l.requests*turn/turns, len(took[i])
 			if turn < 0 {
-				n, longest, from = min(warmUp, l.o.Requests), l.o.Duration/rounds, -warmUp
+				n, from = min(warmUp, l.requests), -warmUp
 			}
-			started := time.Now()
-			one, err := t.run(ctx, from, n, longest)
+			began := time.Now()
+			some, err := t.run(ctx, clients, from, n, l.duration/time.Duration(turns))
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", t.name, err)
+				return nil, nil, fmt.Errorf("%s: %w", t.name, err)
 			}
 			if turn >= 0 {
-				took[i] = append(took[i], one...)
-				busy[i] += time.Since(started)
+				took[i] = append(took[i], some...)
+				busy[i] += time.Since(began)
 			}
 		}
 	}
-	rows := make([]Row, len(tasks))
-	for i, t := range tasks {
-		rows[i] = rowOf(took[i])
-		rows[i].Subject, rows[i].Name, rows[i].Clients = t.subject, t.name, t.clients
-		rows[i].Rate = float64(len(took[i])) / busy[i].Seconds()
-	}
-	return rows, nil
+	return took, busy, nil
 }
 
-// measureOne is measure of a single task.
-func (l *load) measureOne(ctx context.Context, t task) (Row, error) {
-	rows, err := l.measure(ctx, t)
-	if err != nil {
-		return Row{}, err
-	}
-	return rows[0], nil
-}
-
-// share returns how many of n fall to one of so many turns.
-func share(n, turns, turn int) int { return n*(turn+1)/turns - n*turn/turns }
-
-// run makes up to n requests, numbered from from on, and returns the time of each.
-// Every client makes at least one while there are enough.
-func (t task) run(ctx context.Context, from, n int, longest time.Duration) ([]time.Duration, error) {
-	took := make([][]time.Duration, t.clients)
-	errs := make([]error, t.clients)
+// run makes up to n requests, numbered from from on, and returns the time of each. Every client makes
+// at least one while there are enough.
+func (t task) run(ctx context.Context, clients, from, n int, longest time.Duration) ([]time.Duration, error) {
+	took, errs := make([][]time.Duration, clients), make([]error, clients)
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	started := time.Now()
-	for c := range t.clients {
+	began := time.Now()
+	for c := range clients {
 		wg.Go(func() {
-			time.Sleep(t.spread * time.Duration(c) / time.Duration(t.clients))
-			for len(took[c]) == 0 || time.Since(started) < longest {
+			time.Sleep(t.spread * time.Duration(c) / time.Duration(clients))
+			for len(took[c]) == 0 || time.Since(began) < longest {
 				i := int(next.Add(1)) - 1
 				if i >= n {
 					return
@@ -107,28 +107,129 @@ func (t task) run(ctx context.Context, from, n int, longest time.Duration) ([]ti
 		})
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
+	return slices.Concat(took...), errors.Join(errs...)
+}
+
+// percentiles are what is printed of times, in percent.
+var percentiles = []int{50, 95, 99, 100}
+
+// latencies is the row of times: the exact percentiles (nearest rank) in milliseconds and, if they took
+// a time in all, how many there were a second.
+func latencies(part, name string, clients int, took []time.Duration, all time.Duration) report.Row {
+	row := report.Row{Part: part, Name: name, N: len(took), Cells: []report.Cell{report.Number("clients", "%.0f", float64(clients))}}
+	slices.Sort(took)
+	for _, p := range percentiles {
+		at := took[max(0, (len(took)*p+99)/100-1)]
+		row.Cells = append(row.Cells, report.Number(fmt.Sprintf("p%d ms", p), "%.3f", at.Seconds()*1000))
+	}
+	if all > 0 {
+		row.Cells = append(row.Cells, report.Number("a second", "%.0f", float64(len(took))/all.Seconds()))
+	}
+	return row
+}
+
+// process is a loci that serves.
+type process struct {
+	url, data string
+	started   time.Time
+	cmd       *exec.Cmd
+	ended     chan struct{} // closed when its standard error is
+	said      strings.Builder
+}
+
+// startTime and stopTime bound how long the program may take to say where it listens, and to end.
+// Nothing that works comes near either.
+const (
+	startTime = time.Minute
+	stopTime  = 2 * time.Minute
+)
+
+// address is how serve says where it listens.
+var address = lazy.Compile(`chat \(OpenAI\)\s+(http://[^/\s]+)/v1`)
+
+// serve starts the program on a data folder, at a port of the system's choice. The surroundings' LOCI_
+// variables are kept from it, so that the defaults are measured and what was asked for. The caller must
+// stop it.
+func (l *load) serve(ctx context.Context, data string) (*process, error) {
+	args := []string{"serve", "--addr", "127.0.0.1:0", "--data", data}
+	for _, s := range append([]string{"log.level=error", "upstream.url=" + l.upstream.URL + "/v1"}, l.serverSettings...) {
+		args = append(args, "--set", s)
+	}
+	s := &process{cmd: exec.CommandContext(ctx, l.path, args...), data: data, ended: make(chan struct{})}
+	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCI_") })
+	if l.store != "" {
+		s.cmd.Env = append(s.cmd.Env, "LOCI_STORE="+l.store) // others may read what a command line has
+	}
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.started = time.Now()
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	listens := make(chan string, 1)
+	go s.follow(stderr, listens)
+	select {
+	case s.url = <-listens:
+		return s, nil
+	case <-s.ended:
+	case <-time.After(startTime):
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+	}
+	return nil, fmt.Errorf("start the server: %w: %s", s.cmd.Wait(), strings.TrimSpace(s.said.String()))
+}
+
+// follow reads what the process says, and hands on where it listens.
+func (s *process) follow(r io.Reader, listens chan<- string) {
+	defer close(s.ended)
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		s.said.WriteString(lines.Text() + "\n")
+		if found := address.FindStringSubmatch(lines.Text()); found != nil && len(listens) == 0 {
+			listens <- found[1]
 		}
 	}
-	return slices.Concat(took...), nil
+	_, _ = io.Copy(io.Discard, r) // after a line beyond all measure, so that the process does not block
 }
 
-// rowOf returns the exact percentiles of times; it sorts them.
-func rowOf(took []time.Duration) Row {
-	if len(took) == 0 {
-		return Row{}
+// stop lets the process come to its end by itself and waits for it.
+func (s *process) stop() error {
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		_ = s.cmd.Process.Kill() // Windows knows no other way
+		<-s.ended
+		_ = s.cmd.Wait() // its status says that it was killed
+		return nil
 	}
-	slices.Sort(took)
-	return Row{
-		Count: len(took), P50: percentile(took, 50), P95: percentile(took, 95), P99: percentile(took, 99),
-		Max: took[len(took)-1],
+	late := time.AfterFunc(stopTime, func() { _ = s.cmd.Process.Kill() })
+	defer late.Stop()
+	<-s.ended
+	if err := s.cmd.Wait(); err != nil {
+		return fmt.Errorf("stop the server: %w: %s", err, strings.TrimSpace(s.said.String()))
 	}
+	return nil
 }
 
-// percentile returns the least of sorted times that p of 100 do not exceed
-// (nearest rank).
-func percentile(sorted []time.Duration, p int) time.Duration {
-	return sorted[max(0, (len(sorted)*p+99)/100-1)]
+// field returns what a line "name : value" of a file says, "" if there is none.
+func field(file, name string) string {
+	data, _ := os.ReadFile(file) // there is none but on Linux
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func processor() string { return field("/proc/cpuinfo", "model name") }
+
+// resident returns how many MiB of a process are in memory, and the most that ever were; 0 where the
+// system does not say.
+func resident(pid int) (rss, peak float64) {
+	mib := func(name string) float64 {
+		number, _, _ := strings.Cut(field(fmt.Sprintf("/proc/%d/status", pid), name), " ")
+		kb, _ := strconv.ParseFloat(number, 64)
+		return kb / 1024
+	}
+	return mib("VmRSS"), mib("VmHWM")
 }

@@ -5,87 +5,73 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/bench/report"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
-// SizeOptions describe who uses a server. The zero value of a field means its default.
-type SizeOptions struct {
-	Users      int     // 0: 1,000,000
-	Each       int     // memories of each; 0: 1,000
-	Resident   int64   // bytes that the index holds for a memory; 0: what was measured
-	Stored     int64   // bytes that the database keeps for a memory; 0: what was measured
-	Popularity float64 // exponent of Zipf's law by which users are drawn, above 1; 0: 1.1
-	Requests   int     // that are counted, after as many that are not; 0: 2,000,000
-	Budgets    []int64 // bytes of index.budget; nil: 256 MiB to 64 GiB
+// size describes who uses a server.
+type size struct {
+	run
+	users, each, requests int
+	resident, stored      int64 // bytes that index and database hold for a memory
+	popularity            float64
+	budgets               []string
 }
 
-// What was measured of turns of some sixty bytes with vectors of the default embedder:
-// deploy/README.md says how.
-const (
-	residentBytes = 1_160
-	storedBytes   = 1_320
-)
-
-func (o SizeOptions) withDefaults() (SizeOptions, error) {
-	for _, d := range []struct {
-		value  *int
-		normal int
-	}{{&o.Users, 1_000_000}, {&o.Each, 1_000}, {&o.Requests, 2_000_000}} {
-		if *d.value == 0 {
-			*d.value = d.normal
-		}
-	}
-	if o.Resident == 0 {
-		o.Resident = residentBytes
-	}
-	if o.Stored == 0 {
-		o.Stored = storedBytes
-	}
-	if o.Popularity == 0 {
-		o.Popularity = popularity
-	}
-	if o.Users < 2 || o.Each < 1 || o.Requests < 1 || o.Resident < 1 || o.Stored < 1 || o.Popularity <= 1 {
-		return o, memory.Errorf(memory.Invalid, "there are at least 2 users, 1 memory and 1 request, and popularity is above 1")
-	}
-	if o.Budgets == nil {
-		for gib := int64(1); gib <= 256; gib *= 4 {
-			o.Budgets = append(o.Budgets, gib<<28)
-		}
-	}
-	return o, nil
+func sizeCommand() *cobra.Command {
+	s := &size{}
+	cmd := s.command("size", "Simulate how much memory servers for many users need",
+		"Draw users by Zipf's law, keep the indexes of those last asked for within a budget, and say how often a user's was there.\n"+
+			"What a memory takes in the index and in the database is what was measured with short turns and the default embedder\n"+
+			"(see deploy/README.md); give yours by --resident and --stored. Nothing is read or written.",
+		"  locibench size\n  locibench size --users 50000 --each 4000 --budget 1GiB,4GiB", cobra.NoArgs,
+		func(*cobra.Command, []string) error { return s.simulate() })
+	f := cmd.Flags()
+	f.IntVar(&s.users, "users", 1_000_000, "users")
+	f.IntVar(&s.each, "each", 1_000, "memories of each")
+	f.Int64Var(&s.resident, "resident", 1_160, "bytes that the index holds for a memory")
+	f.Int64Var(&s.stored, "stored", 1_320, "bytes that the database keeps for a memory")
+	f.Float64Var(&s.popularity, "popularity", popularity, "exponent of Zipf's law, above 1")
+	f.IntVar(&s.requests, "requests", 2_000_000, "requests that are counted, after as many that are not")
+	f.StringSliceVar(&s.budgets, "budget", []string{"256MiB", "1GiB", "4GiB", "16GiB", "64GiB"}, "settings index.budget to try")
+	return cmd
 }
 
-// Sized is what one replica has with an index budget.
-type Sized struct {
-	Budget int64   `json:"budget"`   // bytes
-	Users  int     `json:"users"`    // whose indexes are resident, at the end
-	Hits   float64 `json:"hit_rate"` // requests that found their user's index resident
-}
-
-// Size simulates one replica's resident indexes, the least recently used of which leave
-// when the budget is full, for users drawn by Zipf's law. Without sessions that stick to
-// a replica each of many sees the same mix, so that it holds for all of them.
-func Size(o SizeOptions, report func(Sized)) (SizeOptions, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return o, err
+// simulate has one replica keep resident indexes, the least recently used of which leave when the
+// budget is full. Without sessions that stick to a replica each of many sees the same mix, so that it
+// holds for all of them.
+func (s *size) simulate() error {
+	if s.users < 2 || min(s.each, s.requests) < 1 || min(s.resident, s.stored) < 1 || s.popularity <= 1 {
+		return memory.Errorf(memory.Invalid, "there are at least 2 users, 1 memory and 1 request, and popularity is above 1")
 	}
-	for _, budget := range o.Budgets {
-		room := int(min(budget/(o.Resident*int64(o.Each)), int64(o.Users)))
-		draw := rand.NewZipf(rand.New(rand.NewPCG(4, 4)), o.Popularity, 1, uint64(o.Users-1)) //nolint:gosec // users are more than 1
-		users := newRecent(room)
-		for range o.Requests {
-			users.ask(draw.Uint64())
+	gib := func(each int64) float64 { return float64(int64(s.users)*int64(s.each)*each) / (1 << 30) }
+	s.out.Say("%d users of %d memories: %.1f GiB in the database (%d bytes each), %.1f GiB if all were resident (%d bytes each)",
+		s.users, s.each, gib(s.stored), s.stored, gib(s.resident), s.resident)
+	for _, text := range s.budgets {
+		var budget config.Bytes
+		if err := budget.UnmarshalText([]byte(text)); err != nil {
+			return memory.Errorf(memory.Invalid, "budget: %v", err)
 		}
+		users := &recent{room: int(min(int64(budget)/(s.resident*int64(s.each)), int64(s.users))), at: map[uint64]*list.Element{}}
+		draw := rand.NewZipf(rand.New(rand.NewPCG(4, 4)), s.popularity, 1, uint64(s.users-1)) //nolint:gosec // users are more than 1
 		hits := 0
-		for range o.Requests {
-			if users.ask(draw.Uint64()) {
+		for i := range 2 * s.requests {
+			if users.ask(draw.Uint64()) && i >= s.requests {
 				hits++
 			}
 		}
-		report(Sized{Budget: budget, Users: users.order.Len(), Hits: float64(hits) / float64(o.Requests)})
+		err := s.out.Rows(report.Row{Part: "index budget", Name: fmt.Sprintf("%.2g GiB", float64(budget)/(1<<30)), Cells: []report.Cell{
+			report.Number("users resident", "%.0f", float64(users.order.Len())),
+			report.Number("hit rate, %", "%.1f", 100*float64(hits)/float64(s.requests)),
+		}})
+		if err != nil {
+			return err
+		}
 	}
-	return o, nil
+	return nil
 }
 
 // recent are the users whose indexes are resident.
@@ -94,8 +80,6 @@ type recent struct {
 	order list.List // of users, the last asked for in front
 	at    map[uint64]*list.Element
 }
-
-func newRecent(room int) *recent { return &recent{room: room, at: map[uint64]*list.Element{}} }
 
 // ask reports whether a user's index is resident, and makes it so.
 func (r *recent) ask(user uint64) bool {
@@ -111,12 +95,4 @@ func (r *recent) ask(user uint64) bool {
 	}
 	r.at[user] = r.order.PushFront(user)
 	return false
-}
-
-// SizeHead is the line above a table of [Sized].
-var SizeHead = fmt.Sprintf("%-14s %14s %10s", "index budget", "users resident", "hit rate")
-
-// String returns a line of the table.
-func (s Sized) String() string {
-	return fmt.Sprintf("%-14s %14d %9.1f%%", fmt.Sprintf("%.2g GiB", float64(s.Budget)/(1<<30)), s.Users, 100*s.Hits)
 }

@@ -1,24 +1,264 @@
 package eval
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/loci-memory/loci/bench/report"
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
 )
 
-// ChatReport is what trial sets gave.
-type ChatReport struct {
-	Models  Models
-	Facts   ChatFacts
-	TopK    int
-	Persons []string
-	Systems []string      // in order of the table
-	Probes  []ChatOutcome // in order of person, message and system
+// The sources of the facts of a trial set's memory.
+const (
+	FactsByRules = "rules" // Loci's built-in rules learn from the exchanges
+	FactsGiven   = "given" // nothing is learned; the set's own facts are added, as a good model would learn them
+)
+
+// ChatOptions say how trial sets are measured.
+type ChatOptions struct {
+	Config config.Config   // whose models and settings of recall are used
+	Facts  string          // [FactsByRules] or [FactsGiven]
+	Cosine memory.Embedder // of the comparison by plain cosine; nil: there is none
+}
+
+// Chat runs trial sets: it records each person's chats through the proxy, and then sends every
+// message, bare and in each surrounding, without recording it.
+func Chat(ctx context.Context, persons []ChatPerson, o ChatOptions) (report ChatReport, err error) {
+	report = ChatReport{TopK: core.Options{TopK: o.Config.Recall.TopK}.Most(true), counts: map[chatKey]int{}}
+	trial, err := openChatTrial(ctx, o)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, trial.close()) }()
+	report.Models = trial.Models()
+	for _, p := range persons {
+		run := &chatRun{chatTrial: trial, report: &report, person: p}
+		if err := run.all(ctx, o.Cosine); err != nil {
+			return report, fmt.Errorf("%s: %w", p.ID, err)
+		}
+	}
+	return report, nil
+}
+
+// chatTrial is a memory of trial sets in this process, behind the proxy as clients use it, and the
+// model server, which answers as it is told and keeps the messages that it was sent.
+type chatTrial struct {
+	*Instance
+	upstream *httptest.Server
+	facts    string
+
+	mu     sync.Mutex // guards what follows
+	now    time.Time
+	answer string
+	sent   []chatMessage
+}
+
+// openChatTrial opens a memory of its own.
+func openChatTrial(ctx context.Context, o ChatOptions) (t *chatTrial, err error) {
+	t = &chatTrial{facts: o.Facts}
+	t.upstream = httptest.NewServer(http.HandlerFunc(t.complete))
+	settings := map[string]string{"upstream.url": t.upstream.URL + "/v1"}
+	if o.Facts == FactsGiven {
+		settings["learn.after"] = "never"
+	}
+	if t.Instance, err = OpenInstance(ctx, o.Config, settings, t.clock); err != nil {
+		t.upstream.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *chatTrial) close() error {
+	err := t.Close()
+	t.upstream.Close()
+	return err
+}
+
+func (t *chatTrial) clock() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now
+}
+
+func (t *chatTrial) setClock(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now = now
+}
+
+// complete answers as the upstream.
+func (t *chatTrial) complete(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		Messages []chatMessage `json:"messages"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	t.mu.Lock()
+	t.sent = asked.Messages
+	answer := t.answer
+	t.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that is gone is not an error of ours
+		"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+		"choices": []any{map[string]any{"index": 0, "message": chatMessage{memory.RoleAssistant, answer}, "finish_reason": "stop"}},
+	})
+}
+
+// chatHit is a memory that was put into a prompt.
+type chatHit struct {
+	ID      string `json:"id"`
+	Content string `json:"content"`
+	Core    bool   `json:"core"`
+}
+
+// chatMessage is one message of a request.
+type chatMessage struct {
+	Role    memory.Role `json:"role"`
+	Content string      `json:"content"`
+}
+
+// send sends a chat through the proxy, and returns what memory added to its prompt.
+func (t *chatTrial) send(ctx context.Context, user, mode, id string, messages []chatMessage, answer string) (block string, hits []chatHit, err error) {
+	t.mu.Lock()
+	t.answer, t.sent = answer, nil
+	t.mu.Unlock()
+	chat := map[string]any{"model": "m", "messages": messages, "memory_mode": mode}
+	if id != "" {
+		chat["memory_id"] = id
+	}
+	body, err := json.Marshal(chat)
+	if err != nil {
+		return "", nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL+"/v1/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return "", nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Loci-User", user)
+	resp, err := t.HTTP.Do(req)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if resp.StatusCode != http.StatusOK {
+		return "", nil, fmt.Errorf("chat: %s", resp.Status)
+	}
+	var answered struct {
+		Hits []chatHit `json:"memory_hits"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answered); err != nil {
+		return "", nil, fmt.Errorf("chat: %w", err)
+	}
+	return t.added(messages), answered.Hits, nil
+}
+
+// added returns what the upstream was sent beside the client's own messages.
+func (t *chatTrial) added(own []chatMessage) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	for _, m := range t.sent {
+		if slices.Contains(own, m) {
+			continue
+		}
+		for _, o := range own {
+			m.Content = strings.Replace(m.Content, o.Content, "", 1)
+		}
+		b.WriteString(m.Content + "\n")
+	}
+	return b.String()
+}
+
+// record has a person hold their chats: each exchange goes through the proxy and is learned from
+// before the next. The messages are sent the day after the last chat.
+func (t *chatTrial) record(ctx context.Context, p ChatPerson) error {
+	for i, c := range p.Chats {
+		var messages []chatMessage
+		for j, e := range c.Exchanges {
+			t.setClock(c.At.Add(time.Duration(j) * time.Minute))
+			messages = append(messages, chatMessage{memory.RoleUser, e.User})
+			_, _, err := t.send(ctx, p.ID, "read_write", fmt.Sprint("chat-", i), messages, e.Assistant)
+			if err == nil {
+				err = t.Loci.Settle(ctx)
+			}
+			if err != nil {
+				return fmt.Errorf("exchange %s: %w", e.ID, err)
+			}
+			messages = append(messages, chatMessage{memory.RoleAssistant, e.Assistant})
+		}
+	}
+	t.setClock(p.Chats[len(p.Chats)-1].At.Add(24 * time.Hour))
+	if t.facts != FactsGiven {
+		return nil
+	}
+	for _, f := range p.Facts {
+		if _, _, err := t.As(p.ID).Add(ctx, client.AddMemory{Content: f.Text}); err != nil {
+			return fmt.Errorf("add fact %s: %w", f.ID, err)
+		}
+	}
+	return t.Loci.Settle(ctx)
+}
+
+// chatMemory is one memory of a person, and the exchanges and facts of the set that it comes from.
+type chatMemory struct {
+	id, content string
+	from        []string
+}
+
+func (m chatMemory) isFrom(gold []string) bool {
+	return slices.ContainsFunc(m.from, func(id string) bool { return slices.Contains(gold, id) })
+}
+
+// memories returns the turns and active facts that a person's memory has after the chats.
+func (t *chatTrial) memories(ctx context.Context, p ChatPerson) (out []chatMemory, err error) {
+	var listed []client.Memory
+	for _, kind := range []string{"turn", "fact"} {
+		some, err := memory.Collect(t.As(p.ID).AllMemories(ctx, client.ListQuery{Kind: kind, Status: "active"}))
+		if err != nil {
+			return nil, fmt.Errorf("list memories: %w", err)
+		}
+		listed = append(listed, some...)
+	}
+	slices.SortFunc(listed, func(a, b client.Memory) int { return strings.Compare(a.ID, b.ID) })
+	by := map[string][]string{} // what a turn says or is, to exchanges
+	for _, chat := range p.Chats {
+		for _, e := range chat.Exchanges {
+			by[e.User], by[e.Assistant] = append(by[e.User], e.ID), append(by[e.Assistant], e.ID)
+		}
+	}
+	for _, m := range listed {
+		if m.Kind == memory.KindTurn {
+			by[m.ID] = by[m.Content]
+		}
+	}
+	for _, f := range p.Facts {
+		by[f.Text] = append(by[f.Text], f.ID)
+	}
+	for _, m := range listed {
+		known := chatMemory{id: m.ID, content: m.Content, from: slices.Clone(by[m.Content])}
+		if m.Provenance != nil {
+			for _, turn := range m.Provenance.Turns {
+				known.from = append(known.from, by[turn]...)
+			}
+		}
+		out = append(out, known)
+	}
+	return out, nil
 }
 
 // The systems that are compared.
@@ -28,101 +268,88 @@ const (
 	ChatCosine = "plain cosine"
 )
 
-// ChatOutcome is what one message got from one system.
-type ChatOutcome struct {
-	System     string `json:"system"`
-	Person     string `json:"person"`
-	Message    string `json:"message"`               // its id
-	Around     string `json:"around,omitempty"`      // the surrounding; "" for a bare message
-	Unrelated  bool   `json:"unrelated,omitempty"`   // the message needs no memory
-	Answered   bool   `json:"answered"`              // an answer is in the block
-	Hits       int    `json:"hits"`                  // without the core
-	Helped     int    `json:"helped"`                // of these
-	Core       int    `json:"core,omitempty"`        // memories that stand in the block without a search
-	BlockBytes int    `json:"block_bytes,omitempty"` // of Loci's
+// ChatReport is what trial sets gave.
+type ChatReport struct {
+	Models Models
+	TopK   int
+
+	Missed  []string // messages of Loci without an answer, and unrelated ones with memory
+	systems []string
+	arounds []string // surroundings, in the order of the sets
+	counts  map[chatKey]int
 }
 
-// Chat runs trial sets: it records each person's chats through the proxy, and then sends every
-// message, bare and in each surrounding, without recording it.
-func Chat(ctx context.Context, persons []ChatPerson, o ChatOptions) (report ChatReport, err error) {
-	if o.Facts == "" {
-		o.Facts = FactsByRules
-	}
-	report = ChatReport{
-		Facts: o.Facts, TopK: core.Options{TopK: o.Config.Recall.TopK}.Most(true), Systems: []string{ChatLoci, ChatBM25},
-	}
-	if o.Cosine != nil {
-		report.Systems = append(report.Systems, ChatCosine)
-	}
-	trial, err := openChatTrial(ctx, o)
-	if err != nil {
-		return report, err
-	}
-	defer func() { err = errors.Join(err, trial.close()) }()
-	report.Models = ModelsOf(trial.loci.Config())
-	for _, p := range persons {
-		if err := trial.record(ctx, p); err != nil {
-			return report, fmt.Errorf("%s: %w", p.ID, err)
-		}
-		memories, err := trial.memories(ctx, p)
-		if err != nil {
-			return report, fmt.Errorf("%s: %w", p.ID, err)
-		}
-		run := &chatRun{trial: trial, person: p, memories: memories, topK: report.TopK}
-		contents := make([]string, len(memories))
-		for i, m := range memories {
-			contents[i] = m.content
-		}
-		run.bm25.add(contents...)
-		if o.Cosine != nil {
-			run.cosine = &plainCosine{embedder: o.Cosine}
-			if err := run.cosine.add(ctx, contents...); err != nil {
-				return report, fmt.Errorf("%s: %w", p.ID, err)
-			}
-		}
-		if err := run.all(ctx); err != nil {
-			return report, fmt.Errorf("%s: %w", p.ID, err)
-		}
-		report.Persons, report.Probes = append(report.Persons, p.ID), append(report.Probes, run.out...)
-	}
-	return report, nil
+// chatKey is what is counted of a system's answers to a person's messages, "" for all.
+type chatKey struct{ system, person, what string }
+
+// add counts something of a system, for the person and for all.
+func (r *ChatReport) add(system, person, what string, n int) {
+	r.counts[chatKey{system, person, what}] += n
+	r.counts[chatKey{system, "", what}] += n
 }
 
 // chatRun is one person's messages on their way through the systems.
 type chatRun struct {
-	trial    *chatTrial
+	*chatTrial
+	report   *ChatReport
 	person   ChatPerson
 	memories []chatMemory
-	bm25     bm25
-	cosine   *plainCosine // nil: none
-	topK     int
-	out      []ChatOutcome
+	rivals   map[string]*ranked
+	bare     map[string]bool // systems that answered the message without surroundings
 }
 
-func (r *chatRun) all(ctx context.Context) error {
-	for _, n := range r.person.Needed {
-		if err := r.probe(ctx, ChatOutcome{Message: n.ID}, n.Message, n.Answers, n.Gold); err != nil {
-			return err
-		}
-		for _, s := range r.person.Surroundings {
-			for _, place := range s.Places {
-				if err := r.probe(ctx, ChatOutcome{Message: n.ID, Around: s.kind() + " " + place}, s.around(n.Message, place), n.Answers, n.Gold); err != nil {
-					return err
-				}
+// all records the person's chats and asks every system with all their messages.
+func (r *chatRun) all(ctx context.Context, cosine memory.Embedder) (err error) {
+	if err := r.record(ctx, r.person); err != nil {
+		return err
+	}
+	if r.memories, err = r.chatTrial.memories(ctx, r.person); err != nil {
+		return err
+	}
+	r.rivals = map[string]*ranked{ChatBM25: {}}
+	if cosine != nil {
+		r.rivals[ChatCosine] = &ranked{embedder: cosine}
+	}
+	r.report.systems = append([]string{ChatLoci}, sortedKeys(r.rivals)...)
+	for _, rival := range r.rivals {
+		for _, m := range r.memories {
+			if err := rival.add(ctx, m.content); err != nil {
+				return err
 			}
 		}
 	}
-	for _, u := range r.person.Unrelated {
-		if err := r.probe(ctx, ChatOutcome{Message: u.ID, Unrelated: true}, u.Message, nil, nil); err != nil {
-			return err
+	for _, n := range r.person.Needed {
+		if err := r.ask(ctx, n, ""); err != nil {
+			return fmt.Errorf("message %s: %w", n.ID, err)
 		}
-		for _, s := range r.person.Surroundings {
-			for _, place := range s.Places {
-				if around := s.kind() + " " + place; strings.HasPrefix(around, "small talk 120") {
-					if err := r.probe(ctx, ChatOutcome{Message: u.ID, Around: around, Unrelated: true}, s.around(u.Message, place), nil, nil); err != nil {
-						return err
-					}
-				}
+	}
+	for _, u := range r.person.Unrelated {
+		if err := r.ask(ctx, u, "unrelated"); err != nil {
+			return fmt.Errorf("message %s: %w", u.ID, err)
+		}
+	}
+	return nil
+}
+
+// unrelatedBeside is the one surrounding of messages that need no memory.
+const unrelatedBeside = "small talk 120"
+
+// ask sends a message, bare and in its surroundings.
+func (r *chatRun) ask(ctx context.Context, m ChatMessage, kind string) error {
+	r.bare = map[string]bool{}
+	if err := r.probe(ctx, m, m.Message, kind, ""); err != nil {
+		return err
+	}
+	for _, s := range r.person.Surroundings {
+		for _, place := range s.Places {
+			around := s.name(place)
+			if kind == "" {
+				r.report.arounds = distinct(append(r.report.arounds, around))
+			} else if around = "beside"; !strings.HasPrefix(s.Name, unrelatedBeside) {
+				continue
+			}
+			if err := r.probe(ctx, m, s.around(m.Message, place), kind, around); err != nil {
+				return err
 			}
 		}
 	}
@@ -130,228 +357,105 @@ func (r *chatRun) all(ctx context.Context) error {
 }
 
 // probe asks every system with one message.
-func (r *chatRun) probe(ctx context.Context, o ChatOutcome, message string, answers, gold []string) error {
-	o.Person = r.person.ID
-	block, hits, err := r.trial.send(ctx, r.person.ID, "read", "", []chatMessage{{memory.RoleUser, message}}, "ok")
+func (r *chatRun) probe(ctx context.Context, m ChatMessage, message, kind, around string) error {
+	block, hits, err := r.send(ctx, r.person.ID, "read", "", []chatMessage{{memory.RoleUser, message}}, "ok")
 	if err != nil {
-		return fmt.Errorf("message %s: %w", o.Message, err)
+		return err
 	}
-	of := o
-	of.System, of.BlockBytes, of.Answered = ChatLoci, len(block), len(answers) > 0 && holds(block, answers)
+	var got []chatMemory
+	core := false
 	for _, h := range hits {
-		if h.Core {
-			of.Core++
+		if core = core || h.Core; h.Core {
 			continue
 		}
-		of.Hits++
-		i := slices.IndexFunc(r.memories, func(m chatMemory) bool { return m.id == h.ID })
-		if holds(h.Content, answers) || i >= 0 && r.memories[i].isFrom(gold) {
-			of.Helped++
+		known := chatMemory{content: h.Content}
+		if i := slices.IndexFunc(r.memories, func(m chatMemory) bool { return m.id == h.ID }); i >= 0 {
+			known.from = r.memories[i].from
 		}
+		got = append(got, known)
 	}
-	r.out = append(r.out, of)
-	r.rival(o, ChatBM25, r.bm25.bestByClause(message, r.topK), answers, gold)
-	if r.cosine == nil {
-		return nil
+	answered := len(m.Answers) > 0 && holds(block, m.Answers)
+	r.count(ChatLoci, m, kind, around, got, answered)
+	if around == "" {
+		r.report.add(ChatLoci, r.person.ID, kind+" core", count(core))
 	}
-	best, err := r.cosine.best(ctx, message, r.topK)
-	if err != nil {
-		return fmt.Errorf("message %s: %w", o.Message, err)
+	if kind == "" && !answered || kind != "" && len(got) > 0 {
+		missed := fmt.Sprintf("%s %s (%d hits) %s %s", r.person.ID, m.ID, len(got), kind, around)
+		r.report.Missed = append(r.report.Missed, strings.Join(strings.Fields(missed), " "))
 	}
-	r.rival(o, ChatCosine, best, answers, gold)
+	for system, rival := range r.rivals {
+		places, err := rival.best(ctx, message, r.report.TopK)
+		if err != nil {
+			return err
+		}
+		got, answered := []chatMemory(nil), false
+		for _, i := range places {
+			got = append(got, r.memories[i])
+			answered = answered || holds(r.memories[i].content, m.Answers)
+		}
+		r.count(system, m, kind, around, got, answered)
+	}
 	return nil
 }
 
-// rival adds what one of the others found.
-func (r *chatRun) rival(o ChatOutcome, system string, places []int, answers, gold []string) {
-	o.System, o.Hits = system, len(places)
-	for _, i := range places {
-		m := r.memories[i]
-		found := holds(m.content, answers)
-		o.Answered = o.Answered || found
-		if found || m.isFrom(gold) {
-			o.Helped++
+// count counts what a system got for a message.
+func (r *chatRun) count(system string, m ChatMessage, kind, around string, got []chatMemory, answered bool) {
+	add := func(what string, n int) { r.report.add(system, r.person.ID, what, n) }
+	add(kind+" messages "+around, 1)
+	add(kind+" answered "+around, count(answered))
+	if around == "" {
+		r.bare[system] = answered
+	}
+	add(kind+" lost "+around, count(r.bare[system] && !answered))
+	helped := 0
+	for _, memory := range got {
+		helped += count(holds(memory.content, m.Answers) || memory.isFrom(m.Gold))
+	}
+	for _, of := range distinct([]string{around, "all"}) {
+		add(kind+" given "+of, count(len(got) > 0))
+		add(kind+" hits "+of, len(got))
+		add(kind+" helped "+of, helped)
+	}
+}
+
+// Rows are the measures of a person, "" for all, a column for each system.
+func (r ChatReport) Rows(person string) (rows []report.Row) {
+	add := func(name string, cell func(n func(what string) int) report.Cell) {
+		row := report.Row{Part: person, Name: name}
+		for _, system := range r.systems {
+			c := cell(func(what string) int { return r.counts[chatKey{system, person, what}] })
+			c.Metric = system
+			row.Cells = append(row.Cells, c)
 		}
+		rows = append(rows, row)
 	}
-	r.out = append(r.out, o)
-}
-
-func (m chatMemory) isFrom(gold []string) bool {
-	return slices.ContainsFunc(m.from, func(id string) bool { return slices.Contains(gold, id) })
-}
-
-// ChatFigure is one measure, for programs.
-type ChatFigure struct {
-	System string  `json:"system"`
-	Person string  `json:"person,omitempty"` // "" for all
-	Metric string  `json:"metric"`
-	Around string  `json:"around,omitempty"`
-	Value  float64 `json:"value"`
-	N      int     `json:"n"`
-	Facts  string  `json:"facts"`
-	Models
-	Version string `json:"version"`
-}
-
-// The measures of a chat.
-const (
-	chatAnswered  = "answered"                // messages with an answer in the block
-	chatLost      = "lost"                    // messages answered bare, and not in a surrounding
-	chatUnrelated = "unrelated with memory"   // messages that need none and get some
-	chatEach      = "hits of these"           // on average, of those that get some
-	chatHelped    = "hits that help"          // share, of the bare messages that need memory
-	chatHelpedAll = "hits that help, all"     // share, of these in their surroundings too
-	chatPerNeeded = "hits of a bare message"  // on average
-	chatWorst     = "lost, worst surrounding" // the most of lost
-	chatCore      = "core, needed"            // bare messages that need memory and get a core
-	chatCoreElse  = "core, unrelated"         // messages that need none and get a core
-)
-
-// Figures returns every measure, for all persons together and for each.
-func (r ChatReport) Figures(version string) []ChatFigure {
-	var out []ChatFigure
-	for _, person := range append([]string{""}, r.Persons...) {
-		for _, system := range r.Systems {
-			for _, f := range r.figures(system, person) {
-				f.System, f.Person, f.Facts, f.Models, f.Version = system, person, string(r.Facts), r.Models, version
-				out = append(out, f)
-			}
+	counted := func(name, part, whole string) {
+		add(name, func(n func(string) int) report.Cell { return report.Count("", n(part), n(whole)) })
+	}
+	average := func(name, part, whole string) {
+		add(name, func(n func(string) int) report.Cell { return report.Number("", "%.1f", quotient(n(part), n(whole))) })
+	}
+	share := func(name, part, whole string) {
+		add(name, func(n func(string) int) report.Cell { return report.Percent("", n(part), n(whole)) })
+	}
+	counted("answer in the prompt, bare", " answered ", " messages ")
+	for _, around := range r.arounds {
+		counted("  "+around, " answered "+around, " messages "+around)
+	}
+	add("lost, worst surrounding", func(n func(string) int) report.Cell {
+		worst := 0
+		for _, around := range r.arounds {
+			worst = max(worst, n(" lost "+around))
 		}
-	}
-	return out
-}
-
-// arounds returns the surroundings in the order of the set.
-func (r ChatReport) arounds() []string {
-	var out []string
-	for _, o := range r.Probes {
-		if o.Around != "" && !slices.Contains(out, o.Around) {
-			out = append(out, o.Around)
-		}
-	}
-	return out
-}
-
-func (r ChatReport) figures(system, person string) []ChatFigure {
-	var bare, around, unrelated, beside []ChatOutcome
-	for _, o := range r.Probes {
-		switch {
-		case o.System != system || person != "" && o.Person != person:
-		case o.Unrelated && o.Around != "":
-			beside = append(beside, o)
-		case o.Unrelated:
-			unrelated = append(unrelated, o)
-		case o.Around == "":
-			bare = append(bare, o)
-		default:
-			around = append(around, o)
-		}
-	}
-	answered := func(o ChatOutcome) bool { return o.Answered }
-	out := []ChatFigure{{Metric: chatAnswered, Value: float64(countChats(bare, answered)), N: len(bare)}}
-	worst := ChatFigure{Metric: chatWorst, N: countChats(bare, answered)}
-	for _, name := range r.arounds() {
-		in := slices.DeleteFunc(slices.Clone(around), func(o ChatOutcome) bool { return o.Around != name })
-		lost := countChats(bare, func(o ChatOutcome) bool {
-			return o.Answered && slices.ContainsFunc(in, func(a ChatOutcome) bool {
-				return a.Person == o.Person && a.Message == o.Message && !a.Answered
-			})
-		})
-		out = append(out,
-			ChatFigure{Metric: chatAnswered, Around: name, Value: float64(countChats(in, answered)), N: len(in)},
-			ChatFigure{Metric: chatLost, Around: name, Value: float64(lost), N: worst.N})
-		worst.Value = max(worst.Value, float64(lost))
-	}
-	cored := func(o ChatOutcome) bool { return o.Core > 0 }
-	given := slices.DeleteFunc(slices.Clone(unrelated), func(o ChatOutcome) bool { return o.Hits == 0 })
-	return append(out, worst,
-		ChatFigure{Metric: chatUnrelated, Value: float64(len(given)), N: len(unrelated)},
-		ChatFigure{Metric: chatUnrelated, Around: "small talk 120 beside", Value: float64(countChats(beside, func(o ChatOutcome) bool { return o.Hits > 0 })), N: len(beside)},
-		ChatFigure{Metric: chatEach, Value: quotient(sumHits(given), len(given)), N: len(given)},
-		ChatFigure{Metric: chatPerNeeded, Value: quotient(sumHits(bare), len(bare)), N: len(bare)},
-		ChatFigure{Metric: chatHelped, Value: quotient(sumHelped(bare), sumHits(bare)), N: sumHits(bare)},
-		ChatFigure{Metric: chatHelpedAll, Value: quotient(sumHelped(bare)+sumHelped(around), sumHits(bare)+sumHits(around)), N: sumHits(bare) + sumHits(around)},
-		ChatFigure{Metric: chatCore, Value: float64(countChats(bare, cored)), N: len(bare)},
-		ChatFigure{Metric: chatCoreElse, Value: float64(countChats(unrelated, cored)), N: len(unrelated)})
-}
-
-func countChats(of []ChatOutcome, is func(ChatOutcome) bool) (n int) {
-	for _, o := range of {
-		if is(o) {
-			n++
-		}
-	}
-	return n
-}
-
-func sumHits(of []ChatOutcome) (n int) {
-	for _, o := range of {
-		n += o.Hits
-	}
-	return n
-}
-
-func sumHelped(of []ChatOutcome) (n int) {
-	for _, o := range of {
-		n += o.Helped
-	}
-	return n
-}
-
-// quotient is 0 where there is nothing to divide by.
-func quotient(n, of int) float64 {
-	if of == 0 {
-		return 0
-	}
-	return float64(n) / float64(of)
-}
-
-// String is one table: a row for each measure, a column for each system.
-func (r ChatReport) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s; facts: %s; top_k %d\n%s\n", strings.Join(r.Persons, ", "), r.Facts, r.TopK, r.Models.line())
-	fmt.Fprintf(&b, "%-36s", "")
-	columns := make([][]ChatFigure, len(r.Systems))
-	for i, s := range r.Systems {
-		fmt.Fprintf(&b, " %16s", s)
-		columns[i] = r.figures(s, "")
-	}
-	b.WriteByte('\n')
-	for row := range columns[0] {
-		f := columns[0][row]
-		if f.Metric == chatLost {
-			continue // the row before shows it
-		}
-		name := f.Metric
-		switch {
-		case f.Metric == chatAnswered && f.Around == "":
-			name = "answer in the prompt, bare"
-		case f.Around != "":
-			name = "  " + f.Around
-		}
-		fmt.Fprintf(&b, "%-36s", name)
-		for _, column := range columns {
-			fmt.Fprintf(&b, " %16s", column[row].cell())
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// cell is the value as the table shows it.
-func (f ChatFigure) cell() string {
-	switch f.Metric {
-	case chatEach, chatPerNeeded:
-		return fmt.Sprintf("%.1f", f.Value)
-	case chatHelped, chatHelpedAll:
-		return fmt.Sprintf("%.0f %% of %d", 100*f.Value, f.N)
-	}
-	return fmt.Sprintf("%.0f of %d", f.Value, f.N)
-}
-
-// Missed lists messages without an answer, and unrelated ones with memory, of Loci.
-func (r ChatReport) Missed() []ChatOutcome {
-	return slices.DeleteFunc(slices.Clone(r.Probes), func(o ChatOutcome) bool {
-		return o.System != ChatLoci || !o.Unrelated && o.Answered || o.Unrelated && o.Hits == 0
+		return report.Count("", worst, n(" answered "))
 	})
+	counted("unrelated with memory", "unrelated given ", "unrelated messages ")
+	counted("  "+unrelatedBeside+" beside", "unrelated given beside", "unrelated messages beside")
+	average("hits of these", "unrelated hits ", "unrelated given ")
+	average("hits of a bare message", " hits ", " messages ")
+	share("hits that help", " helped ", " hits ")
+	share("hits that help, all", " helped all", " hits all")
+	counted("core, needed", " core", " messages ")
+	counted("core, unrelated", "unrelated core", "unrelated messages ")
+	return rows
 }

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/memory"
 )
@@ -89,40 +88,14 @@ func TestChangedHeldBackHalfIsRefused(t *testing.T) {
 	}
 }
 
-func TestBrokenChatSetsAreNamed(t *testing.T) {
-	for change, want := range map[[2]string]string{
-		{`"answers":["Voss"]`, `"answers":["Bergen"]`}: "no gold of it holds an answer",
-		{`"answers":["Voss"]`, `"answers":["sister"]`}: "holds its answer",
-		{`"from":["e1"]`, `"from":["e9"]`}:             "not an exchange",
-		{`"needed":[`, `"unneeded":[`}:                 "is empty",
-		{`{"id":"ida"`, `["id":"ida"`}:                 "ida.json",
-		{"", ""}:                                       "",
-	} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "ida.json"), []byte(strings.Replace(chatSet, change[0], change[1], 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := OpenChat(dir, false); want == "" && err != nil || want != "" && (!errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%v: %v, want %q", change, err, want)
-		}
-	}
-	if _, err := OpenChat(t.TempDir(), false); !errors.Is(err, memory.Invalid) {
-		t.Errorf("no set: %v", err)
-	}
-}
-
 // chatOf measures ida.
-func chatOf(t *testing.T, facts ChatFacts) ChatReport {
+func chatOf(t *testing.T, facts string) ChatReport {
 	t.Helper()
-	config, err := config.Load(config.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	persons, err := OpenChat(chatFolder(t, func(string) string { return "" }), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Chat(t.Context(), persons, ChatOptions{Config: config, Facts: facts, Cosine: embed.Lexical{}})
+	report, err := Chat(t.Context(), persons, ChatOptions{Config: defaults(t), Facts: facts, Cosine: embed.Lexical{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,44 +103,38 @@ func chatOf(t *testing.T, facts ChatFacts) ChatReport {
 }
 
 func TestChatIsMeasuredAsTheUpstreamSeesIt(t *testing.T) {
-	for _, facts := range []ChatFacts{FactsByRules, FactsGiven} {
-		report := chatOf(t, facts)
-		of := map[string]ChatFigure{}
-		for _, f := range report.Figures("v") {
-			if f.Person == "" {
-				of[strings.TrimSpace(f.System+": "+f.Metric+" "+f.Around)] = f
+	for _, facts := range []string{FactsByRules, FactsGiven} {
+		r := chatOf(t, facts)
+		of := map[string]string{}
+		for _, row := range r.Rows("") {
+			for _, c := range row.Cells {
+				of[c.Metric+": "+strings.TrimSpace(row.Name)] = c.String()
 			}
 		}
-		for name, want := range map[string]float64{
-			"loci: answered": 1, "loci: unrelated with memory": 0,
-			"BM25 by clause: answered": 1, "BM25 by clause: answered code or log before": 1, "BM25 by clause: unrelated with memory": 0,
-			"plain cosine: answered": 1, "plain cosine: unrelated with memory": 1,
+		for name, want := range map[string]string{
+			"loci: answer in the prompt, bare": "1 of 1", "loci: unrelated with memory": "0 of 1",
+			"BM25 by clause: answer in the prompt, bare": "1 of 1", "BM25 by clause: code or log before": "1 of 1",
+			"BM25 by clause: unrelated with memory": "0 of 1", "plain cosine: answer in the prompt, bare": "1 of 1",
+			"plain cosine: unrelated with memory": "1 of 1",
 		} {
-			if got, ok := of[name]; !ok || got.Value != want || got.N != 1 || got.Facts != string(facts) || got.Embedder != "lexical" {
-				t.Errorf("%s: %s is %+v, want %v", facts, name, got, want)
+			if of[name] != want {
+				t.Errorf("%s: %s is %q, want %s", facts, name, of[name], want)
 			}
 		}
-		if f := of["loci: hits that help"]; f.Value <= 0 || f.N == 0 {
-			t.Errorf("%s: hits that help: %+v", facts, f)
-		}
-		if again := chatOf(t, facts); again.String() != report.String() {
-			t.Errorf("%s: a second run gives\n%snot\n%s", facts, again, report)
+		if len(r.Missed) > 0 || len(r.Rows("ida")) != len(r.Rows("")) {
+			t.Errorf("%s: missed %q, rows of ida %v", facts, r.Missed, r.Rows("ida"))
 		}
 	}
 }
 
 // Probes must not teach memory what later probes find.
 func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
-	config, err := config.Load(config.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var p ChatPerson
 	if err := json.Unmarshal([]byte(chatSet), &p); err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	trial, err := openChatTrial(ctx, ChatOptions{Config: config, Facts: FactsByRules})
+	trial, err := openChatTrial(ctx, ChatOptions{Config: defaults(t), Facts: FactsByRules})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +158,7 @@ func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := trial.loci.Settle(ctx); err != nil {
+	if err := trial.Loci.Settle(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := trial.memories(ctx, p); err != nil || len(after) != len(before) {
@@ -200,12 +167,13 @@ func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
 }
 
 func TestBM25TakesTheBestClause(t *testing.T) {
-	var b bm25
-	b.add("The boiler was repaired by Asta.", "Rain again, and the tram was late today.", "Asta has a boat.")
-	if got := b.bestByClause("Rain again today and the tram late, who repaired the boiler?", 2); !slices.Equal(got, []int{1, 0}) {
-		t.Errorf("two clauses: %v, want the best of each", got)
+	var b ranked
+	if err := b.add(t.Context(), "The boiler was repaired by Asta.", "Rain again, and the tram was late today.", "Asta has a boat."); err != nil {
+		t.Fatal(err)
 	}
-	if got := b.bestByClause("what is 12 * 7", 2); len(got) != 0 {
-		t.Errorf("nothing shared: %v", got)
+	for message, want := range map[string][]int{"Rain again today and the tram late, who repaired the boiler?": {1, 0}, "what is 12 * 7": nil} {
+		if got, err := b.best(t.Context(), message, 2); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v; want %v", message, got, err, want)
+		}
 	}
 }

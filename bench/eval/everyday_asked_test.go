@@ -59,7 +59,7 @@ func (p *pupil) asker(t *testing.T, name string, f *askedFigures, show bool) {
 	t.Helper()
 	user := "asked/" + name
 	names := tellEveryday(t, p, user)
-	c := p.as(user)
+	c := p.As(user)
 	for _, q := range everydayQuestions(t, user) {
 		found, err := c.Search(t.Context(), client.SearchRequest{Query: q.text, Explain: show})
 		if err != nil {

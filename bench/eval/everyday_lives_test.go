@@ -70,7 +70,7 @@ func (p *pupil) live(t *testing.T, name string, f *lifeFigures, show bool) {
 	t.Helper()
 	user := "life/" + name
 	names := tellEveryday(t, p, user)
-	c := p.as(user)
+	c := p.As(user)
 	for _, q := range everydayQuestions(t, user) {
 		found, err := c.Search(t.Context(), client.SearchRequest{Query: q.text, Explain: show})
 		if err != nil {
@@ -81,7 +81,7 @@ func (p *pupil) live(t *testing.T, name string, f *lifeFigures, show bool) {
 			t.Logf("%s: %q wants %v, has it at %d of %d: %s%s", name, q.text, q.answers, right+1, len(found.Hits), wrong, shown(found.Hits, names))
 		}
 	}
-	known, err := p.known(t.Context(), c)
+	known, err := p.known(t.Context(), user)
 	if err != nil {
 		t.Fatal(err)
 	}

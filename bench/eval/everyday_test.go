@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -91,17 +92,11 @@ func tellEveryday(t *testing.T, p *pupil, user string) map[string]string {
 		turns = append(turns, Turn{Session: at.Format(time.DateOnly), At: at, Role: role, Content: strings.ReplaceAll(words, `\n`, "\n")})
 		names = append(names, name)
 	}
-	ids := map[string]int{}
-	for start := 0; start < len(turns); {
-		end := start + 1
-		for end < len(turns) && turns[end].Session == turns[start].Session && turns[end].Role != memory.RoleUser {
-			end++
-		}
-		p.ahead.Store(int64(time.Until(turns[end-1].At.Add(time.Second))))
-		if err := p.tell(t.Context(), p.as(user), turns, start, end, ids, &LessonOutcome{}); err != nil {
-			t.Fatal(err)
-		}
-		start = end
+	ids, err := p.tell(t.Context(), user, turns, &LessonOutcome{}, func(last Turn) {
+		p.ahead.Store(int64(time.Until(last.At.Add(time.Second))))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	p.ahead.Store(int64(time.Until(everydayNow)))
 	out := map[string]string{}
@@ -178,7 +173,7 @@ func parts(h client.Hit) string {
 // newPupil returns the program as it learns by the rules, for the time of the test.
 func newPupil(t *testing.T) *pupil {
 	t.Helper()
-	p, err := openPupil(context.Background(), LearnOptions{})
+	p, err := openPupil(context.Background(), LearnOptions{Config: defaults(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +183,16 @@ func newPupil(t *testing.T) *pupil {
 		}
 	})
 	return p
+}
+
+// defaults are the settings without any of one's own.
+func defaults(t testing.TB) config.Config {
+	t.Helper()
+	c, err := config.Load(config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // TestEverydayQuestions puts a person's everyday questions to the program, which was told
@@ -216,7 +221,7 @@ func TestEverydayQuestions(t *testing.T) {
 func (p *pupil) everyday(t *testing.T, user string) (seen, unseen everydayFigures) {
 	t.Helper()
 	names := tellEveryday(t, p, user)
-	c := p.as(user)
+	c := p.As(user)
 	for _, q := range everydayQuestions(t, user) {
 		found, err := c.Search(t.Context(), client.SearchRequest{Query: q.text, Explain: *held || testing.Verbose()})
 		if err != nil {

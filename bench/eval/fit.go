@@ -1,151 +1,231 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/loci-memory/loci/bench/report"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
-// Example is a question with what every candidate gets from each cue and what all
-// of them signal: what weights are fitted to.
+// Example is a question with the cues of its candidates: what weights are fitted to.
 type Example struct {
-	Dataset, Conversation, Category string
-
-	Place    int  // of the conversation in its data set
-	Answered bool // that its conversation has the answer; if not, there are signals only
-
-	Units   []string    // of the candidates: turns, or sessions where those are gold
-	Values  [][]float64 // by candidate and cue
-	Gold    []string
-	Signals []float64
+	Place int         // of its conversation in the data set
+	Units []string    // of the candidates: turns, or sessions where those are gold
+	Cues  [][]float64 // of each candidate
+	Gold  []string
 }
 
-// Examples puts a data set into d and returns its questions as examples: those of
-// each conversation, and then the same put to the next one.
-func Examples(ctx context.Context, d *Direct, set Dataset) ([]Example, error) {
-	var out []Example
+// Examples puts a data set into d and returns its questions as examples. They must be of two
+// conversations at least ([memory.Invalid]).
+func Examples(ctx context.Context, d *Direct, set Dataset) (examples []Example, err error) {
 	for i, c := range set.Conversations {
-		owner, known := ownerOf(set, i), 0
-		for _, q := range c.Questions {
-			upTo := c.known(q)
-			if err := d.Ingest(ctx, owner, c.Turns[known:max(known, upTo)]); err != nil {
+		session, known := map[string]string{}, 0
+		for _, t := range c.Turns {
+			session[t.Ref] = t.Session
+		}
+		for _, q := range c.answerable() {
+			upTo := max(known, c.known(q))
+			if err := d.Ingest(ctx, ownerOf(set, i), c.Turns[known:upTo]); err != nil {
 				return nil, err
 			}
-			known = max(known, upTo)
-			e := Example{Dataset: set.Name, Conversation: c.Name, Category: q.Category, Place: i, Answered: true, Gold: q.Gold}
-			if err := e.read(ctx, d, owner, c, q.Text); err != nil {
-				return nil, err
+			known = upTo
+			query, candidates, err := d.Candidates(ctx, ownerOf(set, i), q.Text)
+			if err != nil {
+				return nil, fmt.Errorf("search %q: %w", q.Text, err)
 			}
-			out = append(out, e)
+			e := Example{Place: i, Gold: q.Gold}
+			_, _, e.Cues = recall.Cues(query, candidates, d.options())
+			for _, found := range candidates {
+				unit := found.ID
+				if c.Sessions {
+					unit = session[unit]
+				}
+				e.Units = append(e.Units, unit)
+			}
+			examples = append(examples, e)
 		}
 	}
-	for i, c := range set.Conversations {
-		next := (i + 1) % len(set.Conversations)
-		if next == i {
-			break
-		}
-		rename := swap(speakers(c), speakers(set.Conversations[next]))
-		for _, q := range c.Questions {
-			e := Example{Dataset: set.Name, Conversation: c.Name, Category: q.Category, Place: i}
-			if err := e.read(ctx, d, ownerOf(set, next), c, rename.Replace(q.Text)); err != nil {
-				return nil, err
-			}
-			out = append(out, e)
-		}
+	if !slices.ContainsFunc(examples, func(e Example) bool { return e.Place != examples[0].Place }) {
+		return nil, memory.Errorf(memory.Invalid, "weights are fitted to some conversations and judged by others: one is not enough")
 	}
-	return out, nil
+	return examples, nil
 }
 
-func (e *Example) read(ctx context.Context, d *Direct, owner memory.Owner, c Conversation, question string) error {
-	query, candidates, err := d.Candidates(ctx, owner, question)
-	if err != nil {
-		return fmt.Errorf("search %q: %w", question, err)
-	}
-	_, _, e.Signals = recall.Signals(query, candidates, d.options())
-	if !e.Answered {
-		return nil
-	}
-	_, _, e.Values = recall.Cues(query, candidates, d.options())
-	found := make([]Found, len(candidates))
-	for j := range candidates {
-		found[j].Ref = candidates[j].ID
-	}
-	e.Units = units(c, found)
-	return nil
-}
-
+// scores returns what weights give each candidate.
 func (e *Example) scores(w []float64) []float64 {
-	out := make([]float64, len(e.Values))
-	for i, x := range e.Values {
-		out[i] = dot(w, x)
+	out := make([]float64, len(e.Cues))
+	for i, x := range e.Cues {
+		for j := range x {
+			out[i] += w[j] * x[j]
+		}
 	}
 	return out
 }
 
-func dot(w, x []float64) float64 {
-	var sum float64
-	for j := range x {
-		sum += w[j] * x[j]
+// ranks are the places of the gold in the order that weights give.
+func (e *Example) ranks(w []float64) []int {
+	scores, order := e.scores(w), make([]int, len(e.Cues))
+	for i := range order {
+		order[i] = i
 	}
-	return sum
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	found := make([]string, len(order))
+	for i, at := range order {
+		found[i] = e.Units[at]
+	}
+	return ranksOf(found, "", e.Gold)
 }
 
-// Evaluate measures weights on examples, by data set.
-func Evaluate(examples []Example, w []float64) map[string]Measure {
-	out := map[string]Measure{}
+// Evaluate measures weights on examples. The measures are of the cues alone: what comes behind them,
+// recency for one, is left out.
+func Evaluate(examples []Example, w []float64) Measure {
+	ranks := make([][]int, len(examples))
 	for i := range examples {
-		e := &examples[i]
-		if !e.Answered {
-			continue
-		}
-		m := out[e.Dataset]
-		recall, rr := score(distinct(e.ranked(w)), e.Gold)
-		add(&m, recall, rr)
-		out[e.Dataset] = m
+		ranks[i] = examples[i].ranks(w)
 	}
-	for k, m := range out {
-		out[k] = m.mean()
-	}
-	return out
+	return meanOf(ranks)
 }
 
-// ranked returns the units in the order that weights give.
-func (e *Example) ranked(w []float64) []string {
-	scores := e.scores(w)
-	order := make([]int, len(scores))
-	for j := range order {
-		order[j] = j
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case scores[a] > scores[b]:
-			return -1
-		case scores[a] < scores[b]:
-			return 1
-		}
-		return 0
-	})
-	out := make([]string, len(order))
-	for i, j := range order {
-		out[i] = e.Units[j]
-	}
-	return out
-}
-
-// folds is how many parts a data set's conversations are dealt into. One part of
-// every set is left out at a time.
+// folds is how many parts conversations are dealt into: of up to so many, each is left out once.
 const folds = 5
 
-func split(examples []Example, fold int) (in, out []Example) {
-	for _, e := range examples {
-		if e.Place%folds == fold {
-			out = append(out, e)
-		} else {
-			in = append(in, e)
+// Unseen measures what fits to the other conversations give: none of a question's own conversation was
+// seen by its weights. It returns the weights of each part, too.
+func Unseen(examples []Example, fit func([]Example) []float64) (m Measure, chosen [][]float64) {
+	var ranks [][]int
+	for fold := range folds {
+		var in, out []Example
+		for _, e := range examples {
+			if e.Place%folds == fold {
+				out = append(out, e)
+			} else {
+				in = append(in, e)
+			}
+		}
+		if len(out) == 0 {
+			continue
+		}
+		w := fit(in)
+		chosen = append(chosen, w)
+		for i := range out {
+			ranks = append(ranks, out[i].ranks(w))
 		}
 	}
-	return in, out
+	return meanOf(ranks), chosen
+}
+
+// Fit returns weights by which the gold of the examples stands at the top: softmax over each list, 70
+// steps of Adam from start. Weights that are 0 there stay 0.
+func Fit(examples []Example, start []float64) []float64 {
+	const steps, rate = 70, 0.1
+	w := slices.Clone(start)
+	mean, square := make([]float64, len(w)), make([]float64, len(w))
+	for step := 1; step <= steps; step++ {
+		slope, total := make([]float64, len(w)), 0.0
+		for i := range examples {
+			total += examples[i].slope(w, slope)
+		}
+		for j := range w {
+			if start[j] == 0 {
+				continue
+			}
+			g := slope[j] / total
+			mean[j] += (g - mean[j]) * 0.1
+			square[j] += (g*g - square[j]) * 0.01
+			m := mean[j] / (1 - math.Pow(0.9, float64(step)))
+			s := square[j] / (1 - math.Pow(0.99, float64(step)))
+			w[j] -= rate * m / (math.Sqrt(s) + 1e-8)
+		}
+	}
+	return w
+}
+
+// slope adds the slope of the loss, and returns 1 if the example has gold among its candidates, else 0.
+func (e *Example) slope(w, slope []float64) float64 {
+	golds := 0
+	for _, u := range e.Units {
+		golds += count(slices.Contains(e.Gold, u))
+	}
+	if golds == 0 {
+		return 0
+	}
+	p := e.scores(w)
+	most, whole := slices.Max(p), 0.0
+	for i := range p {
+		p[i] = math.Exp(p[i] - most)
+		whole += p[i]
+	}
+	for i, x := range e.Cues {
+		d := p[i] / whole
+		if slices.Contains(e.Gold, e.Units[i]) {
+			d -= 1 / float64(golds)
+		}
+		for j := range x {
+			slope[j] += d * x[j]
+		}
+	}
+	return 1
+}
+
+// Weights are those of the cues, with those of an embedder's vectors given.
+func Weights(vectors float64) (names []string, w []float64) {
+	names, w, _ = recall.Cues(recall.Query{}, nil, recall.Options{})
+	w[slices.Index(names, "vector")] = vectors
+	return names, w
+}
+
+// vectorWeights are tried beside the one in use.
+var vectorWeights = []float64{0, 1.5, 3, 6, recall.DefaultVectorWeight, 12, 18}
+
+// FitVector returns the weights in use with that weight of vectors which ranks the examples best.
+func FitVector(examples []Example) (w []float64) {
+	most := math.Inf(-1)
+	for _, weight := range vectorWeights {
+		_, tried := Weights(weight)
+		if mrr := Evaluate(examples, tried).MRR; mrr > most {
+			w, most = tried, mrr
+		}
+	}
+	return w
+}
+
+// FitRows say what another weight of vectors is worth, what each cue is, and what all weights are
+// fitted to: all conversations, or the other ones.
+func FitRows(examples []Example, vectors float64) (rows []report.Row) {
+	row := func(name string, m Measure, note string) {
+		cells := []report.Cell{report.Number("recall@10", "%.3f", m.Recall), report.Number("mrr@20", "%.3f", m.MRR)}
+		rows = append(rows, report.Row{Part: "weights", Name: name, Cells: cells, Note: note})
+	}
+	names, inUse := Weights(vectors)
+	fit := func(in []Example) []float64 { return Fit(in, inUse) }
+	fitted := fit(examples)
+	unseen, _ := Unseen(examples, fit)
+	row("in use", Evaluate(examples, inUse), "")
+	row("fitted to all conversations", Evaluate(examples, fitted), "")
+	row("fitted to the other conversations", unseen, "")
+	for _, weight := range vectorWeights {
+		_, w := Weights(weight)
+		row(fmt.Sprint("in use, vector ", weight), Evaluate(examples, w), "")
+	}
+	unseen, chosen := Unseen(examples, FitVector)
+	at, others := slices.Index(names, "vector"), []float64(nil)
+	for _, w := range chosen {
+		others = append(others, w[at])
+	}
+	row("in use, vector by the other conversations", unseen, fmt.Sprint("they choose ", others))
+	for i, name := range names {
+		without := slices.Clone(inUse)
+		without[i] = 0
+		row("in use, without "+name, Evaluate(examples, without), "")
+	}
+	for i, name := range names {
+		cells := []report.Cell{report.Number("in use", "%.2f", inUse[i]), report.Number("fitted to all", "%.2f", fitted[i])}
+		rows = append(rows, report.Row{Part: "cues", Name: name, Cells: cells})
+	}
+	return rows
 }

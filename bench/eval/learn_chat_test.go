@@ -17,7 +17,7 @@ func TestChatIsLearned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := Learned(t.Context(), lessons, LearnOptions{})
+		report, err := Learned(t.Context(), lessons, LearnOptions{Config: defaults(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,19 +35,19 @@ func TestFactsOfOthersAndWrongOnesAreCounted(t *testing.T) {
 	const lesson = `{"id":"a","category":"pets","turns":[{"content":"My sister has asthma. I have a cat."}],` +
 		`"gold":[{"text":"User has asthma","subject":"user"},{"text":"User owns a cat","or":["User has a cat"],"category":"pets"}],"wrong":["User has a cat and a dog"]}` + "\n" +
 		`{"id":"b","category":"pets","turns":[{"content":"I live in Oslo."}],"gold":[{"text":"User lives in Bergen"}],"wrong":["User lives in Oslo"]}`
-	lessons, err := learnJSONL([]byte(lesson), "")
+	lessons, err := lessonsOf("jsonl", lesson)
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Learned(t.Context(), lessons, LearnOptions{})
+	report, err := Learned(t.Context(), lessons, LearnOptions{Config: defaults(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	one, two := report.Lessons[0], report.Lessons[1]
-	if one.WrongSubject != 1 || one.Wrong != 0 || one.Right != 1 || one.Junk != 1 {
+	if one.counts["wrong subject"] != 1 || one.counts["wrong"] != 0 || one.counts["right"] != 1 || one.counts["junk"] != 1 {
 		t.Errorf("one wrong subject and one right of %+v", one)
 	}
-	if two.Wrong != 1 || two.Junk != 1 || two.Right != 0 {
+	if two.counts["wrong"] != 1 || two.counts["junk"] != 1 || two.counts["right"] != 0 {
 		t.Errorf("one wrong of %+v", two)
 	}
 	if got := report.Categories(); len(got) != 1 || got[0] != "pets" {

@@ -37,38 +37,16 @@ func TestStatementsAreAlikeByTermsNamesNumbersAndDenial(t *testing.T) {
 	}
 }
 
-func TestUnsupportedFactsAreFound(t *testing.T) {
-	const turn = "I moved to Bergen yesterday with 2 cats, and I don't eat fish."
-	whole := &memory.Span{Start: 0, End: len(turn)}
-	for fact, want := range map[string]string{
-		"User moved to Bergen on 2026-05-03":      "",
-		"User moved to Bergen in May 2026":        "",
-		"User has two cats":                       "",
-		"User has 3 cats":                         "number 3",
-		"User moved to Bergen with Mira":          "name mira",
-		"User plays violin and collects stamps":   "words",
-		"User does not eat fish":                  "",
-		"User moved to Bergen and dislikes boats": "",
-	} {
-		if got := unsupported(fact, whole, turn); got != want {
-			t.Errorf("unsupported(%q) = %q, want %q", fact, got, want)
-		}
-	}
-	if got := unsupported("User never moved to Bergen", &memory.Span{End: 8}, "I moved to Bergen."); got == "" {
-		t.Error("a denial that nobody made is supported")
-	}
-	for _, quote := range []*memory.Span{nil, {Start: 3, End: 3}, {End: 1000}} {
-		if got := unsupported("User has two cats", quote, turn); got != "no quote" {
-			t.Errorf("with the quote %v: %q", quote, got)
-		}
-	}
+// miraLesson is told in the tests below: a move replaces a home.
+const miraLesson = `{"id":"mira","turns":[{"content":"I live in Oslo and I work as a nurse.","at":"2026-03-03T07:05:00Z"},{"role":"assistant","content":"Nice."},{"content":"I moved to Bergen. I like chess.","at":"2026-04-03T07:05:00Z"}],"gold":[{"text":"User lives in Oslo","turn":0},{"text":"User works as a nurse","turn":0,"category":"work"},{"text":"User lives in Bergen","turn":2,"replaces":"User lives in Oslo"},{"text":"User plays the cello"}],"junk_ok":["User likes chess"]}`
+
+// lessonsOf reads a text in a format.
+func lessonsOf(format, text string) ([]Lesson, error) {
+	return lessonReaders[format](strings.NewReader(text), "Mira", 0)
 }
 
-// ownLesson is told in the tests below: a move replaces a home.
-const ownLesson = `{"id":"mira","turns":[{"content":"I live in Oslo and I work as a nurse.","at":"2026-03-03T07:05:00Z"},{"role":"assistant","content":"Nice."},{"content":"I moved to Bergen. I like chess.","at":"2026-04-03T07:05:00Z"}],"gold":[{"text":"User lives in Oslo","turn":0},{"text":"User works as a nurse","turn":0,"category":"work"},{"text":"User lives in Bergen","turn":2,"replaces":"User lives in Oslo","question":"Where do I live?"},{"text":"User plays the cello"}],"junk_ok":["User likes chess"]}`
-
 func TestOwnLessonsAreRead(t *testing.T) {
-	lessons, err := learnJSONL([]byte("\n"+ownLesson+"\n"), "")
+	lessons, err := lessonsOf("jsonl", "\n"+miraLesson+"\n")
 	if err != nil || len(lessons) != 1 {
 		t.Fatalf("%d lessons, %v", len(lessons), err)
 	}
@@ -82,24 +60,24 @@ func TestOwnLessonsAreRead(t *testing.T) {
 		`{"turns":[{"content":"a"}],"gold":[{"text":" "}]}`:                               "text: is empty",
 		`{"turns":[{"content":"a"}],"gold":[{"text":"b","turn":1}]}`:                      "there is no turn 1",
 		`{"turns":[{"content":"a"}],"gold":[{"text":"b","replaces":0}]}`:                  "no earlier one is 0",
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":"d"}]}`:   `no earlier one is "d"`,
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":["b"]}]}`: "give the place or the words",
+		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":"d"}]}`:   "no earlier one is d",
+		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":["b"]}]}`: "no earlier one is [b]",
 		`{"turns":[{"content":"a"}],"golden":[]}`:                                         "unknown field",
-		`{"turns":[{"content":"a"}]} {"turns":[{"content":"b"}]}`:                         "something follows",
 	} {
-		if _, err := learnJSONL([]byte(line), ""); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "line 1") {
-			t.Errorf("%s: error %v, want line 1 and %q", line, err, want)
+		if _, err := lessonsOf("jsonl", line); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "value 1") {
+			t.Errorf("%s: error %v, want value 1 and %q", line, err, want)
 		}
 	}
 }
 
-// learnOwn tells ownLesson.
+// learnOwn tells miraLesson.
 func learnOwn(t *testing.T, o LearnOptions) LearnReport {
 	t.Helper()
-	lessons, err := learnJSONL([]byte(ownLesson), "")
+	lessons, err := lessonsOf("jsonl", miraLesson)
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Config = defaults(t)
 	report, err := Learned(t.Context(), lessons, o)
 	if err != nil {
 		t.Fatal(err)
@@ -109,9 +87,9 @@ func learnOwn(t *testing.T, o LearnOptions) LearnReport {
 
 func figure(t *testing.T, r LearnReport, metric string) float64 {
 	t.Helper()
-	for _, f := range r.Figures(Prices{Input: 2, Output: 8}, "v") {
-		if f.Metric == metric && f.Category == "" {
-			return f.Value
+	for _, row := range r.Rows(Prices{Input: 2, Output: 8}) {
+		if row.Name == metric {
+			return row.Get("value")
 		}
 	}
 	return math.NaN()
@@ -120,8 +98,8 @@ func figure(t *testing.T, r LearnReport, metric string) float64 {
 func TestRulesAreMeasuredOnOwnLessons(t *testing.T) {
 	r := learnOwn(t, LearnOptions{})
 	for metric, want := range map[string]float64{
-		"precision": 1, "recall": 2. / 3, "superseded": 1, "newer recalled": 1, "older shown alone": 0,
-		"junk per 100 turns": 0, "pending per 100 turns": 0, "duplicates": 0, "unsupported": 0, "given up": 0,
+		"precision": 1, "recall": 2. / 3, "superseded": 1,
+		"junk per 100 turns": 0, "pending per 100 turns": 0, "duplicates": 0, "learning given up": 0,
 	} {
 		if got := figure(t, r, metric); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s = %v, want %v\n%+v", metric, got, want, r.Lessons[0].Shown)
@@ -203,14 +181,11 @@ func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
 		return http.StatusUnauthorized, ""
 	})
 	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake"})
-	if r.By != "fake" || len(r.Lessons[0].Failures) != 1 {
-		t.Errorf("by %q, failures %q", r.By, r.Lessons[0].Failures)
+	model := r.Lessons[0].Model
+	if r.By != "fake" || model.Calls != calls || model.Input < 100 || model.Input > 100*calls || figure(t, r, "learning given up") != 1 {
+		t.Errorf("by %q, %+v of %d calls, given up %v", r.By, model, calls, figure(t, r, "learning given up"))
 	}
-	_, failed, _, model := r.Total()
-	if failed != 1 || model.Calls != calls || model.Failures == 0 || model.Input != 100*(model.Calls-model.Failures) || model.Busy <= 0 {
-		t.Errorf("failed %d, %+v of %d calls", failed, model, calls)
-	}
-	if got, want := figure(t, r, "cost"), (Prices{2, 8}).Cost(model); got != want || want == 0 {
+	if got, want := figure(t, r, "cost a turn"), (Prices{2, 8}).Cost(model)/2; got != want || want == 0 {
 		t.Errorf("cost %v, want %v", got, want)
 	}
 	if superseded := figure(t, r, "superseded"); superseded != 0 {
@@ -219,11 +194,11 @@ func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
 }
 
 func TestAWrongUpstreamIsRefused(t *testing.T) {
-	lessons, err := learnJSONL([]byte(ownLesson), "")
+	lessons, err := lessonsOf("jsonl", miraLesson)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Learned(context.Background(), lessons, LearnOptions{URL: "nonsense", Model: "m"}); !errors.Is(err, memory.Invalid) {
+	if _, err := Learned(context.Background(), lessons, LearnOptions{Config: defaults(t), URL: "nonsense", Model: "m"}); !errors.Is(err, memory.Invalid) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -72,13 +72,12 @@ func (p *pupil) standing(t *testing.T, user, first, second string) []string {
 		{Session: "1", At: at, Role: memory.RoleUser, Content: first},
 		{Session: "2", At: at.AddDate(0, 0, 7), Role: memory.RoleUser, Content: second},
 	}
-	c, places, out := p.as(user), map[string]int{}, LessonOutcome{}
 	var before, active []string
 	for i := range turns {
-		if err := p.tell(t.Context(), c, turns, i, i+1, places, &out); err != nil {
+		if _, err := p.tell(t.Context(), user, turns[i:i+1], &LessonOutcome{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		known, err := p.known(t.Context(), c)
+		known, err := p.known(t.Context(), user)
 		if err != nil {
 			t.Fatal(err)
 		}

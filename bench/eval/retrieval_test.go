@@ -21,22 +21,18 @@ func TestMetricsOfRanks(t *testing.T) {
 		ranks []int
 		want  map[string]float64
 	}{
-		{[]int{1}, map[string]float64{"any@5": 1, "all@5": 1, "fraction@5": 1, "mrr@20": 1, "ndcg@10": 1}},
-		{[]int{0}, map[string]float64{"any@50": 0, "all@50": 0, "fraction@50": 0, "mrr@20": 0, "ndcg@10": 0}},
-		{[]int{3, 1, 5}, map[string]float64{"any@5": 1, "all@5": 1, "mrr@20": 1, "ndcg@10": (1 + at[3] + at[5]) / (1 + at[2] + at[3])}},
-		{[]int{6, 0, 10, 11}, map[string]float64{
-			"any@5": 0, "any@10": 1, "fraction@5": 0, "fraction@10": 0.5, "fraction@20": 0.75, "all@50": 0, "mrr@20": 1. / 6,
-		}},
-		{[]int{20, 50}, map[string]float64{"fraction@10": 0, "fraction@20": 0.5, "all@20": 0, "all@50": 1, "mrr@20": 0.05, "ndcg@10": 0}},
-		{[]int{21, 51}, map[string]float64{"any@20": 0, "fraction@50": 0.5, "mrr@20": 0}},
+		{[]int{1}, map[string]float64{"recall@10": 1, "mrr@20": 1, "ndcg@10": 1}},
+		{[]int{0}, map[string]float64{"recall@10": 0, "mrr@20": 0, "ndcg@10": 0}},
+		{[]int{3, 1, 5}, map[string]float64{"recall@10": 1, "mrr@20": 1, "ndcg@10": (1 + at[3] + at[5]) / (1 + at[2] + at[3])}},
+		{[]int{6, 0, 10, 11}, map[string]float64{"recall@10": 0.5, "mrr@20": 1. / 6}},
+		{[]int{20, 50}, map[string]float64{"recall@10": 0, "mrr@20": 0.05, "ndcg@10": 0}},
 		{[]int{10, 11}, map[string]float64{"ndcg@10": at[10] / (1 + at[2])}},
 		// More gold than places: the ideal list is full at ten.
-		{[]int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, map[string]float64{"ndcg@10": 1, "fraction@10": 10. / 12, "all@10": 0, "all@20": 1}},
+		{[]int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, map[string]float64{"ndcg@10": 1, "recall@10": 10. / 12}},
 	} {
-		o := Outcome{Ranks: test.ranks, Gold: make([]string, len(test.ranks))}
-		for metric, want := range test.want {
-			if got := o.value(metric); math.Abs(got-want) > 1e-12 {
-				t.Errorf("%s of gold at %v = %v, want %v", metric, test.ranks, got, want)
+		for _, m := range metrics {
+			if want, ok := test.want[m.name]; ok && math.Abs(m.of(test.ranks)-want) > 1e-12 {
+				t.Errorf("%s of gold at %v = %v, want %v", m.name, test.ranks, m.of(test.ranks), want)
 			}
 		}
 	}
@@ -76,17 +72,16 @@ func (p *parrot) Search(_ context.Context, owner memory.Owner, question string, 
 // that is asked when half is known.
 func twoTalks() Dataset {
 	set := Dataset{Name: "two"}
-	for i, who := range []string{"Mira", "Bela"} {
+	for _, who := range []string{"Mira", "Bela"} {
 		c := Conversation{Name: who}
 		for n, content := range []string{"tea", "boat tea", "tea", "boat " + who} {
 			c.Turns = append(c.Turns, Turn{Ref: fmt.Sprint(n), Session: fmt.Sprint("s", n/2), Name: who, Content: content})
 		}
 		c.Questions = []Question{
 			{ID: "all", Text: "boat " + who, Category: "late", Gold: []string{"3"}},
-			{ID: "half", Text: "tea", Category: "early", Gold: []string{"1", "1"}, Before: 2},
+			{ID: "half", Text: "tea", Category: "early", Gold: []string{"1"}, Before: 2},
+			{ID: "never", Text: "car", Unanswerable: true},
 		}
-		c.Unanswerable = []Question{{ID: "never", Text: "car"}}
-		c.Repaired, c.Excluded, c.WithoutGold = 1, 2, i
 		set.Conversations = append(set.Conversations, c)
 	}
 	return set
@@ -107,17 +102,19 @@ func TestEachConversationIsAskedWhenItsTimeHasCome(t *testing.T) {
 		t.Errorf("asked %q, want %q", p.asked, want)
 	}
 	ranks := map[string][]int{}
-	for _, o := range r.Outcomes {
-		ranks[string(o.Level)+" "+o.Conversation+" "+o.Question] = o.Ranks
+	for _, p := range r.probes {
+		for level, at := range p.ranks {
+			ranks[level+" "+r.Set.Conversations[p.conversation].Name+" "+p.ID] = at
+		}
 	}
 	wantRanks := map[string][]int{
-		"turn Mira all": {2}, "turn Mira half": {2}, "turn Bela all": {2}, "turn Bela half": {2},
-		"session Mira all": {2}, "session Mira half": {1}, "session Bela all": {2}, "session Bela half": {1},
+		"turns Mira all": {2}, "turns Mira half": {2}, "turns Bela all": {2}, "turns Bela half": {2},
+		"sessions Mira all": {2}, "sessions Mira half": {1}, "sessions Bela all": {2}, "sessions Bela half": {1},
 	}
 	if !reflect.DeepEqual(ranks, wantRanks) {
 		t.Errorf("ranks %v, want %v", ranks, wantRanks)
 	}
-	if r.Repaired != 2 || r.Excluded != 4 || r.WithoutGold != 1 || r.All.Questions != 4 || r.All.MRR != 0.5 || r.Categories["early"].Questions != 2 {
+	if r.All.Questions != 4 || r.All.MRR != 0.5 || r.Of(TurnLevel, "early").Questions != 2 {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -136,29 +133,29 @@ func TestPooledConversationsGrowSideBySide(t *testing.T) {
 		t.Errorf("asked %q, want %q", p.asked, want)
 	}
 	// Said so far: tea, boat tea of Mira, the same of Bela, then the rest of each.
-	wantRanks := [][]int{{3}, {2}, {4}, {4}, {3}, {1}, {4}, {2}}
-	for i, o := range r.Outcomes {
-		if !reflect.DeepEqual(o.Ranks, wantRanks[i]) || strings.Contains(o.Gold[0], "/") {
-			t.Errorf("%s %s %s: gold %v at %v, want %v", o.Level, o.Conversation, o.Question, o.Gold, o.Ranks, wantRanks[i])
+	want2 := map[string][][]int{TurnLevel: {{3}, {2}, {4}, {4}}, SessionLevel: {{3}, {1}, {4}, {2}}}
+	for level, want := range want2 {
+		if got, _ := r.ranks(level, ""); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: gold at %v, want %v", level, got, want)
 		}
 	}
-	if len(r.Outcomes) != len(wantRanks) || r.Refusal != 0 {
-		t.Errorf("got %d outcomes, refusal %v; want %d and nobody else to ask", len(r.Outcomes), r.Refusal, len(wantRanks))
+	if r.Refusal != 0 {
+		t.Errorf("refusal %v, want nobody else to ask", r.Refusal)
 	}
 }
 
 func TestFiguresDoNotDependOnTheOrderOfWork(t *testing.T) {
 	for _, pooled := range []bool{false, true} {
-		var want Report
+		var want string
 		for _, workers := range []int{1, 2, 16} {
 			got, err := Measured(t.Context(), &parrot{}, generated(), RetrievalOptions{Pooled: pooled, Workers: workers})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if workers == 1 {
-				want = got
+				want = table(got)
 			}
-			if !reflect.DeepEqual(got, want) {
+			if table(got) != want {
 				t.Errorf("pooled %v: %d workers measure otherwise than 1", pooled, workers)
 			}
 		}
@@ -169,18 +166,15 @@ func TestSessionsAreGoldByName(t *testing.T) {
 	set := twoTalks()
 	set.Conversations = set.Conversations[:1]
 	c := &set.Conversations[0]
-	c.Questions = []Question{{ID: "named", Text: "boat", Sessions: []string{"s1"}}, {ID: "both", Text: "boat", Gold: []string{"1"}, Sessions: []string{"s1", "s1"}}}
+	c.Questions = []Question{{ID: "named", Text: "boat", Sessions: []string{"s1"}}, {ID: "both", Text: "boat", Gold: []string{"1"}, Sessions: []string{"s1"}}}
 	r, err := Measured(t.Context(), &parrot{}, set, RetrievalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, o := range r.Outcomes {
-		got = append(got, fmt.Sprint(o.Level, " ", o.Question, " ", o.Gold, o.Ranks))
-	}
-	want := []string{"turn both [1] [1]", "session named [s1] [2]", "session both [s1] [2]"}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	for level, want := range map[string][][]int{TurnLevel: {{1}}, SessionLevel: {{2}, {2}}} {
+		if got, _ := r.ranks(level, ""); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", level, got, want)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -15,15 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/bench/eval/talk"
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/assembly"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/index/chroma/chromatest"
-	"github.com/loci-memory/loci/internal/model/embed"
-	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
-	"github.com/loci-memory/loci/memory"
 )
 
 // stores are the settings of every store and every search of vectors. TEST_MONGODB names the
@@ -99,12 +94,12 @@ func beginning(c Conversation, turns int) Conversation {
 	c.Turns = c.Turns[:turns]
 	said := func(ref string) bool { return slices.ContainsFunc(c.Turns, func(t Turn) bool { return t.Ref == ref }) }
 	var answered []Question
-	for _, q := range c.Questions {
+	for _, q := range c.answerable() {
 		if !slices.ContainsFunc(q.Gold, func(ref string) bool { return !said(ref) }) {
 			answered = append(answered, q)
 		}
 	}
-	c.Questions, c.Unanswerable = answered, nil
+	c.Questions = answered
 	return c
 }
 
@@ -144,84 +139,4 @@ func copied(ctx context.Context, c *client.Client) error {
 		}
 	}
 	return errors.New("the copy is not as the store")
-}
-
-var storedTurns = flag.Int("turns", 10_000, "how many turns the user of BenchmarkStores has")
-
-// BenchmarkStores times one client over HTTP, of a user with many turns: an exchange being
-// stored, one of its turns being read, and a question. Databases wait for the disk.
-func BenchmarkStores(b *testing.B) {
-	pgtest.Settings = "-c fsync=on -c full_page_writes=on"
-	turns := *storedTurns
-	owner, infer, k := memory.User(memory.DefaultNamespace, "ana"), false, 10
-	for _, s := range stores {
-		b.Run(s.name, func(b *testing.B) {
-			settings := s.settings(b)
-			server, talk := serve(b, settings), talk.New(1)
-			said := talk.Sentences(turns)
-			many := make([]Turn, turns)
-			for i := range many {
-				many[i] = Turn{Ref: fmt.Sprint(i), Session: fmt.Sprint("talk ", i/500), Role: memory.RoleUser, Content: said[i]}
-			}
-			if err := server.Ingest(b.Context(), owner, many); err != nil {
-				b.Fatal(err)
-			}
-			c := server.client(owner)
-			search := func(int) error {
-				answer, err := c.Search(b.Context(), client.SearchRequest{Query: talk.Question(said), TopK: &k})
-				if err == nil && (len(answer.Hits) == 0 || len(answer.Degraded) > 0) {
-					return fmt.Errorf("%d hits, without %v", len(answer.Hits), answer.Degraded)
-				}
-				return err
-			}
-			if err := search(0); err != nil { // which loads the user
-				b.Fatal(err)
-			}
-			if s.name == "pgvector" {
-				indexVectors(b, settings["store"], owner)
-			}
-			var last string
-			for _, do := range []struct {
-				name string
-				once func(i int) error
-			}{
-				{"write", func(i int) error {
-					added, err := c.AddMessages(b.Context(), client.AddMessages{Infer: &infer, Conversation: fmt.Sprint("chat ", i/8), Messages: []client.Message{
-						{Role: memory.RoleUser, Content: talk.Sentence()}, {Role: memory.RoleAssistant, Content: talk.Sentence()},
-					}})
-					if err == nil {
-						last = added.Turns[0]
-					}
-					return err
-				}},
-				{"read", func(int) error { _, err := c.Get(b.Context(), last); return err }},
-				{"search", search},
-			} {
-				b.Run(do.name, func(b *testing.B) {
-					var took []time.Duration
-					for i := 0; b.Loop(); i++ {
-						began := time.Now()
-						if err := do.once(i); err != nil {
-							b.Fatal(err)
-						}
-						took = append(took, time.Since(began))
-					}
-					slices.Sort(took)
-					b.ReportMetric(float64(took[len(took)/2])/1e6, "p50-ms")
-					b.ReportMetric(float64(took[len(took)*95/100])/1e6, "p95-ms")
-				})
-			}
-		})
-	}
-}
-
-// indexVectors waits until a database has an index of an owner's vectors.
-func indexVectors(b *testing.B, address string, owner memory.Owner) {
-	s, err := sqlstore.OpenPostgres(b.Context(), address, sqlstore.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := errors.Join(s.IndexVectors(b.Context(), owner, embed.Lexical{}.Fingerprint()), s.Close()); err != nil {
-		b.Fatal(err)
-	}
 }

@@ -1,0 +1,287 @@
+package eval
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/memory"
+)
+
+// locomoSample is a conversation of LoCoMo, as published. Gold is turns. The adversarial questions
+// of category 5 cannot be answered. Evidence that is written wrong is repaired where only one turn
+// can be meant. A caption of an image stands in the turn that shared it.
+type locomoSample struct {
+	ID           string                     `json:"sample_id"`
+	Conversation map[string]json.RawMessage `json:"conversation"`
+	QA           []struct {
+		Question string          `json:"question"`
+		Answer   json.RawMessage `json:"answer"`
+		Evidence []string        `json:"evidence"`
+		Category int             `json:"category"`
+	} `json:"qa"`
+	Observation map[string]map[string][][]json.RawMessage `json:"observation"`
+}
+
+// locomoKinds names LoCoMo's categories.
+var locomoKinds = map[int]string{1: "1 multi-hop", 2: "2 temporal", 3: "3 open-domain", 4: "4 single-hop", 5: "5 adversarial"}
+
+func (s locomoSample) conversation(string) (Conversation, error) {
+	c := Conversation{Name: s.ID}
+	var sessions []int // some are dated but not there
+	for key := range s.Conversation {
+		digits, ok := strings.CutPrefix(key, "session_")
+		if n, err := strconv.Atoi(digits); ok && err == nil {
+			sessions = append(sessions, n)
+		}
+	}
+	slices.Sort(sessions)
+	for _, n := range sessions {
+		if err := s.session(&c, fmt.Sprintf("session_%d", n)); err != nil {
+			return c, fmt.Errorf("locomo %s: %w", s.ID, err)
+		}
+	}
+	if len(c.Turns) == 0 {
+		return c, fmt.Errorf("locomo %s: no sessions", s.ID)
+	}
+	for i, q := range s.QA {
+		question := Question{
+			ID: fmt.Sprint(s.ID, ":", i), Text: q.Question, Category: locomoKinds[q.Category], Answer: plain(q.Answer),
+			Unanswerable: q.Category == 5,
+		}
+		if !question.Unanswerable {
+			question.Gold = c.evidence(q.Evidence)
+		}
+		c.ask(question, c.has)
+	}
+	return c, nil
+}
+
+func (s locomoSample) session(c *Conversation, session string) error {
+	var said string
+	if err := json.Unmarshal(s.Conversation[session+"_date_time"], &said); err != nil {
+		return fmt.Errorf("date of %s: %w", session, err)
+	}
+	at, err := time.Parse("3:04 pm on 2 January, 2006", said)
+	if err != nil {
+		return fmt.Errorf("date of %s: %w", session, err)
+	}
+	var messages []struct {
+		Speaker string `json:"speaker"`
+		ID      string `json:"dia_id"`
+		Text    string `json:"text"`
+		Caption string `json:"blip_caption"`
+	}
+	if err := json.Unmarshal(s.Conversation[session], &messages); err != nil {
+		return fmt.Errorf("%s: %w", session, err)
+	}
+	for i, m := range messages {
+		content := m.Text
+		if m.Caption != "" {
+			content += " [" + m.Caption + "]"
+		}
+		at := at.Add(time.Duration(i) * time.Second)
+		c.Turns = append(c.Turns, Turn{Ref: m.ID, Session: session, Role: memory.RoleUser, Name: m.Speaker, Content: content, At: at})
+	}
+	return nil
+}
+
+// evidence returns the turns that are named, each once, and counts the ids that had to be repaired
+// or excluded. Repaired are those that share a string with others ("D8:6; D9:17") or are spelled
+// oddly ("D:11:26", "D30:05"), and name a turn when set right.
+func (c *Conversation) evidence(named []string) (gold []string) {
+	for _, field := range named {
+		pieces := strings.FieldsFunc(field, func(r rune) bool { return r == ';' || r == ',' || unicode.IsSpace(r) })
+		for _, ref := range pieces {
+			if m := oddRef.FindStringSubmatch(ref); m != nil && !c.has(ref) {
+				ref = "D" + m[1] + ":" + m[2]
+			}
+			switch {
+			case !c.has(ref):
+				c.Excluded++
+				continue
+			case ref != field:
+				c.Repaired++
+			}
+			gold = append(gold, ref)
+		}
+	}
+	return distinct(gold)
+}
+
+// oddRef is a turn's id with a colon too many or zeros in front.
+var oddRef = lazy.Compile(`^[Dd]:?0*([0-9]+):0*([0-9]+)$`)
+
+// beamChat is a chat of the BEAM benchmark. Gold is messages; a group of messages about one thing
+// is a session. Questions of the kind abstention cannot be answered.
+type beamChat struct {
+	ChatID any `json:"chat_id"`
+	Chat   []struct {
+		Batch  int    `json:"batch_number"`
+		Anchor string `json:"time_anchor"`
+		Turns  [][]struct {
+			Role    memory.Role `json:"role"`
+			ID      int         `json:"id"`
+			Anchor  string      `json:"time_anchor"`
+			Content string      `json:"content"`
+		} `json:"turns"`
+	} `json:"chat"`
+	Probing map[string][]struct {
+		Question string          `json:"question"`
+		Source   json.RawMessage `json:"source_chat_ids"`
+	} `json:"probing_questions"`
+}
+
+func (b beamChat) conversation(string) (Conversation, error) {
+	c := Conversation{Name: fmt.Sprint(b.ChatID)}
+	var at time.Time
+	for _, batch := range b.Chat {
+		for i, group := range batch.Turns {
+			session := fmt.Sprint(batch.Batch, ".", i)
+			for _, m := range group {
+				for _, anchor := range []string{batch.Anchor, m.Anchor} {
+					if t, err := time.Parse("January-02-2006", anchor); err == nil && t.After(at) {
+						at = t
+					}
+				}
+				content, _, _ := strings.Cut(m.Content, " ->-> ") // the generator's tag
+				c.Turns = append(c.Turns, Turn{Ref: fmt.Sprint(m.ID), Session: session, Role: m.Role, Content: content, At: at})
+			}
+		}
+	}
+	for _, kind := range sortedKeys(b.Probing) {
+		for i, p := range b.Probing[kind] {
+			q := Question{ID: fmt.Sprint(c.Name, ":", kind, ":", i), Text: p.Question, Category: kind, Unanswerable: kind == "abstention"}
+			if !q.Unanswerable {
+				q.Gold = numbersIn(p.Source)
+			}
+			c.ask(q, c.has)
+		}
+	}
+	return c, nil
+}
+
+// numbersIn returns all numbers in a JSON value, each once: a list of ids, or an object of such
+// lists.
+func numbersIn(raw json.RawMessage) (out []string) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	for {
+		tok, err := dec.Token()
+		if err != nil {
+			return distinct(out)
+		}
+		if n, ok := tok.(json.Number); ok {
+			out = append(out, n.String())
+		}
+	}
+}
+
+// realMemPersona is one persona of RealMem. Gold is sessions; a question is asked when the sessions
+// before its own are known, and only those count as gold.
+type realMemPersona struct {
+	Dialogues []struct {
+		Session string `json:"session_uuid"`
+		Time    string `json:"current_time"`
+		Turns   []struct {
+			Speaker string   `json:"speaker"`
+			Content string   `json:"content"`
+			Query   bool     `json:"is_query"`
+			Gold    []string `json:"memory_session_uuids"`
+		} `json:"dialogue_turns"`
+		Memory []struct {
+			Type    string `json:"type"`
+			Content string `json:"content"`
+			Role    string `json:"source_role_snapshot"`
+			Source  string `json:"source_content_snapshot"`
+		} `json:"extracted_memory"`
+	} `json:"dialogues"`
+}
+
+func (p realMemPersona) conversation(name string) (Conversation, error) {
+	c := Conversation{Name: name, Sessions: true}
+	known := map[string]bool{}
+	for _, d := range p.Dialogues {
+		before := len(c.Turns)
+		day, _, _ := strings.Cut(d.Time, " ")
+		at, _ := time.Parse(time.DateOnly, day)
+		asked := ""
+		for _, t := range d.Turns {
+			place, role := fmt.Sprint(len(c.Turns)), memory.RoleUser
+			if t.Speaker == "Assistant" {
+				role = memory.RoleAssistant
+			}
+			if asked != "" && role == memory.RoleAssistant {
+				q := Question{ID: name + ":" + place, Text: asked, Category: "query", Gold: t.Gold, Before: before}
+				c.ask(q, func(session string) bool { return known[session] })
+			}
+			asked = ""
+			if t.Query {
+				asked = t.Content
+			}
+			c.Turns = append(c.Turns, Turn{Ref: place, Session: d.Session, Role: role, Content: t.Content, At: at})
+		}
+		known[d.Session] = true
+	}
+	return c, nil
+}
+
+// haystack is a question of LongMemEval. Each has turns of its own and so is a conversation. Gold is
+// the turns marked as having the answer and, apart from them, the answer's sessions; questions whose
+// ids end in _abs cannot be answered.
+type haystack struct {
+	ID       string          `json:"question_id"`
+	Type     string          `json:"question_type"`
+	Question string          `json:"question"`
+	Reply    json.RawMessage `json:"answer"`
+	Asked    string          `json:"question_date"`
+	Names    []string        `json:"haystack_session_ids"`
+	Dates    []string        `json:"haystack_dates"`
+	Sessions [][]struct {
+		Role      memory.Role `json:"role"`
+		Content   string      `json:"content"`
+		HasAnswer bool        `json:"has_answer"`
+	} `json:"haystack_sessions"`
+	Answer []string `json:"answer_session_ids"`
+}
+
+// longMemEvalDate is how LongMemEval writes dates.
+const longMemEvalDate = "2006/01/02 (Mon) 15:04"
+
+func (h haystack) conversation(string) (Conversation, error) {
+	c := Conversation{Name: h.ID}
+	if h.ID == "" || len(h.Names) != len(h.Sessions) || len(h.Dates) != len(h.Sessions) {
+		return c, fmt.Errorf("longmemeval %q: an id, and as many session ids (%d) and dates (%d) as sessions (%d), are needed",
+			h.ID, len(h.Names), len(h.Dates), len(h.Sessions))
+	}
+	q := Question{ID: h.ID, Text: h.Question, Category: h.Type, Answer: plain(h.Reply), Unanswerable: strings.HasSuffix(h.ID, "_abs")}
+	q.At, _ = time.Parse(longMemEvalDate, h.Asked) // it may be missing
+	if !q.Unanswerable {
+		q.Sessions = h.Answer
+	}
+	said := map[string]int{}
+	for i, session := range h.Sessions {
+		name := h.Names[i]
+		at, err := time.Parse(longMemEvalDate, h.Dates[i])
+		if err != nil {
+			return c, fmt.Errorf("longmemeval %s: date of session %s: %w", h.ID, name, err)
+		}
+		for _, m := range session {
+			said[name]++
+			t := Turn{Ref: fmt.Sprint(name, "_", said[name]), Session: name, Role: m.Role, Content: m.Content}
+			t.At = at.Add(time.Duration(said[name]) * time.Second)
+			c.Turns = append(c.Turns, t)
+			if m.HasAnswer && !q.Unanswerable {
+				q.Gold = append(q.Gold, t.Ref)
+			}
+		}
+	}
+	c.ask(q, c.has)
+	return c, nil
+}

@@ -1,0 +1,132 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Instance is a Loci of its own in this process, on a memory that ends with it. Clients ask it over
+// HTTP, as they do any other.
+type Instance struct {
+	Server
+	Loci *loci.Loci
+
+	stop    context.CancelFunc
+	stopped chan error
+	web     *httptest.Server
+}
+
+// OpenInstance opens one with the models and the settings of recall of c, and other settings. now is
+// its clock; nil: that of the system.
+func OpenInstance(ctx context.Context, c config.Config, settings map[string]string, now func() time.Time) (*Instance, error) {
+	flags := map[string]string{"store": "memory"}
+	for key, value := range settings {
+		flags[key] = value
+	}
+	own, err := c.ForBench(flags)
+	if err != nil {
+		return nil, err
+	}
+	l, err := loci.Open(ctx, own, loci.Options{Now: now})
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(ctx)
+	i := &Instance{Loci: l, stop: stop, stopped: make(chan error, 1), web: httptest.NewServer(l.Handler())}
+	go func() { i.stopped <- l.Run(running) }()
+	i.Server = Server{URL: i.web.URL, HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	if strings.HasPrefix(l.Config().Embedder, "remote:") {
+		i.Settle = l.Settle
+	}
+	return i, nil
+}
+
+// Models names its models.
+func (i *Instance) Models() Models { return ModelsOf(i.Loci.Config()) }
+
+// Close ends it.
+func (i *Instance) Close() error {
+	i.HTTP.CloseIdleConnections()
+	i.web.Close()
+	i.stop()
+	return errors.Join(<-i.stopped, i.Loci.Close())
+}
+
+// Server is a [Target] over HTTP: a running Loci, with every stage on.
+type Server struct {
+	URL    string
+	HTTP   *http.Client                // nil: http.DefaultClient
+	Settle func(context.Context) error // waits for vectors after turns were added; nil: writes wait for them
+
+	skipped atomic.Int64
+}
+
+// Skipped returns how many searches went without a part of recall.
+func (s *Server) Skipped() int { return int(s.skipped.Load()) }
+
+// As returns a client of a user.
+func (s *Server) As(user string) *client.Client {
+	return client.New(s.URL, client.Options{User: user, HTTP: s.HTTP})
+}
+
+// message is a turn as clients send it, with its ref as its id.
+func (t Turn) message() client.Message {
+	m := client.Message{Role: t.Role, Name: t.Name, Content: t.Content, ID: t.Ref}
+	if !t.At.IsZero() {
+		m.CreatedAt = &t.At
+	}
+	return m
+}
+
+// Ingest keeps turns word for word and learns nothing from them.
+func (s *Server) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) error {
+	infer := false
+	for start := 0; start < len(turns); {
+		end := start
+		in := client.AddMessages{Infer: &infer, Conversation: turns[start].Session}
+		for ; end < len(turns) && turns[end].Session == in.Conversation; end++ {
+			if strings.TrimSpace(turns[end].Content) != "" { // some data sets have turns in which nothing is said
+				in.Messages = append(in.Messages, turns[end].message())
+			}
+		}
+		start = end
+		if len(in.Messages) == 0 {
+			continue
+		}
+		if _, err := s.As(owner.Name()).AddMessages(ctx, in); err != nil {
+			return fmt.Errorf("add %d messages: %w", len(in.Messages), err)
+		}
+	}
+	if s.Settle != nil {
+		return s.Settle(ctx)
+	}
+	return nil
+}
+
+// Search asks for the k best turns.
+func (s *Server) Search(ctx context.Context, owner memory.Owner, question string, k int) ([]Found, error) {
+	ask := client.SearchRequest{Query: question, TopK: &k, Kinds: []memory.Kind{memory.KindTurn}}
+	answer, err := s.As(owner.Name()).Search(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	if len(answer.Degraded) > 0 {
+		s.skipped.Add(1)
+	}
+	out := make([]Found, len(answer.Hits))
+	for i, h := range answer.Hits {
+		out[i] = Found{Ref: h.Ref, Score: h.Score}
+	}
+	return out, nil
+}

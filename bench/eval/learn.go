@@ -1,0 +1,225 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// LearnOptions say who learns.
+type LearnOptions struct {
+	Config config.Config // whose models are used
+	URL    string        // base URL of an OpenAI-compatible server; "": the rules learn
+	Key    string        // for it
+	Model  string        // there
+}
+
+// attempts is how often a job whose model failed is tried.
+const attempts = 3
+
+// Learned runs lessons through the program as it is used, in this process on a memory of its own:
+// each message of the user, with the answers that follow it, is kept through /api and learned from
+// before the next one comes. What is active at the end is compared with the gold.
+func Learned(ctx context.Context, lessons []Lesson, o LearnOptions) (report LearnReport, err error) {
+	p, err := openPupil(ctx, o)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	report.By, report.Models = "rules", p.Models()
+	if o.URL != "" {
+		report.By = o.Model
+	}
+	for i, l := range lessons {
+		outcome, err := p.learn(ctx, fmt.Sprint("user-", i), l)
+		if err != nil {
+			return report, fmt.Errorf("%s: %w", l.Name, err)
+		}
+		report.Lessons = append(report.Lessons, outcome)
+	}
+	return report, nil
+}
+
+// What one call of the learning model takes beside the messages that it reads: the instruction, the
+// calendar, what is known and what was said before; and its reply.
+const (
+	callTokens  = 1000
+	replyTokens = 80
+)
+
+// LearnEstimate returns about what it takes a model to learn from lessons: one call for each message
+// of a user.
+func LearnEstimate(lessons []Lesson) (u Usage) {
+	for _, l := range lessons {
+		for _, t := range l.Turns {
+			if t.Role == memory.RoleUser && strings.TrimSpace(t.Content) != "" {
+				u.add(Usage{Calls: 1, Input: callTokens + text.Tokens(t.Content), Output: replyTokens})
+			}
+		}
+	}
+	return u
+}
+
+// pupil is a program that learns, in this process.
+type pupil struct {
+	*Instance
+	meter *meter       // nil: the rules learn
+	ahead atomic.Int64 // how far its clock is ahead, so that nobody waits to try again
+}
+
+func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
+	p = &pupil{}
+	settings := map[string]string{}
+	if o.URL != "" {
+		if p.meter, err = newMeter(o.URL); err != nil {
+			return nil, err
+		}
+		settings = map[string]string{
+			"learn.url": p.meter.base, "learn.model": o.Model, "learn.key": o.Key, "learn.day_tokens": "0",
+			"learn.rules": "off", // or they would stand in for a model that fails
+		}
+	}
+	now := func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }
+	if p.Instance, err = OpenInstance(ctx, o.Config, settings, now); err != nil {
+		p.meter.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *pupil) close() error {
+	err := p.Close()
+	p.meter.close()
+	return err
+}
+
+// learn has a user tell a lesson, and looks at what was learned.
+func (p *pupil) learn(ctx context.Context, user string, l Lesson) (out LessonOutcome, err error) {
+	out = LessonOutcome{Lesson: l}
+	if _, err := p.tell(ctx, user, inOrder(l.Turns), &out, nil); err != nil {
+		return out, err
+	}
+	out.Model = p.meter.take()
+	known, err := p.known(ctx, user)
+	if err == nil {
+		out.judge(known)
+	}
+	return out, err
+}
+
+// inOrder returns turns of which each was said later than the one before it, by a second at least:
+// some data sets know the day alone, and of two statements of the same moment neither is newer.
+func inOrder(turns []Turn) []Turn {
+	turns = slices.Clone(turns)
+	var last time.Time
+	for i := range turns {
+		if t := &turns[i].At; !t.IsZero() {
+			if !t.After(last) {
+				*t = last.Add(time.Second)
+			}
+			last = *t
+		}
+	}
+	return turns
+}
+
+// tell has a user say turns: each message of theirs, with what follows it in its session, is learned
+// from before the next one comes. It returns the places of turns by their ids. before, if there is
+// one, is called ahead of each message with the last turn that goes with it.
+func (p *pupil) tell(ctx context.Context, user string, turns []Turn, out *LessonOutcome, before func(last Turn)) (map[string]int, error) {
+	places := map[string]int{}
+	for start := 0; start < len(turns); {
+		end := start + 1
+		for end < len(turns) && turns[end].Session == turns[start].Session && turns[end].Role != memory.RoleUser {
+			end++
+		}
+		if before != nil {
+			before(turns[end-1])
+		}
+		if err := p.exchange(ctx, p.As(user), turns, start, end, places, out); err != nil {
+			return nil, err
+		}
+		start = end
+	}
+	return places, nil
+}
+
+// exchange keeps the turns from start to end and waits until they are learned from.
+func (p *pupil) exchange(ctx context.Context, c *client.Client, all []Turn, start, end int, places map[string]int, out *LessonOutcome) error {
+	in := client.AddMessages{Conversation: "session " + all[start].Session}
+	var kept []int
+	for i := start; i < end; i++ {
+		t := all[i]
+		if t.Role == memory.RoleUser {
+			out.add("told")
+		}
+		if strings.TrimSpace(t.Content) == "" {
+			continue // some data sets have turns in which nothing is said
+		}
+		t.Ref = ""
+		in.Messages, kept = append(in.Messages, t.message()), append(kept, i)
+	}
+	if len(in.Messages) == 0 {
+		return nil
+	}
+	began := time.Now()
+	added, err := c.AddMessages(ctx, in)
+	if err != nil {
+		return fmt.Errorf("add messages: %w", err)
+	}
+	err = p.settle(ctx, c, added.Job, out)
+	out.Took += time.Since(began)
+	for i, id := range added.Turns {
+		places[id] = kept[i]
+	}
+	return err
+}
+
+// settle waits until a job is done or was tried often enough.
+func (p *pupil) settle(ctx context.Context, c *client.Client, job string, out *LessonOutcome) error {
+	for try := 1; ; try++ {
+		if err := p.Loci.Settle(ctx); err != nil {
+			return fmt.Errorf("learn: %w", err)
+		}
+		jobs, err := c.Jobs(ctx)
+		if err != nil {
+			return fmt.Errorf("look for jobs: %w", err)
+		}
+		var due time.Time
+		for _, j := range jobs.Jobs {
+			if j.ID != job {
+				continue
+			}
+			if j.State == memory.JobParked || try == attempts {
+				out.count("given up", "", j.Error)
+				return nil
+			}
+			if j.Attempts > 0 {
+				due = j.RunAt
+			}
+		}
+		if due.IsZero() {
+			return nil
+		}
+		p.ahead.Add(int64(max(0, time.Until(due)-time.Duration(p.ahead.Load()))))
+	}
+}
+
+// known returns a user's facts that are active, pending or superseded.
+func (p *pupil) known(ctx context.Context, user string) ([]client.Memory, error) {
+	query := client.ListQuery{Kind: "fact", Status: "active,pending,superseded"}
+	out, err := memory.Collect(p.As(user).AllMemories(ctx, query))
+	if err != nil {
+		return nil, fmt.Errorf("list what was learned: %w", err)
+	}
+	return out, nil
+}

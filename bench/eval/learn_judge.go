@@ -1,0 +1,229 @@
+package eval
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// LessonOutcome is what was learned of a lesson.
+type LessonOutcome struct {
+	Lesson
+	Took   time.Duration // to keep and learn the turns
+	Model  Usage
+	Active []string // facts that the program learned and holds
+	Shown  []string // for people: what was missed, is junk and so on
+
+	counts map[string]int // see learnMetrics; of a category, its name is in front
+}
+
+// add counts something.
+func (out *LessonOutcome) add(what string) {
+	if out.counts == nil {
+		out.counts = map[string]int{}
+	}
+	out.counts[what]++
+}
+
+// count counts something of a category, too, and shows it if there is something to show.
+func (out *LessonOutcome) count(what, category, words string) {
+	out.add(what)
+	if category != "" {
+		out.add(category + "/" + what)
+	}
+	if words != "" {
+		out.Shown = append(out.Shown, what+": "+strings.Join(strings.Fields(words), " "))
+	}
+}
+
+// judge compares facts with the gold of the lesson.
+func (out *LessonOutcome) judge(known []client.Memory) {
+	replaced, found := make([]bool, len(out.Gold)), make([]bool, len(out.Gold))
+	for _, g := range out.Gold {
+		if g.Replaces >= 0 {
+			replaced[g.Replaces] = true
+		}
+	}
+	for _, m := range known {
+		switch m.Status {
+		case memory.Pending:
+			out.count("pending", "", m.Content)
+		case memory.Active:
+			out.count("active", "", "")
+			out.judgeOne(m, replaced, found)
+			if slices.ContainsFunc(out.Active, func(s string) bool { return alike(s, m.Content) == 1 }) {
+				out.count("duplicate", "", m.Content)
+			}
+			out.Active = append(out.Active, m.Content)
+		}
+	}
+	for i, g := range out.Gold {
+		if g.Replaces >= 0 {
+			out.count("replacement", g.Category, "")
+			switch newer, older := found[i], found[g.Replaces]; {
+			case newer && older:
+				out.count("both active", g.Category, "")
+			case newer:
+				out.count("superseded", g.Category, "")
+			}
+		}
+		switch {
+		case replaced[i]:
+		case found[i]:
+			out.count("gold", g.Category, "")
+			out.count("found", g.Category, "")
+		default:
+			out.count("gold", g.Category, "")
+			out.count("missed", "", g.Text)
+		}
+	}
+}
+
+// judgeOne counts an active fact as what it is, and marks the gold that it says: of two of which one
+// replaces the other, only that which it says more.
+func (out *LessonOutcome) judgeOne(m client.Memory, replaced, found []bool) {
+	far := make([]float64, len(out.Gold))
+	holds, stale, elsewhere := 0.0, 0.0, false
+	for i, g := range out.Gold {
+		far[i] = mostAlike(m.Content, append([]string{g.Text}, g.Or...))
+		if far[i] > 0 && !g.about(m.Subject) {
+			far[i], elsewhere = 0, true
+		}
+		if replaced[i] {
+			stale = max(stale, far[i])
+		} else {
+			holds = max(holds, far[i])
+		}
+	}
+	for i, g := range out.Gold {
+		if j := g.Replaces; j >= 0 && far[i] > 0 && far[j] > 0 {
+			if far[i] >= far[j] {
+				far[j] = 0
+			} else {
+				far[i] = 0
+			}
+		}
+	}
+	extra := mostAlike(m.Content, out.Extra)
+	wrong := mostAlike(m.Content, slices.DeleteFunc(slices.Clone(out.Wrong), func(s string) bool {
+		return strings.HasPrefix(s, "User ") && !strings.EqualFold(m.Subject, "user")
+	}))
+	if wrong > max(holds, stale, extra) {
+		out.judged("wrong", m.Content)
+		return
+	}
+	for i, x := range far {
+		found[i] = found[i] || x > 0
+	}
+	switch {
+	case holds > 0 && holds >= stale:
+		out.judged("right", m.Content)
+	case stale > extra:
+		out.judged("stale", m.Content)
+	case extra > 0:
+	case elsewhere:
+		out.judged("wrong subject", m.Content)
+	default:
+		out.judged("junk", m.Content)
+	}
+}
+
+// judged counts an active fact that is not merely tolerated. Wrong ones are junk, too.
+func (out *LessonOutcome) judged(what, words string) {
+	out.count("judged", out.Category, "")
+	switch what {
+	case "right":
+		out.count(what, out.Category, "")
+		return
+	case "wrong", "wrong subject":
+		out.add("junk")
+	}
+	out.count(what, "", words)
+}
+
+// about reports whether a fact about subject is about whom the gold fact is about.
+func (g GoldFact) about(subject string) bool {
+	switch g.Subject {
+	case "":
+		return true
+	case "user":
+		return strings.EqualFold(subject, "user")
+	}
+	return slices.Contains(strings.Fields(strings.ToLower(subject)), g.Subject)
+}
+
+const (
+	// alikeFrom is which part of the shorter statement's terms the longer must have for the two to
+	// say the same. Beside other words for the same, fewer is mostly chance: the report says how much.
+	alikeFrom = 0.6
+	// alikeTerms is how many terms they must share at least, as far as the shorter has so many.
+	alikeTerms = 2
+)
+
+// alike is how far two statements say the same, 0 if they do not: of the shorter one's terms (words
+// without endings and small words, and without "user") the longer has at least three fifths, and two;
+// the shorter one's names and numbers stand in the longer; and both deny something or neither does.
+// Dates do not count. Among those that say the same, it is twice the terms shared over the terms of
+// both.
+func alike(a, b string) float64 {
+	a, b = undated(a), undated(b)
+	ta, tb := terms(a), terms(b)
+	if len(ta) > len(tb) {
+		a, b, ta, tb = b, a, tb, ta
+	}
+	n := 0
+	for t := range ta {
+		n += count(tb[t])
+	}
+	if len(ta) == 0 || float64(n) < alikeFrom*float64(len(ta)) || n < min(alikeTerms, len(ta)) || text.Negated(a) != text.Negated(b) {
+		return 0
+	}
+	words, numbers := map[string]bool{"user": true, "users": true, "s": true}, text.Numbers(b)
+	text.EachWord(b, func(w string) { words[w] = true })
+	for _, number := range text.Numbers(a) {
+		if !slices.Contains(numbers, number) {
+			return 0
+		}
+	}
+	for _, name := range text.Names(a) {
+		for _, w := range text.Words(name) {
+			if !words[w] {
+				return 0
+			}
+		}
+	}
+	return 2 * float64(n) / float64(len(ta)+len(tb))
+}
+
+// mostAlike is how far a statement says one of others, at most.
+func mostAlike(statement string, others []string) (most float64) {
+	for _, s := range others {
+		most = max(most, alike(statement, s))
+	}
+	return most
+}
+
+// terms returns what a statement is about.
+func terms(s string) map[string]bool {
+	set := map[string]bool{}
+	for _, t := range text.Terms(s) {
+		set[t] = true
+	}
+	delete(set, "user")
+	return set
+}
+
+// undated leaves dates out of a statement: one side says "last week", the other which week that was.
+func undated(s string) string {
+	var b strings.Builder
+	last := 0
+	for _, d := range text.Resolve(s, time.Time{}) {
+		b.WriteString(s[last:d.Start])
+		last = d.End
+	}
+	return b.String() + s[last:]
+}

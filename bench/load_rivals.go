@@ -1,0 +1,207 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	chromem "github.com/philippgille/chromem-go"
+
+	_ "github.com/loci-memory/loci" // its store registers the driver "sqlite"
+	"github.com/loci-memory/loci/bench/eval/talk"
+	"github.com/loci-memory/loci/internal/model/embed"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// rival is another way to keep texts and find them again. It runs in this process: nothing of its time
+// is HTTP or a model. It is safe for concurrent use.
+type rival struct {
+	name   string
+	add    func(ctx context.Context, d document) error
+	search func(ctx context.Context, q document) (ids []string, err error) // the topK best, best first
+	close  func() error
+}
+
+// document is a text or a question, with its vector and the words that a search goes by.
+type document struct {
+	ID, Text string
+	Vector   []float32
+	Words    []string
+}
+
+// documents embeds texts by Loci's own offline embedder, and takes small words away, as one who uses a
+// word index with care would.
+func documents(ctx context.Context, prefix string, texts []string) ([]document, error) {
+	vectors, err := embed.Lexical{}.Embed(ctx, memory.AsDocument, texts...)
+	if err != nil {
+		return nil, fmt.Errorf("embed: %w", err)
+	}
+	out := make([]document, len(texts))
+	for i, s := range texts {
+		words := slices.DeleteFunc(text.Words(s), func(w string) bool { return text.Term(w) == "" })
+		out[i] = document{ID: fmt.Sprint(prefix, i), Text: s, Vector: vectors[i], Words: words}
+	}
+	return out, nil
+}
+
+// naive compares a question's vector with every other, one after the other, and sorts them all: what
+// takes ten lines to write. It keeps everything in memory.
+func naive() rival {
+	var mu sync.RWMutex // guards docs
+	var docs []document
+	add := func(_ context.Context, d document) error {
+		mu.Lock()
+		defer mu.Unlock()
+		docs = append(docs, d)
+		return nil
+	}
+	search := func(_ context.Context, q document) ([]string, error) {
+		mu.RLock()
+		all := docs
+		mu.RUnlock()
+		scores, order := make([]float32, len(all)), make([]int, len(all))
+		for i, d := range all {
+			for j, x := range d.Vector {
+				scores[i] += x * q.Vector[j]
+			}
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+		var ids []string
+		for _, i := range order[:min(topK, len(order))] {
+			ids = append(ids, all[i].ID)
+		}
+		return ids, nil
+	}
+	return rival{"naive scan, in memory", add, search, func() error { return nil }}
+}
+
+// chromemGo is an embedded vector database that scans all vectors on all cores. It is measured without
+// its files, which is how it is fastest.
+func chromemGo() (rival, error) {
+	refuse := func(context.Context, string) ([]float32, error) {
+		return nil, errors.New("every document brings its vector")
+	}
+	c, err := chromem.NewDB().CreateCollection("memories", nil, refuse)
+	add := func(ctx context.Context, d document) error {
+		return c.AddDocument(ctx, chromem.Document{ID: d.ID, Content: d.Text, Embedding: d.Vector})
+	}
+	search := func(ctx context.Context, q document) (ids []string, err error) {
+		found, err := c.QueryEmbedding(ctx, q.Vector, min(topK, c.Count()), nil, nil)
+		for _, f := range found {
+			ids = append(ids, f.ID)
+		}
+		return ids, err
+	}
+	return rival{"chromem-go 0.7.0, in memory", add, search, func() error { return nil }}, err
+}
+
+// fts5 is SQLite's full-text index: the question's words, joined by OR, in order of bm25, stemmed by
+// Porter. It is as durable as Loci: a write-ahead log, synchronous=FULL.
+func fts5(ctx context.Context, path string, readers int) (rival, error) {
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
+	address := u.String() + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)"
+	writer, err := sql.Open("sqlite", address)
+	if err != nil {
+		return rival{}, err
+	}
+	writer.SetMaxOpenConns(1) // SQLite has one writer at a time
+	reader, err := sql.Open("sqlite", address)
+	if err != nil {
+		return rival{}, err
+	}
+	reader.SetMaxOpenConns(readers)
+	reader.SetMaxIdleConns(readers)
+	_, err = writer.ExecContext(ctx, `CREATE VIRTUAL TABLE memories USING fts5(id UNINDEXED, content, tokenize = 'porter unicode61')`)
+	add := func(ctx context.Context, d document) error {
+		_, err := writer.ExecContext(ctx, `INSERT INTO memories (id, content) VALUES (?, ?)`, d.ID, d.Text)
+		return err
+	}
+	search := func(ctx context.Context, q document) (ids []string, err error) {
+		anyOf := `"` + strings.Join(q.Words, `" OR "`) + `"`
+		rows, err := reader.QueryContext(ctx, `SELECT id, content FROM memories WHERE memories MATCH ? ORDER BY bm25(memories) LIMIT ?`, anyOf, topK)
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Close() //nolint:errcheck // its error is read below
+		for rows.Next() {
+			var id, content string
+			if err := rows.Scan(&id, &content); err != nil {
+				return nil, err
+			}
+			ids = append(ids, id)
+		}
+		return ids, rows.Err()
+	}
+	return rival{"SQLite FTS5", add, search, func() error { return errors.Join(reader.Close(), writer.Close()) }}, err
+}
+
+// rivals measures other ways beside Loci in turns: the same texts, the same questions, the same
+// vectors, the same number of results.
+func (l *load) rivals(ctx context.Context) (err error) {
+	if err := l.filled(ctx); err != nil {
+		return err
+	}
+	said, err := documents(ctx, "", l.said)
+	if err != nil {
+		return err
+	}
+	chromem, err := chromemGo()
+	if err != nil {
+		return err
+	}
+	fts, err := fts5(ctx, filepath.Join(l.dir, "fts5.db"), l.clients)
+	if err != nil {
+		return err
+	}
+	others := []rival{naive(), chromem, fts}
+	for _, r := range others {
+		defer func() { err = errors.Join(err, r.close()) }()
+		began := time.Now()
+		for _, d := range said {
+			if err := r.add(ctx, d); err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+		}
+		if err := l.value("rivals", "add all, "+r.name, "a second", float64(len(said))/time.Since(began).Seconds(), ""); err != nil {
+			return err
+		}
+	}
+	questions := talk.New(4).Questions(variety, l.said)
+	asked, err := documents(ctx, "", questions)
+	if err != nil {
+		return err
+	}
+	for _, clients := range []int{1, l.clients} {
+		texts := talk.New(uint64(20 + clients)).Sentences(l.requests + warmUp)
+		docs, err := documents(ctx, fmt.Sprint("add-", clients, "-"), texts)
+		if err != nil {
+			return err
+		}
+		recalls := []task{l.asking("recall, Loci, over HTTP", questions)}
+		adds := []task{l.adding("add one, Loci, durable, over HTTP", uint64(20+clients))}
+		for _, r := range others {
+			recalls = append(recalls, task{name: "recall, " + r.name, do: timed(func(ctx context.Context, i int) error {
+				found, err := r.search(ctx, asked[(i+warmUp)%len(asked)])
+				if err == nil && len(found) == 0 {
+					err = errors.New("nothing was found")
+				}
+				return err
+			})})
+			adds = append(adds, task{name: "add one, " + r.name, do: timed(func(ctx context.Context, i int) error { return r.add(ctx, docs[i+warmUp]) })})
+		}
+		if err := errors.Join(l.measure(ctx, "rivals", clients, recalls...), l.measure(ctx, "rivals", clients, adds...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+const (
+	// Resamples of the rows, each as many as there are, give an interval its ends.
+	Resamples = 1000
+	// clustersFrom is the number of conversations from which on whole conversations are drawn,
+	// since questions of one talk are found or missed together. A handful of conversations says
+	// nothing about how conversations differ.
+	clustersFrom = 10
+)
+
+// Estimate is a value with its 95 % interval: the percentiles 2.5 and 97.5 of the bootstrap
+// (Efron & Tibshirani 1993), from a fixed seed.
+type Estimate struct{ Value, Low, High float64 }
+
+// Draws say what is drawn: strata of units of rows. Each stratum is drawn apart, and the rows of a
+// unit stay together.
+type Draws [][][]int
+
+// Enough reports whether rows are of enough conversations to draw these, not rows.
+func Enough(conversations []int) bool {
+	return len(slices.Compact(slices.Sorted(slices.Values(conversations)))) >= clustersFrom
+}
+
+// Single draws n rows one by one. More numbers are strata of their own.
+func Single(strata ...int) (d Draws) {
+	row := 0
+	for _, n := range strata {
+		var units [][]int
+		for range n {
+			units = append(units, []int{row})
+			row++
+		}
+		d = append(d, units)
+	}
+	return d
+}
+
+// Whole draws conversations: of is the conversation of each row.
+func Whole(of []int) Draws {
+	var units [][]int
+	at := map[int]int{}
+	for row, c := range of {
+		if _, ok := at[c]; !ok {
+			at[c] = len(units)
+			units = append(units, nil)
+		}
+		units[at[c]] = append(units[at[c]], row)
+	}
+	return Draws{units}
+}
+
+// DrawsOf draws conversations where there are enough of them, otherwise rows.
+func DrawsOf(conversations []int) Draws {
+	if Enough(conversations) {
+		return Whole(conversations)
+	}
+	return Single(len(conversations))
+}
+
+// Mean returns the mean of values with its interval.
+func (d Draws) Mean(values []float64) Estimate {
+	return d.Estimate(func(rows []int) float64 {
+		var sum float64
+		for _, row := range rows {
+			sum += values[row]
+		}
+		return sum / float64(len(rows))
+	})
+}
+
+// Estimate returns a statistic of all rows with its interval. Resamples for which it is not a
+// number, such as the mean of none, do not count.
+func (d Draws) Estimate(statistic func(rows []int) float64) Estimate {
+	var rows []int
+	for _, units := range d {
+		rows = append(rows, slices.Concat(units...)...)
+	}
+	slices.Sort(rows)
+	e := Estimate{Value: statistic(rows), Low: math.NaN(), High: math.NaN()}
+	r := rand.New(rand.NewPCG(1, 2))
+	var values []float64
+	for range Resamples {
+		rows = rows[:0]
+		for _, units := range d {
+			for range units {
+				rows = append(rows, units[r.IntN(len(units))]...)
+			}
+		}
+		if x := statistic(rows); !math.IsNaN(x) {
+			values = append(values, x)
+		}
+	}
+	if len(values) > 0 {
+		slices.Sort(values)
+		out := len(values) / 40 // 2.5 %
+		e.Low, e.High = values[out], values[len(values)-1-out]
+	}
+	return e
+}
