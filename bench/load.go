@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,7 @@ type load struct {
 	path, store                               string // the program, and where its memory is
 
 	dir      string // of everything that it keeps
-	upstream *upstream
+	upstream *httptest.Server
 	http     *http.Client
 	serving  *process       // nil: none
 	memory   *client.Client // of user bench at serving
@@ -244,15 +245,10 @@ func (l *load) starts(ctx context.Context) error {
 	return l.out.Rows(latencies("start", fmt.Sprintf("from nothing to the first recall, %d turns", l.memories), 1, took, 0))
 }
 
-// disk measures what memories take on disk, index and journal included: turns that came in bulk, and
-// facts that were written down one by one.
+// disk measures what turns take on disk, index included.
 func (l *load) disk(ctx context.Context) error {
 	if l.store != "" {
 		return nil // what is on disk is the database's
-	}
-	use := func(data string) (float64, error) {
-		bytes, err := disk.Use(filepath.Join(l.dir, data))
-		return float64(bytes), err
 	}
 	if err := l.filled(ctx); err != nil {
 		return err
@@ -263,35 +259,11 @@ func (l *load) disk(ctx context.Context) error {
 	if err := l.stop(); err != nil {
 		return err
 	}
-	bytes, err := use(folder)
+	bytes, err := disk.Use(filepath.Join(l.dir, folder))
 	if err != nil {
 		return err
 	}
-	if err := l.value("disk", fmt.Sprintf("%d turns, server stopped", l.memories), "bytes a memory", bytes/float64(l.memories), ""); err != nil {
-		return err
-	}
-	if _, err := l.start(ctx, "facts"); err != nil {
-		return err
-	}
-	texts := talk.New(5).Sentences(min(2_000, l.memories))
-	empty, err := use("facts")
-	if err != nil {
-		return err
-	}
-	for _, text := range texts {
-		if _, _, err := l.memory.Add(ctx, client.AddMemory{Content: text}); err != nil {
-			return err
-		}
-	}
-	if err := l.stop(); err != nil {
-		return err
-	}
-	bytes, err = use("facts")
-	if err != nil {
-		return err
-	}
-	name := fmt.Sprintf("%d facts, journal included, server stopped", len(texts))
-	return l.value("disk", name, "bytes a memory", (bytes-empty)/float64(len(texts)), fmt.Sprintf("besides %.1f MiB of an empty folder", empty/(1<<20)))
+	return l.value("disk", fmt.Sprintf("%d turns, server stopped", l.memories), "bytes a memory", float64(bytes)/float64(l.memories), "")
 }
 
 const (

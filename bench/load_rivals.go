@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	chromem "github.com/philippgille/chromem-go"
@@ -51,38 +49,6 @@ func documents(ctx context.Context, prefix string, texts []string) ([]document, 
 		out[i] = document{ID: fmt.Sprint(prefix, i), Text: s, Vector: vectors[i], Words: words}
 	}
 	return out, nil
-}
-
-// naive compares a question's vector with every other, one after the other, and sorts them all: what
-// takes ten lines to write. It keeps everything in memory.
-func naive() rival {
-	var mu sync.RWMutex // guards docs
-	var docs []document
-	add := func(_ context.Context, d document) error {
-		mu.Lock()
-		defer mu.Unlock()
-		docs = append(docs, d)
-		return nil
-	}
-	search := func(_ context.Context, q document) ([]string, error) {
-		mu.RLock()
-		all := docs
-		mu.RUnlock()
-		scores, order := make([]float32, len(all)), make([]int, len(all))
-		for i, d := range all {
-			for j, x := range d.Vector {
-				scores[i] += x * q.Vector[j]
-			}
-			order[i] = i
-		}
-		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
-		var ids []string
-		for _, i := range order[:min(topK, len(order))] {
-			ids = append(ids, all[i].ID)
-		}
-		return ids, nil
-	}
-	return rival{"naive scan, in memory", add, search, func() error { return nil }}
 }
 
 // chromemGo is an embedded vector database that scans all vectors on all cores. It is measured without
@@ -163,7 +129,7 @@ func (l *load) rivals(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	others := []rival{naive(), chromem, fts}
+	others := []rival{chromem, fts}
 	for _, r := range others {
 		defer func() { err = errors.Join(err, r.close()) }()
 		began := time.Now()

@@ -300,7 +300,7 @@ func TestRivalsFindWhatWasAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []rival{naive(), chromem, fts} {
+	for _, r := range []rival{chromem, fts} {
 		for _, d := range docs {
 			if err := r.add(ctx, d); err != nil {
 				t.Fatalf("%s: %v", r.name, err)

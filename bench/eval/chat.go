@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/bench/report"
@@ -58,9 +59,9 @@ type chatTrial struct {
 	*Instance
 	upstream *httptest.Server
 	facts    string
+	now      atomic.Int64 // in seconds
 
 	mu     sync.Mutex // guards what follows
-	now    time.Time
 	answer string
 	sent   []chatMessage
 }
@@ -68,16 +69,16 @@ type chatTrial struct {
 // openChatTrial opens a memory of its own.
 func openChatTrial(ctx context.Context, o ChatOptions) (t *chatTrial, err error) {
 	t = &chatTrial{facts: o.Facts}
-	t.upstream = httptest.NewServer(http.HandlerFunc(t.complete))
+	t.upstream = httptest.NewServer(t)
 	settings := map[string]string{"upstream.url": t.upstream.URL + "/v1"}
 	if o.Facts == FactsGiven {
 		settings["learn.after"] = "never"
 	}
-	if t.Instance, err = OpenInstance(ctx, o.Config, settings, t.clock); err != nil {
+	clock := func() time.Time { return time.Unix(t.now.Load(), 0).UTC() }
+	if t.Instance, err = OpenInstance(ctx, o.Config, settings, clock); err != nil {
 		t.upstream.Close()
-		return nil, err
 	}
-	return t, nil
+	return t, err
 }
 
 func (t *chatTrial) close() error {
@@ -86,20 +87,8 @@ func (t *chatTrial) close() error {
 	return err
 }
 
-func (t *chatTrial) clock() time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.now
-}
-
-func (t *chatTrial) setClock(now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.now = now
-}
-
-// complete answers as the upstream.
-func (t *chatTrial) complete(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers as the upstream.
+func (t *chatTrial) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Messages []chatMessage `json:"messages"`
 	}
@@ -108,13 +97,12 @@ func (t *chatTrial) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.sent = asked.Messages
-	answer := t.answer
-	t.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that is gone is not an error of ours
 		"id": "c", "object": "chat.completion", "created": 1, "model": "m",
-		"choices": []any{map[string]any{"index": 0, "message": chatMessage{memory.RoleAssistant, answer}, "finish_reason": "stop"}},
+		"choices": []any{map[string]any{"index": 0, "message": chatMessage{memory.RoleAssistant, t.answer}, "finish_reason": "stop"}},
 	})
 }
 
@@ -190,7 +178,7 @@ func (t *chatTrial) record(ctx context.Context, p ChatPerson) error {
 	for i, c := range p.Chats {
 		var messages []chatMessage
 		for j, e := range c.Exchanges {
-			t.setClock(c.At.Add(time.Duration(j) * time.Minute))
+			t.now.Store(c.At.Add(time.Duration(j) * time.Minute).Unix())
 			messages = append(messages, chatMessage{memory.RoleUser, e.User})
 			_, _, err := t.send(ctx, p.ID, "read_write", fmt.Sprint("chat-", i), messages, e.Assistant)
 			if err == nil {
@@ -202,7 +190,7 @@ func (t *chatTrial) record(ctx context.Context, p ChatPerson) error {
 			messages = append(messages, chatMessage{memory.RoleAssistant, e.Assistant})
 		}
 	}
-	t.setClock(p.Chats[len(p.Chats)-1].At.Add(24 * time.Hour))
+	t.now.Store(p.Chats[len(p.Chats)-1].At.Add(24 * time.Hour).Unix())
 	if t.facts != FactsGiven {
 		return nil
 	}

@@ -81,8 +81,8 @@ func (d Dataset) Half(heldBack bool, limit int) (Dataset, error) {
 // in tokens. A context is lines of turns, each with its date and speaker: the best first as long as a
 // line fits, then in the order in which they were said. key says by which models.
 func Retrieve(ctx context.Context, set Dataset, target Target, key QAKey, budgets []int) (tasks []QATask, err error) {
-	r := &retrieval{target: target, set: set, o: RetrievalOptions{Workers: 2 * runtime.GOMAXPROCS(0)}}
-	if err := r.scoped(ctx); err != nil {
+	r := &retrieval{target: target, set: set, workers: 2 * runtime.GOMAXPROCS(0)}
+	if err := r.own(ctx, false); err != nil {
 		return nil, err
 	}
 	for _, p := range r.probes {

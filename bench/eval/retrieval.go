@@ -42,17 +42,11 @@ type RetrievalOptions struct {
 // Measured ingests a data set into a target, asks every question once and scores what is found.
 // Conversations apart are also asked each other's questions. The target should be empty.
 func Measured(ctx context.Context, target Target, set Dataset, o RetrievalOptions) (Report, error) {
-	r := &retrieval{target: target, set: set, o: o}
-	if r.o.Workers == 0 {
-		r.o.Workers = 2 * runtime.GOMAXPROCS(0)
+	r := &retrieval{target: target, set: set, workers: cmp.Or(o.Workers, 2*runtime.GOMAXPROCS(0))}
+	if err := r.own(ctx, o.Pooled); err != nil {
+		return Report{}, err
 	}
-	var err error
-	if o.Pooled {
-		err = r.run(ctx, r.pooled(), r.o.Workers)
-	} else if err = r.scoped(ctx); err == nil {
-		err = r.run(ctx, []stage{{ask: r.others()}}, r.o.Workers)
-	}
-	if err != nil {
+	if err := r.run(ctx, stage{ask: r.others(o.Pooled)}, r.workers); err != nil {
 		return Report{}, err
 	}
 	return r.report(), nil
@@ -60,10 +54,10 @@ func Measured(ctx context.Context, target Target, set Dataset, o RetrievalOption
 
 // retrieval is a data set on its way through a target.
 type retrieval struct {
-	target Target
-	set    Dataset
-	o      RetrievalOptions
-	probes []*probe // in the order of the data set, those put to another conversation last
+	target  Target
+	set     Dataset
+	workers int
+	probes  []*probe // in the order of the data set, those put to another conversation last
 
 	mu       sync.Mutex // guards ingested
 	ingested []stage
@@ -87,8 +81,8 @@ type probe struct {
 	ranks        map[string][]int // of its gold, by level
 }
 
-// own reports whether the turns of its owner answer it.
-func (p *probe) own() bool { return !p.foreign && !p.Unanswerable }
+// answerable reports whether the turns of its owner answer it.
+func (p *probe) answerable() bool { return !p.foreign && !p.Unanswerable }
 
 // best is the score of the best found, 0 for nothing.
 func (p *probe) best() float64 {
@@ -98,114 +92,101 @@ func (p *probe) best() float64 {
 	return p.found[0].Score
 }
 
-// run runs stages, one after the other.
-func (r *retrieval) run(ctx context.Context, stages []stage, workers int) error {
-	for _, s := range stages {
-		if len(s.turns) > 0 {
-			if err := r.target.Ingest(ctx, s.owner, s.turns); err != nil {
-				return fmt.Errorf("ingest %s: %w", s.owner.Name(), err)
-			}
-			r.mu.Lock()
-			r.ingested = append(r.ingested, s)
-			r.mu.Unlock()
+// run runs a stage.
+func (r *retrieval) run(ctx context.Context, s stage, workers int) error {
+	if len(s.turns) > 0 {
+		if err := r.target.Ingest(ctx, s.owner, s.turns); err != nil {
+			return fmt.Errorf("ingest %s: %w", s.owner.Name(), err)
 		}
-		err := parallel(ctx, len(s.ask), workers, func(ctx context.Context, i int) (err error) {
-			a := s.ask[i]
-			if a.found, err = r.target.Search(ctx, a.owner, a.Text, searchDepth); err != nil {
-				return fmt.Errorf("search %q: %w", a.Text, err)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+		r.mu.Lock()
+		r.ingested = append(r.ingested, s)
+		r.mu.Unlock()
 	}
-	return nil
+	return parallel(ctx, len(s.ask), workers, func(ctx context.Context, i int) (err error) {
+		a := s.ask[i]
+		if a.found, err = r.target.Search(ctx, a.owner, a.Text, searchDepth); err != nil {
+			return fmt.Errorf("search %q: %w", a.Text, err)
+		}
+		return nil
+	})
 }
 
-// scoped puts each conversation and its questions to an owner of its own.
-func (r *retrieval) scoped(ctx context.Context) error {
+// own puts each conversation and its questions to an owner of its own, or all of them to one.
+func (r *retrieval) own(ctx context.Context, pooled bool) error {
 	var owners [][]stage
-	for i, c := range r.set.Conversations {
-		owner := ownerOf(r.set, i)
-		var stages []stage
-		known := 0
-		for _, a := range r.asks(i, owner, "") {
-			if upTo := c.known(a.Question); upTo > known || len(stages) == 0 {
-				stages = append(stages, stage{owner: owner, turns: c.Turns[known:upTo]})
-				known = upTo
-			}
-			last := &stages[len(stages)-1]
-			last.ask = append(last.ask, a)
+	within := 1
+	if pooled {
+		owners, within = [][]stage{r.stages(memory.User(memory.DefaultNamespace, r.set.Name+"-pooled"), 0, len(r.set.Conversations))}, r.workers
+	} else {
+		for i := range r.set.Conversations {
+			owners = append(owners, r.stages(ownerOf(r.set, i), i, i+1))
 		}
-		// The rest is there for the questions of others.
-		owners = append(owners, append(stages, stage{owner: owner, turns: c.Turns[known:]}))
 	}
-	return parallel(ctx, len(owners), r.o.Workers, func(ctx context.Context, i int) error { return r.run(ctx, owners[i], 1) })
-}
-
-// asks returns the questions of one conversation, in the order in which they can be asked.
-func (r *retrieval) asks(conversation int, owner memory.Owner, prefix string) []*probe {
-	c, from := r.set.Conversations[conversation], len(r.probes)
-	for _, q := range c.Questions {
-		r.probes = append(r.probes, &probe{Question: q, conversation: conversation, owner: owner, prefix: prefix, ranks: map[string][]int{}})
-	}
-	asks := slices.Clone(r.probes[from:])
-	slices.SortStableFunc(asks, func(a, b *probe) int { return c.known(a.Question) - c.known(b.Question) })
-	return asks
-}
-
-// within is which of several conversations something belongs to, in front of its refs and sessions,
-// so that they are unique in the owner of all.
-func within(conversation int) string { return fmt.Sprint(conversation, "/") }
-
-// pooled returns the stages of one owner who said all of it. The conversations grow side by side:
-// when a question is asked of the first third of its own, a third of every other is known too.
-func (r *retrieval) pooled() []stage {
-	owner := memory.User(memory.DefaultNamespace, r.set.Name+"-pooled")
-	var asks []*probe
-	for i := range r.set.Conversations {
-		asks = append(asks, r.asks(i, owner, within(i))...)
-	}
-	share := func(a *probe) (known, of int) {
-		c := r.set.Conversations[a.conversation]
-		return c.known(a.Question), max(1, len(c.Turns))
-	}
-	earlier := func(a, b *probe) int {
-		known, of := share(a)
-		its, ofIts := share(b)
-		return cmp.Compare(known*ofIts, its*of)
-	}
-	slices.SortStableFunc(asks, earlier)
-	var stages []stage
-	known := make([]int, len(r.set.Conversations))
-	for i, a := range asks {
-		if i == 0 || earlier(asks[i-1], a) != 0 {
-			s := stage{owner: owner}
-			part, of := share(a)
-			for j, c := range r.set.Conversations {
-				upTo := max(known[j], len(c.Turns)*part/of)
-				for _, t := range c.Turns[known[j]:upTo] {
-					t.Ref, t.Session = within(j)+t.Ref, within(j)+t.Session
-					s.turns = append(s.turns, t)
-				}
-				known[j] = upTo
+	return parallel(ctx, len(owners), r.workers, func(ctx context.Context, i int) error {
+		for _, s := range owners[i] {
+			if err := r.run(ctx, s, within); err != nil {
+				return err
 			}
-			stages = append(stages, s)
+		}
+		return nil
+	})
+}
+
+// stages has one owner say the conversations from one place to another. They grow side by side: when a
+// question is asked of the first third of its own, a third of every other is known too. Of several,
+// refs and sessions begin with the conversation that they belong to, so that they are unique.
+func (r *retrieval) stages(owner memory.Owner, from, to int) (stages []stage) {
+	all, prefix := r.set.Conversations, func(i int) string { return strings.Repeat(fmt.Sprint(i, "/"), min(1, to-from-1)) }
+	var asks []*probe
+	for i := from; i < to; i++ {
+		for _, q := range all[i].Questions {
+			asks = append(asks, &probe{Question: q, conversation: i, owner: owner, prefix: prefix(i), ranks: map[string][]int{}})
+		}
+	}
+	r.probes = append(r.probes, asks...)
+	earlier := func(a, b *probe) int { // which knows the smaller share of its conversation
+		one, other := all[a.conversation], all[b.conversation]
+		return cmp.Compare(one.known(a.Question)*max(1, len(other.Turns)), other.known(b.Question)*max(1, len(one.Turns)))
+	}
+	asks = slices.Clone(asks)
+	slices.SortStableFunc(asks, earlier)
+	known := make([]int, len(all))
+	grow := func(part, of int) {
+		s := stage{owner: owner}
+		for i := from; i < to; i++ {
+			upTo := max(known[i], len(all[i].Turns)*part/of)
+			for _, t := range all[i].Turns[known[i]:upTo] {
+				t.Ref, t.Session = prefix(i)+t.Ref, prefix(i)+t.Session
+				s.turns = append(s.turns, t)
+			}
+			known[i] = upTo
+		}
+		stages = append(stages, s)
+	}
+	for i, a := range asks {
+		if c := all[a.conversation]; i == 0 || earlier(asks[i-1], a) != 0 {
+			grow(c.known(a.Question), max(1, len(c.Turns)))
 		}
 		last := &stages[len(stages)-1]
 		last.ask = append(last.ask, a)
 	}
+	grow(1, 1) // the rest is there for the questions of others
 	return stages
 }
 
-// others puts every question to the next conversation, its speakers' names swapped in.
-func (r *retrieval) others() (foreign []*probe) {
+// others puts every question to the next conversation, its speakers' names swapped in, if there is one.
+func (r *retrieval) others(pooled bool) (foreign []*probe) {
+	if pooled || len(r.set.Conversations) < 2 {
+		return nil
+	}
 	for i, c := range r.set.Conversations {
-		next, rename, ok := r.set.next(i)
-		if !ok {
-			return nil
+		next := (i + 1) % len(r.set.Conversations)
+		var pairs []string
+		from, to := c.speakers(), r.set.Conversations[next].speakers()
+		for j := range min(len(from), len(to)) {
+			pairs = append(pairs, from[j], to[j])
 		}
+		rename := strings.NewReplacer(pairs...)
 		for _, q := range c.answerable() {
 			q.Text = rename.Replace(q.Text)
 			foreign = append(foreign, &probe{Question: q, conversation: i, owner: ownerOf(r.set, next), foreign: true})
@@ -213,18 +194,6 @@ func (r *retrieval) others() (foreign []*probe) {
 	}
 	r.probes = append(r.probes, foreign...)
 	return foreign
-}
-
-// next returns the conversation after one, and what makes names of the former's speakers of those of
-// the latter; ok is false if there is no other.
-func (d Dataset) next(i int) (next int, rename *strings.Replacer, ok bool) {
-	next = (i + 1) % len(d.Conversations)
-	from, to := d.Conversations[i].speakers(), d.Conversations[next].speakers()
-	var pairs []string
-	for j := range min(len(from), len(to)) {
-		pairs = append(pairs, from[j], to[j])
-	}
-	return next, strings.NewReplacer(pairs...), next != i
 }
 
 func ownerOf(set Dataset, i int) memory.Owner {

@@ -88,7 +88,6 @@ func meanOf(ranks [][]int) (m Measure) {
 // Report is how a target did on a data set.
 type Report struct {
 	Set    Dataset
-	Pooled bool
 	probes []*probe
 
 	// All is of the data set's own level: turns, or sessions where it names no turns.
@@ -109,17 +108,17 @@ func (r *retrieval) report() Report {
 			session[key(s.owner.Name(), t.Ref)] = t.Session
 		}
 	}
-	out := Report{Set: r.set, Pooled: r.o.Pooled, probes: r.probes}
+	out := Report{Set: r.set, probes: r.probes}
 	for _, p := range r.probes {
 		c, turns, sessions := r.set.Conversations[p.conversation], []string(nil), []string(nil)
 		for _, f := range p.found {
 			turns = append(turns, f.Ref)
 			sessions = append(sessions, session[key(p.owner.Name(), f.Ref)])
 		}
-		if p.own() && !c.Sessions {
+		if p.answerable() && !c.Sessions {
 			p.ranks[TurnLevel] = ranksOf(turns, p.prefix, p.Gold)
 		}
-		if p.own() {
+		if p.answerable() {
 			p.ranks[SessionLevel] = ranksOf(sessions, p.prefix, c.goldSessions(p.Question))
 		}
 	}
@@ -128,7 +127,7 @@ func (r *retrieval) report() Report {
 		level = SessionLevel
 	}
 	out.All = out.Of(level, "")
-	own, foreign := out.scores((*probe).own), out.scores(func(p *probe) bool { return p.foreign })
+	own, foreign := out.scores((*probe).answerable), out.scores(func(p *probe) bool { return p.foreign })
 	out.Refusal = areaUnderCurve(own, foreign)
 	out.Answered, out.Refused = 1-silent(own), silent(foreign)
 	return out
@@ -201,7 +200,7 @@ func (r Report) Clustered() bool {
 func (r Report) Rows() (rows []report.Row) {
 	categories := map[string]bool{"": true}
 	for _, p := range r.probes {
-		categories[p.Category] = categories[p.Category] || p.own()
+		categories[p.Category] = categories[p.Category] || p.answerable()
 	}
 	for _, level := range []string{TurnLevel, SessionLevel} {
 		for _, category := range sortedKeys(categories) {
@@ -240,7 +239,7 @@ func (r Report) row(level, category string, ranks [][]int, of []int) report.Row 
 // decides. Precision is the share of the refused questions that cannot be answered, recall that of
 // those which were refused.
 func (r Report) refusing(against string, others func(*probe) bool) []report.Row {
-	all, n := r.scores((*probe).own), len(r.scores((*probe).own))
+	all, n := r.scores((*probe).answerable), len(r.scores((*probe).answerable))
 	all = append(all, r.scores(others)...)
 	if n == 0 || n == len(all) {
 		return nil
@@ -248,7 +247,7 @@ func (r Report) refusing(against string, others func(*probe) bool) []report.Row 
 	draws := report.Single(n, len(all)-n)
 	if r.Clustered() {
 		var of []int
-		for _, is := range []func(*probe) bool{(*probe).own, others} {
+		for _, is := range []func(*probe) bool{(*probe).answerable, others} {
 			for _, p := range r.probes {
 				if is(p) {
 					of = append(of, p.conversation)
