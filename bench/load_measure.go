@@ -170,13 +170,12 @@ func (l *load) serve(ctx context.Context, data string) (*process, error) {
 	}
 	listens := make(chan string, 1)
 	go s.follow(stderr, listens)
+	late := time.AfterFunc(startTime, func() { _ = s.cmd.Process.Kill() })
+	defer late.Stop()
 	select {
 	case s.url = <-listens:
 		return s, nil
 	case <-s.ended:
-	case <-time.After(startTime):
-		_ = s.cmd.Process.Kill()
-		<-s.ended
 	}
 	return nil, fmt.Errorf("start the server: %w: %s", s.cmd.Wait(), strings.TrimSpace(s.said.String()))
 }
@@ -195,16 +194,14 @@ func (s *process) follow(r io.Reader, listens chan<- string) {
 
 // stop lets the process come to its end by itself and waits for it.
 func (s *process) stop() error {
-	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
-		_ = s.cmd.Process.Kill() // Windows knows no other way
-		<-s.ended
-		_ = s.cmd.Wait() // its status says that it was killed
-		return nil
+	killed := s.cmd.Process.Signal(os.Interrupt) != nil
+	if killed { // Windows knows no other way
+		_ = s.cmd.Process.Kill()
 	}
 	late := time.AfterFunc(stopTime, func() { _ = s.cmd.Process.Kill() })
 	defer late.Stop()
 	<-s.ended
-	if err := s.cmd.Wait(); err != nil {
+	if err := s.cmd.Wait(); err != nil && !killed {
 		return fmt.Errorf("stop the server: %w: %s", err, strings.TrimSpace(s.said.String()))
 	}
 	return nil

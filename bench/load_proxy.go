@@ -52,9 +52,6 @@ func newUpstream() *httptest.Server {
 // proxy measures streamed chats through Loci, with memory off and on, beside the upstream itself: the
 // time to the first event, and the whole exchange, which Loci ends only when what was said is stored.
 func (l *load) proxy(ctx context.Context) error {
-	if err := l.filled(ctx); err != nil {
-		return err
-	}
 	for _, upstream := range []struct {
 		model, name string
 		clients     int

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	chromem "github.com/philippgille/chromem-go"
 
@@ -26,7 +26,6 @@ type rival struct {
 	name   string
 	add    func(ctx context.Context, d document) error
 	search func(ctx context.Context, q document) (ids []string, err error) // the topK best, best first
-	close  func() error
 }
 
 // document is a text or a question, with its vector and the words that a search goes by.
@@ -68,33 +67,29 @@ func chromemGo() (rival, error) {
 		}
 		return ids, err
 	}
-	return rival{"chromem-go 0.7.0, in memory", add, search, func() error { return nil }}, err
+	return rival{"chromem-go 0.7.0, in memory", add, search}, err
 }
 
 // fts5 is SQLite's full-text index: the question's words, joined by OR, in order of bm25, stemmed by
-// Porter. It is as durable as Loci: a write-ahead log, synchronous=FULL.
-func fts5(ctx context.Context, path string, readers int) (rival, error) {
+// Porter. It is as durable as Loci: a write-ahead log, synchronous=FULL. The caller closes the database.
+func fts5(ctx context.Context, path string, clients int) (rival, *sql.DB, error) {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
-	address := u.String() + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)"
-	writer, err := sql.Open("sqlite", address)
+	db, err := sql.Open("sqlite", u.String()+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	if err != nil {
-		return rival{}, err
+		return rival{}, nil, err
 	}
-	writer.SetMaxOpenConns(1) // SQLite has one writer at a time
-	reader, err := sql.Open("sqlite", address)
-	if err != nil {
-		return rival{}, err
-	}
-	reader.SetMaxOpenConns(readers)
-	reader.SetMaxIdleConns(readers)
-	_, err = writer.ExecContext(ctx, `CREATE VIRTUAL TABLE memories USING fts5(id UNINDEXED, content, tokenize = 'porter unicode61')`)
+	db.SetMaxIdleConns(clients)
+	_, err = db.ExecContext(ctx, `CREATE VIRTUAL TABLE memories USING fts5(id UNINDEXED, content, tokenize = 'porter unicode61')`)
+	var writing sync.Mutex // SQLite has one writer at a time
 	add := func(ctx context.Context, d document) error {
-		_, err := writer.ExecContext(ctx, `INSERT INTO memories (id, content) VALUES (?, ?)`, d.ID, d.Text)
+		writing.Lock()
+		defer writing.Unlock()
+		_, err := db.ExecContext(ctx, `INSERT INTO memories (id, content) VALUES (?, ?)`, d.ID, d.Text)
 		return err
 	}
 	search := func(ctx context.Context, q document) (ids []string, err error) {
 		anyOf := `"` + strings.Join(q.Words, `" OR "`) + `"`
-		rows, err := reader.QueryContext(ctx, `SELECT id, content FROM memories WHERE memories MATCH ? ORDER BY bm25(memories) LIMIT ?`, anyOf, topK)
+		rows, err := db.QueryContext(ctx, `SELECT id, content FROM memories WHERE memories MATCH ? ORDER BY bm25(memories) LIMIT ?`, anyOf, topK)
 		if err != nil {
 			return nil, err
 		}
@@ -108,51 +103,37 @@ func fts5(ctx context.Context, path string, readers int) (rival, error) {
 		}
 		return ids, rows.Err()
 	}
-	return rival{"SQLite FTS5", add, search, func() error { return errors.Join(reader.Close(), writer.Close()) }}, err
+	return rival{"SQLite FTS5", add, search}, db, err
 }
 
 // rivals measures other ways beside Loci in turns: the same texts, the same questions, the same
 // vectors, the same number of results.
 func (l *load) rivals(ctx context.Context) (err error) {
-	if err := l.filled(ctx); err != nil {
-		return err
-	}
-	said, err := documents(ctx, "", l.said)
+	questions := talk.New(4).Questions(variety, l.said)
+	texts := talk.New(20).Sentences(2 * (l.requests + warmUp))
+	said, err := documents(ctx, "", slices.Concat(l.said, questions, texts))
 	if err != nil {
 		return err
 	}
+	asked, added := said[l.memories:][:variety], said[l.memories+variety:]
 	chromem, err := chromemGo()
 	if err != nil {
 		return err
 	}
-	fts, err := fts5(ctx, filepath.Join(l.dir, "fts5.db"), l.clients)
+	fts, db, err := fts5(ctx, filepath.Join(l.dir, "fts5.db"), l.clients)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, db.Close()) }()
 	others := []rival{chromem, fts}
 	for _, r := range others {
-		defer func() { err = errors.Join(err, r.close()) }()
-		began := time.Now()
-		for _, d := range said {
+		for _, d := range said[:l.memories] {
 			if err := r.add(ctx, d); err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
 		}
-		if err := l.value("rivals", "add all, "+r.name, "a second", float64(len(said))/time.Since(began).Seconds(), ""); err != nil {
-			return err
-		}
 	}
-	questions := talk.New(4).Questions(variety, l.said)
-	asked, err := documents(ctx, "", questions)
-	if err != nil {
-		return err
-	}
-	for _, clients := range []int{1, l.clients} {
-		texts := talk.New(uint64(20 + clients)).Sentences(l.requests + warmUp)
-		docs, err := documents(ctx, fmt.Sprint("add-", clients, "-"), texts)
-		if err != nil {
-			return err
-		}
+	for i, clients := range []int{1, l.clients} {
 		recalls := []task{l.asking("recall, Loci, over HTTP", questions)}
 		adds := []task{l.adding("add one, Loci, durable, over HTTP", uint64(20+clients))}
 		for _, r := range others {
@@ -163,6 +144,7 @@ func (l *load) rivals(ctx context.Context) (err error) {
 				}
 				return err
 			})})
+			docs := added[i*(l.requests+warmUp):]
 			adds = append(adds, task{name: "add one, " + r.name, do: timed(func(ctx context.Context, i int) error { return r.add(ctx, docs[i+warmUp]) })})
 		}
 		if err := errors.Join(l.measure(ctx, "rivals", clients, recalls...), l.measure(ctx, "rivals", clients, adds...)); err != nil {

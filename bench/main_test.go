@@ -296,7 +296,7 @@ func TestRivalsFindWhatWasAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fts, err := fts5(ctx, filepath.Join(t.TempDir(), "fts5.db"), 2)
+	fts, db, err := fts5(ctx, filepath.Join(t.TempDir(), "fts5.db"), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,9 +315,9 @@ func TestRivalsFindWhatWasAdded(t *testing.T) {
 				t.Errorf("%s: %q finds %v, %v; want %s first", r.name, question, got, err, want)
 			}
 		}
-		if err := r.close(); err != nil {
-			t.Errorf("%s: %v", r.name, err)
-		}
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

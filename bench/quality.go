@@ -42,38 +42,43 @@ func retrievalCommand() *cobra.Command {
 	return cmd
 }
 
-func (r *run) retrieval(ctx context.Context, set eval.Dataset, o eval.RetrievalOptions) (err error) {
-	target, err := eval.OpenInstance(ctx, r.config, nil, nil)
-	if err != nil {
+func (r *run) retrieval(ctx context.Context, set eval.Dataset, o eval.RetrievalOptions) error {
+	var report eval.Report
+	err := r.server(ctx, func(target *eval.Instance) (err error) {
+		report, err = eval.Measured(ctx, target, set, o)
 		return err
-	}
-	defer func() { err = errors.Join(err, target.Close()) }()
-	report, err := eval.Measured(ctx, target, set, o)
+	})
 	if err != nil {
 		return err
 	}
 	r.about("pooled", o.Pooled)
-	r.models(target.Models())
 	unit := "questions"
 	if report.Clustered() {
 		unit = "conversations"
 	}
 	r.out.Say("%s, %d conversations, pooled: %v; in brackets: 95 %% intervals, %s resampled", set.Name, len(set.Conversations), o.Pooled, unit)
-	var mended eval.Mended
+	var m eval.Mended
 	for _, c := range set.Conversations {
-		mended.Add(c.Mended)
+		m = eval.Mended{Repaired: m.Repaired + c.Repaired, Excluded: m.Excluded + c.Excluded, WithoutGold: m.WithoutGold + c.WithoutGold}
 	}
-	r.out.Say("%s", mended)
-	r.degraded(target)
+	r.out.Say("gold: %d ids repaired, %d excluded; %d questions without gold are not counted", m.Repaired, m.Excluded, m.WithoutGold)
 	return r.out.Rows(report.Rows()...)
 }
 
-// degraded says how many searches were not whole.
-func (r *run) degraded(target *eval.Instance) {
-	if n := target.Skipped(); n > 0 {
+// server opens a Loci of its own while do asks it, and says which models it had, and how many searches
+// were not whole.
+func (r *run) server(ctx context.Context, do func(*eval.Instance) error) error {
+	instance, err := eval.OpenInstance(ctx, r.config, nil, nil)
+	if err != nil {
+		return err
+	}
+	err = do(instance)
+	r.models(instance.Models())
+	if n := instance.Skipped(); n > 0 {
 		r.out.Say("%d searches went without a part of recall", n)
 		r.about("skipped", n)
 	}
+	return errors.Join(err, instance.Close())
 }
 
 // fit says what the weights of the ranking should be, with the embedder in use.
@@ -252,7 +257,13 @@ func (q *qa) measure(cmd *cobra.Command, files []string) error {
 	}
 	q.about("set", set.Name)
 	q.about("held_back", q.heldBack)
-	tasks, err := q.retrieve(cmd.Context(), set)
+	var tasks []eval.QATask
+	err = q.server(cmd.Context(), func(target *eval.Instance) (err error) {
+		m := target.Models()
+		key := eval.QAKey{Embedder: m.Embedder, Reranker: m.Reranker, AnswerModel: q.answer, JudgeModel: cmp.Or(q.judge, q.answer)}
+		tasks, err = eval.Retrieve(cmd.Context(), set, target, key, q.budgets)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -266,21 +277,6 @@ func (q *qa) measure(cmd *cobra.Command, files []string) error {
 	}
 	q.out.Say("%s, %d conversations, held back: %v; in brackets: 95 %% intervals", set.Name, len(set.Conversations), q.heldBack)
 	return q.out.Rows(eval.QARows(rows, q.answer != "", q.budgets)...)
-}
-
-// retrieve has Loci fill contexts.
-func (q *qa) retrieve(ctx context.Context, set eval.Dataset) (tasks []eval.QATask, err error) {
-	instance, err := eval.OpenInstance(ctx, q.config, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, instance.Close()) }()
-	m := instance.Models()
-	key := eval.QAKey{Embedder: m.Embedder, Reranker: m.Reranker, AnswerModel: q.answer, JudgeModel: cmp.Or(q.judge, q.answer)}
-	tasks, err = eval.Retrieve(ctx, set, instance, key, q.budgets)
-	q.models(m)
-	q.degraded(instance)
-	return tasks, err
 }
 
 // ask has models answer what is not answered yet, and returns all rows.

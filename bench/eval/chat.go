@@ -214,38 +214,33 @@ func (m chatMemory) isFrom(gold []string) bool {
 
 // memories returns the turns and active facts that a person's memory has after the chats.
 func (t *chatTrial) memories(ctx context.Context, p ChatPerson) (out []chatMemory, err error) {
-	var listed []client.Memory
-	for _, kind := range []string{"turn", "fact"} {
-		some, err := memory.Collect(t.As(p.ID).AllMemories(ctx, client.ListQuery{Kind: kind, Status: "active"}))
-		if err != nil {
-			return nil, fmt.Errorf("list memories: %w", err)
-		}
-		listed = append(listed, some...)
-	}
-	slices.SortFunc(listed, func(a, b client.Memory) int { return strings.Compare(a.ID, b.ID) })
-	by := map[string][]string{} // what a turn says or is, to exchanges
+	by := map[string][]string{} // what a turn or fact says, or a turn's id, to exchanges and facts
 	for _, chat := range p.Chats {
 		for _, e := range chat.Exchanges {
 			by[e.User], by[e.Assistant] = append(by[e.User], e.ID), append(by[e.Assistant], e.ID)
 		}
 	}
-	for _, m := range listed {
-		if m.Kind == memory.KindTurn {
-			by[m.ID] = by[m.Content]
-		}
-	}
 	for _, f := range p.Facts {
 		by[f.Text] = append(by[f.Text], f.ID)
 	}
-	for _, m := range listed {
-		known := chatMemory{id: m.ID, content: m.Content, from: slices.Clone(by[m.Content])}
-		if m.Provenance != nil {
-			for _, turn := range m.Provenance.Turns {
-				known.from = append(known.from, by[turn]...)
-			}
+	for _, kind := range []string{"turn", "fact"} {
+		listed, err := memory.Collect(t.As(p.ID).AllMemories(ctx, client.ListQuery{Kind: kind, Status: "active"}))
+		if err != nil {
+			return nil, fmt.Errorf("list memories: %w", err)
 		}
-		out = append(out, known)
+		for _, m := range listed {
+			known := chatMemory{id: m.ID, content: m.Content, from: slices.Clone(by[m.Content])}
+			if kind == "turn" {
+				by[m.ID] = known.from
+			} else if m.Provenance != nil {
+				for _, turn := range m.Provenance.Turns {
+					known.from = append(known.from, by[turn]...)
+				}
+			}
+			out = append(out, known)
+		}
 	}
+	slices.SortFunc(out, func(a, b chatMemory) int { return strings.Compare(a.id, b.id) })
 	return out, nil
 }
 
@@ -408,42 +403,33 @@ func (r *chatRun) count(system string, m ChatMessage, kind, around string, got [
 
 // Rows are the measures of a person, "" for all, a column for each system.
 func (r ChatReport) Rows(person string) (rows []report.Row) {
-	add := func(name string, cell func(n func(what string) int) report.Cell) {
+	add := func(name, part, whole string, cell func(metric string, n, of int) report.Cell) {
 		row := report.Row{Part: person, Name: name}
 		for _, system := range r.systems {
-			c := cell(func(what string) int { return r.counts[chatKey{system, person, what}] })
-			c.Metric = system
-			row.Cells = append(row.Cells, c)
+			n := func(what string) int { return r.counts[chatKey{system, person, what}] }
+			worst := 0
+			for _, around := range r.arounds {
+				worst = max(worst, n(part+around))
+			}
+			if part != " lost " {
+				worst = n(part)
+			}
+			row.Cells = append(row.Cells, cell(system, worst, n(whole)))
 		}
 		rows = append(rows, row)
 	}
-	counted := func(name, part, whole string) {
-		add(name, func(n func(string) int) report.Cell { return report.Count("", n(part), n(whole)) })
-	}
-	average := func(name, part, whole string) {
-		add(name, func(n func(string) int) report.Cell { return report.Number("", "%.1f", quotient(n(part), n(whole))) })
-	}
-	share := func(name, part, whole string) {
-		add(name, func(n func(string) int) report.Cell { return report.Percent("", n(part), n(whole)) })
-	}
-	counted("answer in the prompt, bare", " answered ", " messages ")
+	add("answer in the prompt, bare", " answered ", " messages ", report.Count)
 	for _, around := range r.arounds {
-		counted("  "+around, " answered "+around, " messages "+around)
+		add("  "+around, " answered "+around, " messages "+around, report.Count)
 	}
-	add("lost, worst surrounding", func(n func(string) int) report.Cell {
-		worst := 0
-		for _, around := range r.arounds {
-			worst = max(worst, n(" lost "+around))
-		}
-		return report.Count("", worst, n(" answered "))
-	})
-	counted("unrelated with memory", "unrelated given ", "unrelated messages ")
-	counted("  "+unrelatedBeside+" beside", "unrelated given beside", "unrelated messages beside")
-	average("hits of these", "unrelated hits ", "unrelated given ")
-	average("hits of a bare message", " hits ", " messages ")
-	share("hits that help", " helped ", " hits ")
-	share("hits that help, all", " helped all", " hits all")
-	counted("core, needed", " core", " messages ")
-	counted("core, unrelated", "unrelated core", "unrelated messages ")
+	add("lost, worst surrounding", " lost ", " answered ", report.Count)
+	add("unrelated with memory", "unrelated given ", "unrelated messages ", report.Count)
+	add("  "+unrelatedBeside+" beside", "unrelated given beside", "unrelated messages beside", report.Count)
+	add("hits of these", "unrelated hits ", "unrelated given ", report.Average)
+	add("hits of a bare message", " hits ", " messages ", report.Average)
+	add("hits that help", " helped ", " hits ", report.Percent)
+	add("hits that help, all", " helped all", " hits all", report.Percent)
+	add("core, needed", " core", " messages ", report.Count)
+	add("core, unrelated", "unrelated core", "unrelated messages ", report.Count)
 	return rows
 }

@@ -58,16 +58,6 @@ type Conversation struct {
 // it was asked and were left out, and questions left out since no gold remains.
 type Mended struct{ Repaired, Excluded, WithoutGold int }
 
-// Add adds that of other gold.
-func (m *Mended) Add(n Mended) {
-	m.Repaired, m.Excluded, m.WithoutGold = m.Repaired+n.Repaired, m.Excluded+n.Excluded, m.WithoutGold+n.WithoutGold
-}
-
-// String is what people read.
-func (m Mended) String() string {
-	return fmt.Sprintf("gold: %d ids repaired, %d excluded; %d questions without gold are not counted", m.Repaired, m.Excluded, m.WithoutGold)
-}
-
 // Dataset is a named list of conversations.
 type Dataset struct {
 	Name          string

@@ -199,7 +199,6 @@ type realMemPersona struct {
 			Type    string `json:"type"`
 			Content string `json:"content"`
 			Role    string `json:"source_role_snapshot"`
-			Source  string `json:"source_content_snapshot"`
 		} `json:"extracted_memory"`
 	} `json:"dialogues"`
 }

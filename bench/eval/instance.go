@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,9 +32,7 @@ type Instance struct {
 // its clock; nil: that of the system.
 func OpenInstance(ctx context.Context, c config.Config, settings map[string]string, now func() time.Time) (*Instance, error) {
 	flags := map[string]string{"store": "memory"}
-	for key, value := range settings {
-		flags[key] = value
-	}
+	maps.Copy(flags, settings)
 	own, err := c.ForBench(flags)
 	if err != nil {
 		return nil, err
@@ -89,24 +88,22 @@ func (t Turn) message() client.Message {
 	return m
 }
 
-// Ingest keeps turns word for word and learns nothing from them.
+// Ingest keeps turns word for word and learns nothing from them, session by session.
 func (s *Server) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) error {
 	infer := false
-	for start := 0; start < len(turns); {
-		end := start
-		in := client.AddMessages{Infer: &infer, Conversation: turns[start].Session}
-		for ; end < len(turns) && turns[end].Session == in.Conversation; end++ {
-			if strings.TrimSpace(turns[end].Content) != "" { // some data sets have turns in which nothing is said
-				in.Messages = append(in.Messages, turns[end].message())
-			}
+	in := client.AddMessages{Infer: &infer}
+	for i, t := range turns {
+		in.Conversation = t.Session
+		if strings.TrimSpace(t.Content) != "" { // some data sets have turns in which nothing is said
+			in.Messages = append(in.Messages, t.message())
 		}
-		start = end
-		if len(in.Messages) == 0 {
+		if len(in.Messages) == 0 || i+1 < len(turns) && turns[i+1].Session == t.Session {
 			continue
 		}
 		if _, err := s.As(owner.Name()).AddMessages(ctx, in); err != nil {
 			return fmt.Errorf("add %d messages: %w", len(in.Messages), err)
 		}
+		in.Messages = nil
 	}
 	if s.Settle != nil {
 		return s.Settle(ctx)

@@ -136,52 +136,39 @@ func inOrder(turns []Turn) []Turn {
 // from before the next one comes. It returns the places of turns by their ids. before, if there is
 // one, is called ahead of each message with the last turn that goes with it.
 func (p *pupil) tell(ctx context.Context, user string, turns []Turn, out *LessonOutcome, before func(last Turn)) (map[string]int, error) {
-	places := map[string]int{}
-	for start := 0; start < len(turns); {
-		end := start + 1
-		for end < len(turns) && turns[end].Session == turns[start].Session && turns[end].Role != memory.RoleUser {
-			end++
-		}
-		if before != nil {
-			before(turns[end-1])
-		}
-		if err := p.exchange(ctx, p.As(user), turns, start, end, places, out); err != nil {
-			return nil, err
-		}
-		start = end
-	}
-	return places, nil
-}
-
-// exchange keeps the turns from start to end and waits until they are learned from.
-func (p *pupil) exchange(ctx context.Context, c *client.Client, all []Turn, start, end int, places map[string]int, out *LessonOutcome) error {
-	in := client.AddMessages{Conversation: "session " + all[start].Session}
+	places, c := map[string]int{}, p.As(user)
+	var in client.AddMessages
 	var kept []int
-	for i := start; i < end; i++ {
-		t := all[i]
+	for i, t := range turns {
+		in.Conversation = "session " + t.Session
 		if t.Role == memory.RoleUser {
 			out.add("told")
 		}
-		if strings.TrimSpace(t.Content) == "" {
-			continue // some data sets have turns in which nothing is said
+		if strings.TrimSpace(t.Content) != "" { // some data sets have turns in which nothing is said
+			t.Ref = ""
+			in.Messages, kept = append(in.Messages, t.message()), append(kept, i)
 		}
-		t.Ref = ""
-		in.Messages, kept = append(in.Messages, t.message()), append(kept, i)
+		if len(kept) == 0 || i+1 < len(turns) && turns[i+1].Session == t.Session && turns[i+1].Role != memory.RoleUser {
+			continue
+		}
+		if before != nil {
+			before(t)
+		}
+		began := time.Now()
+		added, err := c.AddMessages(ctx, in)
+		if err == nil {
+			err = p.settle(ctx, c, added.Job, out)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("learn from turn %d: %w", i, err)
+		}
+		out.Took += time.Since(began)
+		for j, id := range added.Turns {
+			places[id] = kept[j]
+		}
+		in.Messages, kept = nil, nil
 	}
-	if len(in.Messages) == 0 {
-		return nil
-	}
-	began := time.Now()
-	added, err := c.AddMessages(ctx, in)
-	if err != nil {
-		return fmt.Errorf("add messages: %w", err)
-	}
-	err = p.settle(ctx, c, added.Job, out)
-	out.Took += time.Since(began)
-	for i, id := range added.Turns {
-		places[id] = kept[i]
-	}
-	return err
+	return places, nil
 }
 
 // settle waits until a job is done or was tried often enough.

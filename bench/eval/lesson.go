@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,6 @@ type GoldFact struct {
 	Text     string
 	Or       []string // the same in other words
 	Subject  string   // a word of whom it is about, "user" for the user; "": any will do
-	Turn     int      // place of the turn that says it, -1 if that is not known
 	Replaces int      // place in Gold of what it takes the place of, -1 for nothing
 	Category string
 }
@@ -93,7 +93,7 @@ type ownLesson struct {
 		Text     string   `json:"text"`
 		Or       []string `json:"or"`
 		Subject  string   `json:"subject"`
-		Turn     *int     `json:"turn"`
+		Turn     int      `json:"turn"` // where it is said, for people
 		Replaces any      `json:"replaces"`
 		Category string   `json:"category"`
 	} `json:"gold"`
@@ -115,34 +115,22 @@ func readOwnLessons(in io.Reader, _ string, limit int) (out []Lesson, err error)
 
 func (o ownLesson) lesson() (Lesson, error) {
 	l := Lesson{Name: o.ID, Category: o.Category, Extra: o.JunkOK, Wrong: o.Wrong}
-	for i, t := range o.Turns {
-		if t.Role == "" {
-			t.Role = memory.RoleUser
-		}
-		if t.Role != memory.RoleUser && t.Role != memory.RoleAssistant {
-			return l, fmt.Errorf("turn %d: role %q: valid are user and assistant", i, t.Role)
-		}
-		l.Turns = append(l.Turns, Turn{Session: t.Session, Role: t.Role, Content: t.Content, At: t.At})
+	for _, t := range o.Turns {
+		l.Turns = append(l.Turns, Turn{Session: t.Session, Role: cmp.Or(t.Role, memory.RoleUser), Content: t.Content, At: t.At})
 	}
 	if len(l.Turns) == 0 {
 		return l, errors.New("turns: is empty")
 	}
 	for i, g := range o.Gold {
-		fact := GoldFact{Text: g.Text, Or: g.Or, Subject: g.Subject, Turn: -1, Replaces: -1, Category: g.Category}
-		if strings.TrimSpace(g.Text) == "" {
-			return l, fmt.Errorf("gold %d: text: is empty", i)
-		}
-		if g.Turn != nil {
-			fact.Turn = *g.Turn
-		}
+		fact := GoldFact{Text: g.Text, Or: g.Or, Subject: g.Subject, Replaces: -1, Category: g.Category}
 		switch earlier := g.Replaces.(type) { // by its place or its words
 		case float64:
 			fact.Replaces = int(earlier)
 		case string:
 			fact.Replaces = slices.IndexFunc(l.Gold, func(g GoldFact) bool { return g.Text == earlier })
 		}
-		if g.Replaces != nil && (fact.Replaces < 0 || fact.Replaces >= i) || fact.Turn >= len(l.Turns) {
-			return l, fmt.Errorf("gold %d: there is no turn %d, or no earlier one is %v", i, fact.Turn, g.Replaces)
+		if g.Text == "" || g.Replaces != nil && (fact.Replaces < 0 || fact.Replaces >= i) {
+			return l, fmt.Errorf("gold %d: %q is empty, or no earlier one is %v", i, g.Text, g.Replaces)
 		}
 		l.Gold = append(l.Gold, fact)
 	}
@@ -168,33 +156,16 @@ func (s locomoSample) lessons(string) (out []Lesson, err error) {
 		}
 		for _, session := range sortedKeys(s.Observation) {
 			for _, o := range s.Observation[session][speaker] {
-				l.observe(o, speaker)
+				var words string
+				if len(o) > 1 && json.Unmarshal(o[0], &words) == nil { // what is spelled otherwise is left out
+					words = strings.ReplaceAll(words, speaker, "User")
+					l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1, Category: "observation"})
+				}
 			}
 		}
 		out = append(out, l)
 	}
 	return out, nil
-}
-
-// observe adds a statement and the turn, or the first of the turns, it is from. What is spelled
-// otherwise is left out.
-func (l *Lesson) observe(raw []json.RawMessage, speaker string) {
-	var words, ref string
-	var refs []string
-	if len(raw) < 2 || json.Unmarshal(raw[0], &words) != nil {
-		return
-	}
-	if json.Unmarshal(raw[1], &ref) != nil && json.Unmarshal(raw[1], &refs) == nil && len(refs) > 0 {
-		ref = refs[0]
-	}
-	l.Gold = append(l.Gold, GoldFact{
-		Text: strings.ReplaceAll(words, speaker, "User"), Turn: l.place(strings.TrimSpace(ref)), Replaces: -1, Category: "observation",
-	})
-}
-
-// place returns the place of a turn by its ref, -1 if there is none.
-func (l *Lesson) place(ref string) int {
-	return slices.IndexFunc(l.Turns, func(t Turn) bool { return t.Ref == ref })
 }
 
 // lessons makes a lesson of a persona. Gold is the memories extracted from the user's turns; those
@@ -221,8 +192,7 @@ func (p realMemPersona) lessons(name string) ([]Lesson, error) {
 				l.Extra = append(l.Extra, words)
 				continue
 			}
-			turn := slices.IndexFunc(l.Turns, func(t Turn) bool { return t.Session == d.Session && t.Content == m.Source })
-			l.Gold = append(l.Gold, GoldFact{Text: words, Turn: turn, Replaces: -1, Category: m.Type})
+			l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1, Category: m.Type})
 		}
 	}
 	return []Lesson{l}, nil

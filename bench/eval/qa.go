@@ -66,12 +66,11 @@ var heldBackLoCoMo = []string{"conv-30", "conv-42", "conv-44", "conv-48", "conv-
 // Half returns the first limit conversations (0: all) of one half of LoCoMo: the development half or
 // the one held back. Other data sets are whole.
 func (d Dataset) Half(heldBack bool, limit int) (Dataset, error) {
-	if d.Name == "locomo" {
-		d.Conversations = slices.DeleteFunc(slices.Clone(d.Conversations), func(c Conversation) bool {
-			return slices.Contains(heldBackLoCoMo, c.Name) != heldBack
-		})
-	}
-	if d.Conversations = first(limit, d.Conversations); len(d.Conversations) == 0 || heldBack && d.Name != "locomo" {
+	d.Conversations = slices.DeleteFunc(slices.Clone(d.Conversations), func(c Conversation) bool {
+		return slices.Contains(heldBackLoCoMo, c.Name) != heldBack
+	})
+	d.Conversations = first(limit, d.Conversations)
+	if len(d.Conversations) == 0 {
 		return d, memory.Errorf(memory.Invalid, "%s has no conversation of this half; only locomo has one held back", d.Name)
 	}
 	return d, nil

@@ -84,14 +84,6 @@ type probe struct {
 // answerable reports whether the turns of its owner answer it.
 func (p *probe) answerable() bool { return !p.foreign && !p.Unanswerable }
 
-// best is the score of the best found, 0 for nothing.
-func (p *probe) best() float64 {
-	if len(p.found) == 0 {
-		return 0
-	}
-	return p.found[0].Score
-}
-
 // run runs a stage.
 func (r *retrieval) run(ctx context.Context, s stage, workers int) error {
 	if len(s.turns) > 0 {

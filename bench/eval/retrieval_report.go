@@ -102,32 +102,30 @@ type Report struct {
 
 func (r *retrieval) report() Report {
 	session := map[string]string{} // of a turn, by owner and ref
-	key := func(owner, ref string) string { return owner + "\x00" + ref }
 	for _, s := range r.ingested {
 		for _, t := range s.turns {
-			session[key(s.owner.Name(), t.Ref)] = t.Session
+			session[s.owner.Name()+"\x00"+t.Ref] = t.Session
 		}
 	}
 	out := Report{Set: r.set, probes: r.probes}
 	for _, p := range r.probes {
+		if !p.answerable() {
+			continue
+		}
 		c, turns, sessions := r.set.Conversations[p.conversation], []string(nil), []string(nil)
 		for _, f := range p.found {
-			turns = append(turns, f.Ref)
-			sessions = append(sessions, session[key(p.owner.Name(), f.Ref)])
+			turns, sessions = append(turns, f.Ref), append(sessions, session[p.owner.Name()+"\x00"+f.Ref])
 		}
-		if p.answerable() && !c.Sessions {
+		p.ranks[SessionLevel] = ranksOf(sessions, p.prefix, c.goldSessions(p.Question))
+		if !c.Sessions {
 			p.ranks[TurnLevel] = ranksOf(turns, p.prefix, p.Gold)
 		}
-		if p.answerable() {
-			p.ranks[SessionLevel] = ranksOf(sessions, p.prefix, c.goldSessions(p.Question))
-		}
 	}
-	level := TurnLevel
-	if ranks, _ := out.ranks(level, ""); len(ranks) == 0 {
-		level = SessionLevel
+	if out.All = out.Of(TurnLevel, ""); out.All.Questions == 0 {
+		out.All = out.Of(SessionLevel, "")
 	}
-	out.All = out.Of(level, "")
-	own, foreign := out.scores((*probe).answerable), out.scores(func(p *probe) bool { return p.foreign })
+	own, _ := out.scores((*probe).answerable)
+	foreign, _ := out.scores(func(p *probe) bool { return p.foreign })
 	out.Refusal = areaUnderCurve(own, foreign)
 	out.Answered, out.Refused = 1-silent(own), silent(foreign)
 	return out
@@ -164,14 +162,15 @@ func (c Conversation) goldSessions(q Question) (out []string) {
 	return distinct(out)
 }
 
-// scores returns the best scores of some questions.
-func (r Report) scores(of func(*probe) bool) (out []float64) {
+// scores returns the best scores of some questions, 0 where nothing was found, and their conversations.
+func (r Report) scores(is func(*probe) bool) (scores []float64, of []int) {
 	for _, p := range r.probes {
-		if of(p) {
-			out = append(out, p.best())
+		if is(p) {
+			best := append(p.found, Found{})[0].Score
+			scores, of = append(scores, best), append(of, p.conversation)
 		}
 	}
-	return out
+	return scores, of
 }
 
 // ranks returns those of each question of a level and category, "" for all, and its conversation.
@@ -216,13 +215,12 @@ func (r Report) Rows() (rows []report.Row) {
 }
 
 func (r Report) row(level, category string, ranks [][]int, of []int) report.Row {
-	draws := report.Single(len(of))
+	draws, row := report.Single(len(of)), report.Row{Part: level, Name: "  " + category, N: len(ranks)}
 	if r.Clustered() {
 		draws = report.Whole(of)
 	}
-	row := report.Row{Part: level, Name: "all", N: len(ranks)}
-	if category != "" {
-		row.Name = "  " + category
+	if category == "" {
+		row.Name = "all"
 	}
 	for _, m := range metrics {
 		values := make([]float64, len(ranks))
@@ -239,51 +237,31 @@ func (r Report) row(level, category string, ranks [][]int, of []int) report.Row 
 // decides. Precision is the share of the refused questions that cannot be answered, recall that of
 // those which were refused.
 func (r Report) refusing(against string, others func(*probe) bool) []report.Row {
-	all, n := r.scores((*probe).answerable), len(r.scores((*probe).answerable))
-	all = append(all, r.scores(others)...)
-	if n == 0 || n == len(all) {
+	own, of := r.scores((*probe).answerable)
+	other, ofOther := r.scores(others)
+	if len(own) == 0 || len(other) == 0 {
 		return nil
 	}
-	draws := report.Single(n, len(all)-n)
+	draws, all := report.Single(len(own), len(other)), slices.Concat(own, other)
 	if r.Clustered() {
-		var of []int
-		for _, is := range []func(*probe) bool{(*probe).answerable, others} {
-			for _, p := range r.probes {
-				if is(p) {
-					of = append(of, p.conversation)
-				}
-			}
-		}
-		draws = report.Whole(of)
+		draws = report.Whole(append(of, ofOther...))
 	}
-	split := func(rows []int) (own, other []float64) {
-		for _, row := range rows {
-			if row < n {
-				own = append(own, all[row])
-			} else {
-				other = append(other, all[row])
+	share := func(metric string, statistic func(own, other []float64) float64) report.Cell {
+		return report.Share(metric, draws.Estimate(func(rows []int) float64 {
+			var drawn [2][]float64
+			for _, row := range rows {
+				i := count(row >= len(own))
+				drawn[i] = append(drawn[i], all[row])
 			}
-		}
-		return own, other
+			return statistic(drawn[0], drawn[1])
+		}))
 	}
-	auc := draws.Estimate(func(rows []int) float64 {
-		own, other := split(rows)
-		if len(own) == 0 || len(other) == 0 {
-			return math.NaN()
-		}
-		return areaUnderCurve(own, other)
-	})
-	precision := draws.Estimate(func(rows []int) float64 {
-		own, other := split(rows)
+	precision := func(own, other []float64) float64 {
 		wrongly, rightly := silent(own)*float64(len(own)), silent(other)*float64(len(other))
 		return rightly / (wrongly + rightly)
-	})
-	recall := draws.Estimate(func(rows []int) float64 {
-		_, other := split(rows)
-		return silent(other)
-	})
-	return []report.Row{{Part: "refusing questions", Name: against, N: len(all) - n, Cells: []report.Cell{
-		report.Share("AUC", auc), report.Share("precision", precision), report.Share("recall", recall),
+	}
+	return []report.Row{{Part: "refusing questions", Name: against, N: len(other), Cells: []report.Cell{
+		share("AUC", areaUnderCurve), share("precision", precision), share("recall", func(_, other []float64) float64 { return silent(other) }),
 	}}}
 }
 

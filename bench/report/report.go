@@ -40,6 +40,11 @@ func Count(metric string, n, of int) Cell {
 	return Cell{Metric: metric, Value: float64(n), Of: of, text: fmt.Sprintf("%d of %d", n, of)}
 }
 
+// Average is a count by another.
+func Average(metric string, n, of int) Cell {
+	return Number(metric, "%.1f", float64(n)/float64(max(1, of)))
+}
+
 // Percent is how many of a whole, in percent.
 func Percent(metric string, n, of int) Cell {
 	share := 100 * float64(n) / float64(max(1, of))
