@@ -97,9 +97,9 @@ func (d *Direct) Search(ctx context.Context, owner memory.Owner, question string
 	o := d.options()
 	o.Limit = k
 	kept, _ := recall.Rank(q, found, o, afterAll)
-	out := make([]Found, len(kept))
-	for i, c := range kept {
-		out[i] = Found{Ref: c.ID, Score: c.Score}
+	var out []Found
+	for _, c := range kept {
+		out = append(out, Found{Ref: c.ID, Score: c.Score})
 	}
 	return out, nil
 }

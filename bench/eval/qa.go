@@ -255,12 +255,7 @@ func (r Reader) Ask(ctx context.Context, tasks []QATask) (rows []QARow, err erro
 			return fmt.Errorf("%d questions in a row failed, the last of them: %w", failed, err)
 		}
 		rows = append(rows, row)
-		line, err := json.Marshal(row)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(append(line, '\n'))
-		return err
+		return json.NewEncoder(f).Encode(row)
 	})
 	return rows, err
 }

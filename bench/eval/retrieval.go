@@ -3,12 +3,13 @@ package eval
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -192,28 +193,18 @@ func ownerOf(set Dataset, i int) memory.Owner {
 	return memory.User(memory.DefaultNamespace, fmt.Sprintf("%s-%d", set.Name, i))
 }
 
-// parallel calls do for 0 to n-1, at most workers at once, and returns their errors when all have
+// parallel calls do for 0 to n-1, at most workers at once, and returns the first error when all have
 // returned. After an error no more are started.
 func parallel(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var group sync.WaitGroup
-	slots, errs := make(chan struct{}, workers), make([]error, n)
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
 	for i := range n {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() {
-			defer func() { <-slots }()
-			if errs[i] = do(ctx, i); errs[i] != nil {
-				cancel()
+		group.Go(func() error {
+			if err := running.Err(); err != nil {
+				return err
 			}
+			return do(running, i)
 		})
 	}
-	group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return context.Cause(ctx)
+	return group.Wait()
 }
