@@ -47,8 +47,8 @@ var parts = []struct {
 	name string
 	do   func(*load, context.Context) error
 }{
-	{"start", (*load).starts}, {"disk", (*load).disk}, {"recall", (*load).recall}, {"rivals", (*load).rivals}, {"add", (*load).add},
-	{"learn", (*load).learn}, {"proxy", (*load).proxy}, {"zipf", (*load).zipf},
+	{"start", (*load).starts}, {"disk", (*load).disk}, {"recall", (*load).recall}, {"rivals", (*load).rivals},
+	{"add", (*load).add}, {"learn", (*load).learn}, {"proxy", (*load).proxy}, {"zipf", (*load).zipf},
 }
 
 func loadCommand() *cobra.Command {
@@ -58,15 +58,10 @@ func loadCommand() *cobra.Command {
 		names = append(names, p.name)
 	}
 	cmd := l.command("load", "Measure latency, throughput, start and size, beside others in the same run",
-		"Start loci as a server on a data folder of its own, put made-up talk into it and measure it over HTTP: "+strings.Join(names, ", ")+".\n"+
-			"Clients ask again when they were answered (a closed loop); what is compared takes turns. Settings given by --set go to that server;\n"+
-			"LOCI_ variables do not. Nothing of your own memory is touched.",
-		"  locibench load\n  locibench load --memories 100000 --only start,disk,recall\n  locibench load --only zipf --owners 10000 --each 100\n"+
-			"  locibench load --only recall,add,learn --store postgres://loci@localhost/empty",
 		cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
 			for _, part := range l.only {
 				if !slices.Contains(names, part) {
-					return memory.Errorf(memory.Invalid, "--only: %s is not a part; valid: %s", part, strings.Join(names, ", "))
+					return memory.Errorf(memory.Invalid, "--only: %s is not a part; valid: %v", part, names)
 				}
 			}
 			if min(l.memories, l.requests, l.clients, l.owners, l.each) < 1 {
@@ -96,10 +91,11 @@ func (l *load) all(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
 	if l.path == "" {
 		l.path = filepath.Join(l.dir, "loci")
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", l.path, "github.com/loci-memory/loci/cmd/loci")
+		const source = "github.com/loci-memory/loci/cmd/loci"
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", l.path, source)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if said, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("build loci: %w: %s; run locibench in its source folder, or name a program with --loci", err, said)
+			return fmt.Errorf("build loci: %w: %s; run locibench in its source folder, or use --loci", err, said)
 		}
 	}
 	l.upstream = newUpstream()
@@ -182,8 +178,9 @@ func (l *load) filled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	row := latencies("bulk", fmt.Sprintf("%d turns in requests of %d, durable", l.memories, bulkSize), 1, took, time.Since(began))
-	row.Cells = append(row.Cells, report.Number("turns a second", "%.0f", float64(l.memories)/time.Since(began).Seconds()))
+	all, name := time.Since(began), fmt.Sprintf("%d turns in requests of %d, durable", l.memories, bulkSize)
+	row := latencies("bulk", name, 1, took, all)
+	row.Cells = append(row.Cells, report.Number("turns a second", "%.0f", float64(l.memories)/all.Seconds()))
 	return l.out.Rows(row)
 }
 
@@ -206,7 +203,8 @@ func (l *load) keep(ctx context.Context, c *client.Client, said []string) (took 
 
 // value prints a measure that is not a time.
 func (l *load) value(part, name, unit string, x float64, note string) error {
-	return l.out.Rows(report.Row{Part: part, Name: name, Cells: []report.Cell{report.Number(unit, "%.1f", x)}, Note: note})
+	cells := []report.Cell{report.Number(unit, "%.1f", x)}
+	return l.out.Rows(report.Row{Part: part, Name: name, Cells: cells, Note: note})
 }
 
 // resident prints what the server holds in memory, where the system says that.
@@ -243,8 +241,9 @@ func (l *load) starts(ctx context.Context) error {
 		}
 		recalled = append(recalled, time.Since(l.serving.started))
 	}
-	return l.out.Rows(latencies("start", "from nothing to the first answer, empty folder", 1, first, 0), // once asked, it may keep more to start by
-		latencies("start", fmt.Sprintf("from nothing to the first recall, %d turns", l.memories), 1, recalled[1:], 0))
+	recalled = recalled[1:] // once asked, it may keep more in its folder, to start by
+	return l.out.Rows(latencies("start", "from nothing to the first answer, empty folder", 1, first, 0),
+		latencies("start", fmt.Sprintf("from nothing to the first recall, %d turns", l.memories), 1, recalled, 0))
 }
 
 // disk measures what turns take on disk, index included.
@@ -262,7 +261,8 @@ func (l *load) disk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.value("disk", fmt.Sprintf("%d turns, server stopped", l.memories), "bytes a memory", float64(bytes)/float64(l.memories), "")
+	name := fmt.Sprintf("%d turns, server stopped", l.memories)
+	return l.value("disk", name, "bytes a memory", float64(bytes)/float64(l.memories), "")
 }
 
 const (
@@ -297,7 +297,8 @@ func (l *load) asking(name string, questions []string) task {
 // recall measures searches through the whole pipeline, beside requests that ask nothing of memory,
 // and what the server needs by then.
 func (l *load) recall(ctx context.Context) error {
-	health := task{name: "health check, which asks nothing of memory", do: timed(func(ctx context.Context, _ int) error {
+	const name = "health check, which asks nothing of memory"
+	health := task{name: name, do: timed(func(ctx context.Context, _ int) error {
 		_, err := l.memory.Health(ctx)
 		return err
 	})}
@@ -322,7 +323,8 @@ func (l *load) adding(name string, seed uint64) task {
 // add measures facts written down one by one.
 func (l *load) add(ctx context.Context) error {
 	for seed, clients := range []int{1, l.clients} {
-		if err := l.measure(ctx, "add", clients, l.adding("one fact, durable, nothing learned from it", uint64(30+seed))); err != nil {
+		add := l.adding("one fact, durable, nothing learned from it", uint64(30+seed))
+		if err := l.measure(ctx, "add", clients, add); err != nil {
 			return err
 		}
 	}
@@ -341,7 +343,8 @@ func (l *load) learn(ctx context.Context) error {
 		}
 		return task{name: name, do: timed(func(ctx context.Context, i int) error {
 			messages := []client.Message{{Role: memory.RoleUser, Content: said[i+warmUp]}}
-			_, err := c.AddMessages(ctx, client.AddMessages{Messages: messages, Conversation: fmt.Sprint("learn-", i/8), Wait: true})
+			in := client.AddMessages{Messages: messages, Conversation: fmt.Sprint("learn-", i/8), Wait: true}
+			_, err := c.AddMessages(ctx, in)
 			return err
 		})}
 	}
@@ -398,7 +401,9 @@ func (l *load) zipf(ctx context.Context) error {
 			*took = append(*took, time.Since(began))
 		}
 	}
-	if err := l.out.Rows(latencies("zipf", "recall, user in memory", 1, again, 0), latencies("zipf", "recall, user not in memory", 1, first, 0)); err != nil {
+	err := l.out.Rows(latencies("zipf", "recall, user in memory", 1, again, 0),
+		latencies("zipf", "recall, user not in memory", 1, first, 0))
+	if err != nil {
 		return err
 	}
 	for _, clients := range []int{1, l.clients} {

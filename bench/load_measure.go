@@ -58,7 +58,9 @@ func (l *load) measure(ctx context.Context, part string, clients int, tasks ...t
 // inTurns makes the requests of each task, which take turns, so that what else the machine does falls
 // on all alike. None goes on much longer than the longest time that was asked. It returns what each
 // request took, and each task in all.
-func (l *load) inTurns(ctx context.Context, clients int, tasks []task) (took [][]time.Duration, busy []time.Duration, err error) {
+func (l *load) inTurns(ctx context.Context, clients int, tasks []task) (
+	took [][]time.Duration, busy []time.Duration, err error,
+) {
 	took, busy = make([][]time.Duration, len(tasks)), make([]time.Duration, len(tasks))
 	turns := min(rounds, l.requests)
 	for turn := -1; turn < turns; turn++ {
@@ -116,7 +118,8 @@ var percentiles = []int{50, 95, 99, 100}
 // latencies is the row of times: the exact percentiles (nearest rank) in milliseconds and, if they took
 // a time in all, how many there were a second.
 func latencies(part, name string, clients int, took []time.Duration, all time.Duration) report.Row {
-	row := report.Row{Part: part, Name: name, N: len(took), Cells: []report.Cell{report.Number("clients", "%.0f", float64(clients))}}
+	cells := []report.Cell{report.Number("clients", "%.0f", float64(clients))}
+	row := report.Row{Part: part, Name: name, N: len(took), Cells: cells}
 	slices.Sort(took)
 	for _, p := range percentiles {
 		at := took[max(0, (len(took)*p+99)/100-1)]

@@ -38,7 +38,8 @@ func newUpstream() *httptest.Server {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		n := next.Add(1)
-		chunk := `{"id":"c%d","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`
+		chunk := `{"id":"c%d","object":"chat.completion.chunk","created":1,"model":"m",` +
+			`"choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`
 		for _, event := range []string{
 			fmt.Sprintf(chunk, n, fmt.Sprintf(`{"role":"assistant","content":%q}`, answers[n%int64(len(answers))]), "null"),
 			fmt.Sprintf(chunk, n, "{}", `"stop"`), "[DONE]",
@@ -56,9 +57,13 @@ func (l *load) proxy(ctx context.Context) error {
 		model, name string
 		clients     int
 		spread      time.Duration // else the waiting would keep all in step
-	}{{"fast", "upstream answers at once", 1, 0}, {slowModel, fmt.Sprintf("upstream answers after %v", thinkTime), proxyClients, thinkTime}} {
+	}{
+		{"fast", "upstream answers at once", 1, 0},
+		{slowModel, fmt.Sprintf("upstream answers after %v", thinkTime), proxyClients, thinkTime},
+	} {
 		doors := []*chats{
-			{load: l, name: "the upstream alone", base: l.upstream.URL}, {load: l, name: "Loci, memory off", base: l.serving.url, off: true},
+			{load: l, name: "the upstream alone", base: l.upstream.URL},
+			{load: l, name: "Loci, memory off", base: l.serving.url, off: true},
 			{load: l, name: "Loci", base: l.serving.url},
 		}
 		var tasks []task

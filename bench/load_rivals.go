@@ -74,12 +74,14 @@ func chromemGo() (rival, error) {
 // Porter. It is as durable as Loci: a write-ahead log, synchronous=FULL. The caller closes the database.
 func fts5(ctx context.Context, path string, clients int) (rival, *sql.DB, error) {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
-	db, err := sql.Open("sqlite", u.String()+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
+	const durable = "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)"
+	db, err := sql.Open("sqlite", u.String()+durable)
 	if err != nil {
 		return rival{}, nil, err
 	}
 	db.SetMaxIdleConns(clients)
-	_, err = db.ExecContext(ctx, `CREATE VIRTUAL TABLE memories USING fts5(id UNINDEXED, content, tokenize = 'porter unicode61')`)
+	const table = `CREATE VIRTUAL TABLE memories USING fts5(id UNINDEXED, content, tokenize = 'porter unicode61')`
+	_, err = db.ExecContext(ctx, table)
 	var writing sync.Mutex // SQLite has one writer at a time
 	add := func(ctx context.Context, d document) error {
 		writing.Lock()
@@ -89,7 +91,8 @@ func fts5(ctx context.Context, path string, clients int) (rival, *sql.DB, error)
 	}
 	search := func(ctx context.Context, q document) (ids []string, err error) {
 		anyOf := `"` + strings.Join(q.Words, `" OR "`) + `"`
-		rows, err := db.QueryContext(ctx, `SELECT id, content FROM memories WHERE memories MATCH ? ORDER BY bm25(memories) LIMIT ?`, anyOf, topK)
+		const query = `SELECT id, content FROM memories WHERE memories MATCH ? ORDER BY bm25(memories) LIMIT ?`
+		rows, err := db.QueryContext(ctx, query, anyOf, topK)
 		if err != nil {
 			return nil, err
 		}
@@ -145,9 +148,12 @@ func (l *load) rivals(ctx context.Context) (err error) {
 				return err
 			})})
 			docs := added[i*(l.requests+warmUp):]
-			adds = append(adds, task{name: "add one, " + r.name, do: timed(func(ctx context.Context, i int) error { return r.add(ctx, docs[i+warmUp]) })})
+			adds = append(adds, task{name: "add one, " + r.name, do: timed(func(ctx context.Context, i int) error {
+				return r.add(ctx, docs[i+warmUp])
+			})})
 		}
-		if err := errors.Join(l.measure(ctx, "rivals", clients, recalls...), l.measure(ctx, "rivals", clients, adds...)); err != nil {
+		err := errors.Join(l.measure(ctx, "rivals", clients, recalls...), l.measure(ctx, "rivals", clients, adds...))
+		if err != nil {
 			return err
 		}
 	}

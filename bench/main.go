@@ -44,14 +44,6 @@ func command() *cobra.Command {
 //go:embed help
 var helps embed.FS
 
-func help(name string) string {
-	text, err := helps.ReadFile("help/" + name + ".txt")
-	if err != nil {
-		panic(err) // a test looks at all of them
-	}
-	return string(text)
-}
-
 // run is what all commands have: where they print, and the flags that several know.
 type run struct {
 	out    *report.Printer
@@ -68,8 +60,14 @@ type run struct {
 }
 
 // command returns a command that prints JSON lines by --json. do runs with the settings loaded.
-func (r *run) command(use, short, long, example string, args cobra.PositionalArgs, do func(cmd *cobra.Command, files []string) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: args}
+// Its long text is in help.
+func (r *run) command(use, short string, args cobra.PositionalArgs, do func(*cobra.Command, []string) error) *cobra.Command {
+	name, _, _ := strings.Cut(use, " ")
+	long, err := helps.ReadFile("help/" + name + ".txt")
+	if err != nil {
+		panic(err) // every test makes all commands
+	}
+	cmd := &cobra.Command{Use: use, Short: short, Long: string(long), Args: args}
 	cmd.Flags().BoolVar(&r.json, "json", false, "print a JSON line for every measure")
 	cmd.RunE = func(cmd *cobra.Command, files []string) (err error) {
 		if r.limit < 0 || min(r.prices.Input, r.prices.Output) < 0 {

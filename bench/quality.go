@@ -21,8 +21,7 @@ func retrievalCommand() *cobra.Command {
 	r := &run{}
 	var o eval.RetrievalOptions
 	var fit bool
-	cmd := r.command("retrieval FILE...", "Measure how well memory finds what was said, on public data sets or your own", help("retrieval"),
-		"  locibench retrieval --set locomo locomo10.json\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 locibench retrieval --fit --set jsonl mine.jsonl",
+	cmd := r.command("retrieval FILE...", "Measure how well memory finds what was said, on public data sets or your own",
 		cobra.MinimumNArgs(1), func(cmd *cobra.Command, files []string) error {
 			set, err := eval.Open(r.set, r.limit, files...)
 			if err != nil {
@@ -56,12 +55,14 @@ func (r *run) retrieval(ctx context.Context, set eval.Dataset, o eval.RetrievalO
 	if report.Clustered() {
 		unit = "conversations"
 	}
-	r.out.Say("%s, %d conversations, pooled: %v; in brackets: 95 %% intervals, %s resampled", set.Name, len(set.Conversations), o.Pooled, unit)
+	r.out.Say("%s, %d conversations, pooled: %v; in brackets: 95 %% intervals, %s resampled",
+		set.Name, len(set.Conversations), o.Pooled, unit)
 	var m eval.Mended
 	for _, c := range set.Conversations {
-		m = eval.Mended{Repaired: m.Repaired + c.Repaired, Excluded: m.Excluded + c.Excluded, WithoutGold: m.WithoutGold + c.WithoutGold}
+		m.Repaired, m.Excluded, m.WithoutGold = m.Repaired+c.Repaired, m.Excluded+c.Excluded, m.WithoutGold+c.WithoutGold
 	}
-	r.out.Say("gold: %d ids repaired, %d excluded; %d questions without gold are not counted", m.Repaired, m.Excluded, m.WithoutGold)
+	r.out.Say("gold: %d ids repaired, %d excluded; %d questions without gold are not counted",
+		m.Repaired, m.Excluded, m.WithoutGold)
 	return r.out.Rows(report.Rows()...)
 }
 
@@ -104,14 +105,13 @@ func (r *run) fit(ctx context.Context, set eval.Dataset) (err error) {
 func chatCommand() *cobra.Command {
 	r := &run{}
 	var facts string
-	cmd := r.command("chat", "Measure whether what a message needs reaches the prompt of a chat", help("chat"),
-		"  locibench chat\n  locibench chat --facts given --show\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 locibench chat --json",
+	cmd := r.command("chat", "Measure whether what a message needs reaches the prompt of a chat",
 		cobra.NoArgs, func(cmd *cobra.Command, _ []string) (err error) {
 			switch {
 			case facts != eval.FactsByRules && facts != eval.FactsGiven:
 				return memory.Errorf(memory.Invalid, "--facts: %q is not possible; valid: rules, given", facts)
 			case r.show && r.heldBack:
-				return memory.Errorf(memory.Invalid, "--show lists messages, which are not to be known of the half held back")
+				return memory.Errorf(memory.Invalid, "--show: nobody is to know messages of the half held back")
 			}
 			persons, err := eval.OpenChat(r.set, r.heldBack)
 			if err != nil {
@@ -122,7 +122,8 @@ func chatCommand() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, cosine.Close()) }()
-			report, err := eval.Chat(cmd.Context(), persons, eval.ChatOptions{Config: r.config, Facts: facts, Cosine: cosine.Embedder})
+			o := eval.ChatOptions{Config: r.config, Facts: facts, Cosine: cosine.Embedder}
+			report, err := eval.Chat(cmd.Context(), persons, o)
 			if err != nil {
 				return err
 			}
@@ -131,7 +132,7 @@ func chatCommand() *cobra.Command {
 	r.setFlags(cmd, "bench/eval/testdata/chat-recall", "folder of the trial sets")
 	f := cmd.Flags()
 	f.BoolVar(&r.heldBack, "held-back", false, "the half that nothing is tuned on")
-	f.StringVar(&facts, "facts", eval.FactsByRules, "where facts come from: rules (Loci learns them) or given (the set's own are added)")
+	f.StringVar(&facts, "facts", eval.FactsByRules, "where facts come from: rules (learned) or given (the set's own)")
 	f.BoolVar(&r.show, "show", false, "list the messages that were not answered, and the unrelated ones with memory")
 	return cmd
 }
@@ -173,9 +174,7 @@ func (r *run) openCosine(ctx context.Context) (*models.Models, error) {
 func learnCommand() *cobra.Command {
 	r := &run{}
 	var model string
-	cmd := r.command("learn FILE...", "Measure what is learned from talk, by rules or a real model, on your own lines or public data sets", help("learn"),
-		"  locibench learn --show mine.jsonl\n  locibench learn --url http://localhost:11434/v1 --model qwen3:8b mine.jsonl\n"+
-			"  locibench learn --set locomo --limit 2 locomo10.json",
+	cmd := r.command("learn FILE...", "Measure what is learned from talk, by rules or a real model",
 		cobra.MinimumNArgs(1), func(cmd *cobra.Command, files []string) error {
 			if (r.url == "") != (model == "") {
 				return memory.Errorf(memory.Invalid, "--url and --model go together")
@@ -186,9 +185,11 @@ func learnCommand() *cobra.Command {
 			}
 			if model != "" {
 				u := eval.LearnEstimate(lessons)
-				cmd.PrintErrf("%s is asked about %d times: %d tokens in and %d out, cost %.2f\n", model, u.Calls, u.Input, u.Output, r.prices.Cost(u))
+				cmd.PrintErrf("%s is asked about %d times: %d tokens in and %d out, cost %.2f\n",
+					model, u.Calls, u.Input, u.Output, r.prices.Cost(u))
 			}
-			report, err := eval.Learned(cmd.Context(), lessons, eval.LearnOptions{Config: r.config, URL: r.url, Key: r.key, Model: model})
+			o := eval.LearnOptions{Config: r.config, URL: r.url, Key: r.key, Model: model}
+			report, err := eval.Learned(cmd.Context(), lessons, o)
 			if err != nil {
 				return err
 			}
@@ -223,8 +224,7 @@ type qa struct {
 
 func qaCommand() *cobra.Command {
 	q := &qa{}
-	cmd := q.command("qa FILE...", "Measure what a context of so many tokens holds, and what a model answers from it", help("qa"),
-		"  locibench qa locomo10.json\n  locibench qa --answer-model qwen3:8b --url http://localhost:11434/v1 --budget 700 --out rows.jsonl --dry-run locomo10.json",
+	cmd := q.command("qa FILE...", "Measure what a context of so many tokens holds, and what a model answers from it",
 		cobra.MinimumNArgs(1), q.measure)
 	q.setFlags(cmd, "locomo", "the data set's format: "+strings.Join(eval.Formats(), ", "))
 	q.modelFlags(cmd, "LOCI_QA_KEY")
@@ -246,8 +246,9 @@ func (q *qa) measure(cmd *cobra.Command, files []string) error {
 	case q.answer == "" && (q.judge != "" || q.url != "" || q.dry || q.rows != ""):
 		return memory.Errorf(memory.Invalid, "--judge-model, --url, --dry-run and --out go with --answer-model")
 	case q.answer != "" && q.rows == "":
-		return memory.Errorf(memory.Invalid, "--out: name a file for the rows, so that no answer is paid for twice (example: --out rows.jsonl)")
+		return memory.Errorf(memory.Invalid, "--out: name a file for the rows, so that no answer is paid for twice")
 	}
+	q.judge = cmp.Or(q.judge, q.answer)
 	set, err := eval.Open(q.set, 0, files...)
 	if err == nil {
 		set, err = set.Half(q.heldBack, q.limit)
@@ -260,7 +261,7 @@ func (q *qa) measure(cmd *cobra.Command, files []string) error {
 	var tasks []eval.QATask
 	err = q.server(cmd.Context(), func(target *eval.Instance) (err error) {
 		m := target.Models()
-		key := eval.QAKey{Embedder: m.Embedder, Reranker: m.Reranker, AnswerModel: q.answer, JudgeModel: cmp.Or(q.judge, q.answer)}
+		key := eval.QAKey{Embedder: m.Embedder, Reranker: m.Reranker, AnswerModel: q.answer, JudgeModel: q.judge}
 		tasks, err = eval.Retrieve(cmd.Context(), set, target, key, q.budgets)
 		return err
 	})
@@ -275,20 +276,22 @@ func (q *qa) measure(cmd *cobra.Command, files []string) error {
 	} else if rows, err = q.ask(cmd, tasks); err != nil || q.dry {
 		return err
 	}
-	q.out.Say("%s, %d conversations, held back: %v; in brackets: 95 %% intervals", set.Name, len(set.Conversations), q.heldBack)
+	q.out.Say("%s, %d conversations, held back: %v; in brackets: 95 %% intervals",
+		set.Name, len(set.Conversations), q.heldBack)
 	return q.out.Rows(eval.QARows(rows, q.answer != "", q.budgets)...)
 }
 
 // ask has models answer what is not answered yet, and returns all rows.
 func (q *qa) ask(cmd *cobra.Command, tasks []eval.QATask) ([]eval.QARow, error) {
 	// Waiting out a limit of so many tokens a minute takes more tries than a chat may.
-	o := llm.Options{BaseURL: q.url, Key: q.key, Model: q.answer, Timeout: llm.DefaultTimeout, Patience: 10 * time.Minute, Tries: 8}
+	o := llm.Options{BaseURL: q.url, Key: q.key, Model: q.answer, Timeout: llm.DefaultTimeout}
+	o.Patience, o.Tries = 10*time.Minute, 8
 	answer, err := llm.New(o)
 	if err != nil {
 		return nil, memory.Errorf(memory.Invalid, "--url: %v", err)
 	}
 	defer answer.Close()
-	o.Model = cmp.Or(q.judge, q.answer)
+	o.Model = q.judge
 	judge, err := llm.New(o)
 	if err != nil {
 		return nil, err
@@ -300,7 +303,7 @@ func (q *qa) ask(cmd *cobra.Command, tasks []eval.QATask) ([]eval.QARow, error) 
 		return nil, err
 	}
 	u := reader.Estimate(left)
-	cmd.PrintErrf("%d questions to ask, %d are answered already: about %d calls, %d tokens in and %d out, cost %.2f by the prices given\n",
+	cmd.PrintErrf("%d questions to ask, %d are answered already: about %d calls, %d tokens in and %d out, cost %.2f\n",
 		len(left), len(rows), u.Calls, u.Input, u.Output, q.prices.Cost(u))
 	if q.dry {
 		return nil, nil

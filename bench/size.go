@@ -23,11 +23,7 @@ type size struct {
 
 func sizeCommand() *cobra.Command {
 	s := &size{}
-	cmd := s.command("size", "Simulate how much memory servers for many users need",
-		"Draw users by Zipf's law, keep the indexes of those last asked for within a budget, and say how often a user's was there.\n"+
-			"What a memory takes in the index and in the database is what was measured with short turns and the default embedder\n"+
-			"(see deploy/README.md); give yours by --resident and --stored. Nothing is read or written.",
-		"  locibench size\n  locibench size --users 50000 --each 4000 --budget 1GiB,4GiB", cobra.NoArgs,
+	cmd := s.command("size", "Simulate how much memory servers for many users need", cobra.NoArgs,
 		func(*cobra.Command, []string) error { return s.simulate() })
 	f := cmd.Flags()
 	f.IntVar(&s.users, "users", 1_000_000, "users")
@@ -36,7 +32,8 @@ func sizeCommand() *cobra.Command {
 	f.Int64Var(&s.stored, "stored", 1_320, "bytes that the database keeps for a memory")
 	f.Float64Var(&s.popularity, "popularity", popularity, "exponent of Zipf's law, above 1")
 	f.IntVar(&s.requests, "requests", 2_000_000, "requests that are counted, after as many that are not")
-	f.StringSliceVar(&s.budgets, "budget", []string{"256MiB", "1GiB", "4GiB", "16GiB", "64GiB"}, "settings index.budget to try")
+	budgets := []string{"256MiB", "1GiB", "4GiB", "16GiB", "64GiB"}
+	f.StringSliceVar(&s.budgets, "budget", budgets, "settings index.budget to try")
 	return cmd
 }
 
@@ -45,25 +42,28 @@ func sizeCommand() *cobra.Command {
 // holds for all of them.
 func (s *size) simulate() error {
 	if s.users < 2 || min(s.each, s.requests) < 1 || min(s.resident, s.stored) < 1 || s.popularity <= 1 {
-		return memory.Errorf(memory.Invalid, "there are at least 2 users, 1 memory and 1 request, and popularity is above 1")
+		return memory.Errorf(memory.Invalid, "users are 2 and more, other numbers 1 and more, and popularity is above 1")
 	}
 	gib := func(each int64) float64 { return float64(int64(s.users)*int64(s.each)*each) / (1 << 30) }
-	s.out.Say("%d users of %d memories: %.1f GiB in the database (%d bytes each), %.1f GiB if all were resident (%d bytes each)",
+	s.out.Say("%d users of %d memories: %.1f GiB in the database (%d bytes each), "+
+		"%.1f GiB if all were resident (%d bytes each)",
 		s.users, s.each, gib(s.stored), s.stored, gib(s.resident), s.resident)
 	for _, text := range s.budgets {
 		var budget config.Bytes
 		if err := budget.UnmarshalText([]byte(text)); err != nil {
 			return memory.Errorf(memory.Invalid, "budget: %v", err)
 		}
-		users := &recent{room: int(min(int64(budget)/(s.resident*int64(s.each)), int64(s.users))), at: map[uint64]*list.Element{}}
-		draw := rand.NewZipf(rand.New(rand.NewPCG(4, 4)), s.popularity, 1, uint64(s.users-1)) //nolint:gosec // users are more than 1
+		room := min(int64(budget)/(s.resident*int64(s.each)), int64(s.users))
+		users := &recent{room: int(room), at: map[uint64]*list.Element{}}
+		draw := rand.NewZipf(rand.New(rand.NewPCG(4, 4)), s.popularity, 1, uint64(s.users-1))
 		hits := 0
 		for i := range 2 * s.requests {
 			if users.ask(draw.Uint64()) && i >= s.requests {
 				hits++
 			}
 		}
-		err := s.out.Rows(report.Row{Part: "index budget", Name: fmt.Sprintf("%.2g GiB", float64(budget)/(1<<30)), Cells: []report.Cell{
+		name := fmt.Sprintf("%.2g GiB", float64(budget)/(1<<30))
+		err := s.out.Rows(report.Row{Part: "index budget", Name: name, Cells: []report.Cell{
 			report.Number("users resident", "%.0f", float64(users.order.Len())),
 			report.Number("hit rate, %", "%.1f", 100*float64(hits)/float64(s.requests)),
 		}})

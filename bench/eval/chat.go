@@ -102,7 +102,9 @@ func (t *chatTrial) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that is gone is not an error of ours
 		"id": "c", "object": "chat.completion", "created": 1, "model": "m",
-		"choices": []any{map[string]any{"index": 0, "message": chatMessage{memory.RoleAssistant, t.answer}, "finish_reason": "stop"}},
+		"choices": []any{map[string]any{
+			"index": 0, "message": chatMessage{memory.RoleAssistant, t.answer}, "finish_reason": "stop",
+		}},
 	})
 }
 
@@ -120,7 +122,9 @@ type chatMessage struct {
 }
 
 // send sends a chat through the proxy, and returns what memory added to its prompt.
-func (t *chatTrial) send(ctx context.Context, user, mode, id string, messages []chatMessage, answer string) (block string, hits []chatHit, err error) {
+func (t *chatTrial) send(ctx context.Context, user, mode, id string, messages []chatMessage, answer string) (
+	block string, hits []chatHit, err error,
+) {
 	t.mu.Lock()
 	t.answer, t.sent = answer, nil
 	t.mu.Unlock()

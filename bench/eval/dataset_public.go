@@ -30,7 +30,7 @@ type locomoSample struct {
 }
 
 // locomoKinds names LoCoMo's categories.
-var locomoKinds = map[int]string{1: "1 multi-hop", 2: "2 temporal", 3: "3 open-domain", 4: "4 single-hop", 5: "5 adversarial"}
+var locomoKinds = []string{"", "1 multi-hop", "2 temporal", "3 open-domain", "4 single-hop", "5 adversarial"}
 
 func (s locomoSample) conversation(string) (Conversation, error) {
 	c := Conversation{Name: s.ID}
@@ -52,7 +52,7 @@ func (s locomoSample) conversation(string) (Conversation, error) {
 	}
 	for i, q := range s.QA {
 		question := Question{
-			ID: fmt.Sprint(s.ID, ":", i), Text: q.Question, Category: locomoKinds[q.Category], Answer: plain(q.Answer),
+			ID: fmt.Sprint(s.ID, ":", i), Text: q.Question, Category: locomoKinds[min(max(0, q.Category), 5)], Answer: plain(q.Answer),
 			Unanswerable: q.Category == 5,
 		}
 		if !question.Unanswerable {

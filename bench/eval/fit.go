@@ -51,7 +51,7 @@ func Examples(ctx context.Context, d *Direct, set Dataset) (examples []Example, 
 		}
 	}
 	if !slices.ContainsFunc(examples, func(e Example) bool { return e.Place != examples[0].Place }) {
-		return nil, memory.Errorf(memory.Invalid, "weights are fitted to some conversations and judged by others: one is not enough")
+		return nil, memory.Errorf(memory.Invalid, "some conversations are fitted to, others judge: one is not enough")
 	}
 	return examples, nil
 }
@@ -224,8 +224,9 @@ func FitRows(examples []Example, vectors float64) (rows []report.Row) {
 		row("in use, without "+name, Evaluate(examples, without), "")
 	}
 	for i, name := range names {
-		cells := []report.Cell{report.Number("in use", "%.2f", inUse[i]), report.Number("fitted to all", "%.2f", fitted[i])}
-		rows = append(rows, report.Row{Part: "cues", Name: name, Cells: cells})
+		rows = append(rows, report.Row{Part: "cues", Name: name, Cells: []report.Cell{
+			report.Number("in use", "%.2f", inUse[i]), report.Number("fitted to all", "%.2f", fitted[i]),
+		}})
 	}
 	return rows
 }

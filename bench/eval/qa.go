@@ -71,7 +71,7 @@ func (d Dataset) Half(heldBack bool, limit int) (Dataset, error) {
 	})
 	d.Conversations = first(limit, d.Conversations)
 	if len(d.Conversations) == 0 {
-		return d, memory.Errorf(memory.Invalid, "%s has no conversation of this half; only locomo has one held back", d.Name)
+		return d, memory.Errorf(memory.Invalid, "%s has no such half; only locomo has one held back", d.Name)
 	}
 	return d, nil
 }
@@ -207,13 +207,13 @@ func (r Reader) Have(tasks []QATask) (rows []QARow, left []QATask, err error) {
 			break // the end of a run cut it off
 		}
 		if err := json.Unmarshal(line, &row); err != nil || row.ID == "" || row.Budget == 0 {
-			return nil, nil, memory.Errorf(memory.Invalid, "%s is not a file of rows of locibench qa; name another", r.Out)
+			return nil, nil, memory.Errorf(memory.Invalid, "%s is no file of rows; name another", r.Out)
 		}
 		have[row.QAKey] = row
 	}
 	for _, t := range tasks {
 		if t.Row.Answer == "" && !t.Row.Unanswerable {
-			return nil, nil, memory.Errorf(memory.Invalid, "question %s has no answer to judge by; leave out --answer-model", t.Row.ID)
+			return nil, nil, memory.Errorf(memory.Invalid, "question %s has no answer to judge by", t.Row.ID)
 		}
 		if row, ok := have[t.Row.QAKey]; ok && row.Error == "" {
 			rows = append(rows, row)
@@ -275,7 +275,8 @@ func (r Reader) ask(ctx context.Context, t QATask) (row QARow, err error) {
 		if err = row.judged(reply); err == nil {
 			return row, nil
 		}
-		p.User += "\n\nYour reply was not usable (" + err.Error() + `). Reply with JSON only: {"correct": true or false, "refused": true or false}`
+		p.User += "\n\nYour reply was not usable (" + err.Error() +
+			`). Reply with JSON only: {"correct": true or false, "refused": true or false}`
 	}
 	return row, fmt.Errorf("judge: %w", err)
 }

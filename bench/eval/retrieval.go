@@ -109,7 +109,8 @@ func (r *retrieval) own(ctx context.Context, pooled bool) error {
 	var owners [][]stage
 	within := 1
 	if pooled {
-		owners, within = [][]stage{r.stages(memory.User(memory.DefaultNamespace, r.set.Name+"-pooled"), 0, len(r.set.Conversations))}, r.workers
+		owner := memory.User(memory.DefaultNamespace, r.set.Name+"-pooled")
+		owners, within = [][]stage{r.stages(owner, 0, len(r.set.Conversations))}, r.workers
 	} else {
 		for i := range r.set.Conversations {
 			owners = append(owners, r.stages(ownerOf(r.set, i), i, i+1))
@@ -129,11 +130,13 @@ func (r *retrieval) own(ctx context.Context, pooled bool) error {
 // question is asked of the first third of its own, a third of every other is known too. Of several,
 // refs and sessions begin with the conversation that they belong to, so that they are unique.
 func (r *retrieval) stages(owner memory.Owner, from, to int) (stages []stage) {
-	all, prefix := r.set.Conversations, func(i int) string { return strings.Repeat(fmt.Sprint(i, "/"), min(1, to-from-1)) }
+	all, several := r.set.Conversations, min(1, to-from-1)
+	prefix := func(i int) string { return strings.Repeat(fmt.Sprint(i, "/"), several) }
 	var asks []*probe
 	for i := from; i < to; i++ {
 		for _, q := range all[i].Questions {
-			asks = append(asks, &probe{Question: q, conversation: i, owner: owner, prefix: prefix(i), ranks: map[string][]int{}})
+			p := &probe{Question: q, conversation: i, owner: owner, prefix: prefix(i), ranks: map[string][]int{}}
+			asks = append(asks, p)
 		}
 	}
 	r.probes = append(r.probes, asks...)

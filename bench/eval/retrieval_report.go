@@ -261,7 +261,8 @@ func (r Report) refusing(against string, others func(*probe) bool) []report.Row 
 		return rightly / (wrongly + rightly)
 	}
 	return []report.Row{{Part: "refusing questions", Name: against, N: len(other), Cells: []report.Cell{
-		share("AUC", areaUnderCurve), share("precision", precision), share("recall", func(_, other []float64) float64 { return silent(other) }),
+		share("AUC", areaUnderCurve), share("precision", precision),
+		share("recall", func(_, other []float64) float64 { return silent(other) }),
 	}}}
 }
 

@@ -120,7 +120,8 @@ func (p *Printer) print(format string, args ...any) {
 
 // line prints a line of a table, below a head where the table or its columns change.
 func (p *Printer) line(r Row) {
-	head, line := fmt.Sprintf("%-48s%8s", r.Part, "n"), fmt.Sprintf("%-48s%8s", r.Name, strings.TrimPrefix(fmt.Sprint(r.N), "0"))
+	head := fmt.Sprintf("%-48s%8s", r.Part, "n")
+	line := fmt.Sprintf("%-48s%8s", r.Name, strings.TrimPrefix(fmt.Sprint(r.N), "0"))
 	metrics := ""
 	for i, c := range r.Cells {
 		if metrics += c.Metric + "\n"; len(p.widths) <= i {
