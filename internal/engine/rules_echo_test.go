@@ -20,8 +20,8 @@ func (r *rig) tell(t *testing.T, conversation string, messages ...exchange.Said)
 }
 
 var homeAsked = []string{
-	"What is my home address?", "Tell me my home address", "My home address, please", "Do you know my home address?",
-	"What was my home address again?", "Which home address do I have?", "Can you find my home address?", "I need my home address",
+	"What is my home address?", "Tell me my home address", "Do you know my home address?",
+	"What was my home address again?", "Which home address do I have?", "Can you find my home address?",
 	"Give me my current home address", "Remind me of my home address", "Look up my home address",
 }
 

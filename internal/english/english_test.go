@@ -41,7 +41,7 @@ func TestClausesHaveTheirMoods(t *testing.T) {
 		"Write a note to Ines.":                 {Requests},
 		"it rained all day. what can I cook?":   {States, Asks},
 		"wo wohne ich?":                         {Asks},
-		"ok, please tell me when the bus comes": {Requests},
+		"ok, please tell me when the bus comes": {Asks},
 		"我住在哪里？":                                {Asks},
 	} {
 		var got []Mood

@@ -1,6 +1,7 @@
 package english
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/lazy"
@@ -20,8 +21,8 @@ const (
 
 // moodOf returns the mood of a clause by its words.
 func moodOf(clause string) Mood {
-	words := text.Words(clause)
-	if len(words) > 0 && len(words) < shortClause && greeting.Has(words[0]) && !marked(clause) {
+	words, marked := text.Words(clause), marked(clause)
+	if len(words) > 0 && len(words) < shortClause && greeting.Has(words[0]) && !marked {
 		return Greets
 	}
 	if words = unled(words); len(words) == 0 {
@@ -31,16 +32,43 @@ func moodOf(clause string) Mood {
 	if len(words) > 1 {
 		second = words[1]
 	}
-	if marked(clause) || asking.Has(first) || asksAfter.Has(first) && asking.Has(second) || auxiliary.Has(first) && subject.Has(second) {
+	switch {
+	case marked, asking.Has(first) && !pronoun.Has(second), asksAfter.Has(first) && asking.Has(second),
+		auxiliary.Has(first) && subject.Has(second), seeks(words):
 		return Asks
-	}
-	if requesting.Has(first) {
+	case requesting.Has(first):
 		return Requests
-	}
-	if all(words, phatic) {
+	case all(words, phatic):
 		return Greets
 	}
 	return States
+}
+
+// seeks reports whether somebody wishes to be told something: "tell me my address", "I forgot where I live".
+func seeks(words []string) bool {
+	if giving.Has(words[0]) && len(words) > 1 {
+		if words[1] == "me" || words[1] == "us" {
+			words = words[1:]
+		}
+		return len(words) > 1 && (sought.Has(words[1]) || asking.Has(words[1]))
+	}
+	i := slices.IndexFunc(words, asking.Has)
+	return i > 1 && words[0] == "i" &&
+		(unknown.Has(words[i-1]) || knowing.Has(words[i-1]) && (negating.Has(words[i-2]) || words[i-2] == "to"))
+}
+
+// asked returns the part of a question that says what is asked for, such as "where I work" of "do you remember where
+// I work", and nothing of one that may tell something, such as "did I tell you I moved".
+func asked(words []string) []string {
+	knows := func(w string) bool { return knowing.Has(w) || telling.Has(w) || giving.Has(w) || unknown.Has(w) }
+	i := slices.IndexFunc(words, func(w string) bool { return asking.Has(w) || text.Term(w) != "" && !knows(w) })
+	switch {
+	case i >= 0 && asking.Has(words[i]):
+		return words[i:]
+	case giving.Has(words[0]), auxiliary.Has(words[0]) && !slices.ContainsFunc(words, knows):
+		return words
+	}
+	return nil
 }
 
 // unled returns words without those that lead in to a clause: "hey so …", "ooookay …".
@@ -51,53 +79,47 @@ func unled(words []string) []string {
 	return words
 }
 
-// Purpose returns what a message says without greetings and the words that lead in to its clauses,
-// and what all of it is for: [Asks] if there are questions and at most greetings beside, [Greets] if there are
-// greetings alone, else [States]. Without a question mark a clause such as "what I like …" may tell.
-func Purpose(message string) (asked string, is Mood) {
+// longestAsked is how many bytes a message has at most that does nothing but ask: a longer one says why, too.
+const longestAsked = 320
+
+// Purpose returns what a message is for, and what each of its questions asks for: [Asks] if there are questions and at
+// most greetings beside, [Greets] if there are greetings alone, else [States].
+func Purpose(message string) (is Mood, questions [][]string) {
 	message = text.Respell(message)
-	var b strings.Builder
+	if len(message) > longestAsked || strings.TrimSpace(message) == "" || moodOf(firstClause(message)) == States {
+		return States, nil
+	}
 	is = Greets
 	for _, s := range Read(message) {
 		for _, c := range s.Clauses {
-			of := c.Of(message)
-			if c.Mood == Greets {
-				continue
+			switch {
+			case c.Mood == Greets:
+			case s.Pasted || c.Mood != Asks:
+				return States, nil
+			default:
+				is, questions = Asks, append(questions, asked(unled(text.Words(c.Of(message)))))
 			}
-			switch words := unled(text.Words(of)); {
-			case s.Pasted, c.Mood != Asks, !marked(of) && len(words) > 1 && asking.Has(words[0]) && pronoun.Has(words[1]):
-				is = States
-			case is == Greets:
-				is = Asks
-			}
-			b.WriteString(withoutLead(of))
-			b.WriteByte(' ')
 		}
 	}
-	if b.Len() == 0 && strings.TrimSpace(message) == "" {
-		return "", States
-	}
-	return b.String(), is
+	return is, questions
 }
 
-// MayAsk is false for most messages that tell something, and quick about it.
-func MayAsk(message string) bool { return text.MayAsk(text.Respell(withoutLead(message))) }
-
-// withoutLead returns a clause without the words that lead in to it.
-func withoutLead(s string) string {
+// firstClause returns what stands before the first sign that ends a clause.
+func firstClause(s string) string {
+	words := 0
 	for i := 0; i < len(s); {
-		n := wordLength(s[i:])
-		switch {
-		case n == 0:
-			i += signLength(s[i:])
-			continue
-		case leads.Has(unstretched(strings.ToLower(s[i : i+n]))):
-			s, i = s[i+n:], 0
+		if n := wordLength(s[i:]); n > 0 {
+			words++
+			i += n
 			continue
 		}
-		break
+		n := signLength(s[i:])
+		if (words >= shortClause || words > 0 && greets(s[:i])) && separates(s, i, n) {
+			return s[:i+n]
+		}
+		i += n
 	}
-	return strings.TrimSpace(s)
+	return s
 }
 
 // greets reports whether a few words before a comma greet somebody: "hi there", "Dear John".
@@ -144,6 +166,9 @@ var (
 	asking     = lazy.Words("what which who whom whose where when why how whats wheres whos whens hows")
 	pronoun    = lazy.Words("i we you he she they it")
 	asksAfter  = lazy.Words("in at on of to for from by with since until about")
+	giving     = lazy.Words("tell give send show remind get find list name look")
+	unknown    = lazy.Words("forgot forget wonder wondering")
+	sought     = lazy.Words("my our the all any every everything anything about of up for")
 	auxiliary  = lazy.Words("do does did is are am was were can could will would shall should may might must have has had dont doesnt didnt isnt arent wasnt")
 	subject    = lazy.Words("i we you he she it they my our your his her their the this that these those there any anyone anything someone")
 	requesting = lazy.Words(`write give fix explain make tell show find list draft book pick choose suggest recommend remind help plan create translate summarize summarise

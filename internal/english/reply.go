@@ -31,22 +31,7 @@ func GivesBack(reply string) bool {
 
 // SaysNothing reports whether there is no remainder of a reply. Of most the first clause tells.
 func SaysNothing(reply string) bool {
-	first := text.Span{End: len(reply)}
-	words := 0
-	for i := 0; i < len(reply); {
-		if n := wordLength(reply[i:]); n > 0 {
-			words++
-			i += n
-			continue
-		}
-		n := signLength(reply[i:])
-		if words >= shortClause && separates(reply, i, n) {
-			first.End = i + n
-			break
-		}
-		i += n
-	}
-	clause := first.Of(reply)
+	clause := firstClause(reply)
 	return empty(clause, moodOf(clause)) && Remainder(reply) == ""
 }
 

@@ -23,21 +23,3 @@ func TestRepliesThatSayNothing(t *testing.T) {
 		}
 	}
 }
-
-func TestMessagesThatOnlyAsk(t *testing.T) {
-	for message, want := range map[string]bool{
-		"hi there, what am I allergic to?":         true,
-		"omg when is my exam":                      true,
-		"hola, ¿cuál es la contraseña del wifi?":   true,
-		"heyyy where did I park??":                 true,
-		"what I like is tea":                       false,
-		"I moved to Ghent, where do I register?":   false,
-		"Write a note to Ines.":                    false,
-		"thanks so much":                           false,
-		"when we were young the mill still worked": false,
-	} {
-		if _, is := Purpose(message); (is == Asks) != want {
-			t.Errorf("%q: %v, only asks: want %v", message, is, want)
-		}
-	}
-}

@@ -11,6 +11,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// Wishes is what a user's message asks of memory itself.
+type Wishes struct {
+	Forget       []extract.Command
+	OffTheRecord bool // the message is not to be remembered
+}
+
+// WishesIn reads a turn; only the user wishes something.
+func WishesIn(t memory.Turn) Wishes {
+	return Wishes{
+		Forget:       forgets(extract.Utterance{Turn: t, Text: t.Content}),
+		OffTheRecord: t.Role == memory.RoleUser && extract.OffTheRecord(t.Content),
+	}
+}
+
+func forgets(s extract.Utterance) []extract.Command {
+	_, forget := extract.Commands([]extract.Utterance{s})
+	return forget
+}
+
+// Confidential reports whether a message is redacted. One that asks to forget something known is learned from first,
+// and retired then.
+func (w Wishes) Confidential() bool { return w.OffTheRecord && len(w.Forget) == 0 }
+
 // enough is which part of the terms of a wish a memory has that it is about.
 const enough = 0.6
 

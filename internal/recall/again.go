@@ -83,8 +83,7 @@ func (e *RepeatFilter) maySayAgain(m memory.Memory) bool {
 
 // asks reports whether a turn tells nothing, or nothing but by the way.
 func (e *RepeatFilter) asks(t *memory.Turn) bool {
-	m := e.manner(t)
-	return m.is == text.Seeks || m.of != gives
+	return e.manner(t).is == english.Asks
 }
 
 // reply notes where a repeat is answered.
@@ -153,7 +152,7 @@ func (e *RepeatFilter) again(t *memory.Turn, told witness) bool {
 	}
 	content, least := t.Content, saysAgain
 	switch m := e.manner(t); {
-	case t.Role == memory.RoleUser && (m.of != gives || m.is == text.Seeks):
+	case t.Role == memory.RoleUser && m.is == english.Asks:
 		content, least = m.asked, asksAgain
 	case t.Role == memory.RoleUser:
 	case e.replied[place{t.Conversation, t.Index}]:

@@ -246,10 +246,7 @@ func (t coverage) agrees(other coverage) bool {
 
 // asked notes what a turn asks for, and reports whether it only asks.
 func (t *coverage) asked(e *RepeatFilter, m memory.Memory) bool {
-	if m.Turn == nil {
-		return false
-	}
-	if e.manner(m.Turn).is != text.Seeks {
+	if m.Turn == nil || e.manner(m.Turn).is != english.Asks {
 		return false
 	}
 	t.seeks = make(terms, 0, len(t.terms))

@@ -63,7 +63,7 @@ func plainTerms(s string) map[string]bool {
 
 // plainSeeks are the terms of a turn that only asks, less those that all ask with.
 func plainSeeks(m memory.Memory) map[string]bool {
-	if m.Turn == nil || text.MannerOf(m.Turn.Content) != text.Seeks && !(m.Turn.Role == memory.RoleUser && m.Turn.Name == "" && plainlyAsks(m.Turn.Content)) {
+	if m.Turn == nil || !plainlyAsks(m.Turn.Content) {
 		return nil
 	}
 	left := map[string]bool{}
@@ -76,8 +76,8 @@ func plainSeeks(m memory.Memory) map[string]bool {
 }
 
 func plainlyAsks(s string) bool {
-	_, is := english.Purpose(s)
-	return len(s) <= longestAgain && english.MayAsk(s) && is == english.Asks
+	is, _ := english.Purpose(s)
+	return is == english.Asks
 }
 
 func plainRepeats(a, b memory.Memory) bool {

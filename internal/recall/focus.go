@@ -154,7 +154,7 @@ func (s *sentence) asks(at, of int) float64 {
 	if s.moods[english.Asks] {
 		odds += 2.1
 	}
-	if s.moods[english.Requests] || slices.ContainsFunc(s.words, english.IsRequest) {
+	if slices.ContainsFunc(s.words, english.IsRequest) {
 		odds += 1.5
 	}
 	if !s.moods[english.Asks] && !s.moods[english.Requests] && !s.moods[english.States] {

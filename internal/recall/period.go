@@ -1,10 +1,10 @@
 package recall
 
 import (
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -57,12 +57,12 @@ func stated(s string, date text.Span) bool {
 	}
 	clause := s[from:date.Start] + s[date.End:to] // without the date: "May" is a verb, too
 	words := text.Words(clause)
-	return len(words) > 1 && tellers.Has(words[0]) && !strings.HasPrefix(s[to:], "?") &&
-		!slices.ContainsFunc(words, asksWith.Has) && text.MannerOf(clause) == text.Tells
+	is, _ := english.Purpose(clause)
+	return len(words) > 1 && tellers.Has(words[0]) && !strings.HasPrefix(s[to:], "?") && is == english.States
 }
 
 // tellers begin a statement.
-var tellers = lazy.Words("i we my our he she they it the")
+var tellers = lazy.Words("i we he she they it")
 
 // meets returns how many parts of a period a date has, of how many: its year, month and
 // day, and whether it is one of its days. What is within has them all: a week may end in

@@ -65,20 +65,14 @@ func (e *RepeatFilter) Is(hit memory.Memory) bool {
 		return true
 	}
 	m := e.manner(t)
-	if m.greets {
-		return true
-	}
-	if m.is == text.Tells && m.of == gives {
-		return false
+	if m.is != english.Asks {
+		return m.is == english.Greets && t.Role == memory.RoleUser
 	}
 	e.read()
-	if m.of == bare && !e.grants(t.Content) {
+	if m.bare && !e.grants(t.Content) {
 		return true
 	}
-	if m.is == text.Tells {
-		return false
-	}
-	if len(e.terms) == 0 || e.confirms && (m.is == text.Phrase || ofOneself.MatchString(t.Content)) {
+	if len(e.terms) == 0 || e.confirms && ofOneself.MatchString(t.Content) {
 		return false
 	}
 	said, extra := 0, 0
@@ -87,8 +81,6 @@ func (e *RepeatFilter) Is(hit memory.Memory) bool {
 		case e.terms[term]:
 			said++
 		case fillers.Has(term):
-		case m.is == text.Phrase:
-			return false
 		case asking.Has(term) || text.ClassesAsked(term) != 0:
 		case text.ClassesOf(term) != 0:
 			return false
@@ -104,32 +96,23 @@ func (e *RepeatFilter) Is(hit memory.Memory) bool {
 // manner is how a turn is meant.
 type manner struct {
 	turn  string
-	is    text.Manner
-	of    emptiness
-	asked string // its words without greetings, as they are meant to be spelt
-
-	greets bool // and does no more
+	is    english.Mood
+	bare  bool   // it asks for what memory may know, and tells nothing
+	asked string // as it is meant to be spelt
 }
 
 // manner reads a turn, each once.
 func (e *RepeatFilter) manner(t *memory.Turn) manner {
-	own := t.Role == memory.RoleUser && t.Name == "" // people ask each other
-	if len(t.Content) > longestAgain || !own && !text.MayAsk(t.Content) || own && !english.MayAsk(t.Content) {
-		return manner{is: text.Tells, of: gives, asked: t.Content}
-	}
 	for _, m := range e.manners {
 		if m.turn == t.ID {
 			return m
 		}
 	}
-	m := manner{turn: t.ID, is: text.MannerOf(t.Content), asked: t.Content}
-	if own {
-		asked, is := english.Purpose(t.Content)
-		m.asked, m.of, m.greets = asked, barenessOf(asked), is == english.Greets
-		if is == english.Asks {
-			m.is = text.Seeks
-		}
-	}
+	is, questions := english.Purpose(t.Content)
+	m := manner{turn: t.ID, is: is, asked: text.Respell(t.Content)}
+	own := t.Role == memory.RoleUser && t.Name == "" // people ask each other
+	tells := func(question []string) bool { return !bare(question) }
+	m.bare = own && is == english.Asks && len(text.Names(m.asked)) == 0 && !slices.ContainsFunc(questions, tells)
 	e.manners = append(e.manners, m)
 	return m
 }

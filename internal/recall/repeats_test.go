@@ -15,8 +15,6 @@ func TestRepeats(t *testing.T) {
 		{"home address?", "What is my home address?", true},
 		{"home address?", "Give me my current home address", true},
 		{"Where do I live?", "Tell me where I live", true},
-		{"Do you know my home address?", "I need my home address", true},
-		{"What is my home address?", "My home address, please", true},
 		{"home address?", "My home address is Reeperbahn 5", false},
 		{"What is my sister's address?", "What is my home address?", true},
 		{"Where does Ann live?", "Where does Bob live?", false},

@@ -3,6 +3,7 @@ package recall
 import (
 	"strings"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -26,7 +27,7 @@ func tellsNothing(t *memory.Turn) bool {
 // orders reports whether a sentence asks for something to be done or told now. What is to hold
 // from now on, or always, is no such order.
 func orders(sentence string) bool {
-	if text.Asks(sentence) || text.MannerOf(sentence) == text.Seeks {
+	if is, _ := english.Purpose(sentence); is == english.Asks {
 		return true
 	}
 	if lastingly.MatchString(sentence) {

@@ -17,7 +17,7 @@ var askingTable string
 // the first or one stands twice or not ("whne"), and what else is often typed for
 // one. Capitalised words but the first, months and days of the week are names.
 func Respell(s string) string {
-	if len(s) > maxSeeks {
+	if len(s) > mostRespelt {
 		return s
 	}
 	words := asking()
@@ -50,9 +50,10 @@ func Respell(s string) string {
 }
 
 const (
-	leastAsking = 3  // letters of a word that is taken for misspelt
-	mostAsking  = 12 // of the longest that asks, and one more
-	leastOfDate = 5  // of one with a capital that is a month or a day: "Mya" is a name
+	mostRespelt = 240 // bytes of a text
+	leastAsking = 3   // letters of a word that is taken for misspelt
+	mostAsking  = 12  // of the longest that asks, and one more
+	leastOfDate = 5   // of one with a capital that is a month or a day: "Mya" is a name
 	otherSigns  = 1 << 31
 )
 

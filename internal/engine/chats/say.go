@@ -282,7 +282,7 @@ func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	rules := strings.TrimSpace(c.conv.Rules + "\n" + c.Rules)
 	documents, ruled := recall.WithContexts("", contexts, c.e.Opts.Recall.Contexts), exchange.WithRules(p.Block, rules)
 	c.x.Pin(ruled)
-	if given := strings.TrimSpace(documents + "\n\n" + ruled); given != p.Block && !c.x.Untold {
+	if given := strings.TrimSpace(documents + "\n\n" + ruled); given != p.Block && !p.Untold {
 		c.e.Traces.Amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = given })
 	}
 	ask, err := c.e.Prompts.For(c.Model).Fill(prompt.System{
@@ -414,7 +414,7 @@ func (c *saying) question() string {
 // gone reports whether the turn that is answered was taken out of memory meanwhile. One
 // that was stored without its words never was in it.
 func (c *saying) gone(ctx context.Context, id string) bool {
-	if id == "" || c.x.Hides() || exchange.Confidential(c.path[len(c.path)-1].Content) {
+	if id == "" || c.x.Hides() || c.x.Confidential() {
 		return false
 	}
 	found, err := c.e.Store.Get(ctx, c.Owner, id)

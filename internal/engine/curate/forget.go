@@ -142,9 +142,9 @@ type Matching struct {
 // wishOf reads a query as the wish to forget that it is: "what I said about my
 // job" is about the job.
 func wishOf(query string) extract.Command {
-	said := extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}, Text: "Forget " + query}
-	if _, forget := extract.Commands([]extract.Utterance{said}); len(forget) > 0 && forget[0].Of == extract.NamesNothing {
-		return forget[0]
+	w := learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
+	if len(w.Forget) > 0 && w.Forget[0].Of == extract.NamesNothing {
+		return w.Forget[0]
 	}
 	return extract.Command{What: query} // whoever asks here means memory, by a mere name as well
 }

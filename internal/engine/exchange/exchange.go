@@ -53,6 +53,7 @@ type Exchange struct {
 	e  *Exchanges
 	In Incoming
 
+	wishes     learn.Wishes   // of the last user message
 	marks      map[int]string // of the messages that are stored cut, by index: see [core.Core.CutMessages]
 	answerMark string         // of an answer that is stored cut
 
@@ -81,7 +82,6 @@ type Exchange struct {
 	Prepared retrieve.Prepared
 	given    string        // what the last user turn keeps of its block; "": nothing
 	amended  string        // what it got in the end, where that is something else
-	Untold   bool          // whether its trace has no words
 	Asked    string        // id of the new user turn, "" if there is none to learn from
 	again    string        // id of the user turn that was asked again, instead
 	stored   []string      // ids of the turns that say its messages, once they are written
@@ -139,6 +139,9 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		reads:  mode != chatapi.ModeWrite && mode != chatapi.ModeOff && pause != core.PauseUnknown,
 		Writes: mode != chatapi.ModeRead && mode != chatapi.ModeOff,
 		learns: pause == core.PauseNone,
+	}
+	if last := in.Chat.LastUser(); last >= 0 {
+		x.wishes = learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: in.Chat.Messages[last].Text})
 	}
 	if x.unsure {
 		e.Log.Warn("memory is not read: the store could not say in time whether it is paused", "user", in.Owner.Name())
@@ -250,7 +253,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	if !x.stores() {
 		p.Trace = ""
 	}
-	x.Prepared, x.Untold = p, r.Untold()
+	x.Prepared = p
 	if p.Trace != "" {
 		x.e.Background.Go(x.e.Traces.Ring.Later(p.Trace, func() {
 			x.yield() // nobody looks yet
@@ -298,7 +301,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	x.amend(GivenBlock{Anew: true, Part: part, Lines: lines})
 	x.e.Traces.Amend(ctx, x.In.Owner, p.Trace, func(t *memory.Trace) {
 		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+why)
-		if !x.Untold {
+		if !p.Untold {
 			t.Block = text
 		}
 	})

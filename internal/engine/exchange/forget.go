@@ -7,8 +7,8 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -28,10 +28,8 @@ func (x *Exchange) foresee(ctx context.Context) (curate.Foresight, error) {
 	f := curate.Foresight{Kept: x.Writes && pause != core.PauseMemory && pause != core.PauseUnknown, Paused: pause}
 	f.Learned = f.Kept && (x.learns || x.unsure) && pause == core.PauseNone && x.e.Lessons.Learns() && x.e.Opts.LearnAfter != core.Never
 	f.Granted = f.Learned || f.Kept && pause == core.PauseLearning
-	t := memory.Turn{Role: memory.RoleUser, Content: x.In.Chat.Question(1)}
-	_, wishes := extract.Commands([]extract.Utterance{{Turn: t, Text: t.Content}})
 	var about []string
-	for _, wish := range wishes {
+	for _, wish := range x.wishes.Forget {
 		found, err := x.foreseen(ctx, f, wish)
 		if err != nil {
 			f.Forget = wish.What
@@ -64,8 +62,7 @@ func (x *Exchange) foreseen(ctx context.Context, f curate.Foresight, wish extrac
 		if m.Turn == nil || m.Turn.Role != memory.RoleUser {
 			return m.Turn != nil && m.Turn.Name == memory.RecallModel
 		}
-		_, asks := extract.Commands([]extract.Utterance{{Turn: *m.Turn, Text: m.Turn.Content}})
-		return len(asks) > 0
+		return len(learn.WishesIn(*m.Turn).Forget) > 0
 	})
 	if wish.OffTheRecord {
 		return len(found) + 1, nil // what is being said
@@ -76,8 +73,5 @@ func (x *Exchange) foreseen(ctx context.Context, f curate.Foresight, wish extrac
 // asksToForget reports whether the new user turn is not learned from and wishes
 // something to be forgotten.
 func (x *Exchange) asksToForget() bool {
-	if x.learns || x.Hides() || x.Asked == "" {
-		return false
-	}
-	return lessons.WishesToForget(memory.Turn{ID: x.Asked, Role: memory.RoleUser, Content: x.In.Chat.Messages[x.In.Chat.LastUser()].Text})
+	return !x.learns && !x.Hides() && x.Asked != "" && len(x.wishes.Forget) > 0
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/lessons"
-	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -69,33 +69,19 @@ func redacted(t memory.Turn) memory.Turn {
 	return t
 }
 
-// offTheRecord reports whether a message is redacted since the user asked not to remember
-// it, or since it answers such a message and may repeat it.
-func (x *Exchange) offTheRecord(role memory.Role, words string) bool {
-	if role == memory.RoleUser {
-		x.private = Confidential(words)
+// offTheRecord reports whether a turn is redacted since the user asked not to remember it, or
+// since it answers such a message and may repeat it.
+func (x *Exchange) offTheRecord(t memory.Turn) bool {
+	if t.Role == memory.RoleUser {
+		x.private = learn.WishesIn(t).Confidential()
 	}
 	return x.private
 }
 
-// asksInConfidence reports whether the user's last message is off the record. Where the
+// Confidential reports whether the user's last message is off the record. Where the
 // request has only tool results, a retired question counts as such.
-func (x *Exchange) asksInConfidence() bool {
-	if x.resultsAlone() {
-		return x.before.Status == memory.Retired
-	}
-	last := x.In.Chat.LastUser()
-	return last >= 0 && Confidential(x.In.Chat.Messages[last].Text)
-}
-
-// Confidential reports whether a user asks not to remember a message. One that asks to forget
-// something known is learned from first, and retired then: see [lessons.Learner.grant].
-func Confidential(words string) bool {
-	if !extract.OffTheRecord(words) {
-		return false
-	}
-	_, forget := extract.Commands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}})
-	return len(forget) == 0
+func (x *Exchange) Confidential() bool {
+	return x.wishes.Confidential() || x.resultsAlone() && x.before.Status == memory.Retired
 }
 
 // tombstone marks the text of redacted turns, so that it is recognized when a client sends it

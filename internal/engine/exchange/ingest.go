@@ -190,7 +190,7 @@ func (e *Exchanges) hideOffTheRecord(ctx context.Context, owner memory.Owner, tu
 	private := false
 	for i, t := range turns {
 		if t.Role == memory.RoleUser {
-			private = Confidential(t.Content)
+			private = learn.WishesIn(t).Confidential()
 		}
 		if private {
 			unsaid = append(unsaid, t)

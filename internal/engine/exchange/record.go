@@ -123,7 +123,7 @@ func (x recorder) tryQuestion(ctx context.Context) error {
 	if !late {
 		batch.Marks, batch.Path = marks(x.At.Leave, x.At.Rejoin), x.At.Path()
 	}
-	x.parent, x.Asked, x.unsaid, x.private = x.At.Parent, "", nil, (x.At.Retry || x.resultsAlone()) && x.asksInConfidence()
+	x.parent, x.Asked, x.unsaid, x.private = x.At.Parent, "", nil, (x.At.Retry || x.resultsAlone()) && x.Confidential()
 	x.stored = slices.Clone(x.At.Turns)
 	for _, p := range x.At.New {
 		m := x.In.Chat.Messages[p.Message]
@@ -176,7 +176,7 @@ func (x recorder) turn(id string, role memory.Role, name, words, mark string, in
 		t.Content = x.e.Stored(words, mark)
 	}
 	x.parent = t.ID
-	if x.Hides() || x.offTheRecord(role, words) {
+	if x.Hides() || x.offTheRecord(memory.Turn{Role: role, Content: words}) {
 		x.unsaid = append(x.unsaid, t)
 		return redacted(t)
 	}
@@ -362,7 +362,7 @@ func (x recorder) layAnswer(ctx context.Context, batch *memory.Batch, a chatapi.
 	}
 	reply := at.Answer(a.Digest)
 	x.ended = reply.Chain
-	x.parent, x.private = at.Parent, asked.Status == memory.Retired || x.asksInConfidence()
+	x.parent, x.private = at.Parent, asked.Status == memory.Retired || x.Confidential()
 	if onPath = !at.WentOn() && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
 		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
 		batch.Marks, batch.Path = marks(leave, rejoin), at.Path(reply.Known)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/lessons"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -73,7 +74,8 @@ func (x recorder) endToLearn(ctx context.Context, exchanges int, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, lessons.WishesToForget)
+	forgets := func(t memory.Turn) bool { return len(learn.WishesIn(t).Forget) > 0 }
+	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, forgets)
 	if x.e.Lessons.RulesFirst() {
 		first := job
 		first.ID = lessons.RulesPrefix + strings.TrimPrefix(first.ID, lessons.LearnPrefix)

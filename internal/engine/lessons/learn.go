@@ -133,10 +133,7 @@ func InChunks(turns []memory.Turn) [][]memory.Turn {
 // apart reports whether a turn begins a new chunk: it belongs to another project or agent, or
 // asks to forget something that the turns before it may teach.
 func apart(before []memory.Turn, t memory.Turn) bool {
-	if t.Project != before[0].Project || t.Agent != before[0].Agent {
-		return true
-	}
-	return WishesToForget(t)
+	return t.Project != before[0].Project || t.Agent != before[0].Agent || len(learn.WishesIn(t).Forget) > 0
 }
 
 // LearnFrom learns from one chunk of turns and stores the outcome. What the turns ask to

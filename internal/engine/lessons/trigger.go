@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/memory"
 )
@@ -91,11 +90,4 @@ func (e *Learner) needless(ctx context.Context, owner memory.Owner, all []memory
 		}
 	}
 	return needless, nil
-}
-
-// WishesToForget reports whether a turn asks to forget something: what is said after that
-// is to be learned after it.
-func WishesToForget(t memory.Turn) bool {
-	_, forget := extract.Commands([]extract.Utterance{{Turn: t, Text: t.Content}})
-	return len(forget) > 0
 }

@@ -164,9 +164,8 @@ func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, 
 // Says reports whether a turn or a summary says a fact, or wishes it forgotten.
 func Says(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
-		said := []extract.Utterance{{Turn: *t, Text: t.Content}}
-		_, forget := extract.Commands(said)
-		return learn.Says(said[0], f.Content) || slices.ContainsFunc(forget, func(w extract.Command) bool {
+		said := extract.Utterance{Turn: *t, Text: t.Content}
+		return learn.Says(said, f.Content) || slices.ContainsFunc(learn.WishesIn(*t).Forget, func(w extract.Command) bool {
 			return !w.All && len(learn.Meant(w, []memory.Memory{{Fact: &f}})) > 0
 		})
 	}

@@ -123,7 +123,8 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	o.r.placed()
 	took = e.Now().Sub(started)
 	e.Metrics.Recalled(took, o.r.Degraded...)
-	return Prepared{Block: o.block, Hits: o.r.Hits, Core: o.r.Opening, Trace: core.NewID(), Read: true, Pending: o.r.pending}, o.r, took
+	return Prepared{Block: o.block, Hits: o.r.Hits, Core: o.r.Opening, Trace: core.NewID(), Read: true,
+		Pending: o.r.pending, Untold: o.r.Untold()}, o.r, took
 }
 
 // block recalls and renders. A part that fails, or panics, is skipped.

@@ -29,7 +29,8 @@ type Prepared struct {
 	Trace string          // "" where not even that is kept
 	Read  bool            // whether memory was asked
 
-	Pending int // how many facts wait for a person, a hundred at most
+	Untold  bool // whether the trace has no words
+	Pending int  // how many facts wait for a person, a hundred at most
 }
 
 // Rendering is how blocks are written; later says that the prompt has one already.

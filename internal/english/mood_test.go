@@ -1,0 +1,52 @@
+package english
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestPurpose(t *testing.T) {
+	for want, messages := range map[Mood][]string{
+		Asks: {
+			"What is my home address?", "whats my address", "home address?", "Tell me my home address", "Remind me of my home address",
+			"hi there, what am I allergic to?", "omg when is my exam", "heyyy where did I park??", "In which city do I live?",
+			"I forgot where I live.", "I can't remember where I live", "I want to know what I am allergic to", "Wo wohne ich?",
+		},
+		Greets: {"hi there!", "thanks so much"},
+		States: {
+			"what I like is tea", "I moved to Ghent, where do I register?", "Write a note to Ines.", "Remind me to buy milk",
+			"Tell him I love cats", "I forgot my umbrella", "when we were young the mill still worked", "I know where he lives", "",
+		},
+	} {
+		for _, s := range messages {
+			if got, _ := Purpose(s); got != want {
+				t.Errorf("%q: mood %d, want %d", s, got, want)
+			}
+		}
+	}
+}
+
+func TestQuestionsWithoutWhatLeadsIn(t *testing.T) {
+	for message, want := range map[string][]string{
+		"Do you remember where I work?":     {"where", "i", "work"},
+		"hey, do I have a dog?":             {"do", "i", "have", "a", "dog"},
+		"Did I tell you I moved?":           nil,
+		"My dog ate soap, what do I do now": nil,
+	} {
+		_, questions := Purpose(message)
+		if got := slices.Concat(questions...); !slices.Equal(got, want) {
+			t.Errorf("%q: asks for %q, want %q", message, got, want)
+		}
+	}
+}
+
+// FuzzPurpose checks that only a message that asks has questions.
+func FuzzPurpose(f *testing.F) {
+	f.Add("Tell me. \xff I? 'd like, in")
+	f.Add("in which")
+	f.Fuzz(func(t *testing.T, s string) {
+		if is, questions := Purpose(s); (is == Asks) != (len(questions) > 0) {
+			t.Errorf("%q: mood %d with questions %q", s, is, questions)
+		}
+	})
+}
