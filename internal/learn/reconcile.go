@@ -80,7 +80,7 @@ func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 // refined reports whether known says what is said and more.
 func refined(said, known string) bool {
 	a, b := extract.TermSet(said), extract.TermSet(known)
-	return len(a) < len(b) && !differs(a, b) && sameSense(text.Fold(said), text.Fold(known))
+	return len(a) < len(b) && !differs(a, b) && sameSense(said, known)
 }
 
 // Refines reports whether a fact says what an older one says and more.
