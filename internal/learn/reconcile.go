@@ -3,6 +3,7 @@ package learn
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/lazy"
@@ -96,7 +97,19 @@ func opposite(said, known string) bool {
 		return false
 	}
 	a, b := extract.TermSet(over.ReplaceAllString(said, "")), extract.TermSet(over.ReplaceAllString(known, ""))
-	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75
+	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || neverDone(said, known) || neverDone(known, said)
+}
+
+// neverDone reports whether one says that nothing of a kind was ever done, and the other
+// that something of it was.
+func neverDone(never, did string) bool {
+	_, what, ok := strings.Cut(never, " has never ")
+	if !ok || Denied(did) || unreal.MatchString(text.Fold(did)) {
+		return false // meaning to go to Rome agrees with never having been there
+	}
+	done := extract.TermSet(without(did, text.Resolve(did, time.Time{})))
+	delete(done, "user")
+	return extract.Covered(done, extract.TermSet(what)) >= 0.6
 }
 
 // Denied reports whether a statement denies something, or says that it is over.
