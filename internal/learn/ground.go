@@ -48,8 +48,8 @@ func Ground(c Claim, s extract.Utterance) Grounding {
 	if reason := g.refute(); reason != "" {
 		return Grounding{Refuted, reason, g.span}
 	}
-	if reason := g.doubt(); reason != "" {
-		return Grounding{Unproven, reason, g.span}
+	if !g.exact {
+		return Grounding{Unproven, "the turn is not quoted for it", g.span}
 	}
 	return Grounding{Grounded, "", g.span}
 }
@@ -114,24 +114,10 @@ func (g *grounds) refute() string {
 			return "the quoted words are not in the turn"
 		}
 	}
-	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.renamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.unfulfilled, g.denied, g.ofAnother, g.unrelated} {
+	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.denied, g.ofAnother, g.unrelated} {
 		if reason := check(); reason != "" {
 			return reason
 		}
-	}
-	return ""
-}
-
-// doubt returns why a claim that nothing refutes is not proven either, "" if it is.
-func (g *grounds) doubt() string {
-	words := slices.DeleteFunc(slices.Clone(g.phrase), func(t token) bool { return t.number != "" || t.term == "" })
-	switch {
-	case g.claim.Quote == "":
-		return "nothing is quoted for it"
-	case !g.exact:
-		return "the turn has the quoted words in another form"
-	case g.shared(g.phrase) == 0, len(words) > 0 && len(words) < len(g.phrase) && hasNumber(g.phrase) && g.shared(words) == 0:
-		return "the quoted words do not show it by themselves"
 	}
 	return ""
 }
@@ -211,7 +197,7 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 var speechQuotes = lazy.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
 
 // notTheirs reports a quote that the user did not say of themself: what stands in quotation
-// marks, in a letter or pasted text, what the assistant wrote, and what somebody claims.
+// marks, in a letter, and what somebody claims.
 func (g *grounds) notTheirs() string {
 	if !g.placed {
 		return ""
@@ -222,19 +208,10 @@ func (g *grounds) notTheirs() string {
 			return "the words are quoted from somebody else"
 		}
 	}
-	sentences := english.Read(s)
-	own := slices.ContainsFunc(sentences, func(s english.Sentence) bool { return !s.Pasted })
-	for _, sentence := range sentences {
-		if own && sentence.Pasted && sentence.Start <= g.span.Start && g.span.End <= sentence.End {
-			return "the words are pasted"
-		}
-	}
 	start, _ := sentenceAround(s, g.span)
 	switch before := text.Fold(s[:g.span.Start]); {
 	case letters.MatchString(before):
 		return "the words are those of a letter"
-	case givenBack.MatchString(before):
-		return "the turn gives back what the assistant said"
 	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])) && !slices.ContainsFunc(g.fact, func(t token) bool { return quoting.Has(t.word) || t.word == "according" }):
 		return "somebody else claims it"
 	}
@@ -250,14 +227,11 @@ func (g *grounds) madeUp() string {
 	if !g.placed || hedged.MatchString(text.Fold(g.claim.Text)) {
 		return ""
 	}
-	start, end := sentenceAround(g.said.Text, g.span)
+	start, _ := sentenceAround(g.said.Text, g.span)
 	quote, lead := text.Fold(g.span.Of(g.said.Text)), text.Fold(g.said.Text[start:g.span.Start])
-	after := text.Fold(g.said.Text[g.span.End:max(end, g.span.End)])
 	switch m := wishful.FindStringSubmatch(quote); {
 	case supposed.MatchString(lead + quote), conditional.MatchString(lead + quote):
 		return reason
-	case jested.MatchString(after):
-		return "it is said in jest"
 	case m != nil && !courtesies.Has(m[1]):
 		return "it is what the user would do"
 	}
@@ -377,24 +351,6 @@ func endsMore(words, others []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return endingWords.Has(t.word) && !slices.ContainsFunc(others, func(o token) bool { return o.word == t.word || alike(o, t) })
 	})
-}
-
-// unfulfilled reports a claim that has as so what the user wishes or plans, or what
-// was so.
-func (g *grounds) unfulfilled() string {
-	fact := text.Fold(g.claim.Text)
-	if !g.placed || !stateForm.MatchString(fact) {
-		return ""
-	}
-	clause, _, _ := g.saidOf(whom{kind: 's'})
-	said := idioms.ReplaceAllString(text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.said.Text)), "")
-	switch {
-	case intending.MatchString(said) && !hedged.MatchString(fact):
-		return "the user wishes or plans it"
-	case !pastForm.MatchString(fact) && !upToNow.MatchString(said) && bygoneForm.MatchString(said):
-		return "the quoted words have it as what is no longer so"
-	}
-	return ""
 }
 
 // polar is a word, denied if a denial stands shortly before it.

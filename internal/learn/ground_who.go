@@ -64,10 +64,6 @@ func (g *grounds) ofAnother() string {
 		if claimed.group != "" && claimed.group != anybody {
 			return "it is said of the user"
 		}
-	case said.name == "" && said.group == "": // he, she
-		if claimed.gender == 'm' && said.gender == 'f' || claimed.gender == 'f' && said.gender == 'm' {
-			return "it is said of another person"
-		}
 	case claimed.name != "" && said.name != "", claimed.group != "" && said.group != "" && claimed.group != anybody && said.group != anybody:
 		return "it is said of " + or(said.name, said.group)
 	}
@@ -264,25 +260,6 @@ func (g *grounds) unnamed() string {
 			continue // it may be a translation
 		}
 		return "nobody said " + g.claim.Text[t.Start:t.End]
-	}
-	return ""
-}
-
-// renamed reports a name from an earlier turn where the quoted words have another.
-func (g *grounds) renamed() string {
-	other := ""
-	for _, t := range g.phrase {
-		if t.capital && !t.opens && !g.foreign && g.names[t.word] != "" || g.names[t.word] != "" && g.names[t.word] != anybody {
-			if hasName(t, g.fact) {
-				return ""
-			}
-			other = t.word
-		}
-	}
-	for i, t := range g.fact {
-		if g.placed && other != "" && g.isName(i) && g.names[t.word] == g.names[other] && !hasName(t, g.turn) {
-			return "the quoted words name " + other
-		}
 	}
 	return ""
 }

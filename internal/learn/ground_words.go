@@ -252,7 +252,6 @@ var (
 	conditional = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
 	// wishful is what the speaker would do, not what they do.
 	wishful = lazy.Compile(`\b(?:i|we|u|you)(?: (?:would|could|should|might)|'d|d)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
-	jested  = lazy.Compile(`\b(?:jk|just kidding|only kidding|i'?m kidding|not really lol|/s|kidding!*)\b`)
 )
 
 // idioms hold a word of denial and deny nothing.
@@ -288,10 +287,9 @@ var (
 	lastWords    = lazy.Words("last past letzte letzten letzter letztes letztem pasado pasada dernier derniere scorso scorsa since ago vor hace")
 	courtesies   = lazy.Words("like love rather prefer say know need not have appreciate")
 
-	// letters is how a letter begins, givenBack what leads to the assistant's own words, and
-	// disbelieved what leads to what somebody is not believed to know.
+	// letters is how a letter begins, disbelieved what leads to what somebody is not
+	// believed to know.
 	letters     = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
-	givenBack   = lazy.Compile(`\b(?:you|assistant|chatgpt|claude) (?:just |once |already |then )?(?:wrote|said|told me|told us|answered|replied|mentioned|claimed)[^.!?:\n]{0,30}:`)
 	disbelieved = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )
 
@@ -309,12 +307,5 @@ var unitDays = lazy.Make(func() map[string]int {
 	return m
 })
 
-var (
-	// pastForm is what a fact of the past has, stateForm one that something is or was done.
-	pastForm  = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
-	stateForm = lazy.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
-	intending = lazy.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
-	upToNow   = lazy.Compile(`\b(?:now|still|since|(?:i|we)(?:'ve| ?ve| have|'d))\b`)
-	// bygoneForm is what the user says of what is over.
-	bygoneForm = lazy.Compile(`\b(?:used to|(?:i|we) (?:was|were) (?:an?|the)|(?:i|we) (?:\w+ly )?(?:lived|worked|owned|played|studied|smoked|drove|taught))\b`)
-)
+// pastForm is what a fact of the past has.
+var pastForm = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
