@@ -148,7 +148,7 @@ func (g *grounds) place() (text.Span, bool) {
 // significant leaves out words that change nothing in what a quote says.
 func significant(words []token) []token {
 	return slices.DeleteFunc(slices.Clone(words), func(t token) bool {
-		return t.term == "" && t.number == "" && !negates(t) && !speakerWords.Has(t.word) && !possessives.Has(t.word) && !maleWords.Has(t.word) && !femaleWords.Has(t.word)
+		return t.term == "" && t.number == "" && !negates(t) && !speakerWords.Has(t.word) && !possessives.Has(t.word) && !english.IsThirdPerson(t.word)
 	})
 }
 
@@ -182,7 +182,7 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 			part := tokensIn(words, clause.Span)
 			for i := 1; i+1 < len(part); i++ {
 				joint, next := part[i], part[i+1]
-				if strings.ContainsAny(joint.before, ".!?\n") || conjunctions.Has(joint.word) && (joint.word != "and" || next.word != "i" && next.word != "me" || i > 3) && (speakerWords.Has(next.word) || possessives.Has(next.word) || maleWords.Has(next.word) || femaleWords.Has(next.word) || names[next.word] != "" || next.owner || persons.Get()[next.word].group != "") {
+				if strings.ContainsAny(joint.before, ".!?\n") || conjunctions.Has(joint.word) && (joint.word != "and" || next.word != "i" && next.word != "me" || i > 3) && (speakerWords.Has(next.word) || possessives.Has(next.word) || english.IsThirdPerson(next.word) || names[next.word] != "" || next.owner || personOf(next.word) != "") {
 					out, part, i = append(out, part[:i]), part[i:], 0
 				}
 			}
@@ -245,8 +245,8 @@ func (g *grounds) unrelated() string {
 	if answers || g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
 		return ""
 	}
-	if g.foreign && !slices.ContainsFunc(g.fact, func(t token) bool { return t.number != "" }) && !g.namesAny() {
-		return "" // in another language only names and numbers tell
+	if g.foreign && len(g.factNumbers()) == 0 {
+		return "" // in another language only numbers tell
 	}
 	return "the turn says nothing of it"
 }
@@ -288,7 +288,7 @@ func (g *grounds) denied() string {
 	agree, clash := 0, 0
 	for _, f := range fact {
 		for _, w := range said {
-			if f.term != "" && persons.Get()[f.word].group == "" && (g.names[f.word] == "" || g.names[f.word] == anybody) && !lightWords.Has(w.word) && alike(f.token, w.token) {
+			if f.term != "" && personOf(f.word) == "" && (g.names[f.word] == "" || g.names[f.word] == anybody) && !lightWords.Has(w.word) && alike(f.token, w.token) {
 				if f.denied == w.denied {
 					agree++
 				} else {

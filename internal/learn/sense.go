@@ -33,8 +33,6 @@ func without(s string, dates []text.Date) string {
 var verbish = lazy.Words(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
 	thinks wants moved went got gave made taught asked owns plays plans speaks studies helped and in on at of with from to for who that which`)
 
-var ordinals = lazy.Words("first second third fourth fifth sixth seventh eighth ninth tenth last")
-
 func atoi(s string) int {
 	n := 0
 	for _, r := range s {
