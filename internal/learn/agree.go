@@ -96,3 +96,35 @@ func nameSet(s string) map[string]bool {
 	}
 	return set
 }
+
+// without returns s less its dates: they may be worked out from words such as
+// "yesterday" and are compared as dates.
+func without(s string, dates []text.Date) string {
+	var b strings.Builder
+	last := 0
+	for _, d := range dates {
+		b.WriteString(s[last:d.Start])
+		last = d.End
+	}
+	b.WriteString(s[last:])
+	return b.String()
+}
+
+func atoi(s string) int {
+	n := 0
+	for _, r := range s {
+		if r < '0' || r > '9' || n > 1<<20 {
+			return 0
+		}
+		n = n*10 + int(r-'0')
+	}
+	return n
+}
+
+func wordSet(s string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range text.Words(s) {
+		set[w] = true
+	}
+	return set
+}

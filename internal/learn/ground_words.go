@@ -94,3 +94,7 @@ var (
 	// foreignDenials turn a statement around in other languages than English.
 	foreignDenials = lazy.Words(`nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamas tampoco sin ningun ninguna pas jamais sans aucun aucune non senza nessun nao nem sem niet geen nooit zonder nada`)
 )
+
+// verbish ends a noun phrase.
+var verbish = lazy.Words(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
+	thinks wants moved went got gave made taught asked owns plays plans speaks studies helped and in on at of with from to for who that which`)

@@ -380,3 +380,9 @@ func firstPerson(s string) bool {
 	}
 	return false
 }
+
+var (
+	isUser    = lazy.Compile(`^(?:the )?user\b`)
+	toYou     = lazy.Compile(`\b(?:you|your|yours|you're|you've)\b`)
+	addressed = lazy.Compile(`^(?:you|your|you're|you've|yours)\b`)
+)
