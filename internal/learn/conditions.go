@@ -25,7 +25,7 @@ func sameConditions(a, b, attribute string) bool {
 // what a thing is liked.
 func conditions(fact, attribute string) map[string]bool {
 	fact = sinceForm.ReplaceAllString(text.Fold(without(fact, slices.DeleteFunc(text.Resolve(fact, time.Time{}), func(d text.Date) bool { return d.Relative }))), "")
-	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !text.IsTime(strings.TrimSuffix(w, "s")) })
+	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !isTime(w) || common.Has(text.Term(w)) })
 	found := extract.TermSet(strings.Join(append(times, caseForm.FindString(fact)), " "))
 	if strings.HasPrefix(attribute, "taste:") || strings.HasPrefix(attribute, "favourite:") {
 		thing, _, _ := strings.Cut(fact, " is ")
