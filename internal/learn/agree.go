@@ -16,51 +16,41 @@ var common = lazy.SetOf(`live reside based located work employed job has own own
 	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOf)
 
 // agree reports whether two facts that look alike say the same: of the same person
-// and time, as a fact or as a plan, with the same numbers, dates, names, order,
-// negation and all but common words.
+// and time, as a fact or as a plan, with the same numbers, names, directions, negation
+// and all but common words.
 func agree(a, b string) bool {
 	return slices.Equal(numbers(a), numbers(b)) &&
 		maps.Equal(nameSet(a), nameSet(b)) &&
 		!differs(extract.TermSet(a), extract.TermSet(b)) && !differs(extract.TermSet(b), extract.TermSet(a)) &&
-		sameSense(text.Fold(a), text.Fold(b)) && sameOrder(a, b)
+		sameSense(a, b) && maps.Equal(directed(a), directed(b))
 }
 
-// sameSense reports whether two folded facts both deny or both assert, of then or of
-// now, what is or what is wanted, and as often.
+// sameSense reports whether two facts both deny or both assert, of then or of now, what
+// is or what is wanted, of the same person.
 func sameSense(a, b string) bool {
-	return hasDenial(a) == hasDenial(b) && text.Negated(a) == text.Negated(b) &&
+	a, b = text.Fold(a), text.Fold(b)
+	return Denied(a) == Denied(b) && text.Negated(a) == text.Negated(b) &&
 		bygone.MatchString(a) == bygone.MatchString(b) &&
-		intent.MatchString(a) == intent.MatchString(b) &&
-		unlikely.MatchString(a) == unlikely.MatchString(b) &&
+		unreal.MatchString(a) == unreal.MatchString(b) &&
 		aboutWhom(a) == aboutWhom(b)
 }
 
-// bygone is what was: with stems alone "lived" and "lives" are one.
-var bygone = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
+var (
+	// bygone is what was: with stems alone "lived" and "lives" are one.
+	bygone = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
+	// unreal is what is wanted, planned or only thought of.
+	unreal = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
+)
 
-// aboutWhom returns whom a folded fact is about: the user, a person of the user's, or
-// what its first word names.
+// aboutWhom returns whom a folded fact is about: the user, or the first person that its
+// first words name.
 func aboutWhom(s string) string {
-	if m := ofUser.FindString(s); m != "" {
-		for _, w := range text.Words(firstWords(s[len(m):], 4)) {
-			if p, ok := persons.Get()[w]; ok {
-				return p.group
-			}
-			if verbish.Has(w) {
-				break
-			}
-		}
-		return "user"
-	}
-	if isUser.MatchString(s) {
-		return "user"
-	}
 	for _, w := range text.Words(firstWords(s, 5)) {
-		if p, ok := persons.Get()[w]; ok {
-			return p.group
+		if !strings.HasPrefix(s, "user ") && text.IsPersonWord(w) {
+			return text.Term(w)
 		}
 	}
-	return firstWords(s, 1)
+	return strings.TrimSuffix(firstWords(s, 1), "'s")
 }
 
 func firstWords(s string, n int) string {
@@ -68,30 +58,17 @@ func firstWords(s string, n int) string {
 	return strings.Join(words[:min(n, len(words))], " ")
 }
 
-// directions are stop words that two facts must share: out of the water is not in
-// it.
-var directions = lazy.Words("out off into onto away up down under over behind front inside outside without before after until since against")
+// directions are stop words that two facts must share: out of the water is not in it.
+var directions = lazy.Words("out off into onto away up down under over behind front inside outside without before after until since against than from to")
 
-// sameOrder reports whether what stands after "than", "from" and their like does in
-// both, and whether both go the same way.
-func sameOrder(a, b string) bool {
-	if !maps.Equal(directed(a), directed(b)) {
-		return false
-	}
-	x, y := following(a), following(b)
-	for pivot, terms := range x {
-		if y[pivot] != nil && !maps.Equal(terms, y[pivot]) {
-			return false
-		}
-	}
-	return true
-}
-
+// directed returns the directions of a text, each with the term that follows it.
 func directed(s string) map[string]bool {
-	set := map[string]bool{}
+	set, last := map[string]bool{}, ""
 	for _, w := range text.Words(s) {
 		if directions.Has(w) {
-			set[w] = true
+			set[w], last = true, w
+		} else if t := text.Term(w); t != "" && last != "" {
+			set[last+" "+t], last = true, ""
 		}
 	}
 	return set
@@ -116,6 +93,38 @@ func nameSet(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range text.Names(s) {
 		set[text.Fold(name)] = true
+	}
+	return set
+}
+
+// without returns s less its dates: they may be worked out from words such as
+// "yesterday" and are compared as dates.
+func without(s string, dates []text.Date) string {
+	var b strings.Builder
+	last := 0
+	for _, d := range dates {
+		b.WriteString(s[last:d.Start])
+		last = d.End
+	}
+	b.WriteString(s[last:])
+	return b.String()
+}
+
+func atoi(s string) int {
+	n := 0
+	for _, r := range s {
+		if r < '0' || r > '9' || n > 1<<20 {
+			return 0
+		}
+		n = n*10 + int(r-'0')
+	}
+	return n
+}
+
+func wordSet(s string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range text.Words(s) {
+		set[w] = true
 	}
 	return set
 }

@@ -24,11 +24,8 @@ func sameConditions(a, b, attribute string) bool {
 // less dates with a year and what it tells to be past; the case that it names; and where, when or with
 // what a thing is liked.
 func conditions(fact, attribute string) map[string]bool {
-	past := isPast.MatchString(text.Fold(fact))
-	fact = sinceForm.ReplaceAllString(text.Fold(without(fact, slices.DeleteFunc(text.Resolve(fact, time.Time{}), func(d text.Date) bool {
-		return !past && d.Relative
-	}))), "")
-	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !extract.NamesTime(w) })
+	fact = sinceForm.ReplaceAllString(text.Fold(without(fact, slices.DeleteFunc(text.Resolve(fact, time.Time{}), func(d text.Date) bool { return d.Relative }))), "")
+	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !isTime(w) || common.Has(text.Term(w)) })
 	found := extract.TermSet(strings.Join(append(times, caseForm.FindString(fact)), " "))
 	if strings.HasPrefix(attribute, "taste:") || strings.HasPrefix(attribute, "favourite:") {
 		thing, _, _ := strings.Cut(fact, " is ")

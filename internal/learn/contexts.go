@@ -115,7 +115,7 @@ func sayable(passage, statement string) bool {
 			return false
 		}
 	}
-	return sameSense(text.Fold(passage), text.Fold(statement))
+	return sameSense(passage, statement)
 }
 
 // SaidInContext is why a candidate is dropped.

@@ -97,7 +97,7 @@ func echo(c extract.Candidate) (extract.Neighbour, bool) {
 	}
 	said := extract.TermSet(c.Text)
 	for _, n := range c.Near {
-		if extract.Covered(said, extract.TermSet(n.Fact.Content)) >= 0.8 && namesNothingElse(c.Text, n.Fact.Content) && sameSense(text.Fold(c.Text), text.Fold(n.Fact.Content)) {
+		if extract.Covered(said, extract.TermSet(n.Fact.Content)) >= 0.8 && namesNothingElse(c.Text, n.Fact.Content) && sameSense(c.Text, n.Fact.Content) {
 			return n, true
 		}
 	}

@@ -205,7 +205,7 @@ func (r *sources) blanked(c *extract.Candidate) bool {
 			return true
 		}
 		for t := range extract.TermSet(cutOut(content, s.Text)) {
-			kept[kin(t)] = true
+			kept[t] = true
 		}
 	}
 	if c.Quote != "" && c.Turn != "" && named(c.Turn, r.said) < 0 {
@@ -216,7 +216,7 @@ func (r *sources) blanked(c *extract.Candidate) bool {
 	}
 	for _, s := range r.said {
 		for t := range extract.TermSet(s.Text) {
-			own[kin(t)] = true
+			own[t] = true
 		}
 	}
 	all, there, here := 0, 0, 0
@@ -225,10 +225,10 @@ func (r *sources) blanked(c *extract.Candidate) bool {
 			continue
 		}
 		all++
-		if kept[kin(t)] {
+		if kept[t] {
 			there++
 		}
-		if own[kin(t)] {
+		if own[t] {
 			here++
 		}
 	}

@@ -93,7 +93,7 @@ func ofOthers(sentence string) bool { return possessed.MatchString(sentence) || 
 // ofKin reports whether the subject of a sentence is somebody of the user's.
 func ofKin(sentence string) bool {
 	m := begins.FindStringSubmatch(sentence)
-	return m != nil && extract.KinWords.Has(strings.ToLower(m[1]))
+	return m != nil && text.IsPersonWord(strings.ToLower(m[1]))
 }
 
 // begins takes the noun of a subject that is the user's.

@@ -87,7 +87,7 @@ func introduces(m memory.Memory, name string) bool {
 		return true
 	}
 	of := regexp.MustCompile(`\b(?:user's|my|our) (?:\w+ )?(\w+) ` + who + `\b`)
-	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return extract.KinWords.Has(found[1]) })
+	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return text.IsPersonWord(found[1]) })
 }
 
 // theOne returns the only fact among the found that says what a wish names.
@@ -134,7 +134,7 @@ type gist struct {
 func gistOf(wish extract.Command) gist {
 	g := gist{terms: extract.TermSet(extract.ThirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
 	g.weighty = weighty(g.terms)
-	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), func(w string) bool { return extract.KinWords.Has(w) })
+	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), text.IsPersonWord)
 	for _, name := range text.Names(wish.What) {
 		g.exact = append(g.exact, text.Fold(name))
 	}

@@ -48,8 +48,8 @@ func Ground(c Claim, s extract.Utterance) Grounding {
 	if reason := g.refute(); reason != "" {
 		return Grounding{Refuted, reason, g.span}
 	}
-	if reason := g.doubt(); reason != "" {
-		return Grounding{Unproven, reason, g.span}
+	if !g.exact {
+		return Grounding{Unproven, "the turn is not quoted for it", g.span}
 	}
 	return Grounding{Grounded, "", g.span}
 }
@@ -114,24 +114,10 @@ func (g *grounds) refute() string {
 			return "the quoted words are not in the turn"
 		}
 	}
-	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.renamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.unfulfilled, g.denied, g.ofAnother, g.unrelated} {
+	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.denied, g.ofAnother, g.unrelated} {
 		if reason := check(); reason != "" {
 			return reason
 		}
-	}
-	return ""
-}
-
-// doubt returns why a claim that nothing refutes is not proven either, "" if it is.
-func (g *grounds) doubt() string {
-	words := slices.DeleteFunc(slices.Clone(g.phrase), func(t token) bool { return t.number != "" || t.term == "" })
-	switch {
-	case g.claim.Quote == "":
-		return "nothing is quoted for it"
-	case !g.exact:
-		return "the turn has the quoted words in another form"
-	case g.shared(g.phrase) == 0, len(words) > 0 && len(words) < len(g.phrase) && hasNumber(g.phrase) && g.shared(words) == 0:
-		return "the quoted words do not show it by themselves"
 	}
 	return ""
 }
@@ -162,7 +148,7 @@ func (g *grounds) place() (text.Span, bool) {
 // significant leaves out words that change nothing in what a quote says.
 func significant(words []token) []token {
 	return slices.DeleteFunc(slices.Clone(words), func(t token) bool {
-		return t.term == "" && t.number == "" && !negates(t) && !speakerWords.Has(t.word) && !possessives.Has(t.word) && !maleWords.Has(t.word) && !femaleWords.Has(t.word)
+		return t.term == "" && t.number == "" && !negates(t) && !speakerWords.Has(t.word) && !possessives.Has(t.word) && !english.IsThirdPerson(t.word)
 	})
 }
 
@@ -196,7 +182,7 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 			part := tokensIn(words, clause.Span)
 			for i := 1; i+1 < len(part); i++ {
 				joint, next := part[i], part[i+1]
-				if strings.ContainsAny(joint.before, ".!?\n") || conjunctions.Has(joint.word) && (joint.word != "and" || next.word != "i" && next.word != "me" || i > 3) && (speakerWords.Has(next.word) || possessives.Has(next.word) || maleWords.Has(next.word) || femaleWords.Has(next.word) || names[next.word] != "" || next.owner || persons.Get()[next.word].group != "") {
+				if strings.ContainsAny(joint.before, ".!?\n") || conjunctions.Has(joint.word) && (joint.word != "and" || next.word != "i" && next.word != "me" || i > 3) && (speakerWords.Has(next.word) || possessives.Has(next.word) || english.IsThirdPerson(next.word) || names[next.word] != "" || next.owner || personOf(next.word) != "") {
 					out, part, i = append(out, part[:i]), part[i:], 0
 				}
 			}
@@ -211,7 +197,7 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 var speechQuotes = lazy.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
 
 // notTheirs reports a quote that the user did not say of themself: what stands in quotation
-// marks, in a letter or pasted text, what the assistant wrote, and what somebody claims.
+// marks, in a letter, and what somebody claims.
 func (g *grounds) notTheirs() string {
 	if !g.placed {
 		return ""
@@ -222,19 +208,10 @@ func (g *grounds) notTheirs() string {
 			return "the words are quoted from somebody else"
 		}
 	}
-	sentences := english.Read(s)
-	own := slices.ContainsFunc(sentences, func(s english.Sentence) bool { return !s.Pasted })
-	for _, sentence := range sentences {
-		if own && sentence.Pasted && sentence.Start <= g.span.Start && g.span.End <= sentence.End {
-			return "the words are pasted"
-		}
-	}
 	start, _ := sentenceAround(s, g.span)
 	switch before := text.Fold(s[:g.span.Start]); {
 	case letters.MatchString(before):
 		return "the words are those of a letter"
-	case givenBack.MatchString(before):
-		return "the turn gives back what the assistant said"
 	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])) && !slices.ContainsFunc(g.fact, func(t token) bool { return quoting.Has(t.word) || t.word == "according" }):
 		return "somebody else claims it"
 	}
@@ -250,14 +227,11 @@ func (g *grounds) madeUp() string {
 	if !g.placed || hedged.MatchString(text.Fold(g.claim.Text)) {
 		return ""
 	}
-	start, end := sentenceAround(g.said.Text, g.span)
+	start, _ := sentenceAround(g.said.Text, g.span)
 	quote, lead := text.Fold(g.span.Of(g.said.Text)), text.Fold(g.said.Text[start:g.span.Start])
-	after := text.Fold(g.said.Text[g.span.End:max(end, g.span.End)])
 	switch m := wishful.FindStringSubmatch(quote); {
 	case supposed.MatchString(lead + quote), conditional.MatchString(lead + quote):
 		return reason
-	case jested.MatchString(after):
-		return "it is said in jest"
 	case m != nil && !courtesies.Has(m[1]):
 		return "it is what the user would do"
 	}
@@ -271,8 +245,8 @@ func (g *grounds) unrelated() string {
 	if answers || g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
 		return ""
 	}
-	if g.foreign && !slices.ContainsFunc(g.fact, func(t token) bool { return t.number != "" }) && !g.namesAny() {
-		return "" // in another language only names and numbers tell
+	if g.foreign && len(g.factNumbers()) == 0 {
+		return "" // in another language only numbers tell
 	}
 	return "the turn says nothing of it"
 }
@@ -314,7 +288,7 @@ func (g *grounds) denied() string {
 	agree, clash := 0, 0
 	for _, f := range fact {
 		for _, w := range said {
-			if f.term != "" && persons.Get()[f.word].group == "" && (g.names[f.word] == "" || g.names[f.word] == anybody) && !lightWords.Has(w.word) && alike(f.token, w.token) {
+			if f.term != "" && personOf(f.word) == "" && (g.names[f.word] == "" || g.names[f.word] == anybody) && !lightWords.Has(w.word) && alike(f.token, w.token) {
 				if f.denied == w.denied {
 					agree++
 				} else {
@@ -377,24 +351,6 @@ func endsMore(words, others []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return endingWords.Has(t.word) && !slices.ContainsFunc(others, func(o token) bool { return o.word == t.word || alike(o, t) })
 	})
-}
-
-// unfulfilled reports a claim that has as so what the user wishes or plans, or what
-// was so.
-func (g *grounds) unfulfilled() string {
-	fact := text.Fold(g.claim.Text)
-	if !g.placed || !stateForm.MatchString(fact) {
-		return ""
-	}
-	clause, _, _ := g.saidOf(whom{kind: 's'})
-	said := idioms.ReplaceAllString(text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.said.Text)), "")
-	switch {
-	case intending.MatchString(said) && !hedged.MatchString(fact):
-		return "the user wishes or plans it"
-	case !pastForm.MatchString(fact) && !upToNow.MatchString(said) && bygoneForm.MatchString(said):
-		return "the quoted words have it as what is no longer so"
-	}
-	return ""
 }
 
 // polar is a word, denied if a denial stands shortly before it.

@@ -8,7 +8,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -24,87 +23,42 @@ type token struct {
 	before  string // what stands between it and the token before
 }
 
-var tokenForm = lazy.Compile(`\d+(?:[.,:]\d+)*|\p{L}[\p{L}\p{M}]*(?:['’]\p{L}+)*`)
-
-// readTokens reads the words and numbers of a text, "twenty-five" as one number.
+// readTokens reads the words and numbers of a text.
 func readTokens(s string) []token {
 	var out []token
 	last := 0
-	for _, m := range tokenForm.FindAllStringIndex(s, -1) {
-		raw := s[m[0]:m[1]]
-		t := token{Span: text.Span{Start: m[0], End: m[1]}, before: s[last:m[0]]}
-		last = m[1]
-		t.opens = len(out) == 0 || strings.ContainsAny(t.before, ".!?\n:")
-		if raw[0] >= '0' && raw[0] <= '9' {
-			t.word, t.number = raw, plainNumber(raw)
-			out = append(out, t)
+	for _, span := range text.WordSpans(s) {
+		raw, before := span.Of(s), s[last:span.Start]
+		word := text.Fold(raw)
+		last = span.End
+		if k := len(out) - 1; k >= 0 && (before == "'" || before == "’") && len(word) <= 2 {
+			out[k].End, out[k].owner = span.End, word == "s"
+			if word == "t" {
+				out[k].word, out[k].term = out[k].word+"'t", ""
+			}
 			continue
 		}
 		first, _ := utf8.DecodeRuneInString(raw)
-		t.capital = unicode.IsUpper(first)
-		t.word, t.owner = bareWord(text.Fold(raw))
-		t.term = text.Term(t.word)
-		if n, ok := numberTable.Get()[t.word]; ok && (!t.capital || isEnglishNumber(t.word)) {
-			t.number = strconv.Itoa(n)
-			if k := len(out) - 1; k >= 0 && (t.before == "-" || t.before == " ") {
-				if sum := joined(out[k], n); sum > 0 {
-					out[k].number, out[k].End = strconv.Itoa(sum), t.End
-					continue
-				}
+		t := token{Span: span, word: word, term: text.Term(word), capital: unicode.IsUpper(first), before: before}
+		t.opens = len(out) == 0 || strings.ContainsAny(before, ".!?\n:")
+		if n := text.Numbers(word); len(n) == 1 {
+			t.number = n[0]
+			if at := strings.LastIndexAny(word, ".,"); at > 0 && len(word)-at != 4 { // "1,75"
+				t.number = word[:at] + "." + word[at+1:]
+			} else if at > 0 { // "19.000"
+				t.number = strings.ReplaceAll(n[0], ".", "")
+			}
+			t.number = strings.TrimLeft(t.number[:len(t.number)-1], "0") + t.number[len(t.number)-1:]
+			if word[0] <= '9' {
+				t.term = ""
+			} else if k := len(out) - 1; k >= 0 && before == "-" && atoi(t.number) < 10 { // "twenty-five"
+				out[k].number, out[k].End = strconv.Itoa(atoi(out[k].number)+atoi(t.number)), span.End
+				continue
 			}
 		}
 		out = append(out, t)
 	}
 	return out
-}
-
-// bareWord cuts "'s", "'m" and the like off a folded word, and "l'" before one.
-func bareWord(w string) (word string, owner bool) {
-	head, tail, ok := strings.Cut(w, "'")
-	switch {
-	case !ok, strings.HasSuffix(w, "n't"):
-		return w, false
-	case len(head) == 1 && head != "i" && tail != "s" && tail != "":
-		return tail, false
-	}
-	return head, tail == "s"
-}
-
-// joined returns what a number and the number word after it are together, 0 if they are
-// two: "twenty five", "two hundred".
-func joined(t token, n int) int {
-	before, err := strconv.Atoi(t.number)
-	switch {
-	case err != nil || t.number == t.word && n < 100:
-	case n >= 100 && before > 0 && before < n:
-		return before * n
-	case before >= 20 && before < 100 && before%10 == 0 && n > 0 && n < 10, before >= 100 && before%100 == 0 && n < 100:
-		return before + n
-	}
-	return 0
-}
-
-var thousands = lazy.Compile(`^\d{1,3}(?:[.,]\d{3})+$`)
-
-// plainNumber writes a number as others of its value are written.
-func plainNumber(s string) string {
-	if thousands.MatchString(s) {
-		return strings.NewReplacer(".", "", ",", "").Replace(s)
-	}
-	s = strings.ReplaceAll(s, ",", ".")
-	if whole, part, ok := strings.Cut(s, "."); ok && strings.Trim(part, "0") == "" {
-		s = whole
-	}
-	if len(s) > 1 && !strings.ContainsAny(s, ".:") {
-		s = strings.TrimLeft(s[:len(s)-1], "0") + s[len(s)-1:]
-	}
-	return s
-}
-
-// isEnglishNumber leaves out words that are numbers in another language only.
-func isEnglishNumber(w string) bool {
-	_, ok := numberWord(w)
-	return ok || w == "twice" || w == "dozen"
 }
 
 // tokensIn returns the tokens of a span.
@@ -133,7 +87,7 @@ func hasNumber(words []token) bool {
 
 func isPause(s string) bool { return strings.ContainsAny(s, ".,;!?\n") }
 
-func negates(t token) bool { return denying.Has(t.word) || strings.HasSuffix(t.word, "n't") }
+func negates(t token) bool { return text.Negated(t.word) || foreignDenials.Has(t.word) }
 
 func otherScript(words []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
@@ -142,18 +96,15 @@ func otherScript(words []token) bool {
 	})
 }
 
-// isForeign reports whether words are of another language than English.
+// isForeign reports whether words are of another language than English, by its small words.
 func isForeign(words []token) bool {
-	own, other := 0, 0
+	small := 0
 	for _, t := range words {
-		if englishWords.Has(t.word) {
-			own++
-		}
-		if otherWords.Has(t.word) {
-			other++
+		if t.term == "" {
+			small++
 		}
 	}
-	return other > own || otherScript(words)
+	return len(words) > 3 && small*7 < len(words) || otherScript(words)
 }
 
 // sameWord reports whether two words are one, if with a typo.
@@ -172,8 +123,8 @@ func alike(a, b token) bool {
 	case a.term == b.term, len(a.word) >= 5 && len(b.word) >= 5 && a.word[:4] == b.word[:4]:
 		return true
 	}
-	m, p := oneMeaning.Get(), persons.Get()
-	return p[a.word].group != "" && p[a.word].group == p[b.word].group || m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Related(a.term), b.term)
+	m := chatMeanings.Get()
+	return m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Related(a.term), b.term)
 }
 
 // uncounted reports numbers that nobody said, or for which the quoted words have another.
@@ -207,7 +158,7 @@ func (g *grounds) factNumbers() (out []token) {
 	dates := g.dates()
 	for _, t := range g.fact {
 		inDate := slices.ContainsFunc(dates, func(d text.Date) bool { return t.Start < d.End && d.Start < t.End })
-		if t.number != "" && t.number != "1" && !inDate && (t.word[0] < 'a' || t.number != "0" && !ordinals.Has(t.word) && isEnglishNumber(t.word)) {
+		if t.number != "" && t.number != "1" && !inDate && !(g.foreign && t.word[0] >= 'a') {
 			out = append(out, t)
 		}
 	}
@@ -217,33 +168,30 @@ func (g *grounds) factNumbers() (out []token) {
 // numbersOf returns the numbers that words give, in all the forms that they may have.
 func numbersOf(words []token) map[string]bool {
 	out := map[string]bool{}
-	for i, t := range words {
+	before := 0
+	for _, t := range words {
 		switch t.word {
-		case "half", "halb", "media":
+		case "half":
 			out["0.5"], out["30"] = true, true
 		case "quarter":
 			out["15"] = true
 		}
-		if t.number == "" {
-			continue
+		n := atoi(t.number)
+		if t.number != "" {
+			out[t.number], out[strconv.Itoa(before*n)] = true, true // "two hundred"
 		}
-		out[t.number] = true
-		if hour, minutes, ok := strings.Cut(t.number, ":"); ok {
-			out[hour] = true
-			out[minutes] = out[minutes] || atoi(minutes) > 0
+		if strings.HasSuffix(t.word, "k") {
+			out[t.number+"000"] = true
 		}
-		if f, err := strconv.ParseFloat(t.number, 64); err == nil && i+1 < len(words) && words[i+1].before == "" && words[i+1].word == "k" {
-			out[strconv.FormatFloat(f*1000, 'f', -1, 64)] = true
-		}
+		before = n
 	}
 	return out
 }
 
 // isAmong reports whether a number is among those, as an hour of the afternoon too.
 func isAmong(numbers map[string]bool, n string) bool {
-	afternoon := func(n string) bool { h := atoi(n); return h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)] }
-	hour, minutes, ok := strings.Cut(n, ":")
-	return numbers[n] || afternoon(n) || ok && (numbers[hour] || afternoon(hour)) && (atoi(minutes) == 0 || numbers[minutes])
+	h := atoi(n)
+	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 
 // yearFits reports whether an age or a number of years leads to a year.
@@ -251,7 +199,7 @@ func (g *grounds) yearFits(year int) bool {
 	now := g.said.Turn.CreatedAt.Year()
 	for i, t := range g.around {
 		n := atoi(t.number)
-		if t.number == "" || n > 110 || n < 12 && (i+1 == len(g.around) || unitDays.Get()[g.around[i+1].word] != 365) {
+		if t.number == "" || n > 110 || n < 12 && (i+1 == len(g.around) || text.Term(g.around[i+1].word) != "year") {
 			continue
 		}
 		if year == now-n || year == now-n-1 || year == now+n {
@@ -285,21 +233,18 @@ func (g *grounds) misbound() string {
 
 // isValue reports whether a word is a number or a day of the week.
 func isValue(t token) bool {
-	_, day := dayTable.Get()[t.word]
-	return t.number != "" || day
+	return t.number != "" || isWeekday(t)
 }
 
-func sameValue(a, b token) bool {
-	x, day := dayTable.Get()[a.word]
-	y, also := dayTable.Get()[b.word]
-	return a.number != "" && a.number == b.number || day && also && x == y
-}
+func isWeekday(t token) bool { return text.ClassesOf(t.term)&text.ClassesAsked("weekday") != 0 }
+
+func sameValue(a, b token) bool { return a.number == b.number && (a.number != "" || a.term == b.term) }
 
 // ownersOf returns what value i is said of: the word before it, but for such as link them,
 // and the one after "for".
 func ownersOf(words []token, i int) (out []token) {
 	j := i
-	for j > 0 && !isPause(words[j].before) && (linking.Has(words[j-1].word) || isCalendar(words[j-1].word)) {
+	for j > 0 && !isPause(words[j].before) && (linking.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
 		j--
 	}
 	if j > 0 && !isPause(words[j].before) && !isValue(words[j-1]) && !speakerWords.Has(words[j-1].word) {
@@ -357,8 +302,12 @@ func (g *grounds) undated() string {
 	fits := func(words []token) func(text.Date) bool {
 		return func(d text.Date) bool { return g.dated(d, words) }
 	}
+	undated := len(g.resolved(g.phrase)) == 0
 	for _, d := range dates {
-		if !g.dated(d, g.around) && !(isYear(d) && g.yearFits(d.From.Year())) {
+		if undated && d.Grain != text.Week && !at.Before(d.From) && at.Before(d.To) {
+			continue // as of the day of the turn
+		}
+		if !(g.foreign && !hasNumber(g.phrase) && near(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.dated(d, g.around) && !(isYear(d) && g.yearFits(d.From.Year())) {
 			return "nobody said " + d.From.Format(time.DateOnly)
 		}
 	}
@@ -368,139 +317,65 @@ func (g *grounds) undated() string {
 	return ""
 }
 
+// near reports whether two times are about a year apart at most, so that no year is said.
+func near(a, b time.Time) bool { return a.Sub(b).Abs() < 400*24*time.Hour }
+
+// hasDate reports whether words name a day or a month.
+func hasDate(words []token) bool {
+	for i, t := range words {
+		month := text.ClassesOf(t.term)&text.ClassesAsked("month") != 0
+		if isWeekday(t) || month && i > 0 && words[i-1].word == "in" || t.term == "" && t.number != "" && t.number != t.word {
+			return true
+		}
+	}
+	return false
+}
+
 func isYear(d text.Date) bool { return d.To.Sub(d.From) > 300*24*time.Hour }
 
 // dated reports whether words may mean a date: they have its parts, or it is as far away
 // as they say.
 func (g *grounds) dated(d text.Date, words []token) bool {
-	at := g.said.Turn.CreatedAt.UTC()
-	today := time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
+	now := g.said.Turn.CreatedAt
 	for _, r := range g.resolved(words) {
-		if d.From.Before(r.To) && r.From.Before(d.To) && r.To.Sub(r.From) <= max(d.To.Sub(d.From), 8*24*time.Hour) {
-			return true
-		}
-	}
-	if isYear(d) {
-		return hasWord(words, d.From.Format("2006")) || g.apart(words, today, d.From, d.To)
-	}
-	months, num, year := map[int]bool{}, false, d.From.Year() == today.Year()
-	for i, t := range words {
-		if m, ok := monthTable.Get()[t.word]; ok {
-			months[m] = true
-		}
-		year = year || atoi(t.number) == d.From.Year() || d.From.Year() == today.Year()+1 || d.From.Year() == today.Year()-1
-		num = num || atoi(t.number) == d.From.Day() && (isDay(words, i) || len(months) > 0 || hasMonth(words[i:min(len(words), i+3)]))
-		if day, ok := dayTable.Get()[t.word]; ok && day == int(d.From.Weekday()) && near(d.From, today, 14) {
-			return true
-		}
-		if n, ok := relativeDays.Get()[t.word]; ok && (today.AddDate(0, 0, n).Equal(d.From) || n == 1 && today.AddDate(0, 0, 2).Equal(d.From)) {
-			return true
-		}
-	}
-	if d.To.Sub(d.From) > 8*24*time.Hour { // a month
-		return year && months[int(d.From.Month())-1] || g.apart(words, today, d.From, d.To)
-	}
-	all := months
-	if len(months) == 0 {
-		all = map[int]bool{}
-		for _, t := range g.around {
-			if m, ok := monthTable.Get()[t.word]; ok {
-				all[m] = true
+		for year := -1; year <= 1; year++ { // which seldom is said
+			from, to := r.From.AddDate(year, 0, 0), r.To.AddDate(year, 0, 0)
+			if (year == 0 || r.Relative) && d.From.Before(to) && from.Before(d.To) && to.Sub(from) <= max(d.To.Sub(d.From), 8*24*time.Hour) {
+				return true
 			}
 		}
 	}
-	return num && year && (all[int(d.From.Month())-1] || len(months) == 0 && near(d.From, today, 130)) || g.apart(words, today, d.From, d.To)
+	reach := 8 * 24 * time.Hour
+	if hasWord(words, "next") {
+		reach = 12 * 24 * time.Hour
+	}
+	day, month := strings.ToLower(d.From.Weekday().String()), strings.ToLower(d.From.Month().String())
+	return slices.ContainsFunc(words, func(t token) bool {
+		switch {
+		case isYear(d):
+			return t.number == d.From.Format("2006")
+		case t.number == "" && len(t.word) > 2 && strings.HasPrefix(t.word, day[:3]) && d.From.Sub(now).Abs() < reach:
+			return len(text.Resolve("on "+strings.TrimSuffix(t.word, "s"), now)) > 0
+		}
+		if d.Grain == text.Month && len(t.word) > 2 && near(d.From, now) && strings.HasPrefix(month, t.word) {
+			return true
+		}
+		return (g.foreign || t.number != t.word && t.word[0] <= '9') && atoi(t.number) == d.From.Day() // "the 13th"
+	})
 }
 
-func near(a, b time.Time, days int) bool {
-	return a.Sub(b).Abs() <= time.Duration(days)*24*time.Hour
-}
+// typed are short forms of words that dates have.
+var typed = strings.NewReplacer("tmrw", "tomorrow", "tmr ", "tomorrow ")
 
 // resolved returns the dates that package text finds in words.
 func (g *grounds) resolved(words []token) []text.Date {
 	at := g.said.Turn.CreatedAt
 	if len(words) != len(g.around) {
-		return text.Resolve(wordsAsSaid(words, g.said.Text), at)
+		return text.Resolve(typed.Replace(wordsAsSaid(words, g.said.Text)), at)
 	}
 	var out []text.Date
 	for _, s := range slices.Concat([]string{g.said.Text, g.said.Before}, g.said.Earlier, g.said.Background) {
-		out = append(out, text.Resolve(s, at)...)
+		out = append(out, text.Resolve(typed.Replace(s), at)...)
 	}
 	return out
-}
-
-// apart reports whether words say how far away a time is: "in two weeks", "next month".
-func (g *grounds) apart(words []token, today, from, to time.Time) bool {
-	for i, t := range words {
-		days, ok := unitDays.Get()[t.word]
-		if !ok {
-			continue
-		}
-		counts := []int{0}
-		for k := max(0, i-3); k < min(len(words), i+2); k++ {
-			switch n := atoi(words[k].number); {
-			case words[k].number != "" && n < 200:
-				counts = append(counts, n, -n)
-			case nextWords.Has(words[k].word):
-				counts = append(counts, 1)
-			case lastWords.Has(words[k].word):
-				counts = append(counts, -1)
-			}
-		}
-		for _, n := range counts {
-			begin, end := today.AddDate(0, 0, n), today.AddDate(0, 0, n+1)
-			switch days {
-			case 7:
-				begin = today.AddDate(0, 0, -(int(today.Weekday())+6)%7+7*n)
-				end = begin.AddDate(0, 0, 7)
-			case 30:
-				begin = time.Date(today.Year(), today.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC)
-				end = begin.AddDate(0, 1, 0)
-			case 365:
-				begin = time.Date(today.Year()+n, 1, 1, 0, 0, 0, 0, time.UTC)
-				end = begin.AddDate(1, 0, 0)
-			}
-			if from.Before(end) && begin.Before(to) && end.Sub(begin) <= max(to.Sub(from), 8*24*time.Hour) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func hasMonth(words []token) bool {
-	return slices.ContainsFunc(words, func(t token) bool { _, ok := monthTable.Get()[t.word]; return ok })
-}
-
-// hasDate reports whether words name a day or a month.
-func hasDate(words []token) bool {
-	for i, t := range words {
-		_, month := monthTable.Get()[t.word]
-		_, day := dayTable.Get()[t.word]
-		n, relative := relativeDays.Get()[t.word]
-		if month || day || relative && n != 0 || t.number != "" && isDay(words, i) {
-			return true
-		}
-	}
-	return false
-}
-
-// isDay reports whether a number is a day of a month: "the 18th", "til 20.", "3/5".
-func isDay(words []token, i int) bool {
-	if n := atoi(words[i].number); n < 1 || n > 31 {
-		return false
-	}
-	if i+1 < len(words) {
-		next := words[i+1]
-		if next.before == "" && (next.word == "st" || next.word == "nd" || next.word == "rd" || next.word == "th") || next.before == "/" || next.before == "." {
-			return true
-		}
-	}
-	return words[i].before == "/" || words[i].before == "." || i > 0 && beforeDays.Has(words[i-1].word)
-}
-
-func isCalendar(word string) bool {
-	_, month := monthTable.Get()[word]
-	_, day := dayTable.Get()[word]
-	return month || day
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -13,18 +13,25 @@ const anybody = "name"
 
 // whom is whom a statement is about.
 type whom struct {
-	kind   byte   // 's' the speaker, 'o' another person, 0 unknown
-	group  string // of the other: as in [persons]
-	name   string
-	gender byte
+	kind  byte   // 's' the speaker, 'o' another person, 0 unknown
+	group string // of the other: the term for such a person
+	name  string
+}
+
+// personOf returns the term of a word for a person, "" for other words.
+func personOf(word string) string {
+	if text.IsPersonWord(word) || people.Has(word) {
+		return text.Term(word)
+	}
+	return ""
 }
 
 // addNames notes names and, as far as it is told, whose: "my sister Ana", "Ana, my sister".
 func addNames(names map[string]string, words []token, foreign bool) {
 	for i, t := range words {
-		p, ok := persons.Get()[t.word]
-		if !ok {
-			if t.capital && !t.opens && !foreign && !noNames.Has(t.word) && !isCalendar(t.word) && names[t.word] == "" {
+		p := personOf(t.word)
+		if p == "" {
+			if t.capital && !t.opens && !foreign && !noNames.Has(t.word) && !isTime(t.word) && names[t.word] == "" {
 				names[t.word] = anybody
 			}
 			continue
@@ -32,7 +39,7 @@ func addNames(names map[string]string, words []token, foreign bool) {
 		for j := i + 1; j < len(words) && j <= i+3; j++ {
 			w := words[j]
 			if w.capital && !w.opens && !noNames.Has(w.word) && (j == i+1 || strings.TrimSpace(w.before) == "") {
-				names[w.word] = p.group
+				names[w.word] = p
 				break
 			}
 			if w.word != "is" && w.word != "named" && w.word != "called" {
@@ -40,7 +47,7 @@ func addNames(names map[string]string, words []token, foreign bool) {
 			}
 		}
 		if i >= 2 && possessives.Has(words[i-1].word) && words[i-2].capital && strings.HasPrefix(words[i-1].before, ",") {
-			names[words[i-2].word] = p.group
+			names[words[i-2].word] = p
 		}
 	}
 }
@@ -63,10 +70,6 @@ func (g *grounds) ofAnother() string {
 	case said.kind == 's':
 		if claimed.group != "" && claimed.group != anybody {
 			return "it is said of the user"
-		}
-	case said.name == "" && said.group == "": // he, she
-		if claimed.gender == 'm' && said.gender == 'f' || claimed.gender == 'f' && said.gender == 'm' {
-			return "it is said of another person"
 		}
 	case claimed.name != "" && said.name != "", claimed.group != "" && said.group != "" && claimed.group != anybody && said.group != anybody:
 		return "it is said of " + or(said.name, said.group)
@@ -93,7 +96,7 @@ func (g *grounds) claimedOf() whom {
 		return whom{}
 	case fact[0].word != "user":
 		if group := g.names[fact[0].word]; fact[0].capital && (g.isName(start) || group != "") {
-			return whom{'o', group, fact[0].word, genderOf(group)}
+			return whom{'o', group, fact[0].word}
 		}
 		return whom{}
 	case !fact[0].owner:
@@ -103,11 +106,11 @@ func (g *grounds) claimedOf() whom {
 		return whom{kind: 's'}
 	}
 	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
-		p, ok := persons.Get()[fact[i].word]
-		if !ok || fact[i].owner {
+		p := personOf(fact[i].word)
+		if p == "" || fact[i].owner {
 			continue
 		}
-		of := whom{'o', p.group, "", p.gender}
+		of := whom{'o', p, ""}
 		if i+1 < len(fact) && fact[i+1].capital {
 			of.name = fact[i+1].word
 		}
@@ -160,28 +163,26 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 		if i+1 < len(clause) {
 			next = clause[i+1]
 		}
-		p, kin := persons.Get()[t.word]
+		p := personOf(t.word)
 		switch group := g.names[t.word]; {
-		case (t.word == "her" || t.word == "his") && persons.Get()[next.word].group != "":
+		case (t.word == "her" || t.word == "his") && personOf(next.word) != "":
 			continue
 		case speakerWords.Has(t.word):
 			s = whom{kind: 's'}
-		case maleWords.Has(t.word):
-			s = whom{kind: 'o', gender: 'm'}
-		case femaleWords.Has(t.word):
-			s = whom{kind: 'o', gender: 'f'}
+		case english.IsThirdPerson(t.word):
+			s = whom{kind: 'o'}
 		case possessives.Has(t.word):
 			own = true
 			continue
-		case kin && t.owner && next.word != "" && !verbal(clause, i): // "my boss's car"
+		case p != "" && t.owner && next.word != "" && !verbal(clause, i): // "my boss's car"
 			return whom{}, false
-		case kin:
-			s = whom{'o', p.group, "", p.gender}
+		case p != "":
+			s = whom{'o', p, ""}
 			if next.capital || g.names[next.word] != "" {
 				s.name = next.word
 			}
-		case group != "" && (group != anybody || verbal(clause, i)), t.capital && i == 0 && !strings.HasSuffix(t.before, "(") && t.term != "" && !g.foreign && verbal(clause, i) && !englishWords.Has(t.word) && !openingWords.Has(t.word) && !noNames.Has(t.word) && !isCalendar(t.word):
-			s = whom{'o', group, t.word, genderOf(group)}
+		case group != "" && (group != anybody || verbal(clause, i)), t.capital && i == 0 && !strings.HasSuffix(t.before, "(") && t.term != "" && !g.foreign && verbal(clause, i) && !openingWords.Has(t.word) && !noNames.Has(t.word) && !isTime(t.word):
+			s = whom{'o', group, t.word}
 		case own && t.term != "":
 			return whom{}, true // a thing of the speaker's
 		case openingWords.Has(t.word):
@@ -203,12 +204,10 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 	return whom{}, false
 }
 
-func genderOf(group string) byte { return persons.Get()[group].gender }
-
 // verbal reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
 func verbal(clause []token, i int) bool {
 	next := i + 1
-	for next < len(clause) && extract.IsAdverb.MatchString(clause[next].word) {
+	for next < len(clause) && adverbs.Has(clause[next].word) {
 		next++
 	}
 	if next >= len(clause) {
@@ -223,32 +222,28 @@ func verbal(clause []token, i int) bool {
 
 // isOf reports whether a word names a person.
 func (g *grounds) isOf(t token, of whom) bool {
-	p, kin := persons.Get()[t.word]
+	p := personOf(t.word)
 	return of.kind == 's' && speakerWords.Has(t.word) ||
 		of.name != "" && sameName(of.name, t) ||
-		of.group != "" && (kin && nearGroup(p.group, of.group) || of.group != anybody && g.names[t.word] == of.group)
+		of.group != "" && (p != "" && nearGroup(p, of.group) || of.group != anybody && g.names[t.word] == of.group)
 }
 
 // mentions reports whether words name a person, or may mean them by a pronoun.
 func (g *grounds) mentions(words []token, of whom) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
-		return g.isOf(t, of) || of.kind == 'o' && (anyone.Has(t.word) || of.gender != 'f' && maleWords.Has(t.word) || of.gender != 'm' && femaleWords.Has(t.word))
+		return g.isOf(t, of) || of.kind == 'o' && (anyone.Has(t.word) || english.IsThirdPerson(t.word))
 	})
 }
 
 // nearGroup reports whether two groups of persons may be one: a child is a son.
-func nearGroup(a, b string) bool {
-	return a == b || wider[a] == b && b != "" || wider[b] == a && a != ""
-}
-
-var wider = map[string]string{"son": "child", "daughter": "child", "wife": "partner", "husband": "partner", "girlfriend": "partner", "boyfriend": "partner", "brother": "sibling", "sister": "sibling", "mother": "parents", "father": "parents"}
+func nearGroup(a, b string) bool { return a == b || slices.Contains(text.Related(a), b) }
 
 // mentionsAnother reports whether a claim about the user names the one of whom the words
 // are said: "User has a sister".
 func (g *grounds) mentionsAnother(said whom) bool {
 	return slices.ContainsFunc(g.fact[1:], func(t token) bool {
-		p, kin := persons.Get()[t.word]
-		return kin && (p.group == said.group || !callings.Has(p.group)) || maleWords.Has(t.word) || femaleWords.Has(t.word) || statuses.Has(t.word) ||
+		p := personOf(t.word)
+		return p != "" && (nearGroup(p, said.group) || text.ClassesOf(p)&text.OwnPeople()&^text.ClassesAsked("pet") != 0 || people.Has(t.word)) || heOrShe.Has(t.word) ||
 			said.name != "" && t.word == said.name || g.names[t.word] != "" && g.names[t.word] != anybody
 	})
 }
@@ -268,29 +263,10 @@ func (g *grounds) unnamed() string {
 	return ""
 }
 
-// renamed reports a name from an earlier turn where the quoted words have another.
-func (g *grounds) renamed() string {
-	other := ""
-	for _, t := range g.phrase {
-		if t.capital && !t.opens && !g.foreign && g.names[t.word] != "" || g.names[t.word] != "" && g.names[t.word] != anybody {
-			if hasName(t, g.fact) {
-				return ""
-			}
-			other = t.word
-		}
-	}
-	for i, t := range g.fact {
-		if g.placed && other != "" && g.isName(i) && g.names[t.word] == g.names[other] && !hasName(t, g.turn) {
-			return "the quoted words name " + other
-		}
-	}
-	return ""
-}
-
 // isName reports whether a word of the claim is a name.
 func (g *grounds) isName(i int) bool {
 	t := g.fact[i]
-	if !t.capital || noNames.Has(t.word) || t.number != "" || isCalendar(t.word) {
+	if !t.capital || noNames.Has(t.word) || t.number != "" || isTime(t.word) {
 		return false
 	}
 	return !t.opens || i > 0 || strings.HasPrefix(text.Fold(g.claim.About), t.word) || g.claim.About == "" && t.owner
@@ -304,6 +280,9 @@ func (g *grounds) namesAny() bool {
 	}
 	return false
 }
+
+// isTime reports whether a word names a time: "Friday", "Fridays".
+func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.TrimSuffix(word, "s")) }
 
 // hasName reports whether a name is among words, whatever its form.
 func hasName(t token, words []token) bool {

@@ -10,219 +10,17 @@ import (
 // The tables of the grounding check. They hold common words of the languages in which
 // most chats are written; a language that is missing here loses only these checks.
 
-// personTable has one person a line: m, f or -, and the words for that person, the
-// first of which names the group.
-const personTable = `
-f mother mum mom mama mommy mummy mam mutter mutti madre mamá mère maman mãe moeder mamma
-m father dad daddy papa papá vater vati padre père pai vader babbo pa
-f sister sis schwester hermana sœur soeur sorella irmã zus
-m brother bro bruder hermano frère fratello irmão broer
-f wife missus wifey ehefrau esposa mujer femme moglie vrouw
-m husband hubby ehemann marido mari marito man
-f girlfriend gf freundin novia copine fidanzata namorada vriendin
-m boyfriend bf freund novio copain fidanzato namorado vriend
-- partner spouse fiancé fiancée fiance fiancee pareja lebensgefährte lebensgefährtin
-f daughter tochter hija fille figlia filha dochter girl
-m son sohn hijo fils figlio filho zoon boy
-- child kid kids children baby toddler infant newborn kind kinder niño niña niños bebé enfant enfants bambino crianças kinderen twins
-f grandmother grandma gran granny nan nana oma großmutter abuela yaya grand-mère mamie nonna avó
-m grandfather grandpa grandad granddad opa großvater abuelo grand-père papi nonno avô
-f aunt auntie tante tía zia tia
-m uncle onkel tío oncle zio oom
-f niece nichte sobrina nièce
-m nephew neffe sobrino neveu
-- cousin cousine primo prima cugino cugina
-- parents parent folks eltern padres genitori pais ouders
-- sibling siblings geschwister
-- inlaws in-laws inlaw schwiegereltern suegros suegra suegro schwiegermutter schwiegervater schwägerin schwager cuñada cuñado
-- friend mate buddy pal bestie bff kumpel amigo amiga ami amie amico amica vriendje dude guy
-- colleague coworker workmate kollege kollegin colega collègue collega teammate
-- boss manager supervisor lead chef chefin vorgesetzter jefe jefa patron patronne capo chefe baas
-- flatmate roommate housemate mitbewohner mitbewohnerin compañero coloc
-- neighbour neighbor nachbar nachbarin vecino vecina voisin voisine vicino buurman
-- landlord landlady vermieter vermieterin casero propriétaire
-- ex
-- doctor doc gp dr arzt ärztin médico médica médecin dottore consultant
-- dentist zahnarzt zahnärztin
-- vet tierarzt
-- therapist psychologist counsellor
-- teacher professor prof tutor lehrer lehrerin profesor profesora coach trainer
-- client customer kunde kundin cliente
-- family familie familia famille famiglia
-- dog puppy pup hund perro perra chien cane cachorro hond dachshund whippet
-- cat kitten katze kater gato gata chat gatto kat
-- pet hamster rabbit parrot horse pony
-- son-in-law daughter-in-law sister-in-law brother-in-law mother-in-law father-in-law
-- lady woman man people person someone`
-
-type person struct {
-	group  string
-	gender byte // 'm', 'f' or '-'
-}
-
-// persons maps a folded word for a person to whom it means.
-var persons = lazy.Make(func() map[string]person {
-	m := map[string]person{}
-	for line := range strings.Lines(personTable) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
-		for _, w := range words[1:] {
-			w = text.Fold(w)
-			if _, taken := m[w]; !taken {
-				m[w] = person{text.Fold(words[1]), words[0][0]}
-			}
-		}
-	}
-	return m
-})
-
-// oneMeaning has groups of words that people and models use for the same thing in a
-// chat, beside the persons.
-var oneMeaning = lazy.Make(func() map[string]string {
+// chatMeanings are words that people write in chats for the same thing, beside those of
+// [text.Related].
+var chatMeanings = lazy.Make(func() map[string]string {
 	m := map[string]string{}
-	for line := range strings.Lines(meaningTable) {
-		words := strings.Fields(line)
-		for _, w := range words {
-			m[text.Term(w)] = words[0]
-			m[w] = words[0]
+	for _, group := range []string{"vegetarian veggie", "girlfriend gf", "boyfriend bf", "university uni", "birthday bday", "surgery operation op", "medication pill med meds", "live lives living based home here moved", "cannot cant unable handle"} {
+		for w := range strings.FieldsSeq(group) {
+			m[w], m[text.Term(w)] = group, group
 		}
 	}
 	return m
 })
-
-const meaningTable = `
-vegetarian veggie vegetariana vegetariano vegetarisch
-university uni college
-birthday bday born
-elevator lift
-apartment flat condo place
-quit stopped resigned stop resign gave notice
-surgery operation op
-medication pill med meds
-doctor gp dr doc physician
-married husband wife hubby wedding spouse
-appointment appt
-vacation holiday trip
-work job works working employer employed
-live lives living im based home here moved
-allergic allergy allergisch alérgico alérgica
-drink alcohol booze
-named name called calls
-budget money
-pregnant expecting preggo
-favourite favorite fave
-cannot cant unable handle
-television tv
-bicycle bike cycle cycles`
-
-// numberTable has numbers as they are written in words, by language.
-var numberTable = lazy.Make(func() map[string]int {
-	m := map[string]int{}
-	for _, row := range []string{
-		"zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty",
-		"- first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
-		"null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig",
-		"- erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte",
-		"cero - dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve veinte",
-		"zéro - deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf vingt",
-		"zero - due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove venti",
-		"zero - dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito dezenove vinte",
-		"nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien achttien negentien twintig",
-		"- once twice thrice",
-		"- single couple triplets",
-		"- solo both",
-		"- zwilling pair",
-		"- einmal zweimal dreimal",
-		"- ein twins",
-		"- un double",
-	} {
-		for i, w := range strings.Fields(row) {
-			if _, taken := m[text.Fold(w)]; !taken && w != "-" {
-				m[text.Fold(w)] = i
-			}
-		}
-	}
-	for i, w := range strings.Fields("thirty forty fifty sixty seventy eighty ninety") {
-		m[w] = 10 * (i + 3)
-	}
-	for i, w := range strings.Fields("dreissig vierzig funfzig sechzig siebzig achtzig neunzig") {
-		m[w] = 10 * (i + 3)
-	}
-	for i, w := range strings.Fields("treinta cuarenta cincuenta sesenta setenta ochenta noventa") {
-		m[w] = 10 * (i + 3)
-	}
-	for w, n := range map[string]int{"dozen": 12, "dutzend": 12, "fortnight": 14, "noon": 12, "midday": 12, "mittags": 12, "midnight": 0, "hundred": 100, "hundert": 100, "cien": 100, "cent": 100, "thousand": 1000, "tausend": 1000, "mil": 1000, "grand": 1000} {
-		m[w] = n
-	}
-	return m
-})
-
-// monthTable and dayTable are the names of the months, from January, and of the days,
-// from Sunday, with their short forms.
-var (
-	monthTable = calendarNames(
-		"january jan januar janner enero janvier gennaio janeiro januari",
-		"february feb februar febrero fevrier febbraio fevereiro februari",
-		"march mar marz marzo mars marco maart",
-		"april apr abril avril aprile",
-		"may mai mayo maggio maio mei",
-		"june jun juni junio juin giugno junho",
-		"july jul juli julio juillet luglio julho",
-		"august aug agosto aout augustus",
-		"september sept sep septiembre septembre settembre setembro",
-		"october oct okt oktober octubre octobre ottobre outubro",
-		"november nov noviembre novembre novembro",
-		"december dec dez dezember diciembre decembre dicembre dezembro")
-	dayTable = calendarNames(
-		"sunday sun sundays sonntag sonntags domingo domingos dimanche domenica zondag",
-		"monday mon mondays montag montags lunes lundi lunedi segunda maandag",
-		"tuesday tue tues tuesdays dienstag dienstags martes mardi martedi terca dinsdag",
-		"wednesday wed weds wednesdays mittwoch mittwochs miercoles mercredi mercoledi quarta woensdag",
-		"thursday thu thur thurs thursdays donnerstag donnerstags jueves jeudi giovedi quinta donderdag",
-		"friday fri fridays freitag freitags viernes vendredi venerdi sexta vrijdag",
-		"saturday sat saturdays samstag samstags sonnabend sabado sabados samedi sabato zaterdag")
-	// relativeDays are words for a day by its distance from today.
-	relativeDays = lazy.Make(func() map[string]int {
-		m := map[string]int{}
-		for days, words := range map[int]string{
-			0:  "today tonight now just heute gerade grad vorhin hoy ahora aujourd'hui oggi hoje vandaag this",
-			1:  "tomorrow tmrw tmr tomoz 2moro morgen mañana demain domani amanhã",
-			-1: "yesterday yday gestern ayer hier ieri ontem gisteren last",
-			2:  "übermorgen pasado dopodomani",
-			-2: "vorgestern anteayer avant-hier",
-		} {
-			for w := range strings.FieldsSeq(words) {
-				m[text.Fold(w)] = days
-			}
-		}
-		return m
-	})
-)
-
-func calendarNames(rows ...string) *lazy.Value[map[string]int] {
-	return lazy.Make(func() map[string]int {
-		m := map[string]int{}
-		for i, row := range rows {
-			for w := range strings.FieldsSeq(row) {
-				m[w] = i
-			}
-		}
-		return m
-	})
-}
-
-// Function words by which a text is taken for English or for another language.
-var (
-	englishWords = lazy.Words("the i i'm im my and is was to a for of on it have has with you we they he she at be are do don't dont can not this that what how just so but got need no me your her his from by been u pls any if when where why lol ok thx thanks user user's")
-	otherWords   = lazy.Words(`ich und der das den dem mein meine meinen bin hab habe ist sind nicht mit für auf eine einen ein wir war seit auch noch zum zur
-		yo el los las mi mis soy es que con para un una en tengo estoy del al por pero como le lo se su
-		je suis mon ma mes une est et le les dans pour avec pas des du j'ai nous au
-		io sono il di che ho per non con mia mio della nel
-		eu sou meu minha não com uma do da em tenho
-		ik ben mijn een het van niet heb voor met`)
-)
 
 // linking words stand between a word and the number that belongs to it.
 var linking = lazy.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
@@ -234,8 +32,6 @@ var openingWords = lazy.Words(`so well ok okay yeah yes yep no nope oh ah ugh lo
 
 var (
 	speakerWords = lazy.Words("i im ive id ill me we us weve were myself ich wir mir mich uns yo nosotros je j nous moi io noi eu nos ik wij ours mine")
-	maleWords    = lazy.Words("he hes him his himself él")
-	femaleWords  = lazy.Words("she shes her hers herself ella elle")
 	possessives  = lazy.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
 )
 
@@ -252,17 +48,13 @@ var (
 	conditional = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
 	// wishful is what the speaker would do, not what they do.
 	wishful = lazy.Compile(`\b(?:i|we|u|you)(?: (?:would|could|should|might)|'d|d)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
-	jested  = lazy.Compile(`\b(?:jk|just kidding|only kidding|i'?m kidding|not really lol|/s|kidding!*)\b`)
 )
 
 // idioms hold a word of denial and deny nothing.
 var idioms = lazy.Compile(`\b(?:can'?t wait|not gonna lie|no idea|not only|why not|no problem|no worries|no doubt|never looked back|not (?:too |so )?sure|don'?t (?:know|forget|worry)|not to mention|no matter|isn'?t that|don'?t you|doesn'?t it)\b`)
 
-// denying are words that turn a statement around, and endingWords those that say in
-// other words that something is not or no longer so.
+// endingWords say that something is not or no longer so.
 var (
-	denying = lazy.Words(`not no never none nor neither nothing nobody nowhere without cannot cant dont doesnt didnt isnt arent wasnt wont havent hasnt hadnt wouldnt shouldnt
-		nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamás tampoco sin ningún ninguna pas jamais sans aucun aucune non senza nessun não nem sem nunca niet geen nooit zonder nada`)
 	endingWords = lazy.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave given dropped drop ditched cancelled canceled cancel cancels scrapped scrap ended over died dead passed
 		retired broke divorced ex allergic allergy allergies intolerant intolerance vegan vegetarian veggie teetotal sober hate hates hated dislike dislikes avoid avoids avoiding refuse refuses instead rather off
 		switched switching fired laid bailed expired closed failed missed former formerly previously used anymore longer unable except only skip skips free lack lacks forbidden banned against moved out
@@ -279,42 +71,30 @@ var (
 	conjunctions = lazy.Words("and but so because cause cos while und aber weil y pero et mais ed though tho when where who")
 	anyone       = lazy.Words("it its this that they theyre their we us our who")
 	noNames      = lazy.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
-	callings     = lazy.Words("doctor dentist vet therapist teacher client boss child dog cat pet")
-	statuses     = lazy.Words("married engaged divorced widowed together relationship dating single")
 	titles       = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
 	unslotted    = lazy.Words("a an the and or is are was were be user")
-	beforeDays   = lazy.Words("the on til till until by den am vom bis el le il dia das")
-	nextWords    = lazy.Words("next nachste nachsten nachster nachstes nachstem kommende kommenden proximo proxima que prochain prochaine prossimo")
-	lastWords    = lazy.Words("last past letzte letzten letzter letztes letztem pasado pasada dernier derniere scorso scorsa since ago vor hace")
 	courtesies   = lazy.Words("like love rather prefer say know need not have appreciate")
 
-	// letters is how a letter begins, givenBack what leads to the assistant's own words, and
-	// disbelieved what leads to what somebody is not believed to know.
+	// letters is how a letter begins, disbelieved what leads to what somebody is not
+	// believed to know.
 	letters     = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
-	givenBack   = lazy.Compile(`\b(?:you|assistant|chatgpt|claude) (?:just |once |already |then )?(?:wrote|said|told me|told us|answered|replied|mentioned|claimed)[^.!?:\n]{0,30}:`)
 	disbelieved = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )
 
-// unitDays are the lengths of times by their words, those of other languages too.
-var unitDays = lazy.Make(func() map[string]int {
-	m := map[string]int{}
-	for days, words := range map[int]string{
-		1: "day days tag tage tagen día días jour jours giorno giorni dia dias", 7: "week weeks wk wks woche wochen semana semanas semaine semaines settimana settimane",
-		30: "month months monat monate monaten mes meses mois mese mesi mês", 365: "year years yr yrs jahr jahre jahren año años an ans année années anno anni ano anos",
-	} {
-		for w := range strings.FieldsSeq(words) {
-			m[text.Fold(w)] = days
-		}
-	}
-	return m
-})
+// pastForm is what a fact of the past has.
+var pastForm = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
+
+// adverbs may stand before a verb.
+var adverbs = lazy.Words("also always often usually still just really only never now currently already sometimes")
 
 var (
-	// pastForm is what a fact of the past has, stateForm one that something is or was done.
-	pastForm  = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
-	stateForm = lazy.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
-	intending = lazy.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
-	upToNow   = lazy.Compile(`\b(?:now|still|since|(?:i|we)(?:'ve| ?ve| have|'d))\b`)
-	// bygoneForm is what the user says of what is over.
-	bygoneForm = lazy.Compile(`\b(?:used to|(?:i|we) (?:was|were) (?:an?|the)|(?:i|we) (?:\w+ly )?(?:lived|worked|owned|played|studied|smoked|drove|taught))\b`)
+	// people are words for somebody of one's own beside those of [text.IsPersonWord].
+	people  = lazy.Words("child children kid kids baby toddler infant newborn boy girl gf bf mate dude guy ex client customer professor woman man someone")
+	heOrShe = lazy.Words("he hes him his himself she shes her hers herself")
+	// foreignDenials turn a statement around in other languages than English.
+	foreignDenials = lazy.Words(`nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamas tampoco sin ningun ninguna pas jamais sans aucun aucune non senza nessun nao nem sem niet geen nooit zonder nada`)
 )
+
+// verbish ends a noun phrase.
+var verbish = lazy.Words(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
+	thinks wants moved went got gave made taught asked owns plays plans speaks studies helped and in on at of with from to for who that which`)

@@ -131,7 +131,7 @@ type toldLine struct {
 }
 
 // denies is dear, and asked of few lines.
-func (l toldLine) denies() bool { return hasDenial(text.Fold(l.body)) }
+func (l toldLine) denies() bool { return Denied(l.body) }
 
 // NewInjected returns what recognises the given texts: the injected memories' words
 // and the lines of the block that held them.
@@ -357,7 +357,7 @@ func (g *Injected) saysNothingNew(s string, role memory.Role) bool {
 			return false
 		}
 	}
-	denies := hasDenial(text.Fold(body))
+	denies := Denied(body)
 	agrees := func(l toldLine) bool { return l.denies() == denies }
 	return g.tells(func(l toldLine) bool { return subset(said, l.terms) && agrees(l) }) || back && g.tells(agrees)
 }
@@ -380,3 +380,9 @@ func firstPerson(s string) bool {
 	}
 	return false
 }
+
+var (
+	isUser    = lazy.Compile(`^(?:the )?user\b`)
+	toYou     = lazy.Compile(`\b(?:you|your|yours|you're|you've)\b`)
+	addressed = lazy.Compile(`^(?:you|your|you're|you've|yours)\b`)
+)

@@ -40,15 +40,9 @@ func TestNewerStatementsOfOneThingReplace(t *testing.T) {
 		{"I have a meeting with Dana on 3 June", "I have a meeting with Dana on 10 June", false},
 		{"I have a meeting with Dana on 3 June", "My meeting with Omar was moved to 4 June", false},
 		{"I've completed 12 crossword puzzles", "I've completed 15 chess puzzles", false},
-
-		{"I visited Crete last year", "I've never been to Crete", true},
-		{"I've never been to Crete", "I visited Crete yesterday", true},
-		{"I've never been to Crete", "I'm going to visit Crete next year", false},
-		{"I've never been to Crete", "I visited Malta yesterday", false},
 		{"I attended a workshop on oil painting yesterday", "I've never attended any workshops or courses about oil painting", true},
 		{"I attended a workshop on oil painting yesterday", "I've never attended any workshops about pottery", false},
 		{"I've completed 12 crossword puzzles", "I've never completed any chess puzzles", false},
-
 		{"I work at Acme", "I no longer work at Acme. I work at Bosch now.", true},
 	} {
 		if got := replaces(t, c.known, c.said); got != c.want {
