@@ -145,9 +145,7 @@ func isName(word string) bool {
 		return false
 	}
 	low := Fold(word)
-	_, month := months[low]
-	_, day := weekdays[strings.TrimSuffix(low, "s")]
-	return !month && !day && !stopWords.Has(low) && !openers.Has(low)
+	return class(low) != "MONTH" && class(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
 }
 
 // openers are words that are often written with a capital and name nobody.

@@ -57,9 +57,8 @@ const (
 )
 
 func ofDate(word string) bool {
-	_, month := months[word]
-	_, day := weekdays[word]
-	return month || day
+	c := class(word)
+	return c == "MONTH" || c == "WEEKDAY"
 }
 
 // wordByte are the bytes that belong to a word, or to a letter that is not ASCII.
