@@ -55,7 +55,6 @@ func unled(words []string) []string {
 // and what all of it is for: [Asks] if there are questions and at most greetings beside, [Greets] if there are
 // greetings alone, else [States]. Without a question mark a clause such as "what I like …" may tell.
 func Purpose(message string) (asked string, is Mood) {
-	message = text.Respell(message)
 	var b strings.Builder
 	is = Greets
 	for _, s := range Read(message) {
@@ -81,7 +80,7 @@ func Purpose(message string) (asked string, is Mood) {
 }
 
 // MayAsk is false for most messages that tell something, and quick about it.
-func MayAsk(message string) bool { return text.MayAsk(text.Respell(withoutLead(message))) }
+func MayAsk(message string) bool { return text.MayAsk(withoutLead(message)) }
 
 // withoutLead returns a clause without the words that lead in to it.
 func withoutLead(s string) string {
