@@ -85,7 +85,6 @@ const longestAsked = 320
 // Purpose returns what a message is for, and what each of its questions asks for: [Asks] if there are questions and at
 // most greetings beside, [Greets] if there are greetings alone, else [States].
 func Purpose(message string) (is Mood, questions [][]string) {
-	message = text.Respell(message)
 	if len(message) > longestAsked || strings.TrimSpace(message) == "" || moodOf(firstClause(message)) == States {
 		return States, nil
 	}

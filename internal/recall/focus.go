@@ -73,7 +73,7 @@ func sentencesOf(message string) []sentence {
 	for i, s := range all {
 		x := &out[i]
 		x.text = s.Of(message)
-		x.words = text.Words(text.Respell(x.text))
+		x.words = text.Words(x.text)
 		for _, c := range s.Clauses {
 			x.moods[c.Mood] = true
 		}
@@ -183,7 +183,7 @@ const besideName = 0.5
 func weigh(sentences []sentence) map[string]float32 {
 	out, names := map[string]float32{}, map[string]bool{}
 	for _, s := range sentences {
-		for _, name := range text.Names(text.Respell(s.text)) {
+		for _, name := range text.Names(s.text) {
 			for _, term := range text.Terms(name) {
 				names[term] = true
 			}
@@ -192,7 +192,7 @@ func weigh(sentences []sentence) map[string]float32 {
 	alike := len(names) == 0
 	for _, s := range sentences {
 		alike = alike && s.weight == 1
-		for _, term := range text.Terms(text.Respell(s.text)) {
+		for _, term := range text.Terms(s.text) {
 			weight := s.weight
 			if len(names) > 0 && !names[term] {
 				weight *= besideName

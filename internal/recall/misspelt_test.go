@@ -43,22 +43,3 @@ func TestWhatIsMeantIsSaidInWordsOfTheHits(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
-
-// Words that a question asks with ask, though they are misspelt.
-func TestMisspeltWordsThatAskAskForIt(t *testing.T) {
-	for wrong, rightly := range map[string]string{
-		"whne did I move?":                "when did I move?",
-		"Wher was it lsat Febrary?":       "Where was it last February?",
-		"Do you know whhat hte bread is?": "Do you know what the bread is?",
-		"hwo muhc is the bread?":          "how much is the bread?",
-		"Whhat do you remembre about me?": "What do you remember about me?",
-	} {
-		got, want := NewQuery(wrong, now, QueryOptions{}), NewQuery(rightly, now, QueryOptions{})
-		if got.Asked != wrong {
-			t.Errorf("%q is kept as %q", wrong, got.Asked)
-		}
-		if got.Asked = want.Asked; !reflect.DeepEqual(got, want) {
-			t.Errorf("%q is read as %+v, want %+v", wrong, got, want)
-		}
-	}
-}

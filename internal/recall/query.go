@@ -53,7 +53,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	sentences := sentencesOf(question)
 	asks, beside := parted(sentences)
 	q := Query{Asked: joined(asks), Weights: weigh(sentences), Needs: needs(asks)}
-	question = text.Respell(text.Clip(q.Asked, 4*mostAsked))
+	question = text.Clip(q.Asked, 4*mostAsked)
 	q.Text, q.words = question, text.Words(question)
 	reword := q.read()
 	if unspaced(question) {
@@ -67,7 +67,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 		q.Dates = periodsIn(question, now)
 	}
 	if q.Near = text.Clip(q.Text, mostNear); len(asks) > 1 {
-		q.Near = text.Respell(near(asks))
+		q.Near = near(asks)
 	}
 	if o.AsSaid {
 		q.Near = text.Clip(whole, mostAsked)

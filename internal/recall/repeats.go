@@ -109,7 +109,7 @@ func (e *RepeatFilter) manner(t *memory.Turn) manner {
 		}
 	}
 	is, questions := english.Purpose(t.Content)
-	m := manner{turn: t.ID, is: is, asked: text.Respell(t.Content)}
+	m := manner{turn: t.ID, is: is, asked: t.Content}
 	own := t.Role == memory.RoleUser && t.Name == "" // people ask each other
 	tells := func(question []string) bool { return !bare(question) }
 	m.bare = own && is == english.Asks && len(text.Names(m.asked)) == 0 && !slices.ContainsFunc(questions, tells)

@@ -71,22 +71,16 @@ var introduces = lazy.Words("mr mrs ms dr st prof")
 // less days, months and the like. A sentence's first word counts if it is followed
 // by another capitalised one or stands capitalised elsewhere too.
 func Names(s string) []string {
-	inside, first := capitalised(s)
-	seen := map[string]bool{}
+	names := capitalised(s)
+	inside, seen := map[string]bool{}, map[string]bool{}
+	for _, n := range names {
+		inside[n.text] = inside[n.text] || !n.opens
+	}
 	var out []string
-	add := func(name string) {
-		if !seen[name] {
-			seen[name] = true
-			out = append(out, name)
-		}
-	}
-	known := map[string]bool{}
-	for _, name := range inside {
-		known[name.text] = true
-	}
-	for _, name := range merge(inside, first) {
-		if !name.opens || known[name.text] || strings.Contains(name.text, " ") {
-			add(name.text)
+	for _, n := range names {
+		if (inside[n.text] || strings.Contains(n.text, " ")) && !seen[n.text] {
+			seen[n.text] = true
+			out = append(out, n.text)
 		}
 	}
 	return out
@@ -95,48 +89,31 @@ func Names(s string) []string {
 // name is a run of capitalised words; opens means that it begins a sentence.
 type name struct {
 	text  string
-	at    int
 	opens bool
 }
 
-// capitalised returns the runs of capitalised words inside sentences and those
-// that open one.
-func capitalised(s string) (inside, first []name) {
-	prev := "" // the word before, in the sentence before too: "Mr." seems to end one
+// capitalised returns the runs of capitalised words in the order of the text.
+func capitalised(s string) (names []name) {
+	before := "" // the word before, in the sentence before too: "Mr." seems to end one
 	for _, sentence := range Sentences(s) {
-		var run name
-		flush := func() {
-			switch {
-			case run.text == "":
-			case run.opens:
-				first = append(first, run)
-			default:
-				inside = append(inside, run)
-			}
-			run = name{}
-		}
 		body := sentence.Of(s)
+		from, end := 0, -1 // the run that goes on, none where end is negative
 		for i, w := range spans(body) {
 			word := w.Of(body)
-			if !isName(word) {
-				flush()
-				prev = strings.ToLower(word)
-				continue
+			switch {
+			case !isName(word):
+				end = -1
+			case end >= 0 && (body[end:w.Start] == " " || body[end:w.Start] == "-"):
+				end = w.End
+				names[len(names)-1].text = body[from:end]
+			default:
+				from, end = w.Start, w.End
+				names = append(names, name{word, i == 0 && !introduces.Has(before)})
 			}
-			from := run.at - sentence.Start
-			if end := from + len(run.text); run.text != "" && body[end:w.Start] != " " && body[end:w.Start] != "-" {
-				flush()
-			}
-			if run.text == "" {
-				from = w.Start
-				run = name{at: sentence.Start + from, opens: i == 0 && !introduces.Has(prev)}
-			}
-			run.text = body[from:w.End]
-			prev = strings.ToLower(word)
+			before = strings.ToLower(word)
 		}
-		flush()
 	}
-	return inside, first
+	return names
 }
 
 func isName(word string) bool {
@@ -145,26 +122,11 @@ func isName(word string) bool {
 		return false
 	}
 	low := Fold(word)
-	_, month := months[low]
-	_, day := weekdays[strings.TrimSuffix(low, "s")]
-	return !month && !day && !stopWords.Has(low) && !openers.Has(low)
+	return class(low) != "MONTH" && class(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
 }
 
 // openers are words that are often written with a capital and name nobody.
 var openers = lazy.Words("ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now today yesterday tomorrow user remember lol")
-
-// merge returns both lists as one in the order of the text.
-func merge(a, b []name) []name {
-	out := make([]name, 0, len(a)+len(b))
-	for len(a) > 0 || len(b) > 0 {
-		if len(b) == 0 || len(a) > 0 && a[0].at < b[0].at {
-			out, a = append(out, a[0]), a[1:]
-			continue
-		}
-		out, b = append(out, b[0]), b[1:]
-	}
-	return out
-}
 
 // spans returns where the words of s stand, as written. An apostrophe inside a
 // word ends it, so that what follows ("'s") is a word of its own.

@@ -1,6 +1,9 @@
 package text
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Grain is how exact a date is.
 type Grain int
@@ -29,17 +32,9 @@ type Date struct {
 // Vague phrases ("a few years ago", "recently")
 // are left out.
 func Resolve(s string, said time.Time) []Date {
-	p := dateParser{s: s, day: midnight(said)}
-	if !p.tokenize() {
-		return nil
-	}
-	all := p.all()
-	if len(all) == 0 {
-		return nil
-	}
-	out := make([]Date, len(all))
-	for i, f := range all {
-		out[i] = f.Date
+	var out []Date
+	for _, f := range newDateParser(s, said).all() {
+		out = append(out, f.Date)
 	}
 	return out
 }
@@ -56,7 +51,7 @@ func (d Date) String() string {
 	case Month:
 		return "in " + d.From.Format("January 2006")
 	case Season:
-		return "in " + seasonNames[(int(d.From.Month())/3)%4] + " " + d.To.AddDate(0, 0, -1).Format("2006")
+		return "in " + [...]string{"winter", "spring", "summer", "autumn"}[d.From.Month()/3%4] + d.To.AddDate(0, 0, -1).Format(" 2006")
 	case Year:
 		return "in " + d.From.Format("2006")
 	default:
@@ -64,9 +59,60 @@ func (d Date) String() string {
 	}
 }
 
-var seasonNames = [4]string{"winter", "spring", "summer", "autumn"}
+// point returns the date as a noun: "2026-05-03", "the week of 2026-05-04", and with a
+// part of the day "the evening of 2026-05-03".
+func (d Date) point(part string) string {
+	_, words, _ := strings.Cut(d.String(), " ")
+	if part != "" && d.Grain == Day {
+		return "the " + part + " of " + words
+	}
+	return words
+}
 
-func midnight(t time.Time) time.Time {
-	y, m, d := t.Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+// placed returns the date with its preposition: "on 2026-05-03", "on the evening of
+// 2026-05-03".
+func (d Date) placed(part string) string {
+	prep, _, _ := strings.Cut(d.String(), " ")
+	return prep + " " + d.point(part)
+}
+
+// period returns the day, weekend, week, month or year that is n behind the one of
+// a day. It has no seasons.
+func period(g Grain, day time.Time, n int) Date {
+	monday := day.AddDate(0, 0, 7*n-(int(day.Weekday())+6)%7)
+	var d Date
+	switch g {
+	case Day:
+		d = days(day.AddDate(0, 0, n), 1)
+	case Weekend:
+		d = days(monday.AddDate(0, 0, 5), 2)
+	case Week:
+		d = days(monday, 7)
+	case Month:
+		d = monthsFrom(day.Year(), day.Month()+time.Month(n), 1)
+	case Year:
+		d = monthsFrom(day.Year()+n, 1, 12)
+	}
+	d.Grain, d.Relative = g, true
+	return d
+}
+
+func days(from time.Time, n int) Date { return Date{From: from, To: from.AddDate(0, 0, n)} }
+
+// monthsFrom returns a month, a season or a year.
+func monthsFrom(year int, m time.Month, n int) Date {
+	from := time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
+	return Date{From: from, To: from.AddDate(0, n, 0), Grain: map[int]Grain{1: Month, 3: Season, 12: Year}[n]}
+}
+
+// seasonOf returns the three months from m on. A winter has the year it ends in.
+func seasonOf(year int, m time.Month) Date { return monthsFrom(year-int(m)/12, m, 3) }
+
+// dayOf returns a day, or no date where there is no such day.
+func dayOf(year int, m time.Month, day int) Date {
+	from := time.Date(year, m, day, 0, 0, 0, 0, time.UTC)
+	if from.Month() != m || from.Day() != day {
+		return Date{}
+	}
+	return days(from, 1)
 }

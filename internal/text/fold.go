@@ -11,9 +11,6 @@ import (
 // Fold returns s in lower case without accents, and full-width Latin as plain
 // Latin: "Café" and "CAFE" fold alike. What has no plain form stays as it is.
 func Fold(s string) string {
-	if plain(s) {
-		return s
-	}
 	if ascii(s) {
 		return strings.ToLower(s)
 	}
@@ -23,16 +20,6 @@ func Fold(s string) string {
 		writeFolded(&b, r)
 	}
 	return b.String()
-}
-
-// plain reports whether folding would leave s as it is, judging by ASCII alone.
-func plain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
-			return false
-		}
-	}
-	return true
 }
 
 func ascii(s string) bool {

@@ -9,21 +9,18 @@ import (
 // IsTime reports whether a word as [Words] gives it tells when something happens:
 // a day, a month, a year, "ago", "recently" and the like.
 func IsTime(w string) bool {
-	if dateWords.Has(w) || vagueTimes.Has(w) {
-		return true
-	}
-	if _, ok := weekdays[w]; ok {
-		return true
-	}
-	if _, ok := months[w]; ok && w != "may" && w != "march" {
+	switch class(w) {
+	case "MONTH":
+		return w != "may" && w != "march"
+	case "WEEKDAY", "UNIT", "UNITS", "PART", "NAMED":
 		return true
 	}
 	_, year := yearNumber(w)
-	return year
+	return year || vagueTimes.Has(w)
 }
 
 // vagueTimes tell when without naming a date.
-var vagueTimes = lazy.Words(`ago recently lately soon before since earlier later summer winter spring autumn weekends weekend mornings hour hours minute minutes decade decades
+var vagueTimes = lazy.Words(`ago now recently lately soon before since earlier later summer winter spring autumn weekends weekend mornings hour hours minute minutes decade decades
 	birthday anniversary christmas easter thanksgiving halloween upcoming`)
 
 // IsNumber reports whether a word as [Words] gives it is a number, in digits or

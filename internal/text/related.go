@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/loci-memory/loci/internal/lazy"
 )
 
 //go:embed tables/synonyms.txt
@@ -98,46 +96,8 @@ func IsPerson(term string) bool {
 	return ClassesOf(term)&OwnPeople() != 0 || others()[term]
 }
 
-// IsPersonWord is [IsPerson] of the term of a word as [Words] gives them. Most words are
-// told apart by how they begin, which is much quicker.
-func IsPersonWord(word string) bool {
-	return (len(word) < begun || personsBegin.Get().has(word)) && IsPerson(Term(word))
-}
-
-// begun is how many bytes of a word stemming leaves as they are.
-const begun = 3
-
-// beginnings are those of words, more of them than were added.
-type beginnings [1 << (5 * begun)]bool
-
-func (b *beginnings) at(word string) *bool {
-	return &b[int(word[0]&31)<<10|int(word[1]&31)<<5|int(word[2]&31)]
-}
-
-func (b *beginnings) has(word string) bool { return *b.at(word) }
-
-// personsBegin are the beginnings of words for somebody: those of their terms, but for
-// words with an irregular form.
-var personsBegin = lazy.Make(func() *beginnings {
-	b := &beginnings{}
-	add := func(word string) {
-		if IsPerson(Term(word)) && len(word) >= begun {
-			*b.at(word) = true
-		}
-	}
-	for term, of := range classesOnce().members {
-		if of&OwnPeople() != 0 && len(term) >= begun {
-			*b.at(term) = true
-		}
-	}
-	for term := range others() {
-		*b.at(term) = true
-	}
-	for form := range irregular.Get() {
-		add(form)
-	}
-	return b
-})
+// IsPersonWord is [IsPerson] of the term of a word as [Words] gives them.
+func IsPersonWord(word string) bool { return IsPerson(Term(word)) }
 
 // OwnPeople returns the classes of those whom one may call one's own: relatives, partners, pets.
 func OwnPeople() Classes { return ownPeople() }

@@ -44,13 +44,11 @@ func FuzzMayDateMissesNoDate(f *testing.F) {
 		if mayDate(s) {
 			return
 		}
-		p := dateParser{s: s, day: midnight(said)}
-		for _, w := range spans(s) {
-			p.toks = append(p.toks, token{w, w.Of(s)})
-		}
+		p := newDateParser(s, said)
+		p.tokenize()
 		for i := range p.toks {
-			if d, n := p.at(i); n > 0 {
-				t.Fatalf("%q has the date %q and is passed over", s, d.Of(s))
+			if d := p.at(i, dateForms.Get()); d != nil {
+				t.Fatalf("%q has the date %+v and is passed over", s, d)
 			}
 		}
 	})

@@ -1,0 +1,174 @@
+package text
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/lazy"
+)
+
+// dateWord is what a word is in a date: its class, and its number in it, from 1 on.
+type dateWord struct {
+	class string
+	n     int
+}
+
+// dateTable has the words of dates by their classes, in the order of their numbers; behind a
+// slash stand others for the same. The numbers of units are those of the grains.
+var dateTable = map[string]string{
+	"MONTH":   "january/jan february/feb march/mar april/apr may june/jun july/jul august/aug september/sep/sept october/oct november/nov december/dec",
+	"WEEKDAY": "sunday monday tuesday wednesday thursday friday saturday",
+	"SHORT":   "sun mon tue/tues wed/weds thu/thur/thurs fri sat",
+	"SEASON":  "spring summer autumn/fall winter",
+	"UNIT":    "day weekend week month - year",
+	"UNITS":   "days - weeks months - years",
+	"STEP":    "last/past/previous this next/coming",
+	"PART":    "morning afternoon evening night",
+	"NAMED":   "yesterday today/tonight tomorrow",
+}
+
+var dateWords = lazy.Make(func() map[string]dateWord {
+	m := map[string]dateWord{}
+	for class, line := range dateTable {
+		for i, names := range strings.Fields(line) {
+			for name := range strings.SplitSeq(names, "/") {
+				m[name] = dateWord{class, i + 1}
+			}
+		}
+	}
+	return m
+})
+
+// dateForm is how people write a date: words, classes of the table and of numbers, and what they
+// mean. A word with a question mark may be left out. DATE is a day of a month, and TO joins both
+// ends of a range.
+type dateForm struct {
+	words []string
+	date  func(p *dateParser, m match) Date // none where the words mean none after all
+	until func(p *dateParser, m match) Date // of a range its other end
+}
+
+func form(words string, date func(*dateParser, match) Date) dateForm {
+	return dateForm{words: strings.Fields(words), date: date}
+}
+
+// is reports whether a form has a class.
+func (f *dateForm) is(class string) bool { return slices.Contains(f.words, class) }
+
+// dayForms are those of a day of a month.
+var dayForms = lazy.Make(func() []dateForm {
+	return []dateForm{
+		form("YEAR DAY DAY", func(_ *dateParser, m match) Date { return dayOf(m.v[0], time.Month(m.v[1]), m.v[2]) }),
+		form("POINTS", func(p *dateParser, m match) Date { // day first, as where points are used
+			t, _ := time.Parse("2.1.2006", p.toks[m.i].low)
+			return days(t, 1)
+		}),
+		form("DAY of? MONTH YEAR?", func(p *dateParser, m match) Date { return p.dayInMonth(m.i, m.v[2], m.v[1], m.v[0]) }),
+		form("MONTH DAY YEAR?", func(p *dateParser, m match) Date { return p.dayInMonth(m.i, m.v[2], m.v[0], m.v[1]) }),
+	}
+})
+
+// dateForms are all forms, in the order in which they are tried.
+var dateForms = lazy.Make(func() []dateForm {
+	from := func(n int) func(*dateParser, match) Date { // n days from the day of the words
+		return func(p *dateParser, _ match) Date { return period(Day, p.day, n) }
+	}
+	units := func(sign int) func(*dateParser, match) Date {
+		return func(p *dateParser, m match) Date {
+			if m.v[1]-1 == int(Weekend) {
+				return Date{}
+			}
+			return period(Grain(m.v[1]-1), p.day, sign*m.v[0])
+		}
+	}
+	couple := func(sign int) func(*dateParser, match) Date {
+		return func(p *dateParser, m match) Date { return units(sign)(p, match{v: [5]int{2, m.v[0]}}) }
+	}
+	relative := func(d Date) Date {
+		d.Relative = true
+		return d
+	}
+	forms := []dateForm{ // of ranges, in the nearest such month
+		{
+			words: strings.Fields("MONTH DAY TO DAY YEAR?"),
+			date:  func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[0], m.v[1]) },
+			until: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[0], m.v[2]) },
+		}, {
+			words: strings.Fields("DAY TO DAY of? MONTH YEAR?"),
+			date:  func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[2], m.v[0]) },
+			until: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[2], m.v[1]) },
+		},
+	}
+	return slices.Concat(forms, dayForms.Get(), []dateForm{
+		form("MONTH YEAR", func(_ *dateParser, m match) Date { return monthsFrom(m.v[1], time.Month(m.v[0]), 1) }),
+		form("MONTH", func(p *dateParser, m match) Date { return p.bareMonth(m.i, m.v[0]) }),
+		form("NAMED PART?", func(p *dateParser, m match) Date { return period(Day, p.day, m.v[0]-2) }),
+		form("this PART", from(0)),
+		form("last night", from(-1)),
+		form("day before yesterday", from(-2)),
+		form("day after tomorrow", from(2)),
+		form("STEP UNIT", func(p *dateParser, m match) Date {
+			if m.v[1]-1 == int(Day) {
+				return Date{}
+			}
+			return period(Grain(m.v[1]-1), p.day, m.v[0]-2)
+		}),
+		form("STEP WEEKDAY DATE", (*dateParser).sameWeekday), // "next Friday, May 15"
+		form("STEP WEEKDAY", func(p *dateParser, m match) Date { return p.weekdayAt(m.v[1], m.v[0]-2) }),
+		form("STEP MONTH", func(p *dateParser, m match) Date {
+			name := p.toks[m.i+1]
+			if len(name.low) < 4 && name.low != "may" || m.v[0] == 2 && p.s[name.Start] == 'm' { // "this may not heal"
+				return Date{}
+			}
+			return relative(monthsFrom(p.yearOf(m.v[1], m.v[0]-2), time.Month(m.v[1]), 1))
+		}),
+		form("STEP SEASON", func(p *dateParser, m match) Date {
+			return relative(seasonOf(p.yearOf(3*m.v[1]%12+2, m.v[0]-2), time.Month(3*m.v[1])))
+		}),
+		form("UNIT of DATE", func(_ *dateParser, m match) Date {
+			g := Grain(m.v[0] - 1)
+			if g != Week && g != Weekend {
+				return Date{}
+			}
+			d := period(g, m.inner.From, 0)
+			d.Relative = m.inner.Relative
+			return d
+		}),
+		form("PART of DATE", func(_ *dateParser, m match) Date { return m.inner }),
+		form("COUNT UNITS ago", units(-1)),
+		form("a couple of? UNITS ago", couple(-1)),
+		form("in COUNT UNITS time?", units(1)),
+		form("in a couple of? UNITS time?", couple(1)),
+		form("COUNT UNITS from now", units(1)),
+		form("WEEKDAY DATE", (*dateParser).sameWeekday), // "Friday, May 8"
+		form("WEEKDAY of? STEP week", (*dateParser).ofWeek),
+		form("WEEKDAY in STEP week", (*dateParser).ofWeek),
+		form("WEEKDAY", func(p *dateParser, m match) Date { return p.weekday(m.i, m.v[0]) }),
+		form("ORDINAL", func(p *dateParser, m match) Date { return p.dayAlone(m.i, m.v[0]) }),
+		form("SEASON of? YEAR", func(_ *dateParser, m match) Date { return seasonOf(m.v[1], time.Month(3*m.v[0])) }),
+		form("YEAR", (*dateParser).bareYear),
+	})
+})
+
+// Words that dates stand behind or before, and that tell of when they are.
+var (
+	counting      = lazy.Words("a an one in")
+	beforeDay     = lazy.Words("on by until till til next last this every for from since to")
+	beforeOrdinal = lazy.Words("on by until till til from since before after to")
+	beforeMonth   = lazy.Words("in of since until till til by before after during early late mid from for")
+	// dateFollows are words that may follow a date: what else follows an ordinal is counted by it.
+	dateFollows = lazy.Words("and or but so at in i we he she they it then because if when with for is was will to from on by until")
+	// counted are words that a number before them counts.
+	counted = lazy.Words("dollars euros people words steps miles km kilometers calories times")
+	toCome  = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due scheduled booked til until till moving
+		starts start begins ends gets comes takes opens arrives leaves flies expires is are`)
+	isPast = lazy.Words("was were since did had got said")
+	// becoming are words after which a participle tells of no past: "getting married".
+	becoming = lazy.Words("get getting gets be being")
+	// present are the forms of "be" before what is going on or to come.
+	present = lazy.Words("am is are m re")
+)
+
+// class returns the class of a word in dates, "" for any other.
+func class(low string) string { return dateWords.Get()[low].class }
