@@ -68,11 +68,15 @@ func machine(s string) bool {
 	return 2*odd > lines
 }
 
-// symbols reports whether a line has more digits and signs than a sentence has.
+// symbols reports whether a line has more numbers and signs than a sentence has.
 func symbols(line string) bool {
 	letters, other := 0, 0
+	before := ' '
 	for _, r := range line {
+		number := unicode.IsDigit(r) && unicode.IsDigit(before)
+		before = r
 		switch {
+		case number:
 		case unicode.IsLetter(r) || unicode.IsMark(r):
 			letters++
 		case r == ' ' || r == ',' || r == '.' || r == '\'' || r == '’' || r == '?' || r == '!':
@@ -80,7 +84,7 @@ func symbols(line string) bool {
 			other++
 		}
 	}
-	return other > 3 && 5*other > letters || strings.HasSuffix(line, "{") || strings.HasSuffix(line, ";") || call.MatchString(line)
+	return other > 3 && 5*other > letters || strings.HasSuffix(line, "{") || strings.HasSuffix(line, ";") || strings.Contains(line, "(") && call.MatchString(line)
 }
 
 // markAttached marks a letter as pasted: from its salutation or headers to the end, or to where it

@@ -1,6 +1,7 @@
 // Package english reads a chat message: which of its text the person wrote, its sentences and
-// clauses, and what each of them is for. Sentence ends, blocks and pasted text are found in any
-// language; moods by English words, and elsewhere by the question mark alone.
+// clauses, what each of them is for, and what it states: its words, its verbs with tense and
+// negation, and the third person. Sentence ends, blocks and pasted text are found in any language;
+// moods by English words, and elsewhere by the question mark alone. Statements are English.
 //
 // It knows no memory and no request: see package utterance for what clients add to a message.
 package english

@@ -3,6 +3,7 @@ package extract
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
@@ -37,56 +38,47 @@ func Single(attribute string) bool {
 	return singles[attribute] || strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
-// shape is how a fact of one attribute reads.
-type shape struct {
-	form                *lazy.Pattern
-	attribute, category string
-}
-
-// shapes find the attribute of a fact in the words that rules and most models
-// use. The first group is its key, where an attribute ends in ":", or else must be to a home.
-var shapes = []shape{
-	{lazy.Compile(`(?i)^user(?:'s)? (?:first |full |real )?name is `), "name", "personal"},
-	{lazy.Compile(`(?i)^user is (?:called|named) `), "name", "personal"},
-	{lazy.Compile(`(?i)^user is \d+ years old`), "age", "personal"},
-	{lazy.Compile(`(?i)^user(?:'s birthday is| was born (?:on|in (?:19|20)\d\d))`), "birthday", "personal"},
-	{lazy.Compile(`(?i)^user (?:(?:no longer|currently|now) )?(?:lives?|resides?|is based|is living) (?:(?:in|at|near)\b|on (?-i:an? |the |\pL?\d|[A-Z]))`), "home", "home"},
-	{lazy.Compile(`(?i)^user (?:does not|doesn't) live in\b`), "home", "home"},
-	{lazy.Compile(`(?i)^user (?:has )?(?:moved|relocated) ((?:from .+ )?to\b.*)`), "home", "home"},
-	{lazy.Compile(`(?i)^user (?:comes|is|is originally) from\b|^user grew up in\b|^user's hometown is\b`), "hometown", "personal"},
-	{lazy.Compile(`(?i)^user (?:(?:no longer|currently|now) )?works? (?:at|for)\b`), "employer", "work"},
-	{lazy.Compile(`(?i)^user (?:(?:no longer|currently|now) )?works? as\b|^user is (?:(?:no longer )?(?:an?|the) )(?:[a-z-]+ ){0,3}(?:engineer|developer|teacher|nurse|doctor|designer|manager|student|lawyer|writer|artist|chef|programmer|scientist|architect|accountant|consultant|analyst)\b`), "occupation", "work"},
-	{lazy.Compile(`(?i)^user is (?:no longer |not )?(?:an? )?(?:strict )?(?:vegan|vegetarian|veggie|pescatarian|omnivore|on a keto diet)\b`), "diet", "health"},
-	{lazy.Compile(`(?i)^user is (?:no longer |not )?allergic to (?:the )?(.+)`), "allergy:", "health"},
-	{lazy.Compile(`(?i)^user(?:'s favou?rite) (.+?) (?:is|are)\b`), "favourite:", "preference"},
-	{lazy.Compile(`(?i)^user (?:(?:no longer|really|still|now|always|never|strongly) )*(?:(?:does not|doesn't) )?(?:likes?|loves?|enjoys?|hates?|dislikes?|adores?|detests?|can't stand|cannot stand) (?:the )?(.+)`), "taste:", "preference"},
-	{lazy.Compile(`(?i)^user is (?:no longer )?(?:single|married|divorced|engaged|widowed)\b`), "marital status", "family"},
-	{lazy.Compile(`(?i)^user's (?:wife|husband|partner|girlfriend|boyfriend|fianc[ée]e?|spouse)(?:'s name is|(?: is|'s name is) (?:named|called)| is (?-i:[A-Z])\w+$)`), "partner", "family"},
-	{lazy.Compile(`(?i)^user's (mother|father|mom|mum|dad)(?:'s name)? is (?:called |named )?(?-i:[A-Z])`), "relative:", "family"},
-	{lazy.Compile(`(?i)^user(?:'s timezone is| is in the .+ time ?zone)`), "timezone", "personal"},
-}
-
 // Classified returns the candidate with subject, attribute and category: its own
-// in our words, or what its form tells.
+// in our words, or what its words tell.
 func Classified(c Candidate) Candidate {
 	c.Subject, c.Attribute, c.Category = strings.TrimSpace(strings.ToLower(c.Subject)), strings.TrimSpace(strings.ToLower(c.Attribute)), strings.TrimSpace(strings.ToLower(c.Category))
 	if c.Subject == "the user" || c.Subject == "me" || c.Subject == "i" {
 		c.Subject = "user"
 	}
-	if own, ok := aliases[c.Attribute]; ok {
-		c.Attribute = own
+	c.Attribute = cmp.Or(aliases[c.Attribute], c.Attribute)
+	told := classify(c.Text)
+	if told.Attribute != "" {
+		c.Subject, c.Attribute = told.Subject, told.Attribute
 	}
-	subject, attribute, category := classify(c.Text)
-	if attribute != "" {
-		c.Subject, c.Attribute = subject, attribute
+	if told.Subject != "user" {
+		told.Category = "" // that they are family says less
 	}
-	if c.Category == "" {
-		c.Category = cmp.Or(category, CategoryOf(c.Text))
-	}
-	if c.Subject == "" {
-		c.Subject = subject
-	}
+	c.Category = cmp.Or(c.Category, told.Category, CategoryOf(c.Text))
+	c.Subject = cmp.Or(c.Subject, told.Subject)
 	return c
+}
+
+// Classify returns what a fact's words say about whom it is about and about which attribute of
+// theirs, "" for what they do not say.
+func Classify(fact string) (subject, attribute string) {
+	told := classify(fact)
+	return told.Subject, told.Attribute
+}
+
+// classify returns what the rules read in a fact: "User lives in Lisbon".
+func classify(fact string) Candidate {
+	fact = strings.TrimPrefix(fact, "The ")
+	r := reader{said: &Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}, last: user, ofFacts: true}
+	r.read(fact)
+	switch {
+	case len(r.found) > 1 && r.found[0].Model == "rule:kin named": // and what is said of them
+		return r.found[1]
+	case len(r.found) > 0:
+		return r.found[0]
+	case strings.HasPrefix(strings.ToLower(fact), "user"):
+		return Candidate{Subject: "user"}
+	}
+	return Candidate{}
 }
 
 // categories are what a fact may be about by its words, the first that fits: kinds of things
@@ -120,37 +112,6 @@ func classesOf(names string) (kinds text.Classes) {
 		kinds |= text.ClassesAsked(text.Term(name))
 	}
 	return kinds
-}
-
-// Classify returns what a fact's words say about whom it is about and about which attribute of
-// theirs, "" for what they do not say. The rules read what somebody writes of themselves.
-func Classify(fact string) (subject, attribute string) {
-	c := Candidate{Text: fact}
-	if told := Rules([]Utterance{{Turn: memory.Turn{Role: memory.RoleUser, Content: fact}, Text: fact}}); len(told) == 1 {
-		c = told[0]
-	}
-	c = Classified(c)
-	return c.Subject, c.Attribute
-}
-
-func classify(fact string) (subject, attribute, category string) {
-	fact = strings.Replace(strings.TrimPrefix(fact, "The "), "’", "'", 1)
-	if strings.HasPrefix(strings.ToLower(fact), "user") {
-		subject = "user"
-	}
-	for _, s := range shapes {
-		m := s.form.FindStringSubmatch(fact)
-		if m == nil || s.attribute == "home" && len(m) > 1 && !settles(m[1]) {
-			continue
-		}
-		if !strings.HasSuffix(s.attribute, ":") {
-			return "user", s.attribute, s.category
-		}
-		if key := keyOf(m[1]); key != "" {
-			return "user", s.attribute + key, s.category
-		}
-	}
-	return subject, "", ""
 }
 
 // keyEnds is where the thing that an attribute is about ends and what is said of

@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -124,12 +125,12 @@ func remembering(that, what string, s Utterance) []Candidate {
 	}
 	if that == "to" {
 		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // with its tense, so that "on Friday" is to come
-		return []Candidate{{Text: "User wants to be reminded to " + ThirdPerson(strings.TrimPrefix(will, "I will ")), Subject: "user", Category: "plan", Model: "rule:remember"}}
+		return []Candidate{{Text: "User wants to be reminded to " + english.ThirdPerson(strings.TrimPrefix(will, "I will ")), Subject: "user", Category: "plan", Model: "rule:remember"}}
 	}
 	if out := ReadPlain(what, s); len(out) > 0 {
 		return out
 	}
-	fact := ThirdPerson(what)
+	fact := english.ThirdPerson(what)
 	if first, n := utf8.DecodeRuneInString(fact); n > 0 {
 		fact = string(unicode.ToUpper(first)) + fact[n:]
 	}
@@ -146,8 +147,8 @@ var ofSomebody = lazy.Compile(`(?i:\bto (?:my|our|the|all) )|\bto \p{Lu}`)
 // ReadPlain returns what the rules read in words that stand by themselves.
 func ReadPlain(what string, s Utterance) []Candidate {
 	alone := Utterance{Turn: s.Turn, Text: what}
-	r := reader{said: &alone}
-	statements(&alone, what, r.clause)
+	r := reader{said: &alone, last: user}
+	r.read(what)
 	return r.found
 }
 
@@ -160,10 +161,9 @@ var errand = lazy.Compile(`^(?:call|phone|ring|text|message|email|e-mail|visit|m
 
 // refers reports whether words point at something said elsewhere.
 func refers(what string) bool {
-	sc := scanner{s: what}
-	one, _ := sc.next()
-	for i, w := range one.words {
-		if pointing.Has(w.low) && !(i+1 < len(one.words) && pointed.Has(one.words[i+1].low)) {
+	tokens := english.Tokens(what, text.Span{End: len(what)})
+	for i, t := range tokens {
+		if in("pointing", t.Low) && !(i+1 < len(tokens) && in("pointed", tokens[i+1].Low)) {
 			return true
 		}
 	}

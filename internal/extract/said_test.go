@@ -1,7 +1,6 @@
 package extract_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -12,8 +11,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-var update = flag.Bool("update", false, "write what the rules read into testdata/said.txt")
-
 // read returns the facts that are kept of what the rules read in turns of one
 // conversation, a line each.
 func read(turns ...extract.Utterance) string {
@@ -22,53 +19,6 @@ func read(turns ...extract.Utterance) string {
 		fmt.Fprintf(&out, "\t%s/%s: %s\n", c.Subject, c.Attribute, c.Text)
 	}
 	return out.String()
-}
-
-func TestFactsAreReadInWhatPeopleSayOfThemselves(t *testing.T) {
-	const file = "testdata/said.txt"
-	golden, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	said, want, sentences := "", "", 0
-	check := func() {
-		if said == "" {
-			return
-		}
-		sentences++
-		got := read(saying(said)...)
-		fmt.Fprintf(&out, "%s\n%s", said, got)
-		if got != want && !*update {
-			t.Errorf("from %q\n got\n%swant\n%s", said, got, want)
-		}
-		if got == "" {
-			t.Errorf("nothing is read in %q", said)
-		}
-	}
-	for line := range strings.Lines(string(golden)) {
-		switch {
-		case strings.HasPrefix(line, "\t"):
-			want += line
-		default:
-			check()
-			said, want = "", ""
-			if line = strings.TrimSuffix(line, "\n"); line == "" || line[0] == '#' {
-				fmt.Fprintln(&out, line)
-			} else {
-				said = line
-			}
-		}
-	}
-	check()
-	if sentences < 300 {
-		t.Errorf("%s has %d sentences, want at least 300", file, sentences)
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 func TestNothingIsReadInWhatIsNoStatementOfTheSpeaker(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
@@ -70,7 +71,7 @@ func TestThirdPerson(t *testing.T) {
 		"we were there, we aren't":  "User was there, User isn't",
 		"I pass, I fix and I buzz":  "User passes, User fixes and User buzzes",
 	} {
-		if got := extract.ThirdPerson(in); got != want {
+		if got := english.ThirdPerson(in); got != want {
 			t.Errorf("thirdPerson(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
@@ -117,7 +118,7 @@ func saysWhatIs(thing string) func(fact string) bool {
 // sameStatement reports whether a fact and a statement have the same terms in the same
 // order, and both deny or neither does.
 func sameStatement(fact, said string) bool {
-	said = extract.ThirdPerson(said)
+	said = english.ThirdPerson(said)
 	return slices.Equal(text.Terms(fact), text.Terms(said)) && text.Negated(fact) == text.Negated(said) && averse(fact) == averse(said)
 }
 
@@ -132,7 +133,7 @@ type gist struct {
 }
 
 func gistOf(wish extract.Command) gist {
-	g := gist{terms: extract.TermSet(extract.ThirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
+	g := gist{terms: extract.TermSet(english.ThirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
 	g.weighty = weighty(g.terms)
 	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), text.IsPersonWord)
 	for _, name := range text.Names(wish.What) {

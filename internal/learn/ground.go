@@ -114,7 +114,7 @@ func (g *grounds) refute() string {
 			return "the quoted words are not in the turn"
 		}
 	}
-	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.denied, g.ofAnother, g.unrelated} {
+	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.unfulfilled, g.denied, g.ofAnother, g.unrelated} {
 		if reason := check(); reason != "" {
 			return reason
 		}
@@ -351,6 +351,24 @@ func endsMore(words, others []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return endingWords.Has(t.word) && !slices.ContainsFunc(others, func(o token) bool { return o.word == t.word || alike(o, t) })
 	})
+}
+
+// unfulfilled reports a claim that has as so what the user wishes or plans, or what
+// was so.
+func (g *grounds) unfulfilled() string {
+	fact := text.Fold(g.claim.Text)
+	if !g.placed || !stateForm.MatchString(fact) {
+		return ""
+	}
+	clause, _, _ := g.saidOf(whom{kind: 's'})
+	said := idioms.ReplaceAllString(text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.said.Text)), "")
+	switch {
+	case intending.MatchString(said) && !hedged.MatchString(fact):
+		return "the user wishes or plans it"
+	case !pastForm.MatchString(fact) && !upToNow.MatchString(said) && bygoneForm.MatchString(said):
+		return "the quoted words have it as what is no longer so"
+	}
+	return ""
 }
 
 // polar is a word, denied if a denial stands shortly before it.

@@ -207,7 +207,7 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 // verbal reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
 func verbal(clause []token, i int) bool {
 	next := i + 1
-	for next < len(clause) && adverbs.Has(clause[next].word) {
+	for next < len(clause) && english.IsAdverb(clause[next].word) {
 		next++
 	}
 	if next >= len(clause) {

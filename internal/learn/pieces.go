@@ -41,7 +41,7 @@ func parts(s extract.Utterance, most int) iter.Seq[extract.Utterance] {
 			yield(s)
 			return
 		}
-		for _, span := range extract.Cuts(s.Shown(), most) {
+		for _, span := range cuts(s.Shown(), most) {
 			part := s
 			part.Text = keepSpan(s.Text, span)
 			if s.Whole != "" {
@@ -71,4 +71,33 @@ func Whose(cands []extract.Candidate, said []extract.Utterance) []extract.Candid
 		}
 	}
 	return cands
+}
+
+// cuts returns the pieces of a text, each at most so many bytes, cut between sentences;
+// pieces of white space are left out.
+func cuts(s string, most int) []text.Span {
+	var out []text.Span
+	start, end := 0, 0
+	cut := func() {
+		if strings.TrimSpace(s[start:end]) != "" {
+			out = append(out, text.Span{Start: start, End: end})
+		}
+		start = end
+	}
+	for _, span := range text.Sentences(s) {
+		if span.End-start > most {
+			cut()
+		}
+		for span.End-start > most { // one sentence of that size is none
+			end = start + most
+			for end > start && s[end]&0xc0 == 0x80 {
+				end--
+			}
+			cut()
+		}
+		end = span.End
+	}
+	end = len(s)
+	cut()
+	return out
 }

@@ -10,7 +10,7 @@ import (
 
 // TestLongTurnIsReadInPieces: facts behind the first piece name their place in the turn.
 func TestLongTurnIsReadInPieces(t *testing.T) {
-	filler := strings.Repeat("The weather is nice today. ", extract.ReadAtOnce/20)
+	filler := strings.Repeat("The weather is nice today. ", (32<<10)/20)
 	words := filler + "I live in Lisbon. " + filler + "Remember that the gate code is 4711. " + filler
 	found := extract.Rules([]extract.Utterance{{Turn: memory.Turn{ID: "t", Role: memory.RoleUser, Content: words}, Text: words}})
 	want := map[string]string{"Lisbon": "I live in Lisbon", "4711": "Remember that the gate code is 4711"}

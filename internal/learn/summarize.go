@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/prompt"
@@ -142,7 +143,7 @@ func weight(s string) float64 {
 
 // saidBy returns a user's sentence as somebody else reports it, with its dates.
 func saidBy(sentence string, at time.Time) string {
-	s := tidy(clipWords(text.Absolute(extract.ThirdPerson(sentence), at), 30))
+	s := tidy(clipWords(text.Absolute(english.ThirdPerson(sentence), at), 30))
 	if firstPerson(s) {
 		s = clipWords(sentence, 30)
 	}

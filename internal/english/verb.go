@@ -1,4 +1,4 @@
-package extract
+package english
 
 import (
 	_ "embed"
@@ -6,46 +6,46 @@ import (
 	"sync"
 )
 
-//go:embed tables/verbs.txt
+//go:embed verbs.txt
 var verbTable string
 
-// class says what a statement with a verb is worth, see tables/verbs.txt.
-type class uint8
+// Class says what it is worth to know that somebody does something: see verbs.txt.
+type Class uint8
 
+// The classes of verbs. A verb may be of several.
 const (
-	deed class = 1 << iota
-	light
-	routine
-	ongoing
-	aim
-	idle
-	plain
+	Deed Class = 1 << iota
+	Light
+	Routine
+	Ongoing
+	Aim
+	Idle
 )
 
-var classNames = map[string]class{"deed": deed, "light": light, "routine": routine, "ongoing": ongoing, "aim": aim, "idle": idle, "plain": plain}
+var classes = map[string]Class{"deed": Deed, "light": Light, "routine": Routine, "ongoing": Ongoing, "aim": Aim, "idle": Idle}
 
-// form is which form of a verb a word is.
-type form uint8
+// Form is which form of a verb a word is.
+type Form uint8
 
-// The forms of a verb.
+// The forms of a verb. A word may be several.
 const (
-	base form = 1 << iota
-	preterite
-	participle
+	Base Form = 1 << iota
+	Preterite
+	Participle
 	Gerund
-	thirdForm // "works"
+	ThirdPersonForm // "works"
 )
 
-// verb is what a word is as a verb.
-type verb struct {
+// Verb is what a word is as a verb.
+type Verb struct {
 	Lemma string
-	Form  form
-	class class
+	Form  Form
+	Class Class
 }
 
-// Verbs are all forms of the verbs we know.
-var Verbs = sync.OnceValue(func() map[string]verb {
-	classes, irregular := map[string]class{}, map[string][]string{}
+// verbs are all forms of the verbs in verbs.txt.
+var verbs = sync.OnceValue(func() map[string]Verb {
+	of, irregular := map[string]Class{}, map[string][]string{}
 	for line := range strings.SplitSeq(verbTable, "\n") {
 		head, rest, found := strings.Cut(line, ":")
 		switch {
@@ -53,36 +53,34 @@ var Verbs = sync.OnceValue(func() map[string]verb {
 		case strings.HasPrefix(line, "= "):
 			three := strings.Fields(line[2:])
 			irregular[three[0]] = three
-			classes[three[0]] |= 0
+			of[three[0]] |= 0
 		case found:
 			for lemma := range strings.FieldsSeq(rest) {
-				classes[lemma] |= classNames[head]
+				of[lemma] |= classes[head]
 			}
 		}
 	}
-	forms := make(map[string]verb, 5*len(classes))
-	add := func(word, lemma string, f form) {
+	forms := make(map[string]Verb, 5*len(of))
+	add := func(word, lemma string, f Form) {
 		v, known := forms[word]
-		if known && v.Lemma != lemma {
-			if f == base { // "found" is a form of "find" before it is a verb of its own
-				return
-			}
+		if known && v.Lemma != lemma && f == Base { // "found" is a form of "find" before it is a verb of its own
+			return
 		}
-		forms[word] = verb{lemma, v.Form | f, classes[lemma]}
+		forms[word] = Verb{lemma, v.Form | f, of[lemma]}
 	}
-	for lemma := range classes {
+	for lemma := range of {
 		past, part := regularPast(lemma), regularPast(lemma)
 		if three, ok := irregular[lemma]; ok {
 			past, part = three[1], three[2]
 		}
-		add(past, lemma, preterite)
-		add(part, lemma, participle)
-		add(regularPast(lemma), lemma, preterite|participle) // "learned" beside "learnt"
+		add(past, lemma, Preterite)
+		add(part, lemma, Participle)
+		add(regularPast(lemma), lemma, Preterite|Participle) // "learned" next to "learnt"
 		add(gerundOf(lemma), lemma, Gerund)
-		add(thirdOf(lemma), lemma, thirdForm)
+		add(thirdOf(lemma), lemma, ThirdPersonForm)
 	}
-	for lemma := range classes {
-		add(lemma, lemma, base)
+	for lemma := range of {
+		add(lemma, lemma, Base)
 	}
 	return forms
 })
@@ -133,23 +131,29 @@ func gerundOf(v string) string {
 	return v + "ing"
 }
 
-// VerbOf returns what a word is as a verb. Words that we do not know are verbs by
-// their endings, of no class.
-func VerbOf(w string) (verb, bool) {
-	if v, ok := Verbs()[w]; ok {
+// VerbOf returns what a word in small letters is as a verb. A word that verbs.txt lacks is a verb
+// by its ending, of no class.
+func VerbOf(w string) (Verb, bool) {
+	if v, ok := verbs()[w]; ok {
 		return v, true
 	}
 	switch n := len(w); {
 	case n > 4 && strings.HasSuffix(w, "ing"):
-		return verb{w, Gerund, 0}, true
+		return Verb{w, Gerund, 0}, true
 	case n > 3 && strings.HasSuffix(w, "ed") && !strings.HasSuffix(w, "eed"):
-		return verb{w, preterite | participle, 0}, true
+		return Verb{w, Preterite | Participle, 0}, true
 	}
-	return verb{}, false
+	return Verb{}, false
 }
 
-// past reports whether a word is a verb in the past and in no other form.
-func past(w string) bool {
+// KnownVerb is [VerbOf] for the words of verbs.txt alone.
+func KnownVerb(w string) (Verb, bool) {
+	v, ok := verbs()[w]
+	return v, ok
+}
+
+// pastForm reports whether a word is a verb in the past and in no other form.
+func pastForm(w string) bool {
 	v, ok := VerbOf(w)
-	return ok && v.Form&(preterite|participle) != 0 && v.Form&base == 0
+	return ok && v.Form&(Preterite|Participle) != 0 && v.Form&Base == 0
 }

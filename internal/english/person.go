@@ -1,4 +1,4 @@
-package extract
+package english
 
 import (
 	"strings"
@@ -9,11 +9,16 @@ import (
 // fixed are verbs that do not change with the person, and their negations.
 var fixed = lazy.Words("will would can could may might must shall should cannot used had did was were wo ca")
 
-// adverbs may stand between "I" and its verb.
-const adverbs = `really|also|still|currently|now|just|recently|actually|always|usually|generally|mostly|mainly|only|finally|definitely|absolutely|totally|both|originally|basically|already|even|truly|certainly|personally|often|sometimes|rarely|never|normally|typically|occasionally|frequently|regularly|kinda|finally|officially|happily|proudly|soon|mainly|primarily|particularly|especially|genuinely|strongly|deeply|simply|probably|gladly`
+// adverbs may stand around a verb and say little.
+var adverbs = lazy.Words(`really also still currently now just recently actually always usually generally mostly mainly only finally
+	definitely absolutely totally both originally basically already even truly certainly personally often
+	sometimes rarely never normally typically occasionally frequently regularly kinda officially happily proudly
+	soon primarily particularly especially genuinely strongly deeply simply probably gladly fully successfully
+	then so super too kind lately all thoroughly eventually quickly slowly ever almost initially previously
+	formerly once ultimately seriously pretty very temporarily permanently severely highly deathly mildly quite`)
 
-// IsAdverb matches a word that may stand between "I" and its verb.
-var IsAdverb = lazy.Compile(`(?i)^(?:` + adverbs + `)$`)
+// IsAdverb reports whether a word in small letters may stand around a verb and says little.
+func IsAdverb(w string) bool { return adverbs.Has(w) }
 
 // ThirdPerson says a piece of first-person English of the user: "I love my job"
 // becomes "User loves User's job". Other words stay as they are.
@@ -45,7 +50,7 @@ var pronouns = map[string]string{
 // agreeVerb puts the first verb of the words into the third person.
 func agreeVerb(words []string) {
 	for i, w := range words {
-		if IsAdverb.MatchString(w) {
+		if adverbs.Has(strings.ToLower(w)) {
 			continue
 		}
 		words[i] = third(w)
@@ -82,7 +87,7 @@ func third(verb string) string {
 	case "aren't":
 		return "isn't" + tail
 	}
-	if low == "" || fixed.Has(low) || past(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
+	if low == "" || fixed.Has(low) || pastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
 		return verb // past forms and modals stay, and some agree already
 	}
 	return thirdOf(core) + tail

@@ -1,0 +1,284 @@
+package english
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// Statement is a clause that states something of the world, or that wishes something.
+type Statement struct {
+	text.Span
+	Tokens []Token
+	// Wishes says that the clause is a request: "always answer in French".
+	Wishes bool
+	// Greeted says that a greeting stands before it.
+	Greeted bool
+	// Inherits says that its subject is that of the statement before it.
+	Inherits bool
+	// First says that it begins a sentence, where people leave "I" out.
+	First bool
+	// Conjunction is the word that joins it to what stands before it, "" without one.
+	Conjunction string
+
+	source string
+	said   time.Time
+}
+
+// At returns token i in small letters, "" past the ends.
+func (s *Statement) At(i int) string {
+	if i < 0 || i >= len(s.Tokens) {
+		return ""
+	}
+	return s.Tokens[i].Low
+}
+
+// Text returns the tokens from i up to j as they are written, without signs of emphasis.
+func (s *Statement) Text(i, j int) string {
+	if i >= j {
+		return ""
+	}
+	out := s.source[s.Tokens[i].Start:s.Tokens[j-1].End]
+	if s.Tokens[i].Start == s.Tokens[i].End { // the second word of "wanna"
+		out = s.Tokens[i].Low + out
+	}
+	out = strings.ReplaceAll(out, "*", "")
+	if strings.Count(out, `"`)%2 == 1 {
+		out = strings.ReplaceAll(out, `"`, "")
+	}
+	return out
+}
+
+// Source returns a token as it is written.
+func (s *Statement) Source(t Token) string { return t.Of(s.source) }
+
+// Dates returns the dates among the tokens from i up to j, their places in [Statement.Text].
+func (s *Statement) Dates(i, j int) []text.Date {
+	if i >= j {
+		return nil
+	}
+	return text.Resolve(s.Text(i, j), s.said)
+}
+
+// Said returns when the statement was made.
+func (s *Statement) Said() time.Time { return s.said }
+
+// longestStatement is how many tokens a statement has at most: nobody says more at once.
+const longestStatement = 60
+
+// Statements returns what the sentences of a message state or wish, clause by clause. Left out are
+// questions, hypothetical cases, what others said, and pasted text. said is when it was written.
+func Statements(message string, sentences []Sentence, said time.Time) (out []Statement) {
+	greeted := false
+	for _, sentence := range sentences {
+		if sentence.Pasted {
+			greeted = false
+			continue
+		}
+		first := true
+		for i := 0; i < len(sentence.Clauses); i++ {
+			c := sentence.Clauses[i]
+			end := i
+			for c.Mood == States && end+1 < len(sentence.Clauses) && sentence.Clauses[end+1].Mood == States {
+				end++
+			}
+			span := text.Span{Start: c.Start, End: sentence.Clauses[end].End}
+			i = end
+			if c.Mood == Asks {
+				greeted = false
+				continue
+			}
+			tokens := Tokens(message, span)
+			if c.Mood == Greets || len(tokens) == 0 {
+				greeted = greeted || c.Mood == Greets && slices.ContainsFunc(tokens, func(t Token) bool { return greeting.Has(t.Low) })
+				continue
+			}
+			if Unreal(tokens) || reported(tokens) {
+				break // what goes on in this sentence is no fact either
+			}
+			for _, s := range statements(tokens) {
+				s.source, s.said, s.Wishes = message, said, c.Mood == Requests
+				s.Greeted, s.First = greeted, s.First && first
+				if len(s.Tokens) <= longestStatement {
+					out = append(out, s)
+				}
+			}
+			greeted, first = false, false
+		}
+	}
+	return out
+}
+
+var (
+	// unsure are words of what is not so, or not yet; cases make a sentence a case; reports are verbs
+	// of those who tell what others say; fictions are what is made up.
+	unsure   = lazy.Words("could might maybe perhaps supposedly allegedly almost nearly apparently hypothetically wish")
+	cases    = lazy.Words("example assume assuming if unless whether suppose supposing imagine pretend pretending")
+	reports  = lazy.Words("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
+	fictions = lazy.Words("story novel dream movie film character")
+)
+
+// Unreal reports whether a sentence tells of a case or of what is made up.
+func Unreal(tokens []Token) bool {
+	for i, t := range tokens {
+		switch {
+		case cases.Has(t.Low):
+			courtesy := t.Low == "if" && i+2 < len(tokens) && (tokens[i+1].Low == "it" || tokens[i+1].Low == "that") && (tokens[i+2].Low == "helps" || tokens[i+2].Low == "matters")
+			return !courtesy
+		case fictions.Has(t.Low) && i > 1 && tokens[i-2].Low == "in":
+			return true
+		}
+	}
+	return false
+}
+
+// reported reports whether a sentence tells what others say.
+func reported(tokens []Token) bool {
+	for i, t := range tokens {
+		if reports.Has(t.Low) && (i == 0 || tokens[i-1].Low != "i" && tokens[i-1].Low != "have") {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	// openers are pronouns and the like that begin a clause; owners begin its subject.
+	openers = lazy.Words("i we he she it they you there please everyone nobody let")
+	owners  = lazy.Words("my our his her their your this that the these those its")
+	// joints join clauses.
+	joints = lazy.Words("and but so because though although while whereas plus since as when before after until then where which who or")
+	// seconds are verbs in the present that may be a second one of "I": few of them are nouns.
+	seconds = lazy.Words("wear live work study love hate enjoy prefer have own drive play speak teach run dislike need use volunteer am can do")
+)
+
+// IsJoint reports whether a word in small letters joins clauses.
+func IsJoint(w string) bool { return joints.Has(w) }
+
+// statements cuts the tokens of a sentence into its statements.
+func statements(tokens []Token) (out []Statement) {
+	start, conjunction, inherits := 0, "", false
+	emit := func(end int) {
+		from := start
+		for from < end && tokens[from].Mark() {
+			from++
+		}
+		for end > from && tokens[end-1].Mark() && tokens[end-1].Low != ")" {
+			end--
+		}
+		if from == end || slices.ContainsFunc(tokens[from:end], func(t Token) bool { return unsure.Has(t.Low) }) {
+			return
+		}
+		out = append(out, Statement{Span: text.Span{Start: tokens[from].Start, End: tokens[end-1].End}, Tokens: tokens[from:end:end],
+			Inherits: inherits, First: start == 0, Conjunction: conjunction})
+	}
+	for i := 1; i < len(tokens)-1; i++ {
+		mark := tokens[i].Mark()
+		if !mark && !joints.Has(tokens[i].Low) {
+			continue
+		}
+		next, joined := i, ""
+		for next < len(tokens) && (tokens[next].Mark() || joints.Has(tokens[next].Low)) {
+			if !tokens[next].Mark() {
+				joined = tokens[next].Low
+			}
+			mark = mark || tokens[next].Mark()
+			next++
+		}
+		if next == len(tokens) {
+			break
+		}
+		hard := mark && tokens[i].Low != ","
+		second := (joined == "" && mark || joined == "and" || joined == "but" || joined == "then") && secondVerb(tokens[start:i], tokens[next:])
+		if hard || second || begins(tokens[next:]) {
+			emit(i)
+			start, conjunction, inherits = next, joined, second
+		}
+		i = next - 1
+	}
+	emit(len(tokens))
+	return out
+}
+
+// begins reports whether tokens begin with the subject of a clause.
+func begins(tokens []Token) bool {
+	i := 0
+	for i < len(tokens)-1 && IsAdverb(tokens[i].Low) {
+		i++
+	}
+	if openers.Has(tokens[i].Low) {
+		return true
+	}
+	if !owners.Has(tokens[i].Low) {
+		return false
+	}
+	for _, t := range tokens[i+1 : min(i+6, len(tokens))] {
+		v, ok := verbs()[t.Low]
+		if t.Mark() {
+			return false
+		}
+		if ok && v.Form&(Preterite|ThirdPersonForm) != 0 || slices.Contains([]string{"is", "are", "was", "were", "has", "have", "will", "can", "does"}, t.Low) {
+			return true
+		}
+	}
+	return false
+}
+
+// secondVerb reports whether next begins with a second verb of the subject of before, in its tense:
+// "I moved to Leeds and started a bakery".
+func secondVerb(before, next []Token) bool {
+	i := 0
+	for i < len(next)-1 && IsAdverb(next[i].Low) {
+		i++
+	}
+	v, ok := VerbOf(next[i].Low)
+	if !ok && next[i].Low != "am" && next[i].Low != "was" || i == len(next)-1 {
+		return false
+	}
+	switch first := finite(before); {
+	case next[i].Low == "am" || next[i].Low == "was":
+		return first != 0
+	case first == Base:
+		return seconds.Has(next[i].Low)
+	case first == Preterite:
+		return v.Form&Preterite != 0 && v.Form&Base == 0
+	case first == ThirdPersonForm:
+		return v.Form == ThirdPersonForm || next[i].Low == "is"
+	}
+	return false
+}
+
+// finite returns the form of the first verb of a clause, 0 without one.
+func finite(tokens []Token) Form {
+	for i, t := range tokens[:min(len(tokens), 6)] {
+		switch w := t.Low; w {
+		case "am", "do", "have":
+			return Base
+		case "was", "were", "did", "had":
+			return Preterite
+		case "is", "has", "does":
+			return ThirdPersonForm
+		default:
+			v, ok := verbs()[w]
+			switch {
+			case !ok || IsAdverb(w):
+			case v.Form&Base != 0 && i > 0 && (tokens[i-1].Low == "i" || tokens[i-1].Low == "we" || IsAdverb(tokens[i-1].Low)):
+				return Base
+			case v.Form&Preterite != 0 && v.Form&Base == 0:
+				return Preterite
+			case v.Form == ThirdPersonForm && i > 0:
+				return ThirdPersonForm
+			}
+		}
+	}
+	return 0
+}
+
+// In returns a statement of a message that was written at some time.
+func (s Statement) In(message string, said time.Time) Statement {
+	s.source, s.said = message, said
+	return s
+}

@@ -1,0 +1,124 @@
+package english
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// Token is a word or a mark of a sentence. A contraction is two words: "I'm" is "i" and "am".
+type Token struct {
+	text.Span
+	Low        string // in small letters; a mark is one of ,;:-()"
+	Capital    bool   // it begins with a capital
+	Possessive bool   // it ends in 's, which Low leaves out
+}
+
+// Mark reports whether a token is a mark and no word.
+func (t Token) Mark() bool { return len(t.Low) == 1 && strings.Contains(",;:-()\"", t.Low) }
+
+// Tokens returns the words and marks of a part of s in order.
+func Tokens(s string, part text.Span) []Token {
+	out := make([]Token, 0, 1+(part.End-part.Start)/5)
+	for i := part.Start; i < part.End; {
+		if n := tokenLength(s[i:part.End]); n > 0 {
+			out = contraction(out, s, text.Span{Start: i, End: i + n})
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:part.End])
+		if abbreviated := r == '.' && len(out) > 0 && titles.Has(out[len(out)-1].Low); abbreviated {
+			i += n
+			continue
+		}
+		if low := signs[r]; low != "" && (low != "-" || r != '-' || i == part.Start || s[i-1] == ' ') {
+			out = append(out, Token{Span: text.Span{Start: i, End: i + n}, Low: low})
+		}
+		i += n
+	}
+	return out
+}
+
+// titles are written with a full stop that ends nothing.
+var titles = lazy.Words("mr mrs ms dr st prof")
+
+// signs are the marks that a sentence is read by.
+var signs = map[rune]string{',': ",", ';': ";", ':': ":", '-': "-", '–': "-", '—': "-", '…': "-", '.': "-", '!': "-", '(': "(", ')': ")", '"': "\"", '“': "\"", '”': "\""}
+
+// tokenLength returns the length of the word that s begins with: letters and digits, and signs
+// between them, as in "part-time", "3.5" and "C++".
+func tokenLength(s string) int {
+	end := 0
+	for i, r := range s {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
+			end = i + utf8.RuneLen(r)
+		case i == 0 && strings.ContainsRune("$€£¥@", r), i > 0 && end == i && strings.ContainsRune("+#%", r):
+			end = i + utf8.RuneLen(r)
+		case i > 0 && end == i && strings.ContainsRune("'’-./&@_", r) || i > 0 && end == i && (r == ',' || r == ':') && s[i-1] <= '9' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9':
+		default:
+			return max(end, 0)
+		}
+		if end < i { // two signs in a row
+			return end
+		}
+	}
+	return end
+}
+
+// contraction adds a word to tokens, as two where it is a contraction.
+func contraction(out []Token, s string, at text.Span) []Token {
+	first, _ := utf8.DecodeRuneInString(at.Of(s))
+	low := strings.ReplaceAll(strings.ToLower(at.Of(s)), "’", "'")
+	add := func(low string, start, end int) {
+		out = append(out, Token{Span: text.Span{Start: start, End: end}, Low: low, Capital: unicode.IsUpper(first)})
+	}
+	if two, ok := slurred[low]; ok {
+		a, b, _ := strings.Cut(two, " ")
+		add(a, at.Start, at.End)
+		add(b, at.End, at.End)
+		return out
+	}
+	base, tail, found := strings.Cut(low, "'")
+	cut := at.Start + strings.IndexAny(at.Of(s), "'’")
+	switch {
+	case !found || base == "":
+		add(low, at.Start, at.End)
+	case tail == "t" && strings.HasSuffix(base, "n"):
+		verb := strings.TrimSuffix(base, "n")
+		if whole, ok := denials[base]; ok {
+			verb = whole
+		}
+		add(verb, at.Start, at.End)
+		add("not", at.End, at.End)
+	case contracted[tail] != "", tail == "s" && isShort.Has(base):
+		add(base, at.Start, cut)
+		add(cmp.Or(contracted[tail], "is"), cut, at.End)
+	case tail == "s":
+		add(base, at.Start, at.End)
+		out[len(out)-1].Possessive = true
+	default:
+		add(low, at.Start, at.End)
+	}
+	return out
+}
+
+// contracted are verbs by what is left of them behind an apostrophe.
+var contracted = map[string]string{"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would"}
+
+// slurred are contractions written as one word.
+var slurred = map[string]string{
+	"im": "i am", "ive": "i have", "dont": "do not", "cant": "can not", "cannot": "can not", "wont": "will not",
+	"didnt": "did not", "doesnt": "does not", "isnt": "is not", "wasnt": "was not", "havent": "have not", "hasnt": "has not",
+	"wanna": "want to", "gonna": "going to", "gotta": "have to", "thats": "that is", "shes": "she is", "hes": "he is", "let's": "let us",
+}
+
+// denials are the verbs whose negation loses letters.
+var denials = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
+
+// isShort are words after which 's is "is", not a genitive.
+var isShort = lazy.Words("it he she that there here what who where how when this everything everyone name which birthday")

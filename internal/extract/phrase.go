@@ -1,0 +1,246 @@
+package extract
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/internal/english"
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// phrases reads the phrases of a statement.
+type phrases struct{ *english.Statement }
+
+// longestPhrase is how many tokens a phrase has at most.
+const longestPhrase = 24
+
+// marks reports whether token i is a mark, or past the end.
+func (p phrases) marks(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].Mark() }
+
+// ending returns where the phrase that begins at token i ends: before a conjunction, a mark, a comma
+// that no list goes on after, or what points elsewhere behind "and" ("fell and hurt his ankle").
+func (p phrases) ending(i int) int {
+	joint := i
+	for j := i; j < len(p.Tokens); j++ {
+		w := p.At(j)
+		switch {
+		case w == "that" && p.relates(j), w == "this" && in("pointed", p.At(j+1)), j == i && !p.marks(j):
+		case w == "that" && j > i:
+			return p.trimmed(i, j)
+		case in("pointing", w) && joint > i:
+			return p.trimmed(i, joint)
+		case p.marks(j) && w != ",", in("stops", w) && !(w == "as" && in("determiner", p.At(j+1))) && !(w == "since" && in("timing", p.At(j+1))):
+			return p.trimmed(i, j)
+		case w == "," && !p.listed(j), (w == "and" || w == "or") && p.newVerb(j+1):
+			return p.trimmed(i, j)
+		case w == "," || w == "and":
+			joint = j
+		}
+	}
+	return p.trimmed(i, len(p.Tokens))
+}
+
+// relates reports whether "that" at token j begins what says more of the noun before it: "dogs that
+// need a walk".
+func (p phrases) relates(j int) bool {
+	v, ok := english.KnownVerb(p.At(j + 1))
+	return (ok && v.Form != english.Gerund || p.At(j+1) == "is" || p.At(j+1) == "are") && len(p.Tokens) > j+2
+}
+
+// newVerb reports whether the token at i begins something of its own behind "and".
+func (p phrases) newVerb(i int) bool {
+	for english.IsAdverb(p.At(i)) {
+		i++
+	}
+	if w := p.At(i); w == "" || in("subjects", w) {
+		return true
+	}
+	v, ok := english.KnownVerb(p.At(i))
+	return ok && v.Form&english.Preterite != 0 && v.Form&english.Base == 0
+}
+
+// listed reports whether the comma at token j stands in a list, an address or a date.
+func (p phrases) listed(j int) bool {
+	if j+1 >= len(p.Tokens) || j == 0 {
+		return false
+	}
+	if p.Tokens[j-1].Capital && p.Tokens[j+1].Capital && p.At(j+1) != "i" || len(p.At(j+1)) == 4 && isNumber(p.At(j+1)) {
+		return true
+	}
+	for k, n := j+1, 0; k < len(p.Tokens) && n < 6; k, n = k+1, n+1 {
+		switch w := p.At(k); {
+		case w == "and" || w == "or":
+			return !p.newVerb(k + 1)
+		case w == "," && n == 0, w != "," && p.marks(k), in("stops", w), in("pointing", w), in("subjects", w):
+			return false
+		case w == ",":
+			n = 0
+		}
+	}
+	return false
+}
+
+// trimmed returns j without the tokens before it that add nothing.
+func (p phrases) trimmed(i, j int) int {
+	for j > i && (p.marks(j-1) || in("trailing", p.At(j-1))) {
+		if w := p.At(j - 1); w == "today" || w == "days" && p.At(j-2) != "these" {
+			break
+		}
+		j--
+	}
+	return max(i, j)
+}
+
+// undated returns j without a date at the end of the phrase, and what leads to it.
+func (p phrases) undated(i, j int) int {
+	for _, d := range p.dates(i, j) {
+		from := p.Tokens[i].Start + d.Start
+		if p.Tokens[i].Start+d.End < p.Tokens[j-1].End {
+			continue
+		}
+		for j > i && p.Tokens[j-1].Start >= from {
+			j--
+		}
+		for j > i && (in("hanging", p.At(j-1)) || p.marks(j-1) || p.At(j-1) == "since") {
+			j--
+		}
+		break
+	}
+	return j
+}
+
+// dates returns the dates in a phrase. Most phrases have no word of one.
+func (p phrases) dates(i, j int) []text.Date {
+	for k := i; k < j; k++ {
+		if w := p.At(k); in("timing", w) && !in("hanging", w) || w[0] >= '0' && w[0] <= '9' {
+			return p.Dates(i, j)
+		}
+	}
+	return nil
+}
+
+// standing reports whether the tokens mean the same outside of the conversation, and something.
+func (p phrases) standing(i, j int) bool {
+	if i >= j || j-i > longestPhrase || in("hanging", p.At(j-1)) {
+		return false
+	}
+	content := false
+	for k := i; k < j; k++ {
+		w := p.At(k)
+		switch {
+		case w == "that" && k > i && p.relates(k), w == "this" && in("pointed", p.At(k+1)):
+		case in("pointing", w):
+			return false
+		case !in("empty", w) && !p.marks(k) && !english.IsAdverb(w) && !in("timing", w):
+			content = true
+		}
+	}
+	return content
+}
+
+// vague reports whether a phrase begins with what says nothing by itself.
+func (p phrases) vague(i int) bool {
+	if w := p.At(i); w == "on" || w == "in" || w == "at" || w == "with" || w == "for" || w == "about" || w == "of" {
+		i++
+	}
+	return in("vagueStart", p.At(i)) || p.At(i) == "the" && in("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
+}
+
+// said returns tokens in the third person.
+func (p phrases) said(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
+
+// headed returns the place behind the first of the nouns of a list that is at most n tokens behind
+// i, i without one. A noun before another noun is none: "my dog walker".
+func (p phrases) headed(i, n int, list string) int {
+	for j := i; j <= i+n && !p.marks(j) && (j == i || !in("hanging", p.At(j))); j++ {
+		if inList(list, p.At(j)) && p.closed(j+1) {
+			return j + 1
+		}
+	}
+	return i
+}
+
+// closed reports whether a noun ends before token j: what follows is no other noun.
+func (p phrases) closed(j int) bool {
+	w := p.At(j)
+	if p.marks(j) || p.Tokens[j].Capital || in("hanging", w) || in("stops", w) || in("timing", w) || in("trailing", w) || in("pointing", w) || in("subjects", w) || english.IsAdverb(w) || english.IsJoint(w) || isNumber(w) || w == "called" || w == "named" {
+		return true
+	}
+	v, ok := english.KnownVerb(w)
+	return ok && v.Form&english.Base == 0
+}
+
+// nameEnd returns where the name that begins at token i ends, i without one.
+func (p phrases) nameEnd(i int) int {
+	if p.marks(i) || !p.Tokens[i].Capital || in("notName", p.At(i)) || strings.HasSuffix(p.At(i), "day") {
+		return i
+	}
+	j := i + 1
+	for j < len(p.Tokens) && j-i < 4 && p.Tokens[j].Capital && !p.marks(j) && p.At(j) != "i" {
+		j++
+	}
+	return j
+}
+
+// placeEnd returns where the name of a place that begins at token i ends, i without one.
+func (p phrases) placeEnd(i int) int {
+	capital := func(k int) bool {
+		return k < len(p.Tokens) && p.Tokens[k].Capital && !p.marks(k) && p.At(k) != "i" && p.At(k) != "user"
+	}
+	j := i
+	if p.At(j) == "the" {
+		j++
+	}
+	if !capital(j) {
+		return i
+	}
+	for j++; ; j++ {
+		linked := p.At(j) == "," || p.At(j) == "of" || p.At(j) == "de" || p.At(j) == "da" || p.At(j) == "upon"
+		if !capital(j) && !(linked && capital(j+1)) {
+			return j
+		}
+	}
+}
+
+// kinEnd returns the place behind a relative, a friend or the like: "older sister".
+func (p phrases) kinEnd(i int) int {
+	end := i
+	for j := i; j < i+3; j++ {
+		if w := p.At(j); in("kinPlural", w) || in("kinWords", w) && (p.Tokens[j].Possessive || p.closed(j+1) || isVerb(p.At(j+1))) {
+			end = j + 1
+		} else if !in("kinLead", w) {
+			break
+		}
+	}
+	return end
+}
+
+// petEnd returns the place behind an animal: "golden retriever".
+func (p phrases) petEnd(i int) int {
+	if p.At(i) == "guinea" {
+		return i + 2
+	}
+	return p.headed(i, 3, "petWords")
+}
+
+// nameText returns a name, tokens i up to j, without the sign of a genitive.
+func (p phrases) nameText(i, j int) string {
+	called := strings.TrimRight(p.Text(i, j), ".'’-")
+	if p.Tokens[j-1].Possessive {
+		called = strings.TrimSuffix(strings.TrimSuffix(called, "'s"), "’s")
+	}
+	return called
+}
+
+func isVerb(w string) bool {
+	_, ok := english.KnownVerb(w)
+	return ok
+}
+
+func isNumber(w string) bool { return w != "" && strings.Trim(w, "0123456789") == "" }
+
+func inList(list, w string) bool {
+	if list == "relatives" {
+		return in("kinWords", w) || in("kinPlural", w)
+	}
+	return in(list, w)
+}

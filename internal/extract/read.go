@@ -1,0 +1,628 @@
+package extract
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/english"
+	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// maxRead bounds the facts of one turn: what has more is no talk.
+const maxRead = 192
+
+// Rules reads facts from first-person English without a model, by the rules of rules.txt: what
+// people say of themselves and of those close to them. Each fact is in the third person and names
+// the words it rests on. Questions, hypothetical cases, jokes and the words of others are left out.
+func Rules(said []Utterance) []Candidate {
+	var out []Candidate
+	conversation, inPlay := "", false
+	for i := range said {
+		s := &said[i]
+		if s.Turn.Role != memory.RoleUser || OffTheRecord(s.Turn.Content) {
+			continue
+		}
+		var played bool
+		if played, inPlay = plays(s, s.Playing || inPlay && s.Turn.Conversation == conversation); played {
+			conversation = s.Turn.Conversation
+			continue
+		}
+		remembered, _ := commands(*s)
+		r := reader{said: s, spoken: remembered, last: user}
+		if body := text.Own(s.Text); !notMeant(body) {
+			r.read(body)
+		}
+		out = append(append(out, remembered...), r.found[:min(len(r.found), maxRead)]...)
+	}
+	return out
+}
+
+// subject is whom a statement is about.
+type subject struct {
+	who  string // as a fact says it: "User", "User's sister Ana"
+	key  string // as a fact's subject: "user", "user's sister"
+	kin  string // "sister", "" for the user
+	many bool
+}
+
+var user = subject{who: "User", key: "user"}
+
+// reader reads the statements of one turn.
+type reader struct {
+	said    *Utterance
+	ofFacts bool        // what is read are facts: they call the speaker "User"
+	spoken  []Candidate // what was asked to be remembered: its words are taken
+	found   []Candidate
+	whom    subject // whom "she" or "he" means, its key is "" where that is not clear
+	last    subject // of the statement before
+}
+
+func (r *reader) read(body string) {
+	sentences := english.Read(body)
+	for _, s := range english.Statements(body, sentences, r.said.Turn.CreatedAt) {
+		if !within(s.Span, r.spoken) && s.Conjunction != "when" && s.Conjunction != "before" && s.Conjunction != "until" && s.Conjunction != "where" {
+			r.statement(phrases{&s})
+		}
+	}
+	r.namesBeside(body, sentences)
+}
+
+func within(span text.Span, cands []Candidate) bool {
+	return slices.ContainsFunc(cands, func(c Candidate) bool { return c.Span.Start < span.End && span.Start < c.Span.End })
+}
+
+// leading are words that people say before they say something.
+var leading = lazy.Compile(`(?i)^(?:by the way|heads up|fun fact|for context|for reference|for the record|about me|to be honest|in fact|as you know|as i said|i guess|i mean|i think|i believe|good news|turns out|it turns out|right now|these days|just so you know|in my (?:spare|free) time)\b`)
+
+// opened returns the place of the first token behind what leads up to a statement.
+func (p phrases) opened() int {
+	i := 0
+	for i < len(p.Tokens)-1 {
+		if p.marks(i) || in("openers", p.At(i)) && !(p.At(i) == "no" && p.At(i+1) == "longer") {
+			i++
+			continue
+		}
+		lead := len(leading.FindString(p.Text(i, min(i+6, len(p.Tokens)))))
+		if lead == 0 {
+			return i
+		}
+		for end := p.Tokens[i].Start + lead; i < len(p.Tokens)-1 && p.Tokens[i].Start < end; {
+			i++
+		}
+	}
+	return i
+}
+
+// statement reads what a statement says.
+func (r *reader) statement(p phrases) {
+	if p.Wishes {
+		r.wish(p)
+		return
+	}
+	i := p.opened()
+	when := p.fronted(&i)
+	before := r.last
+	r.last = user
+	person := english.Speaker
+	about := user
+	switch w := p.At(i); {
+	case p.Greeted && w == "i" && p.At(i+1) == "am" && r.match(p, user, "@hello", i+2, nil, ""):
+		return
+	case w == "i" || w == "we":
+		i++
+	case r.ofFacts && w == "user" && !p.Tokens[i].Possessive:
+		person = english.Singular
+		i++
+	case w == "she" || w == "he":
+		if about = r.whom; !r.refersTo(w) {
+			r.last = subject{}
+			return
+		}
+		i++
+	case p.Inherits:
+		if about = before; about.key == "" {
+			return
+		}
+	case w == "my" || w == "our" || r.ofFacts && w == "user" || in("women", w) || in("men", w): // "mum's coming over"
+		if !in("women", w) && !in("men", w) {
+			i++
+		}
+		var ok bool
+		if about, i, ok = r.mine(p, i); !ok {
+			return
+		}
+	case p.First && when == "" && r.elides(p, i):
+		person = english.Elided
+		if before.key != user.key { // "My brother called. Got a job."
+			return
+		}
+	default:
+		r.whom, r.last = subject{}, subject{}
+		if p.First {
+			r.wish(p)
+		}
+		return
+	}
+	if r.last = about; about.kin != "" && !about.many {
+		r.whom = about
+	}
+	switch {
+	case about.many:
+		person = english.Plural
+	case about.kin != "":
+		person = english.Singular
+	}
+	if pred, ok := p.Predicate(i, person); ok {
+		r.predicate(p, about, &pred, when)
+	}
+	if n := len(r.found); n > 1 && r.found[n-1].Model == "rule:death" && r.found[n-2].Model == "rule:pet" { // it has one no more
+		r.found = slices.Delete(r.found, n-2, n-1)
+	}
+	if r.namesSomebody(p, i) {
+		r.whom = subject{}
+	}
+}
+
+// predicate holds what is said of somebody against the rules of its verb, and then of its class.
+func (r *reader) predicate(p phrases, about subject, pred *english.Predicate, when string) {
+	for _, key := range []string{pred.Lemma, "@class"} {
+		if r.match(p, about, key, pred.Rest, pred, when) {
+			return
+		}
+	}
+}
+
+// wish reads a request: how the user wants to be answered, or called.
+func (r *reader) wish(p phrases) {
+	i := 0
+	for i < len(p.Tokens)-1 && (p.marks(i) || in("openers", p.At(i)) || slices.Contains([]string{"please", "pls", "can", "could", "you", "always", "from", "now", "on", "in", "future"}, p.At(i))) {
+		i++
+	}
+	if !r.match(p, user, "@wish", i, nil, "") && p.At(0) == "from" && p.At(1) == "now" {
+		r.match(p, user, "@standing", i, nil, "")
+	}
+}
+
+// lastingWish reports whether a wish is said to hold from now on.
+func (p phrases) lastingWish() bool {
+	s := " " + strings.ToLower(p.Text(0, len(p.Tokens))) + " "
+	return strings.Contains(s, " always ") || strings.Contains(s, " never ") || strings.Contains(s, " from now on") || strings.Contains(s, "in future ") || strings.Contains(s, "when you ")
+}
+
+// mine reads whom "my" begins to speak of and returns the place of what is said of them. It is
+// false where the user's own things are spoken of: their rules are applied here.
+func (r *reader) mine(p phrases, i int) (subject, int, bool) {
+	isPet := false
+	end := p.kinEnd(i)
+	if end == i {
+		end = p.petEnd(i)
+		isPet = end > i
+	}
+	if end == i {
+		r.match(p, user, "@my", i, nil, "")
+		return subject{}, 0, false
+	}
+	kin, last := fullKin(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new ")), p.At(end-1)
+	about := subject{who: "User's " + kin, key: "user's " + kin, kin: kin, many: in("kinPlural", last) || isPet && strings.HasSuffix(last, "s") && strings.TrimSuffix(last, "s") != last && in("petWords", strings.TrimSuffix(last, "s"))}
+	r.last = about
+	j := end
+	if p.Tokens[end-1].Possessive {
+		if p.At(j) == "name" && p.At(j+1) == "is" {
+			r.named(p, about, isPet, j+2)
+			return subject{}, 0, false
+		}
+		if r.match(p, subject{who: "User's " + kin, key: about.key, kin: kin}, "@my", j, nil, "") {
+			return subject{}, 0, false
+		}
+		return r.isShort(p, about, j, isPet)
+	}
+	comma := p.At(j) == ","
+	if comma {
+		j++
+	}
+	if p.At(j) == "is" && (p.At(j+1) == "called" || p.At(j+1) == "named") {
+		r.named(p, about, isPet, j+2)
+		return subject{}, 0, false
+	}
+	if p.At(j) == "is" && r.named(p, about, isPet, j+1) {
+		return subject{}, 0, false
+	}
+	if p.At(j) == "called" || p.At(j) == "named" {
+		j++
+	}
+	if e := p.nameEnd(j); e > j && !about.many && p.At(e) != "and" && !(comma && e == len(p.Tokens)) {
+		possessive := p.Tokens[e-1].Possessive
+		about = r.introduce(p, about, isPet, j, e)
+		j = e
+		if possessive {
+			return r.isShort(p, about, j, isPet)
+		}
+	}
+	for p.At(j) == "," || p.At(j) == "who" || p.At(j) == ")" {
+		j++
+	}
+	return about, j, j < len(p.Tokens)
+}
+
+// isShort reads "'s" behind a name as "is": "my husband's allergic", "my dog's called Rex".
+func (r *reader) isShort(p phrases, about subject, j int, isPet bool) (subject, int, bool) {
+	if p.At(j) == "called" || p.At(j) == "named" {
+		r.named(p, about, isPet, j+1)
+		return subject{}, 0, false
+	}
+	p.Tokens = slices.Insert(slices.Clone(p.Tokens), j, english.Token{Span: text.Span{Start: p.Tokens[j-1].End, End: p.Tokens[j-1].End}, Low: "is"})
+	pred, ok := p.Predicate(j, english.Singular)
+	v, isVerb := english.KnownVerb(p.At(j + 1))
+	if ok && (in("ailments", p.At(j+1)) || in("diets", p.At(j+1)) || in("marital", p.At(j+1)) || slices.Contains([]string{"allergic", "a", "an", "pregnant", "in", "from", "afraid", "scared"}, p.At(j+1)) || isVerb && v.Form&english.Gerund != 0) {
+		r.predicate(p, about, &pred, "")
+		r.last, r.whom = about, about
+	}
+	return subject{}, 0, false
+}
+
+// fullKin returns the word for a relative whose short form is used: "gf".
+func fullKin(kin string) string { return cmp.Or(paired("shortKin", kin), kin) }
+
+// named adds the name at token j of somebody or of an animal.
+func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
+	if end := name(p, j); end > j {
+		about = r.introduce(p, about, isPet, j, end)
+		r.last, r.whom = about, about
+		return true
+	}
+	return false
+}
+
+// introduce adds the name of somebody or of an animal, tokens i up to j, and returns the subject by it.
+func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
+	called := p.nameText(i, j)
+	c := Candidate{Text: "User's " + about.kin + " is named " + called, Attribute: kinAttribute(about.kin), Category: "family", Confidence: 0.9, Model: "rule:kin named"}
+	if c.Attribute == about.kin {
+		c.Attribute += " name"
+	}
+	if isPet {
+		c.Text, c.Attribute, c.Model = "User has a "+about.kin+" named "+called, "pet:"+keyOf(called), "rule:pet"
+	}
+	r.add(p, "user", c)
+	about.who += " " + called
+	if !Single(kinAttribute(about.kin)) {
+		about.key += " " + strings.ToLower(called)
+	}
+	return about
+}
+
+// kinAttribute is single where a person has one such relative at a time.
+func kinAttribute(kin string) string { return cmp.Or(paired("kinAttributes", kin), kin) }
+
+// namesBeside reads relatives whose names stand next to them wherever that is, also in a question or
+// in what somebody said: "can my partner Tomasz eat that?".
+func (r *reader) namesBeside(body string, sentences []english.Sentence) {
+	for _, sentence := range sentences {
+		if !text.Holds(sentence.Of(body), "my", "our") {
+			continue
+		}
+		s := english.Statement{Span: sentence.Span, Tokens: english.Tokens(body, sentence.Span)}
+		s = s.In(body, r.said.Turn.CreatedAt)
+		p := phrases{&s}
+		if sentence.Pasted || english.Unreal(s.Tokens) {
+			continue
+		}
+		for i := 0; i+2 < len(p.Tokens); i++ {
+			if w := p.At(i); w != "my" && w != "our" {
+				continue
+			}
+			k := p.kinEnd(i + 1)
+			apart := p.At(k) == ","
+			j := k
+			if apart {
+				j++
+			}
+			end := p.nameEnd(j)
+			if k == i+1 || end == j || end > j+2 || p.Tokens[k-1].Possessive || in("kinPlural", p.At(k-1)) || apart && !p.marks(end) || p.At(end) == "and" && apart {
+				continue
+			}
+			called := p.nameText(j, end)
+			at := text.Span{Start: p.Tokens[i].Start, End: p.Tokens[end-1].End}
+			known := slices.ContainsFunc(r.found, func(c Candidate) bool { return strings.Contains(c.Text, called) })
+			if known || within(at, r.spoken) {
+				continue
+			}
+			kin := fullKin(strings.ToLower(p.Text(i+1, k)))
+			s.Span = at
+			r.introduce(p, subject{who: "User's " + kin, key: "user's " + kin, kin: kin}, false, j, end)
+		}
+	}
+}
+
+// refersTo reports whether "she" or "he" can be the one who was spoken of last.
+func (r *reader) refersTo(pronoun string) bool {
+	for w := range strings.FieldsFuncSeq(r.whom.kin, func(c rune) bool { return c == ' ' || c == '-' }) {
+		w = strings.TrimPrefix(w, "step")
+		if in("women", w) || in("men", w) {
+			return in("women", w) == (pronoun == "she")
+		}
+	}
+	return r.whom.key != ""
+}
+
+// namesSomebody reports whether the tokens from i on name a relative, or what may be a person: a name
+// that does not stand behind "in", "at" or the like.
+func (r *reader) namesSomebody(p phrases, i int) bool {
+	for ; i < len(p.Tokens); i++ {
+		w := p.At(i)
+		if in("kinWords", w) || in("kinPlural", w) || p.Tokens[i].Capital && w != "i" && !in("timing", w) && !in("hanging", p.At(i-1)) && !strings.Contains(r.whom.who, p.Text(i, i+1)) {
+			return true
+		}
+	}
+	return false
+}
+
+// fronted reads a date before the subject: "Last week I …". It returns it, and moves i behind it.
+func (p phrases) fronted(i *int) string {
+	j := *i
+	for j < *i+6 && !p.marks(j) && (in("spans", p.At(j)) || in("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
+		j++
+	}
+	end := j
+	if p.At(j) == "," {
+		j++
+	}
+	if end == *i || p.At(j) != "i" && p.At(j) != "we" && p.At(j) != "my" {
+		return ""
+	}
+	when := p.Text(*i, end)
+	if len(p.Dates(*i, end)) == 0 && p.At(*i) != "every" && p.At(*i) != "on" {
+		return ""
+	}
+	*i = j
+	return strings.ToLower(when[:1]) + when[1:]
+}
+
+// elides reports whether a sentence leaves out "I": "Just got back from Rome".
+func (r *reader) elides(p phrases, i int) bool {
+	for english.IsAdverb(p.At(i)) && i < len(p.Tokens)-1 {
+		i++
+	}
+	next := p.At(i + 1)
+	if w := p.At(i); w == "been" || w == "can" && next == "not" || (w == "love" || w == "hate") && !in("pointing", next) && !english.IsJoint(next) && next != "is" {
+		brings, verb := english.KnownVerb(next) // "Love brings people together" has a subject
+		return next != "" && !(verb && brings.Form == english.ThirdPersonForm)
+	}
+	v, ok := english.KnownVerb(p.At(i))
+	if !ok || next == "" || p.Tokens[i].Possessive || p.marks(i+1) || english.IsJoint(next) {
+		return false
+	}
+	if v.Form&english.Gerund != 0 {
+		return v.Class&english.Ongoing != 0 && !slices.ContainsFunc(p.Tokens[i+1:], func(t english.Token) bool {
+			v, ok := english.KnownVerb(t.Low)
+			return ok && v.Form == english.ThirdPersonForm || slices.Contains([]string{"is", "are", "was", "were", "has", "can", "will", "me", "would"}, t.Low)
+		})
+	}
+	return v.Form&english.Preterite != 0 && v.Form&english.Base == 0 && v.Class&(english.Deed|english.Light) != 0 && next != "by" && next != "for"
+}
+
+// match adds the facts of the first rule under a key that takes what begins at token i.
+func (r *reader) match(p phrases, about subject, key string, i int, pred *english.Predicate, when string) bool {
+	for _, rule := range rules()[key] {
+		if !rule.fits(p, about, pred) {
+			continue
+		}
+		if taken, ok := p.match(rule.form, i); ok && !(pred != nil && pred.Neg != "" && rule.attribute != "" && p.qualified(taken)) {
+			r.facts(p, about, rule, i, pred, taken, when)
+			return true
+		}
+	}
+	return false
+}
+
+// fits reports whether a rule may speak of a subject and of the verbs of a statement.
+func (f *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
+	if f.person == "user" && about.kin != "" || f.person == "kin" && about.kin == "" || f.always && !p.lastingWish() {
+		return false
+	}
+	if pred == nil {
+		denied := slices.IndexFunc(p.Tokens, func(t english.Token) bool { return t.Low == "not" })
+		return f.head != "my" || p.At(denied-1) != "is" && p.At(denied-1) != "are"
+	}
+	if f.often && pred.Often == "" {
+		return false
+	}
+	if f.tenses&pred.Tense == 0 && !(f.anyVerb && pred.Tense == english.Continued) || f.polarity == "yes" && pred.Neg != "" || f.polarity == "not" && pred.Neg == "" || f.polarity == "ended" && pred.Neg != "no longer" || f.polarity == "never" && pred.Neg != "never" {
+		return false
+	}
+	if (f.classes != 0 || f.anyVerb) && (pred.Class&f.classes == 0 && !f.anyVerb || pred.Class&english.Idle != 0 && pred.Class&english.Deed == 0) {
+		return false
+	}
+	denial := strings.HasPrefix(f.fact, "=") && f.polarity != "not"
+	present := f.polarity == "never" || f.polarity == "not" || pred.Tense&(english.Present|english.Progressive|english.Continued|english.Can|english.Wish) != 0
+	return pred.Neg == "" || !denial && present
+}
+
+// taken is what a form took: slots by name, and the token behind all of it.
+type taken struct {
+	slots map[string]text.Span // places in tokens
+	end   int
+}
+
+// match holds the tokens from i on against a form.
+func (p phrases) match(form []step, i int) (taken, bool) {
+	t := taken{slots: map[string]text.Span{}}
+	for n, s := range form {
+		switch {
+		case s.end:
+			if !p.marks(i) && !in("stops", p.At(i)) && p.At(i) != "and" && !in("trailing", p.At(i)) && !in("timing", p.At(i)) {
+				return t, false
+			}
+		case s.loose:
+			for i < len(p.Tokens)-1 && (english.IsAdverb(p.At(i)) || in("particles", p.At(i))) {
+				i++
+			}
+		case s.rest:
+			j := p.ending(i)
+			if ok := p.standing(i, j) || len(p.dates(i, j)) > 0; ok {
+				i = j
+			} else if !s.optional {
+				return t, false
+			} else if j > i {
+				return t, false
+			}
+		case s.seek || s.kind == "..":
+			from := i
+			for to := form[n+1].words; !slices.Contains(to, p.At(i)); i++ {
+				if i >= from+8 || p.marks(i) {
+					return t, false
+				}
+			}
+			if s.slot != "" {
+				t.slots[s.slot] = text.Span{Start: from, End: p.trimmed(from, i)}
+			}
+		case s.words != nil:
+			if slices.Contains(s.words, p.At(i)) {
+				if s.slot != "" {
+					t.slots[s.slot] = text.Span{Start: i, End: i + 1}
+				}
+				i++
+			} else if !s.optional {
+				return t, false
+			}
+		default:
+			end := p.take(s.kind, i)
+			if end <= i {
+				return t, false
+			}
+			t.slots[s.slot] = text.Span{Start: i, End: end}
+			i = end
+		}
+	}
+	t.end = i
+	return t, true
+}
+
+// qualified reports whether a denial is of less than it seems: "I don't speak Spanish at home" says
+// nothing against speaking it.
+func (p phrases) qualified(t taken) bool {
+	if w := p.At(t.end); !p.marks(t.end) && !in("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
+		return true
+	}
+	for _, at := range t.slots {
+		for k := at.Start + 1; k < at.End; k++ {
+			if w := p.At(k); in("hanging", w) && w != "of" && w != "the" && w != "and" && w != "or" && w != "my" && w != "a" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// facts adds what a rule makes of a statement: a fact for each thing of a list.
+func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.Predicate, t taken, when string) {
+	key, slot := f.attribute, ""
+	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
+		key, slot = f.attribute[:at], strings.Trim(f.attribute[at:], "<>")
+	}
+	parts := []string{""}
+	if at, ok := t.slots[slot]; ok {
+		if parts = items(p.said(at.Start, at.End)); !strings.HasSuffix(key, ":") || f.fact == "" && len(parts) > 1 && at.End != t.end {
+			parts = []string{p.said(at.Start, at.End)}
+		}
+	}
+	for _, part := range parts {
+		fill := func(s string) string {
+			for name, at := range t.slots {
+				with := p.said(at.Start, at.End)
+				if name == slot {
+					with = part
+				}
+				s = strings.ReplaceAll(s, "<"+name+">", with)
+			}
+			return s
+		}
+		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key}
+		if slot != "" {
+			c.Attribute += keyOf(part)
+		}
+		switch {
+		case f.fact == "" && pred == nil: // what the user's own is, as it is said
+			c.Text = about.who + "'s " + p.said(i, t.end)
+		case f.fact == "" && len(parts) > 1:
+			c.Text = about.who + " " + pred.Says() + " " + part
+		case f.fact == "":
+			c.Text = strings.TrimSpace(about.who + " " + pred.Says() + " " + strings.TrimSuffix(p.said(pred.Rest, p.dateEnd(t.end)), " after all"))
+		case f.fact[0] == '\'':
+			c.Text = about.who + fill(f.fact)
+		case f.fact[0] == '=':
+			c.Text = about.who + " " + fill(f.fact[1:])
+		default:
+			verb, rest, _ := strings.Cut(f.fact, " ")
+			now := &english.Predicate{}
+			if pred != nil {
+				now = pred
+			}
+			c.Text = about.who + " " + now.SaysNow(verb) + " " + fill(rest)
+		}
+		if when != "" && (f.category == "event" || f.category == "plan" || f.category == "habit") {
+			c.Text += " " + when
+		}
+		if about.kin != "" {
+			c.Category = "family"
+		}
+		if rest, ok := strings.CutPrefix(c.Text, "User "); ok && f.category == "preference" {
+			c.Text = "User " + strings.ReplaceAll(rest, "User's ", "their ")
+		}
+		r.add(p, about.key, c)
+	}
+}
+
+// dateEnd returns the place behind the date, or how often, that begins at token i, i without one.
+func (p phrases) dateEnd(i int) int {
+	j := p.ending(i)
+	if p.At(i) == "every" {
+		return j
+	}
+	if dates := p.dates(i, j); len(dates) == 1 && p.undated(i, j) == i {
+		return j
+	}
+	return i
+}
+
+// add adds a fact that a statement says.
+func (r *reader) add(p phrases, about string, c Candidate) {
+	c.Subject, c.Turn, c.Quote = about, r.said.Turn.ID, r.said.Text[p.Start:p.End]
+	c.Span = &memory.Span{Turn: c.Turn, Start: p.Start, End: p.End}
+	c.ValidFrom = began(c.Attribute, c.Quote, r.said.Turn.CreatedAt)
+	r.found = append(r.found, c)
+}
+
+// began returns since when a statement holds: the past or present date in its words, for what has
+// one value at a time.
+func began(attribute, words string, said time.Time) time.Time {
+	if !Single(attribute) || attribute == "birthday" || text.Negated(words) {
+		return time.Time{}
+	}
+	dates := text.Resolve(words, said)
+	if len(dates) != 1 || dates[0].From.After(said) {
+		return time.Time{}
+	}
+	return dates[0].From
+}
+
+var listCut = lazy.Compile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
+
+// items cuts "peanuts, shrimp and soy" in three. What is no list of short items stays whole.
+func items(s string) []string {
+	parts := listCut.Split(s, -1)
+	for i, part := range parts {
+		words := strings.Fields(part)
+		if n := len(words); n == 0 || n > 3 || i == 0 && in("determiner", strings.ToLower(words[0])) {
+			return []string{s} // "the blue and white combination" is one thing
+		}
+	}
+	if first, last := parts[0], parts[len(parts)-1]; strings.Contains(last, " ") && !strings.HasSuffix(first, "s") && !strings.HasSuffix(first, "ing") {
+		return []string{s} // and so is "electronic and rock music"
+	}
+	return parts
+}

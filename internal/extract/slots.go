@@ -1,0 +1,387 @@
+package extract
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/loci-memory/loci/internal/english"
+)
+
+// slots are the kinds of words that a rule may ask for, by name. They return the place behind the
+// words that they accept from token i on, or i. What a rule says of the words is [phrases.said].
+var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
+	return map[string]func(p phrases, i int) int{
+		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": called, "company": company, "date": date, "dated": dated,
+		"doing": doing, "dose": dose, "exact": exact, "general": general, "given": given, "home": home, "illness": illness,
+		"language": language, "name": name, "news": news, "often": often, "pet": phrases.petEnd, "place": place, "role": role, "since": since,
+		"style": style, "thing": thing, "tool": tool, "trait": trait,
+	}
+})
+
+// take returns the place behind what a slot of a kind takes from token i on.
+func (p phrases) take(kind string, i int) int {
+	if i >= len(p.Tokens) {
+		return i
+	}
+	list := strings.Trim(kind, "[{]}")
+	switch kind[0] {
+	case '[':
+		if in(list, p.At(i)) && !p.Tokens[i].Possessive {
+			return i + 1
+		}
+		return i
+	case '{':
+		return p.of(list, i)
+	}
+	return max(i, slots()[kind](p, i))
+}
+
+// of takes a phrase that begins with "a", "two", "my", or that stands behind that, and has a noun
+// of a list.
+func (p phrases) of(list string, i int) int {
+	from := i
+	if in("determiner", p.At(i)) && p.At(i) != "the" {
+		from++
+	} else if !in("determiner", p.At(i-1)) && (i == 0 || !p.Tokens[i-1].Possessive) {
+		return i
+	}
+	head := p.headed(from, 4, list)
+	if head == from {
+		return i
+	}
+	if from == i {
+		if w := p.At(head); w == "for" || w == "of" || w == "with" || w == "to" { // "my deadline for the report"
+			for j := head + 1; j < head+5 && !p.marks(j); j++ {
+				if p.At(j) == "is" || p.At(j) == "are" {
+					return j
+				}
+			}
+		}
+		return head
+	}
+	if j := p.trimmed(i, p.undated(i, p.ending(i))); j > head && p.standing(i, j) && p.At(head) != "and" {
+		return j
+	}
+	return head
+}
+
+// thing takes what means the same outside of the conversation, without its date.
+func thing(p phrases, i int) int {
+	j := p.trimmed(i, p.undated(i, p.ending(i)))
+	if j-i > 12 || p.vague(i) || !p.standing(i, j) || p.At(j) == "," && j == i+2 && (p.At(i) == "a" || p.At(i) == "an") || in("timing", p.At(i)) && p.At(i) != "the" && p.At(i) != "a" && p.At(i) != "an" && p.At(i) != "new" || in("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
+		return i
+	}
+	return j
+}
+
+// all is the rest of a statement.
+func all(p phrases, i int) int {
+	if j := len(p.Tokens); !in("subjects", p.At(i)) && p.standing(i, j) {
+		return j
+	}
+	return i
+}
+
+// general is a thing in general: "the second one" is what is at hand.
+func general(p phrases, i int) int {
+	if p.At(i) == "the" && i+1 < len(p.Tokens) && !p.Tokens[i+1].Capital && p.At(i+2) != "of" || p.At(i) == "to" {
+		return i
+	}
+	return thing(p, i)
+}
+
+// exact is a thing with its date.
+func exact(p phrases, i int) int {
+	if j := p.ending(i); !p.vague(i) && p.standing(i, j) {
+		return j
+	}
+	return i
+}
+
+// name is a person's name.
+func name(p phrases, i int) int {
+	j := p.nameEnd(i)
+	if j > i && len(p.At(i)) > 1 && !in("nationalities", p.At(i)) && (p.marks(j) || in("afterName", p.At(j))) {
+		return j
+	}
+	return i
+}
+
+// called is a name, in small letters too where nothing follows.
+func called(p phrases, i int) int {
+	if w := p.At(i); i == len(p.Tokens)-1 && len(w) > 2 && !strings.ContainsFunc(w, func(r rune) bool { return !unicode.IsLetter(r) }) && !in("notName", w) {
+		return i + 1
+	}
+	return name(p, i)
+}
+
+// place is where somebody may live.
+func place(p phrases, i int) int {
+	if j := p.placeEnd(i); j > i {
+		if w := p.At(i); w != "the" && w != "new" && (in("notPlace", w) || in("timing", w)) {
+			return i
+		}
+		return p.undated(i, j)
+	}
+	if w := p.At(i); w == "a" || w == "an" || w == "the" {
+		if j := p.headed(i+1, 4, "settledIn"); j > i+1 {
+			if w := p.At(j); w == "in" || w == "near" || w == "of" || w == "outside" || w == "by" {
+				return max(j, p.placeEnd(j+1))
+			}
+			return j
+		}
+		return i
+	}
+	if in("notPlace", p.At(i)) || in("empty", p.At(i)) || in("pointing", p.At(i)) || in("timing", p.At(i)) || strings.HasSuffix(p.At(i), "ing") {
+		return i
+	}
+	for j := i; j <= i+2; j++ { // "new york"
+		if p.marks(j) || in("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) || in("timing", p.At(j)) {
+			return j
+		}
+		if isVerb(p.At(j)) {
+			return i
+		}
+	}
+	return i
+}
+
+// home is a place that somebody moves to by its name: people move to other banks and teams, too.
+func home(p phrases, i int) int {
+	j := place(p, i)
+	if j == i || !p.Tokens[i].Capital && p.At(i) != "the" && p.At(i) != "a" && p.At(i) != "an" {
+		return i
+	}
+	for _, t := range p.Tokens[i:j] {
+		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !in("shortPlaces", t.Low) {
+			return i // "SQLite", "ING"
+		}
+	}
+	return j
+}
+
+// company is where somebody works.
+func company(p phrases, i int) int {
+	switch p.At(i) {
+	case "a", "an", "the", "my", "our":
+		if j := p.headed(i+1, 4, "firms"); j > i+1 {
+			return j
+		}
+		return i
+	}
+	if in("timing", p.At(i)) {
+		return i
+	}
+	return p.undated(i, max(i, p.placeEnd(i)))
+}
+
+// role is a phrase whose noun is an occupation: "a senior data scientist".
+func role(p phrases, i int) int {
+	if d := p.At(i); d != "a" && d != "an" && d != "the" && p.At(i-1) != "as" {
+		return i
+	}
+	head := p.headed(i, 6, "occupations")
+	if head == i {
+		return i
+	}
+	if j := p.trimmed(i, p.undated(i, p.ending(i))); j > head && p.standing(i, j) {
+		return j
+	}
+	return head
+}
+
+// age is how old somebody is.
+func age(p phrases, i int) int {
+	if n := p.At(i); isNumber(n) && (len(n) == 2 || len(n) == 1 || len(n) == 3 && n <= "120") {
+		return i + 1
+	}
+	return i
+}
+
+// language is one language or several.
+func language(p phrases, i int) int {
+	last := i
+	for j := i; j < len(p.Tokens); j++ {
+		if w := p.At(j); in("languages", w) {
+			last = j + 1
+		} else if w != "and" && w != "," && w != "both" {
+			break
+		}
+	}
+	return last
+}
+
+// illness is what a doctor has a name for.
+func illness(p phrases, i int) int {
+	for k := i; k < i+4 && !p.marks(k); k++ {
+		switch w := p.At(k); {
+		case in("illnesses", w):
+			if next := p.At(k + 1); next == "disease" || next == "syndrome" {
+				return k + 2
+			}
+			return k + 1
+		case k > i && slices.Contains([]string{"intolerance", "disease", "disorder", "syndrome"}, w):
+			return k + 1
+		}
+	}
+	return i
+}
+
+// dose is a medicine with how much of it.
+func dose(p phrases, i int) int {
+	j := p.ending(i)
+	for k := i; k < j; k++ {
+		if w := p.At(k); w[0] >= '0' && w[0] <= '9' && (strings.HasSuffix(w, "mg") || strings.HasSuffix(w, "mcg")) || (w == "mg" || w == "mcg") && isNumber(p.At(k-1)) {
+			return exact(p, i)
+		}
+	}
+	return i
+}
+
+// tool is what has a name of its own.
+func tool(p phrases, i int) int {
+	if p.marks(i) || !p.Tokens[i].Capital && !(in("tools", p.At(i)) && p.closed(i+1)) || p.At(i) == "i" {
+		return i
+	}
+	j := i
+	for j < i+5 && !p.marks(j) && !in("stops", p.At(j)) && !in("hanging", p.At(j)) {
+		j++
+	}
+	if j = p.trimmed(i, p.undated(i, j)); p.standing(i, j) {
+		return j
+	}
+	return i
+}
+
+// trait is what somebody is for longer than a day.
+func trait(p phrases, i int) int {
+	if w := p.At(i); in("passingState", w) || in("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") || english.IsAdverb(w) && in("passingState", p.At(i+1)) {
+		return i
+	}
+	return exact(p, i)
+}
+
+// acts takes a verb of these classes in one form and what it is done to.
+func (p phrases) acts(i int, form english.Form, of english.Class) int {
+	v, ok := english.KnownVerb(p.At(i))
+	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.vague(i+1) && p.At(i+1) != "to" || p.At(i+1) == "the" && v.Class&english.Deed == 0 {
+		return i
+	}
+	if j := p.ending(i); p.standing(i+1, j) {
+		return j
+	}
+	return i
+}
+
+// aim is what somebody means to do; doing is that as a gerund.
+func aim(p phrases, i int) int { return p.acts(i, english.Base, english.Aim) }
+
+func doing(p phrases, i int) int {
+	return p.acts(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
+}
+
+// given is what people give up: something done, or a habit.
+func given(p phrases, i int) int {
+	if j := p.trimmed(i, p.undated(i, p.ending(i))); strings.HasSuffix(p.At(i), "ing") && p.standing(i, j) {
+		return j
+	}
+	if w := p.At(i); in("habits", w) || in("games", w) {
+		return i + 1
+	}
+	return i
+}
+
+// news is what is worth knowing without a date: it names something of its own.
+func news(p phrases, i int) int {
+	j := p.ending(i)
+	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.standing(i, j) {
+		return i
+	}
+	for k := i; k < j; k++ {
+		if p.Tokens[k].Capital && p.At(k) != "i" && !in("timing", p.At(k)) || (p.At(k) == "my" || p.At(k) == "our") && p.At(k+1) != "" || p.At(k) == "a" || p.At(k) == "an" {
+			return j
+		}
+	}
+	return i
+}
+
+// dated is what was done at a time that is told, and ahead what is to be.
+func dated(p phrases, i int) int {
+	return p.onADay(i, func(from, _ time.Time) bool { return !from.After(p.Said()) })
+}
+
+func ahead(p phrases, i int) int {
+	return p.onADay(i, func(_, to time.Time) bool { return to.After(midnight(p.Said())) })
+}
+
+func (p phrases) onADay(i int, fits func(from, to time.Time) bool) int {
+	j := p.ending(i)
+	for k := i; k < j; k++ {
+		if in("pointing", p.At(k)) && !in("pointed", p.At(k+1)) {
+			return i
+		}
+	}
+	for _, d := range p.dates(i, j) {
+		if fits(d.From, d.To) {
+			return j
+		}
+	}
+	return i
+}
+
+func midnight(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+}
+
+// date is words up to the end of a date in them.
+func date(p phrases, i int) int {
+	j := p.ending(i)
+	dates := p.dates(i, j)
+	if len(dates) == 0 || dates[0].Start > 0 {
+		return i
+	}
+	for k := i; k < j; k++ {
+		if p.Tokens[k].End >= p.Tokens[i].Start+dates[0].End {
+			return k + 1
+		}
+	}
+	return i
+}
+
+// often is what is done again and again, and since what has been for long.
+func often(p phrases, i int) int {
+	j := p.ending(i)
+	for k := i; k < j; k++ {
+		switch w, next := p.At(k), p.At(k+1); {
+		case (w == "every" || w == "each") && (in("spans", next) || in("spans", p.At(k+2))),
+			(w == "a" || w == "per") && in("spans", next) && k > i+1,
+			w == "on" && strings.HasSuffix(next, "s") && in("spans", next), w == "daily", w == "weekly":
+			return exact(p, i)
+		}
+	}
+	return i
+}
+
+func since(p phrases, i int) int {
+	j := p.ending(i)
+	for k := i; k < j; k++ {
+		if w := p.At(k); w == "since" || w == "years" || w == "year" || w == "months" || w == "decades" {
+			if p.standing(i, j) || in("hanging", p.At(i)) {
+				return j
+			}
+		}
+	}
+	return i
+}
+
+// style is what is said about how text is written.
+func style(p phrases, i int) int {
+	j := p.ending(i)
+	if slices.ContainsFunc(p.Tokens[i:j], func(t english.Token) bool { return in("style", t.Low) }) {
+		return j
+	}
+	return i
+}
