@@ -44,8 +44,8 @@ func Numbers(s string) []string {
 }
 
 // negations turn a statement around.
-var negations = lazy.Words(`not never no none nor neither nothing nobody nowhere without cannot dont doesnt didnt isnt cant
-	wont`)
+var negations = lazy.Words(`not never no none nor neither nothing nobody nowhere without cannot dont doesnt
+	didnt isnt cant wont`)
 
 // Negated reports whether s denies something ("not", "n't", "never", "no longer").
 // "Not only" denies nothing.

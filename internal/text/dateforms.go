@@ -159,8 +159,8 @@ var (
 	beforeOrdinal = lazy.Words("on by until till til from since before after to")
 	beforeMonth   = lazy.Words("in of since until till til by before after during early late mid from for")
 	// dateFollows are words that may follow a date: what else follows an ordinal is counted by it.
-	dateFollows = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will to from on by
-		until`)
+	dateFollows = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
+		to from on by until`)
 	// counted are words that a number before them counts.
 	counted = lazy.Words("dollars euros people words steps miles km kilometers calories times")
 	toCome  = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due

@@ -73,8 +73,8 @@ func (w *dateWriter) after(i int) string {
 
 var (
 	// governing are words after which a date has no other preposition.
-	governing = lazy.Words(`since until till by before after from of during for around to between through throughout as than
-		about over within towards toward against versus vs`)
+	governing = lazy.Words(`since until till by before after from of during for around to between through
+		throughout as than about over within towards toward against versus vs`)
 	// halves are words that stand before a month or a year and after a preposition.
 	halves = lazy.Words("early late mid")
 	// dateOwners stand before a noun and its attributes.
