@@ -44,7 +44,8 @@ func Numbers(s string) []string {
 }
 
 // negations turn a statement around.
-var negations = lazy.Words("not never no none nor neither nothing nobody nowhere without cannot dont doesnt didnt isnt cant wont")
+var negations = lazy.Words(`not never no none nor neither nothing nobody nowhere without cannot dont doesnt
+	didnt isnt cant wont`)
 
 // Negated reports whether s denies something ("not", "n't", "never", "no longer").
 // "Not only" denies nothing.
@@ -122,11 +123,13 @@ func isName(word string) bool {
 		return false
 	}
 	low := Fold(word)
-	return class(low) != "MONTH" && class(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
+	return class(low) != "MONTH" &&
+		class(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
 }
 
 // openers are words that are often written with a capital and name nobody.
-var openers = lazy.Words("ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now today yesterday tomorrow user remember lol")
+var openers = lazy.Words(`ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now
+	today yesterday tomorrow user remember lol`)
 
 // spans returns where the words of s stand, as written. An apostrophe inside a
 // word ends it, so that what follows ("'s") is a word of its own.

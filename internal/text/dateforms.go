@@ -17,7 +17,8 @@ type dateWord struct {
 // dateTable has the words of dates by their classes, in the order of their numbers; behind a
 // slash stand others for the same. The numbers of units are those of the grains.
 var dateTable = map[string]string{
-	"MONTH":   "january/jan february/feb march/mar april/apr may june/jun july/jul august/aug september/sep/sept october/oct november/nov december/dec",
+	"MONTH": "january/jan february/feb march/mar april/apr may june/jun july/jul " +
+		"august/aug september/sep/sept october/oct november/nov december/dec",
 	"WEEKDAY": "sunday monday tuesday wednesday thursday friday saturday",
 	"SHORT":   "sun mon tue/tues wed/weds thu/thur/thurs fri sat",
 	"SEASON":  "spring summer autumn/fall winter",
@@ -158,11 +159,13 @@ var (
 	beforeOrdinal = lazy.Words("on by until till til from since before after to")
 	beforeMonth   = lazy.Words("in of since until till til by before after during early late mid from for")
 	// dateFollows are words that may follow a date: what else follows an ordinal is counted by it.
-	dateFollows = lazy.Words("and or but so at in i we he she they it then because if when with for is was will to from on by until")
+	dateFollows = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
+		to from on by until`)
 	// counted are words that a number before them counts.
 	counted = lazy.Words("dollars euros people words steps miles km kilometers calories times")
-	toCome  = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due scheduled booked til until till moving
-		starts start begins ends gets comes takes opens arrives leaves flies expires is are`)
+	toCome  = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due
+		scheduled booked til until till moving starts start begins ends gets comes takes opens arrives
+		leaves flies expires is are`)
 	isPast = lazy.Words("was were since did had got said")
 	// becoming are words after which a participle tells of no past: "getting married".
 	becoming = lazy.Words("get getting gets be being")

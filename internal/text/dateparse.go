@@ -100,7 +100,8 @@ func (p *dateParser) at(i int, forms []dateForm) []found {
 			return []found{{Date: d, token: i, tokens: m.end - i, dayOfMonth: dayOfMonth}}
 		}
 		if to := form.until(p, m); to.From.After(d.From) {
-			return []found{{d, i, m.half - i, dayOfMonth, true}, {Date: to, token: m.to, tokens: m.end - m.to, dayOfMonth: dayOfMonth}}
+			return []found{{d, i, m.half - i, dayOfMonth, true},
+				{Date: to, token: m.to, tokens: m.end - m.to, dayOfMonth: dayOfMonth}}
 		}
 	}
 	return nil
@@ -199,7 +200,8 @@ func (p *dateParser) joint(k, i int) int {
 	}
 	switch low := p.toks[k].low; {
 	case k+1 == len(p.toks) || !p.joined(k):
-	case low == "to", low == "through", low == "thru", low == "until", low == "till", low == "and" && i > 0 && p.toks[i-1].low == "between":
+	case low == "to", low == "through", low == "thru", low == "until", low == "till",
+		low == "and" && i > 0 && p.toks[i-1].low == "between":
 		return 1
 	}
 	return -1
@@ -208,8 +210,10 @@ func (p *dateParser) joint(k, i int) int {
 // shortWeekday reports whether the short name of a weekday at token i is one: before a time or a
 // part of the day, and behind "on", "by" and the like. "Sun", "sat" and "wed" are words, too.
 func (p *dateParser) shortWeekday(i int) bool {
-	if i+1 < len(p.toks) && p.joined(i) && (p.toks[i+1].class == "PART" || p.toks[i+1].low == "at" || digitAt(p.toks[i+1].low, 0)) {
-		return true
+	if i+1 < len(p.toks) && p.joined(i) {
+		if next := p.toks[i+1]; next.class == "PART" || next.low == "at" || digitAt(next.low, 0) {
+			return true
+		}
 	}
 	return i > 0 && p.toks[i].low != "sun" && beforeDay.Has(p.toks[i-1].low)
 }
@@ -297,7 +301,8 @@ func (p *dateParser) dayAlone(i, day int) Date {
 func (p *dateParser) bareMonth(i, month int) Date {
 	low, capital := p.toks[i].low, p.s[p.toks[i].Start] < 'a'
 	verb := low == "may" || low == "march" || low == "mar"
-	if !capital && verb || (!capital || verb || len(low) < 4 || low == "sept") && (i == 0 || !beforeMonth.Has(p.toks[i-1].low)) {
+	if !capital && verb || (!capital || verb || len(low) < 4 || low == "sept") &&
+		(i == 0 || !beforeMonth.Has(p.toks[i-1].low)) {
 		return Date{}
 	}
 	d := monthsFrom(p.yearOfMonth(i, month), time.Month(month), 1)

@@ -51,7 +51,8 @@ func (d Date) String() string {
 	case Month:
 		return "in " + d.From.Format("January 2006")
 	case Season:
-		return "in " + [...]string{"winter", "spring", "summer", "autumn"}[d.From.Month()/3%4] + d.To.AddDate(0, 0, -1).Format(" 2006")
+		season := [...]string{"winter", "spring", "summer", "autumn"}[d.From.Month()/3%4]
+		return "in " + season + d.To.AddDate(0, 0, -1).Format(" 2006")
 	case Year:
 		return "in " + d.From.Format("2006")
 	default:

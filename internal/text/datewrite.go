@@ -73,14 +73,16 @@ func (w *dateWriter) after(i int) string {
 
 var (
 	// governing are words after which a date has no other preposition.
-	governing = lazy.Words("since until till by before after from of during for around to between through throughout as than about over within towards toward against versus vs")
+	governing = lazy.Words(`since until till by before after from of during for around to between through
+		throughout as than about over within towards toward against versus vs`)
 	// halves are words that stand before a month or a year and after a preposition.
 	halves = lazy.Words("early late mid")
 	// dateOwners stand before a noun and its attributes.
 	dateOwners = lazy.Words("the a an my our your his her their its this that these those")
 	// repeating are words after which a weekday or a month is any of that name, or
 	// none: "every Friday", "Good Friday".
-	repeating = lazy.Words("every each any most per one another weekly monthly usual regular recurring good black cyber ash holy maundy palm easter super")
+	repeating = lazy.Words(`every each any most per one another weekly monthly usual regular recurring good black cyber ash
+		holy maundy palm easter super`)
 	// nth are words between "every" and a weekday.
 	nth = lazy.Words("other second third fourth single")
 	// hedges are words that make a point in time a limit.
@@ -95,15 +97,19 @@ var (
 	ranges = lazy.Words("to through thru until till - – —")
 	lists  = lazy.Words("and or , & /")
 	// unnamed are words that are not nouns after a date, beside stop words.
-	unnamed = lazy.Words("noon midnight around work next last past this now instead too also then before after because until till since while when where outside again already together alone either latest onwards onward ago please thanks with without within during early late")
+	unnamed = lazy.Words(`noon midnight around work next last past this now instead too also then before after because
+		until till since while when where outside again already together alone either latest onwards
+		onward ago please thanks with without within during early late`)
 )
 
 // noun reports whether token i is a noun that the date before it may belong to.
 func (w *dateWriter) noun(i int) bool {
 	low := w.after(i)
 	switch {
-	case len(low) < 3, stopWords.Has(low), unnamed.Has(low), governing.Has(low), beings.Has(low), dateNoun(low), low[0] < 'a' || low[0] > 'z',
-		strings.HasSuffix(low, "ly"), strings.HasSuffix(low, "ed"), strings.HasSuffix(low, "ing") && len(low) > 4 && low != "meeting" && low != "training" && low != "hearing":
+	case len(low) < 3, stopWords.Has(low), unnamed.Has(low), governing.Has(low), beings.Has(low), dateNoun(low),
+		low[0] < 'a' || low[0] > 'z',
+		strings.HasSuffix(low, "ly"), strings.HasSuffix(low, "ed"),
+		strings.HasSuffix(low, "ing") && len(low) > 4 && low != "meeting" && low != "training" && low != "hearing":
 		return false
 	}
 	base, ok := irregular.Get()[low]
@@ -235,7 +241,8 @@ func (w *dateWriter) stays(k int) bool {
 		return w.after(j) == "of" || d.Grain != Weekend && w.lasts(i) // "the last week of June"
 	case d.tokens > 1:
 		return false
-	case (first.class == "MONTH" || first.class == "WEEKDAY") && (prev == "the" || prev == "a" || prev == "an") && !w.noun(j):
+	case (first.class == "MONTH" || first.class == "WEEKDAY") &&
+		(prev == "the" || prev == "a" || prev == "an") && !w.noun(j):
 		return true // "it was a Friday", "the Friday after"
 	case first.class == "MONTH":
 		return repeating.Has(prev) || d.Start == first.Start && !w.owned(i) && !halves.Has(prev) &&
@@ -270,7 +277,8 @@ func (w *dateWriter) recurs(k int) bool {
 		for n := k; w.bareWeekday(n); n += step {
 			i := w.found[n].token
 			prev := w.before(i, 1)
-			if repeating.Has(prev) || (nth.Has(prev) || prev == "the" || w.noun(i+1)) && repeating.Has(w.before(i, 2)) || w.plural(i+1) {
+			if repeating.Has(prev) || w.plural(i+1) ||
+				(nth.Has(prev) || prev == "the" || w.noun(i+1)) && repeating.Has(w.before(i, 2)) {
 				return true
 			}
 			if !w.bareWeekday(n + step) {
@@ -316,7 +324,8 @@ func (w *dateWriter) through(k, start int, lead string) {
 // possessive writes "yesterday's meeting" as "the 2026-05-03 meeting". Token j is the s. A week
 // and a part of a day stay.
 func (w *dateWriter) possessive(d found, j, start int, lead, part string) {
-	if next := w.after(j + 1); dateOwners.Has(next) || next == "not" || next == "going" || next == "been" { // "tomorrow's my birthday"
+	// "tomorrow's my birthday"
+	if next := w.after(j + 1); dateOwners.Has(next) || next == "not" || next == "going" || next == "been" {
 		w.put(start, w.toks[j].End, d.point(part)+" is")
 		return
 	}
