@@ -3,6 +3,8 @@ package rest
 import (
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/loci-memory/loci/internal/httpx"
 )
 
@@ -16,7 +18,7 @@ func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
 	switch r.URL.Path {
 	case "/health":
 		w.Header().Set("Content-Type", "application/json")
-		_ = jsonFormat.Marshal(w, d.Health(r.Context())) // a client that is gone is not an error of ours
+		_ = huma.DefaultJSONFormat.Marshal(w, d.Health(r.Context())) // a client that is gone is not an error of ours
 	case "/health/live":
 		w.WriteHeader(http.StatusNoContent)
 	case "/health/ready":

@@ -102,8 +102,7 @@ func (d *handler) document(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("Loci", d.Version)
 	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
 	config.CreateHooks = nil // no $schema fields in answers
-	config.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
-	config.DocsPath = "" // its page loads scripts from elsewhere
+	config.DocsPath = ""     // its page loads scripts from elsewhere
 	config.SchemasPath = ""
 	config.OpenAPIPath = "/openapi"
 	config.RejectUnknownQueryParameters = true
