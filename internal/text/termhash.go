@@ -14,5 +14,3 @@ func TermHashes(room []uint64, s string) []uint64 {
 	})
 	return out
 }
-
-func letter(c byte) bool { return 'a' <= c|' ' && c|' ' <= 'z' }
