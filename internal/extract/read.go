@@ -420,25 +420,25 @@ func (r *reader) match(p phrases, about subject, key string, i int, pred *englis
 }
 
 // fits reports whether a rule may speak of a subject and of the verbs of a statement.
-func (f *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
-	if f.person == "user" && about.kin != "" || f.person == "kin" && about.kin == "" || f.always && !p.lastingWish() {
+func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
+	if r.person == "user" && about.kin != "" || r.person == "kin" && about.kin == "" || r.always && !p.lastingWish() {
 		return false
 	}
 	if pred == nil {
 		denied := slices.IndexFunc(p.Tokens, func(t english.Token) bool { return t.Low == "not" })
-		return f.head != "my" || p.At(denied-1) != "is" && p.At(denied-1) != "are"
+		return r.head != "my" || p.At(denied-1) != "is" && p.At(denied-1) != "are"
 	}
-	if f.often && pred.Often == "" {
+	if r.often && pred.Often == "" {
 		return false
 	}
-	if f.tenses&pred.Tense == 0 && !(f.anyVerb && pred.Tense == english.Continued) || f.polarity == "yes" && pred.Neg != "" || f.polarity == "not" && pred.Neg == "" || f.polarity == "ended" && pred.Neg != "no longer" || f.polarity == "never" && pred.Neg != "never" {
+	if r.tenses&pred.Tense == 0 && !(r.anyVerb && pred.Tense == english.Continued) || r.polarity == "yes" && pred.Neg != "" || r.polarity == "not" && pred.Neg == "" || r.polarity == "ended" && pred.Neg != "no longer" || r.polarity == "never" && pred.Neg != "never" {
 		return false
 	}
-	if (f.classes != 0 || f.anyVerb) && (pred.Class&f.classes == 0 && !f.anyVerb || pred.Class&english.Idle != 0 && pred.Class&english.Deed == 0) {
+	if (r.classes != 0 || r.anyVerb) && (pred.Class&r.classes == 0 && !r.anyVerb || pred.Class&english.Idle != 0 && pred.Class&english.Deed == 0) {
 		return false
 	}
-	denial := strings.HasPrefix(f.fact, "=") && f.polarity != "not"
-	present := f.polarity == "never" || f.polarity == "not" || pred.Tense&(english.Present|english.Progressive|english.Continued|english.Can|english.Wish) != 0
+	denial := strings.HasPrefix(r.fact, "=") && r.polarity != "not"
+	present := r.polarity == "never" || r.polarity == "not" || pred.Tense&(english.Present|english.Progressive|english.Continued|english.Can|english.Wish) != 0
 	return pred.Neg == "" || !denial && present
 }
 
