@@ -272,7 +272,6 @@ func (g *grounds) isName(i int) bool {
 	return !t.opens || i > 0 || strings.HasPrefix(text.Fold(g.claim.About), t.word) || g.claim.About == "" && t.owner
 }
 
-
 // isTime reports whether a word names a time: "Friday", "Fridays".
 func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.TrimSuffix(word, "s")) }
 
