@@ -212,6 +212,8 @@ func (g *grounds) notTheirs() string {
 	switch before := text.Fold(s[:g.span.Start]); {
 	case letters.MatchString(before):
 		return "the words are those of a letter"
+	case givenBack.MatchString(before):
+		return "the turn gives back what the assistant said"
 	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])) && !slices.ContainsFunc(g.fact, func(t token) bool { return quoting.Has(t.word) || t.word == "according" }):
 		return "somebody else claims it"
 	}
