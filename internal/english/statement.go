@@ -135,10 +135,14 @@ func Unreal(tokens []Token) bool {
 	return false
 }
 
-// reported reports whether a sentence tells what others say.
+// reported reports whether a sentence tells what others say. Who tells somebody without a subject of
+// their own is the speaker: "I'm allergic to cats, told her no way".
 func reported(tokens []Token) bool {
 	for i, t := range tokens {
-		if reports.Has(t.Low) && (i == 0 || tokens[i-1].Low != "i" && tokens[i-1].Low != "have") {
+		if !reports.Has(t.Low) || i > 0 && (tokens[i-1].Low == "i" || tokens[i-1].Low == "have") {
+			continue
+		}
+		if t.Low != "told" || i == 0 || tokens[i-1].Low != "," && tokens[i-1].Low != "and" {
 			return true
 		}
 	}
@@ -206,6 +210,9 @@ func statements(tokens []Token) (out []Statement) {
 // begins reports whether tokens begin with the subject of a clause.
 func begins(tokens []Token) bool {
 	i := 0
+	if len(tokens) > 2 && tokens[0].Low == "turns" && tokens[1].Low == "out" {
+		i = 2
+	}
 	for i < len(tokens)-1 && IsAdverb(tokens[i].Low) {
 		i++
 	}

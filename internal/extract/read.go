@@ -257,7 +257,7 @@ func (r *reader) isShort(p phrases, about subject, j int, isPet bool) (subject, 
 	p.Tokens = slices.Insert(slices.Clone(p.Tokens), j, english.Token{Span: text.Span{Start: p.Tokens[j-1].End, End: p.Tokens[j-1].End}, Low: "is"})
 	pred, ok := p.Predicate(j, english.Singular)
 	v, isVerb := english.KnownVerb(p.At(j + 1))
-	if ok && (in("ailments", p.At(j+1)) || in("diets", p.At(j+1)) || in("marital", p.At(j+1)) || slices.Contains([]string{"allergic", "a", "an", "pregnant", "in", "from", "afraid", "scared"}, p.At(j+1)) || isVerb && v.Form&english.Gerund != 0) {
+	if ok && (in("ailments", p.At(j+1)) || in("diets", p.At(j+1)) || in("marital", p.At(j+1)) || in("afterIs", p.At(j+1)) || isVerb && v.Form&english.Gerund != 0) {
 		r.predicate(p, about, &pred, "")
 		r.last, r.whom = about, about
 	}
@@ -402,7 +402,8 @@ func (r *reader) elides(p phrases, i int) bool {
 			return ok && v.Form == english.ThirdPersonForm || slices.Contains([]string{"is", "are", "was", "were", "has", "can", "will", "me", "would"}, t.Low)
 		})
 	}
-	return v.Form&english.Preterite != 0 && v.Form&english.Base == 0 && v.Class&(english.Deed|english.Light) != 0 && next != "by" && next != "for"
+	past := v.Form&english.Preterite != 0 && (v.Form&english.Base == 0 || len(p.dates(i, len(p.Tokens))) > 0) // "quit smoking 6 weeks ago"
+	return past && v.Class&(english.Deed|english.Light) != 0 && next != "by" && next != "for"
 }
 
 // match adds the facts of the first rule under a key that takes what begins at token i.
