@@ -210,7 +210,7 @@ func statements(tokens []Token) (out []Statement) {
 // begins reports whether tokens begin with the subject of a clause.
 func begins(tokens []Token) bool {
 	i := 0
-	if len(tokens) > 2 && tokens[0].Low == "turns" && tokens[1].Low == "out" {
+	if len(tokens) > 2 && (tokens[0].Low == "turns" || tokens[0].Low == "turned") && tokens[1].Low == "out" {
 		i = 2
 	}
 	for i < len(tokens)-1 && IsAdverb(tokens[i].Low) {

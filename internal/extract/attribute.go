@@ -47,13 +47,14 @@ func Classified(c Candidate) Candidate {
 	}
 	c.Attribute = cmp.Or(aliases[c.Attribute], c.Attribute)
 	told := classify(c.Text)
+	category := ""
 	if told.Attribute != "" {
 		c.Subject, c.Attribute = told.Subject, told.Attribute
+		if told.Subject == "user" { // of others it would be family, which says less
+			category = told.Category
+		}
 	}
-	if told.Subject != "user" {
-		told.Category = "" // that they are family says less
-	}
-	c.Category = cmp.Or(c.Category, told.Category, CategoryOf(c.Text))
+	c.Category = cmp.Or(c.Category, category, CategoryOf(c.Text))
 	c.Subject = cmp.Or(c.Subject, told.Subject)
 	return c
 }

@@ -76,7 +76,7 @@ func within(span text.Span, cands []Candidate) bool {
 }
 
 // leading are words that people say before they say something.
-var leading = lazy.Compile(`(?i)^(?:by the way|heads up|fun fact|for context|for reference|for the record|about me|to be honest|in fact|as you know|as i said|i guess|i mean|i think|i believe|good news|turns out|it turns out|right now|these days|just so you know|in my (?:spare|free) time)\b`)
+var leading = lazy.Compile(`(?i)^(?:by the way|heads up|fun fact|for context|for reference|for the record|about me|to be honest|in fact|as you know|as i said|i guess|i mean|i think|i believe|good news|(?:it )?turn(?:s|ed) out|right now|these days|just so you know|in my (?:spare|free) time)\b`)
 
 // opened returns the place of the first token behind what leads up to a statement.
 func (p phrases) opened() int {
@@ -401,6 +401,10 @@ func (r *reader) elides(p phrases, i int) bool {
 			v, ok := english.KnownVerb(t.Low)
 			return ok && v.Form == english.ThirdPersonForm || slices.Contains([]string{"is", "are", "was", "were", "has", "can", "will", "me", "would"}, t.Low)
 		})
+	}
+	after, verb := english.KnownVerb(p.At(i + 2)) // "married couples pay less"
+	if verb && after.Form&english.Base != 0 && !in("determiner", next) && !in("hanging", next) {
+		return false
 	}
 	past := v.Form&english.Preterite != 0 && (v.Form&english.Base == 0 || len(p.dates(i, len(p.Tokens))) > 0) // "quit smoking 6 weeks ago"
 	return past && v.Class&(english.Deed|english.Light) != 0 && next != "by" && next != "for"

@@ -14,7 +14,7 @@ import (
 // words that they accept from token i on, or i. What a rule says of the words is [phrases.said].
 var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	return map[string]func(p phrases, i int) int{
-		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": called, "company": company, "date": date, "dated": dated,
+		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": called, "company": company, "date": date, "dated": dated, "did": did,
 		"doing": doing, "dose": dose, "exact": exact, "general": general, "given": given, "home": home, "illness": illness,
 		"language": language, "name": name, "news": news, "often": often, "pet": phrases.petEnd, "place": place, "role": role, "since": since,
 		"style": style, "thing": thing, "tool": tool, "trait": trait,
@@ -292,6 +292,14 @@ func given(p phrases, i int) int {
 		return i + 1
 	}
 	return i
+}
+
+// did is what somebody did, unless it only goes on: "moved on to the next task".
+func did(p phrases, i int) int {
+	if w := p.At(i); w == "on" || w == "with" {
+		return i
+	}
+	return exact(p, i)
 }
 
 // news is what is worth knowing without a date: it names something of its own.
