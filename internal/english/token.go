@@ -31,11 +31,8 @@ func Tokens(s string, part text.Span) []Token {
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:part.End])
-		if abbreviated := r == '.' && len(out) > 0 && titles.Has(out[len(out)-1].Low); abbreviated {
-			i += n
-			continue
-		}
-		if low := signs[r]; low != "" && (low != "-" || r != '-' || i == part.Start || s[i-1] == ' ') {
+		abbreviated := r == '.' && len(out) > 0 && titles.Has(out[len(out)-1].Low)
+		if low := signs[r]; low != "" && !abbreviated && (low != "-" || r != '-' || i == part.Start || s[i-1] == ' ') {
 			out = append(out, Token{Span: text.Span{Start: i, End: i + n}, Low: low})
 		}
 		i += n

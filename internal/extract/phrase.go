@@ -152,7 +152,7 @@ func (p phrases) said(i, j int) string { return english.ThirdPerson(p.Text(i, j)
 // i, i without one. A noun before another noun is none: "my dog walker".
 func (p phrases) headed(i, n int, list string) int {
 	for j := i; j <= i+n && !p.marks(j) && (j == i || !in("hanging", p.At(j))); j++ {
-		if inList(list, p.At(j)) && p.closed(j+1) {
+		if in(list, p.At(j)) && p.closed(j+1) {
 			return j + 1
 		}
 	}
@@ -237,10 +237,3 @@ func isVerb(w string) bool {
 }
 
 func isNumber(w string) bool { return w != "" && strings.Trim(w, "0123456789") == "" }
-
-func inList(list, w string) bool {
-	if list == "relatives" {
-		return in("kinWords", w) || in("kinPlural", w)
-	}
-	return in(list, w)
-}

@@ -51,6 +51,11 @@ type subject struct {
 
 var user = subject{who: "User", key: "user"}
 
+// relative returns somebody close to the user, or an animal of theirs, as a subject.
+func relative(kin string) subject {
+	return subject{who: "User's " + kin, key: "user's " + kin, kin: kin}
+}
+
 // reader reads the statements of one turn.
 type reader struct {
 	said    *Utterance
@@ -135,7 +140,7 @@ func (r *reader) statement(p phrases) {
 		if about, i, ok = r.mine(p, i); !ok {
 			return
 		}
-	case p.First && when == "" && r.elides(p, i):
+	case p.First && when == "" && p.elides(i):
 		person = english.Elided
 		if before.key != user.key { // "My brother called. Got a job."
 			return
@@ -179,7 +184,7 @@ func (r *reader) predicate(p phrases, about subject, pred *english.Predicate, wh
 // wish reads a request: how the user wants to be answered, or called.
 func (r *reader) wish(p phrases) {
 	i := 0
-	for i < len(p.Tokens)-1 && (p.marks(i) || in("openers", p.At(i)) || slices.Contains([]string{"please", "pls", "can", "could", "you", "always", "from", "now", "on", "in", "future"}, p.At(i))) {
+	for i < len(p.Tokens)-1 && (p.marks(i) || in("openers", p.At(i)) || in("politely", p.At(i))) {
 		i++
 	}
 	if !r.match(p, user, "@wish", i, nil, "") && p.At(0) == "from" && p.At(1) == "now" {
@@ -207,7 +212,8 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		return subject{}, 0, false
 	}
 	kin, last := fullKin(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new ")), p.At(end-1)
-	about := subject{who: "User's " + kin, key: "user's " + kin, kin: kin, many: in("kinPlural", last) || isPet && strings.HasSuffix(last, "s") && strings.TrimSuffix(last, "s") != last && in("petWords", strings.TrimSuffix(last, "s"))}
+	about := relative(kin)
+	about.many = in("kinPlural", last) || isPet && strings.HasSuffix(last, "s") && strings.TrimSuffix(last, "s") != last && in("petWords", strings.TrimSuffix(last, "s"))
 	r.last = about
 	j := end
 	if p.Tokens[end-1].Possessive {
@@ -215,7 +221,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 			r.named(p, about, isPet, j+2)
 			return subject{}, 0, false
 		}
-		if r.match(p, subject{who: "User's " + kin, key: about.key, kin: kin}, "@my", j, nil, "") {
+		if r.match(p, about, "@my", j, nil, "") {
 			return subject{}, 0, false
 		}
 		return r.isShort(p, about, j, isPet)
@@ -305,8 +311,7 @@ func (r *reader) namesBeside(body string, sentences []english.Sentence) {
 		if !text.Holds(sentence.Of(body), "my", "our") {
 			continue
 		}
-		s := english.Statement{Span: sentence.Span, Tokens: english.Tokens(body, sentence.Span)}
-		s = s.In(body, r.said.Turn.CreatedAt)
+		s := english.StatementOf(body, sentence.Span, r.said.Turn.CreatedAt)
 		p := phrases{&s}
 		if sentence.Pasted || english.Unreal(s.Tokens) {
 			continue
@@ -327,13 +332,10 @@ func (r *reader) namesBeside(body string, sentences []english.Sentence) {
 			}
 			called := p.nameText(j, end)
 			at := text.Span{Start: p.Tokens[i].Start, End: p.Tokens[end-1].End}
-			known := slices.ContainsFunc(r.found, func(c Candidate) bool { return strings.Contains(c.Text, called) })
-			if known || within(at, r.spoken) {
-				continue
+			if known := func(c Candidate) bool { return strings.Contains(c.Text, called) }; !slices.ContainsFunc(r.found, known) && !within(at, r.spoken) {
+				s.Span = at
+				r.introduce(p, relative(fullKin(strings.ToLower(p.Text(i+1, k)))), false, j, end)
 			}
-			kin := fullKin(strings.ToLower(p.Text(i+1, k)))
-			s.Span = at
-			r.introduce(p, subject{who: "User's " + kin, key: "user's " + kin, kin: kin}, false, j, end)
 		}
 	}
 }
@@ -354,7 +356,7 @@ func (r *reader) refersTo(pronoun string) bool {
 func (r *reader) namesSomebody(p phrases, i int) bool {
 	for ; i < len(p.Tokens); i++ {
 		w := p.At(i)
-		if in("kinWords", w) || in("kinPlural", w) || p.Tokens[i].Capital && w != "i" && !in("timing", w) && !in("hanging", p.At(i-1)) && !strings.Contains(r.whom.who, p.Text(i, i+1)) {
+		if in("relatives", w) || p.Tokens[i].Capital && w != "i" && !in("timing", w) && !in("hanging", p.At(i-1)) && !strings.Contains(r.whom.who, p.Text(i, i+1)) {
 			return true
 		}
 	}
@@ -383,7 +385,7 @@ func (p phrases) fronted(i *int) string {
 }
 
 // elides reports whether a sentence leaves out "I": "Just got back from Rome".
-func (r *reader) elides(p phrases, i int) bool {
+func (p phrases) elides(i int) bool {
 	for english.IsAdverb(p.At(i)) && i < len(p.Tokens)-1 {
 		i++
 	}
@@ -468,11 +470,9 @@ func (p phrases) match(form []step, i int) (taken, bool) {
 			}
 		case s.rest:
 			j := p.ending(i)
-			if ok := p.standing(i, j) || len(p.dates(i, j)) > 0; ok {
+			if p.standing(i, j) || len(p.dates(i, j)) > 0 {
 				i = j
-			} else if !s.optional {
-				return t, false
-			} else if j > i {
+			} else if !s.optional || j > i {
 				return t, false
 			}
 		case s.seek || s.kind == "..":

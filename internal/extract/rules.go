@@ -3,6 +3,7 @@ package extract
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +32,8 @@ var lists = sync.OnceValue(func() map[string]map[string]bool {
 			out[name][w] = true
 		}
 	}
+	out["relatives"] = maps.Clone(out["kinWords"])
+	maps.Copy(out["relatives"], out["kinPlural"])
 	return out
 })
 
@@ -161,9 +164,6 @@ func parseRule(r rule, line string) (*rule, error) {
 			}
 		}
 	}
-	if rest, ok := strings.CutPrefix(strings.TrimSpace(form), "be present:"); ok && r.head == "hello" {
-		form = rest
-	}
 	for e := range strings.FieldsSeq(form) {
 		s, err := parseStep(e)
 		if err != nil {
@@ -197,7 +197,7 @@ func parseStep(e string) (s step, err error) {
 		} else if e[at] == ':' {
 			s.kind = e[at+1:]
 		}
-		if list := strings.Trim(s.kind, "[{]}"); list != s.kind && lists()[list] == nil && list != "relatives" {
+		if list := strings.Trim(s.kind, "[{]}"); list != s.kind && lists()[list] == nil {
 			return s, fmt.Errorf("words.txt has no list %q", list)
 		} else if list == s.kind && s.words == nil && s.kind != ".." && slots()[s.kind] == nil {
 			return s, fmt.Errorf("there is no slot %q", s.kind)
