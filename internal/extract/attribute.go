@@ -71,11 +71,11 @@ func classify(fact string) Candidate {
 	fact = strings.TrimPrefix(fact, "The ")
 	r := reader{said: &Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}, last: user, ofFacts: true}
 	r.read(fact)
-	switch {
-	case len(r.found) > 1 && r.found[0].Model == "rule:kin named": // and what is said of them
-		return r.found[1]
-	case len(r.found) > 0:
-		return r.found[0]
+	switch found := r.found; {
+	case len(found) > 1 && found[0].Model == "rule:kin named": // and what is said of them
+		return found[1]
+	case len(found) > 0 && found[0].Model != "rule:event": // which may be the user's own matter: a raised rent
+		return found[0]
 	case strings.HasPrefix(strings.ToLower(fact), "user"):
 		return Candidate{Subject: "user"}
 	}
