@@ -26,10 +26,10 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test slowest setup models weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
+.PHONY: help test slowest setup models weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-frameworks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## check everything that CI checks; what had to be skipped is said at the end
 	@mkdir -p tmp && : > $(SKIPPED) && : > $(TIMES)
@@ -147,10 +147,13 @@ e2e-mcp: ## check the MCP door with two SDKs and the public suite, which it inst
 e2e-sdks: ## check clients and frameworks for OpenAI and Anthropic, which it installs (1.3 GB), before a chat-only upstream
 	@sh e2e/sdks/run.sh
 
+e2e-frameworks: ## check whose words agent frameworks and command-line clients teach, which it installs (2.6 GB); takes minutes
+	@sh e2e/frameworks/run.sh
+
 e2e-mem0: ## check mem0's API with its two clients, which it installs (250 MB); takes a minute
 	@sh e2e/mem0/run.sh
 
-e2e-all: ## run all of these one after the other, and print a table of what passed (11 GB)
+e2e-all: ## run all of these one after the other, and print a table of what passed (14 GB)
 	@MAKE="$(MAKE)" sh e2e/all.sh $(TARGETS)
 
 attack: ## attack a running server; takes minutes and logs what its users notice
