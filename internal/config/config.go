@@ -36,6 +36,7 @@ type Config struct {
 	Trusted []string     `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
 	Hosts   []string     `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
 	Proxies []string     `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
+	Header  string       `koanf:"users_header" doc:"Header that names the user, believed only from the addresses in proxies, which it needs, and only beside a key that may name users. It goes before X-Loci-User. For LiteLLM x-litellm-user_api_key_user_id; see docs/guide/litellm.md."`
 	JWT     string       `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
 	Prompts string       `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
 
@@ -286,6 +287,9 @@ func (c *Config) check() error {
 		if len(reached) > 0 && c.APIKey == "" {
 			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key everybody who reaches the server from elsewhere could read everything", key)
 		}
+	}
+	if c.Header != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.Header), nameLetters) != "") {
+		return memory.Errorf(memory.Invalid, "users_header: needs the name of a header, and proxies (LOCI_PROXIES), since from no other address it counts")
 	}
 	for _, origin := range c.CORS.Origins {
 		u, err := url.Parse(origin)

@@ -87,6 +87,8 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"a vault on a server":          {Sources{Env: []string{"LOCI_STORE=postgres://h/d", "LOCI_VAULT=/v"}}, []string{"vault", "sqlite or memory"}},
 		"a name without a key":         {Sources{Env: []string{"LOCI_HOSTS=loci.example.com"}}, []string{"hosts", "api_key", "LOCI_API_KEY"}},
 		"a proxy without a key":        {Sources{Env: []string{"LOCI_PROXIES=10.0.0.1"}}, []string{"proxies", "api_key", "LOCI_API_KEY"}},
+		"a user's header, no proxies":  {Sources{Env: []string{"LOCI_USERS_HEADER=X-User"}}, []string{"users_header", "proxies", "LOCI_PROXIES"}},
+		"a user's header with a space": {Sources{Env: []string{"LOCI_USERS_HEADER=X User", "LOCI_PROXIES=10.0.0.1", "LOCI_API_KEY=k"}}, []string{"users_header", "name of a header"}},
 		"an origin with a path":        {Sources{Env: []string{"LOCI_CORS_ORIGINS=https://a.test/"}}, []string{"cors.origins", "https://a.test/", "https://app.example.org"}},
 		"a front key alone":            {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1"}}, []string{"front_key: needs an api_key"}},
 		"one key for both":             {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1", "LOCI_API_KEY=secret-1"}}, []string{"front_key", "another"}},

@@ -17,7 +17,7 @@
 // key a request that shows signs of a proxy is refused, unless a stored key or a signed
 // token says who asks. X-Forwarded-For and X-Forwarded-Proto count only from the addresses
 // in Options.Proxies: the first for the limit on wrong keys and the log, the second for
-// [Secure].
+// [Secure]. So does Options.UserHeader, which names the user as X-Loci-User does and ends here.
 //
 // # Keys
 //

@@ -45,10 +45,12 @@ func errProxied(sign string) error {
 }
 
 // seeThrough applies what a configured proxy says of the client: RemoteAddr becomes the
-// client's address. secure reports whether the client used TLS. r must be a copy.
+// client's address. What names the user is taken from anybody else's request. secure reports
+// whether the client used TLS. r must be a copy.
 func (o *Options) seeThrough(r *http.Request) (secure bool) {
 	secure = r.TLS != nil
 	if !contains(o.Proxies, addressOf(r.RemoteAddr)) {
+		r.Header.Del(o.UserHeader)
 		return secure
 	}
 	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")

@@ -42,6 +42,7 @@ type Options struct {
 	StallTime time.Duration  // 0: DefaultStallTime
 	Log       *slog.Logger   // nil: nothing is logged
 
+	UserHeader string // names the user, in requests of Proxies alone; "": none does
 	Unverified func() // called with each request whose X-OpenWebUI-User-Jwt is not checked; nil: nobody is told
 	Now        func() time.Time
 

@@ -129,6 +129,62 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+func TestOnlyAProxyNamesTheUserByTheHeaderOfTheSettings(t *testing.T) {
+	const header, front, secret = "x-litellm-user_api_key_user_id", "key-of-the-front-end", "shared"
+	o := Options{Key: key, FrontKey: front, Multi: true, JWTSecret: []byte(secret), UserHeader: header, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	ring, texts, _ := stored(t)
+	o.Keys = ring
+	good := token(t, secret, `{"alg":"HS256"}`, map[string]any{"sub": "cleo", "exp": noon.Unix() + 300})
+	const proxy, elsewhere = "10.1.2.3:1", "127.0.0.1:1"
+	for name, tt := range map[string]struct {
+		from   string
+		header []string
+		status int
+		owner  memory.Owner
+	}{
+		"a proxy":                            {proxy, []string{header, "ana"}, 200, memory.User("default", "ana")},
+		"a proxy that says whom it asks for": {proxy, []string{header, "ana", "X-Forwarded-For", "192.0.2.7"}, 200, memory.User("default", "ana")},
+		"another spelling":                   {proxy, []string{"X-LiteLLM-User_API_Key_User_Id", "ana"}, 200, memory.User("default", "ana")},
+		"before Loci's own header":           {proxy, []string{HeaderUser, "bob", header, "ana"}, 200, memory.User("default", "ana")},
+		"a token goes before it":             {proxy, []string{HeaderOpenWebJWT, good, header, "ana"}, 200, memory.User("default", "cleo")},
+		"an empty one is none":               {proxy, []string{header, "", HeaderUser, "bob"}, 200, memory.User("default", "bob")},
+		"nobody":                             {proxy, nil, 200, ""},
+		"from elsewhere":                     {elsewhere, []string{header, "ana"}, 200, ""},
+		"from elsewhere, beside another":     {elsewhere, []string{header, "ana", HeaderUser, "bob"}, 200, memory.User("default", "bob")},
+		"from elsewhere, naming the proxy":   {elsewhere, []string{header, "ana", "X-Forwarded-For", "10.1.2.3"}, 200, ""},
+		"from elsewhere, wrong":              {elsewhere, []string{header, strings.Repeat("a", 10_000)}, 200, ""},
+		"two names":                          {proxy, []string{header, "ana", header, "bob"}, 400, ""},
+		"too long":                           {proxy, []string{header, strings.Repeat("a", 10_000)}, 400, ""},
+		"control characters":                 {proxy, []string{header, "a\x01b"}, 400, ""},
+		"invalid UTF-8":                      {proxy, []string{header, "a\xffb"}, 400, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, k := range []string{key, front, texts[memory.KeyFront]} {
+				w, got := ask(t, o, func(r *http.Request) {
+					r.RemoteAddr = tt.from
+					with(append([]string{HeaderKey, k}, tt.header...)...)(r)
+				})
+				if w.Code != tt.status || got.identity.Owner != tt.owner {
+					t.Errorf("status %d, owner %q; want %d, %q: %.200s", w.Code, got.identity.Owner, tt.status, tt.owner, w.Body)
+				}
+				if got.header.Get(header) != "" {
+					t.Errorf("the header goes on: %v", got.header)
+				}
+			}
+		})
+	}
+	w, got := ask(t, o, func(r *http.Request) {
+		r.RemoteAddr = proxy
+		with(HeaderKey, texts[memory.KeyUser], header, "mallory")(r)
+	})
+	if w.Code != 200 || got.identity.Owner == memory.User("default", "mallory") || got.header.Get(header) != "" {
+		t.Errorf("a key of one user beside another's name: status %d, owner %q", w.Code, got.identity.Owner)
+	}
+	if w, _ := ask(t, o, func(r *http.Request) { r.RemoteAddr = proxy; with(header, "ana")(r) }); w.Code != 401 {
+		t.Errorf("without a key: status %d", w.Code)
+	}
+}
+
 func TestBodyNamesUserOnlyWhereNobodyElseDid(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -101,6 +101,7 @@ func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
 // identify finds out who asks and takes what was meant for Loci alone out of the
 // request's headers.
 func (o *Options) identify(r *http.Request) (Identity, error) {
+	defer r.Header.Del(o.UserHeader)
 	tried := o.hasKeys() && triesKey(r)
 	keyed, err := o.takeKey(r)
 	if err != nil {
@@ -153,7 +154,7 @@ func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memo
 		return owner, displayName(signed.Name), err
 	}
 	if id.mayName {
-		for _, name := range []string{HeaderUser, HeaderOpenWebUser} {
+		for _, name := range []string{o.UserHeader, HeaderUser, HeaderOpenWebUser} {
 			values := r.Header.Values(name)
 			if len(values) > 1 {
 				return "", "", memory.Errorf(memory.Invalid, "%s is there %d times; one user asks at a time", name, len(values))
