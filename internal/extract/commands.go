@@ -70,7 +70,7 @@ func commands(s Utterance) (remember []Candidate, forget []Command) {
 	if !holds(s.Text, commandWords...) {
 		return nil, nil
 	}
-	body := text.Own(s.Text)
+	body := s.Text
 	for _, sentence := range text.Sentences(body) {
 		words := strings.TrimSpace(sentence.Of(body))
 		if m := forgetForm.FindStringSubmatch(words); m != nil && !rememberForm.MatchString(words) {

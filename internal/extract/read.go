@@ -33,8 +33,8 @@ func Rules(said []Utterance) []Candidate {
 		}
 		remembered, _ := commands(*s)
 		r := reader{said: s, spoken: remembered, last: user}
-		if body := text.Own(s.Text); !notMeant(body) {
-			r.read(body)
+		if !notMeant(s.Text) {
+			r.read(s.Text)
 		}
 		out = append(append(out, remembered...), r.found[:min(len(r.found), maxRead)]...)
 	}

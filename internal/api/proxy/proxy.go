@@ -97,7 +97,6 @@ type Handler struct {
 	mux     *http.ServeMux
 	strict  strictModels
 	answers responseIndex
-	orders  delegated
 	lacking sync.Map // paths of dialects that the upstream was found to lack
 }
 
@@ -191,7 +190,6 @@ type call struct {
 
 	owner   memory.Owner // these where memory takes part
 	answers *responseIndex
-	orders  *delegated
 	from    exchange.Place // where it goes on, as far as it says so
 }
 
@@ -237,12 +235,13 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 		}
 		return c, nil
 	}
-	c.owner, c.answers, c.orders = who.Owner, &d.answers, &d.orders
+	c.owner, c.answers = who.Owner, &d.answers
 	extras.Project = cmp.Or(extras.Project, firstOf(r.Header, d.Projects))
 	if extras.Project == "" && d.Folders {
 		extras.Project = chat.Folder()
 	}
-	if d.orders.has(who.Owner, chat, d.Now()) {
+	if first := slices.IndexFunc(chat.Messages, func(m chatapi.Message) bool { return m.Role == memory.RoleUser }); first >= 0 &&
+		d.engine.Exchange.Passed.Ordered(who.Owner, chat.Messages[first].Text, d.Now()) {
 		extras.Mode = readOnly(extras.Mode)
 	}
 	note := ""
@@ -357,7 +356,6 @@ func clientID(h http.Header, name string) string {
 // now; what was said stays said.
 func (c *call) record(ctx context.Context, a chatapi.Answer) {
 	if c.memory {
-		c.orders.add(c.owner, c.Chat, a.ToolCalls, c.answered)
 		c.exchange.RecordAnswer(ctx, a)
 		if c.dialect.Named {
 			c.answers.add(c.owner, a, cmp.Or(c.exchange.Kept(), c.from)) // what is not stored leaves the rest together

@@ -23,6 +23,7 @@ type Core struct {
 
 	Opts       Options
 	Blocks     *BlockCache
+	Passed     Passed
 	Writes     *KeyedMutex
 	Idle       IdleGate
 	Closed     ClosedOwners

@@ -122,6 +122,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	closed := e.Closed.Learn(owner, err == nil, e.Time(), began)
 	if closed {
 		e.Blocks.Forget(GivenTo(owner))
+		e.Passed.Forget(owner)
 	}
 	return closed, nil
 }

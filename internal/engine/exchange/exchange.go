@@ -140,8 +140,12 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		Writes: mode != chatapi.ModeRead && mode != chatapi.ModeOff,
 		learns: pause == core.PauseNone,
 	}
+	if err := e.Foreign(ctx, in.Owner, x.named(), in.Chat); err != nil {
+		e.Log.Warn("words that were passed on, or recur, are not known", "user", in.Owner.Name(), "err", err)
+	}
 	if last := in.Chat.LastUser(); last >= 0 {
-		x.wishes = learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: in.Chat.Messages[last].Text})
+		m := in.Chat.Messages[last]
+		x.wishes = learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: m.Text, Foreign: m.Foreign})
 	}
 	if x.unsure {
 		e.Log.Warn("memory is not read: the store could not say in time whether it is paused", "user", in.Owner.Name())
