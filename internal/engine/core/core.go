@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -25,7 +26,7 @@ type Core struct {
 	Writes     *KeyedMutex
 	Idle       IdleGate
 	Closed     ClosedOwners
-	names      displayNames
+	names      recent.Map[memory.Owner, string] // that were written or found written
 	Clients    clientsSeen
 	Loading    sync.Mutex     // held while memories are read ahead: see Loaded
 	Background sync.WaitGroup // what was begun for a chat and may outlast it
