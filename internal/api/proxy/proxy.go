@@ -102,7 +102,7 @@ type Handler struct {
 
 // New returns the handler of /v1.
 func New(e *engine.Engine, opts Options) *Handler {
-	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux()}
+	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux(), answers: newResponseIndex()}
 	mux := d.mux
 	for _, dialect := range dialects {
 		mux.HandleFunc("POST "+dialect.Path, func(w http.ResponseWriter, r *http.Request) { d.chat(w, r, dialect) })
@@ -189,7 +189,7 @@ type call struct {
 	placement chatapi.Placement
 
 	owner   memory.Owner // these where memory takes part
-	answers *responseIndex
+	answers responseIndex
 	from    exchange.Place // where it goes on, as far as it says so
 }
 
@@ -235,7 +235,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 		}
 		return c, nil
 	}
-	c.owner, c.answers = who.Owner, &d.answers
+	c.owner, c.answers = who.Owner, d.answers
 	extras.Project = cmp.Or(extras.Project, firstOf(r.Header, d.Projects))
 	if extras.Project == "" && d.Folders {
 		extras.Project = chat.Folder()

@@ -429,6 +429,6 @@ func (x *Exchange) guarded(do func() error) (err error) {
 // failed counts, logs and traces an error of memory in this chat.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.placing.Value().In, "err", err)
+	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.placing().In, "err", err)
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, fmt.Sprintf("record: %v", err))
 }
