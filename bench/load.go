@@ -106,8 +106,8 @@ func (l *load) all(ctx context.Context) (err error) {
 		err = errors.Join(err, l.stop())
 	}()
 	l.out.Say("%s/%s, %s, GOMAXPROCS %d", runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0))
-	l.about("cpu", processor())
-	l.about("memories", l.memories)
+	l.out.About("cpu", processor())
+	l.out.About("memories", l.memories)
 	for _, part := range parts {
 		if !slices.Contains(l.only, part.name) {
 			continue

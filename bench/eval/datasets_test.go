@@ -22,7 +22,7 @@ const tinyLoCoMo = `[{"sample_id": "one", "conversation": {"speaker_a": "Mira", 
 
 // parsed reads a text in a format.
 func parsed(format, text string) ([]Conversation, error) {
-	return readers[format](strings.NewReader(text), "me", 0)
+	return readers[format](strings.NewReader(text), "me")
 }
 
 func TestLoCoMoIsRead(t *testing.T) {
@@ -117,54 +117,14 @@ func TestRealMemAsksBeforeItsOwnSession(t *testing.T) {
 	}
 }
 
-const tinyLongMemEval = `[
-	{"question_id": "q1", "question_type": "single-session-user", "question": "What do I play?", "answer": "cello", "question_date": "2024/05/30 (Thu) 23:40",
-		"haystack_session_ids": ["noise_1", "answer_1"], "haystack_dates": ["2024/05/20 (Mon) 02:21", "2024/05/21 (Tue) 10:00"],
-		"haystack_sessions": [[{"role": "user", "content": "Hello."}],
-			[{"role": "user", "content": "I play the cello.", "has_answer": true}, {"role": "assistant", "content": "Lovely.", "has_answer": false}]],
-		"answer_session_ids": ["answer_1", "gone_1"]},
-	{"question_id": "q2_abs", "question_type": "single-session-user", "question": "What do I drive?", "answer": 3, "question_date": "2024/05/30 (Thu) 23:40",
-		"haystack_session_ids": [], "haystack_dates": [], "haystack_sessions": [], "answer_session_ids": []},
-	{"question_id": "q3", "question_type": "multi-session", "question": "How often?", "answer": 2, "haystack_session_ids": [], "haystack_dates": [], "haystack_sessions": [], "answer_session_ids": ["gone"]}]`
-
-func TestLongMemEvalIsRead(t *testing.T) {
-	got, err := parsed("longmemeval", tinyLongMemEval)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := time.Date(2024, 5, 20, 2, 21, 0, 0, time.UTC)
-	later := time.Date(2024, 5, 21, 10, 0, 0, 0, time.UTC)
-	askedAt := time.Date(2024, 5, 30, 23, 40, 0, 0, time.UTC)
-	want := []Conversation{
-		{
-			Name: "q1",
-			Turns: []Turn{
-				{Ref: "noise_1_1", Session: "noise_1", Role: memory.RoleUser, Content: "Hello.", At: at.Add(time.Second)},
-				{Ref: "answer_1_1", Session: "answer_1", Role: memory.RoleUser, Content: "I play the cello.", At: later.Add(time.Second)},
-				{Ref: "answer_1_2", Session: "answer_1", Role: memory.RoleAssistant, Content: "Lovely.", At: later.Add(2 * time.Second)},
-			},
-			Questions: []Question{{ID: "q1", Text: "What do I play?", Category: "single-session-user", Answer: "cello", At: askedAt, Gold: []string{"answer_1_1"}, Sessions: []string{"answer_1"}}},
-			Mended:    Mended{0, 1, 0},
-		},
-		{Name: "q2_abs", Questions: []Question{{ID: "q2_abs", Text: "What do I drive?", Category: "single-session-user", Answer: "3", At: askedAt, Unanswerable: true}}},
-		{Name: "q3", Mended: Mended{0, 1, 1}},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got, err = readers["longmemeval"](strings.NewReader(tinyLongMemEval), "", 1); err != nil || len(got) != 1 {
-		t.Errorf("limit 1 reads %d questions, %v", len(got), err)
-	}
-}
-
 const tinyJSONL = `
 {"type":"question","conversation":"b","question":"What does Mira drive?","unanswerable":true}
 {"type":"turn","conversation":"b","session":"s1","id":"t1","name":"Mira","content":"I row.","at":"2024-03-03T07:05:00Z"}
 
 {"type":"turn","conversation":"b","session":"s2","id":"t2","role":"assistant","content":"Where?"}
 {"type":"turn","id":"t1","content":"Another talk."}
-{"type":"question","conversation":"b","id":"q1","question":"What does Mira do?","category":"hobbies","answer":"She rows.","at":"2024-03-04T00:00:00Z","gold":["t1","t9"],"before":"t2"}
-{"type":"question","conversation":"b","question":"In which talk?","gold_sessions":["s1"]}
+{"type":"question","conversation":"b","id":"q1","question":"What does Mira do?","category":"hobbies","answer":"She rows.","gold":["t1","t9"],"before":"t2"}
+{"type":"question","conversation":"b","question":"In which talk?","gold":["s1"]}
 {"type":"question","conversation":"b","question":"And?"}`
 
 func TestOwnLinesAreRead(t *testing.T) {
@@ -181,8 +141,8 @@ func TestOwnLinesAreRead(t *testing.T) {
 			},
 			Questions: []Question{
 				{ID: "b:1", Text: "What does Mira drive?", Unanswerable: true},
-				{ID: "q1", Text: "What does Mira do?", Category: "hobbies", Answer: "She rows.", At: time.Date(2024, 3, 4, 0, 0, 0, 0, time.UTC), Gold: []string{"t1"}, Before: 1},
-				{ID: "b:3", Text: "In which talk?", Sessions: []string{"s1"}},
+				{ID: "q1", Text: "What does Mira do?", Category: "hobbies", Answer: "She rows.", Gold: []string{"t1"}, Before: 1},
+				{ID: "b:3", Text: "In which talk?", Gold: []string{"s1"}},
 			},
 			Mended: Mended{0, 1, 1},
 		},
@@ -202,8 +162,7 @@ func TestWhatIsNoDataSetIsRefusedWithItsPlace(t *testing.T) {
 		{"jsonl", `{"type":"turn","id":"a","content":"x","at":"yesterday"}`, "value 1"},
 		{"jsonl", "{\"type\":\"turn\",\"id\":\"a\",\"content\":\"x\"}\n{\"type\":\"turn\",\"id\":\"a\",\"content\":\"y\"}", `"a"`},
 		{"jsonl", `{"type":"question","id":"q","question":"x","before":"nowhere"}`, "nowhere"},
-		{"longmemeval", `[{"question_id": "q1", "haystack_session_ids": ["s"]}]`, "q1"},
-		{"longmemeval", `[{"question_id": "q1", "haystack`, "value 1"},
+		{"locomo", `[{"sample_id": "one", "conv`, "value 1"},
 		{"locomo", `[{"sample_id": "one", "conversation": {}}]`, "one"},
 		{"locomo", `[{"sample_id": "one", "conversation": {"session_1": [], "session_1_date_time": "May"}}]`, "session_1"},
 		{"beam", "{}\n{", "value 2"},
@@ -225,21 +184,21 @@ func TestOpenTellsFormatsApart(t *testing.T) {
 	if set, err := Open("jsonl", 1, path, path); err != nil || len(set.Conversations) != 1 {
 		t.Errorf("limit 1 gives %d, %v", len(set.Conversations), err)
 	}
-	if _, err := Open("squad", 0, path); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "longmemeval") {
+	if _, err := Open("squad", 0, path); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "realmem") {
 		t.Errorf("an unknown format is answered by %v", err)
 	}
 }
 
 func FuzzDatasets(f *testing.F) {
-	for _, s := range []string{tinyLoCoMo, tinyBEAM, tinyRealMem, tinyLongMemEval, tinyJSONL, `[{"conversation": {"session_1": 1}}]`, "{", ""} {
+	for _, s := range []string{tinyLoCoMo, tinyBEAM, tinyRealMem, tinyJSONL, `[{"conversation": {"session_1": 1}}]`, "{", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, format := range Formats() {
+		for format := range readers {
 			conversations, err := parsed(format, s)
 			for _, c := range conversations {
 				for _, q := range c.Questions {
-					if err == nil && (len(q.Gold)+len(q.Sessions) == 0 && !q.Unanswerable || q.Before > len(c.Turns)) {
+					if err == nil && (len(q.Gold) == 0 && !q.Unanswerable || q.Before > len(c.Turns)) {
 						t.Fatalf("question that cannot be asked: %+v", q)
 					}
 				}

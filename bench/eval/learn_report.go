@@ -106,7 +106,7 @@ func (r LearnReport) Categories() []string {
 }
 
 // Rows are all measures, and what the model took, if one learned.
-func (r LearnReport) Rows(prices Prices) (rows []report.Row) {
+func (r LearnReport) Rows() (rows []report.Row) {
 	add := func(name string, n int, unit string, cell report.Cell) {
 		if n > 0 && !math.IsNaN(cell.Value) {
 			rows = append(rows, report.Row{Part: "learned by " + r.By, Name: name, N: n, Note: unit, Cells: []report.Cell{cell}})
@@ -129,8 +129,10 @@ func (r LearnReport) Rows(prices Prices) (rows []report.Row) {
 	each("seconds a turn", "%.4f", func(l LessonOutcome) float64 { return l.Took.Seconds() })
 	if r.By != "rules" {
 		each("calls a turn", "%.2f", func(l LessonOutcome) float64 { return float64(l.Model.Calls) })
-		each("tokens a turn", "%.0f", func(l LessonOutcome) float64 { return float64(l.Model.Input + l.Model.Output) })
-		each("cost a turn", "%.6f", func(l LessonOutcome) float64 { return prices.Cost(l.Model) })
+		each("tokens a turn", "%.0f", func(l LessonOutcome) float64 {
+			return float64(l.Model.InputTokens + l.Model.OutputTokens)
+		})
+		each("cost a turn", "%.6f", func(l LessonOutcome) float64 { return l.Model.Cost })
 	}
 	for _, category := range r.Categories() {
 		row := report.Row{Part: "by category", Name: "  " + category, N: r.sum(category + "/gold")}

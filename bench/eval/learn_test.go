@@ -42,7 +42,7 @@ const miraLesson = `{"id":"mira","turns":[{"content":"I live in Oslo and I work 
 
 // lessonsOf reads a text in a format.
 func lessonsOf(format, text string) ([]Lesson, error) {
-	return lessonReaders[format](strings.NewReader(text), "Mira", 0)
+	return lessonReaders[format](strings.NewReader(text), "Mira")
 }
 
 func TestOwnLessonsAreRead(t *testing.T) {
@@ -85,7 +85,7 @@ func learnOwn(t *testing.T, o LearnOptions) LearnReport {
 
 func figure(t *testing.T, r LearnReport, metric string) float64 {
 	t.Helper()
-	for _, row := range r.Rows(Prices{Input: 2, Output: 8}) {
+	for _, row := range r.Rows() {
 		if row.Name == metric {
 			return row.Get("value")
 		}
@@ -164,26 +164,27 @@ func ofModel(facts ...map[string]any) string {
 }
 
 func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
-	calls := 0
+	answered := int64(0)
 	s := modelServer(t, func(prompt, _, user string) (int, string) {
-		calls++
 		_, turns, _ := strings.Cut(user, "The turns:")
 		switch {
 		case prompt != "extract":
+			answered++
 			return http.StatusOK, `{"decisions":[{"new":1,"event":"ADD"}]}`
 		case strings.Contains(turns, "Oslo"):
+			answered++
 			return http.StatusOK, ofModel(
 				map[string]any{"text": "User lives in Oslo", "turn": "t1", "quote": "I live in Oslo"},
 				map[string]any{"text": "User owns a castle in Oslo", "turn": "t1", "quote": "I live in Oslo"})
 		}
 		return http.StatusUnauthorized, ""
 	})
-	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake"})
+	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake", InputPrice: 2, OutputPrice: 8})
 	model := r.Lessons[0].Model
-	if r.By != "fake" || model.Calls != calls || model.Input < 100 || model.Input > 100*calls || figure(t, r, "learning given up") != 1 {
-		t.Errorf("by %q, %+v of %d calls, given up %v", r.By, model, calls, figure(t, r, "learning given up"))
+	if r.By != "fake" || model.Calls != answered || model.InputTokens != 100*answered || figure(t, r, "learning given up") != 1 {
+		t.Errorf("by %q, %+v of %d calls, given up %v", r.By, model, answered, figure(t, r, "learning given up"))
 	}
-	if got, want := figure(t, r, "cost a turn"), (Prices{2, 8}).Cost(model)/2; got != want || want == 0 {
+	if got, want := figure(t, r, "cost a turn"), float64(answered)*(100*2+10*8)/1e6/2; math.Abs(got-want) > 1e-12 || want == 0 {
 		t.Errorf("cost %v, want %v", got, want)
 	}
 	if superseded := figure(t, r, "superseded"); superseded != 0 {

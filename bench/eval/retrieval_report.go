@@ -148,11 +148,8 @@ func ranksOf(found []string, prefix string, gold []string) (ranks []int) {
 
 // goldSessions returns the sessions that answer a question, each once.
 func (c Conversation) goldSessions(q Question) (out []string) {
-	switch {
-	case c.Sessions:
+	if c.Sessions {
 		return q.Gold
-	case len(q.Sessions) > 0:
-		return q.Sessions
 	}
 	for _, t := range c.Turns {
 		if slices.Contains(q.Gold, t.Ref) {

@@ -162,22 +162,6 @@ func TestFiguresDoNotDependOnTheOrderOfWork(t *testing.T) {
 	}
 }
 
-func TestSessionsAreGoldByName(t *testing.T) {
-	set := twoTalks()
-	set.Conversations = set.Conversations[:1]
-	c := &set.Conversations[0]
-	c.Questions = []Question{{ID: "named", Text: "boat", Sessions: []string{"s1"}}, {ID: "both", Text: "boat", Gold: []string{"1"}, Sessions: []string{"s1"}}}
-	r, err := Measured(t.Context(), &parrot{}, set, RetrievalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for level, want := range map[string][][]int{TurnLevel: {{1}}, SessionLevel: {{2}, {2}}} {
-		if got, _ := r.ranks(level, ""); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, want %v", level, got, want)
-		}
-	}
-}
-
 // broken fails every search.
 type broken struct{ parrot }
 

@@ -58,7 +58,7 @@ func TestRowsArePrintedForPeopleAndPrograms(t *testing.T) {
 	} {
 		var b strings.Builder
 		p := NewPrinter(&b, asJSON)
-		p.About(map[string]any{"set": "own"})
+		p.About("set", "own")
 		p.Say("asked")
 		if err := p.Rows(rows...); err != nil || b.String() != want {
 			t.Errorf("JSON %v: %v\n%swant\n%s", asJSON, err, b.String(), want)
