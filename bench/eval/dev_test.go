@@ -76,7 +76,7 @@ func TestRetrievalOnDevelopmentData(t *testing.T) {
 // retrieved measures what a target finds of a set.
 func retrieved(t *testing.T, d *Direct, set Dataset) Report {
 	t.Helper()
-	report, err := Measured(context.Background(), d, set, RetrievalOptions{})
+	report, err := Measured(context.Background(), d, set, false, Workers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func generated() Dataset {
 // measured takes a set through index and ranking.
 func measured(t *testing.T, target Target, set Dataset, pooled bool) Report {
 	t.Helper()
-	report, err := Measured(t.Context(), target, set, RetrievalOptions{Pooled: pooled})
+	report, err := Measured(t.Context(), target, set, pooled, Workers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func f1(lessons []*LessonOutcome) float64 {
 
 // estimate returns a statistic of lessons with its interval, drawn from lessons.
 func (r LearnReport) estimate(name string, of func([]*LessonOutcome) float64) report.Cell {
-	return report.Share(name, report.Single(len(r.Lessons)).Estimate(func(rows []int) float64 {
+	return report.Share(name, report.DrawsOf(make([]int, len(r.Lessons))).Estimate(func(rows []int) float64 {
 		drawn := make([]*LessonOutcome, len(rows))
 		for i, row := range rows {
 			drawn[i] = &r.Lessons[row]

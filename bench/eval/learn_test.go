@@ -38,7 +38,7 @@ func TestStatementsAreAlikeByTermsNamesNumbersAndDenial(t *testing.T) {
 }
 
 // miraLesson is told in the tests below: a move replaces a home.
-const miraLesson = `{"id":"mira","turns":[{"content":"I live in Oslo and I work as a nurse.","at":"2026-03-03T07:05:00Z"},{"role":"assistant","content":"Nice."},{"content":"I moved to Bergen. I like chess.","at":"2026-04-03T07:05:00Z"}],"gold":[{"text":"User lives in Oslo","turn":0},{"text":"User works as a nurse","turn":0,"category":"work"},{"text":"User lives in Bergen","turn":2,"replaces":"User lives in Oslo"},{"text":"User plays the cello"}],"junk_ok":["User likes chess"]}`
+const miraLesson = `{"id":"mira","turns":[{"content":"I live in Oslo and I work as a nurse.","at":"2026-03-03T07:05:00Z"},{"role":"assistant","content":"Nice."},{"content":"I moved to Bergen. I like chess.","at":"2026-04-03T07:05:00Z"}],"gold":[{"text":"User lives in Oslo","turn":0},{"text":"User works as a nurse","turn":0,"category":"work"},{"text":"User lives in Bergen","turn":2,"replaces":0},{"text":"User plays the cello"}],"junk_ok":["User likes chess"]}`
 
 // lessonsOf reads a text in a format.
 func lessonsOf(format, text string) ([]Lesson, error) {
@@ -56,11 +56,9 @@ func TestOwnLessonsAreRead(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		`{"turns":[]}`: "turns: is empty",
-		`{"turns":[{"content":"a"}],"gold":[{"text":""}]}`:                                "is empty",
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b","replaces":0}]}`:                  "no earlier one is 0",
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":"d"}]}`:   "no earlier one is d",
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":["b"]}]}`: "no earlier one is [b]",
-		`{"turns":[{"content":"a"}],"golden":[]}`:                                         "unknown field",
+		`{"turns":[{"content":"a"}],"gold":[{"text":""}]}`:                            "is empty",
+		`{"turns":[{"content":"a"}],"gold":[{"text":"b","replaces":0}]}`:              "no earlier one is 0",
+		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":1}]}`: "no earlier one is 1",
 	} {
 		if _, err := lessonsOf("jsonl", line); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "value 1") {
 			t.Errorf("%s: error %v, want value 1 and %q", line, err, want)

@@ -1,14 +1,10 @@
 package eval
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -38,7 +34,7 @@ type GoldFact struct {
 
 // lessonReaders are the formats of [OpenLearn].
 var lessonReaders = map[string]reader[Lesson]{
-	"jsonl":   readOwnLessons,
+	"jsonl":   eachValue(ownLesson.lessons),
 	"locomo":  eachValue(locomoSample.lessons),
 	"realmem": eachValue(realMemPersona.lessons),
 }
@@ -54,59 +50,40 @@ func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
 
 // ownLesson is a lesson of one's own: see the help of locibench learn.
 type ownLesson struct {
-	ID       string `json:"id"`
-	Category string `json:"category"`
-	Turns    []struct {
-		Role    memory.Role `json:"role"`
-		Content string      `json:"content"`
-		At      time.Time   `json:"at"`
-		Session string      `json:"session"`
-	} `json:"turns"`
-	Gold []struct {
+	ID       string    `json:"id"`
+	Category string    `json:"category"`
+	Turns    []ownTurn `json:"turns"`
+	Gold     []struct {
 		Text     string   `json:"text"`
 		Or       []string `json:"or"`
 		Subject  string   `json:"subject"`
-		Turn     int      `json:"turn"` // where it is said, for people
-		Replaces any      `json:"replaces"`
+		Turn     int      `json:"turn"`     // where it is said, for people
+		Replaces *int     `json:"replaces"` // place of an earlier one
 		Category string   `json:"category"`
 	} `json:"gold"`
 	JunkOK []string `json:"junk_ok"`
 	Wrong  []string `json:"wrong"`
 }
 
-func readOwnLessons(in io.Reader, _ string) (out []Lesson, err error) {
-	err = decode(in, true, func(o ownLesson) error {
-		l, err := o.lesson()
-		l.Name = cmp.Or(l.Name, fmt.Sprint(len(out)+1))
-		out = append(out, l)
-		return err
-	})
-	return out, err
-}
-
-func (o ownLesson) lesson() (Lesson, error) {
+func (o ownLesson) lessons(string) ([]Lesson, error) {
 	l := Lesson{Name: o.ID, Category: o.Category, Extra: o.JunkOK, Wrong: o.Wrong}
 	for _, t := range o.Turns {
-		role := cmp.Or(t.Role, memory.RoleUser)
-		l.Turns = append(l.Turns, Turn{Session: t.Session, Role: role, Content: t.Content, At: t.At})
+		l.Turns = append(l.Turns, t.turn())
 	}
 	if len(l.Turns) == 0 {
-		return l, errors.New("turns: is empty")
+		return nil, errors.New("turns: is empty")
 	}
 	for i, g := range o.Gold {
 		fact := GoldFact{Text: g.Text, Or: g.Or, Subject: g.Subject, Replaces: -1, Category: g.Category}
-		switch earlier := g.Replaces.(type) { // by its place or its words
-		case float64:
-			fact.Replaces = int(earlier)
-		case string:
-			fact.Replaces = slices.IndexFunc(l.Gold, func(g GoldFact) bool { return g.Text == earlier })
+		if g.Replaces != nil {
+			fact.Replaces = *g.Replaces
 		}
 		if g.Text == "" || g.Replaces != nil && (fact.Replaces < 0 || fact.Replaces >= i) {
-			return l, fmt.Errorf("gold %d: %q is empty, or no earlier one is %v", i, g.Text, g.Replaces)
+			return nil, fmt.Errorf("gold %d: %q is empty, or no earlier one is %d", i, g.Text, fact.Replaces)
 		}
 		l.Gold = append(l.Gold, fact)
 	}
-	return l, nil
+	return []Lesson{l}, nil
 }
 
 // lessons makes two lessons of a conversation, one for each speaker: what that speaker says is the

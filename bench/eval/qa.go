@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -61,7 +60,7 @@ func (d Dataset) Half(heldBack bool, limit int) (Dataset, error) {
 // in tokens. A context is lines of turns, each with its date and speaker: the best first as long as a
 // line fits, then in the order in which they were said.
 func Retrieve(ctx context.Context, set Dataset, target Target, budgets []int) (rows []QARow, err error) {
-	r := &retrieval{target: target, set: set, workers: 2 * runtime.GOMAXPROCS(0)}
+	r := &retrieval{target: target, set: set, workers: Workers}
 	if err := r.own(ctx, false); err != nil {
 		return nil, err
 	}
