@@ -159,7 +159,8 @@ func (l *load) serve(ctx context.Context, data string) (*process, error) {
 		return nil, err
 	}
 	args := []string{"serve", "--addr", addr, "--data", data}
-	for _, s := range append([]string{"log.level=error", "upstream.url=" + l.upstream.URL + "/v1"}, l.serverSettings...) {
+	own := []string{"log.level=error", "upstream.url=" + l.upstream.URL + "/v1"}
+	for _, s := range append(own, l.serverSettings...) {
 		args = append(args, "--set", s)
 	}
 	s := &process{url: "http://" + addr, data: data, ended: make(chan error, 1)}

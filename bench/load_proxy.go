@@ -39,10 +39,11 @@ func newUpstream() *httptest.Server {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		n := next.Add(1)
+		answer := answers[n%int64(len(answers))]
 		chunk := `{"id":"c%d","object":"chat.completion.chunk","created":1,"model":"m",` +
 			`"choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`
 		for _, event := range []string{
-			fmt.Sprintf(chunk, n, fmt.Sprintf(`{"role":"assistant","content":%q}`, answers[n%int64(len(answers))]), "null"),
+			fmt.Sprintf(chunk, n, fmt.Sprintf(`{"role":"assistant","content":%q}`, answer), "null"),
 			fmt.Sprintf(chunk, n, "{}", `"stop"`), "[DONE]",
 		} {
 			fmt.Fprintf(w, "data: %s\n\n", event) // a client that goes away is no error

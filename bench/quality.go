@@ -20,7 +20,7 @@ import (
 func retrievalCommand() *cobra.Command {
 	r := &run{}
 	var pooled, fit bool
-	cmd := r.command("retrieval FILE...", "Measure how well memory finds what was said, on public data sets or your own",
+	cmd := r.command("retrieval FILE...", "Measure how well memory finds what was said, on public data or your own",
 		cobra.MinimumNArgs(1), func(cmd *cobra.Command, files []string) error {
 			set, err := eval.Open(r.set, r.limit, files...)
 			if err != nil {
@@ -36,7 +36,7 @@ func retrievalCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&r.limit, "limit", 0, "only the first so many conversations")
 	f.BoolVar(&pooled, "pooled", false, "all conversations in one memory")
-	f.BoolVar(&fit, "fit", false, "fit the weights of the ranking, with one part of the conversations left out at a time")
+	f.BoolVar(&fit, "fit", false, "fit the weights of the ranking, each part of the conversations left out once")
 	return cmd
 }
 
@@ -50,7 +50,8 @@ func (r *run) retrieval(ctx context.Context, set eval.Dataset, pooled bool) erro
 		return err
 	}
 	r.out.About("pooled", pooled)
-	r.out.Say("%s, %d conversations, pooled: %v; in brackets: 95 %% intervals", set.Name, len(set.Conversations), pooled)
+	r.out.Say("%s, %d conversations, pooled: %v; in brackets: 95 %% intervals",
+		set.Name, len(set.Conversations), pooled)
 	return r.out.Rows(report.Rows()...)
 }
 

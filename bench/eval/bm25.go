@@ -41,7 +41,8 @@ const clauseEnds = ".,;:!?\n。,、;:!?"
 // with it.
 func (b *bm25) best(message string, k int) (places []int) {
 	scores := make([]float64, len(b.docs))
-	for clause := range strings.FieldsFuncSeq(message, func(r rune) bool { return strings.ContainsRune(clauseEnds, r) }) {
+	ends := func(r rune) bool { return strings.ContainsRune(clauseEnds, r) }
+	for clause := range strings.FieldsFuncSeq(message, ends) {
 		for i, score := range b.scores(clause) {
 			scores[i] = max(scores[i], score)
 		}

@@ -109,7 +109,8 @@ func (r LearnReport) Categories() []string {
 func (r LearnReport) Rows() (rows []report.Row) {
 	add := func(name string, n int, unit string, cell report.Cell) {
 		if n > 0 && !math.IsNaN(cell.Value) {
-			rows = append(rows, report.Row{Part: "learned by " + r.By, Name: name, N: n, Note: unit, Cells: []report.Cell{cell}})
+			row := report.Row{Part: "learned by " + r.By, Name: name, N: n, Note: unit, Cells: []report.Cell{cell}}
+			rows = append(rows, row)
 		}
 	}
 	for _, m := range learnMetrics {

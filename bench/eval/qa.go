@@ -256,7 +256,8 @@ func QARows(all []QARow, asked bool, budgets []int) (rows []report.Row) {
 					}
 				}
 				row.N = len(values)
-				row.Cells = append(row.Cells, report.Share(fmt.Sprint(budget, " tokens"), report.DrawsOf(of).Mean(values)))
+				mean := report.DrawsOf(of).Mean(values)
+				row.Cells = append(row.Cells, report.Share(fmt.Sprint(budget, " tokens"), mean))
 			}
 			if row.N > 0 {
 				rows = append(rows, row)

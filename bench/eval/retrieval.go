@@ -123,7 +123,9 @@ func (r *retrieval) own(ctx context.Context, pooled bool) error {
 			}
 			return r.target.Ingest(ctx, owners[i], fresh)
 		}
-		slices.SortStableFunc(asks[i], func(a, b *probe) int { return cmp.Compare(c.known(a.Question), c.known(b.Question)) })
+		slices.SortStableFunc(asks[i], func(a, b *probe) int {
+			return cmp.Compare(c.known(a.Question), c.known(b.Question))
+		})
 		for _, p := range asks[i] {
 			err := grow(c.known(p.Question))
 			if err == nil {
