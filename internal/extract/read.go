@@ -204,7 +204,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
 	if end == i {
-		end = p.petEnd(i)
+		end = p.headed(i, 3, "petWords")
 		isPet = end > i
 	}
 	if end == i {
