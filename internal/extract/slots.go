@@ -132,7 +132,7 @@ func called(p phrases, i int) int {
 // place is where somebody may live.
 func place(p phrases, i int) int {
 	if j := p.placeEnd(i); j > i {
-		if w := p.At(i); w != "the" && in("notPlace", w) {
+		if w := p.At(i); w != "the" && w != "new" && in("notPlace", w) {
 			return i
 		}
 		return p.undated(i, j)
