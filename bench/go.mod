@@ -7,7 +7,6 @@ replace github.com/loci-memory/loci => ../
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/loci-memory/loci v0.0.0-00010101000000-000000000000
-	github.com/philippgille/chromem-go v0.7.0
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/sync v0.24.0
 )

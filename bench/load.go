@@ -106,8 +106,8 @@ func (l *load) all(ctx context.Context) (err error) {
 		err = errors.Join(err, l.stop())
 	}()
 	l.out.Say("%s/%s, %s, GOMAXPROCS %d", runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0))
-	l.about("cpu", processor())
-	l.about("memories", l.memories)
+	l.out.About("cpu", processor())
+	l.out.About("memories", l.memories)
 	for _, part := range parts {
 		if !slices.Contains(l.only, part.name) {
 			continue
@@ -134,26 +134,23 @@ func (l *load) start(ctx context.Context, data string) (ready time.Duration, err
 	if l.serving, err = l.serve(ctx, filepath.Join(l.dir, data)); err != nil {
 		return 0, err
 	}
-	l.memory = l.as("bench")
-	if _, err := l.memory.Health(ctx); err != nil {
-		return 0, fmt.Errorf("the server that was started: %w", err)
-	}
-	return time.Since(l.serving.started), nil
+	ready = time.Since(l.serving.started)
+	l.memory = l.as(l.serving.url, "bench")
+	return ready, nil
 }
 
-func (l *load) stop() error {
-	if l.serving == nil {
-		return nil
+func (l *load) stop() (err error) {
+	if l.serving != nil {
+		err = l.serving.stop()
+		l.serving = nil
+		l.http.CloseIdleConnections()
 	}
-	err := l.serving.stop()
-	l.serving = nil
-	l.http.CloseIdleConnections()
 	return err
 }
 
-// as returns a client of the running server for a user.
-func (l *load) as(user string) *client.Client {
-	return client.New(l.serving.url, client.Options{HTTP: l.http, User: user})
+// as returns a client of a server for a user.
+func (l *load) as(url, user string) *client.Client {
+	return client.New(url, client.Options{HTTP: l.http, User: user})
 }
 
 // folder is where the memory of user bench is.
@@ -209,7 +206,7 @@ func (l *load) value(part, name, unit string, x float64, note string) error {
 
 // resident prints what the server holds in memory, where the system says that.
 func (l *load) resident(part, when string) error {
-	rss, peak := resident(l.serving.cmd.Process.Pid)
+	rss, peak := resident(l.serving.pid)
 	return l.value(part, "resident, "+when, "MiB", rss, fmt.Sprintf("at most %.1f so far", peak))
 }
 
@@ -336,7 +333,7 @@ func (l *load) add(ctx context.Context) error {
 func (l *load) learn(ctx context.Context) error {
 	talk := talk.New(6)
 	tell := func(user string, turns int) task {
-		c, name := l.as(user), fmt.Sprintf("one message until it is learned, user with %d turns", turns)
+		c, name := l.as(l.serving.url, user), fmt.Sprintf("one message until it is learned, user with %d turns", turns)
 		said := make([]string, l.requests+warmUp)
 		for i := range said {
 			said[i] = fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.Word(), talk.Word(), talk.Word())
@@ -360,7 +357,7 @@ func (l *load) zipf(ctx context.Context) error {
 	if _, err := l.start(ctx, "many"); err != nil {
 		return err
 	}
-	user := func(i int) *client.Client { return l.as(fmt.Sprint("user-", i)) }
+	user := func(i int) *client.Client { return l.as(l.serving.url, fmt.Sprint("user-", i)) }
 	said := func(i int) []string { return talk.New(uint64(1_000 + i)).Sentences(l.each) }
 	began, turns := time.Now(), float64(l.owners*l.each)
 	group, filling := errgroup.WithContext(ctx)

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/bench/report"
-	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // task is one thing to measure.
@@ -135,77 +134,66 @@ func latencies(part, name string, clients int, took []time.Duration, all time.Du
 type process struct {
 	url, data string
 	started   time.Time
-	cmd       *exec.Cmd
-	ended     chan struct{} // closed when its standard error is
-	said      strings.Builder
+	pid       int
+	said      bytes.Buffer // on standard error
+	end       func()
+	ended     chan error
 }
 
-// startTime and stopTime bound how long the program may take to say where it listens, and to end.
-// Nothing that works comes near either.
+// startTime and stopTime bound how long the program may take to answer, and to end. Nothing that works
+// comes near either.
 const (
 	startTime = time.Minute
 	stopTime  = 2 * time.Minute
 )
 
-// address is how serve says where it listens.
-var address = lazy.Compile(`chat \(OpenAI\)\s+(http://[^/\s]+)/v1`)
-
-// serve starts the program on a data folder, at a port of the system's choice. The surroundings' LOCI_
-// variables are kept from it, so that the defaults are measured and what was asked for. The caller must
-// stop it.
+// serve starts the program on a data folder, at a free port. The surroundings' LOCI_ variables are kept
+// from it, so that the defaults are measured and what was asked for. The caller must stop it.
 func (l *load) serve(ctx context.Context, data string) (*process, error) {
-	args := []string{"serve", "--addr", "127.0.0.1:0", "--data", data}
-	for _, s := range append([]string{"log.level=error", "upstream.url=" + l.upstream.URL + "/v1"}, l.serverSettings...) {
-		args = append(args, "--set", s)
-	}
-	s := &process{cmd: exec.CommandContext(ctx, l.path, args...), data: data, ended: make(chan struct{})}
-	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCI_") })
-	if l.store != "" {
-		s.cmd.Env = append(s.cmd.Env, "LOCI_STORE="+l.store) // others may read what a command line has
-	}
-	stderr, err := s.cmd.StderrPipe()
+	port, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
+	addr := port.Addr().String()
+	if err := port.Close(); err != nil {
+		return nil, err
+	}
+	args := []string{"serve", "--addr", addr, "--data", data}
+	own := []string{"log.level=error", "upstream.url=" + l.upstream.URL + "/v1"}
+	for _, s := range append(own, l.serverSettings...) {
+		args = append(args, "--set", s)
+	}
+	s := &process{url: "http://" + addr, data: data, ended: make(chan error, 1)}
+	ctx, s.end = context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, l.path, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay, cmd.Stderr = stopTime, &s.said
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCI_") })
+	if l.store != "" {
+		cmd.Env = append(cmd.Env, "LOCI_STORE="+l.store) // others may read what a command line has
+	}
 	s.started = time.Now()
-	if err := s.cmd.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
 	}
-	listens := make(chan string, 1)
-	go s.follow(stderr, listens)
-	late := time.AfterFunc(startTime, func() { _ = s.cmd.Process.Kill() })
-	defer late.Stop()
-	select {
-	case s.url = <-listens:
-		return s, nil
-	case <-s.ended:
-	}
-	return nil, fmt.Errorf("start the server: %w: %s", s.cmd.Wait(), strings.TrimSpace(s.said.String()))
-}
-
-// follow reads what the process says, and hands on where it listens.
-func (s *process) follow(r io.Reader, listens chan<- string) {
-	defer close(s.ended)
-	for lines := bufio.NewScanner(r); lines.Scan(); {
-		s.said.WriteString(lines.Text() + "\n")
-		if found := address.FindStringSubmatch(lines.Text()); found != nil && len(listens) == 0 {
-			listens <- found[1]
+	s.pid = cmd.Process.Pid
+	go func() { s.ended <- cmd.Wait() }()
+	for client := l.as(s.url, "bench"); time.Since(s.started) < startTime; time.Sleep(time.Millisecond) {
+		if _, err := client.Health(ctx); err == nil {
+			return s, nil
+		}
+		if len(s.ended) > 0 {
+			break
 		}
 	}
-	_, _ = io.Copy(io.Discard, r) // after a line beyond all measure, so that the process does not block
+	return nil, fmt.Errorf("start the server: %w", s.stop())
 }
 
 // stop lets the process come to its end by itself and waits for it.
 func (s *process) stop() error {
-	killed := s.cmd.Process.Signal(os.Interrupt) != nil
-	if killed { // Windows knows no other way
-		_ = s.cmd.Process.Kill()
-	}
-	late := time.AfterFunc(stopTime, func() { _ = s.cmd.Process.Kill() })
-	defer late.Stop()
-	<-s.ended
-	if err := s.cmd.Wait(); err != nil && !killed {
-		return fmt.Errorf("stop the server: %w: %s", err, strings.TrimSpace(s.said.String()))
+	s.end()
+	if err := <-s.ended; err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(s.said.String()))
 	}
 	return nil
 }

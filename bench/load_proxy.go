@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/bench/eval/talk"
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
@@ -38,10 +39,11 @@ func newUpstream() *httptest.Server {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		n := next.Add(1)
+		answer := answers[n%int64(len(answers))]
 		chunk := `{"id":"c%d","object":"chat.completion.chunk","created":1,"model":"m",` +
 			`"choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`
 		for _, event := range []string{
-			fmt.Sprintf(chunk, n, fmt.Sprintf(`{"role":"assistant","content":%q}`, answers[n%int64(len(answers))]), "null"),
+			fmt.Sprintf(chunk, n, fmt.Sprintf(`{"role":"assistant","content":%q}`, answer), "null"),
 			fmt.Sprintf(chunk, n, "{}", `"stop"`), "[DONE]",
 		} {
 			fmt.Fprintf(w, "data: %s\n\n", event) // a client that goes away is no error
@@ -61,18 +63,25 @@ func (l *load) proxy(ctx context.Context) error {
 		{"fast", "upstream answers at once", 1, 0},
 		{slowModel, fmt.Sprintf("upstream answers after %v", thinkTime), proxyClients, thinkTime},
 	} {
-		doors := []*chats{
-			{load: l, name: "the upstream alone", base: l.upstream.URL},
-			{load: l, name: "Loci, memory off", base: l.serving.url, off: true},
-			{load: l, name: "Loci", base: l.serving.url},
+		doors := []struct{ name, base, mode string }{
+			{"the upstream alone", l.upstream.URL, chatapi.ModeOff},
+			{"Loci, memory off", l.serving.url, chatapi.ModeOff},
+			{"Loci", l.serving.url, chatapi.ModeReadWrite},
 		}
 		var tasks []task
-		for _, door := range doors {
-			door.model = upstream.model
+		talks := make([][]*conversation, len(doors))
+		for i, door := range doors {
 			for c := range upstream.clients {
-				door.talks = append(door.talks, &conversation{talk: talk.New(uint64(100 + c))})
+				v := &conversation{load: l, base: door.base, talk: talk.New(uint64(100 + c))}
+				v.request = map[string]any{"model": upstream.model, "stream": true, "memory_mode": door.mode}
+				talks[i] = append(talks[i], v)
 			}
-			tasks = append(tasks, task{name: door.name, spread: upstream.spread, do: door.chat})
+			tasks = append(tasks, task{
+				name: door.name, spread: upstream.spread,
+				do: func(ctx context.Context, client, n int) (time.Duration, error) {
+					return talks[i][client].chat(ctx, n)
+				},
+			})
 		}
 		whole, busy, err := l.inTurns(ctx, upstream.clients, tasks)
 		if err != nil {
@@ -80,7 +89,7 @@ func (l *load) proxy(ctx context.Context) error {
 		}
 		for i, door := range doors {
 			var first []time.Duration
-			for _, t := range door.talks {
+			for _, t := range talks[i] {
 				first = append(first, t.first...)
 			}
 			part := "proxy, " + upstream.name
@@ -94,54 +103,44 @@ func (l *load) proxy(ctx context.Context) error {
 	return nil
 }
 
-// chats are conversations of several clients with a model, through one door.
-type chats struct {
-	*load
-	name, base, model string
-	off               bool // memory is
-	talks             []*conversation
-}
-
-// conversation is one under way, and how long its first events took.
+// conversation is one under way with a model, and how long its first events took.
 type conversation struct {
+	*load
+	base     string
+	request  map[string]any // but for its messages
 	talk     *talk.Talk
-	messages []map[string]any
+	messages []client.Message
 	first    []time.Duration
 }
 
 func (v *conversation) add(role memory.Role, content string) {
-	v.messages = append(v.messages, map[string]any{"role": role, "content": content})
+	v.messages = append(v.messages, client.Message{Role: role, Content: content})
 }
 
-// chat goes on with a client's conversation by one exchange. It returns how long all of it took, and
-// keeps how long the first event did.
-func (c *chats) chat(ctx context.Context, who, i int) (time.Duration, error) {
-	v := c.talks[who]
-	switch {
-	case len(v.messages) >= longest:
+// chat goes on with the conversation by one exchange. It returns how long all of it took, and keeps how
+// long the first event did.
+func (v *conversation) chat(ctx context.Context, i int) (time.Duration, error) {
+	if len(v.messages) >= longest {
 		v.messages = nil
-		fallthrough
-	case len(v.messages)%4 == 0:
-		v.add(memory.RoleUser, v.talk.Question(c.said))
-	default: // every other message tells something
+	}
+	if len(v.messages)%4 == 0 {
+		v.add(memory.RoleUser, v.talk.Question(v.said))
+	} else { // every other message tells something
 		v.add(memory.RoleUser, v.talk.Sentence())
 	}
-	request := map[string]any{"model": c.model, "stream": true, "messages": v.messages}
-	if c.off {
-		request["memory_mode"] = chatapi.ModeOff
-	}
-	body, err := json.Marshal(request)
+	v.request["messages"] = v.messages
+	body, err := json.Marshal(v.request)
 	if err != nil {
 		return 0, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/chat/completions", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.base+"/v1/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Loci-User", "bench")
 	began := time.Now()
-	resp, err := c.http.Do(req)
+	resp, err := v.http.Do(req)
 	if err != nil {
 		return 0, err
 	}

@@ -44,24 +44,22 @@ func command() *cobra.Command {
 //go:embed help
 var helps embed.FS
 
-// run is what all commands have: where they print, and the flags that several know.
+// run is what all commands have: where they print, and the flags that several have.
 type run struct {
 	out    *report.Printer
 	config config.Config // of what is measured
 
 	json, heldBack, show bool
 	limit                int
-	set                  string // format of a data set, or folder of trial sets
+	set, file            string // format of a data set, or folder of trial sets; settings file
 	url, key             string // of a model server
-	prices               eval.Prices
-
-	file, profile string // where settings come from
-	settings      []string
 }
 
 // command returns a command that prints JSON lines by --json. do runs with the settings loaded.
 // Its long text is in help.
-func (r *run) command(use, short string, args cobra.PositionalArgs, do func(*cobra.Command, []string) error) *cobra.Command {
+func (r *run) command(
+	use, short string, args cobra.PositionalArgs, do func(*cobra.Command, []string) error,
+) *cobra.Command {
 	name, _, _ := strings.Cut(use, " ")
 	long, err := helps.ReadFile("help/" + name + ".txt")
 	if err != nil {
@@ -70,47 +68,33 @@ func (r *run) command(use, short string, args cobra.PositionalArgs, do func(*cob
 	cmd := &cobra.Command{Use: use, Short: short, Long: string(long), Args: args}
 	cmd.Flags().BoolVar(&r.json, "json", false, "print a JSON line for every measure")
 	cmd.RunE = func(cmd *cobra.Command, files []string) (err error) {
-		if r.limit < 0 || min(r.prices.Input, r.prices.Output) < 0 {
-			return memory.Errorf(memory.Invalid, "--limit and prices are not below 0")
+		if r.limit < 0 {
+			return memory.Errorf(memory.Invalid, "--limit is not below 0")
 		}
 		if r.json && r.show {
 			return memory.Errorf(memory.Invalid, "--json prints measures alone; leave out --show")
 		}
-		flags := map[string]string{}
-		if r.profile != "" {
-			flags["profile"] = r.profile
-		}
-		for _, pair := range r.settings {
-			key, value, _ := strings.Cut(pair, "=")
-			flags[key] = value
-		}
-		if r.config, err = config.Load(config.Sources{Flags: flags, Env: os.Environ(), File: r.file}); err != nil {
+		if r.config, err = config.Load(config.Sources{Env: os.Environ(), File: r.file}); err != nil {
 			return err
 		}
 		r.out = report.NewPrinter(cmd.OutOrStdout(), r.json)
-		r.about("version", loci.Version())
+		r.out.About("version", loci.Version())
 		return do(cmd, files)
 	}
 	return cmd
 }
 
-// about adds to each JSON line something that is the same in all.
-func (r *run) about(key string, value any) { r.out.About(map[string]any{key: value}) }
-
 // models says which models are measured.
 func (r *run) models(m eval.Models) {
 	r.out.Say("%s", m)
-	r.about("embedder", m.Embedder)
-	r.about("reranker", m.Reranker)
+	r.out.About("embedder", m.Embedder)
+	r.out.About("reranker", m.Reranker)
 }
 
-// setFlags adds those that say what is measured: of --set a data set or, as key=value, a setting.
+// setFlags adds those that say what is measured.
 func (r *run) setFlags(cmd *cobra.Command, set, help string) {
-	f := cmd.Flags()
-	r.set = set
-	f.Var((*setFlag)(r), "set", help+"; or a setting, as key=value")
-	f.StringVar(&r.file, "config", "", "settings file (YAML)")
-	f.StringVar(&r.profile, "profile", "", "settings that are loaded together")
+	cmd.Flags().StringVar(&r.set, "set", set, help)
+	cmd.Flags().StringVar(&r.file, "config", "", "settings file (YAML), beside LOCI_ variables")
 }
 
 // modelFlags adds those that name a model server.
@@ -119,25 +103,4 @@ func (r *run) modelFlags(cmd *cobra.Command, variable string) {
 	f.StringVar(&r.url, "url", "", "base URL of an OpenAI-compatible server that has the model")
 	f.StringVar(&r.key, "key", os.Getenv(variable), "key for it, or variable "+variable)
 	f.Lookup("key").DefValue = "" // help does not tell it
-	f.Float64Var(&r.prices.Input, "input-price", 0, "what a million tokens cost that a model reads")
-	f.Float64Var(&r.prices.Output, "output-price", 0, "and those that it writes")
-}
-
-// setFlag is --set.
-type setFlag run
-
-// String implements pflag.Value.
-func (s *setFlag) String() string { return s.set }
-
-// Type implements pflag.Value.
-func (s *setFlag) Type() string { return "string" }
-
-// Set implements pflag.Value.
-func (s *setFlag) Set(value string) error {
-	if strings.Contains(value, "=") {
-		s.settings = append(s.settings, value)
-	} else {
-		s.set = value
-	}
-	return nil
 }

@@ -70,14 +70,15 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-const ownTalk = `{"type":"turn","conversation":"a","session":"1","id":"1","name":"Mira","content":"I started rowing on the lake.","at":"2024-03-03T07:05:00Z"}
-{"type":"turn","conversation":"a","session":"1","id":"2","name":"Tomas","content":"The bakery was closed.","at":"2024-03-03T07:06:00Z"}
-{"type":"turn","conversation":"a","session":"2","id":"3","name":"Mira","content":"My violin needs strings.","at":"2024-04-03T07:05:00Z"}
-{"type":"question","conversation":"a","id":"q1","question":"Where does Mira row?","gold":["1"],"answer":"On the lake."}
-{"type":"question","conversation":"a","id":"q2","question":"What does the violin of Mira need?","gold":["3"],"answer":"Strings."}
-{"type":"turn","conversation":"b","id":"1","name":"Bela","content":"I sold my motorcycle."}
-{"type":"question","conversation":"b","id":"q1","question":"Which motorcycle did Bela sell?","gold":["1"],"answer":"His own."}
-{"type":"question","conversation":"b","id":"q3","question":"Who repaired the telescope?","unanswerable":true}
+const ownTalk = `{"id":"a","turns":[
+ {"session":"1","id":"1","name":"Mira","content":"I started rowing on the lake.","at":"2024-03-03T07:05:00Z"},
+ {"session":"1","id":"2","name":"Tomas","content":"The bakery was closed.","at":"2024-03-03T07:06:00Z"},
+ {"session":"2","id":"3","name":"Mira","content":"My violin needs strings.","at":"2024-04-03T07:05:00Z"}],
+ "questions":[{"id":"q1","question":"Where does Mira row?","gold":["1"],"answer":"On the lake."},
+ {"id":"q2","question":"What does the violin of Mira need?","gold":["3"],"answer":"Strings."}]}
+{"id":"b","turns":[{"id":"1","name":"Bela","content":"I sold my motorcycle."}],
+ "questions":[{"id":"q1","question":"Which motorcycle did Bela sell?","gold":["1"],"answer":"His own."},
+ {"id":"q3","question":"Who repaired the telescope?","unanswerable":true}]}
 `
 
 const tinyModels = "../internal/model/transformer/testdata"
@@ -96,7 +97,7 @@ func TestRetrievalIsMeasuredForPeopleAndPrograms(t *testing.T) {
 		}
 	}
 	out, err := bench(t, "retrieval", "--set", "jsonl", talk)
-	for _, want := range []string{"2 conversations", "questions resampled", "0 ids repaired", "1.000 [1.000, 1.000]", "put to another conversation"} {
+	for _, want := range []string{"2 conversations", "1.000 [1.000, 1.000]", "put to another conversation"} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v: no %q in\n%s", err, want, out)
 		}
@@ -113,13 +114,12 @@ func TestWeightsAreFitted(t *testing.T) {
 }
 
 func TestModelsThatAreSetAreMeasured(t *testing.T) {
-	talk, settings := file(t, "talk.jsonl", ownTalk), file(t, "loci.yaml", "embedder: local:mean\nmodels_dir: "+tinyModels+"\n")
-	for _, flags := range [][]string{{"--set", "embedder=local:mean", "--set", "models_dir=" + tinyModels}, {"--config", settings}} {
-		for _, more := range [][]string{{"retrieval"}, {"retrieval", "--fit"}, {"qa"}} {
-			out, err := bench(t, append(append(more, flags...), "--set", "jsonl", talk)...)
-			if err != nil || !strings.Contains(out, "embedder local:mean, reranker none") {
-				t.Errorf("%v %v: %v, want the embedder named\n%s", more, flags, err, out)
-			}
+	talk, settings := file(t, "talk.jsonl", ownTalk), file(t, "loci.yaml", "embedder: local:mean\n")
+	t.Setenv("LOCI_MODELS_DIR", tinyModels)
+	for _, args := range [][]string{{"retrieval"}, {"retrieval", "--fit"}, {"qa"}} {
+		out, err := bench(t, append(args, "--config", settings, "--set", "jsonl", talk)...)
+		if err != nil || !strings.Contains(out, "embedder local:mean, reranker none") {
+			t.Errorf("%v: %v, want the embedder named\n%s", args, err, out)
 		}
 	}
 }
@@ -132,13 +132,7 @@ const ownChat = `{"id":"ida","chats":[{"at":"2025-03-03T07:05:00Z","exchanges":[
 
 func TestChatsAreMeasuredForPeopleAndPrograms(t *testing.T) {
 	dir := filepath.Dir(file(t, "ida.json", ownChat))
-	out, err := bench(t, "chat", "--set", dir, "--show", "--set", "embedder=local:mean", "--set", "models_dir="+tinyModels)
-	for _, want := range []string{"embedder local:mean", "answer in the prompt, bare", "plain cosine"} {
-		if err != nil || !strings.Contains(out, want) {
-			t.Errorf("%v: no %q in\n%s", err, want, out)
-		}
-	}
-	if out, err = bench(t, "chat", "--set", dir, "--show"); err != nil || !strings.Contains(out, "missed: ida n2") || strings.Contains(out, "missed: ida n1") {
+	if out, err := bench(t, "chat", "--set", dir, "--show"); err != nil || !strings.Contains(out, "BM25 by clause") || !strings.Contains(out, "missed: ida n2") || strings.Contains(out, "missed: ida n1") {
 		t.Errorf("shown: %v\n%s", err, out)
 	}
 	if f := lines(t, "chat", "--set", dir)["ida: answer in the prompt, bare: loci"]; f["value"] != 1.0 || f["n"] != 2.0 || f["facts"] != "rules" {
@@ -192,10 +186,7 @@ func TestAnswersOfAModelAreMeasured(t *testing.T) {
 	talk, rows := file(t, "talk.jsonl", ownTalk), filepath.Join(t.TempDir(), "rows.jsonl")
 	args := []string{
 		"qa", "--set", "jsonl", "--answer-model", "reader", "--judge-model", "judge", "--url", server.URL + "/v1", "--key", "sk-qa",
-		"--out", rows, "--budget", "700", "--input-price", "10", "--output-price", "100", talk,
-	}
-	if out, err := bench(t, append(args, "--dry-run")...); err != nil || !strings.Contains(out, "4 questions to ask, 0 are answered already: about 8 calls") || calls.Load() != 0 {
-		t.Errorf("dry run: %v, %d calls\n%s", err, calls.Load(), out)
+		"--out", rows, "--budget", "700", talk,
 	}
 	out, err := bench(t, args...)
 	for _, want := range []string{"accuracy", "1.000 [1.000, 1.000]", "unanswerable refused", "0.000 [0.000, 0.000]"} {
@@ -207,8 +198,8 @@ func TestAnswersOfAModelAreMeasured(t *testing.T) {
 	if err != nil || bytes.Count(data, []byte("\n")) != 4 || bytes.Contains(data, []byte("sk-qa")) || calls.Load() != 8 {
 		t.Errorf("rows: %v, %d calls\n%s", err, calls.Load(), data)
 	}
-	if out, err = bench(t, args...); err != nil || calls.Load() != 8 || !strings.Contains(out, "0 questions to ask, 4 are answered") {
-		t.Errorf("again: %v, %d calls\n%s", err, calls.Load(), out)
+	if _, err = bench(t, args...); !errors.Is(err, memory.Invalid) || calls.Load() != 8 {
+		t.Errorf("with the file of another run: %v, %d calls", err, calls.Load())
 	}
 	if f := lines(t, "qa", "--set", "jsonl", "--budget", "12,700", talk); f["evidence: all: 700 tokens"]["value"] != 1.0 || f["evidence: all: 12 tokens"]["n"] != 3.0 {
 		t.Errorf("evidence without a model: %v", f)
@@ -220,20 +211,19 @@ func TestWrongUseIsNamed(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--limit":                       {"retrieval", "--limit", "-1", talk},
 		`"squad" is not a data set`:     {"retrieval", "--set", "squad", talk},
-		"addr: locibench":               {"retrieval", "--set", "jsonl", "--set", "addr=127.0.0.1:7077", talk},
-		"there is no model":             {"chat", "--set", "../bench/eval/testdata/chat-recall", "--set", "embedder=local:nowhere"},
+		"addr: locibench":               {"retrieval", "--set", "jsonl", "--config", file(t, "loci.yaml", "addr: http://127.0.0.1:7077\n"), talk},
+		"there is no model":             {"retrieval", "--set", "jsonl", "--config", file(t, "loci.yaml", "embedder: local:nowhere\n"), talk},
 		"one is not enough":             {"retrieval", "--set", "jsonl", "--fit", "--limit", "1", talk},
 		"--facts":                       {"chat", "--facts", "none"},
 		"--json prints":                 {"chat", "--json", "--show"},
 		"half held back":                {"chat", "--held-back", "--show"},
 		"no trial set":                  {"chat", "--set", "/no/such/folder"},
 		"--url and --model":             {"learn", "--model", "m", lesson},
-		"prices":                        {"learn", "--input-price", "-1", lesson},
+		"learn.input_price":             {"learn", "--url", "http://localhost:1/v1", "--model", "m", "--input-price", "-1", lesson},
 		`"x" is not a data set`:         {"learn", "--set", "x", lesson},
 		`"nonsense" is not a valid URL`: {"learn", "--url", "nonsense", "--model", "m", lesson},
-		"--out: name a file":            {"qa", "--set", "jsonl", "--answer-model", "m", "--url", "http://localhost:1/v1", talk},
-		"base URL must look":            {"qa", "--set", "jsonl", "--answer-model", "m", "--out", "x", "--dry-run", "--url", "nonsense", talk},
-		"go with --answer":              {"qa", "--dry-run", talk},
+		"base URL must look":            {"qa", "--set", "jsonl", "--answer-model", "m", "--out", "x", "--url", "nonsense", talk},
+		"--url and --out":               {"qa", "--set", "jsonl", "--answer-model", "m", "--url", "http://localhost:1/v1", talk},
 		"--budget":                      {"qa", "--budget", "0", talk},
 		"only locomo":                   {"qa", "--set", "jsonl", "--held-back", talk},
 		"--only":                        {"load", "--only", "nothing"},
@@ -285,39 +275,23 @@ func TestLoadHandsSettingsToTheServer(t *testing.T) {
 	}
 }
 
-// TestRivalsFindWhatWasAdded asks while others add.
-func TestRivalsFindWhatWasAdded(t *testing.T) {
+func TestRivalFindsWhatWasAdded(t *testing.T) {
 	ctx := t.Context()
-	docs, err := documents(ctx, "d", []string{"The violin stands in the hall.", "We sailed to Crete in a small boat.", "My sister grows tomatoes.", `She said "never again" about kayaks.`})
+	fts, err := openFTS5(ctx, filepath.Join(t.TempDir(), "fts5.db"), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chromem, err := chromemGo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fts, db, err := fts5(ctx, filepath.Join(t.TempDir(), "fts5.db"), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range []rival{chromem, fts} {
-		for _, d := range docs {
-			if err := r.add(ctx, d); err != nil {
-				t.Fatalf("%s: %v", r.name, err)
-			}
-		}
-		for question, want := range map[string]string{"Where stands the violin?": "d0", `What "tomatoes" does my sister grow?`: "d2", "kayaks": "d3"} {
-			asked, err := documents(ctx, "q", []string{question})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, err := r.search(ctx, asked[0]); err != nil || len(got) == 0 || len(got) > len(docs) || got[0] != want {
-				t.Errorf("%s: %q finds %v, %v; want %s first", r.name, question, got, err, want)
-			}
+	defer fts.db.Close()
+	said := []string{"The violin stands in the hall.", "We sailed to Crete in a small boat.", "My sister grows tomatoes.", `She said "never again" about kayaks.`}
+	for _, s := range said {
+		if err := fts.add(ctx, s); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Error(err)
+	for question, want := range map[string]string{"Where stands the violin?": said[0], `What "tomatoes" does my sister grow?`: said[2], "kayaks": said[3]} {
+		if got, err := fts.search(ctx, question); err != nil || len(got) == 0 || len(got) == len(said) || got[0] != want {
+			t.Errorf("%q finds %v, %v; want %s first", question, got, err, want)
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func sizeCommand() *cobra.Command {
 // holds for all of them.
 func (s *size) simulate() error {
 	if s.users < 2 || min(s.each, s.requests) < 1 || min(s.resident, s.stored) < 1 || s.popularity <= 1 {
-		return memory.Errorf(memory.Invalid, "users are 2 and more, other numbers 1 and more, and popularity is above 1")
+		return memory.Errorf(memory.Invalid, "users are 2 and more, other numbers 1 and more, popularity above 1")
 	}
 	gib := func(each int64) float64 { return float64(int64(s.users)*int64(s.each)*each) / (1 << 30) }
 	s.out.Say("%d users of %d memories: %.1f GiB in the database (%d bytes each), "+

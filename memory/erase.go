@@ -115,6 +115,6 @@ func (f Fact) erased() Fact {
 // stays: by it the turn is known again when a client sends it again, and not stored
 // anew.
 func (t Turn) Erased() Turn {
-	t.Content, t.Project, t.Agent, t.Given, t.NoLearn = "", "", "", "", true
+	t.Content, t.Project, t.Agent, t.Given, t.Foreign, t.NoLearn = "", "", "", "", "", true
 	return t
 }

@@ -1,7 +1,11 @@
 package memory
 
 import (
+	"fmt"
+	"iter"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -46,6 +50,36 @@ type Turn struct {
 	History      bool      `json:"history,omitempty"`   // a client brought it along; Loci did not see it said, so it is not a memory
 	Given        string    `json:"-"`                   // which memories a request got with this turn, without their words; the engine writes and reads it
 	Version      int64     `json:"-"`
+
+	// Foreign are the parts of Content that somebody else wrote than the one in whose name it came,
+	// as far as only the request showed that: another speaker, words that Loci passed on, a template.
+	Foreign Ranges `json:"foreign,omitempty"`
+}
+
+// Ranges are parts of a text in their order, by bytes: "0-45,80-120" has [0, 45) and [80, 120).
+type Ranges string
+
+// With returns the ranges with one more, behind them.
+func (r Ranges) With(start, end int) Ranges {
+	if r != "" {
+		r += ","
+	}
+	return r + Ranges(fmt.Sprintf("%d-%d", start, end))
+}
+
+// Within yields start and end of each range of a text that is so long, at whose end they end; what
+// is no range of it is left out.
+func (r Ranges) Within(length int) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for part := range strings.SplitSeq(string(r), ",") {
+			from, to, _ := strings.Cut(part, "-")
+			start, err := strconv.Atoi(from)
+			end, wrong := strconv.Atoi(to)
+			if err == nil && wrong == nil && 0 <= start && start <= min(end, length) && !yield(start, min(end, length)) {
+				return
+			}
+		}
+	}
 }
 
 // RecallModel is the name of the built-in model that answers from memory, and of

@@ -27,18 +27,12 @@ const (
 	FactsGiven   = "given" // nothing is learned; the set's own facts are added, as a good model would learn them
 )
 
-// ChatOptions say how trial sets are measured.
-type ChatOptions struct {
-	Config config.Config   // whose models and settings of recall are used
-	Facts  string          // [FactsByRules] or [FactsGiven]
-	Cosine memory.Embedder // of the comparison by plain cosine; nil: there is none
-}
-
-// Chat runs trial sets: it records each person's chats through the proxy, and then sends every
-// message, bare and in each surrounding, without recording it.
-func Chat(ctx context.Context, persons []ChatPerson, o ChatOptions) (report ChatReport, err error) {
-	report = ChatReport{TopK: core.Options{TopK: o.Config.Recall.TopK}.Most(true), counts: map[chatKey]int{}}
-	trial, err := openChatTrial(ctx, o)
+// Chat runs trial sets with the models and the settings of recall of c: it records each person's chats
+// through the proxy, and then sends every message, bare and in each surrounding, without recording it.
+// Facts are [FactsByRules] or [FactsGiven].
+func Chat(ctx context.Context, persons []ChatPerson, c config.Config, facts string) (report ChatReport, err error) {
+	report = ChatReport{TopK: core.Options{TopK: c.Recall.TopK}.Most(true), counts: map[chatKey]int{}}
+	trial, err := openChatTrial(ctx, c, facts)
 	if err != nil {
 		return report, err
 	}
@@ -46,7 +40,7 @@ func Chat(ctx context.Context, persons []ChatPerson, o ChatOptions) (report Chat
 	report.Models = trial.Models()
 	for _, p := range persons {
 		run := &chatRun{chatTrial: trial, report: &report, person: p}
-		if err := run.all(ctx, o.Cosine); err != nil {
+		if err := run.all(ctx); err != nil {
 			return report, fmt.Errorf("%s: %w", p.ID, err)
 		}
 	}
@@ -67,15 +61,15 @@ type chatTrial struct {
 }
 
 // openChatTrial opens a memory of its own.
-func openChatTrial(ctx context.Context, o ChatOptions) (t *chatTrial, err error) {
-	t = &chatTrial{facts: o.Facts}
+func openChatTrial(ctx context.Context, c config.Config, facts string) (t *chatTrial, err error) {
+	t = &chatTrial{facts: facts}
 	t.upstream = httptest.NewServer(t)
 	settings := map[string]string{"upstream.url": t.upstream.URL + "/v1"}
-	if o.Facts == FactsGiven {
+	if facts == FactsGiven {
 		settings["learn.after"] = "never"
 	}
 	clock := func() time.Time { return time.Unix(t.now.Load(), 0).UTC() }
-	if t.Instance, err = OpenInstance(ctx, o.Config, settings, clock); err != nil {
+	if t.Instance, err = OpenInstance(ctx, c, settings, clock); err != nil {
 		t.upstream.Close()
 	}
 	return t, err
@@ -89,9 +83,7 @@ func (t *chatTrial) close() error {
 
 // ServeHTTP answers as the upstream.
 func (t *chatTrial) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
-		Messages []chatMessage `json:"messages"`
-	}
+	var asked struct{ Messages []chatMessage }
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -99,13 +91,9 @@ func (t *chatTrial) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sent = asked.Messages
+	choice := map[string]any{"message": chatMessage{memory.RoleAssistant, t.answer}, "finish_reason": "stop"}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{ // a client that is gone is not an error of ours
-		"id": "c", "object": "chat.completion", "created": 1, "model": "m",
-		"choices": []any{map[string]any{
-			"index": 0, "message": chatMessage{memory.RoleAssistant, t.answer}, "finish_reason": "stop",
-		}},
-	})
+	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{choice}}) // a client may be gone
 }
 
 // chatHit is a memory that was put into a prompt.
@@ -121,17 +109,15 @@ type chatMessage struct {
 	Content string      `json:"content"`
 }
 
-// send sends a chat through the proxy, and returns what memory added to its prompt.
+// send sends a chat through the proxy, and returns what memory added to its prompt. The conversation
+// may have no id.
 func (t *chatTrial) send(ctx context.Context, user, mode, id string, messages []chatMessage, answer string) (
 	block string, hits []chatHit, err error,
 ) {
 	t.mu.Lock()
 	t.answer, t.sent = answer, nil
 	t.mu.Unlock()
-	chat := map[string]any{"model": "m", "messages": messages, "memory_mode": mode}
-	if id != "" {
-		chat["memory_id"] = id
-	}
+	chat := map[string]any{"model": "m", "messages": messages, "memory_mode": mode, "memory_id": id}
 	body, err := json.Marshal(chat)
 	if err != nil {
 		return "", nil, err
@@ -147,14 +133,12 @@ func (t *chatTrial) send(ctx context.Context, user, mode, id string, messages []
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	if resp.StatusCode != http.StatusOK {
-		return "", nil, fmt.Errorf("chat: %s", resp.Status)
-	}
 	var answered struct {
 		Hits []chatHit `json:"memory_hits"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&answered); err != nil {
-		return "", nil, fmt.Errorf("chat: %w", err)
+	err = json.NewDecoder(resp.Body).Decode(&answered)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return "", nil, fmt.Errorf("chat: %s, %w", resp.Status, err)
 	}
 	return t.added(messages), answered.Hits, nil
 }
@@ -250,9 +234,8 @@ func (t *chatTrial) memories(ctx context.Context, p ChatPerson) (out []chatMemor
 
 // The systems that are compared.
 const (
-	ChatLoci   = "loci"
-	ChatBM25   = "BM25 by clause"
-	ChatCosine = "plain cosine"
+	ChatLoci = "loci"
+	ChatBM25 = "BM25 by clause"
 )
 
 // ChatReport is what trial sets gave.
@@ -261,7 +244,6 @@ type ChatReport struct {
 	TopK   int
 
 	Missed  []string // messages of Loci without an answer, and unrelated ones with memory
-	systems []string
 	arounds []string // surroundings, in the order of the sets
 	counts  map[chatKey]int
 }
@@ -269,50 +251,34 @@ type ChatReport struct {
 // chatKey is what is counted of a system's answers to a person's messages, "" for all.
 type chatKey struct{ system, person, what string }
 
-// add counts something of a system, for the person and for all.
-func (r *ChatReport) add(system, person, what string, n int) {
-	r.counts[chatKey{system, person, what}] += n
-	r.counts[chatKey{system, "", what}] += n
-}
-
 // chatRun is one person's messages on their way through the systems.
 type chatRun struct {
 	*chatTrial
 	report   *ChatReport
 	person   ChatPerson
 	memories []chatMemory
-	rivals   map[string]*ranked
+	bm25     *bm25
 	bare     map[string]bool // systems that answered the message without surroundings
 }
 
-// all records the person's chats and asks every system with all their messages.
-func (r *chatRun) all(ctx context.Context, cosine memory.Embedder) (err error) {
+// all records the person's chats and asks both systems with all their messages.
+func (r *chatRun) all(ctx context.Context) (err error) {
 	if err := r.record(ctx, r.person); err != nil {
 		return err
 	}
 	if r.memories, err = r.chatTrial.memories(ctx, r.person); err != nil {
 		return err
 	}
-	r.rivals = map[string]*ranked{ChatBM25: {}}
-	if cosine != nil {
-		r.rivals[ChatCosine] = &ranked{embedder: cosine}
+	var texts []string
+	for _, m := range r.memories {
+		texts = append(texts, m.content)
 	}
-	r.report.systems = append([]string{ChatLoci}, sortedKeys(r.rivals)...)
-	for _, rival := range r.rivals {
-		for _, m := range r.memories {
-			if err := rival.add(ctx, m.content); err != nil {
-				return err
+	r.bm25 = newBM25(texts)
+	for i, messages := range [][]ChatMessage{r.person.Needed, r.person.Unrelated} {
+		for _, m := range messages {
+			if err := r.ask(ctx, m, []string{"", "unrelated"}[i]); err != nil {
+				return fmt.Errorf("message %s: %w", m.ID, err)
 			}
-		}
-	}
-	for _, n := range r.person.Needed {
-		if err := r.ask(ctx, n, ""); err != nil {
-			return fmt.Errorf("message %s: %w", n.ID, err)
-		}
-	}
-	for _, u := range r.person.Unrelated {
-		if err := r.ask(ctx, u, "unrelated"); err != nil {
-			return fmt.Errorf("message %s: %w", u.ID, err)
 		}
 	}
 	return nil
@@ -343,7 +309,7 @@ func (r *chatRun) ask(ctx context.Context, m ChatMessage, kind string) error {
 	return nil
 }
 
-// probe asks every system with one message.
+// probe asks both systems with one message.
 func (r *chatRun) probe(ctx context.Context, m ChatMessage, message, kind, around string) error {
 	block, hits, err := r.send(ctx, r.person.ID, "read", "", []chatMessage{{memory.RoleUser, message}}, "ok")
 	if err != nil {
@@ -361,47 +327,46 @@ func (r *chatRun) probe(ctx context.Context, m ChatMessage, message, kind, aroun
 		}
 		got = append(got, known)
 	}
-	answered := len(m.Answers) > 0 && holds(block, m.Answers)
+	answered := holds(block, m.Answers)
 	r.count(ChatLoci, m, kind, around, got, answered)
 	if around == "" {
-		r.report.add(ChatLoci, r.person.ID, kind+" core", count(core))
+		r.add(ChatLoci, kind+" core", count(core))
 	}
 	if kind == "" && !answered || kind != "" && len(got) > 0 {
 		missed := fmt.Sprintf("%s %s (%d hits) %s %s", r.person.ID, m.ID, len(got), kind, around)
 		r.report.Missed = append(r.report.Missed, strings.Join(strings.Fields(missed), " "))
 	}
-	for system, rival := range r.rivals {
-		places, err := rival.best(ctx, message, r.report.TopK)
-		if err != nil {
-			return err
-		}
-		got, answered := []chatMemory(nil), false
-		for _, i := range places {
-			got = append(got, r.memories[i])
-			answered = answered || holds(r.memories[i].content, m.Answers)
-		}
-		r.count(system, m, kind, around, got, answered)
+	got = nil
+	for _, i := range r.bm25.best(message, r.report.TopK) {
+		got = append(got, r.memories[i])
 	}
+	answered = slices.ContainsFunc(got, func(g chatMemory) bool { return holds(g.content, m.Answers) })
+	r.count(ChatBM25, m, kind, around, got, answered)
 	return nil
+}
+
+// add counts something of a system, for the person and for all.
+func (r *chatRun) add(system, what string, n int) {
+	r.report.counts[chatKey{system, r.person.ID, what}] += n
+	r.report.counts[chatKey{system, "", what}] += n
 }
 
 // count counts what a system got for a message.
 func (r *chatRun) count(system string, m ChatMessage, kind, around string, got []chatMemory, answered bool) {
-	add := func(what string, n int) { r.report.add(system, r.person.ID, what, n) }
-	add(kind+" messages "+around, 1)
-	add(kind+" answered "+around, count(answered))
 	if around == "" {
 		r.bare[system] = answered
 	}
-	add(kind+" lost "+around, count(r.bare[system] && !answered))
+	r.add(system, kind+" messages "+around, 1)
+	r.add(system, kind+" answered "+around, count(answered))
+	r.add(system, kind+" lost in "+around, count(r.bare[system] && !answered))
 	helped := 0
 	for _, memory := range got {
 		helped += count(holds(memory.content, m.Answers) || memory.isFrom(m.Gold))
 	}
 	for _, of := range distinct([]string{around, "all"}) {
-		add(kind+" given "+of, count(len(got) > 0))
-		add(kind+" hits "+of, len(got))
-		add(kind+" helped "+of, helped)
+		r.add(system, kind+" given "+of, count(len(got) > 0))
+		r.add(system, kind+" hits "+of, len(got))
+		r.add(system, kind+" helped "+of, helped)
 	}
 }
 
@@ -409,16 +374,13 @@ func (r *chatRun) count(system string, m ChatMessage, kind, around string, got [
 func (r ChatReport) Rows(person string) (rows []report.Row) {
 	add := func(name, part, whole string, cell func(metric string, n, of int) report.Cell) {
 		row := report.Row{Part: person, Name: name}
-		for _, system := range r.systems {
+		for _, system := range []string{ChatLoci, ChatBM25} {
 			n := func(what string) int { return r.counts[chatKey{system, person, what}] }
-			worst := 0
+			most := n(part)
 			for _, around := range r.arounds {
-				worst = max(worst, n(part+around))
+				most = max(most, n(part+" in "+around))
 			}
-			if part != " lost " {
-				worst = n(part)
-			}
-			row.Cells = append(row.Cells, cell(system, worst, n(whole)))
+			row.Cells = append(row.Cells, cell(system, most, n(whole)))
 		}
 		rows = append(rows, row)
 	}
@@ -426,7 +388,7 @@ func (r ChatReport) Rows(person string) (rows []report.Row) {
 	for _, around := range r.arounds {
 		add("  "+around, " answered "+around, " messages "+around, report.Count)
 	}
-	add("lost, worst surrounding", " lost ", " answered ", report.Count)
+	add("lost, worst surrounding", " lost", " answered ", report.Count)
 	add("unrelated with memory", "unrelated given ", "unrelated messages ", report.Count)
 	add("  "+unrelatedBeside+" beside", "unrelated given beside", "unrelated messages beside", report.Count)
 	add("hits of these", "unrelated hits ", "unrelated given ", report.Average)

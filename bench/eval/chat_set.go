@@ -2,14 +2,13 @@ package eval
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,82 +85,74 @@ const (
 	readmeFile   = "README.md"
 )
 
-// maxChatSet bounds one trial set.
-const maxChatSet = 16 << 20
-
-// OpenChat reads the trial sets of a folder in order of name: the development half, or the one held
+// OpenChat reads the trial sets of a folder in order of id: the development half, or the one held
 // back, whose hashes must be those that the folder's README.md notes.
 func OpenChat(dir string, heldBack bool) (out []ChatPerson, err error) {
-	add := func(name string, data []byte) error {
+	read := developmentSets
+	if heldBack {
+		read = heldBackSets
+	}
+	sets, err := read(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read trial sets: %w", err)
+	}
+	for name, data := range sets {
 		var p ChatPerson
 		if err := json.Unmarshal(data, &p); err != nil || len(p.Needed)+len(p.Unrelated) == 0 {
-			return memory.Errorf(memory.Invalid, "%s is not a trial set: %v", name, err)
+			return nil, memory.Errorf(memory.Invalid, "%s is not a trial set: %v", name, err)
 		}
 		out = append(out, p)
-		return nil
 	}
-	if heldBack {
-		err = heldBackFiles(dir, add)
-	} else {
-		err = jsonFiles(dir, add)
-	}
-	if err == nil && len(out) == 0 {
-		err = memory.Errorf(memory.Invalid, "no trial set (*.json) in %s", dir)
+	if len(out) == 0 {
+		return nil, memory.Errorf(memory.Invalid, "no trial set (*.json) in %s", dir)
 	}
 	slices.SortFunc(out, func(a, b ChatPerson) int { return strings.Compare(a.ID, b.ID) })
-	return out, err
+	return out, nil
 }
 
-func jsonFiles(dir string, add func(name string, data []byte) error) error {
-	names, err := fs.Glob(os.DirFS(dir), "*.json")
-	if err != nil {
-		return err
-	}
+// developmentSets returns the sets of the development half by their names.
+func developmentSets(dir string) (map[string][]byte, error) {
+	sets := map[string][]byte{}
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return fmt.Errorf("read trial sets: %w", err)
-		}
-		if err := add(name, data); err != nil {
-			return err
+		if sets[name], err = os.ReadFile(name); err != nil {
+			break
 		}
 	}
-	return nil
+	return sets, err
 }
 
-func heldBackFiles(dir string, add func(name string, data []byte) error) (err error) {
+// heldBackSets returns those of the other half.
+func heldBackSets(dir string) (map[string][]byte, error) {
+	sets := map[string][]byte{}
 	noted, err := os.ReadFile(filepath.Join(dir, readmeFile))
 	if err != nil {
-		return fmt.Errorf("read the hashes: %w", err)
+		return nil, err
 	}
-	f, err := os.Open(filepath.Join(dir, heldBackFile))
+	packed, err := os.ReadFile(filepath.Join(dir, heldBackFile))
 	if err != nil {
-		return fmt.Errorf("open the half held back: %w", err)
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	z, err := gzip.NewReader(f)
+	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return fmt.Errorf("read the half held back: %w", err)
+		return nil, err
 	}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		var data []byte
-		if err == nil {
-			data, err = io.ReadAll(io.LimitReader(r, maxChatSet))
+			return sets, nil
 		}
 		if err != nil {
-			return fmt.Errorf("read the half held back: %w", err)
+			return nil, err
 		}
-		sum := sha256.Sum256(data)
-		if !strings.Contains(string(noted), hex.EncodeToString(sum[:])) {
-			return memory.Errorf(memory.Invalid, "%s: its hash is not in %s: the half held back was changed", h.Name, readmeFile)
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
 		}
-		if err := add(h.Name, data); err != nil {
-			return err
+		if sum := fmt.Sprintf("%x", sha256.Sum256(data)); !strings.Contains(string(noted), sum) {
+			return nil, memory.Errorf(memory.Invalid, "the hash of %s is not in %s: it was changed", h.Name, readmeFile)
 		}
+		sets[h.Name] = data
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -95,7 +94,7 @@ func chatOf(t *testing.T, facts string) ChatReport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Chat(t.Context(), persons, ChatOptions{Config: defaults(t), Facts: facts, Cosine: embed.Lexical{}})
+	report, err := Chat(t.Context(), persons, defaults(t), facts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +113,7 @@ func TestChatIsMeasuredAsTheUpstreamSeesIt(t *testing.T) {
 		for name, want := range map[string]string{
 			"loci: answer in the prompt, bare": "1 of 1", "loci: unrelated with memory": "0 of 1",
 			"BM25 by clause: answer in the prompt, bare": "1 of 1", "BM25 by clause: code or log before": "1 of 1",
-			"BM25 by clause: unrelated with memory": "0 of 1", "plain cosine: answer in the prompt, bare": "1 of 1",
-			"plain cosine: unrelated with memory": "1 of 1",
+			"BM25 by clause: unrelated with memory": "0 of 1",
 		} {
 			if of[name] != want {
 				t.Errorf("%s: %s is %q, want %s", facts, name, of[name], want)
@@ -134,7 +132,7 @@ func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	trial, err := openChatTrial(ctx, ChatOptions{Config: defaults(t), Facts: FactsByRules})
+	trial, err := openChatTrial(ctx, defaults(t), FactsByRules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,13 +165,10 @@ func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
 }
 
 func TestBM25TakesTheBestClause(t *testing.T) {
-	var b ranked
-	if err := b.add(t.Context(), "The boiler was repaired by Asta.", "Rain again, and the tram was late today.", "Asta has a boat."); err != nil {
-		t.Fatal(err)
-	}
+	b := newBM25([]string{"The boiler was repaired by Asta.", "Rain again, and the tram was late today.", "Asta has a boat."})
 	for message, want := range map[string][]int{"Rain again today and the tram late, who repaired the boiler?": {1, 0}, "what is 12 * 7": nil} {
-		if got, err := b.best(t.Context(), message, 2); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q: %v, %v; want %v", message, got, err, want)
+		if got := b.best(message, 2); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", message, got, want)
 		}
 	}
 }

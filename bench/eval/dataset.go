@@ -36,12 +36,10 @@ type Question struct {
 	ID           string // unique within its data set
 	Text         string
 	Category     string
-	Answer       string    // the right one, "" where the data set has none
-	At           time.Time // when it is asked; zero: not known
-	Gold         []string  // refs of the turns, or their sessions, that answer
-	Sessions     []string  // that answer, where the data set names them apart from turns
-	Before       int       // the first so many turns are known when it is asked; 0: all
-	Unanswerable bool      // about the same people and things, but not answered by the turns
+	Answer       string   // the right one, "" where the data set has none
+	Gold         []string // refs of the turns, or their sessions, that answer
+	Before       int      // the first so many turns are known when it is asked; 0: all
+	Unanswerable bool     // about the same people and things, but not answered by the turns
 }
 
 // Conversation is what one owner said and is asked.
@@ -50,13 +48,7 @@ type Conversation struct {
 	Turns     []Turn
 	Questions []Question
 	Sessions  bool // gold is sessions; the best turn of each stands for it
-
-	Mended
 }
-
-// Mended is what was wrong with gold: ids that were repaired, ids that name nothing that was known when
-// it was asked and were left out, and questions left out since no gold remains.
-type Mended struct{ Repaired, Excluded, WithoutGold int }
 
 // Dataset is a named list of conversations.
 type Dataset struct {
@@ -64,42 +56,52 @@ type Dataset struct {
 	Conversations []Conversation
 }
 
-// readers are the formats that [Open] reads: the first limit conversations of a file, or all.
-var readers = map[string]func(in io.Reader, name string, limit int) ([]Conversation, error){
-	"locomo":      readConversations(locomoSample.conversation),
-	"beam":        readConversations(beamChat.conversation),
-	"realmem":     readConversations(realMemPersona.conversation),
-	"longmemeval": readConversations(haystack.conversation),
-	"jsonl":       readLines,
+// reader reads what a file in some format has.
+type reader[R any] func(in io.Reader, name string) ([]R, error)
+
+// readers are the formats of [Open].
+var readers = map[string]reader[Conversation]{
+	"locomo":  eachValue(locomoSample.conversations),
+	"beam":    eachValue(beamChat.conversations),
+	"realmem": eachValue(realMemPersona.conversations),
+	"jsonl":   eachValue(ownTalk.conversations),
 }
 
-// Formats are the names of the formats that [Open] reads.
-func Formats() []string { return sortedKeys(readers) }
+// Formats are the names of the formats of [Open].
+func Formats() string { return strings.Join(sortedKeys(readers), ", ") }
 
 // Open reads the first limit conversations (0: all) of files in a format. [memory.Invalid] for
-// another format, or where there is no question.
+// another format, or where there is no question with gold.
 func Open(format string, limit int, files ...string) (Dataset, error) {
-	all := Dataset{Name: format}
+	all, err := open(readers, format, limit, files, func(c Conversation) bool { return len(c.answerable()) > 0 })
+	return Dataset{Name: format, Conversations: all}, err
+}
+
+// open reads the first limit things (0: all) of files, of which one at least has gold.
+func open[R any](
+	readers map[string]reader[R], format string, limit int, files []string, hasGold func(R) bool,
+) (all []R, err error) {
 	read := readers[format]
 	if read == nil {
-		return all, memory.Errorf(memory.Invalid, "%q is not a data set; valid: %s", format, strings.Join(Formats(), ", "))
+		valid := strings.Join(sortedKeys(readers), ", ")
+		return nil, memory.Errorf(memory.Invalid, "%q is not a data set; valid: %s", format, valid)
 	}
 	for _, file := range files {
-		some, err := readFile(file, limit, read)
+		some, err := readFile(file, read)
 		if err != nil {
-			return all, err
+			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
-		all.Conversations = append(all.Conversations, some...)
+		all = append(all, some...)
 	}
-	all.Conversations = first(limit, all.Conversations)
-	if !slices.ContainsFunc(all.Conversations, func(c Conversation) bool { return len(c.answerable()) > 0 }) {
-		return all, memory.Errorf(memory.Invalid, "no question with gold in %s", strings.Join(files, ", "))
+	all = first(limit, all)
+	if !slices.ContainsFunc(all, hasGold) {
+		return nil, memory.Errorf(memory.Invalid, "no gold in %s", strings.Join(files, ", "))
 	}
 	return all, nil
 }
 
 // readFile reads a file, unpacked if its name ends in .gz.
-func readFile[R any](path string, limit int, read func(io.Reader, string, int) ([]R, error)) (out []R, err error) {
+func readFile[R any](path string, read reader[R]) (out []R, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -108,50 +110,35 @@ func readFile[R any](path string, limit int, read func(io.Reader, string, int) (
 	in := io.Reader(f)
 	if strings.HasSuffix(path, ".gz") {
 		if in, err = gzip.NewReader(f); err != nil {
-			return nil, fmt.Errorf("unpack %s: %w", path, err)
+			return nil, err
 		}
 	}
 	name, _, _ := strings.Cut(filepath.Base(path), ".")
-	if out, err = read(in, name, limit); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return out, nil
+	return read(in, name)
 }
 
-// readConversations is the reader of a format whose every JSON value is a conversation.
-func readConversations[T any](of func(T, string) (Conversation, error)) func(io.Reader, string, int) ([]Conversation, error) {
-	return func(in io.Reader, name string, limit int) (out []Conversation, err error) {
-		err = decode(in, limit, false, func(value T) error {
-			c, err := of(value, name)
-			out = append(out, c)
-			return err
-		})
-		return out, err
-	}
-}
-
-// decode hands on the first limit values (0: all) of a JSON list, or of JSON values one after the
-// other. A strict one refuses fields that it does not know. Errors name the value, from 1 on.
-func decode[T any](in io.Reader, limit int, strict bool, do func(T) error) error {
-	buffered := bufio.NewReader(in)
-	dec := json.NewDecoder(buffered)
-	if strict {
-		dec.DisallowUnknownFields()
-	}
-	if start, _ := buffered.Peek(1); string(start) == "[" {
-		_, _ = dec.Token() // it is there
-	}
-	for n := 1; dec.More() && (limit == 0 || n <= limit); n++ {
-		var value T
-		err := dec.Decode(&value)
-		if err == nil {
-			err = do(value)
+// eachValue reads a JSON list, or JSON values one after the other, of which each makes something of its
+// own. Errors name the value, from 1 on.
+func eachValue[T, R any](of func(value T, name string) ([]R, error)) reader[R] {
+	return func(in io.Reader, name string) (out []R, err error) {
+		buffered := bufio.NewReader(in)
+		dec := json.NewDecoder(buffered)
+		if start, _ := buffered.Peek(1); string(start) == "[" {
+			_, _ = dec.Token() // it is there
 		}
-		if err != nil {
-			return memory.Errorf(memory.Invalid, "value %d: %v", n, err)
+		for n := 1; dec.More(); n++ {
+			var value T
+			var some []R
+			if err = dec.Decode(&value); err == nil {
+				some, err = of(value, name)
+			}
+			if err != nil {
+				return nil, memory.Errorf(memory.Invalid, "value %d: %v", n, err)
+			}
+			out = append(out, some...)
 		}
+		return out, nil
 	}
-	return nil
 }
 
 // first returns the first limit of a list, or all of it where limit is 0.
@@ -159,24 +146,12 @@ func first[T any](limit int, list []T) []T {
 	return list[:min(cmp.Or(limit, len(list)), len(list))]
 }
 
-// ask adds a question, or counts it if no gold is left. Gold that is not known is counted.
+// ask adds a question with the gold that is known. Without any it is left out.
 func (c *Conversation) ask(q Question, known func(string) bool) {
-	only := func(gold []string) (out []string) {
-		for _, g := range distinct(gold) {
-			if known(g) {
-				out = append(out, g)
-			} else {
-				c.Excluded++
-			}
-		}
-		return out
+	q.Gold = slices.DeleteFunc(distinct(q.Gold), func(gold string) bool { return !known(gold) })
+	if len(q.Gold) > 0 || q.Unanswerable {
+		c.Questions = append(c.Questions, q)
 	}
-	q.Gold, q.Sessions = only(q.Gold), only(q.Sessions)
-	if len(q.Gold)+len(q.Sessions) == 0 && !q.Unanswerable {
-		c.WithoutGold++
-		return
-	}
-	c.Questions = append(c.Questions, q)
 }
 
 // has reports whether something is a turn or a session.
@@ -221,73 +196,55 @@ func distinct[T comparable](list []T) (out []T) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// plain returns an answer as text: what a string says, or another value as it is written.
-func plain(raw json.RawMessage) string {
-	var s string
-	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil { // null is none
-		return s
-	}
-	return string(raw)
-}
-
-// ownLine is a turn or a question of one's own data set: see the help of locibench retrieval.
-type ownLine struct {
-	Type         string `json:"type"`
-	Conversation string `json:"conversation"`
-	ID           string `json:"id"`
-
+// ownTurn is one of one's own talk, as [ownTalk] and [ownLesson] have it.
+type ownTurn struct {
+	ID      string      `json:"id"`
 	Session string      `json:"session"`
 	Role    memory.Role `json:"role"`
 	Name    string      `json:"name"`
 	Content string      `json:"content"`
 	At      time.Time   `json:"at"`
-
-	Question     string   `json:"question"`
-	Category     string   `json:"category"`
-	Answer       string   `json:"answer"`
-	Gold         []string `json:"gold"`
-	GoldSessions []string `json:"gold_sessions"`
-	Before       string   `json:"before"`
-	Unanswerable bool     `json:"unanswerable"`
 }
 
-// readLines reads a data set of one's own, a JSON object a line. Conversations come in the order in
-// which they are first named, and are asked when all their turns are there.
-func readLines(in io.Reader, _ string, limit int) (out []Conversation, err error) {
-	var asked []ownLine
-	at := map[string]int{}
-	err = decode(in, 0, true, func(l ownLine) error {
-		if _, ok := at[l.Conversation]; !ok {
-			at[l.Conversation] = len(out)
-			out = append(out, Conversation{Name: l.Conversation})
+func (t ownTurn) turn() Turn {
+	return Turn{t.ID, cmp.Or(t.Session, "1"), cmp.Or(t.Role, memory.RoleUser), t.Name, t.Content, t.At}
+}
+
+// ownTalk is a conversation of one's own: see the help of locibench retrieval.
+type ownTalk struct {
+	ID        string    `json:"id"`
+	Turns     []ownTurn `json:"turns"`
+	Questions []struct {
+		ID           string   `json:"id"`
+		Question     string   `json:"question"`
+		Category     string   `json:"category"`
+		Answer       string   `json:"answer"`
+		Gold         []string `json:"gold"`
+		Before       string   `json:"before"`
+		Unanswerable bool     `json:"unanswerable"`
+	} `json:"questions"`
+}
+
+func (o ownTalk) conversations(string) ([]Conversation, error) {
+	c := Conversation{Name: o.ID}
+	for _, t := range o.Turns {
+		if t.ID == "" || t.Content == "" || c.has(t.ID) {
+			return nil, fmt.Errorf("a turn needs content and an id of its own, not %q", t.ID)
 		}
-		c := &out[at[l.Conversation]]
-		l.Role, l.Session = cmp.Or(l.Role, memory.RoleUser), cmp.Or(l.Session, "1")
-		switch {
-		case l.Role != memory.RoleUser && l.Role != memory.RoleAssistant:
-			return fmt.Errorf("role %q: valid are user and assistant", l.Role)
-		case l.Type == "turn" && l.ID != "" && l.Content != "" && !c.has(l.ID):
-			c.Turns = append(c.Turns, Turn{l.ID, l.Session, l.Role, l.Name, l.Content, l.At})
-			return nil
-		case l.Type == "question" && l.Question != "":
-			asked = append(asked, l)
-			return nil
-		}
-		return fmt.Errorf(`give "type":"turn" with content and an id that no other has, not %q, or "type":"question" with question`, l.ID)
-	})
-	for i, l := range asked {
-		c := &out[at[l.Conversation]]
-		q := Question{
-			ID: cmp.Or(l.ID, fmt.Sprint(c.Name, ":", i+1)), Text: l.Question, Category: l.Category, Answer: l.Answer, At: l.At,
-			Gold: l.Gold, Sessions: l.GoldSessions, Unanswerable: l.Unanswerable,
-		}
-		if l.Before != "" {
-			q.Before = slices.IndexFunc(c.Turns, func(t Turn) bool { return t.Ref == l.Before })
-			if q.Before < 1 {
-				return nil, memory.Errorf(memory.Invalid, "question %q: nothing is known before %q", q.ID, l.Before)
-			}
-		}
-		c.ask(q, c.has)
+		c.Turns = append(c.Turns, t.turn())
 	}
-	return first(limit, out), err
+	for i, q := range o.Questions {
+		asked := Question{
+			ID: cmp.Or(q.ID, fmt.Sprint(c.Name, ":", i+1)), Text: q.Question, Category: q.Category, Answer: q.Answer,
+			Gold: q.Gold, Unanswerable: q.Unanswerable,
+		}
+		if q.Before != "" {
+			asked.Before = slices.IndexFunc(c.Turns, func(t Turn) bool { return t.Ref == q.Before })
+		}
+		if q.Question == "" || asked.Before < 0 || q.Before != "" && asked.Before == 0 {
+			return nil, fmt.Errorf("question %q needs words, and something that is known before %q", asked.ID, q.Before)
+		}
+		c.ask(asked, c.has)
+	}
+	return []Conversation{c}, nil
 }

@@ -32,7 +32,12 @@ type locomoSample struct {
 // locomoKinds names LoCoMo's categories.
 var locomoKinds = []string{"", "1 multi-hop", "2 temporal", "3 open-domain", "4 single-hop", "5 adversarial"}
 
-func (s locomoSample) conversation(string) (Conversation, error) {
+func (s locomoSample) conversations(string) ([]Conversation, error) {
+	c, err := s.conversation()
+	return []Conversation{c}, err
+}
+
+func (s locomoSample) conversation() (Conversation, error) {
 	c := Conversation{Name: s.ID}
 	var sessions []int // some are dated but not there
 	for key := range s.Conversation {
@@ -52,8 +57,8 @@ func (s locomoSample) conversation(string) (Conversation, error) {
 	}
 	for i, q := range s.QA {
 		question := Question{
-			ID: fmt.Sprint(s.ID, ":", i), Text: q.Question, Category: locomoKinds[min(max(0, q.Category), 5)], Answer: plain(q.Answer),
-			Unanswerable: q.Category == 5,
+			ID: fmt.Sprint(s.ID, ":", i), Text: q.Question, Answer: plain(q.Answer),
+			Category: locomoKinds[min(max(0, q.Category), 5)], Unanswerable: q.Category == 5,
 		}
 		if !question.Unanswerable {
 			question.Gold = c.evidence(q.Evidence)
@@ -87,14 +92,22 @@ func (s locomoSample) session(c *Conversation, session string) error {
 			content += " [" + m.Caption + "]"
 		}
 		at := at.Add(time.Duration(i) * time.Second)
-		c.Turns = append(c.Turns, Turn{Ref: m.ID, Session: session, Role: memory.RoleUser, Name: m.Speaker, Content: content, At: at})
+		c.Turns = append(c.Turns, Turn{m.ID, session, memory.RoleUser, m.Speaker, content, at})
 	}
 	return nil
 }
 
-// evidence returns the turns that are named, each once, and counts the ids that had to be repaired
-// or excluded. Repaired are those that share a string with others ("D8:6; D9:17") or are spelled
-// oddly ("D:11:26", "D30:05"), and name a turn when set right.
+// plain returns an answer as text: what a string says, or another value as it is written.
+func plain(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil { // null is none
+		return s
+	}
+	return string(raw)
+}
+
+// evidence returns the turns that are named, each once. Some share a string ("D8:6; D9:17") or are
+// spelled oddly ("D:11:26", "D30:05").
 func (c *Conversation) evidence(named []string) (gold []string) {
 	for _, field := range named {
 		pieces := strings.FieldsFunc(field, func(r rune) bool { return r == ';' || r == ',' || unicode.IsSpace(r) })
@@ -102,17 +115,10 @@ func (c *Conversation) evidence(named []string) (gold []string) {
 			if m := oddRef.FindStringSubmatch(ref); m != nil && !c.has(ref) {
 				ref = "D" + m[1] + ":" + m[2]
 			}
-			switch {
-			case !c.has(ref):
-				c.Excluded++
-				continue
-			case ref != field:
-				c.Repaired++
-			}
 			gold = append(gold, ref)
 		}
 	}
-	return distinct(gold)
+	return gold
 }
 
 // oddRef is a turn's id with a colon too many or zeros in front.
@@ -138,7 +144,7 @@ type beamChat struct {
 	} `json:"probing_questions"`
 }
 
-func (b beamChat) conversation(string) (Conversation, error) {
+func (b beamChat) conversations(string) ([]Conversation, error) {
 	c := Conversation{Name: fmt.Sprint(b.ChatID)}
 	var at time.Time
 	for _, batch := range b.Chat {
@@ -151,20 +157,20 @@ func (b beamChat) conversation(string) (Conversation, error) {
 					}
 				}
 				content, _, _ := strings.Cut(m.Content, " ->-> ") // the generator's tag
-				c.Turns = append(c.Turns, Turn{Ref: fmt.Sprint(m.ID), Session: session, Role: m.Role, Content: content, At: at})
+				c.Turns = append(c.Turns, Turn{fmt.Sprint(m.ID), session, m.Role, "", content, at})
 			}
 		}
 	}
 	for _, kind := range sortedKeys(b.Probing) {
 		for i, p := range b.Probing[kind] {
-			q := Question{ID: fmt.Sprint(c.Name, ":", kind, ":", i), Text: p.Question, Category: kind, Unanswerable: kind == "abstention"}
-			if !q.Unanswerable {
+			q := Question{ID: fmt.Sprint(c.Name, ":", kind, ":", i), Text: p.Question, Category: kind}
+			if q.Unanswerable = kind == "abstention"; !q.Unanswerable {
 				q.Gold = numbersIn(p.Source)
 			}
 			c.ask(q, c.has)
 		}
 	}
-	return c, nil
+	return []Conversation{c}, nil
 }
 
 // numbersIn returns all numbers in a JSON value, each once: a list of ids, or an object of such
@@ -203,7 +209,11 @@ type realMemPersona struct {
 	} `json:"dialogues"`
 }
 
-func (p realMemPersona) conversation(name string) (Conversation, error) {
+func (p realMemPersona) conversations(name string) ([]Conversation, error) {
+	return []Conversation{p.conversation(name)}, nil
+}
+
+func (p realMemPersona) conversation(name string) Conversation {
 	c := Conversation{Name: name, Sessions: true}
 	known := map[string]bool{}
 	for _, d := range p.Dialogues {
@@ -228,59 +238,5 @@ func (p realMemPersona) conversation(name string) (Conversation, error) {
 		}
 		known[d.Session] = true
 	}
-	return c, nil
-}
-
-// haystack is a question of LongMemEval. Each has turns of its own and so is a conversation. Gold is
-// the turns marked as having the answer and, apart from them, the answer's sessions; questions whose
-// ids end in _abs cannot be answered.
-type haystack struct {
-	ID       string          `json:"question_id"`
-	Type     string          `json:"question_type"`
-	Question string          `json:"question"`
-	Reply    json.RawMessage `json:"answer"`
-	Asked    string          `json:"question_date"`
-	Names    []string        `json:"haystack_session_ids"`
-	Dates    []string        `json:"haystack_dates"`
-	Sessions [][]struct {
-		Role      memory.Role `json:"role"`
-		Content   string      `json:"content"`
-		HasAnswer bool        `json:"has_answer"`
-	} `json:"haystack_sessions"`
-	Answer []string `json:"answer_session_ids"`
-}
-
-// longMemEvalDate is how LongMemEval writes dates.
-const longMemEvalDate = "2006/01/02 (Mon) 15:04"
-
-func (h haystack) conversation(string) (Conversation, error) {
-	c := Conversation{Name: h.ID}
-	if h.ID == "" || len(h.Names) != len(h.Sessions) || len(h.Dates) != len(h.Sessions) {
-		return c, fmt.Errorf("longmemeval %q: an id, and as many session ids (%d) and dates (%d) as sessions (%d), are needed",
-			h.ID, len(h.Names), len(h.Dates), len(h.Sessions))
-	}
-	q := Question{ID: h.ID, Text: h.Question, Category: h.Type, Answer: plain(h.Reply), Unanswerable: strings.HasSuffix(h.ID, "_abs")}
-	q.At, _ = time.Parse(longMemEvalDate, h.Asked) // it may be missing
-	if !q.Unanswerable {
-		q.Sessions = h.Answer
-	}
-	said := map[string]int{}
-	for i, session := range h.Sessions {
-		name := h.Names[i]
-		at, err := time.Parse(longMemEvalDate, h.Dates[i])
-		if err != nil {
-			return c, fmt.Errorf("longmemeval %s: date of session %s: %w", h.ID, name, err)
-		}
-		for _, m := range session {
-			said[name]++
-			t := Turn{Ref: fmt.Sprint(name, "_", said[name]), Session: name, Role: m.Role, Content: m.Content}
-			t.At = at.Add(time.Duration(said[name]) * time.Second)
-			c.Turns = append(c.Turns, t)
-			if m.HasAnswer && !q.Unanswerable {
-				q.Gold = append(q.Gold, t.Ref)
-			}
-		}
-	}
-	c.ask(q, c.has)
-	return c, nil
+	return c
 }

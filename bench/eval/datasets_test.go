@@ -22,7 +22,7 @@ const tinyLoCoMo = `[{"sample_id": "one", "conversation": {"speaker_a": "Mira", 
 
 // parsed reads a text in a format.
 func parsed(format, text string) ([]Conversation, error) {
-	return readers[format](strings.NewReader(text), "me", 0)
+	return readers[format](strings.NewReader(text), "me")
 }
 
 func TestLoCoMoIsRead(t *testing.T) {
@@ -41,7 +41,6 @@ func TestLoCoMoIsRead(t *testing.T) {
 			{ID: "one:0", Text: "What did Mira show?", Category: "4 single-hop", Answer: "7", Gold: []string{"D1:1"}},
 			{ID: "one:3", Text: "Adversarial?", Category: "5 adversarial", Unanswerable: true},
 		},
-		Mended: Mended{1, 1, 2},
 	}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -49,25 +48,21 @@ func TestLoCoMoIsRead(t *testing.T) {
 }
 
 func TestEvidenceIsRepairedWhereOnlyOneTurnCanBeMeant(t *testing.T) {
-	for _, test := range []struct {
-		named              []string
-		gold               []string
-		repaired, excluded int
-	}{
-		{[]string{"D1:1", "D9:17"}, []string{"D1:1", "D9:17"}, 0, 0},
-		{[]string{"D8:6; D9:17"}, []string{"D8:6", "D9:17"}, 2, 0},
-		{[]string{"D8:6 D9:17,D1:1"}, []string{"D8:6", "D9:17", "D1:1"}, 3, 0},
-		{[]string{"D:11:26"}, []string{"D11:26"}, 1, 0},
-		{[]string{"D30:05"}, []string{"D30:5"}, 1, 0},
-		{[]string{"D4:36", "D1:1"}, []string{"D1:1"}, 0, 1},
-		{[]string{"D", "D:1", "1:1", "D1:1:1", ""}, nil, 0, 4},
-		{[]string{"D1:1", "D01:1"}, []string{"D1:1"}, 1, 0},
-		{nil, nil, 0, 0},
+	for _, test := range []struct{ named, gold []string }{
+		{[]string{"D1:1", "D9:17"}, []string{"D1:1", "D9:17"}},
+		{[]string{"D8:6; D9:17"}, []string{"D8:6", "D9:17"}},
+		{[]string{"D8:6 D9:17,D1:1"}, []string{"D8:6", "D9:17", "D1:1"}},
+		{[]string{"D:11:26"}, []string{"D11:26"}},
+		{[]string{"D30:05"}, []string{"D30:5"}},
+		{[]string{"D4:36", "D1:1"}, []string{"D1:1"}},
+		{[]string{"D", "D:1", "1:1", "D1:1:1", ""}, nil},
+		{[]string{"D1:1", "D01:1"}, []string{"D1:1"}},
+		{nil, nil},
 	} {
 		c := Conversation{Turns: []Turn{{Ref: "D8:6"}, {Ref: "D9:17"}, {Ref: "D11:26"}, {Ref: "D30:5"}, {Ref: "D1:1"}}}
-		gold := c.evidence(test.named)
-		if !reflect.DeepEqual(gold, test.gold) || c.Repaired != test.repaired || c.Excluded != test.excluded {
-			t.Errorf("evidence(%q) = %q, %d repaired, %d excluded; want %q, %d, %d", test.named, gold, c.Repaired, c.Excluded, test.gold, test.repaired, test.excluded)
+		c.ask(Question{Gold: c.evidence(test.named)}, c.has)
+		if len(c.Questions) == 0 != (len(test.gold) == 0) || len(c.Questions) > 0 && !reflect.DeepEqual(c.Questions[0].Gold, test.gold) {
+			t.Errorf("evidence(%q) asks %+v, want gold %q", test.named, c.Questions, test.gold)
 		}
 	}
 }
@@ -93,7 +88,6 @@ func TestBEAMIsRead(t *testing.T) {
 			{ID: "7:abstention:0", Text: "Unknown?", Category: "abstention", Unanswerable: true},
 			{ID: "7:update:0", Text: "Which trip?", Category: "update", Gold: []string{"0", "1"}},
 		},
-		Mended: Mended{0, 1, 1},
 	}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -112,62 +106,20 @@ func TestRealMemAsksBeforeItsOwnSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, want := read[0], []Question{{ID: "me:2", Text: "What do I do?", Category: "query", Gold: []string{"s1"}, Before: 1}}
-	if len(c.Turns) != 5 || !reflect.DeepEqual(c.Questions, want) || !c.Sessions || c.Excluded != 2 || c.WithoutGold != 1 {
-		t.Errorf("got %+v, want questions %+v, 2 ids excluded and 1 question without gold", c, want)
-	}
-}
-
-const tinyLongMemEval = `[
-	{"question_id": "q1", "question_type": "single-session-user", "question": "What do I play?", "answer": "cello", "question_date": "2024/05/30 (Thu) 23:40",
-		"haystack_session_ids": ["noise_1", "answer_1"], "haystack_dates": ["2024/05/20 (Mon) 02:21", "2024/05/21 (Tue) 10:00"],
-		"haystack_sessions": [[{"role": "user", "content": "Hello."}],
-			[{"role": "user", "content": "I play the cello.", "has_answer": true}, {"role": "assistant", "content": "Lovely.", "has_answer": false}]],
-		"answer_session_ids": ["answer_1", "gone_1"]},
-	{"question_id": "q2_abs", "question_type": "single-session-user", "question": "What do I drive?", "answer": 3, "question_date": "2024/05/30 (Thu) 23:40",
-		"haystack_session_ids": [], "haystack_dates": [], "haystack_sessions": [], "answer_session_ids": []},
-	{"question_id": "q3", "question_type": "multi-session", "question": "How often?", "answer": 2, "haystack_session_ids": [], "haystack_dates": [], "haystack_sessions": [], "answer_session_ids": ["gone"]}]`
-
-func TestLongMemEvalIsRead(t *testing.T) {
-	got, err := parsed("longmemeval", tinyLongMemEval)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := time.Date(2024, 5, 20, 2, 21, 0, 0, time.UTC)
-	later := time.Date(2024, 5, 21, 10, 0, 0, 0, time.UTC)
-	askedAt := time.Date(2024, 5, 30, 23, 40, 0, 0, time.UTC)
-	want := []Conversation{
-		{
-			Name: "q1",
-			Turns: []Turn{
-				{Ref: "noise_1_1", Session: "noise_1", Role: memory.RoleUser, Content: "Hello.", At: at.Add(time.Second)},
-				{Ref: "answer_1_1", Session: "answer_1", Role: memory.RoleUser, Content: "I play the cello.", At: later.Add(time.Second)},
-				{Ref: "answer_1_2", Session: "answer_1", Role: memory.RoleAssistant, Content: "Lovely.", At: later.Add(2 * time.Second)},
-			},
-			Questions: []Question{{ID: "q1", Text: "What do I play?", Category: "single-session-user", Answer: "cello", At: askedAt, Gold: []string{"answer_1_1"}, Sessions: []string{"answer_1"}}},
-			Mended:    Mended{0, 1, 0},
-		},
-		{Name: "q2_abs", Questions: []Question{{ID: "q2_abs", Text: "What do I drive?", Category: "single-session-user", Answer: "3", At: askedAt, Unanswerable: true}}},
-		{Name: "q3", Mended: Mended{0, 1, 1}},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got, err = readers["longmemeval"](strings.NewReader(tinyLongMemEval), "", 1); err != nil || len(got) != 1 {
-		t.Errorf("limit 1 reads %d questions, %v", len(got), err)
+	if len(c.Turns) != 5 || !reflect.DeepEqual(c.Questions, want) || !c.Sessions {
+		t.Errorf("got %+v, want questions %+v", c, want)
 	}
 }
 
 const tinyJSONL = `
-{"type":"question","conversation":"b","question":"What does Mira drive?","unanswerable":true}
-{"type":"turn","conversation":"b","session":"s1","id":"t1","name":"Mira","content":"I row.","at":"2024-03-03T07:05:00Z"}
+{"id":"b","turns":[{"session":"s1","id":"t1","name":"Mira","content":"I row.","at":"2024-03-03T07:05:00Z"},
+	{"session":"s2","id":"t2","role":"assistant","content":"Where?"}],
+ "questions":[{"question":"What does Mira drive?","unanswerable":true},
+	{"id":"q1","question":"What does Mira do?","category":"hobbies","answer":"She rows.","gold":["t1","t9"],"before":"t2"},{"question":"And?"}]}
 
-{"type":"turn","conversation":"b","session":"s2","id":"t2","role":"assistant","content":"Where?"}
-{"type":"turn","id":"t1","content":"Another talk."}
-{"type":"question","conversation":"b","id":"q1","question":"What does Mira do?","category":"hobbies","answer":"She rows.","at":"2024-03-04T00:00:00Z","gold":["t1","t9"],"before":"t2"}
-{"type":"question","conversation":"b","question":"In which talk?","gold_sessions":["s1"]}
-{"type":"question","conversation":"b","question":"And?"}`
+{"turns":[{"id":"t1","content":"Another talk."}]}`
 
-func TestOwnLinesAreRead(t *testing.T) {
+func TestOwnTalkIsRead(t *testing.T) {
 	got, err := parsed("jsonl", tinyJSONL)
 	if err != nil {
 		t.Fatal(err)
@@ -181,10 +133,8 @@ func TestOwnLinesAreRead(t *testing.T) {
 			},
 			Questions: []Question{
 				{ID: "b:1", Text: "What does Mira drive?", Unanswerable: true},
-				{ID: "q1", Text: "What does Mira do?", Category: "hobbies", Answer: "She rows.", At: time.Date(2024, 3, 4, 0, 0, 0, 0, time.UTC), Gold: []string{"t1"}, Before: 1},
-				{ID: "b:3", Text: "In which talk?", Sessions: []string{"s1"}},
+				{ID: "q1", Text: "What does Mira do?", Category: "hobbies", Answer: "She rows.", Gold: []string{"t1"}, Before: 1},
 			},
-			Mended: Mended{0, 1, 1},
 		},
 		{Turns: []Turn{{Ref: "t1", Session: "1", Role: memory.RoleUser, Content: "Another talk."}}},
 	}
@@ -195,15 +145,12 @@ func TestOwnLinesAreRead(t *testing.T) {
 
 func TestWhatIsNoDataSetIsRefusedWithItsPlace(t *testing.T) {
 	for _, test := range []struct{ format, in, says string }{
-		{"jsonl", "{\"type\":\"turn\",\"id\":\"a\",\"content\":\"x\"}\n{\"type\":\"turn\",\"id\":\"b\"}", "value 2"},
-		{"jsonl", `{"type":"turn","id":"a","content":"x","speaker":"Mira"}`, "speaker"},
-		{"jsonl", `{"type":"fact","id":"a"}`, "value 1"},
-		{"jsonl", `{"type":"turn","id":"a","content":"x","role":"wizard"}`, "wizard"},
-		{"jsonl", `{"type":"turn","id":"a","content":"x","at":"yesterday"}`, "value 1"},
-		{"jsonl", "{\"type\":\"turn\",\"id\":\"a\",\"content\":\"x\"}\n{\"type\":\"turn\",\"id\":\"a\",\"content\":\"y\"}", `"a"`},
-		{"jsonl", `{"type":"question","id":"q","question":"x","before":"nowhere"}`, "nowhere"},
-		{"longmemeval", `[{"question_id": "q1", "haystack_session_ids": ["s"]}]`, "q1"},
-		{"longmemeval", `[{"question_id": "q1", "haystack`, "value 1"},
+		{"jsonl", `{"turns":[{"id":"a","content":"x"}]}{"turns":[{"id":"b"}]}`, "value 2"},
+		{"jsonl", `{"turns":[{"id":"a","content":"x","at":"yesterday"}]}`, "value 1"},
+		{"jsonl", `{"turns":[{"id":"a","content":"x"},{"id":"a","content":"y"}]}`, `"a"`},
+		{"jsonl", `{"turns":[{"id":"a","content":"x"}],"questions":[{"question":"x","before":"nowhere"}]}`, "nowhere"},
+		{"jsonl", `{"turns":[{"id":"a","content":"x"}],"questions":[{"question":"x","before":"a"}]}`, `"a"`},
+		{"locomo", `[{"sample_id": "one", "conv`, "value 1"},
 		{"locomo", `[{"sample_id": "one", "conversation": {}}]`, "one"},
 		{"locomo", `[{"sample_id": "one", "conversation": {"session_1": [], "session_1_date_time": "May"}}]`, "session_1"},
 		{"beam", "{}\n{", "value 2"},
@@ -225,21 +172,21 @@ func TestOpenTellsFormatsApart(t *testing.T) {
 	if set, err := Open("jsonl", 1, path, path); err != nil || len(set.Conversations) != 1 {
 		t.Errorf("limit 1 gives %d, %v", len(set.Conversations), err)
 	}
-	if _, err := Open("squad", 0, path); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "longmemeval") {
+	if _, err := Open("squad", 0, path); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "realmem") {
 		t.Errorf("an unknown format is answered by %v", err)
 	}
 }
 
 func FuzzDatasets(f *testing.F) {
-	for _, s := range []string{tinyLoCoMo, tinyBEAM, tinyRealMem, tinyLongMemEval, tinyJSONL, `[{"conversation": {"session_1": 1}}]`, "{", ""} {
+	for _, s := range []string{tinyLoCoMo, tinyBEAM, tinyRealMem, tinyJSONL, `[{"conversation": {"session_1": 1}}]`, "{", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, format := range Formats() {
+		for format := range readers {
 			conversations, err := parsed(format, s)
 			for _, c := range conversations {
 				for _, q := range c.Questions {
-					if err == nil && (len(q.Gold)+len(q.Sessions) == 0 && !q.Unanswerable || q.Before > len(c.Turns)) {
+					if err == nil && (len(q.Gold) == 0 && !q.Unanswerable || q.Before > len(c.Turns)) {
 						t.Fatalf("question that cannot be asked: %+v", q)
 					}
 				}

@@ -73,14 +73,11 @@ func TestRetrievalOnDevelopmentData(t *testing.T) {
 	}
 }
 
-// retrieved measures what a target finds of a set, and closes it.
+// retrieved measures what a target finds of a set.
 func retrieved(t *testing.T, d *Direct, set Dataset) Report {
 	t.Helper()
-	report, err := Measured(context.Background(), d, set, RetrievalOptions{})
+	report, err := Measured(context.Background(), d, set, false, Workers)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return report

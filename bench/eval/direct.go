@@ -22,35 +22,23 @@ type Direct struct {
 
 	mu    sync.Mutex // guards what follows
 	items map[memory.Owner][]memory.Item
-	index *index.Index
+	built map[memory.Owner]*index.Snapshot // of all items of an owner; nil: not yet
 }
 
 // afterAll is when questions are asked: long after everything was said.
 var afterAll = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// open returns the index, which it makes at the first use.
-func (d *Direct) open() *index.Index {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.index == nil {
-		d.items = map[memory.Owner][]memory.Item{}
-		d.index = index.New(d, index.Options{})
-	}
-	return d.index
-}
-
-// Close releases the index.
-func (d *Direct) Close() error { return d.open().Close() }
-
 // Ingest keeps turns for the searches that follow.
 func (d *Direct) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) error {
-	d.open()
+	d.mu.Lock()
+	items := d.items[owner]
+	d.mu.Unlock()
 	said := map[string]int{} // how many turns each conversation has
-	for _, item := range d.of(owner) {
+	for _, item := range items {
 		said[item.Memory.Turn.Conversation]++
 	}
 	for _, t := range turns {
-		item := memory.Item{Memory: memory.Memory{Turn: &memory.Turn{
+		item := memory.Item{Version: int64(len(items) + 1), Memory: memory.Memory{Turn: &memory.Turn{
 			ID: t.Ref, Owner: owner, Conversation: t.Session, Index: said[t.Session], Role: t.Role, Name: t.Name,
 			Content: t.Content, Status: memory.Active, CreatedAt: t.At, RecordedAt: t.At,
 		}}}
@@ -62,17 +50,32 @@ func (d *Direct) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) e
 			}
 			item.Vector = v[0]
 		}
-		d.mu.Lock()
-		item.Version = int64(len(d.items[owner]) + 1)
-		d.items[owner] = append(d.items[owner], item)
-		d.mu.Unlock()
+		items = append(items, item)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.items == nil {
+		d.items, d.built = map[memory.Owner][]memory.Item{}, map[memory.Owner]*index.Snapshot{}
+	}
+	d.items[owner], d.built[owner] = items, nil
 	return nil
 }
 
+// index returns that of an owner.
+func (d *Direct) index(owner memory.Owner) *index.Snapshot {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.built[owner] == nil && d.items[owner] != nil {
+		d.built[owner] = index.Build(d.items[owner])
+	}
+	return d.built[owner]
+}
+
 // Candidates returns what the index finds for a question, and the question read.
-func (d *Direct) Candidates(ctx context.Context, owner memory.Owner, question string) (recall.Query, []memory.Candidate, error) {
-	q := recall.NewQuery(question, afterAll, recall.QueryOptions{})
+func (d *Direct) Candidates(
+	ctx context.Context, owner memory.Owner, question string,
+) (q recall.Query, found []memory.Candidate, err error) {
+	q = recall.NewQuery(question, afterAll, recall.QueryOptions{})
 	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: q.Text, Weights: q.Weights, Now: afterAll}
 	if d.Embedder != nil {
 		v, err := d.Embedder.Embed(ctx, memory.AsQuestion, q.Near)
@@ -81,7 +84,9 @@ func (d *Direct) Candidates(ctx context.Context, owner memory.Owner, question st
 		}
 		s.Vector = v[0]
 	}
-	found, err := d.open().Search(ctx, s)
+	if x := d.index(owner); x != nil {
+		found, err = x.Search(ctx, s)
+	}
 	if d.Without != nil {
 		d.Without(&q, found)
 	}
@@ -111,31 +116,4 @@ func (d *Direct) options() recall.Options {
 		o.OfWords = e.OfWords()
 	}
 	return o
-}
-
-// of returns the items so far, which do not change any more.
-func (d *Direct) of(owner memory.Owner) []memory.Item {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.items[owner]
-}
-
-// Versions implements [memory.Source].
-func (d *Direct) Versions(_ context.Context, owners []memory.Owner) ([]int64, error) {
-	out := make([]int64, len(owners))
-	for i, o := range owners {
-		out[i] = int64(len(d.of(o)))
-	}
-	return out, nil
-}
-
-// Since implements [memory.Source].
-func (d *Direct) Since(_ context.Context, owner memory.Owner, _ string, after int64, yield func(memory.Item) error) (int64, error) {
-	items := d.of(owner)
-	for _, item := range items[after:] {
-		if err := yield(item); err != nil {
-			return 0, err
-		}
-	}
-	return int64(len(items)), nil
 }

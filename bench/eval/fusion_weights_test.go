@@ -27,9 +27,6 @@ func TestWhatAWeightOfVectorsForEachEmbedderIsWorth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
 		_, inUse := Weights(recall.DefaultVectorWeight)
 		before := Evaluate(examples, inUse)
 		got, _ := Unseen(examples, FitVector)
@@ -43,9 +40,7 @@ func TestWhatAWeightOfVectorsForEachEmbedderIsWorth(t *testing.T) {
 func TestOneConversationFitsNothing(t *testing.T) {
 	set := twoTalks()
 	set.Conversations = set.Conversations[:1]
-	d := &Direct{}
-	defer d.Close()
-	if _, err := Examples(t.Context(), d, set); !errors.Is(err, memory.Invalid) {
+	if _, err := Examples(t.Context(), &Direct{}, set); !errors.Is(err, memory.Invalid) {
 		t.Errorf("got %v, want that one is not enough", err)
 	}
 }

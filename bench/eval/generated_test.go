@@ -84,7 +84,7 @@ func generated() Dataset {
 // measured takes a set through index and ranking.
 func measured(t *testing.T, target Target, set Dataset, pooled bool) Report {
 	t.Helper()
-	report, err := Measured(t.Context(), target, set, RetrievalOptions{Pooled: pooled})
+	report, err := Measured(t.Context(), target, set, pooled, Workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,9 @@ func measured(t *testing.T, target Target, set Dataset, pooled bool) Report {
 
 // direct returns index and ranking, with what without leaves of them. Nothing is
 // refused: order is one thing, refusal another.
-func direct(t *testing.T, without func(*recall.Query, []memory.Candidate)) *Direct {
+func direct(without func(*recall.Query, []memory.Candidate)) *Direct {
 	none := 0.0
-	d := &Direct{Embedder: embed.Lexical{}, Without: without, Options: recall.Options{Answered: &none, Threshold: &none}}
-	t.Cleanup(func() { d.Close() })
-	return d
+	return &Direct{Embedder: embed.Lexical{}, Without: without, Options: recall.Options{Answered: &none, Threshold: &none}}
 }
 
 // leastMRR is what each kind of question reaches at least; recall as it is reaches 0.82 by synonyms beside a name and
@@ -107,7 +105,7 @@ var leastMRR = map[string]float64{"stem": 0.9, "reply": 0.9, "date said": 0.9, "
 
 func TestRetrievalOfGeneratedTalkDoesNotRegress(t *testing.T) {
 	for _, pooled := range []bool{false, true} {
-		report := measured(t, direct(t, nil), generated(), pooled)
+		report := measured(t, direct(nil), generated(), pooled)
 		for _, level := range []string{TurnLevel, SessionLevel} {
 			for kind, least := range leastMRR {
 				if m := report.Of(level, kind); m.MRR < least {
@@ -119,9 +117,7 @@ func TestRetrievalOfGeneratedTalkDoesNotRegress(t *testing.T) {
 }
 
 func TestUnanswerableQuestionsOfGeneratedTalkAreTold(t *testing.T) {
-	d := &Direct{Embedder: embed.Lexical{}}
-	defer d.Close()
-	report := measured(t, d, generated(), false)
+	report := measured(t, &Direct{Embedder: embed.Lexical{}}, generated(), false)
 	for _, row := range report.Rows() {
 		if row.Name == "unanswerable in the data set" && row.Get("AUC") < 0.8 {
 			t.Errorf("AUC %.3f, want at least 0.8", row.Get("AUC"))
@@ -143,16 +139,16 @@ func TestTheGateShutsWhenAStageIsBroken(t *testing.T) {
 		stage, kind string
 		target      Target
 	}{
-		{"neighbours", "reply", direct(t, change(func(m *memory.Measures) { m.Lexical = m.Own }))},
-		{"replies", "reply", direct(t, change(func(m *memory.Measures) { m.Reply = 0 }))},
-		{"synonyms", "synonym", direct(t, change(func(m *memory.Measures) { m.Related = 0 }))},
-		{"dates", "date meant", direct(t, func(q *recall.Query, _ []memory.Candidate) { q.Dates = nil })},
-		{"speakers", "speaker", direct(t, func(_ *recall.Query, list []memory.Candidate) {
+		{"neighbours", "reply", direct(change(func(m *memory.Measures) { m.Lexical = m.Own }))},
+		{"replies", "reply", direct(change(func(m *memory.Measures) { m.Reply = 0 }))},
+		{"synonyms", "synonym", direct(change(func(m *memory.Measures) { m.Related = 0 }))},
+		{"dates", "date meant", direct(func(q *recall.Query, _ []memory.Candidate) { q.Dates = nil })},
+		{"speakers", "speaker", direct(func(_ *recall.Query, list []memory.Candidate) {
 			for i := range list {
 				list[i].Speaker = ""
 			}
 		})},
-		{"stems", "stem", unstemmed{direct(t, nil)}},
+		{"stems", "stem", unstemmed{direct(nil)}},
 	} {
 		if got := measured(t, test.target, half, false).Of(TurnLevel, test.kind).MRR; got >= leastMRR[test.kind] {
 			t.Errorf("without %s, MRR@20 of %s is still %.3f", test.stage, test.kind, got)

@@ -30,7 +30,9 @@ type Instance struct {
 
 // OpenInstance opens one with the models and the settings of recall of c, and other settings. now is
 // its clock; nil: that of the system.
-func OpenInstance(ctx context.Context, c config.Config, settings map[string]string, now func() time.Time) (*Instance, error) {
+func OpenInstance(
+	ctx context.Context, c config.Config, settings map[string]string, now func() time.Time,
+) (*Instance, error) {
 	flags := map[string]string{"store": "memory"}
 	maps.Copy(flags, settings)
 	own, err := c.ForBench(flags)

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -21,6 +21,8 @@ type LearnOptions struct {
 	URL    string        // base URL of an OpenAI-compatible server; "": the rules learn
 	Key    string        // for it
 	Model  string        // there
+
+	InputPrice, OutputPrice float64 // of a million tokens
 }
 
 // attempts is how often a job whose model failed is tried.
@@ -34,11 +36,8 @@ func Learned(ctx context.Context, lessons []Lesson, o LearnOptions) (report Lear
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	report.By, report.Models = "rules", p.Models()
-	if o.URL != "" {
-		report.By = o.Model
-	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	report.By, report.Models = cmp.Or(o.Model, "rules"), p.Models()
 	for i, l := range lessons {
 		outcome, err := p.learn(ctx, fmt.Sprint("user-", i), l)
 		if err != nil {
@@ -49,30 +48,9 @@ func Learned(ctx context.Context, lessons []Lesson, o LearnOptions) (report Lear
 	return report, nil
 }
 
-// What one call of the learning model takes beside the messages that it reads: the instruction, the
-// calendar, what is known and what was said before; and its reply.
-const (
-	callTokens  = 1000
-	replyTokens = 80
-)
-
-// LearnEstimate returns about what it takes a model to learn from lessons: one call for each message
-// of a user.
-func LearnEstimate(lessons []Lesson) (u Usage) {
-	for _, l := range lessons {
-		for _, t := range l.Turns {
-			if t.Role == memory.RoleUser && strings.TrimSpace(t.Content) != "" {
-				u.add(Usage{Calls: 1, Input: callTokens + text.Tokens(t.Content), Output: replyTokens})
-			}
-		}
-	}
-	return u
-}
-
 // pupil is a program that learns, in this process.
 type pupil struct {
 	*Instance
-	meter *meter       // nil: the rules learn
 	ahead atomic.Int64 // how far its clock is ahead, so that nobody waits to try again
 }
 
@@ -80,26 +58,15 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 	p = &pupil{}
 	settings := map[string]string{}
 	if o.URL != "" {
-		if p.meter, err = newMeter(o.URL); err != nil {
-			return nil, err
-		}
 		settings = map[string]string{
-			"learn.url": p.meter.base, "learn.model": o.Model, "learn.key": o.Key, "learn.day_tokens": "0",
+			"learn.url": o.URL, "learn.model": o.Model, "learn.key": o.Key, "learn.day_tokens": "0",
+			"learn.input_price": fmt.Sprint(o.InputPrice), "learn.output_price": fmt.Sprint(o.OutputPrice),
 			"learn.rules": "off", // or they would stand in for a model that fails
 		}
 	}
 	now := func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }
-	if p.Instance, err = OpenInstance(ctx, o.Config, settings, now); err != nil {
-		p.meter.close()
-		return nil, err
-	}
-	return p, nil
-}
-
-func (p *pupil) close() error {
-	err := p.Close()
-	p.meter.close()
-	return err
+	p.Instance, err = OpenInstance(ctx, o.Config, settings, now)
+	return p, err
 }
 
 // learn has a user tell a lesson, and looks at what was learned.
@@ -108,10 +75,14 @@ func (p *pupil) learn(ctx context.Context, user string, l Lesson) (out LessonOut
 	if _, err := p.tell(ctx, user, inOrder(l.Turns), &out, nil); err != nil {
 		return out, err
 	}
-	out.Model = p.meter.take()
 	known, err := p.known(ctx, user)
-	if err == nil {
-		out.judge(known)
+	if err != nil {
+		return out, err
+	}
+	out.judge(known)
+	spent, err := p.As(user).Usage(ctx, time.Time{})
+	for _, u := range spent.Usage {
+		out.Model.Add(u)
 	}
 	return out, err
 }
@@ -135,7 +106,9 @@ func inOrder(turns []Turn) []Turn {
 // tell has a user say turns: each message of theirs, with what follows it in its session, is learned
 // from before the next one comes. It returns the places of turns by their ids. before, if there is
 // one, is called ahead of each message with the last turn that goes with it.
-func (p *pupil) tell(ctx context.Context, user string, turns []Turn, out *LessonOutcome, before func(last Turn)) (map[string]int, error) {
+func (p *pupil) tell(
+	ctx context.Context, user string, turns []Turn, out *LessonOutcome, before func(last Turn),
+) (map[string]int, error) {
 	places, c := map[string]int{}, p.As(user)
 	var in client.AddMessages
 	var kept []int
@@ -204,9 +177,5 @@ func (p *pupil) settle(ctx context.Context, c *client.Client, job string, out *L
 // known returns a user's facts that are active, pending or superseded.
 func (p *pupil) known(ctx context.Context, user string) ([]client.Memory, error) {
 	query := client.ListQuery{Kind: "fact", Status: "active,pending,superseded"}
-	out, err := memory.Collect(p.As(user).AllMemories(ctx, query))
-	if err != nil {
-		return nil, fmt.Errorf("list what was learned: %w", err)
-	}
-	return out, nil
+	return memory.Collect(p.As(user).AllMemories(ctx, query))
 }

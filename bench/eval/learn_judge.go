@@ -14,9 +14,9 @@ import (
 type LessonOutcome struct {
 	Lesson
 	Took   time.Duration // to keep and learn the turns
-	Model  Usage
-	Active []string // facts that the program learned and holds
-	Shown  []string // for people: what was missed, is junk and so on
+	Model  memory.Usage  // what it took
+	Active []string      // facts that the program learned and holds
+	Shown  []string      // for people: what was missed, is junk and so on
 
 	counts map[string]int // see learnMetrics; of a category, its name is in front
 }
@@ -179,7 +179,8 @@ func alike(a, b string) float64 {
 	for t := range ta {
 		n += count(tb[t])
 	}
-	if len(ta) == 0 || float64(n) < alikeFrom*float64(len(ta)) || n < min(alikeTerms, len(ta)) || text.Negated(a) != text.Negated(b) {
+	few := float64(n) < alikeFrom*float64(len(ta)) || n < min(alikeTerms, len(ta))
+	if few || len(ta) == 0 || text.Negated(a) != text.Negated(b) {
 		return 0
 	}
 	words, numbers := map[string]bool{"user": true, "users": true, "s": true}, text.Numbers(b)

@@ -58,7 +58,7 @@ func f1(lessons []*LessonOutcome) float64 {
 
 // estimate returns a statistic of lessons with its interval, drawn from lessons.
 func (r LearnReport) estimate(name string, of func([]*LessonOutcome) float64) report.Cell {
-	return report.Share(name, report.Single(len(r.Lessons)).Estimate(func(rows []int) float64 {
+	return report.Share(name, report.DrawsOf(make([]int, len(r.Lessons))).Estimate(func(rows []int) float64 {
 		drawn := make([]*LessonOutcome, len(rows))
 		for i, row := range rows {
 			drawn[i] = &r.Lessons[row]
@@ -106,10 +106,11 @@ func (r LearnReport) Categories() []string {
 }
 
 // Rows are all measures, and what the model took, if one learned.
-func (r LearnReport) Rows(prices Prices) (rows []report.Row) {
+func (r LearnReport) Rows() (rows []report.Row) {
 	add := func(name string, n int, unit string, cell report.Cell) {
 		if n > 0 && !math.IsNaN(cell.Value) {
-			rows = append(rows, report.Row{Part: "learned by " + r.By, Name: name, N: n, Note: unit, Cells: []report.Cell{cell}})
+			row := report.Row{Part: "learned by " + r.By, Name: name, N: n, Note: unit, Cells: []report.Cell{cell}}
+			rows = append(rows, row)
 		}
 	}
 	for _, m := range learnMetrics {
@@ -129,8 +130,10 @@ func (r LearnReport) Rows(prices Prices) (rows []report.Row) {
 	each("seconds a turn", "%.4f", func(l LessonOutcome) float64 { return l.Took.Seconds() })
 	if r.By != "rules" {
 		each("calls a turn", "%.2f", func(l LessonOutcome) float64 { return float64(l.Model.Calls) })
-		each("tokens a turn", "%.0f", func(l LessonOutcome) float64 { return float64(l.Model.Input + l.Model.Output) })
-		each("cost a turn", "%.6f", func(l LessonOutcome) float64 { return prices.Cost(l.Model) })
+		each("tokens a turn", "%.0f", func(l LessonOutcome) float64 {
+			return float64(l.Model.InputTokens + l.Model.OutputTokens)
+		})
+		each("cost a turn", "%.6f", func(l LessonOutcome) float64 { return l.Model.Cost })
 	}
 	for _, category := range r.Categories() {
 		row := report.Row{Part: "by category", Name: "  " + category, N: r.sum(category + "/gold")}

@@ -38,11 +38,11 @@ func TestStatementsAreAlikeByTermsNamesNumbersAndDenial(t *testing.T) {
 }
 
 // miraLesson is told in the tests below: a move replaces a home.
-const miraLesson = `{"id":"mira","turns":[{"content":"I live in Oslo and I work as a nurse.","at":"2026-03-03T07:05:00Z"},{"role":"assistant","content":"Nice."},{"content":"I moved to Bergen. I like chess.","at":"2026-04-03T07:05:00Z"}],"gold":[{"text":"User lives in Oslo","turn":0},{"text":"User works as a nurse","turn":0,"category":"work"},{"text":"User lives in Bergen","turn":2,"replaces":"User lives in Oslo"},{"text":"User plays the cello"}],"junk_ok":["User likes chess"]}`
+const miraLesson = `{"id":"mira","turns":[{"content":"I live in Oslo and I work as a nurse.","at":"2026-03-03T07:05:00Z"},{"role":"assistant","content":"Nice."},{"content":"I moved to Bergen. I like chess.","at":"2026-04-03T07:05:00Z"}],"gold":[{"text":"User lives in Oslo","turn":0},{"text":"User works as a nurse","turn":0,"category":"work"},{"text":"User lives in Bergen","turn":2,"replaces":0},{"text":"User plays the cello"}],"junk_ok":["User likes chess"]}`
 
 // lessonsOf reads a text in a format.
 func lessonsOf(format, text string) ([]Lesson, error) {
-	return lessonReaders[format](strings.NewReader(text), "Mira", 0)
+	return lessonReaders[format](strings.NewReader(text), "Mira")
 }
 
 func TestOwnLessonsAreRead(t *testing.T) {
@@ -56,11 +56,9 @@ func TestOwnLessonsAreRead(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		`{"turns":[]}`: "turns: is empty",
-		`{"turns":[{"content":"a"}],"gold":[{"text":""}]}`:                                "is empty",
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b","replaces":0}]}`:                  "no earlier one is 0",
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":"d"}]}`:   "no earlier one is d",
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":["b"]}]}`: "no earlier one is [b]",
-		`{"turns":[{"content":"a"}],"golden":[]}`:                                         "unknown field",
+		`{"turns":[{"content":"a"}],"gold":[{"text":""}]}`:                            "is empty",
+		`{"turns":[{"content":"a"}],"gold":[{"text":"b","replaces":0}]}`:              "no earlier one is 0",
+		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":1}]}`: "no earlier one is 1",
 	} {
 		if _, err := lessonsOf("jsonl", line); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "value 1") {
 			t.Errorf("%s: error %v, want value 1 and %q", line, err, want)
@@ -85,7 +83,7 @@ func learnOwn(t *testing.T, o LearnOptions) LearnReport {
 
 func figure(t *testing.T, r LearnReport, metric string) float64 {
 	t.Helper()
-	for _, row := range r.Rows(Prices{Input: 2, Output: 8}) {
+	for _, row := range r.Rows() {
 		if row.Name == metric {
 			return row.Get("value")
 		}
@@ -164,26 +162,27 @@ func ofModel(facts ...map[string]any) string {
 }
 
 func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
-	calls := 0
+	answered := int64(0)
 	s := modelServer(t, func(prompt, _, user string) (int, string) {
-		calls++
 		_, turns, _ := strings.Cut(user, "The turns:")
 		switch {
 		case prompt != "extract":
+			answered++
 			return http.StatusOK, `{"decisions":[{"new":1,"event":"ADD"}]}`
 		case strings.Contains(turns, "Oslo"):
+			answered++
 			return http.StatusOK, ofModel(
 				map[string]any{"text": "User lives in Oslo", "turn": "t1", "quote": "I live in Oslo"},
 				map[string]any{"text": "User owns a castle in Oslo", "turn": "t1", "quote": "I live in Oslo"})
 		}
 		return http.StatusUnauthorized, ""
 	})
-	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake"})
+	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake", InputPrice: 2, OutputPrice: 8})
 	model := r.Lessons[0].Model
-	if r.By != "fake" || model.Calls != calls || model.Input < 100 || model.Input > 100*calls || figure(t, r, "learning given up") != 1 {
-		t.Errorf("by %q, %+v of %d calls, given up %v", r.By, model, calls, figure(t, r, "learning given up"))
+	if r.By != "fake" || model.Calls != answered || model.InputTokens != 100*answered || figure(t, r, "learning given up") != 1 {
+		t.Errorf("by %q, %+v of %d calls, given up %v", r.By, model, answered, figure(t, r, "learning given up"))
 	}
-	if got, want := figure(t, r, "cost a turn"), (Prices{2, 8}).Cost(model)/2; got != want || want == 0 {
+	if got, want := figure(t, r, "cost a turn"), float64(answered)*(100*2+10*8)/1e6/2; math.Abs(got-want) > 1e-12 || want == 0 {
 		t.Errorf("cost %v, want %v", got, want)
 	}
 	if superseded := figure(t, r, "superseded"); superseded != 0 {

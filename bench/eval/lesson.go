@@ -1,14 +1,10 @@
 package eval
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -36,112 +32,65 @@ type GoldFact struct {
 	Category string
 }
 
-// lessonReaders are the formats that [OpenLearn] reads.
-var lessonReaders = map[string]func(in io.Reader, name string, limit int) ([]Lesson, error){
-	"jsonl":   readOwnLessons,
-	"locomo":  readLessons(locomoSample.lessons),
-	"realmem": readLessons(realMemPersona.lessons),
+// lessonReaders are the formats of [OpenLearn].
+var lessonReaders = map[string]reader[Lesson]{
+	"jsonl":   eachValue(ownLesson.lessons),
+	"locomo":  eachValue(locomoSample.lessons),
+	"realmem": eachValue(realMemPersona.lessons),
 }
 
-// LearnFormats are the names of the formats that [OpenLearn] reads.
-func LearnFormats() []string { return sortedKeys(lessonReaders) }
+// LearnFormats are the names of the formats of [OpenLearn].
+func LearnFormats() string { return strings.Join(sortedKeys(lessonReaders), ", ") }
 
-// OpenLearn reads the first limit lessons (0: all) in a format. [memory.Invalid] for
+// OpenLearn reads the first limit lessons (0: all) of files in a format. [memory.Invalid] for
 // another format, or where there is no gold.
-func OpenLearn(format string, limit int, files ...string) (all []Lesson, err error) {
-	read := lessonReaders[format]
-	if read == nil {
-		return nil, memory.Errorf(memory.Invalid, "%q is not a data set; valid: %s", format, strings.Join(LearnFormats(), ", "))
-	}
-	for _, file := range files {
-		some, err := readFile(file, limit, read)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	all = first(limit, all)
-	if !slices.ContainsFunc(all, func(l Lesson) bool { return len(l.Gold) > 0 }) {
-		return nil, memory.Errorf(memory.Invalid, "no gold in %s", strings.Join(files, ", "))
-	}
-	return all, nil
-}
-
-// readLessons is the reader of a format whose every JSON value makes lessons.
-func readLessons[T any](of func(T, string) ([]Lesson, error)) func(io.Reader, string, int) ([]Lesson, error) {
-	return func(in io.Reader, name string, limit int) (out []Lesson, err error) {
-		err = decode(in, limit, false, func(value T) error {
-			some, err := of(value, name)
-			out = append(out, some...)
-			return err
-		})
-		return out, err
-	}
+func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
+	return open(lessonReaders, format, limit, files, func(l Lesson) bool { return len(l.Gold) > 0 })
 }
 
 // ownLesson is a lesson of one's own: see the help of locibench learn.
 type ownLesson struct {
-	ID       string `json:"id"`
-	Category string `json:"category"`
-	Turns    []struct {
-		Role    memory.Role `json:"role"`
-		Content string      `json:"content"`
-		At      time.Time   `json:"at"`
-		Session string      `json:"session"`
-	} `json:"turns"`
-	Gold []struct {
+	ID       string    `json:"id"`
+	Category string    `json:"category"`
+	Turns    []ownTurn `json:"turns"`
+	Gold     []struct {
 		Text     string   `json:"text"`
 		Or       []string `json:"or"`
 		Subject  string   `json:"subject"`
-		Turn     int      `json:"turn"` // where it is said, for people
-		Replaces any      `json:"replaces"`
+		Turn     int      `json:"turn"`     // where it is said, for people
+		Replaces *int     `json:"replaces"` // place of an earlier one
 		Category string   `json:"category"`
 	} `json:"gold"`
 	JunkOK []string `json:"junk_ok"`
 	Wrong  []string `json:"wrong"`
 }
 
-func readOwnLessons(in io.Reader, _ string, limit int) (out []Lesson, err error) {
-	err = decode(in, limit, true, func(o ownLesson) error {
-		l, err := o.lesson()
-		if l.Name == "" {
-			l.Name = fmt.Sprint(len(out) + 1)
-		}
-		out = append(out, l)
-		return err
-	})
-	return out, err
-}
-
-func (o ownLesson) lesson() (Lesson, error) {
+func (o ownLesson) lessons(string) ([]Lesson, error) {
 	l := Lesson{Name: o.ID, Category: o.Category, Extra: o.JunkOK, Wrong: o.Wrong}
 	for _, t := range o.Turns {
-		l.Turns = append(l.Turns, Turn{Session: t.Session, Role: cmp.Or(t.Role, memory.RoleUser), Content: t.Content, At: t.At})
+		l.Turns = append(l.Turns, t.turn())
 	}
 	if len(l.Turns) == 0 {
-		return l, errors.New("turns: is empty")
+		return nil, errors.New("turns: is empty")
 	}
 	for i, g := range o.Gold {
 		fact := GoldFact{Text: g.Text, Or: g.Or, Subject: g.Subject, Replaces: -1, Category: g.Category}
-		switch earlier := g.Replaces.(type) { // by its place or its words
-		case float64:
-			fact.Replaces = int(earlier)
-		case string:
-			fact.Replaces = slices.IndexFunc(l.Gold, func(g GoldFact) bool { return g.Text == earlier })
+		if g.Replaces != nil {
+			fact.Replaces = *g.Replaces
 		}
 		if g.Text == "" || g.Replaces != nil && (fact.Replaces < 0 || fact.Replaces >= i) {
-			return l, fmt.Errorf("gold %d: %q is empty, or no earlier one is %v", i, g.Text, g.Replaces)
+			return nil, fmt.Errorf("gold %d: %q is empty, or no earlier one is %d", i, g.Text, fact.Replaces)
 		}
 		l.Gold = append(l.Gold, fact)
 	}
-	return l, nil
+	return []Lesson{l}, nil
 }
 
 // lessons makes two lessons of a conversation, one for each speaker: what that speaker says is the
 // user's, what the other says the assistant's, and the gold is the observations about the user,
 // whose name stands as "User" in them.
 func (s locomoSample) lessons(string) (out []Lesson, err error) {
-	c, err := s.conversation("")
+	c, err := s.conversation()
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +120,7 @@ func (s locomoSample) lessons(string) (out []Lesson, err error) {
 // lessons makes a lesson of a persona. Gold is the memories extracted from the user's turns; those
 // extracted from the assistant's may be remembered.
 func (p realMemPersona) lessons(name string) ([]Lesson, error) {
-	c, err := p.conversation(name)
-	if err != nil {
-		return nil, err
-	}
-	l := Lesson{Name: name, Turns: c.Turns}
+	l := Lesson{Name: name, Turns: p.conversation(name).Turns}
 	seen := map[string]bool{}
 	for _, d := range p.Dialogues {
 		for _, m := range d.Memory {
@@ -188,11 +133,11 @@ func (p realMemPersona) lessons(name string) ([]Lesson, error) {
 				continue
 			}
 			seen[words] = true
-			if m.Role != "User" {
+			if m.Role == "User" {
+				l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1, Category: m.Type})
+			} else {
 				l.Extra = append(l.Extra, words)
-				continue
 			}
-			l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1, Category: m.Type})
 		}
 	}
 	return []Lesson{l}, nil

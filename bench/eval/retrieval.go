@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,42 +32,33 @@ type Found struct {
 // of each session counts.
 const searchDepth = 200
 
-// RetrievalOptions say how a data set is measured. The zero value means every conversation apart,
-// and some workers.
-type RetrievalOptions struct {
-	Pooled  bool // all conversations are one owner's
-	Workers int  // at once; 0: two for each processor. Figures do not depend on it
-}
-
-// Measured ingests a data set into a target, asks every question once and scores what is found.
-// Conversations apart are also asked each other's questions. The target should be empty.
-func Measured(ctx context.Context, target Target, set Dataset, o RetrievalOptions) (Report, error) {
-	r := &retrieval{target: target, set: set, workers: cmp.Or(o.Workers, 2*runtime.GOMAXPROCS(0))}
-	if err := r.own(ctx, o.Pooled); err != nil {
+// Measured ingests a data set into a target, asks every question once and scores what is found: all
+// conversations are of one owner, or each of its own, who is also asked another's questions. The target
+// should be empty. Figures do not depend on how many workers there are.
+func Measured(ctx context.Context, target Target, set Dataset, pooled bool, workers int) (Report, error) {
+	r := &retrieval{target: target, set: set, workers: workers}
+	if err := r.own(ctx, pooled); err != nil {
 		return Report{}, err
 	}
-	if err := r.run(ctx, stage{ask: r.others(o.Pooled)}, r.workers); err != nil {
-		return Report{}, err
+	if others := r.others(pooled); len(others) > 0 {
+		r.probes = append(r.probes, others...)
+		if err := r.search(ctx, others...); err != nil {
+			return Report{}, err
+		}
 	}
 	return r.report(), nil
 }
+
+// Workers is how many questions are asked at once.
+var Workers = 2 * runtime.GOMAXPROCS(0)
 
 // retrieval is a data set on its way through a target.
 type retrieval struct {
 	target  Target
 	set     Dataset
 	workers int
-	probes  []*probe // in the order of the data set, those put to another conversation last
-
-	mu       sync.Mutex // guards ingested
-	ingested []stage
-}
-
-// stage is turns to ingest and, when those are known, questions in any order.
-type stage struct {
-	owner memory.Owner
-	turns []Turn
-	ask   []*probe
+	probes  []*probe          // in the order of the data set, those put to another conversation last
+	session map[string]string // of each turn, by its owner and ref
 }
 
 // probe is one question to one owner, and what came of it.
@@ -85,89 +75,68 @@ type probe struct {
 // answerable reports whether the turns of its owner answer it.
 func (p *probe) answerable() bool { return !p.foreign && !p.Unanswerable }
 
-// run runs a stage.
-func (r *retrieval) run(ctx context.Context, s stage, workers int) error {
-	if len(s.turns) > 0 {
-		if err := r.target.Ingest(ctx, s.owner, s.turns); err != nil {
-			return fmt.Errorf("ingest %s: %w", s.owner.Name(), err)
-		}
-		r.mu.Lock()
-		r.ingested = append(r.ingested, s)
-		r.mu.Unlock()
-	}
-	return parallel(ctx, len(s.ask), workers, func(ctx context.Context, i int) (err error) {
-		a := s.ask[i]
-		if a.found, err = r.target.Search(ctx, a.owner, a.Text, searchDepth); err != nil {
-			return fmt.Errorf("search %q: %w", a.Text, err)
+// search asks some questions.
+func (r *retrieval) search(ctx context.Context, probes ...*probe) error {
+	return parallel(ctx, len(probes), r.workers, func(ctx context.Context, i int) (err error) {
+		p := probes[i]
+		if p.found, err = r.target.Search(ctx, p.owner, p.Text, searchDepth); err != nil {
+			return fmt.Errorf("search %q: %w", p.Text, err)
 		}
 		return nil
 	})
 }
 
-// own puts each conversation and its questions to an owner of its own, or all of them to one.
+// own puts each conversation and its questions to an owner of its own, each question when its time has
+// come, or all of them to one who knows everything.
 func (r *retrieval) own(ctx context.Context, pooled bool) error {
-	var owners [][]stage
-	within := 1
-	if pooled {
-		owner := memory.User(memory.DefaultNamespace, r.set.Name+"-pooled")
-		owners, within = [][]stage{r.stages(owner, 0, len(r.set.Conversations))}, r.workers
-	} else {
-		for i := range r.set.Conversations {
-			owners = append(owners, r.stages(ownerOf(r.set, i), i, i+1))
+	owners, turns := make([]memory.Owner, len(r.set.Conversations)), make([][]Turn, len(r.set.Conversations))
+	asks := make([][]*probe, len(r.set.Conversations))
+	r.session = map[string]string{}
+	for i, c := range r.set.Conversations {
+		prefix := ""
+		owners[i] = ownerOf(r.set, i)
+		if pooled { // so that refs and sessions are unique
+			owners[i], prefix = memory.User(memory.DefaultNamespace, r.set.Name+"-pooled"), fmt.Sprint(i, "/")
 		}
+		for _, t := range c.Turns {
+			t.Ref, t.Session = prefix+t.Ref, prefix+t.Session
+			turns[i], r.session[owners[i].Name()+"\x00"+t.Ref] = append(turns[i], t), t.Session
+		}
+		for _, q := range c.Questions {
+			p := &probe{Question: q, conversation: i, owner: owners[i], prefix: prefix, ranks: map[string][]int{}}
+			asks[i] = append(asks[i], p)
+		}
+		r.probes = append(r.probes, asks[i]...)
+	}
+	if pooled {
+		if err := r.target.Ingest(ctx, owners[0], slices.Concat(turns...)); err != nil {
+			return err
+		}
+		return r.search(ctx, r.probes...)
 	}
 	return parallel(ctx, len(owners), r.workers, func(ctx context.Context, i int) error {
-		for _, s := range owners[i] {
-			if err := r.run(ctx, s, within); err != nil {
+		c, known := r.set.Conversations[i], 0
+		grow := func(upTo int) error {
+			fresh := turns[i][known:max(known, upTo)]
+			if known += len(fresh); len(fresh) == 0 {
+				return nil
+			}
+			return r.target.Ingest(ctx, owners[i], fresh)
+		}
+		slices.SortStableFunc(asks[i], func(a, b *probe) int {
+			return cmp.Compare(c.known(a.Question), c.known(b.Question))
+		})
+		for _, p := range asks[i] {
+			err := grow(c.known(p.Question))
+			if err == nil {
+				err = r.search(ctx, p)
+			}
+			if err != nil {
 				return err
 			}
 		}
-		return nil
+		return grow(len(turns[i])) // the rest is there for the questions of others
 	})
-}
-
-// stages has one owner say the conversations from one place to another. They grow side by side: when a
-// question is asked of the first third of its own, a third of every other is known too. Of several,
-// refs and sessions begin with the conversation that they belong to, so that they are unique.
-func (r *retrieval) stages(owner memory.Owner, from, to int) (stages []stage) {
-	all, several := r.set.Conversations, min(1, to-from-1)
-	prefix := func(i int) string { return strings.Repeat(fmt.Sprint(i, "/"), several) }
-	var asks []*probe
-	for i := from; i < to; i++ {
-		for _, q := range all[i].Questions {
-			p := &probe{Question: q, conversation: i, owner: owner, prefix: prefix(i), ranks: map[string][]int{}}
-			asks = append(asks, p)
-		}
-	}
-	r.probes = append(r.probes, asks...)
-	earlier := func(a, b *probe) int { // which knows the smaller share of its conversation
-		one, other := all[a.conversation], all[b.conversation]
-		return cmp.Compare(one.known(a.Question)*max(1, len(other.Turns)), other.known(b.Question)*max(1, len(one.Turns)))
-	}
-	asks = slices.Clone(asks)
-	slices.SortStableFunc(asks, earlier)
-	known := make([]int, len(all))
-	grow := func(part, of int) {
-		s := stage{owner: owner}
-		for i := from; i < to; i++ {
-			upTo := max(known[i], len(all[i].Turns)*part/of)
-			for _, t := range all[i].Turns[known[i]:upTo] {
-				t.Ref, t.Session = prefix(i)+t.Ref, prefix(i)+t.Session
-				s.turns = append(s.turns, t)
-			}
-			known[i] = upTo
-		}
-		stages = append(stages, s)
-	}
-	for i, a := range asks {
-		if c := all[a.conversation]; i == 0 || earlier(asks[i-1], a) != 0 {
-			grow(c.known(a.Question), max(1, len(c.Turns)))
-		}
-		last := &stages[len(stages)-1]
-		last.ask = append(last.ask, a)
-	}
-	grow(1, 1) // the rest is there for the questions of others
-	return stages
 }
 
 // others puts every question to the next conversation, its speakers' names swapped in, if there is one.
@@ -188,7 +157,6 @@ func (r *retrieval) others(pooled bool) (foreign []*probe) {
 			foreign = append(foreign, &probe{Question: q, conversation: i, owner: ownerOf(r.set, next), foreign: true})
 		}
 	}
-	r.probes = append(r.probes, foreign...)
 	return foreign
 }
 

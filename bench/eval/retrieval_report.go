@@ -101,12 +101,6 @@ type Report struct {
 }
 
 func (r *retrieval) report() Report {
-	session := map[string]string{} // of a turn, by owner and ref
-	for _, s := range r.ingested {
-		for _, t := range s.turns {
-			session[s.owner.Name()+"\x00"+t.Ref] = t.Session
-		}
-	}
 	out := Report{Set: r.set, probes: r.probes}
 	for _, p := range r.probes {
 		if !p.answerable() {
@@ -114,7 +108,7 @@ func (r *retrieval) report() Report {
 		}
 		c, turns, sessions := r.set.Conversations[p.conversation], []string(nil), []string(nil)
 		for _, f := range p.found {
-			turns, sessions = append(turns, f.Ref), append(sessions, session[p.owner.Name()+"\x00"+f.Ref])
+			turns, sessions = append(turns, f.Ref), append(sessions, r.session[p.owner.Name()+"\x00"+f.Ref])
 		}
 		p.ranks[SessionLevel] = ranksOf(sessions, p.prefix, c.goldSessions(p.Question))
 		if !c.Sessions {
@@ -148,11 +142,8 @@ func ranksOf(found []string, prefix string, gold []string) (ranks []int) {
 
 // goldSessions returns the sessions that answer a question, each once.
 func (c Conversation) goldSessions(q Question) (out []string) {
-	switch {
-	case c.Sessions:
+	if c.Sessions {
 		return q.Gold
-	case len(q.Sessions) > 0:
-		return q.Sessions
 	}
 	for _, t := range c.Turns {
 		if slices.Contains(q.Gold, t.Ref) {
@@ -189,12 +180,6 @@ func (r Report) Of(level, category string) Measure {
 	return meanOf(ranks)
 }
 
-// Clustered reports whether intervals are from resampled conversations, not questions.
-func (r Report) Clustered() bool {
-	_, of := r.ranks(SessionLevel, "")
-	return report.Enough(of)
-}
-
 // Rows returns all measures: of each level and category, and of refusing.
 func (r Report) Rows() (rows []report.Row) {
 	categories := map[string]bool{"": true}
@@ -215,10 +200,7 @@ func (r Report) Rows() (rows []report.Row) {
 }
 
 func (r Report) row(level, category string, ranks [][]int, of []int) report.Row {
-	draws, row := report.Single(len(of)), report.Row{Part: level, Name: "  " + category, N: len(ranks)}
-	if r.Clustered() {
-		draws = report.Whole(of)
-	}
+	row := report.Row{Part: level, Name: "  " + category, N: len(ranks)}
 	if category == "" {
 		row.Name = "all"
 	}
@@ -227,7 +209,7 @@ func (r Report) row(level, category string, ranks [][]int, of []int) report.Row 
 		for i := range ranks {
 			values[i] = m.of(ranks[i])
 		}
-		row.Cells = append(row.Cells, report.Share(m.name, draws.Mean(values)))
+		row.Cells = append(row.Cells, report.Share(m.name, report.DrawsOf(of).Mean(values)))
 	}
 	return row
 }
@@ -242,10 +224,7 @@ func (r Report) refusing(against string, others func(*probe) bool) []report.Row 
 	if len(own) == 0 || len(other) == 0 {
 		return nil
 	}
-	draws, all := report.Single(len(own), len(other)), slices.Concat(own, other)
-	if r.Clustered() {
-		draws = report.Whole(append(of, ofOther...))
-	}
+	draws, all := report.DrawsOf(of, ofOther), slices.Concat(own, other)
 	share := func(metric string, statistic func(own, other []float64) float64) report.Cell {
 		return report.Share(metric, draws.Estimate(func(rows []int) float64 {
 			var drawn [2][]float64

@@ -89,7 +89,7 @@ func twoTalks() Dataset {
 
 func TestEachConversationIsAskedWhenItsTimeHasCome(t *testing.T) {
 	p := &parrot{}
-	r, err := Measured(t.Context(), p, twoTalks(), RetrievalOptions{Workers: 1})
+	r, err := Measured(t.Context(), p, twoTalks(), false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,21 +119,20 @@ func TestEachConversationIsAskedWhenItsTimeHasCome(t *testing.T) {
 	}
 }
 
-func TestPooledConversationsGrowSideBySide(t *testing.T) {
+func TestPooledConversationsAreAskedWhenAllIsKnown(t *testing.T) {
 	p := &parrot{}
-	r, err := Measured(t.Context(), p, twoTalks(), RetrievalOptions{Pooled: true, Workers: 1})
+	r, err := Measured(t.Context(), p, twoTalks(), true, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"two-pooled 4 tea", "two-pooled 4 tea",
-		"two-pooled 8 boat Mira", "two-pooled 8 car", "two-pooled 8 boat Bela", "two-pooled 8 car",
+		"two-pooled 8 boat Mira", "two-pooled 8 tea", "two-pooled 8 car", "two-pooled 8 boat Bela", "two-pooled 8 tea", "two-pooled 8 car",
 	}
 	if !reflect.DeepEqual(p.asked, want) {
 		t.Errorf("asked %q, want %q", p.asked, want)
 	}
-	// Said so far: tea, boat tea of Mira, the same of Bela, then the rest of each.
-	want2 := map[string][][]int{TurnLevel: {{3}, {2}, {4}, {4}}, SessionLevel: {{3}, {1}, {4}, {2}}}
+	// Said: tea, boat tea, tea, boat Mira, and the same of Bela.
+	want2 := map[string][][]int{TurnLevel: {{2}, {2}, {4}, {5}}, SessionLevel: {{2}, {1}, {4}, {3}}}
 	for level, want := range want2 {
 		if got, _ := r.ranks(level, ""); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: gold at %v, want %v", level, got, want)
@@ -148,7 +147,7 @@ func TestFiguresDoNotDependOnTheOrderOfWork(t *testing.T) {
 	for _, pooled := range []bool{false, true} {
 		var want string
 		for _, workers := range []int{1, 2, 16} {
-			got, err := Measured(t.Context(), &parrot{}, generated(), RetrievalOptions{Pooled: pooled, Workers: workers})
+			got, err := Measured(t.Context(), &parrot{}, generated(), pooled, workers)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,22 +157,6 @@ func TestFiguresDoNotDependOnTheOrderOfWork(t *testing.T) {
 			if table(got) != want {
 				t.Errorf("pooled %v: %d workers measure otherwise than 1", pooled, workers)
 			}
-		}
-	}
-}
-
-func TestSessionsAreGoldByName(t *testing.T) {
-	set := twoTalks()
-	set.Conversations = set.Conversations[:1]
-	c := &set.Conversations[0]
-	c.Questions = []Question{{ID: "named", Text: "boat", Sessions: []string{"s1"}}, {ID: "both", Text: "boat", Gold: []string{"1"}, Sessions: []string{"s1"}}}
-	r, err := Measured(t.Context(), &parrot{}, set, RetrievalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for level, want := range map[string][][]int{TurnLevel: {{1}}, SessionLevel: {{2}, {2}}} {
-		if got, _ := r.ranks(level, ""); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, want %v", level, got, want)
 		}
 	}
 }
@@ -189,13 +172,13 @@ var errBroken = errors.New("out of order")
 
 func TestATargetThatFailsEndsTheRun(t *testing.T) {
 	for _, pooled := range []bool{false, true} {
-		if _, err := Measured(t.Context(), &broken{}, generated(), RetrievalOptions{Pooled: pooled}); !errors.Is(err, errBroken) {
+		if _, err := Measured(t.Context(), &broken{}, generated(), pooled, Workers); !errors.Is(err, errBroken) {
 			t.Errorf("pooled %v: got %v, want what the target said", pooled, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Measured(ctx, &parrot{}, generated(), RetrievalOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := Measured(ctx, &parrot{}, generated(), false, Workers); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run ends with %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func TestRetrievalIsTheSameOnEveryStore(t *testing.T) {
 	}
 	measured := func(t *testing.T, settings map[string]string) Report {
 		l := serve(t, settings)
-		report, err := Measured(t.Context(), l, set, RetrievalOptions{})
+		report, err := Measured(t.Context(), l, set, false, Workers)
 		if err != nil || l.Skipped() > 0 {
 			t.Fatalf("%v; %d searches went without a part of recall", err, l.Skipped())
 		}

@@ -23,45 +23,29 @@ type Estimate struct{ Value, Low, High float64 }
 // unit stay together.
 type Draws [][][]int
 
-// Enough reports whether rows are of enough conversations to draw these, not rows.
-func Enough(conversations []int) bool {
-	return len(slices.Compact(slices.Sorted(slices.Values(conversations)))) >= clustersFrom
-}
-
-// Single draws n rows one by one. More numbers are strata of their own.
-func Single(strata ...int) (d Draws) {
+// DrawsOf draws whole conversations where there are enough of them, and else rows, of each stratum
+// apart. A stratum lists the conversation of each of its rows.
+func DrawsOf(strata ...[]int) Draws {
+	whole, at := [][]int(nil), map[int]int{}
+	var single Draws
 	row := 0
-	for _, n := range strata {
+	for _, conversations := range strata {
 		var units [][]int
-		for range n {
+		for _, c := range conversations {
+			if _, ok := at[c]; !ok {
+				at[c] = len(whole)
+				whole = append(whole, nil)
+			}
+			whole[at[c]] = append(whole[at[c]], row)
 			units = append(units, []int{row})
 			row++
 		}
-		d = append(d, units)
+		single = append(single, units)
 	}
-	return d
-}
-
-// Whole draws conversations: of is the conversation of each row.
-func Whole(of []int) Draws {
-	var units [][]int
-	at := map[int]int{}
-	for row, c := range of {
-		if _, ok := at[c]; !ok {
-			at[c] = len(units)
-			units = append(units, nil)
-		}
-		units[at[c]] = append(units[at[c]], row)
+	if len(whole) >= clustersFrom {
+		return Draws{whole}
 	}
-	return Draws{units}
-}
-
-// DrawsOf draws conversations where there are enough of them, otherwise rows.
-func DrawsOf(conversations []int) Draws {
-	if Enough(conversations) {
-		return Whole(conversations)
-	}
-	return Single(len(conversations))
+	return single
 }
 
 // Mean returns the mean of values with its interval.

@@ -90,8 +90,8 @@ func NewPrinter(w io.Writer, asJSON bool) *Printer {
 	return &Printer{w: w, json: asJSON, about: map[string]any{}}
 }
 
-// About adds to each JSON line what was measured; people read it by [Printer.Say].
-func (p *Printer) About(about map[string]any) { maps.Copy(p.about, about) }
+// About adds to each JSON line something that is the same in all; people read it by [Printer.Say].
+func (p *Printer) About(key string, value any) { p.about[key] = value }
 
 // Say prints a line for people.
 func (p *Printer) Say(format string, args ...any) {

@@ -12,7 +12,7 @@ func TestIntervalHoldsTheValueAndNarrowsWithMoreRows(t *testing.T) {
 		for i := range coins {
 			coins[i] = float64(i % 2)
 		}
-		e := Single(n).Mean(coins)
+		e := DrawsOf(make([]int, n)).Mean(coins)
 		// A mean of coins: ± 1.96 · 0.5/√n.
 		width, want := e.High-e.Low, 1.96/math.Sqrt(float64(n))
 		if e.Value != 0.5 || e.Low >= 0.5 || e.High <= 0.5 || width < 0.8*want || width > 1.2*want {
@@ -33,12 +33,12 @@ func TestConversationsAreDrawnWholeWhereThereAreEnough(t *testing.T) {
 		return values, of
 	}
 	v, of := values(10)
-	apart, whole := Single(len(v)).Mean(v), DrawsOf(of).Mean(v)
+	apart, whole := DrawsOf(make([]int, len(v))).Mean(v), DrawsOf(of).Mean(v)
 	if whole.High-whole.Low < 3*(apart.High-apart.Low) {
 		t.Errorf("conversations %+v, questions %+v; want a far wider interval for conversations", whole, apart)
 	}
-	if _, of := values(9); Enough(of) {
-		t.Error("nine conversations are enough")
+	if v, of := values(9); DrawsOf(of).Mean(v) != DrawsOf(make([]int, len(v))).Mean(v) {
+		t.Error("nine conversations are drawn whole")
 	}
 }
 
@@ -58,7 +58,7 @@ func TestRowsArePrintedForPeopleAndPrograms(t *testing.T) {
 	} {
 		var b strings.Builder
 		p := NewPrinter(&b, asJSON)
-		p.About(map[string]any{"set": "own"})
+		p.About("set", "own")
 		p.Say("asked")
 		if err := p.Rows(rows...); err != nil || b.String() != want {
 			t.Errorf("JSON %v: %v\n%swant\n%s", asJSON, err, b.String(), want)

@@ -47,7 +47,7 @@ var house = rules{
 		{"memory/memtest"},
 		{"memory/storetest"},
 		{"internal/store/sqlstore/pgtest", "internal/index/chroma/chromatest"},
-		{"internal/disk", "internal/lazy"},
+		{"internal/disk", "internal/lazy", "internal/recent"},
 		{"internal/utterance"},
 		{"internal/vector", "internal/text", "internal/chatapi", "internal/prompt", "internal/httpx", "internal/obs", "internal/filelock", "internal/backup/archive", "client"},
 		{"internal/tensor", "internal/english", "internal/translate"},

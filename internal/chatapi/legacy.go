@@ -103,7 +103,7 @@ func (c *Chat) readPrompt(text string, at span) int {
 
 func (c *Chat) addPrompt(role memory.Role, text string, at span) {
 	m := Message{Role: role, Text: text, at: at}
-	m.unwrap(nil)
+	m.unwrap(nil, nil)
 	m.Digest = digest(m.Role, m.Text, nil, "")
 	c.Messages = append(c.Messages, m)
 }

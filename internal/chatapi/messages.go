@@ -86,7 +86,7 @@ func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool)
 	case b.wrapped && len(b.others) == 0:
 		said.Role = memory.RoleSystem
 	}
-	said.unwrap(b.others)
+	said.unwrap(b.lines, b.others)
 	said.folder = cmp.Or(said.folder, b.folder)
 	said.setCalls(b.calls)
 	said.Digest = digest(said.Role, said.Text, b.calls, "", b.others...)

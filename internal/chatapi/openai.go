@@ -1,6 +1,7 @@
 package chatapi
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unsafe"
@@ -48,11 +49,12 @@ type putter func(c *Chat, b Block, p Placement) []edit
 type Message struct {
 	Role      memory.Role // developer reads as system, function as tool; an unknown role as it is
 	Name      string
-	Text      string   // of the content's text parts, a line each; "" for null
-	ToolCalls bool     // it calls tools or a function
-	Digest    string   // equal for messages that mean the same; see [Digest]
-	Refs      []string // ids of items of an answer that stand for it, or for parts of it
-	Chain     string   // of the stored turn that Refs mean; "" where it is not known
+	Text      string        // of the content's text parts, a line each; "" for null
+	Foreign   memory.Ranges // of a user's: what the request shows to be somebody else's in Text
+	ToolCalls bool          // it calls tools or a function
+	Digest    string        // equal for messages that mean the same; see [Digest]
+	Refs      []string      // ids of items of an answer that stand for it, or for parts of it
+	Chain     string        // of the stored turn that Refs mean; "" where it is not known
 
 	at     span     // the message in the body
 	behind int      // where the last tool result in the same message ends, 0 for none
@@ -162,7 +164,29 @@ func readMessages(list gjson.Result, read func(to []Message, v gjson.Result) ([]
 		i++
 		return true
 	})
+	attribute(out)
 	return out, err
+}
+
+// attribute notes which of the messages in the user's name somebody else wrote, by the names of those
+// who speak: the person is who is called a user, or else the first who is not called by a job, as agents
+// are. What stands alone behind a system message that orders something with it is a text, too.
+func attribute(messages []Message) {
+	names := make([]string, len(messages))
+	var users []string
+	alone := len(messages) == 2 && messages[0].Role == memory.RoleSystem && utterance.IsOrder(messages[0].Text)
+	for i, m := range messages {
+		if m.Role == memory.RoleUser {
+			names[i] = strings.ToLower(cmp.Or(m.Name, utterance.Name(m.Text)))
+			users = append(users, names[i])
+		}
+	}
+	person := utterance.Person(users)
+	for i := range messages {
+		if m := &messages[i]; m.Role == memory.RoleUser && m.Text != "" && (names[i] != "" && names[i] != person || alone) {
+			m.Foreign = memory.Ranges("").With(0, len(m.Text))
+		}
+	}
 }
 
 // readMessage reads a message; it is false without a role. Of a key that stands
@@ -187,8 +211,8 @@ func readMessage(v gjson.Result) (m Message, ok bool) {
 			m.callID = str(f.value)
 		}
 	}
-	others := m.readContent(content)
-	m.unwrap(others)
+	lines, others := m.readContent(content)
+	m.unwrap(lines, others)
 	calls := readCalls(toolCalls, functionCall)
 	m.setCalls(calls)
 	m.Digest = digest(m.Role, m.Text, calls, m.callID, others...)
@@ -197,13 +221,15 @@ func readMessage(v gjson.Result) (m Message, ok bool) {
 
 // unwrap leaves of a user's message what the person wrote. One that is the client's alone is an
 // instruction to the model, like a system message.
-func (m *Message) unwrap(others []string) {
+func (m *Message) unwrap(lines, others []string) {
 	if m.Role != memory.RoleUser || m.Text == "" {
 		return
 	}
 	all := m.Text
 	if m.Text = utterance.Words(all); m.Text != all {
 		m.folder = utterance.Folder(all)
+	} else if len(lines) > 1 {
+		m.Foreign = utterance.Parts(lines)
 	}
 	if m.Text == "" && len(others) == 0 {
 		m.Role = memory.RoleSystem
@@ -229,12 +255,11 @@ func readRole(s string) memory.Role {
 
 // readContent reads a message's words and returns the parts that are none, such
 // as images: messages of the same words and other pictures are not the same.
-func (m *Message) readContent(content gjson.Result) (others []string) {
+func (m *Message) readContent(content gjson.Result) (lines, others []string) {
 	if content.Type == gjson.String {
 		m.Text, m.text = str(content), spanOf(content)
-		return nil
+		return nil, nil
 	}
-	var lines []string
 	for _, p := range contentParts(content) {
 		m.parts = append(m.parts, p.at)
 		if !p.text.Exists() {
@@ -247,7 +272,7 @@ func (m *Message) readContent(content gjson.Result) (others []string) {
 		}
 	}
 	m.Text = strings.Join(lines, "\n")
-	return others
+	return lines, others
 }
 
 // contentText returns what a content says: a string, or its text parts, a line
@@ -312,16 +337,27 @@ func (c *Chat) Only() bool {
 	return last >= 0 && !slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Role != memory.RoleSystem && m.at != c.Messages[last].at })
 }
 
-// Question returns the last n user messages, oldest first, a line each.
+// Question returns what the person asks, a line for each message: with what they say in all messages
+// since the last answer, and in n at least that have words of theirs. Where nothing is theirs, as in an
+// agent's request, the last message asks.
 func (c *Chat) Question(n int) string {
 	var lines []string
-	for i := len(c.Messages) - 1; i >= 0 && n > 0; i-- {
-		if m := c.Messages[i]; m.Role == memory.RoleUser {
-			lines = append([]string{m.Text}, lines...)
-			n--
+	answered := false
+	for _, m := range slices.Backward(c.Messages) {
+		if answered = answered || m.Role == memory.RoleAssistant; answered && len(lines) >= n {
+			break
+		}
+		if m.Role != memory.RoleUser {
+			continue
+		}
+		if asked := strings.TrimSpace(utterance.Read(m.Text, m.Foreign).Asked); asked != "" {
+			lines = append([]string{asked}, lines...)
 		}
 	}
-	return strings.TrimSpace(strings.Join(lines, "\n"))
+	if last := c.LastUser(); len(lines) == 0 && last >= 0 {
+		return strings.TrimSpace(c.Messages[last].Text)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // ToolLoop reports whether the request is a step after the last user message:

@@ -283,7 +283,7 @@ func TestQuestionIsTheLastUserMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range []string{"", "three", "two\nthree", "one\ntwo\nthree", "one\ntwo\nthree"} {
+	for n, want := range []string{"two\nthree", "two\nthree", "two\nthree", "one\ntwo\nthree", "one\ntwo\nthree"} {
 		if got := c.Question(n); got != want {
 			t.Errorf("Question(%d): got %q, want %q", n, got, want)
 		}

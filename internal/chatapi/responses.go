@@ -63,7 +63,7 @@ func readInput(v gjson.Result) (out []Message, err error) {
 		return nil, nil
 	case v.Type == gjson.String:
 		m := Message{Role: memory.RoleUser, Text: str(v), at: spanOf(v), text: spanOf(v)}
-		m.unwrap(nil)
+		m.unwrap(nil, nil)
 		m.Digest = digest(m.Role, m.Text, nil, "")
 		return []Message{m}, nil
 	case !v.IsArray():
@@ -139,7 +139,7 @@ func readItem(v gjson.Result, role memory.Role, callID string, content gjson.Res
 	var b blocks
 	b.readParts(content)
 	m := Message{Role: role, Text: strings.Join(b.lines, "\n"), at: spanOf(v), text: b.first, parts: b.parts, callID: callID}
-	m.unwrap(b.others)
+	m.unwrap(b.lines, b.others)
 	m.Digest = digest(m.Role, m.Text, nil, callID, b.others...)
 	return m
 }

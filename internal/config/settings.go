@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -289,29 +288,6 @@ func nest(flat map[string]string) map[string]any {
 		at[path[len(path)-1]] = value
 	}
 	return out
-}
-
-// WriteReference writes the reference page of all settings as Markdown.
-func WriteReference(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("# Settings\n\n" +
-		"Made by `make generate` from the fields of `Config`. A flag (`--set key=value`, and the named ones of `loci serve`) wins over the\n" +
-		"environment, that over the file (`--config loci.yaml`), that over the profile (docs/profiles.md), that over the default. A key that does\n" +
-		"not exist or a value that cannot be stops the start. An environment variable whose name is one letter off that of a setting, or\n" +
-		"the beginning of one, does so too; any other that begins with LOCI_ is only named in the log.\n\n| key | environment | default | meaning |\n|---|---|---|---|\n")
-	for _, s := range settings() {
-		doc := s.Doc
-		if len(s.Valid) > 0 {
-			doc += " Valid: `" + strings.Join(s.Valid, "`, `") + "`."
-		}
-		fallback := "–"
-		if s.Default != "" {
-			fallback = "`" + s.Default + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Key, s.Env, fallback, doc)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // Complete returns a Config that a program made, with the defaults of the fields that are zero.

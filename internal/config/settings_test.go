@@ -1,9 +1,9 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,20 +110,39 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 }
 
 func TestSettingsPageIsUpToDate(t *testing.T) {
-	var b bytes.Buffer
-	if err := WriteReference(&b); err != nil {
-		t.Fatal(err)
-	}
 	const page = "../../docs/settings.md"
+	want := reference()
 	if *update {
-		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	have, err := os.ReadFile(page)
-	if err != nil || !bytes.Equal(have, b.Bytes()) {
+	if err != nil || string(have) != want {
 		t.Errorf("%s is not what the settings say (%v); run `make generate`", page, err)
 	}
+}
+
+// reference returns the reference page of all settings as Markdown.
+func reference() string {
+	var b strings.Builder
+	b.WriteString("# Settings\n\n" +
+		"Made by `make generate` from the fields of `Config`. A flag (`--set key=value`, and the named ones of `loci serve`) wins over the\n" +
+		"environment, that over the file (`--config loci.yaml`), that over the profile (docs/profiles.md), that over the default. A key that does\n" +
+		"not exist or a value that cannot be stops the start. An environment variable whose name is one letter off that of a setting, or\n" +
+		"the beginning of one, does so too; any other that begins with LOCI_ is only named in the log.\n\n| key | environment | default | meaning |\n|---|---|---|---|\n")
+	for _, s := range settings() {
+		doc := s.Doc
+		if len(s.Valid) > 0 {
+			doc += " Valid: `" + strings.Join(s.Valid, "`, `") + "`."
+		}
+		fallback := "–"
+		if s.Default != "" {
+			fallback = "`" + s.Default + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Key, s.Env, fallback, doc)
+	}
+	return b.String()
 }
 
 func TestSizesAreReadWithUnits(t *testing.T) {

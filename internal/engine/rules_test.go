@@ -632,7 +632,7 @@ func chatOf(t *testing.T, messages string) *chatapi.Chat {
 func TestTheLastMessagesAreTheQuestionBySetting(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	chat := chatOf(t, `{"role":"user","content":"one"},{"role":"assistant","content":"OK."},{"role":"user","content":"two"},{"role":"user","content":"three"}`)
-	for messages, want := range map[int]string{0: "three", 1: "three", 2: "two\nthree", 3: "one\ntwo\nthree", 9: "one\ntwo\nthree"} {
+	for messages, want := range map[int]string{0: "two\nthree", 1: "two\nthree", 2: "two\nthree", 3: "one\ntwo\nthree", 9: "one\ntwo\nthree"} {
 		r.rule(core.Rules{Messages: messages})
 		if got := r.Retrieve.Question(chat); got != want {
 			t.Errorf("%d messages: %q, want %q", messages, got, want)

@@ -56,7 +56,7 @@ func TestATraceHasNoWordsOfWhatIsNotKept(t *testing.T) {
 		"as always":              {said: []string{plain}, told: true},
 		"said in confidence":     {said: []string{secret}},
 		"said before it":         {said: []string{secret, plain}, recalls: 2},
-		"before the question":    {said: []string{secret, plain}, told: true},
+		"before the question":    {said: []string{secret, plain}}, // it is part of that
 		"memory is read alone":   {extras: chatapi.Extras{Mode: chatapi.ModeRead}, said: []string{plain}},
 		"memory is written, too": {extras: chatapi.Extras{Mode: chatapi.ModeReadWrite}, said: []string{plain}, told: true},
 	} {

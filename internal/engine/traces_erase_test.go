@@ -20,10 +20,10 @@ var (
 	di = memory.User("elsewhere", "di")
 )
 
-// writeWaiting writes all traces, those that are being packed as well.
+// writeWaiting writes all traces, those that are being made as well.
 func (r *rig) writeWaiting(t *testing.T) {
 	t.Helper()
-	r.Traces.Ring.Packed(t.Context())
+	r.Traces.Ring.Settled(t.Context())
 	for r.Traces.WriteTraces(t.Context()) {
 	}
 }
@@ -201,12 +201,12 @@ func TestWhatIsAddedToATraceDoesNotBringItBack(t *testing.T) {
 	}
 }
 
-// TestATraceThatIsPackedWhenTheServerStopsIsWritten packs while [traces.Keeper.Run] ends.
-func TestATraceThatIsPackedWhenTheServerStopsIsWritten(t *testing.T) {
+// TestATraceThatIsMadeWhenTheServerStopsIsWritten makes one while [traces.Keeper.Run] ends.
+func TestATraceThatIsMadeWhenTheServerStopsIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, stores["inmem"])
 		add := r.Traces.Ring.Later("late", func() {
-			r.Traces.Ring.Add(memory.Trace{ID: "late", Owner: ana, At: r.Time()}, traces.PackTrace(memory.Trace{}))
+			r.Traces.Ring.Add(memory.Trace{ID: "late", Owner: ana, At: r.Time()})
 		})
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

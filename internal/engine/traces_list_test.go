@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -24,9 +23,9 @@ func TestTracesAreListedFromWhatWaitsAndWhatIsWritten(t *testing.T) {
 	}
 	degraded := trace("written", "here", 3*time.Second)
 	degraded.Degraded = []string{"vector: slow"}
-	late := r.Traces.Ring.Later("new", func() { r.Traces.Ring.Add(trace("new", "here", 5*time.Second), traces.PackTrace(memory.Trace{})) })
+	late := r.Traces.Ring.Later("new", func() { r.Traces.Ring.Add(trace("new", "here", 5*time.Second)) })
 	go late() // who lists waits for it
-	r.Traces.Ring.Add(degraded, traces.PackTrace(degraded))
+	r.Traces.Ring.Add(degraded)
 	for _, c := range []struct {
 		q    memory.TraceQuery
 		want string

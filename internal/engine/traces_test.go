@@ -21,9 +21,9 @@ func traceID(i int) string { return fmt.Sprint("trace ", i) }
 
 // fill adds traces until some are lost, and returns how many there were.
 func fill(r *traces.TraceRing) (added int) {
-	memories := traces.PackTrace(memory.Trace{Hits: []memory.TraceHit{{ID: "m", Content: strings.Repeat("tea ", 1000)}}})
+	hits := []memory.TraceHit{{ID: "m", Content: strings.Repeat("tea ", 1000)}}
 	for ; r.Lost < 10; added++ {
-		r.Add(memory.Trace{ID: traceID(added), Owner: ana}, memories)
+		r.Add(memory.Trace{ID: traceID(added), Owner: ana, Hits: hits})
 	}
 	return added
 }
@@ -52,7 +52,7 @@ func TestTracesAreWrittenOldestFirst(t *testing.T) {
 	if len(list) != 5 || list[0].ID != traceID(10) || list[4].ID != traceID(14) {
 		t.Fatalf("got %d traces from %s, want 5 from %s", len(list), list[0].ID, traceID(10))
 	}
-	r.Add(memory.Trace{ID: traceID(12), Owner: ana, Door: "again"}, traces.PackTrace(memory.Trace{}))
+	r.Add(memory.Trace{ID: traceID(12), Owner: ana, Door: "again"})
 	if found, ok := r.Find(ana, traceID(12)); !ok || found.Door != "again" {
 		t.Errorf("a trace added again while it is written: found %+v, %v; want the later", found, ok)
 	}
@@ -75,7 +75,7 @@ func TestTracesAreWrittenOldestFirst(t *testing.T) {
 // that came later stay.
 func TestRingLosesWhatIsWritten(t *testing.T) {
 	r := traces.NewTraceRing()
-	r.Add(memory.Trace{ID: "first", Owner: ana}, nil)
+	r.Add(memory.Trace{ID: "first", Owner: ana})
 	_, upTo := r.Oldest(1)
 	added := fill(r)
 	r.Written(upTo)
@@ -119,7 +119,7 @@ func TestATraceKeepsRoundedCopies(t *testing.T) {
 		Hits: []memory.TraceHit{
 			{ID: "f", Kind: memory.KindFact, Content: "tea", Score: .3333, Why: rounded},
 			{ID: "f", Kind: memory.KindFact, Content: "tea", Why: memory.Why{}},
-			{ID: "f", Kind: memory.KindFact, Content: "tea", Score: -traces.MostUnits / traces.PerUnit},
+			{ID: "f", Kind: memory.KindFact, Content: "tea", Score: -(1 << 53) / 1e4},
 		},
 		Cut: []memory.TraceHit{
 			{ID: "f", Kind: memory.KindFact, Cut: "budget", Why: wantMany},
@@ -129,36 +129,18 @@ func TestATraceKeepsRoundedCopies(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if again := traces.UnpackTrace(got, traces.PackTrace(got)); !reflect.DeepEqual(again, want) {
-		t.Errorf("packed again: got %+v, want %+v", again, want)
-	}
 	if r.Hits[0].Score != 1.0/3 || r.Hits[0].Why.Get("own") != 1.0/3 {
 		t.Errorf("the hit itself was rounded: %v", r.Hits[0])
 	}
 }
 
-// TestEveryFieldOfATraceIsKept keeps a field that is added from being left out of
-// what is packed.
-func TestEveryFieldOfATraceIsKept(t *testing.T) {
-	hit := memory.TraceHit{ID: "m", Kind: memory.KindFact, Content: "tea", Owner: ben, Score: .5, Why: memory.Why{{Name: "own", Value: .25}}, Cut: "limit"}
-	want := memory.Trace{Hits: []memory.TraceHit{hit}}
-	for i, field := range reflect.VisibleFields(reflect.TypeFor[memory.TraceHit]()) {
-		if reflect.ValueOf(hit).Field(i).IsZero() {
-			t.Errorf("the sample has no %s", field.Name)
-		}
-	}
-	if got := traces.UnpackTrace(memory.Trace{}, traces.PackTrace(want)); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-func TestATraceThatIsBeingPackedIsWaitedFor(t *testing.T) {
+func TestATraceThatIsBeingMadeIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := traces.NewTraceRing()
 		goOn := make(chan struct{})
 		go r.Later("t", func() {
 			<-goOn
-			r.Add(memory.Trace{ID: "t", Owner: ana}, traces.PackTrace(memory.Trace{}))
+			r.Add(memory.Trace{ID: "t", Owner: ana})
 		})()
 		found := false
 		go func() { _, found = r.Find(ana, "t") }()
@@ -168,8 +150,8 @@ func TestATraceThatIsBeingPackedIsWaitedFor(t *testing.T) {
 		}
 		close(goOn)
 		synctest.Wait()
-		if !found || len(r.Packing) != 0 {
-			t.Errorf("found %v with %d under way, want it found and none", found, len(r.Packing))
+		if !found || len(r.Coming) != 0 {
+			t.Errorf("found %v with %d under way, want it found and none", found, len(r.Coming))
 		}
 		if _, ok := r.Find(ana, "another"); ok {
 			t.Error("another id is found")

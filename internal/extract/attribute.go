@@ -10,42 +10,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// aliases are the names that models give to attributes which have one here.
-var aliases = map[string]string{
-	"location": "home", "residence": "home", "city": "home", "lives in": "home", "address": "home", "home city": "home", "current city": "home", "living place": "home", "home location": "home",
-	"job": "occupation", "profession": "occupation", "job title": "occupation", "role": "occupation", "position": "occupation", "career": "occupation",
-	"company": "employer", "workplace": "employer", "works at": "employer", "works for": "employer",
-	"spouse": "partner", "wife": "partner", "husband": "partner", "girlfriend": "partner", "boyfriend": "partner", "fiance": "partner", "fiancee": "partner",
-	"first name": "name", "full name": "name", "user name": "name",
-	"date of birth": "birthday", "birth date": "birthday", "birthdate": "birthday", "dob": "birthday",
-	"dietary preference": "diet", "dietary restriction": "diet", "eating habits": "diet",
-	"place of birth": "birthplace", "origin": "hometown",
-	"relationship status": "marital status", "civil status": "marital status",
-	"time zone": "timezone",
-}
-
-// singles are the attributes that have one value at a time: a newer one takes the
-// older one's place. So does one with a key of its own, "taste:coffee", but for what
-// people may have several of, "has:car".
-var singles = map[string]bool{
-	"name": true, "age": true, "birthday": true, "home": true, "hometown": true, "birthplace": true, "employer": true, "occupation": true,
-	"partner": true, "marital status": true, "diet": true, "timezone": true, "height": true, "weight": true,
-	"nationality": true, "religion": true, "pronouns": true, "working time": true, "whereabouts": true, "school year": true, "pregnancy": true, "leave": true, "team": true, "blood pressure": true, "blood sugar": true, "cholesterol": true, "heart rate": true, "email": true, "phone": true, "blood type": true, "native language": true, "street address": true,
-}
-
-// Single reports whether somebody has one value of an attribute at a time.
+// Single reports whether somebody has one value of an attribute at a time: a newer one takes the older
+// one's place. So does one with a key of its own, "taste:coffee", but for what people may have several
+// of, "has:car".
 func Single(attribute string) bool {
-	return singles[attribute] || strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
+	return in("singles", strings.ReplaceAll(attribute, " ", "-")) || strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
 // Classified returns the candidate with subject, attribute and category: its own
 // in our words, or what its words tell.
 func Classified(c Candidate) Candidate {
-	c.Subject, c.Attribute, c.Category = strings.TrimSpace(strings.ToLower(c.Subject)), strings.TrimSpace(strings.ToLower(c.Attribute)), strings.TrimSpace(strings.ToLower(c.Category))
+	for _, named := range []*string{&c.Subject, &c.Attribute, &c.Category} {
+		*named = strings.TrimSpace(strings.ToLower(*named))
+	}
 	if c.Subject == "the user" || c.Subject == "me" || c.Subject == "i" {
 		c.Subject = "user"
 	}
-	c.Attribute = cmp.Or(aliases[c.Attribute], c.Attribute)
+	c.Attribute = cmp.Or(paired("aliases", c.Attribute), c.Attribute)
 	told := classify(c.Text)
 	category := ""
 	if told.Attribute != "" {

@@ -53,6 +53,7 @@ var (
 	forgetForm   = lazy.Compile(`(?i)^(?:(?:please|ok|okay|hey|hi|and|also|so|now|loci|can you|could you|will you|i (?:want|need) you to|i['’]d like you to|you can|you should)[, ]+)*(?:(?P<strict>drop|scrap|(?P<unsaid>don['’]t|do not|stop) (?:remember(?:ing)?|memori[sz](?:e|ing)|stor(?:e|ing)|sav(?:e|ing)|keep(?:ing)?(?: in mind)?))|(?P<forget>forget)|delete|erase|remove|clear|wipe)\s+(?:from (?:your )?memory )?(?P<what>.+)$`)
 	forgetAll    = lazy.Compile(`(?i)^(?:everything|all)(?: (?:that )?(?:you (?:know|remember|have|stored)|i(?:['’]ve| have)? (?:said|told you)|of (?:it|that|this)))*(?: about me| so far| from your memory| in (?:your )?memory)*$|^(?:all|everything in) (?:of )?(?:my|your) (?:memory|memories|data)$|^me$|^(?:my|your) memor(?:y|ies)$`)
 	forgetAbout  = lazy.Compile(`(?i)^(?:about |that |(?:what|everything|anything|all|the things?) (?:that )?(?:i|you)(?:['’]ve| have)? (?:just )?(?:said|told you|mentioned|know|remember) (?:about |of )|everything (?:you know )?about |all (?:you know )?about |anything about |the (?:fact|memory) (?:that|about|of) |my memory (?:of|about) )+`)
+	inMemory     = lazy.Compile(`(?: please| (?:from|in) your memory| from memory)+$`)
 	idiom        = lazy.Compile(`(?i)^(?:about )?(?:(?:it|this|that|this one|that one|it all|what i (?:just )?said)(?:,? (?:please|then|now|for now))?(?:[,;:–—-].*| (?:and|but|let['’]?s|let us|i['’]ll|we)\b.*)?|the (?:last|previous|above) (?:one|message|part|question|step|line|paragraph|sentence)s?\b.*|the \w+ (?:column|row|file|line|word|function|variable|tag|element|space|comma)s?\b.*)$`)
 	ofMemory     = lazy.Compile(`(?i)\b(?:memor(?:y|ies)|you know|you remember|about me|i (?:said|told)|my|i|i['’]m)\b`)
 
@@ -67,10 +68,10 @@ var (
 var commandWords = []string{"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe", "drop", "scrap"}
 
 func commands(s Utterance) (remember []Candidate, forget []Command) {
-	if !holds(s.Text, commandWords...) {
+	if !text.Holds(s.Text, commandWords...) {
 		return nil, nil
 	}
-	body := text.Own(s.Text)
+	body := s.Text
 	for _, sentence := range text.Sentences(body) {
 		words := strings.TrimSpace(sentence.Of(body))
 		if m := forgetForm.FindStringSubmatch(words); m != nil && !rememberForm.MatchString(words) {
@@ -104,45 +105,32 @@ var wished = lazy.Compile(`(?i)^(?:can|could|will) you (?:please )?(?:remember|n
 // remembering returns the facts of "remember …": those a rule reads, or else the
 // words themselves in the third person.
 func remembering(that, what string, s Utterance) []Candidate {
-	what = strings.TrimSpace(what)
-	if m := answersWished.FindStringSubmatch(what); m != nil && that != "that" {
-		style := what
-		if m[1] != "" {
-			style = "always " + what
-		}
-		if out := ReadPlain(style, s); len(out) > 0 && !ofSomebody.MatchString(what) {
+	if that != "that" && wishes.MatchString(what) {
+		if out := ReadPlain("always "+what, s); len(out) > 0 {
 			return out
 		}
 	}
+	fact := Candidate{Subject: "user", Model: "rule:remember"}
 	switch {
-	case what == "", idiom.MatchString(what), toOther.MatchString(what), Instructs(what):
-		return nil
-	case that == "to" && !own.MatchString(what) && !errand.MatchString(what), that == "" && !own.MatchString(what) && (refers(what) || !states.MatchString(what)):
+	case what == "", idiom.MatchString(what), toOther.MatchString(what), Instructs(what),
+		that == "to" && !own.MatchString(what), that == "" && !own.MatchString(what) && !states.MatchString(what):
 		return nil // a hint to whoever reads, not a thing to know
-	}
-	if name := callingMe.FindStringSubmatch(what); that == "to" && name != nil {
-		return ReadPlain(what, s)
-	}
-	if that == "to" {
+	case that == "to":
 		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // with its tense, so that "on Friday" is to come
-		return []Candidate{{Text: "User wants to be reminded to " + english.ThirdPerson(strings.TrimPrefix(will, "I will ")), Subject: "user", Category: "plan", Model: "rule:remember"}}
+		fact.Text, fact.Category = "User wants to be reminded to "+english.ThirdPerson(strings.TrimPrefix(will, "I will ")), "plan"
+		return []Candidate{fact}
 	}
 	if out := ReadPlain(what, s); len(out) > 0 {
 		return out
 	}
-	fact := english.ThirdPerson(what)
-	if first, n := utf8.DecodeRuneInString(fact); n > 0 {
-		fact = string(unicode.ToUpper(first)) + fact[n:]
-	}
-	return []Candidate{{Text: fact, Subject: "user", Model: "rule:remember"}}
+	fact.Text = english.ThirdPerson(what)
+	first, n := utf8.DecodeRuneInString(fact.Text)
+	fact.Text = string(unicode.ToUpper(first)) + fact.Text[n:]
+	return []Candidate{fact}
 }
 
-// answersWished begins a wish how to be answered: "always reply in French", or without
-// the first word. Rules read it as a preference, and nothing else that begins so.
-var answersWished = lazy.Compile(`(?i)^(?:always |never |(answer|reply|respond) )`)
-
-// ofSomebody is whom somebody is to answer, if not whoever speaks.
-var ofSomebody = lazy.Compile(`(?i:\bto (?:my|our|the|all) )|\bto \p{Lu}`)
+// wishes begins a wish how to be answered or called: "remember to call me Max", "remember to answer in French".
+var wishes = lazy.Compile(`(?i)^(?:always|answer|reply|respond|call me|address me) `)
 
 // ReadPlain returns what the rules read in words that stand by themselves.
 func ReadPlain(what string, s Utterance) []Candidate {
@@ -150,24 +138,6 @@ func ReadPlain(what string, s Utterance) []Candidate {
 	r := reader{said: &alone, last: user}
 	r.read(what)
 	return r.found
-}
-
-// callingMe is a wish about the user's name: "remember to call me Max". "Call me at
-// nine" is none.
-var callingMe = lazy.Compile(`^(?:call|address) me \p{Lu}[\p{L}'’-]+(?: \p{Lu}[\p{L}'’-]+)?$`)
-
-// errand is what people do to others who have a name.
-var errand = lazy.Compile(`^(?:call|phone|ring|text|message|email|e-mail|visit|meet|pay) \p{Lu}\p{Ll}`)
-
-// refers reports whether words point at something said elsewhere.
-func refers(what string) bool {
-	tokens := english.Tokens(what, text.Span{End: len(what)})
-	for i, t := range tokens {
-		if in("pointing", t.Low) && !(i+1 < len(tokens) && in("pointed", tokens[i+1].Low)) {
-			return true
-		}
-	}
-	return false
 }
 
 // toOther begins what is said to the assistant about itself.
@@ -195,10 +165,7 @@ func forgetting(m []string, words string) (Command, bool) {
 	if idiom.MatchString(what) {
 		return Command{}, false
 	}
-	about := strings.TrimSpace(forgetAbout.ReplaceAllString(what, ""))
-	for _, end := range []string{" from your memory", " from memory", " please", " in your memory"} {
-		about = strings.TrimSuffix(about, end)
-	}
+	about := strings.TrimSpace(inMemory.ReplaceAllString(forgetAbout.ReplaceAllString(what, ""), ""))
 	if ofMemory.MatchString(words) {
 		return Command{What: about, OffTheRecord: unsaid}, about != ""
 	}

@@ -109,7 +109,7 @@ func (s *score) add(said []extract.Utterance, gold, session []string) {
 	for i, h := range hit {
 		if h {
 			s.covered++
-		} else {
+		} else if len(said) > 0 {
 			show("missed\t\t%s\t<- %s\n", gold[i], said[0].Text)
 		}
 	}

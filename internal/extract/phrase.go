@@ -63,17 +63,15 @@ func (p phrases) listed(j int) bool {
 	if j+1 >= len(p.Tokens) || j == 0 {
 		return false
 	}
-	if p.Tokens[j-1].Capital && p.Tokens[j+1].Capital && p.At(j+1) != "i" || len(p.At(j+1)) == 4 && isNumber(p.At(j+1)) {
+	if p.Tokens[j-1].Capital && p.Tokens[j+1].Capital || len(p.At(j+1)) == 4 && isNumber(p.At(j+1)) {
 		return true
 	}
-	for k, n := j+1, 0; k < len(p.Tokens) && n < 6; k, n = k+1, n+1 {
+	for k := j + 1; k < len(p.Tokens); k++ {
 		switch w := p.At(k); {
 		case w == "and" || w == "or":
 			return !p.newVerb(k + 1)
-		case w == "," && n == 0, w != "," && p.marks(k), in("stops", w), in("pointing", w), in("subjects", w):
+		case w != "," && p.marks(k), in("subjects", w):
 			return false
-		case w == ",":
-			n = 0
 		}
 	}
 	return false
@@ -108,6 +106,9 @@ func (p phrases) undated(i, j int) int {
 	return j
 }
 
+// dateless returns where the phrase at token i ends, without its date.
+func (p phrases) dateless(i int) int { return p.trimmed(i, p.undated(i, p.ending(i))) }
+
 // dates returns the dates in a phrase. Most phrases have no word of one.
 func (p phrases) dates(i, j int) []text.Date {
 	for k := i; k < j; k++ {
@@ -139,9 +140,6 @@ func (p phrases) standing(i, j int) bool {
 
 // vague reports whether a phrase begins with what says nothing by itself.
 func (p phrases) vague(i int) bool {
-	if w := p.At(i); w == "on" || w == "in" || w == "at" || w == "with" || w == "for" || w == "about" || w == "of" {
-		i++
-	}
 	return in("vagueStart", p.At(i)) || p.At(i) == "the" && in("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
 }
 
@@ -162,7 +160,7 @@ func (p phrases) headed(i, n int, list string) int {
 // closed reports whether a noun ends before token j: what follows is no other noun.
 func (p phrases) closed(j int) bool {
 	w := p.At(j)
-	if p.marks(j) || p.Tokens[j].Capital || in("hanging", w) || in("stops", w) || in("timing", w) || in("trailing", w) || in("pointing", w) || in("subjects", w) || english.IsAdverb(w) || english.IsJoint(w) || isNumber(w) || w == "called" || w == "named" {
+	if p.marks(j) || p.Tokens[j].Capital || in("hanging", w) || in("timing", w) || in("trailing", w) || in("subjects", w) || english.IsJoint(w) {
 		return true
 	}
 	v, ok := english.KnownVerb(w)
@@ -171,11 +169,11 @@ func (p phrases) closed(j int) bool {
 
 // nameEnd returns where the name that begins at token i ends, i without one.
 func (p phrases) nameEnd(i int) int {
-	if p.marks(i) || !p.Tokens[i].Capital || in("notName", p.At(i)) || strings.HasSuffix(p.At(i), "day") {
+	if p.marks(i) || !p.Tokens[i].Capital || in("notName", p.At(i)) {
 		return i
 	}
 	j := i + 1
-	for j < len(p.Tokens) && j-i < 4 && p.Tokens[j].Capital && !p.marks(j) && p.At(j) != "i" {
+	for !p.marks(j) && p.Tokens[j].Capital {
 		j++
 	}
 	return j
@@ -183,9 +181,7 @@ func (p phrases) nameEnd(i int) int {
 
 // placeEnd returns where the name of a place that begins at token i ends, i without one.
 func (p phrases) placeEnd(i int) int {
-	capital := func(k int) bool {
-		return k < len(p.Tokens) && p.Tokens[k].Capital && !p.marks(k) && p.At(k) != "i" && p.At(k) != "user"
-	}
+	capital := func(k int) bool { return !p.marks(k) && p.Tokens[k].Capital && p.At(k) != "user" }
 	j := i
 	if p.At(j) == "the" {
 		j++
@@ -194,8 +190,7 @@ func (p phrases) placeEnd(i int) int {
 		return i
 	}
 	for j++; ; j++ {
-		linked := p.At(j) == "," || p.At(j) == "of" || p.At(j) == "de" || p.At(j) == "da" || p.At(j) == "upon"
-		if !capital(j) && !(linked && capital(j+1)) {
+		if !capital(j) && !(in("linking", p.At(j)) && capital(j+1)) {
 			return j
 		}
 	}
@@ -212,14 +207,6 @@ func (p phrases) kinEnd(i int) int {
 		}
 	}
 	return end
-}
-
-// petEnd returns the place behind an animal: "golden retriever".
-func (p phrases) petEnd(i int) int {
-	if p.At(i) == "guinea" {
-		return i + 2
-	}
-	return p.headed(i, 3, "petWords")
 }
 
 // nameText returns a name, tokens i up to j, without the sign of a genitive.

@@ -32,9 +32,9 @@ func Rules(said []Utterance) []Candidate {
 			continue
 		}
 		remembered, _ := commands(*s)
-		r := reader{said: s, spoken: remembered, last: user}
-		if body := text.Own(s.Text); !notMeant(body) {
-			r.read(body)
+		r := reader{said: s, last: user}
+		if !notMeant(s.Text) {
+			r.read(s.Text)
 		}
 		out = append(append(out, remembered...), r.found[:min(len(r.found), maxRead)]...)
 	}
@@ -59,8 +59,7 @@ func relative(kin string) subject {
 // reader reads the statements of one turn.
 type reader struct {
 	said    *Utterance
-	ofFacts bool        // what is read are facts: they call the speaker "User"
-	spoken  []Candidate // what was asked to be remembered: its words are taken
+	ofFacts bool // what is read are facts: they call the speaker "User"
 	found   []Candidate
 	whom    subject // whom "she" or "he" means, its key is "" where that is not clear
 	last    subject // of the statement before
@@ -69,15 +68,11 @@ type reader struct {
 func (r *reader) read(body string) {
 	sentences := english.Read(body)
 	for _, s := range english.Statements(body, sentences, r.said.Turn.CreatedAt) {
-		if !within(s.Span, r.spoken) && s.Conjunction != "when" && s.Conjunction != "before" && s.Conjunction != "until" && s.Conjunction != "where" {
+		if s.Conjunction != "when" && s.Conjunction != "before" && s.Conjunction != "until" && s.Conjunction != "where" {
 			r.statement(phrases{&s})
 		}
 	}
 	r.namesBeside(body, sentences)
-}
-
-func within(span text.Span, cands []Candidate) bool {
-	return slices.ContainsFunc(cands, func(c Candidate) bool { return c.Span.Start < span.End && span.Start < c.Span.End })
 }
 
 // leading are words that people say before they say something.
@@ -87,7 +82,7 @@ var leading = lazy.Compile(`(?i)^(?:by the way|heads up|fun fact|for context|for
 func (p phrases) opened() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
-		if p.marks(i) || in("openers", p.At(i)) && !(p.At(i) == "no" && p.At(i+1) == "longer") {
+		if p.marks(i) || in("openers", p.At(i)) {
 			i++
 			continue
 		}
@@ -167,9 +162,6 @@ func (r *reader) statement(p phrases) {
 	if n := len(r.found); n > 1 && r.found[n-1].Model == "rule:death" && r.found[n-2].Model == "rule:pet" { // it has one no more
 		r.found = slices.Delete(r.found, n-2, n-1)
 	}
-	if r.namesSomebody(p, i) {
-		r.whom = subject{}
-	}
 }
 
 // predicate holds what is said of somebody against the rules of its verb, and then of its class.
@@ -184,18 +176,12 @@ func (r *reader) predicate(p phrases, about subject, pred *english.Predicate, wh
 // wish reads a request: how the user wants to be answered, or called.
 func (r *reader) wish(p phrases) {
 	i := 0
-	for i < len(p.Tokens)-1 && (p.marks(i) || in("openers", p.At(i)) || in("politely", p.At(i))) {
+	for i < len(p.Tokens)-1 && (in("openers", p.At(i)) || in("politely", p.At(i))) {
 		i++
 	}
 	if !r.match(p, user, "@wish", i, nil, "") && p.At(0) == "from" && p.At(1) == "now" {
 		r.match(p, user, "@standing", i, nil, "")
 	}
-}
-
-// lastingWish reports whether a wish is said to hold from now on.
-func (p phrases) lastingWish() bool {
-	s := " " + strings.ToLower(p.Text(0, len(p.Tokens))) + " "
-	return strings.Contains(s, " always ") || strings.Contains(s, " never ") || strings.Contains(s, " from now on") || strings.Contains(s, "in future ") || strings.Contains(s, "when you ")
 }
 
 // mine reads whom "my" begins to speak of and returns the place of what is said of them. It is
@@ -204,7 +190,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
 	if end == i {
-		end = p.petEnd(i)
+		end = p.headed(i, 3, "petWords")
 		isPet = end > i
 	}
 	if end == i {
@@ -213,7 +199,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	}
 	kin, last := fullKin(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new ")), p.At(end-1)
 	about := relative(kin)
-	about.many = in("kinPlural", last) || isPet && strings.HasSuffix(last, "s") && strings.TrimSuffix(last, "s") != last && in("petWords", strings.TrimSuffix(last, "s"))
+	about.many = in("kinPlural", last)
 	r.last = about
 	j := end
 	if p.Tokens[end-1].Possessive {
@@ -224,50 +210,31 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		if r.match(p, about, "@my", j, nil, "") {
 			return subject{}, 0, false
 		}
-		return r.isShort(p, about, j, isPet)
-	}
-	comma := p.At(j) == ","
-	if comma {
-		j++
-	}
-	if p.At(j) == "is" && (p.At(j+1) == "called" || p.At(j+1) == "named") {
-		r.named(p, about, isPet, j+2)
-		return subject{}, 0, false
-	}
-	if p.At(j) == "is" && r.named(p, about, isPet, j+1) {
-		return subject{}, 0, false
-	}
-	if p.At(j) == "called" || p.At(j) == "named" {
-		j++
-	}
-	if e := p.nameEnd(j); e > j && !about.many && p.At(e) != "and" && !(comma && e == len(p.Tokens)) {
-		possessive := p.Tokens[e-1].Possessive
-		about = r.introduce(p, about, isPet, j, e)
-		j = e
-		if possessive {
-			return r.isShort(p, about, j, isPet)
+	} else {
+		for in("calling", p.At(j)) {
+			j++
+		}
+		if e := p.nameEnd(j); e > j && !about.many && p.At(e) != "and" && !(p.At(end) == "," && e == len(p.Tokens)) {
+			about = r.introduce(p, about, isPet, j, e)
+			j = e
 		}
 	}
-	for p.At(j) == "," || p.At(j) == "who" || p.At(j) == ")" {
-		j++
+	if p.Tokens[j-1].Possessive { // "my husband's allergic", "my dog's called Rex"
+		if w := p.At(j); !in("afterIs", w) && !in("ailments", w) && !in("diets", w) && !strings.HasSuffix(w, "ing") {
+			return subject{}, 0, false
+		}
+		at := text.Span{Start: p.Tokens[j-1].End, End: p.Tokens[j-1].End}
+		p.Tokens = slices.Insert(slices.Clone(p.Tokens), j, english.Token{Span: at, Low: "is"})
+	}
+	if k := j + 1; p.At(j) == "is" {
+		if in("calling", p.At(k)) {
+			k++
+		}
+		if r.named(p, about, isPet, k) {
+			return subject{}, 0, false
+		}
 	}
 	return about, j, j < len(p.Tokens)
-}
-
-// isShort reads "'s" behind a name as "is": "my husband's allergic", "my dog's called Rex".
-func (r *reader) isShort(p phrases, about subject, j int, isPet bool) (subject, int, bool) {
-	if p.At(j) == "called" || p.At(j) == "named" {
-		r.named(p, about, isPet, j+1)
-		return subject{}, 0, false
-	}
-	p.Tokens = slices.Insert(slices.Clone(p.Tokens), j, english.Token{Span: text.Span{Start: p.Tokens[j-1].End, End: p.Tokens[j-1].End}, Low: "is"})
-	pred, ok := p.Predicate(j, english.Singular)
-	v, isVerb := english.KnownVerb(p.At(j + 1))
-	if ok && (in("ailments", p.At(j+1)) || in("diets", p.At(j+1)) || in("marital", p.At(j+1)) || in("afterIs", p.At(j+1)) || isVerb && v.Form&english.Gerund != 0) {
-		r.predicate(p, about, &pred, "")
-		r.last, r.whom = about, about
-	}
-	return subject{}, 0, false
 }
 
 // fullKin returns the word for a relative whose short form is used: "gf".
@@ -327,12 +294,12 @@ func (r *reader) namesBeside(body string, sentences []english.Sentence) {
 				j++
 			}
 			end := p.nameEnd(j)
-			if k == i+1 || end == j || end > j+2 || p.Tokens[k-1].Possessive || in("kinPlural", p.At(k-1)) || apart && !p.marks(end) || p.At(end) == "and" && apart {
+			if k == i+1 || end == j || in("kinPlural", p.At(k-1)) || apart && !p.marks(end) {
 				continue
 			}
 			called := p.nameText(j, end)
 			at := text.Span{Start: p.Tokens[i].Start, End: p.Tokens[end-1].End}
-			if known := func(c Candidate) bool { return strings.Contains(c.Text, called) }; !slices.ContainsFunc(r.found, known) && !within(at, r.spoken) {
+			if known := func(c Candidate) bool { return strings.Contains(c.Text, called) }; !slices.ContainsFunc(r.found, known) {
 				s.Span = at
 				r.introduce(p, relative(fullKin(strings.ToLower(p.Text(i+1, k)))), false, j, end)
 			}
@@ -342,25 +309,11 @@ func (r *reader) namesBeside(body string, sentences []english.Sentence) {
 
 // refersTo reports whether "she" or "he" can be the one who was spoken of last.
 func (r *reader) refersTo(pronoun string) bool {
-	for w := range strings.FieldsFuncSeq(r.whom.kin, func(c rune) bool { return c == ' ' || c == '-' }) {
-		w = strings.TrimPrefix(w, "step")
-		if in("women", w) || in("men", w) {
-			return in("women", w) == (pronoun == "she")
-		}
+	kin := r.whom.kin
+	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); in("women", w) || in("men", w) {
+		return in("women", w) == (pronoun == "she")
 	}
 	return r.whom.key != ""
-}
-
-// namesSomebody reports whether the tokens from i on name a relative, or what may be a person: a name
-// that does not stand behind "in", "at" or the like.
-func (r *reader) namesSomebody(p phrases, i int) bool {
-	for ; i < len(p.Tokens); i++ {
-		w := p.At(i)
-		if in("relatives", w) || p.Tokens[i].Capital && w != "i" && !in("timing", w) && !in("hanging", p.At(i-1)) && !strings.Contains(r.whom.who, p.Text(i, i+1)) {
-			return true
-		}
-	}
-	return false
 }
 
 // fronted reads a date before the subject: "Last week I …". It returns it, and moves i behind it.
@@ -428,7 +381,7 @@ func (r *reader) match(p phrases, about subject, key string, i int, pred *englis
 
 // fits reports whether a rule may speak of a subject and of the verbs of a statement.
 func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
-	if r.person == "user" && about.kin != "" || r.person == "kin" && about.kin == "" || r.always && !p.lastingWish() {
+	if r.person == "user" && about.kin != "" || r.person == "kin" && about.kin == "" || r.always && !slices.ContainsFunc(p.Tokens, func(t english.Token) bool { return t.Low == "always" }) {
 		return false
 	}
 	if pred == nil {
@@ -515,7 +468,7 @@ func (p phrases) qualified(t taken) bool {
 	}
 	for _, at := range t.slots {
 		for k := at.Start + 1; k < at.End; k++ {
-			if w := p.At(k); in("hanging", w) && w != "of" && w != "the" && w != "and" && w != "or" && w != "my" && w != "a" {
+			if in("hanging", p.At(k)) {
 				return true
 			}
 		}
@@ -531,7 +484,7 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 	}
 	parts := []string{""}
 	if at, ok := t.slots[slot]; ok {
-		if parts = items(p.said(at.Start, at.End)); !strings.HasSuffix(key, ":") || f.fact == "" && len(parts) > 1 && at.End != t.end {
+		if parts = items(p.said(at.Start, at.End)); !strings.HasSuffix(key, ":") {
 			parts = []string{p.said(at.Start, at.End)}
 		}
 	}
@@ -569,7 +522,7 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 			}
 			c.Text = about.who + " " + now.SaysNow(verb) + " " + fill(rest)
 		}
-		if when != "" && (f.category == "event" || f.category == "plan" || f.category == "habit") {
+		if when != "" && strings.Contains("event plan habit", f.category) {
 			c.Text += " " + when
 		}
 		if about.kin != "" {

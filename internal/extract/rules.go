@@ -43,8 +43,8 @@ func in(list, word string) bool { return lists()[list][word] }
 // paired returns what a list of words.txt pairs with a word, "" for nothing: "gf=girlfriend".
 func paired(list, word string) string {
 	for pair := range lists()[list] {
-		if of, with, _ := strings.Cut(pair, "="); of == word {
-			return with
+		if of, with, _ := strings.Cut(pair, "="); of == strings.ReplaceAll(word, " ", "-") {
+			return strings.ReplaceAll(with, "-", " ")
 		}
 	}
 	return ""
@@ -73,7 +73,7 @@ type step struct {
 	words    []string // one of these
 	optional bool
 	slot     string // the name that the words it takes go by
-	kind     string // of the slot: a name in slots, "[list]", "{list}" or ""
+	kind     string // of the slot: a name in slots, "[list]", "{list}", "(list)", "+list" or ""
 	seek     bool   // go forward to the words of the next step
 	loose    bool   // adverbs and particles
 	end      bool   // the end of the phrase
@@ -190,14 +190,14 @@ func parseStep(e string) (s step, err error) {
 		s.words = strings.Split(strings.TrimSuffix(e, "?"), "|")
 	default:
 		e = strings.Trim(e, "<>")
-		if at := strings.IndexAny(e, "=[{:"); at < 0 {
+		if at := strings.IndexAny(e, "=[{(+:"); at < 0 {
 			s.slot, s.kind = e, e
 		} else if s.slot, s.kind = e[:at], e[at:]; e[at] == '=' {
 			s.words, s.kind = strings.Split(e[at+1:], "|"), ""
 		} else if e[at] == ':' {
 			s.kind = e[at+1:]
 		}
-		if list := strings.Trim(s.kind, "[{]}"); list != s.kind && lists()[list] == nil {
+		if list := strings.Trim(s.kind, "[{(+)}]"); list != s.kind && lists()[list] == nil {
 			return s, fmt.Errorf("words.txt has no list %q", list)
 		} else if list == s.kind && s.words == nil && s.kind != ".." && slots()[s.kind] == nil {
 			return s, fmt.Errorf("there is no slot %q", s.kind)

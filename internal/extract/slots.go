@@ -14,10 +14,9 @@ import (
 // words that they accept from token i on, or i. What a rule says of the words is [phrases.said].
 var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	return map[string]func(p phrases, i int) int{
-		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": called, "company": company, "date": date, "dated": dated, "did": did,
-		"doing": doing, "dose": dose, "exact": exact, "general": general, "given": given, "home": home, "illness": illness,
-		"language": language, "name": name, "news": news, "often": often, "pet": phrases.petEnd, "place": place, "role": role, "since": since,
-		"style": style, "thing": thing, "tool": tool, "trait": trait,
+		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": called, "company": company, "date": date, "dated": dated,
+		"did": did, "doing": doing, "exact": exact, "general": general, "given": given, "home": home, "language": language,
+		"name": name, "news": news, "often": often, "place": place, "role": role, "thing": thing, "tool": tool, "trait": trait,
 	}
 })
 
@@ -26,8 +25,12 @@ func (p phrases) take(kind string, i int) int {
 	if i >= len(p.Tokens) {
 		return i
 	}
-	list := strings.Trim(kind, "[{]}")
+	list := strings.Trim(kind, "[{(+)}]")
 	switch kind[0] {
+	case '(':
+		return p.headed(i, 3, list)
+	case '+':
+		return p.with(list, i)
 	case '[':
 		if in(list, p.At(i)) && !p.Tokens[i].Possessive {
 			return i + 1
@@ -45,7 +48,7 @@ func (p phrases) of(list string, i int) int {
 	from := i
 	if in("determiner", p.At(i)) && p.At(i) != "the" {
 		from++
-	} else if !in("determiner", p.At(i-1)) && (i == 0 || !p.Tokens[i-1].Possessive) {
+	} else if !in("determiner", p.At(i-1)) {
 		return i
 	}
 	head := p.headed(from, 4, list)
@@ -53,25 +56,33 @@ func (p phrases) of(list string, i int) int {
 		return i
 	}
 	if from == i {
-		if w := p.At(head); w == "for" || w == "of" || w == "with" || w == "to" { // "my deadline for the report"
-			for j := head + 1; j < head+5 && !p.marks(j); j++ {
-				if p.At(j) == "is" || p.At(j) == "are" {
-					return j
-				}
+		for j := head; p.At(head) == "for" && j < head+5; j++ { // "my deadline for the report"
+			if p.At(j) == "is" {
+				return j
 			}
 		}
 		return head
 	}
-	if j := p.trimmed(i, p.undated(i, p.ending(i))); j > head && p.standing(i, j) && p.At(head) != "and" {
+	if j := p.dateless(i); j > head && p.standing(i, j) && p.At(head) != "and" {
 		return j
 	}
 	return head
 }
 
+// with takes a phrase that has a word of a list, which may have a number in front: "50mg".
+func (p phrases) with(list string, i int) int {
+	j := p.ending(i)
+	has := func(t english.Token) bool { return in(list, strings.TrimLeft(t.Low, "0123456789.")) }
+	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.standing(i, j) || in("hanging", p.At(i))) {
+		return j
+	}
+	return i
+}
+
 // thing takes what means the same outside of the conversation, without its date.
 func thing(p phrases, i int) int {
-	j := p.trimmed(i, p.undated(i, p.ending(i)))
-	if j-i > 12 || p.vague(i) || !p.standing(i, j) || p.At(j) == "," && j == i+2 && (p.At(i) == "a" || p.At(i) == "an") || in("timing", p.At(i)) && p.At(i) != "the" && p.At(i) != "a" && p.At(i) != "an" && p.At(i) != "new" || in("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
+	j := p.dateless(i)
+	if j-i > 12 || p.vague(i) || !p.standing(i, j) || in("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
 		return i
 	}
 	return j
@@ -104,7 +115,7 @@ func exact(p phrases, i int) int {
 // name is a person's name.
 func name(p phrases, i int) int {
 	j := p.nameEnd(i)
-	if j > i && len(p.At(i)) > 1 && !in("nationalities", p.At(i)) && (p.marks(j) || in("afterName", p.At(j))) {
+	if j > i && !in("nationalities", p.At(i)) && (p.marks(j) || in("afterName", p.At(j))) {
 		return j
 	}
 	return i
@@ -121,25 +132,26 @@ func called(p phrases, i int) int {
 // place is where somebody may live.
 func place(p phrases, i int) int {
 	if j := p.placeEnd(i); j > i {
-		if w := p.At(i); w != "the" && w != "new" && (in("notPlace", w) || in("timing", w)) {
+		if w := p.At(i); w != "the" && w != "new" && in("notPlace", w) {
 			return i
 		}
 		return p.undated(i, j)
 	}
-	if w := p.At(i); w == "a" || w == "an" || w == "the" {
-		if j := p.headed(i+1, 4, "settledIn"); j > i+1 {
-			if w := p.At(j); w == "in" || w == "near" || w == "of" || w == "outside" || w == "by" {
-				return max(j, p.placeEnd(j+1))
-			}
-			return j
+	if w := p.At(i); w == "a" || w == "the" {
+		j := p.headed(i+1, 4, "settledIn")
+		switch {
+		case j == i+1:
+			return i
+		case in("hanging", p.At(j)):
+			return max(j, p.placeEnd(j+1))
 		}
-		return i
+		return j
 	}
-	if in("notPlace", p.At(i)) || in("empty", p.At(i)) || in("pointing", p.At(i)) || in("timing", p.At(i)) || strings.HasSuffix(p.At(i), "ing") {
+	if in("notPlace", p.At(i)) || in("empty", p.At(i)) {
 		return i
 	}
 	for j := i; j <= i+2; j++ { // "new york"
-		if p.marks(j) || in("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) || in("timing", p.At(j)) {
+		if p.marks(j) || in("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
 			return j
 		}
 		if isVerb(p.At(j)) {
@@ -152,7 +164,7 @@ func place(p phrases, i int) int {
 // home is a place that somebody moves to by its name: people move to other banks and teams, too.
 func home(p phrases, i int) int {
 	j := place(p, i)
-	if j == i || !p.Tokens[i].Capital && p.At(i) != "the" && p.At(i) != "a" && p.At(i) != "an" {
+	if w := p.At(i); !p.Tokens[i].Capital && w != "the" && w != "a" {
 		return i
 	}
 	for _, t := range p.Tokens[i:j] {
@@ -172,10 +184,7 @@ func company(p phrases, i int) int {
 		}
 		return i
 	}
-	if in("timing", p.At(i)) {
-		return i
-	}
-	return p.undated(i, max(i, p.placeEnd(i)))
+	return p.undated(i, p.placeEnd(i))
 }
 
 // role is a phrase whose noun is an occupation: "a senior data scientist".
@@ -184,18 +193,15 @@ func role(p phrases, i int) int {
 		return i
 	}
 	head := p.headed(i, 6, "occupations")
-	if head == i {
-		return i
-	}
-	if j := p.trimmed(i, p.undated(i, p.ending(i))); j > head && p.standing(i, j) {
-		return j
+	if j := p.dateless(i); head > i && p.standing(i, j) {
+		return max(j, head)
 	}
 	return head
 }
 
 // age is how old somebody is.
 func age(p phrases, i int) int {
-	if n := p.At(i); isNumber(n) && (len(n) == 2 || len(n) == 1 || len(n) == 3 && n <= "120") {
+	if n := p.At(i); isNumber(n) && len(n) < 3 {
 		return i + 1
 	}
 	return i
@@ -214,40 +220,13 @@ func language(p phrases, i int) int {
 	return last
 }
 
-// illness is what a doctor has a name for.
-func illness(p phrases, i int) int {
-	for k := i; k < i+4 && !p.marks(k); k++ {
-		switch w := p.At(k); {
-		case in("illnesses", w):
-			if next := p.At(k + 1); next == "disease" || next == "syndrome" {
-				return k + 2
-			}
-			return k + 1
-		case k > i && slices.Contains([]string{"intolerance", "disease", "disorder", "syndrome"}, w):
-			return k + 1
-		}
-	}
-	return i
-}
-
-// dose is a medicine with how much of it.
-func dose(p phrases, i int) int {
-	j := p.ending(i)
-	for k := i; k < j; k++ {
-		if w := p.At(k); w[0] >= '0' && w[0] <= '9' && (strings.HasSuffix(w, "mg") || strings.HasSuffix(w, "mcg")) || (w == "mg" || w == "mcg") && isNumber(p.At(k-1)) {
-			return exact(p, i)
-		}
-	}
-	return i
-}
-
 // tool is what has a name of its own.
 func tool(p phrases, i int) int {
-	if p.marks(i) || !p.Tokens[i].Capital && !(in("tools", p.At(i)) && p.closed(i+1)) || p.At(i) == "i" {
+	if !p.Tokens[i].Capital && !(in("tools", p.At(i)) && p.closed(i+1)) {
 		return i
 	}
 	j := i
-	for j < i+5 && !p.marks(j) && !in("stops", p.At(j)) && !in("hanging", p.At(j)) {
+	for !p.marks(j) && !in("hanging", p.At(j)) {
 		j++
 	}
 	if j = p.trimmed(i, p.undated(i, j)); p.standing(i, j) {
@@ -258,7 +237,7 @@ func tool(p phrases, i int) int {
 
 // trait is what somebody is for longer than a day.
 func trait(p phrases, i int) int {
-	if w := p.At(i); in("passingState", w) || in("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") || english.IsAdverb(w) && in("passingState", p.At(i+1)) {
+	if w := p.At(i); in("passingState", w) || in("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
 		return i
 	}
 	return exact(p, i)
@@ -285,7 +264,7 @@ func doing(p phrases, i int) int {
 
 // given is what people give up: something done, or a habit.
 func given(p phrases, i int) int {
-	if j := p.trimmed(i, p.undated(i, p.ending(i))); strings.HasSuffix(p.At(i), "ing") && p.standing(i, j) {
+	if j := p.dateless(i); strings.HasSuffix(p.At(i), "ing") && p.standing(i, j) {
 		return j
 	}
 	if w := p.At(i); in("habits", w) || in("games", w) {
@@ -359,7 +338,7 @@ func date(p phrases, i int) int {
 	return i
 }
 
-// often is what is done again and again, and since what has been for long.
+// often is what is done again and again.
 func often(p phrases, i int) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {
@@ -369,27 +348,6 @@ func often(p phrases, i int) int {
 			w == "on" && strings.HasSuffix(next, "s") && in("spans", next), w == "daily", w == "weekly":
 			return exact(p, i)
 		}
-	}
-	return i
-}
-
-func since(p phrases, i int) int {
-	j := p.ending(i)
-	for k := i; k < j; k++ {
-		if w := p.At(k); w == "since" || w == "years" || w == "year" || w == "months" || w == "decades" {
-			if p.standing(i, j) || in("hanging", p.At(i)) {
-				return j
-			}
-		}
-	}
-	return i
-}
-
-// style is what is said about how text is written.
-func style(p phrases, i int) int {
-	j := p.ending(i)
-	if slices.ContainsFunc(p.Tokens[i:j], func(t english.Token) bool { return in("style", t.Low) }) {
-		return j
 	}
 	return i
 }

@@ -67,7 +67,6 @@ func TestPatternsAreRegularExpressions(t *testing.T) {
 		"FindStringIndex":            {p.FindStringIndex(s), re.FindStringIndex(s)},
 		"FindStringSubmatch":         {p.FindStringSubmatch(s), re.FindStringSubmatch(s)},
 		"FindStringSubmatchIndex":    {p.FindStringSubmatchIndex(s), re.FindStringSubmatchIndex(s)},
-		"FindAllString":              {p.FindAllString(s, 2), re.FindAllString(s, 2)},
 		"FindAllStringIndex":         {p.FindAllStringIndex(s, 2), re.FindAllStringIndex(s, 2)},
 		"FindAllStringSubmatch":      {p.FindAllStringSubmatch(s, -1), re.FindAllStringSubmatch(s, -1)},
 		"FindAllStringSubmatchIndex": {p.FindAllStringSubmatchIndex(s, -1), re.FindAllStringSubmatchIndex(s, -1)},

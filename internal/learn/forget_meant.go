@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/utterance"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -21,7 +22,7 @@ type Wishes struct {
 // WishesIn reads a turn; only the user wishes something.
 func WishesIn(t memory.Turn) Wishes {
 	return Wishes{
-		Forget:       forgets(extract.Utterance{Turn: t, Text: t.Content}),
+		Forget:       forgets(extract.Utterance{Turn: t, Text: utterance.Read(t.Content, t.Foreign).Own}),
 		OffTheRecord: t.Role == memory.RoleUser && extract.OffTheRecord(t.Content),
 	}
 }

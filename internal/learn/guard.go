@@ -8,6 +8,7 @@ import (
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/utterance"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -45,7 +46,7 @@ func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 		blankFenced(b, o.Begin, o.End)
 		whole := slices.Clone(b)
 		if t.Role == memory.RoleUser {
-			blankAttached(b)
+			copy(b, utterance.Read(string(b), t.Foreign).Own)
 		}
 		given.blank(b, t.Role)
 		blankSecrets(b, o.Personal)

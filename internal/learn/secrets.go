@@ -388,3 +388,5 @@ func checked(number []byte) bool {
 func issuedNumber(s string) bool {
 	return s[:3] != "000" && s[:3] != "666" && s[0] != '9' && s[4:6] != "00" && s[7:] != "0000"
 }
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

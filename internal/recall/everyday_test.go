@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -96,7 +97,7 @@ func TestAFactComesBeforeTalkOfTheSameWords(t *testing.T) {
 	}
 }
 
-func TestWhatATurnOnlyCarriesComesBehindTheUsersOwnWords(t *testing.T) {
+func TestWhatATurnOnlyCarriesIsNotTheUsersOwn(t *testing.T) {
 	turn := func(id, content string, score float64) memory.Hit {
 		return memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Role: memory.RoleUser, Content: content}}, Score: score}
 	}
@@ -104,21 +105,18 @@ func TestWhatATurnOnlyCarriesComesBehindTheUsersOwnWords(t *testing.T) {
 		turn("mail", "Please sum up this mail:\nFrom: Hetty\nI have three brothers and a dog.", 0.7),
 		turn("quote", `She read out "I have a dozen brothers and no sisters at all" to us.`, 0.6),
 		turn("own", "my brothers are in Perth", 0.5),
-		turn("far", "brothers it is", 0.01),
 	}
-	order := func(question string) (out []string) {
-		kept, _ := Fit(hits, FitOptions{Question: question})
+	order := func(budget int) (out []string) {
+		kept, _ := Fit(hits, FitOptions{Question: "who has brothers?", Budget: budget})
 		for _, h := range kept {
 			out = append(out, h.Memory.ID())
 		}
 		return out
 	}
-	if got := order("do I have brothers?"); !slices.Equal(got, []string{"own", "mail", "quote", "far"}) {
-		t.Errorf("asked about the user: %v", got)
+	if got := order(500); !slices.Equal(got, []string{"own"}) {
+		t.Errorf("a block has %v", got)
 	}
-	for _, question := range []string{"who has brothers?", "what did the mail I got say of brothers?"} {
-		if got := order(question); !slices.Equal(got, []string{"mail", "quote", "own", "far"}) {
-			t.Errorf("%q: %v, want the order of the scores", question, got)
-		}
+	if got := order(math.MaxInt); !slices.Equal(got, []string{"mail", "quote", "own"}) {
+		t.Errorf("a search finds %v, want all", got)
 	}
 }

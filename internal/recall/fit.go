@@ -57,14 +57,17 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
 	repeated := repeats.In(hits)
-	for _, h := range distilled(ownFirst(hits, o.Question, asked)) {
-		says := coverage{content: h.Memory.Content(), terms: termsIn(room, h.Memory.Content()), shared: h.Memory.Link != nil}
+	for _, h := range distilled(hits) {
+		words := wordsOf(h.Memory)
+		says := coverage{content: words, terms: termsIn(room, words), shared: h.Memory.Link != nil}
 		room = says.terms[len(says.terms):]
 		tokens := 0
 		stage := ""
 		switch {
 		case slices.ContainsFunc(repeated, func(e memory.Hit) bool { return e.Memory.ID() == h.Memory.ID() }):
 			stage = "echo"
+		case carries(h.Memory, asked) && o.Budget < math.MaxInt:
+			stage = "foreign"
 		case slight(h, says.terms):
 			stage = "slight"
 		case besides(h):
@@ -153,7 +156,7 @@ func saysMore(turn, fact memory.Memory, question string, asked terms) bool {
 	if turn.Turn == nil {
 		return false
 	}
-	content, known, why := turn.Content(), termsOf(fact.Content()), AsksWhy(question)
+	content, known, why := wordsOf(turn), termsOf(fact.Content()), AsksWhy(question)
 	more := map[uint64]bool{}
 	for _, s := range english.Read(content) {
 		var own terms

@@ -28,7 +28,9 @@ func plainFit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dro
 		switch {
 		case slices.ContainsFunc(repeats, func(e memory.Hit) bool { return e.Memory == h.Memory }):
 			stage = "echo"
-		case h.Memory.Turn != nil && len(plainTerms(h.Memory.Content())) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0:
+		case carries(h.Memory, termsOf(o.Question)) && o.Budget < math.MaxInt:
+			stage = "foreign"
+		case h.Memory.Turn != nil && len(plainTerms(wordsOf(h.Memory))) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0:
 			stage = "slight"
 		case h.Memory.Turn != nil && len(h.Why) > 0 && h.Why.Get("own")+h.Why.Get("related")+h.Why.Get("reply") == 0 && h.Why.Get("vector") < vectorFloor:
 			stage = "neighbour"
@@ -88,10 +90,10 @@ func plainRepeats(a, b memory.Memory) bool {
 	if asks == nil && asked != nil {
 		return false
 	}
-	if text.Normalize(a.Content()) == text.Normalize(b.Content()) {
+	if text.Normalize(wordsOf(a)) == text.Normalize(wordsOf(b)) {
 		return true
 	}
-	return plainlyNear(plainTerms(a.Content()), plainTerms(b.Content())) && plainlyAgree(a, b)
+	return plainlyNear(plainTerms(wordsOf(a)), plainTerms(wordsOf(b))) && plainlyAgree(a, b)
 }
 
 func plainlyNear(x, y map[string]bool) bool {
@@ -106,7 +108,7 @@ func plainlyNear(x, y map[string]bool) bool {
 }
 
 func plainlyAgree(a, b memory.Memory) bool {
-	return text.Negated(a.Content()) == text.Negated(b.Content()) && slices.Equal(text.Numbers(a.Content()), text.Numbers(b.Content()))
+	return text.Negated(wordsOf(a)) == text.Negated(wordsOf(b)) && slices.Equal(text.Numbers(wordsOf(a)), text.Numbers(wordsOf(b)))
 }
 
 // anyHits returns hits of few words, so that many say nearly the same, echo the

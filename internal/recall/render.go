@@ -232,7 +232,7 @@ func line(m memory.Memory, date string, role bool) string {
 	if date != "" {
 		date += " "
 	}
-	return "- " + date + label + shorten(oneLine(m.Content()))
+	return "- " + date + label + shorten(oneLine(wordsOf(m)))
 }
 
 // oneLine returns s on one line: white space is collapsed, and invisible characters go.

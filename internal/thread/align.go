@@ -183,7 +183,7 @@ func (a *Alignment) place(r Request, fresh []int) {
 			Message: i,
 			Index:   a.last.Index + 1,
 			Chain:   Chain(a.last.Chain, r.msgs[i].Digest),
-			History: i < r.now,
+			History: i < r.unanswered(),
 		}
 		if k >= a.Dropped {
 			a.New = append(a.New, a.last)

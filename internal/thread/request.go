@@ -90,6 +90,16 @@ func saidFrom(msgs []chatapi.Message) int {
 	return last
 }
 
+// unanswered returns the index from which on all messages are the user's, up to those that are said
+// now: some clients send what is said in several.
+func (r Request) unanswered() int {
+	from := r.now
+	for from > 0 && from < len(r.msgs) && (r.msgs[from-1].Role == memory.RoleUser || r.msgs[from-1].Role == memory.RoleSystem) {
+		from--
+	}
+	return from
+}
+
 // history returns the indexes of the messages that make up the conversation.
 func history(msgs []chatapi.Message) []int {
 	out := make([]int, 0, len(msgs))

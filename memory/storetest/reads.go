@@ -49,6 +49,7 @@ func everythingComesBack(r *rig) {
 	relation := memtest.Relation(ana, fact.ID, "other", memory.Follows)
 	turn := memtest.Turn(ana, "c", 3, memory.RoleTool, "42")
 	turn.Project, turn.Agent, turn.Name, turn.Ref, turn.Status, turn.NoLearn, turn.History, turn.Given = "garden", "cook", "calculator", "call_1", memory.Replaced, true, true, `{"part":1}`
+	turn.Foreign = "0-4,6-9"
 
 	applied := r.apply(ana,
 		memtest.Add(fact), memtest.Change(memory.ActionLink, link), memtest.Change(memory.ActionAdd, summary),

@@ -30,7 +30,8 @@ const (
 )
 
 // smallWords are the commonest of English; they take up near half of what is said.
-var smallWords = strings.Fields("the to and a of in it is that my on was with for you at this have but be so we as not are about they just from had what all when up there one out if")
+var smallWords = strings.Fields(`the to and a of in it is that my on was with for you at this have but be so we as
+	not are about they just from had what all when up there one out if`)
 
 // everydayWords are what people talk about most.
 var everydayWords = strings.Fields(`work home friend week car dog family trip school movie book dinner music job wife
@@ -93,7 +94,9 @@ func (t *Talk) Sentences(n int) []string {
 }
 
 // frames are how questions are put.
-var frames = []string{"What did I say about @?", "Do you remember @?", "When was that with @?", "Who told me about @?", "@?"}
+var frames = []string{
+	"What did I say about @?", "Do you remember @?", "When was that with @?", "Who told me about @?", "@?",
+}
 
 // Question asks for 2 to 8 words of something that was said, as far as that has
 // so many. Something must have been said.

@@ -3,10 +3,10 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"sync"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/exchange"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -20,10 +20,11 @@ const maxAnswers = 20_000
 // the answers that have a turn of their own; here are those without words, those that
 // said once more what was said, and those that were not stored.
 type responseIndex struct {
-	mu    sync.Mutex // guards all
-	of    map[answerKey]exchange.Place
-	order []answerKey // a ring, from next on the oldest
-	next  int
+	*recent.Map[answerKey, exchange.Place]
+}
+
+func newResponseIndex() responseIndex {
+	return responseIndex{recent.New[answerKey, exchange.Place](maxAnswers)}
 }
 
 // answerKey is an answer that an owner was given, or an item of one: nobody goes on from
@@ -33,42 +34,21 @@ type answerKey struct {
 	id    string
 }
 
-func (l *responseIndex) place(owner memory.Owner, id string) exchange.Place {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.of[answerKey{owner, id}]
+func (l responseIndex) place(owner memory.Owner, id string) exchange.Place {
+	at, _ := l.Get(answerKey{owner, id})
+	return at
 }
 
 // add remembers an answer and its items.
-func (l *responseIndex) add(owner memory.Owner, a chatapi.Answer, place exchange.Place) {
+func (l responseIndex) add(owner memory.Owner, a chatapi.Answer, place exchange.Place) {
 	if place.Conversation == "" {
 		return
 	}
 	for _, id := range append([]string{a.ID}, a.Items...) {
-		l.addOne(owner, id, place)
-	}
-}
-
-func (l *responseIndex) addOne(owner memory.Owner, id string, place exchange.Place) {
-	if id == "" || len(id) > maxAnswerID {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.of == nil {
-		l.of = map[answerKey]exchange.Place{}
-	}
-	key := answerKey{owner, id}
-	if _, known := l.of[key]; !known {
-		if len(l.order) < maxAnswers {
-			l.order = append(l.order, key)
-		} else {
-			delete(l.of, l.order[l.next])
-			l.order[l.next] = key
-			l.next = (l.next + 1) % maxAnswers
+		if id != "" && len(id) <= maxAnswerID {
+			l.Set(answerKey{owner, id}, place)
 		}
 	}
-	l.of[key] = place
 }
 
 // maxAnswerID bounds an id, which an upstream makes, in bytes.

@@ -76,7 +76,7 @@ func TestQuotedOrderIsTheModels(t *testing.T) {
 	quoting := "You are a sub-agent.\n\n# Task\n" + strings.Replace(order, ", ", ",\n", 1) + "\n\nDo not ask back."
 	ask(quoting)
 	ask("Why does " + command + " fail?")
-	clock.Advance(quoteTime + time.Second)
+	clock.Advance(2*time.Minute + time.Second)
 	ask(quoting, "Done.", "Go on.")
 	ask("Yesterday you wrote: " + order)
 	got := strings.Join(r.turns(), "|")

@@ -97,13 +97,12 @@ type Handler struct {
 	mux     *http.ServeMux
 	strict  strictModels
 	answers responseIndex
-	orders  delegated
 	lacking sync.Map // paths of dialects that the upstream was found to lack
 }
 
 // New returns the handler of /v1.
 func New(e *engine.Engine, opts Options) *Handler {
-	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux()}
+	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux(), answers: newResponseIndex()}
 	mux := d.mux
 	for _, dialect := range dialects {
 		mux.HandleFunc("POST "+dialect.Path, func(w http.ResponseWriter, r *http.Request) { d.chat(w, r, dialect) })
@@ -190,8 +189,7 @@ type call struct {
 	placement chatapi.Placement
 
 	owner   memory.Owner // these where memory takes part
-	answers *responseIndex
-	orders  *delegated
+	answers responseIndex
 	from    exchange.Place // where it goes on, as far as it says so
 }
 
@@ -237,12 +235,13 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 		}
 		return c, nil
 	}
-	c.owner, c.answers, c.orders = who.Owner, &d.answers, &d.orders
+	c.owner, c.answers = who.Owner, d.answers
 	extras.Project = cmp.Or(extras.Project, firstOf(r.Header, d.Projects))
 	if extras.Project == "" && d.Folders {
 		extras.Project = chat.Folder()
 	}
-	if d.orders.has(who.Owner, chat, d.Now()) {
+	if first := slices.IndexFunc(chat.Messages, func(m chatapi.Message) bool { return m.Role == memory.RoleUser }); first >= 0 &&
+		d.engine.Exchange.Passed.Ordered(who.Owner, chat.Messages[first].Text, d.Now()) {
 		extras.Mode = readOnly(extras.Mode)
 	}
 	note := ""
@@ -357,7 +356,6 @@ func clientID(h http.Header, name string) string {
 // now; what was said stays said.
 func (c *call) record(ctx context.Context, a chatapi.Answer) {
 	if c.memory {
-		c.orders.add(c.owner, c.Chat, a.ToolCalls, c.answered)
 		c.exchange.RecordAnswer(ctx, a)
 		if c.dialect.Named {
 			c.answers.add(c.owner, a, cmp.Or(c.exchange.Kept(), c.from)) // what is not stored leaves the rest together

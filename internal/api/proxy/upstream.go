@@ -71,7 +71,7 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 			first = false
 		}
 		heard.hear()
-		c.orders.add(c.owner, c.Chat, heard.stream.Calls(), d.Now()) // a client may carry them out before the answer ends
+		c.exchange.Ordered(heard.stream.Calls()) // a client may carry them out before the answer ends
 		if !heard.ended() && err == nil {
 			continue
 		}

@@ -1,13 +1,14 @@
 package core
 
 import (
-	"container/list"
 	"context"
 	"hash/maphash"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,72 +30,34 @@ type PinnedBlock struct {
 // was injected is known again when it comes back. What is forgotten or hidden meanwhile
 // stays in it until the loop ends; what is erased does not.
 type BlockCache struct {
-	mu        sync.Mutex // guards what follows
-	order     *list.List // of pinnedBlock, newest first
-	at        map[[2]string]*list.Element
-	forgotten uint64 // how often something was
+	kept      *recent.Map[[2]string, PinnedBlock] // by owner and chain
+	forgotten atomic.Uint64                       // how often something was
 }
 
 // NewBlockCache returns an empty cache.
 func NewBlockCache() *BlockCache {
-	return &BlockCache{order: list.New(), at: map[[2]string]*list.Element{}}
+	return &BlockCache{kept: recent.New[[2]string, PinnedBlock](blocksKept)}
 }
 
 // Get returns the block that the user message at the end of a chain got.
 func (c *BlockCache) Get(owner memory.Owner, chain string) (PinnedBlock, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	el, ok := c.at[[2]string{string(owner), chain}]
-	if !ok {
-		return PinnedBlock{}, false
-	}
-	c.order.MoveToFront(el)
-	return el.Value.(PinnedBlock), true
+	return c.kept.Get([2]string{string(owner), chain})
 }
 
 // Now returns the epoch to pass to [BlockCache.Put]. Call it before the block is recalled.
-func (c *BlockCache) Now() uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.forgotten
-}
+func (c *BlockCache) Now() uint64 { return c.forgotten.Load() }
 
 // Put keeps a block, unless something was erased since it was begun: it may be in it.
 func (c *BlockCache) Put(b PinnedBlock, since uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if since != c.forgotten {
-		return
-	}
-	key := [2]string{string(b.Owner), b.Chain}
-	if el, ok := c.at[key]; ok {
-		el.Value = b
-		c.order.MoveToFront(el)
-		return
-	}
-	c.at[key] = c.order.PushFront(b)
-	for c.order.Len() > blocksKept {
-		c.remove(c.order.Back())
-	}
+	c.kept.Update([2]string{string(b.Owner), b.Chain}, func(PinnedBlock, bool) (PinnedBlock, bool) {
+		return b, since == c.forgotten.Load()
+	})
 }
 
 // Forget removes the blocks that match: the next step of their loop recalls anew.
 func (c *BlockCache) Forget(gone func(PinnedBlock) bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.forgotten++
-	for el := c.order.Front(); el != nil; {
-		next := el.Next()
-		if gone(el.Value.(PinnedBlock)) {
-			c.remove(el)
-		}
-		el = next
-	}
-}
-
-func (c *BlockCache) remove(el *list.Element) {
-	b := c.order.Remove(el).(PinnedBlock)
-	delete(c.at, [2]string{string(b.Owner), b.Chain})
+	c.forgotten.Add(1) // first, so that what is put later is refused or removed below
+	c.kept.DeleteFunc(func(_ [2]string, b PinnedBlock) bool { return gone(b) })
 }
 
 // GivenTo matches the blocks that an owner was given.

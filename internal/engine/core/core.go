@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -23,10 +23,11 @@ type Core struct {
 
 	Opts       Options
 	Blocks     *BlockCache
+	Passed     Passed
 	Writes     *KeyedMutex
 	Idle       IdleGate
 	Closed     ClosedOwners
-	names      displayNames
+	names      recent.Map[memory.Owner, string] // that were written or found written
 	Clients    clientsSeen
 	Loading    sync.Mutex     // held while memories are read ahead: see Loaded
 	Background sync.WaitGroup // what was begun for a chat and may outlast it
@@ -36,44 +37,6 @@ type Core struct {
 func New(parts Parts, opts Options) *Core {
 	opts.Messages = cmp.Or(opts.Messages, 2000)
 	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
-}
-
-// Once returns a function that does what is to be done when it is first called, by whoever
-// comes first: a goroutine that was begun for it, or who needs it now and would wait for a
-// processor to be free for that. Others wait until it is done. It is [sync.OnceFunc] for
-// what may itself wait: a clock of a test goes on meanwhile.
-func Once(do func()) func() {
-	var taken atomic.Bool
-	done := make(chan struct{})
-	return func() {
-		if !taken.CompareAndSwap(false, true) {
-			<-done
-			return
-		}
-		defer close(done)
-		do()
-	}
-}
-
-// Future is a value that is made once, as by [Once]. The zero Future has the zero value.
-type Future[T any] struct {
-	make  func()
-	value T
-}
-
-// NewFuture returns the value that a function makes, when it is first asked for.
-func NewFuture[T any](value func() T) *Future[T] {
-	f := &Future[T]{}
-	f.make = Once(func() { f.value = value() })
-	return f
-}
-
-// Value returns the value, which is made now if it was not yet.
-func (f *Future[T]) Value() T {
-	if f.make != nil {
-		f.make()
-	}
-	return f.value
 }
 
 // Ping reports whether the store answers. One that has a database asks that.

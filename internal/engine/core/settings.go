@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -62,14 +62,10 @@ func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation 
 	return own, nil
 }
 
-// maxClients is of how many users the last chat's client is known.
-const maxClients = 10_000
-
 // clientsSeen is what the last chat of each user says of the client. It is never written
 // down.
 type clientsSeen struct {
-	mu sync.Mutex // guards of
-	of map[memory.Owner]ClientSeen
+	recent.Map[memory.Owner, ClientSeen]
 }
 
 // ClientSeen is what a request says of its client.
@@ -84,20 +80,15 @@ func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
 	if owner == "" || is == (ClientSeen{}) {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	was := c.of[owner]
-	is = ClientSeen{Zone: cmp.Or(is.Zone, was.Zone), Model: cmp.Or(is.Model, was.Model), Key: cmp.Or(is.Key, was.Key)}
-	if c.of == nil || len(c.of) >= maxClients {
-		c.of = map[memory.Owner]ClientSeen{}
-	}
-	c.of[owner] = is
+	c.Update(owner, func(was ClientSeen, _ bool) (ClientSeen, bool) {
+		return ClientSeen{Zone: cmp.Or(is.Zone, was.Zone), Model: cmp.Or(is.Model, was.Model), Key: cmp.Or(is.Key, was.Key)}, true
+	})
 }
 
-func (c *clientsSeen) Get(owner memory.Owner) ClientSeen {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.of[owner]
+// Of returns what the last chat of a user said.
+func (c *clientsSeen) Of(owner memory.Owner) ClientSeen {
+	is, _ := c.Get(owner)
+	return is
 }
 
-func (c *clientsSeen) zone(owner memory.Owner) *time.Location { return c.Get(owner).Zone }
+func (c *clientsSeen) zone(owner memory.Owner) *time.Location { return c.Of(owner).Zone }

@@ -122,6 +122,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	closed := e.Closed.Learn(owner, err == nil, e.Time(), began)
 	if closed {
 		e.Blocks.Forget(GivenTo(owner))
+		e.Passed.Forget(owner)
 	}
 	return closed, nil
 }
@@ -135,37 +136,12 @@ func (e *Core) SeenClosed(owner memory.Owner) bool {
 // NameKey is the profile entry of what a front end calls a user, for people to read.
 const NameKey = OwnKeys + "name"
 
-// displayNames are the names that this process has written or found written, so that a chat
-// rarely asks for them. The zero displayNames knows nothing.
-type displayNames struct {
-	mu    sync.Mutex // guards known
-	known map[memory.Owner]string
-}
-
-// mostNamed bounds the names that are remembered; others are looked up again.
-const mostNamed = 10_000
-
-func (d *displayNames) is(owner memory.Owner, name string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.known[owner] == name
-}
-
-func (d *displayNames) set(owner memory.Owner, name string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.known == nil || len(d.known) >= mostNamed {
-		d.known = map[memory.Owner]string{}
-	}
-	d.known[owner] = name
-}
-
 // byFrontEnd is who says what a user is called.
 var byFrontEnd = memory.Author{Kind: memory.ByRule, Name: "front end"}
 
 // SetDisplayName keeps what a user is called, if that is anything new.
 func (e *Core) SetDisplayName(ctx context.Context, owner memory.Owner, name string) error {
-	if name == "" || e.names.is(owner, name) {
+	if was, _ := e.names.Get(owner); name == "" || was == name {
 		return nil
 	}
 	err := Replan(ctx, func() error {
@@ -175,7 +151,7 @@ func (e *Core) SetDisplayName(ctx context.Context, owner memory.Owner, name stri
 	if err != nil {
 		return fmt.Errorf("keep the user's name: %w", err)
 	}
-	e.names.set(owner, name)
+	e.names.Set(owner, name)
 	return nil
 }
 

@@ -57,7 +57,7 @@ type Exchange struct {
 	marks      map[int]string // of the messages that are stored cut, by index: see [core.Core.CutMessages]
 	answerMark string         // of an answer that is stored cut
 
-	placing      *core.Future[retrieve.Place] // as Open finds it; none of it is written again. What follows is known once it is, or is not to be
+	placing      func() retrieve.Place // waits for what Open finds, which is not written again; what follows is known then, or is not to be
 	conversation memory.Conversation
 	Deleted      *memory.ConversationMark // of a conversation that was deleted and goes on
 	Contexts     []memory.Context         // attached to it
@@ -140,31 +140,38 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		Writes: mode != chatapi.ModeRead && mode != chatapi.ModeOff,
 		learns: pause == core.PauseNone,
 	}
+	if err := e.Foreign(ctx, in.Owner, x.named(), in.Chat); err != nil {
+		e.Log.Warn("words that were passed on, or recur, are not known", "user", in.Owner.Name(), "err", err)
+	}
 	if last := in.Chat.LastUser(); last >= 0 {
-		x.wishes = learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: in.Chat.Messages[last].Text})
+		m := in.Chat.Messages[last]
+		x.wishes = learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: m.Text, Foreign: m.Foreign})
 	}
 	if x.unsure {
 		e.Log.Warn("memory is not read: the store could not say in time whether it is paused", "user", in.Owner.Name())
 	}
 	if !x.reads { // nothing waits for it before the answer does
 		cancel()
-		x.placing = &core.Future[retrieve.Place]{}
+		x.placing = func() retrieve.Place { return retrieve.Place{} }
 		return x
 	}
-	x.placing = core.NewFuture(func() retrieve.Place {
+	var place retrieve.Place
+	placed := make(chan struct{})
+	x.placing = func() retrieve.Place { <-placed; return place }
+	e.Background.Go(func() {
+		defer close(placed)
 		defer cancel()
 		x.Unplaced = x.guarded(func() error { return placer{x}.place(ctx, client) })
 		if x.Placed && x.In.Keep {
 			x.unkept = x.guarded(func() error { return blocks{x}.readBack(ctx) })
 		}
-		return retrieve.Place{In: x.conversation.ID, Exclude: x.carries(), Replaced: x.replaces(), Later: x.back.later, Told: x.back.tells}
+		place = retrieve.Place{In: x.conversation.ID, Exclude: x.carries(), Replaced: x.replaces(), Later: x.back.later, Told: x.back.tells}
 	})
-	e.Background.Go(x.Settle)
 	return x
 }
 
 // Settle waits until it is known where the request belongs, or that this is not to be.
-func (x *Exchange) Settle() { x.placing.Value() }
+func (x *Exchange) Settle() { x.placing() }
 
 // maxTitle is how many letters a title has, and titleBytes how much of the first
 // message is looked at for it.

@@ -128,6 +128,13 @@ func (x recorder) tryQuestion(ctx context.Context) error {
 	for _, p := range x.At.New {
 		m := x.In.Chat.Messages[p.Message]
 		t := x.turn(x.alone, m.Role, m.Name, m.Text, x.marks[p.Message], p.Index, p.Chain, now)
+		if t.Foreign = m.Foreign; t.Content != m.Text { // cut, or without a secret: all from the first range on
+			t.Foreign = ""
+			for start := range m.Foreign.Within(len(t.Content)) {
+				t.Foreign = t.Foreign.With(start, len(t.Content))
+				break
+			}
+		}
 		t.NoLearn = !x.learns
 		if p.Message == x.In.Chat.LastUser() && t.Status == memory.Active {
 			t.Given = x.given
@@ -225,6 +232,14 @@ func (x recorder) appendPart(ctx context.Context, batch memory.Batch) (err error
 	return err
 }
 
+// Ordered notes the calls that an answer makes, a JSON list, so that what they tell an agent is not
+// taken for the person's words; "" for none.
+func (x *Exchange) Ordered(calls string) {
+	if calls != "" {
+		x.e.Passed.Answered(x.In.Owner, chatapi.Answer{ToolCalls: calls}, x.e.Time())
+	}
+}
+
 // RecordAnswer stores the answer with the job that learns from the exchange, and
 // returns when both are safe. An empty answer, from an upstream that gave none,
 // stores nothing and lets the question be learned from. It waits at most two
@@ -236,6 +251,7 @@ func (x recorder) appendPart(ctx context.Context, batch memory.Batch) (err error
 // client asked here keeps its place, and this one is kept beside it, off the path, as if
 // the two had been stored in the order in which they were asked for.
 func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) {
+	x.e.Passed.Answered(x.In.Owner, a, x.e.Time())
 	if !x.stores() || x.Question == nil {
 		return
 	}
@@ -413,6 +429,6 @@ func (x *Exchange) guarded(do func() error) (err error) {
 // failed counts, logs and traces an error of memory in this chat.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.placing.Value().In, "err", err)
+	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.placing().In, "err", err)
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, fmt.Sprintf("record: %v", err))
 }

@@ -25,7 +25,7 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has named its model since the start", llm.ErrNoModel)
 	}
 	if e.Opts.ClientKeys {
-		client := e.Clients.Get(owner)
+		client := e.Clients.Of(owner)
 		if client.Key == "" {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "%w: no chat has brought its key since the start", llm.ErrNoModel)
 		}
@@ -59,7 +59,7 @@ func (e *Asker) learnModel(owner memory.Owner) string {
 	if later, ok := e.LLM.(interface{ Chosen() string }); ok {
 		chosen = later.Chosen()
 	}
-	return cmp.Or(chosen, e.Opts.LearnModel, e.Clients.Get(owner).Model)
+	return cmp.Or(chosen, e.Opts.LearnModel, e.Clients.Of(owner).Model)
 }
 
 // learnPrompts returns the prompts in the variants for the model that learns.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -31,13 +32,13 @@ type Question struct {
 	Exclude        map[string]bool
 	Said           []string // what the request says, to a model that reads it: not told again
 	At             memory.At
-	Budget         int                 // tokens; 0: any
-	Replaced       map[string]bool     // turns that the request takes the place of: what they alone taught is not told
-	Place          *core.Future[Place] // of a chat, which is found meanwhile; nil: In, Exclude and Replaced are set
-	Carries        int                 // how many memories Place may exclude
-	In             string              // the conversation that asks, for the trace
-	Untold         bool                // its trace has no words
-	Untraced       bool                // [Retriever.Recall] keeps no trace
+	Budget         int             // tokens; 0: any
+	Replaced       map[string]bool // turns that the request takes the place of: what they alone taught is not told
+	Place          func() Place    // of a chat, which is found meanwhile; nil: In, Exclude and Replaced are set
+	Carries        int             // how many memories Place may exclude
+	In             string          // the conversation that asks, for the trace
+	Untold         bool            // its trace has no words
+	Untraced       bool            // [Retriever.Recall] keeps no trace
 	Door           string
 }
 
@@ -139,7 +140,8 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 	var standing recall.Core
 	var disputed map[string]memory.Fact
 	beside := Source{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
-	read := core.Once(func() {
+	var reading sync.WaitGroup
+	reading.Go(func() {
 		if err := beside.Part(func() error { standing = beside.core(ctx); standing.Summary = beside.summary(ctx); return nil }); err != nil {
 			beside.Skip("core", err)
 		}
@@ -148,10 +150,9 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 			r.E.Log.Warn("what waits is not shown", "err", err)
 		}
 	})
-	go read()
-	defer read()
+	defer reading.Wait()
 	err := r.run(ctx)
-	read()
+	reading.Wait()
 	if err != nil {
 		r.Skip("search", err)
 	}
@@ -162,7 +163,7 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 	opts := r.E.Rendering(false)
 	opts.Disputed = disputed
 	if r.Q.Place != nil {
-		place := r.Q.Place.Value()
+		place := r.Q.Place()
 		opts.Later, opts.Told = place.Later, place.Told
 	}
 	block := recall.Render(standing, r.Hits, opts)

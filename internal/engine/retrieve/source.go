@@ -42,7 +42,7 @@ func (r *Source) Part(do func() error) (err error) {
 // placed waits until the conversation of the request is known, and what it contains already.
 func (r *Source) placed() {
 	if r.Q.Place != nil && !r.isPlaced {
-		place := r.Q.Place.Value()
+		place := r.Q.Place()
 		r.Q.In, r.Q.Exclude, r.Q.Replaced, r.isPlaced = place.In, place.Exclude, place.Replaced, true
 	}
 }

@@ -1,13 +1,12 @@
 package retrieve
 
 import (
+	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
-	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/recall"
@@ -25,40 +24,36 @@ const (
 // Trace stores what happened under an id. block is the text that a chat was given. Traces of
 // questions that are off the record have no text.
 func (r *Pipeline) Trace(id, block string, took time.Duration) {
-	p := tracePackers.Get().(*traces.TracePacker)
-	defer tracePackers.Put(p)
-	p.B, p.Names = p.B[:0], p.Names[:0]
-	cut := r.Cut[:min(len(r.Cut), cutsTraced)]
 	question := traced(r.Q.Text, r.E.Opts.Learn.Personal)
 	untold := r.Untold()
 	if untold {
 		question, block = "", ""
 	}
-	p.Count(coreSize(r.Opening) + len(r.Hits))
-	p.TraceCore(r.Opening, r.Q.Scope.Owner, !untold, "")
+	hits := append(make([]memory.TraceHit, 0, len(r.Hits)), r.tracedCore(r.Opening, !untold, "")...)
 	for _, h := range r.Hits {
-		content := ""
+		m := h.Memory
+		hit := memory.TraceHit{ID: m.ID(), Kind: m.Kind(), Owner: m.Scope().Owner, Score: h.Score, Why: h.Why}
 		if !untold {
-			content = h.Memory.Content()
+			hit.Content = m.Content()
 		}
-		owner := h.Memory.Scope().Owner
-		if owner == r.Q.Scope.Owner {
-			owner = ""
+		if hit.Owner == r.Q.Scope.Owner {
+			hit.Owner = ""
 		}
-		p.Memory(h.Memory.ID(), h.Memory.Kind(), content, owner, "", h.Score, h.Why)
+		hits = append(hits, hit)
 	}
-	p.Count(coreSize(r.overflow) + len(r.Dropped) + len(r.reserve) + len(cut))
-	p.TraceCore(r.overflow, r.Q.Scope.Owner, false, "core")
+	left := r.tracedCore(r.overflow, false, "core")
 	for _, d := range r.Dropped {
-		p.Memory(d.Hit.Memory.ID(), d.Hit.Memory.Kind(), "", "", d.Stage, d.Hit.Score, d.Hit.Why)
+		m := d.Hit.Memory
+		left = append(left, memory.TraceHit{ID: m.ID(), Kind: m.Kind(), Cut: d.Stage, Score: d.Hit.Score, Why: d.Hit.Why})
 	}
-	for i := range r.reserve {
-		c := &r.reserve[i]
-		p.Memory(c.ID, c.Kind, "", "", "top_k", c.Score, c.Why)
+	for _, c := range r.reserve {
+		left = append(left, memory.TraceHit{ID: c.ID, Kind: c.Kind, Cut: "top_k", Score: c.Score, Why: c.Why})
 	}
-	for _, c := range cut {
-		p.Memory(c.ID, c.Kind, "", "", c.Stage, c.Score, c.Why)
+	for _, c := range r.Cut[:min(len(r.Cut), cutsTraced)] {
+		left = append(left, memory.TraceHit{ID: c.ID, Kind: c.Kind, Cut: c.Stage, Score: c.Score, Why: c.Why})
 	}
+	roundAll(hits)
+	roundAll(left)
 	var misspelt []memory.Misspelt
 	if !untold && r.Misspelt != nil {
 		asked := text.Fold(question) // less what it does not tell
@@ -66,9 +61,9 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	}
 	r.E.Traces.Ring.Add(memory.Trace{
 		ID: id, Owner: r.Q.Scope.Owner, Conversation: r.Q.In, Door: r.Q.Door, Question: question, At: r.Now,
-		Found: r.Found, Block: block, Misspelt: misspelt, Degraded: r.Degraded, Took: took,
+		Found: r.Found, Block: block, Misspelt: misspelt, Degraded: r.Degraded, Took: took, Hits: hits, Cut: left,
 		Remembered: r.vector, Reranked: r.reranked[0], RerankOf: r.reranked[1],
-	}, p.B)
+	})
 }
 
 // Untold reports whether the trace has no words.
@@ -89,7 +84,51 @@ func traced(question string, personal bool) string {
 	return learn.Redact(core.Clip(question, TracedQuestion), personal)
 }
 
-var tracePackers = sync.Pool{New: func() any { return new(traces.TracePacker) }}
+// inCore is why something stands in a prompt that was not searched for: no number of it is
+// one of ranking.
+var inCore = memory.Why{{Name: "core", Value: 1}}
+
+// tracedCore returns the facts and entries of a core, without words where content is false.
+// cut is the stage that left them out.
+func (r *Pipeline) tracedCore(core recall.Core, content bool, cut string) (hits []memory.TraceHit) {
+	for _, f := range core.Facts() {
+		hits = append(hits, memory.TraceHit{ID: f.ID, Kind: memory.KindFact, Content: f.Content, Owner: f.Scope.Owner})
+	}
+	for _, e := range core.Profile {
+		hits = append(hits, memory.TraceHit{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e)})
+	}
+	for i := range hits {
+		h := &hits[i]
+		h.Cut, h.Why = cut, inCore
+		if !content {
+			h.Content = ""
+		}
+		if h.Owner == r.Q.Scope.Owner {
+			h.Owner = ""
+		}
+	}
+	return hits
+}
+
+// roundAll gives hits numbers as exact as anybody looks, in a Why of their own.
+func roundAll(hits []memory.TraceHit) {
+	for i := range hits {
+		h := &hits[i]
+		h.Score, h.Why = rounded(h.Score), slices.Clone(h.Why)
+		for j := range h.Why {
+			h.Why[j].Value = rounded(h.Why[j].Value)
+		}
+	}
+}
+
+// rounded returns x in ten thousandths, 0 for what is not a number.
+func rounded(x float64) float64 {
+	const perUnit, most = 1e4, 1 << 53
+	if x = math.RoundToEven(x * perUnit); math.IsNaN(x) {
+		return 0
+	}
+	return float64(int64(max(-most, min(most, x)))) / perUnit // an int64 has no -0
+}
 
 // besides returns the core without facts that are hits, and without the summary, which is
 // of the chat itself.
@@ -116,5 +155,3 @@ func (r *Pipeline) tellOnce() {
 	r.reserve = slices.DeleteFunc(r.reserve, func(c memory.Candidate) bool { return core[c.ID] })
 	r.Cut = slices.DeleteFunc(r.Cut, func(c recall.Cut) bool { return core[c.ID] })
 }
-
-func coreSize(c recall.Core) int { return len(c.Facts()) + len(c.Profile) }

@@ -51,7 +51,8 @@ func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 // found in the store again is not kept here again.
 func (e *Keeper) forgetShown(owner memory.Owner) int {
 	e.Blocks.Forget(core.GivenTo(owner))
-	return e.Ring.forget(func(t packedTrace) bool { return t.Owner == owner })
+	e.Passed.Forget(owner)
+	return e.Ring.forget(func(t memory.Trace) bool { return t.Owner == owner })
 }
 
 // ErasedElsewhere lets go of what this process still has of what another erased from the
@@ -87,8 +88,8 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []st
 	e.Blocks.Forget(func(b core.PinnedBlock) bool {
 		return b.Owner.Namespace() == home.Namespace() && b.HasHit(func(m memory.Memory) bool { return gone[m.ID()] })
 	})
-	n += e.Ring.forget(func(t packedTrace) bool {
-		return t.Owner.Namespace() == home.Namespace() && slices.ContainsFunc(UnpackTrace(t.Trace, t.memories).Hits, func(h memory.TraceHit) bool {
+	n += e.Ring.forget(func(t memory.Trace) bool {
+		return t.Owner.Namespace() == home.Namespace() && slices.ContainsFunc(t.Hits, func(h memory.TraceHit) bool {
 			return h.Content != "" && gone[h.ID]
 		})
 	})

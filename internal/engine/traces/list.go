@@ -3,6 +3,7 @@ package traces
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,15 +33,12 @@ func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQ
 	return out, nil
 }
 
-// Packed waits for what is about to be added.
-func (r *TraceRing) Packed(ctx context.Context) {
+// Settled waits for what is about to be added.
+func (r *TraceRing) Settled(ctx context.Context) {
 	r.mu.Lock()
-	var packing []chan struct{}
-	for _, done := range r.Packing {
-		packing = append(packing, done)
-	}
+	coming := slices.Collect(maps.Values(r.Coming))
 	r.mu.Unlock()
-	for _, done := range packing {
+	for _, done := range coming {
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -51,13 +49,13 @@ func (r *TraceRing) Packed(ctx context.Context) {
 // list returns the traces that wait and match, the later of those with the same id
 // first. What is about to be added is waited for.
 func (r *TraceRing) list(ctx context.Context, owner memory.Owner, q memory.TraceQuery) []memory.Trace {
-	r.Packed(ctx)
+	r.Settled(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []memory.Trace
 	for _, t := range slices.Backward(r.Waiting) {
-		if t.Owner == owner && q.Matches(t.Trace) {
-			out = append(out, UnpackTrace(t.Trace, t.memories))
+		if t.Owner == owner && q.Matches(t) {
+			out = append(out, t)
 		}
 	}
 	return out

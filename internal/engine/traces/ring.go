@@ -12,7 +12,7 @@ import (
 // Bounds of traces.
 const (
 	TracesKept    = 1000        // of each owner, in the store
-	TraceBytes    = 4 << 20     // in memory: some 800 of 5 kB
+	TraceBytes    = 4 << 20     // in memory: some 200 of 20 kB
 	traceInterval = time.Second // between writes
 	tracesAtOnce  = 64          // in a write, so that others do not wait for long
 )
@@ -23,59 +23,60 @@ const (
 // found for as long as some hundred others take to come.
 type TraceRing struct {
 	mu      sync.Mutex // guards what follows
-	Waiting []packedTrace
+	Waiting []memory.Trace
 	Lost    int                      // how many came before those, and are written or dropped
-	Bytes   int                      // of those
-	Packing map[string]chan struct{} // by id, of those that [TraceRing.Later] has begun; closed once they wait
+	Bytes   int                      // of those, about
+	Coming  map[string]chan struct{} // by id, of those that [TraceRing.Later] has begun; closed once they wait
 	forgets int                      // how often some were emptied
 }
 
-// packedTrace is a trace with its memories as [TracePacker] writes them.
-type packedTrace struct {
-	memory.Trace
-	memories []byte
-}
-
-func (t *packedTrace) size() int {
-	const fixed = 300
-	return fixed + cap(t.memories) + len(t.Question) + len(t.Block)
+// size returns how many bytes a trace takes, about.
+func size(t memory.Trace) int {
+	const fixed, hit, part = 300, 120, 24
+	n := fixed + len(t.Question) + len(t.Block)
+	for _, hits := range [...][]memory.TraceHit{t.Hits, t.Cut} {
+		for _, h := range hits {
+			n += hit + len(h.ID) + len(h.Content) + part*len(h.Why)
+		}
+	}
+	return n
 }
 
 // NewTraceRing returns an empty ring.
-func NewTraceRing() *TraceRing { return &TraceRing{Packing: map[string]chan struct{}{}} }
+func NewTraceRing() *TraceRing { return &TraceRing{Coming: map[string]chan struct{}{}} }
 
 // Later returns what adds a trace beside what goes on, to be called once: who looks
 // for the trace from now on waits until it did.
 func (r *TraceRing) Later(id string, add func()) func() {
 	done := make(chan struct{})
 	r.mu.Lock()
-	r.Packing[id] = done
+	r.Coming[id] = done
 	r.mu.Unlock()
 	return func() {
 		defer close(done)
 		defer func() {
 			r.mu.Lock()
-			delete(r.Packing, id)
+			delete(r.Coming, id)
 			r.mu.Unlock()
 		}()
 		add()
 	}
 }
 
-// Add keeps a trace. memories is copied.
-func (r *TraceRing) Add(t memory.Trace, memories []byte) {
+// Add keeps a trace.
+func (r *TraceRing) Add(t memory.Trace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keep(t, memories)
+	r.keep(t)
 }
 
 // again adds a trace that was found since forgets, unless some were emptied meanwhile:
 // it may be one of them.
-func (r *TraceRing) again(t memory.Trace, memories []byte, forgets int) {
+func (r *TraceRing) again(t memory.Trace, forgets int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.forgets == forgets {
-		r.keep(t, memories)
+		r.keep(t)
 	}
 }
 
@@ -86,22 +87,18 @@ func (r *TraceRing) forgotten() int {
 	return r.forgets
 }
 
-func (r *TraceRing) keep(t memory.Trace, memories []byte) {
-	var room []byte
-	for len(r.Waiting) > 0 && r.Bytes+len(memories) > TraceBytes {
-		room = r.drop()
+func (r *TraceRing) keep(t memory.Trace) {
+	for len(r.Waiting) > 0 && r.Bytes+size(t) > TraceBytes {
+		r.drop()
 	}
-	if cap(room) > 2*len(memories) {
-		room = nil // of a trace of another kind
-	}
-	r.Waiting = append(r.Waiting, packedTrace{t, append(room[:0], memories...)})
-	r.Bytes += r.Waiting[len(r.Waiting)-1].size()
+	r.Waiting = append(r.Waiting, t)
+	r.Bytes += size(t)
 }
 
 // forget empties those that wait, or are about to, and match, and returns how many there
 // were, those of one id as one. They keep their place, which is counted.
-func (r *TraceRing) forget(gone func(packedTrace) bool) int {
-	r.Packed(context.Background()) // soon, and who is told that words are gone is told the truth
+func (r *TraceRing) forget(gone func(memory.Trace) bool) int {
+	r.Settled(context.Background()) // soon, and who is told that words are gone is told the truth
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forgets++
@@ -112,35 +109,33 @@ func (r *TraceRing) forget(gone func(packedTrace) bool) int {
 			continue
 		}
 		emptied[t.ID] = true
-		r.Bytes -= t.size()
-		*t = packedTrace{}
-		r.Bytes += t.size()
+		r.Bytes -= size(*t)
+		*t = memory.Trace{}
+		r.Bytes += size(*t)
 	}
 	return len(emptied)
 }
 
-// drop lets go of the oldest and returns the room that its memories had.
-func (r *TraceRing) drop() []byte {
-	t := r.Waiting[0]
-	r.Waiting[0] = packedTrace{}
+// drop lets go of the oldest.
+func (r *TraceRing) drop() {
+	r.Bytes -= size(r.Waiting[0])
+	r.Waiting[0] = memory.Trace{}
 	r.Waiting = r.Waiting[1:]
 	r.Lost++
-	r.Bytes -= t.size()
-	return t.memories
 }
 
 // Find returns a trace that is not written yet.
 func (r *TraceRing) Find(owner memory.Owner, id string) (memory.Trace, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if packing := r.Packing[id]; packing != nil {
+	if coming := r.Coming[id]; coming != nil {
 		r.mu.Unlock()
-		<-packing
+		<-coming
 		r.mu.Lock()
 	}
 	for i := len(r.Waiting) - 1; i >= 0; i-- {
-		if t := &r.Waiting[i]; t.ID == id && t.Owner == owner {
-			return UnpackTrace(t.Trace, t.memories), true
+		if t := r.Waiting[i]; t.ID == id && t.Owner == owner {
+			return t, true
 		}
 	}
 	return memory.Trace{}, false
@@ -150,18 +145,10 @@ func (r *TraceRing) Find(owner memory.Owner, id string) (memory.Trace, bool) {
 // tell [TraceRing.Written].
 func (r *TraceRing) Oldest(n int) (traces []memory.Trace, upTo int) {
 	r.mu.Lock()
-	packed := slices.Clone(r.Waiting[:min(n, len(r.Waiting))])
-	for i := range packed {
-		packed[i].memories = slices.Clone(packed[i].memories)
-	}
-	upTo = r.Lost + len(packed)
-	r.mu.Unlock()
-	for _, t := range packed {
-		if t.Owner != "" {
-			traces = append(traces, UnpackTrace(t.Trace, t.memories))
-		}
-	}
-	return traces, upTo
+	defer r.mu.Unlock()
+	oldest := slices.Clone(r.Waiting[:min(n, len(r.Waiting))])
+	upTo = r.Lost + len(oldest)
+	return slices.DeleteFunc(oldest, func(t memory.Trace) bool { return t.Owner == "" }), upTo
 }
 
 // Written lets go of traces that are in the store now, and reports whether there were
@@ -192,7 +179,7 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 		return
 	}
 	change(&t)
-	e.Ring.again(t, PackTrace(t), forgets)
+	e.Ring.again(t, forgets)
 }
 
 // Trace returns what one request asked and was given.
@@ -214,7 +201,7 @@ func (e *Keeper) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
 			defer cancel()
-			e.Ring.Packed(last)
+			e.Ring.Settled(last)
 			for last.Err() == nil && e.WriteTraces(last) {
 			}
 			return nil

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
@@ -63,12 +62,15 @@ func (e *Filler) vectorsOf(ctx context.Context, owners []memory.Owner, each func
 	all.Model = e.Embedder.Fingerprint()
 	e.Giving.begin(e.Embedder)
 	for i, owner := range owners {
-		is, known := e.Giving.counted.at(owner, versions[i])
-		if !known {
+		seen, known := e.Giving.counted.Get(owner)
+		is := seen.is
+		if !known || seen.version != versions[i] {
 			if is, err = e.Vectors(ctx, owner); err != nil {
 				return all, fmt.Errorf("vectors of %s: %w", owner, err)
 			}
-			e.Giving.counted.keep(owner, versions[i], is)
+			if is.Lacking == 0 && !is.UnderWay { // what is written meanwhile is seen at the next version
+				e.Giving.counted.Set(owner, complete{versions[i], is})
+			}
 		}
 		if is.Memories == 0 {
 			continue
@@ -88,41 +90,9 @@ func (e *Filler) vectorsOf(ctx context.Context, owners []memory.Owner, each func
 	return all, nil
 }
 
-// counts keeps what was found of owners in whose memory nothing lacked: what lacks
-// changes without a version, since jobs come and fail.
-type counts struct {
-	mu    sync.Mutex // guards what follows
-	found map[memory.Owner]complete
-}
-
+// complete is what was found of an owner in whose memory nothing lacked: what lacks changes
+// without a version, since jobs come and fail.
 type complete struct {
 	version int64
 	is      Vectors
-}
-
-func (c *counts) at(owner memory.Owner, version int64) (Vectors, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f, ok := c.found[owner]
-	return f.is, ok && f.version == version
-}
-
-func (c *counts) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.found = nil
-}
-
-// keep takes what was seen at a version or later. Something written in between is seen
-// again at the next version.
-func (c *counts) keep(owner memory.Owner, version int64, is Vectors) {
-	if is.Lacking > 0 || is.UnderWay {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.found == nil || len(c.found) >= mostKnown {
-		c.found = map[memory.Owner]complete{}
-	}
-	c.found[owner] = complete{version, is}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -82,25 +83,22 @@ type Progress struct {
 	mu     sync.Mutex               // guards what follows
 	space  string                   // of the vectors that were given
 	queued map[memory.Owner]bool    // a job was queued and has not begun
-	upTo   map[memory.Owner]int64   // everything written until that version has a vector
 	now    map[memory.Owner]Vectors // jobs under way
 
-	counted counts
+	upTo    recent.Map[memory.Owner, int64] // all written until then has a vector; without it a job looks at everything
+	counted recent.Map[memory.Owner, complete]
 
 	earlier Earlier // set at the start; nil: nothing is known
 }
-
-// mostKnown bounds the owners of whom upTo is remembered; without it a job looks at
-// everything.
-const mostKnown = 10_000
 
 // begin forgets how far others were, where the embedder is another or gives vectors of another length.
 func (v *Progress) begin(in memory.Embedder) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if space := fmt.Sprint(in.Fingerprint(), in.Dims()); v.space != space {
-		v.space, v.upTo = space, nil
-		v.counted.forget()
+		v.space = space
+		v.upTo.DeleteFunc(func(memory.Owner, int64) bool { return true })
+		v.counted.DeleteFunc(func(memory.Owner, complete) bool { return true })
 	}
 }
 
@@ -130,7 +128,8 @@ func (v *Progress) Begin(owner memory.Owner) (after int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.queued, owner)
-	return v.upTo[owner]
+	after, _ = v.upTo.Get(owner)
+	return after
 }
 
 // goesOn says how far a job is.
@@ -149,13 +148,9 @@ func (v *Progress) end(owner memory.Owner, upTo int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.now, owner)
-	if upTo == 0 {
-		return
+	if upTo != 0 {
+		v.upTo.Set(owner, upTo)
 	}
-	if v.upTo == nil || len(v.upTo) >= mostKnown {
-		v.upTo = map[memory.Owner]int64{}
-	}
-	v.upTo[owner] = upTo
 }
 
 func (v *Progress) underWay(owner memory.Owner) (Vectors, bool) {

@@ -1,12 +1,12 @@
 package embed
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -15,24 +15,17 @@ import (
 // safe for concurrent use, and nobody may change the vectors it returns.
 type Cache struct {
 	memory.Embedder
-	most int
 
 	background atomic.Uint64 // bits of a float64; 0: not measured
 
-	mu     sync.Mutex // guards what follows
-	of     string     // model and dims of the vectors remembered
-	recent list.List  // of *embedded, the last used first
-	place  map[cacheKey]*list.Element
+	vectors *recent.Map[cacheKey, []float32]
+	mu      sync.Mutex // guards of
+	of      string     // model and dims of the vectors remembered
 }
 
 type cacheKey struct {
 	as   memory.EmbedAs
 	text string
-}
-
-type embedded struct {
-	cacheKey
-	vector []float32
 }
 
 const (
@@ -43,7 +36,7 @@ const (
 
 // NewCache returns e with a memory for what it embedded.
 func NewCache(e memory.Embedder) *Cache {
-	return &Cache{Embedder: e, most: cacheSize, place: map[cacheKey]*list.Element{}}
+	return &Cache{Embedder: e, vectors: recent.New[cacheKey, []float32](cacheSize)}
 }
 
 // OfWords and Remote say what the embedder within does: see [memory.Embedder].
@@ -85,7 +78,8 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	out := make([][]float32, len(texts))
 	var missing []string
 	for i, text := range texts {
-		if out[i] = c.known(cacheKey{as, text}); out[i] == nil {
+		var known bool
+		if out[i], known = c.vectors.Get(cacheKey{as, text}); !known {
 			missing = append(missing, text)
 		}
 	}
@@ -99,7 +93,9 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	for i, text := range texts {
 		if out[i] == nil {
 			out[i], vectors = vectors[0], vectors[1:]
-			c.remember(cacheKey{as, text}, out[i])
+			if len(text) <= cacheText && len(out[i]) == c.Dims() {
+				c.vectors.Set(cacheKey{as, text}, out[i])
+			}
 		}
 	}
 	return out, nil
@@ -114,39 +110,13 @@ func (c *Cache) ask(ctx context.Context, as memory.EmbedAs, texts ...string) ([]
 	if of := fmt.Sprint(c.Fingerprint(), c.Dims()); c.of != of {
 		c.of = of
 		c.background.Store(0)
-		c.recent.Init()
-		clear(c.place)
+		c.vectors.DeleteFunc(func(cacheKey, []float32) bool { return true })
 	}
 	return out, err
 }
 
-// Knows reports whether the vector of a text is remembered. It does not count as
-// asking it.
+// Knows reports whether the vector of a text is remembered.
 func (c *Cache) Knows(as memory.EmbedAs, text string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.place[cacheKey{as, text}] != nil
-}
-
-func (c *Cache) known(key cacheKey) []float32 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at := c.place[key]
-	if at == nil {
-		return nil
-	}
-	c.recent.MoveToFront(at)
-	return at.Value.(*embedded).vector
-}
-
-func (c *Cache) remember(key cacheKey, v []float32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(key.text) > cacheText || c.place[key] != nil || len(v) != c.Dims() {
-		return
-	}
-	c.place[key] = c.recent.PushFront(&embedded{key, v})
-	if last := c.recent.Back(); c.recent.Len() > c.most {
-		delete(c.place, c.recent.Remove(last).(*embedded).cacheKey)
-	}
+	_, known := c.vectors.Get(cacheKey{as, text})
+	return known
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -14,7 +15,7 @@ func TestATextIsNotEmbeddedAgain(t *testing.T) {
 	ctx := context.Background()
 	within := &memtest.Embedder{}
 	c := NewCache(within)
-	c.most = 3
+	c.vectors = recent.New[cacheKey, []float32](3)
 	ask := func(as memory.EmbedAs, texts ...string) {
 		t.Helper()
 		got, err := c.Embed(ctx, as, texts...)

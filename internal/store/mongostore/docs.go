@@ -122,6 +122,7 @@ type (
 		History      bool          `bson:"history,omitempty"`
 		Given        string        `bson:"given,omitempty"`
 		Version      int64         `bson:"version"`
+		Foreign      memory.Ranges `bson:"foreign,omitempty"`
 	}
 	conversationFields struct {
 		ID           string        `bson:"session_id"`

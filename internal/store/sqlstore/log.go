@@ -115,7 +115,7 @@ func (w *write) turns(c memory.Conversation, turns []memory.Turn) (fresh int, er
 	return fresh, w.converse(c, messages)
 }
 
-const insertTurn = `INSERT INTO turns (owner, ` + turnColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertTurn = `INSERT INTO turns (owner, ` + turnColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // turn writes a turn and reports whether it was not there yet, which there says of all
 // unless it is nil.

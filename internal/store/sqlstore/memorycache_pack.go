@@ -58,7 +58,7 @@ func packTurn(t *memory.Turn) string {
 		flags |= history
 	}
 	b := make([]byte, 0, 512+len(t.Content))
-	for _, s := range [...]string{t.ID, t.Conversation, t.Project, t.Agent, t.Parent, t.Chain, string(t.Role), t.Name, t.Content, t.Ref, string(t.Status), t.Given} {
+	for _, s := range [...]string{t.ID, t.Conversation, t.Project, t.Agent, t.Parent, t.Chain, string(t.Role), t.Name, t.Content, t.Ref, string(t.Status), t.Given, string(t.Foreign)} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
@@ -73,7 +73,7 @@ func unpackTurn(owner memory.Owner, packed string) *memory.Turn {
 	u := unpacker(packed)
 	t := &memory.Turn{
 		Owner: owner, ID: u.text(), Conversation: u.text(), Project: u.text(), Agent: u.text(), Parent: u.text(), Chain: u.text(),
-		Role: memory.Role(u.text()), Name: u.text(), Content: u.text(), Ref: u.text(), Status: memory.Status(u.text()), Given: u.text(),
+		Role: memory.Role(u.text()), Name: u.text(), Content: u.text(), Ref: u.text(), Status: memory.Status(u.text()), Given: u.text(), Foreign: memory.Ranges(u.text()),
 		Index: int(u.number()), CreatedAt: fromMicros(u.number()), RecordedAt: fromMicros(u.number()), LearnedAt: fromMicros(u.number()),
 	}
 	flags := u.number()

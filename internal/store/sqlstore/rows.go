@@ -153,13 +153,13 @@ func scanLink(owner memory.Owner, row scanner, more ...any) (*memory.Link, error
 }
 
 const turnColumns = `id, conversation, project, agent, place, parent, chain, role, name, content, ref, status,
-	created_at, recorded_at, learned_at, no_learn, history, given, version`
+	created_at, recorded_at, learned_at, no_learn, history, given, foreign_ranges, version`
 
 func turnValues(t *memory.Turn) []any {
 	return []any{
 		string(t.Owner), t.ID, t.Conversation, t.Project, t.Agent, t.Index, t.Parent, t.Chain, string(t.Role),
 		t.Name, t.Content, t.Ref, string(t.Status), micros(t.CreatedAt), micros(t.RecordedAt), micros(t.LearnedAt),
-		t.NoLearn, t.History, t.Given, t.Version,
+		t.NoLearn, t.History, t.Given, string(t.Foreign), t.Version,
 	}
 }
 
@@ -167,7 +167,7 @@ func scanTurn(owner memory.Owner, row scanner, more ...any) (*memory.Turn, error
 	t := &memory.Turn{Owner: owner}
 	err := row.Scan(append([]any{
 		&t.ID, &t.Conversation, &t.Project, &t.Agent, &t.Index, &t.Parent, &t.Chain, &t.Role, &t.Name, &t.Content,
-		&t.Ref, &t.Status, asTime{&t.CreatedAt}, asTime{&t.RecordedAt}, asTime{&t.LearnedAt}, &t.NoLearn, &t.History, &t.Given, &t.Version,
+		&t.Ref, &t.Status, asTime{&t.CreatedAt}, asTime{&t.RecordedAt}, asTime{&t.LearnedAt}, &t.NoLearn, &t.History, &t.Given, &t.Foreign, &t.Version,
 	}, more...)...)
 	return t, err
 }

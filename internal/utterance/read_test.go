@@ -1,4 +1,4 @@
-package learn
+package utterance
 
 import (
 	"strings"
@@ -7,8 +7,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Of each message the words about Atlantis are not the user's own and those about
-// Lisbon are.
 const (
 	theirs = "I live in Atlantis and my dog is called Neptune."
 	ours   = "I live in Lisbon."
@@ -95,28 +93,17 @@ var attachedShapes = map[string]string{
 	"indented":                        "   <context>\n   " + theirs + "\n   </context>\n   " + ours,
 }
 
-func TestAttachedTextIsNotTheUsersOwn(t *testing.T) {
+func TestTextsInShapesAreNotThePersons(t *testing.T) {
 	for name, message := range attachedShapes {
-		said := Guard([]memory.Turn{{ID: "T", Role: memory.RoleUser, Content: message}}, GuardOptions{Begin: "<loci-memory>", End: "</loci-memory>"})
-		left := ""
-		if len(said) > 0 {
-			left = said[0].Text
-		}
+		left := Read(message, "").Own
 		if strings.Contains(left, "Atlantis") || strings.Contains(left, "Neptune") {
 			t.Errorf("%s: learns from another's words\n%s", name, left)
 		}
 		if strings.Contains(message, ours) && !strings.Contains(left, ours) {
-			t.Errorf("%s: the user's own words are gone\n%s", name, message)
+			t.Errorf("%s: own gone: %s\n%s", name, left, message)
 		}
-		if len(said) > 0 && len(left) != len(message) {
-			t.Errorf("%s: the places moved", name)
-		}
-	}
-	if len(attachedShapes) < 60 {
-		t.Errorf("%d shapes, want 60", len(attachedShapes))
 	}
 }
-
 func TestWhatPeopleTypeIsTheirOwn(t *testing.T) {
 	for _, message := range []string{
 		"I live in Lisbon.\nI have two dogs.",
@@ -143,41 +130,64 @@ func TestWhatPeopleTypeIsTheirOwn(t *testing.T) {
 		"from now on I live in Lisbon",
 		"To be honest: I hate jazz",
 	} {
-		said := Guard([]memory.Turn{{ID: "T", Role: memory.RoleUser, Content: message}}, GuardOptions{Begin: "<loci-memory>", End: "</loci-memory>"})
-		if len(said) != 1 || said[0].Text != message {
-			t.Errorf("of %q only %+v is left", message, said)
+		if got := Read(message, "").Own; got != message {
+			t.Errorf("of %q only %q is left", message, got)
 		}
 	}
 }
 
-func FuzzAttached(f *testing.F) {
-	for _, s := range attachedShapes {
-		f.Add(s)
-	}
-	f.Add("<a><b></a></b><c><c><c>")
-	f.Fuzz(func(t *testing.T, s string) {
-		b := []byte(s)
-		blankAttached(b)
-		for i := range b {
-			if b[i] != s[i] && b[i] != ' ' {
-				t.Fatalf("%q became %q", s, b)
-			}
-		}
-		again := append([]byte(nil), b...)
-		blankAttached(again)
-	})
-}
-
-func BenchmarkAttached(b *testing.B) {
-	for name, unit := range map[string]string{"prose": ours + "\n", "tags": "<a><b>", "quotes": "\" i ", "brackets": "[{<\n", "headings": "Context:\n"} {
-		for _, size := range []int{1 << 17, 1 << 20} {
+func BenchmarkRead(b *testing.B) {
+	for name, unit := range map[string]string{"prose": ours + " We moved here in May because my wife found work.\n", "tags": "<a><b>", "quotes": "\" i ", "brackets": "[{<\n", "headings": "Context:\n"} {
+		for _, size := range []int{1 << 8, 1 << 14, 1 << 17} {
 			text := strings.Repeat(unit, size/len(unit))
-			b.Run(name+"/"+map[int]string{1 << 17: "128KiB", 1 << 20: "1MiB"}[size], func(b *testing.B) {
+			b.Run(name+"/"+map[int]string{1 << 8: "256B", 1 << 14: "16KiB", 1 << 17: "128KiB"}[size], func(b *testing.B) {
 				b.SetBytes(int64(len(text)))
 				for b.Loop() {
-					blankAttached([]byte(text))
+					Read(text, "")
 				}
 			})
 		}
 	}
+}
+
+func TestPartsOfAMessageAreReadByThemselves(t *testing.T) {
+	parts := []string{"File: notes.txt\n" + theirs, ours}
+	got := Read(strings.Join(parts, "\n"), Parts(parts)).Own
+	if strings.Contains(got, "Atlantis") || !strings.Contains(got, ours) {
+		t.Errorf("the person's part is %q", got)
+	}
+}
+
+func TestPersonIsWhoIsNoAgent(t *testing.T) {
+	for names, want := range map[string]string{
+		"": "", "ana": "ana", "planner ana": "ana", "ana planner": "ana", "assistant": "assistant", "planner critic": "planner", "cook user": "user", "user_proxy cook": "user_proxy",
+	} {
+		if got := Person(strings.Fields(names)); got != want {
+			t.Errorf("of %q %q is the person", names, got)
+		}
+	}
+	if got := Person([]string{"", "cook"}); got != "" {
+		t.Errorf("%q is the person before who has no name", got)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, s := range attachedShapes {
+		f.Add(s, "0-4")
+	}
+	f.Add("<a><b></a></b><c><c><c>", "3-1,x,9999-1")
+	f.Add(strings.Repeat("Dear all,\n", mostTyped/8), "")
+	f.Fuzz(func(t *testing.T, s, foreign string) {
+		u := Read(s, memory.Ranges(foreign))
+		for _, got := range []string{u.Own, u.Asked} {
+			if len(got) != len(s) {
+				t.Fatalf("%q became %q", s, got)
+			}
+			for i := range len(got) {
+				if got[i] != s[i] && got[i] != ' ' {
+					t.Fatalf("%q became %q", s, got)
+				}
+			}
+		}
+	})
 }

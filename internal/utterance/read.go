@@ -1,0 +1,756 @@
+package utterance
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Utterance is what a user's message is made of, by the forms in which people and programs hand
+// on text: labels, orders about a text, fences, elements, quotations, mails, transcripts.
+type Utterance struct {
+	Own   string // the message without what others wrote, which is blanked byte for byte; orders about it are, too
+	Asked string // Own with the orders, and with the question behind a text
+	// Unsure says that sentences which look like the person's own were taken for a text, or the
+	// other way round: by an order above or below them alone.
+	Unsure bool
+}
+
+// mostTyped is how many bytes of a message are looked at, half of them at either end: nobody types
+// more.
+const mostTyped = 64 << 10
+
+// Read returns what a user's message is made of. foreign are parts of it that are known to be
+// somebody else's. It rather takes a person's words for a text than a text for a person's words:
+// what is opened and never closed goes to the end, and of several closing tags the last one counts,
+// so that no document closes its own.
+func Read(message string, foreign memory.Ranges) Utterance {
+	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«{|'~\t") {
+		return Utterance{Own: message, Asked: message}
+	}
+	r := reading{message: message, own: []byte(message)}
+	for start, end := range foreign.Within(len(message)) {
+		r.cut(start, end)
+	}
+	if len(message) > mostTyped {
+		r.cut(mostTyped/2, len(message)-mostTyped/2)
+	}
+	for _, step := range []func(*reading){(*reading).fences, (*reading).elements, (*reading).sections, (*reading).mails, (*reading).pasted, (*reading).transcripts, (*reading).quotations} {
+		r.now = string(r.own)
+		step(&r)
+	}
+	u := Utterance{Own: string(r.own), Unsure: r.unsure}
+	for start, end := range r.tasks.Within(len(message)) {
+		copy(r.own[start:end], message[start:end])
+	}
+	u.Asked = string(r.own)
+	return u
+}
+
+// Of returns what a turn says in its speaker's own words: of an assistant's, and of one that somebody
+// else said whose name it has, all.
+func Of(t memory.Turn) string {
+	if t.Role != memory.RoleUser {
+		return t.Content
+	}
+	for start, end := range t.Foreign.Within(len(t.Content)) {
+		if t.Name != "" && start == 0 && end == len(t.Content) {
+			return t.Content
+		}
+	}
+	return Read(t.Content, t.Foreign).Own
+}
+
+// Parts returns what is not the person's in a message of several parts, a line each, of which each is
+// read by itself.
+func Parts(parts []string) (foreign memory.Ranges) {
+	at := 0
+	for _, part := range parts {
+		own, from := Read(part, "").Asked, -1
+		for i := 0; i <= len(part); i++ {
+			switch cut := i < len(part) && own[i] != part[i]; {
+			case cut && from < 0:
+				from = i
+			case !cut && from >= 0 && (i == len(part) || strings.TrimSpace(part[i:i+1]) != ""):
+				foreign, from = foreign.With(at+from, at+i), -1
+			}
+		}
+		at += len(part) + 1
+	}
+	return foreign
+}
+
+var (
+	userNames = lazy.Words("user human person user_proxy userproxy me")
+	jobNames  = lazy.Words("planner critic researcher writer coder programmer engineer reviewer executor assistant agent bot manager analyst supervisor coordinator orchestrator editor tester designer scientist expert tool system model ai admin router selector")
+)
+
+// speaker of a whole message: "[keeper]: I keep the notes."
+var named = lazy.Compile(`^\[([\p{L}\d_ .-]{1,40})\]: `)
+
+// Name returns by what name a message says that it comes, "" for none.
+func Name(message string) string {
+	if m := named.FindStringSubmatch(message); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// IsOrder reports whether all that a message says is what to do with a text that it has not.
+func IsOrder(message string) bool {
+	found := ordersIn(strings.TrimSpace(message))
+	return len(found) == 1 && found[0].alone && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].pointed) && len(message) < longestHead
+}
+
+// Person returns which of the names of those who speak in the user's name, in small letters and the
+// order in which they spoke, is the person's: "" for who has none.
+func Person(names []string) string {
+	for _, is := range []func(string) bool{userNames.Has, func(name string) bool { return name == "" || !IsAgent(name) }} {
+		if i := slices.IndexFunc(names, is); i >= 0 {
+			return names[i]
+		}
+	}
+	return strings.Join(names[:min(1, len(names))], "")
+}
+
+// IsAgent reports whether a name, in small letters, is a job as agents are called by.
+func IsAgent(name string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == ' ' || unicode.IsDigit(r) }), jobNames.Has)
+}
+
+// reading is a message while it is read.
+type reading struct {
+	message string
+	own     []byte
+	now     string // own as it was when the step began
+	tasks   memory.Ranges
+	unsure  bool
+}
+
+// cut blanks a part of the message.
+func (r *reading) cut(from, to int) {
+	for i := from; i < to; i++ {
+		if c := r.own[i]; c != '\n' && c != '\r' {
+			r.own[i] = ' '
+		}
+	}
+}
+
+// task blanks an order, which is only asked.
+func (r *reading) task(from, to int) {
+	r.tasks = r.tasks.With(from, to)
+	r.cut(from, to)
+}
+
+// line is a line without the white space around it.
+type line struct {
+	text  string
+	start int
+}
+
+func (l line) end() int { return l.start + len(l.text) }
+
+// opens and shuts report whether a text begins or ends with the line, heads whether it has the path
+// of one; rules whether it is a line across the page.
+func (l line) opens() bool { return l.marks() && opens.MatchString(l.text) }
+func (l line) shuts() bool { return l.marks() && shuts.MatchString(l.text) }
+func (l line) heads() bool { return l.marks() && fileHead.MatchString(l.text) }
+func (l line) rules() bool { return l.marks() && rule.MatchString(l.text) }
+
+// marks reports whether the line may be more than prose: it is short, and begins with a sign or with
+// a word that marks have.
+func (l line) marks() bool {
+	if l.text == "" || len(l.text) > 2*longestHead {
+		return false
+	}
+	c := l.text[0] | 0x20
+	return c < 'a' || c > 'z' || c == 'b' || c == 's' || c == 'e'
+}
+
+func (r *reading) lines() []line {
+	var out []line
+	at := 0
+	for s := range strings.Lines(r.now) {
+		text := strings.TrimLeft(s, " \t")
+		out = append(out, line{strings.TrimRight(text, " \t\r\n"), at + len(s) - len(text)})
+		at += len(s)
+	}
+	return out
+}
+
+// fences cuts what stands between lines of ``` or ~~~, and between triple quotation marks.
+func (r *reading) fences() {
+	open, mark := 0, ""
+	for _, l := range r.lines() {
+		switch {
+		case mark == "" && (strings.HasPrefix(l.text, "```") || strings.HasPrefix(l.text, "~~~")):
+			if open, mark = l.start, l.text[:3]; strings.Count(l.text, mark) > 1 {
+				r.cut(l.start, l.end())
+				mark = ""
+			}
+		case mark != "" && strings.HasPrefix(l.text, mark):
+			r.cut(open, l.end())
+			mark = ""
+		}
+	}
+	if mark != "" {
+		r.cut(open, len(r.own))
+	}
+	for _, quotes := range []string{`"""`, `'''`} {
+		if i := strings.Index(r.now, quotes); i >= 0 {
+			end := len(r.now)
+			if j := strings.LastIndex(r.now, quotes); j > i {
+				end = j + len(quotes)
+			}
+			r.cut(i, end)
+		}
+	}
+}
+
+// Elements whose content is the person's, those that only dress words, and those that have a text
+// even if nothing closes them.
+var (
+	ownElements   = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task feedback answer")
+	plainElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
+	textElements  = lazy.Words(`context document documents doc docs source sources file files attachment attachments excerpt search_results results tool_result
+		web page webpage article email transcript data knowledge retrieved selection code pre html body system memory memories history conversation chat_history
+		instructions quote blockquote loci-memory`)
+	openingTag = lazy.Compile(`<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?/?>|<!(?i:doctype)[^>]*>`)
+)
+
+// elements cuts what stands between tags.
+func (r *reading) elements() {
+	if strings.IndexByte(r.now, '<') < 0 {
+		return
+	}
+	lower := strings.Map(func(c rune) rune {
+		if 'A' <= c && c <= 'Z' {
+			return c | 0x20
+		}
+		return c
+	}, strings.ToValidUTF8(r.now, " "))
+	if len(lower) != len(r.now) {
+		lower = r.now
+	}
+	closes := map[string]int{} // by name: where the last closing tag is
+	end := 0
+	for _, m := range openingTag.FindAllStringSubmatchIndex(r.now, -1) {
+		if m[0] < end {
+			continue
+		}
+		name := "html" // of a doctype
+		if m[2] >= 0 {
+			name = lower[m[2]:m[3]]
+		}
+		last, known := closes[name]
+		if !known {
+			last = strings.LastIndex(lower, "</"+name+">")
+			closes[name] = last
+		}
+		behind := last + len(name) + 3
+		switch {
+		case plainElements.Has(name):
+		case strings.HasPrefix(name, "user_") && ownElements.Has(name) && last >= m[1]: // nothing else is the person's
+			r.cut(0, m[1])
+			r.cut(last, len(r.own))
+			return
+		case ownElements.Has(name):
+			r.cut(m[0], m[1])
+			if last > 0 {
+				r.cut(last, behind)
+			}
+		case last >= m[1]:
+			end = behind
+			r.cut(m[0], end)
+		case m[2] < 0 || (textElements.Has(name) || strings.Contains(name, "_")) && r.now[m[1]-2] != '/':
+			r.cut(m[0], len(r.own))
+			return
+		}
+	}
+}
+
+// texts are names of what is handed on to be read or worked on.
+const texts = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|story|lyrics|poems?|abstracts?|job (?:description|posting|ad)|descriptions?|outputs?|errors?|stack traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diary|speech|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
+
+var (
+	// label is a line's beginning that names what follows: "## My question is:", "[Submission]:", "Context:".
+	label = lazy.Compile(`^(#+ *|\*\*|\[\[ ## |\[|- )?((?:[\p{L}\p{N}'’()/&-]+ ?){1,10}?)(\*\*| ?## \]\]|\])? ?(?:[:：](?:\*\*)?|$)`)
+
+	ownLabel   = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|user input)(?: is)?(?: as follows)?$`)
+	taskLabel  = lazy.Compile(`(?i)^(?:(?:current|new|main|your|the) )?task$`)
+	textLabel  = lazy.Compile(`(?i)^(?:` + texts + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + texts + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link)$`)
+	wantsReply = lazy.Compile(`(?i)\b(?:reply|answer|response)\b`)
+	mine       = lazy.Compile(`(?i)\b(?:about|for) (?:me|myself|us)\b|^(?:my|our)\b|\bi wrote (?:it |this )?myself\b|\bmy (?:introduction|cv|résumé)\b|\bmy (?:own |personal |current |basic )*(?:info\w*|details|profile|background|data|bio|preferences?|situation|setup|family|allergies|schedule|goals?|medications?)\b`)
+	first      = lazy.Compile(`(?i)^(?:hi|hello|hey)?[\s,!]*(?:i|i['’]m|i['’]ve|my|we|our)\b`)
+
+	fileHead = lazy.Compile(`^(?:#+|={3,}|-{3,}|\*{3,}) ?(?:[\w.-]+/)*[\w.-]+\.\w{1,5}(?: ?(?:={3,}|-{3,}|\*{3,}|#{3,}))?$`)
+	rule     = lazy.Compile(`^(?:-{3,}|={3,}|\*{3,}|_{3,})$`)
+	opens    = lazy.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)?(?: the)? ` + texts + `\b|^\[[^\]]*\b(?:begin|start)\]$|^\[context \d+\]:?$`)
+	shuts    = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)?(?: the)? ` + texts + `\b|^\[[^\]]*\bend\]$`)
+
+	// intro leads up to a text at the end of a line.
+	intro = lazy.Compile(`(?i)(?:\b(?:` + texts + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
+
+	// passed leads up to the words of somebody else within a line.
+	passed = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|a|an|text|message|e-?mail|note|reply|letter)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
+
+	goesOn = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
+	ofMe   = lazy.Compile(`(?i)\b(?:for|about|of) (?:me|us)\b`)
+)
+
+// What people and programs want done with a text: verbs that mean one by themselves, that make one,
+// and that may mean something else; those of the last kind that lead up to a text and never follow it.
+var (
+	works   = lazy.Words("explain translate rewrite re-write rephrase re-phrase proofread proof-read paraphrase summarize summarise polish shorten classify korrigiere übersetze corrige traduce resume traduis résume")
+	makes   = lazy.Words("write draft compose generate continue complete grade")
+	handles = lazy.Words(`edit correct improve simplify convert fix review analyze analyse answer reply respond extract compare describe read use evaluate rate critique
+		look give provide given based according consider clean make put turn think here here's someone somebody erkläre erklär antworte mach fasse fass schreib explica responde explique réponds`)
+	leads   = lazy.Words("give provide given based according consider use")
+	replies = lazy.Words("reply respond answer response grade")
+	before  = lazy.Words("please you me bitte por")
+	points  = lazy.Words("this these that below above following it diese dieser dieses diesen folgende folgenden folgender daraus este esto ce cette")
+	nouns   = lazy.Words(`context document doc passage article text email e-mail mail message file excerpt snippet transcript log conversation chat dialogue thread source result paper
+		report letter post tweet review page website code data dataset story lyrics poem abstract ad description output error trace memory information knowledge quote recipe contract
+		minutes material reference observation sentence paragraph submission input essay note bio profile cv application ocr grammar spelling typo diary speech caption texte
+		rechtschreibung brief nachricht texto correo carta lettre redacción`)
+)
+
+// ofText reports whether a word names a text.
+func ofText(word string) bool {
+	one := strings.TrimSuffix(word, "s")
+	return nouns.Has(word) || nouns.Has(one) || strings.HasSuffix(word, "ies") && nouns.Has(word[:len(word)-3]+"y")
+}
+
+// order is a sentence that wants something done with a text.
+type order struct {
+	start, end int    // in its line; end is behind what ends it
+	said       string // without that
+	by         byte   // what ends it: ':', '"', '.', or 0 for the line's end
+	verb       string
+	alone      bool // it begins the line
+	pointed    bool // it points at a text, or names one
+	named      bool // it names one
+}
+
+// about reports whether it is about a text.
+func (o order) about() bool { return works.Has(o.verb) || o.pointed }
+
+// ordersIn returns the orders of a line.
+func ordersIn(s string) (out []order) {
+	begins, last, done := true, "", 0
+	eachWord(s, func(from, to int) {
+		word := strings.ToLower(s[from:to])
+		if from >= done && (begins || before.Has(last)) && (works.Has(word) || makes.Has(word) || handles.Has(word)) {
+			o := order{start: from, end: len(s), verb: word, alone: from == 0}
+			stop := from + strings.IndexAny(s[from:]+"\n", ":：\"“.!?\n")
+			o.said = s[from:stop]
+			if stop < len(s) {
+				o.by = s[stop]
+				switch o.end = stop + 1; {
+				case strings.HasPrefix(s[stop:], "：") || strings.HasPrefix(s[stop:], "“"):
+					o.end += 2
+					o.by = map[bool]byte{true: ':', false: '"'}[strings.HasPrefix(s[stop:], "：")]
+				case o.by != ':' && o.by != '"':
+					for o.end < len(s) && strings.IndexByte(".!? ", s[o.end]) >= 0 {
+						o.end++
+					}
+				}
+			}
+			eachWord(o.said, func(from, to int) {
+				word := strings.ToLower(o.said[from:to])
+				o.named = o.named || ofText(word)
+				o.pointed = o.pointed || o.named || points.Has(word)
+			})
+			out, done = append(out, o), o.end
+		}
+		begins, last = to < len(s) && strings.IndexByte(".!?", s[to]) >= 0, word
+	})
+	return out
+}
+
+// eachWord calls yield with where each word of a text begins and ends.
+func eachWord(s string, yield func(from, to int)) {
+	from := -1
+	for i, c := range s {
+		switch in := c == '\'' || c == '’' || c == '-' || unicode.IsLetter(c) || unicode.IsDigit(c); {
+		case in && from < 0:
+			from = i
+		case !in && from >= 0:
+			yield(from, i)
+			from = -1
+		}
+	}
+	if from >= 0 {
+		yield(from, len(s))
+	}
+}
+
+// kind is what a label is for.
+type kind int
+
+const (
+	noLabel kind = iota
+	otherLabel
+	textsLabel
+	tasksLabel
+	ownsLabel
+)
+
+// labelled returns what the label of a line is for, how long it is, and how it is dressed.
+func labelled(s string) (k kind, length int, dress string) {
+	if s == "" || s[0] != '#' && !strings.ContainsAny(s, ":：]*") {
+		return noLabel, 0, ""
+	}
+	m := label.FindStringSubmatchIndex(s)
+	if m == nil {
+		return noLabel, 0, ""
+	}
+	if m[2] >= 0 {
+		dress = strings.TrimSpace(s[m[2]:m[3]])
+	}
+	closed := strings.HasSuffix(s[:m[1]], ":") || strings.HasSuffix(s[:m[1]], "：") || m[6] >= 0
+	if !closed && !strings.HasPrefix(dress, "#") {
+		return noLabel, 0, ""
+	}
+	name := strings.TrimSpace(s[m[4]:m[5]])
+	switch {
+	case ownLabel.MatchString(name):
+		return ownsLabel, m[1], dress
+	case taskLabel.MatchString(name):
+		return tasksLabel, m[1], dress
+	case textLabel.MatchString(name) && !mine.MatchString(name):
+		return textsLabel, m[1], dress
+	}
+	return otherLabel, m[1], dress
+}
+
+// sections cuts texts under labels, headings and orders.
+func (r *reading) sections() {
+	lines := r.lines()
+	if r.framed(lines) {
+		return
+	}
+	final := len(lines) // the first line of the last block
+	for final > 0 && (final == len(lines) || lines[final-1].text != "" || strings.TrimSpace(r.now[lines[final].start:]) == "") {
+		final--
+	}
+	text, closes, begins := false, false, false // within a text; whether a rule ends it; whether it begins with the next block
+	for i, l := range lines {
+		if l.text == "" {
+			text, begins = text || begins, false
+			continue
+		}
+		last := strings.TrimSpace(r.now[l.end():]) == ""
+		k, n, _ := labelled(l.text)
+		said := strings.TrimSpace(l.text[n:])
+		switch {
+		case text && closes && (l.rules() || l.shuts()):
+			r.cut(l.start, l.end())
+			text = false
+			continue
+		case text && i >= final && i > 0 && lines[i-1].text == "" && (last && strings.HasSuffix(l.text, "?") || orders(l) || goesOn.MatchString(l.text)):
+			return // the person goes on
+		case text:
+			r.cut(l.start, l.end())
+			continue
+		case l.opens(), l.heads(), k == textsLabel && len(lines) > 1 && !first.MatchString(said) && (said != "" || !last || r.marked(l.end())):
+			if text, closes = !r.marked(l.end()), true; text || said != "" {
+				r.cut(l.start, l.end())
+			}
+			continue
+		case l.rules() && len(l.text) >= longRule:
+			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.rules() && len(o.text) >= longRule }); j >= 0 {
+				r.cut(l.start, lines[i+1+j].start)
+				for k := i + 1; k < i+1+j; k++ {
+					lines[k].text = ""
+				}
+			}
+			continue
+		}
+		switch at, from, back := r.handing(l, last, i == final && i > 0 || last && i > 0); {
+		case at < 0:
+		case back: // an order behind its text
+			r.cut(0, at)
+			r.task(at, from)
+			r.unsure = true
+			return
+		default:
+			r.task(at, from)
+			if r.unsure = true; r.marked(from) {
+				continue
+			}
+			if begins = from < l.end() && strings.TrimSpace(r.now[from:l.end()]) != "" && r.now[from-1] != ':'; !begins {
+				r.cut(from, l.end())
+				text, closes = true, true
+			} else if passed.MatchString(l.text) {
+				begins = false
+			}
+		}
+	}
+}
+
+// longRule is how long two rules are between which a text stands. Shorter ones set off what people
+// write.
+const longRule = 8
+
+// marked reports whether what stands next from a place on is cut already: a fence, an element.
+func (r *reading) marked(from int) bool {
+	next := strings.TrimLeft(r.message[from:], " \t\r\n")
+	return next != "" && strings.TrimLeft(r.now[from:], " \t\r\n") != "" && !strings.HasPrefix(r.now[len(r.message)-len(next):], next[:1]) ||
+		next != "" && strings.TrimSpace(r.now[from:]) == ""
+}
+
+// handing returns where in a line an order or a sentence stands that hands on a text, at -1 for
+// none, and whether its text stands before it, which is looked at in the last block.
+func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
+	colons := strings.ContainsAny(l.text, ":：")
+	if m := passed.FindStringIndex(l.text); colons && m != nil && strings.TrimSpace(r.now[l.start+m[1]:]) != "" {
+		rest := strings.TrimLeft(l.text[m[1]:], " ")
+		if rest == "" {
+			return l.start + m[0], l.end(), false
+		}
+		if !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "“") { // which is cut as a quotation
+			lead := strings.LastIndexAny(l.text[:m[0]], ".!?") + 1
+			if len(strings.Fields(l.text[lead:m[0]])) > mostLead {
+				lead = m[0]
+			}
+			r.cut(l.start+lead, l.end())
+		}
+		return -1, 0, false
+	}
+	for _, o := range ordersIn(l.text) {
+		rest := strings.TrimSpace(l.text[o.end:])
+		behind, colon := strings.TrimSpace(r.now[l.start+o.end:]) != "", o.by == ':'
+		switch {
+		case mine.MatchString(l.text), ofMe.MatchString(o.said), o.by == '"':
+		case colon && behind && (works.Has(o.verb) || makes.Has(o.verb) || o.pointed && (rest == "" || o.named)),
+			!colon && o.about() && behind && rest == "":
+			return l.start + o.start, l.start + o.end, false
+		case final && o.alone && (o.about() || replies.Has(o.verb) || makes.Has(o.verb) && wantsReply.MatchString(o.said)) && !leads.Has(o.verb) && len(strings.Fields(o.said)) <= mostOrder:
+			return l.start, l.start + o.end, true
+		case !colon && o.about() && behind && rest != "" && strings.Contains(r.now[l.end():], "\n\n"):
+			return l.start + o.start, l.start + o.end, false
+		}
+	}
+	if !colons {
+		return -1, 0, false
+	}
+	if intro.MatchString(l.text) && !mine.MatchString(l.text) && !last {
+		start := strings.LastIndexAny(strings.TrimRight(l.text, ":： ."), ".!?") + 1
+		return l.start + start, l.end(), false
+	}
+	return -1, 0, false
+}
+
+// mostLead is how many words lead up to who wrote something.
+const mostLead = 3
+
+// mostOrder is how many words an order behind its text has at most.
+const mostOrder = 10
+
+// orders reports whether a line begins with an order.
+func orders(l line) bool {
+	found := ordersIn(l.text)
+	return len(found) > 0 && found[0].alone
+}
+
+// framed cuts all but what stands under the last label of the person's words, in a message with
+// other labels, or with orders beside it.
+func (r *reading) framed(lines []line) bool {
+	own, from, dress, frame := -1, 0, "", false
+	for pass, want := range []kind{ownsLabel, tasksLabel} {
+		for i, l := range lines {
+			switch k, n, d := labelled(l.text); {
+			case k == want && (k == ownsLabel || n == len(l.text)):
+				if strings.TrimSpace(l.text[n:]) == "" && strings.TrimSpace(r.now[l.end():]) == "" {
+					frame = true // "User:", to be answered
+					break
+				}
+				own, from, dress = i, l.start+n, d
+			case pass > 0:
+			case k == textsLabel && !first.MatchString(strings.TrimSpace(l.text[n:])), k == otherLabel && n == len(l.text) && strings.TrimSpace(r.now[l.end():]) == "", l.opens():
+				frame = true
+			case k == otherLabel && strings.HasPrefix(d, "["):
+				frame = true
+			default:
+				frame = frame || strings.HasSuffix(l.text, ":") && intro.MatchString(l.text) || slices.ContainsFunc(ordersIn(l.text), func(o order) bool { return o.alone && o.pointed })
+			}
+		}
+		if own >= 0 {
+			break
+		}
+	}
+	if own < 0 || !frame {
+		return false
+	}
+	end, empty := len(r.now), false
+	for _, l := range lines[own+1:] {
+		k, n, d := labelled(l.text)
+		words := len(strings.Fields(l.text[:n]))
+		if k == textsLabel || k == ownsLabel || k == otherLabel && (words <= 3 || d != "" && d == dress || empty) || empty && orders(l) || l.opens() || l.shuts() || l.rules() {
+			end = l.start
+			break
+		}
+		empty = l.text == ""
+	}
+	r.cut(0, from)
+	r.cut(end, len(r.own))
+	return true
+}
+
+var (
+	mailBegins = lazy.Compile(`(?i)^[->\s]*(?:-{2,}\s*)?(?:original message|forwarded message|begin forwarded message|weitergeleitete nachricht|ursprüngliche nachricht)\b|^(?:on|am|le|el) .{0,80}[\d@].{0,80}\b(?:wrote|schrieb|a écrit|escribió)\s*:$|^(?:dear (?:sir|madam|mr|mrs|ms|dr)|to whom it may concern)\b|^(?:diff --git|commit [0-9a-f]{7,40}$|traceback \(most recent call last\))`)
+	greeting   = lazy.Compile(`(?i)^(?:hi|hello|hey|dear|hallo|liebe[rs]?|sehr geehrte[rs]?|hola|estimad[oa]s?|bonjour|chère?)\b[^.!?\n]{0,40}(?:,|!$|$)`)
+	mailHeader = lazy.Compile(`(?i)^\**(?:from|to|subject|date|sent|cc|bcc|reply-to|re|fwd|betreff|von|an|gesendet)\**\s*: *\S`)
+	closing    = lazy.Compile(`^\p{Lu}[\p{L} ]{1,30},$`)
+)
+
+// longestHead is how long a line without a colon is that begins a mail, at most.
+const longestHead = 60
+
+// mails cuts mails, from their first line to the end, or to where the person goes on behind the
+// signature.
+func (r *reading) mails() {
+	begin, header := -1, -1
+	lines := r.lines()
+	for i, l := range lines {
+		switch {
+		case l.text == "", len(l.text) > longestHead && !strings.ContainsAny(l.text, ":"):
+			continue
+		case mailBegins.MatchString(l.text), greeting.MatchString(l.text) && strings.TrimSpace(r.now[l.end():]) != "" && (strings.TrimSpace(r.now[:l.start]) != "" || r.signed(lines[i:])):
+			begin = i
+		case mailHeader.MatchString(l.text):
+			if header >= 0 {
+				begin = header
+			}
+			header = i
+		default:
+			header = -1
+		}
+		if begin >= 0 {
+			break
+		}
+	}
+	if begin < 0 {
+		return
+	}
+	end := r.ending(lines[begin:])
+	r.cut(lines[begin].start, end)
+	if rest := strings.TrimSpace(r.now[end:]); rest != "" { // "Write a polite reply."
+		l := line{rest, end + strings.Index(r.now[end:], rest)}
+		if found := ordersIn(rest); len(found) > 0 && found[0].alone && found[0].end == len(rest) {
+			r.task(l.start, l.end())
+		}
+	}
+}
+
+// ending returns where a mail ends: behind its signature, where something follows that.
+func (r *reading) ending(lines []line) int {
+	signed := false
+	for i, l := range lines {
+		if l.text == "" && signed && i > 2 && strings.TrimSpace(r.now[l.start:]) != "" {
+			return l.start
+		}
+		signed = closing.MatchString(l.text) || signed && l.text != ""
+	}
+	return len(r.own)
+}
+
+func (r *reading) signed(lines []line) bool { return r.ending(lines) < len(r.own) }
+
+// A pastedLine is one that nobody types: a citation, a table's row, an entry of a log, a frame of a
+// stack, JSON, code, a line of a block of memory or of what is exported of it.
+var (
+	pastedLine  = lazy.Compile(`(?i)^>|^\|.*\||^\[?\d{1,4}[-/.]\d\d?[-/.]\d{2,4},?[T ]\d\d?:\d\d|^\[[\w -]+\] (?:said|called)\b|^\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?\]?[ ,-]+\S+ ?\S* ?:|^(?:error|warn|warning|info|debug|trace|fatal)\b ?[:\[|]|^at [\w$.<>]+\(|^file "[^"]+", line \d+|^[{\[]\s*["'{\[]|^["'][\w-]+["']\s*:|^[}\]],?$|^[+-]{3} [ab]/|^@@ |^(?:import|from) [\w.]+ import\b|^(?:def|class|func|function|const|let|var|public|private|#include)\s+\S+.*[({;:]$|^\$ \S+|^https?://\S+$|^- \d{4}-\d\d-\d\d (?:[a-z]{3} )?(?:\S+ said: |summary: |shared by |(?:the )?user\b)|^<\S.*>$|"(?:memory_hits|superseded_by|observed_at|provenance|memories|target_id|score_threshold)"\s*:|loci-memory`)
+	frontMatter = lazy.Compile(`(?i)^(?:id|conversation_id|observed_at|created_at|status|source|role|category|kind|tags|confidence|superseded_by|owner)\s*:\s*\S`)
+)
+
+// pasted cuts such lines, and all from the front matter of an exported note on.
+func (r *reading) pasted() {
+	noted, dashes := 0, -1
+	for _, l := range r.lines() {
+		switch {
+		case l.text == "---" && dashes < 0:
+			dashes = l.start
+		case dashes >= 0 && frontMatter.MatchString(l.text):
+			if noted++; noted == 2 {
+				r.cut(dashes, len(r.own))
+				return
+			}
+		}
+		letter := l.text != "" && 'a' <= l.text[0]|0x20 && l.text[0]|0x20 <= 'z'
+		if l.text == "" || letter && !strings.ContainsAny(l.text, ":({;,\t\"") && !strings.Contains(l.text, "import") {
+			continue
+		}
+		if pastedLine.MatchString(l.text) || values(l.text) {
+			r.cut(l.start, l.end())
+		}
+	}
+}
+
+// values reports whether a line is a row of values: "3,Ana,Lisbon,true".
+func values(s string) bool {
+	for _, by := range []string{",", "\t", ";"} {
+		if n := strings.Count(s, by); n >= 3 && strings.Count(s, by+" ") == 0 && strings.Count(s, " ") <= n {
+			return true
+		}
+	}
+	return false
+}
+
+var speaker = lazy.Compile(`^\W{0,2}(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\]?\W{0,3})?((?:\p{Lu}[\p{L}.'’-]{0,20}(?: \p{Lu}[\p{L}.'’-]{0,20})?|user|assistant|human|ai|bot|me|you|them))(?: ?\([^)]{1,20}\)| said)?\W{0,2}[:：](?:\W|$)`)
+
+// transcripts cuts conversations of others, from the first of their lines to the last: of two
+// speakers, one speaks twice. A form ("Name: Ana") has each label once.
+func (r *reading) transcripts() {
+	lines := map[string]int{}
+	from, to, all, twice := -1, -1, 0, false
+	for _, l := range r.lines() {
+		if !strings.ContainsAny(l.text[:min(len(l.text), longestHead)], ":：") {
+			continue
+		}
+		m := speaker.FindStringSubmatch(l.text)
+		if m == nil {
+			continue
+		}
+		who := strings.ToLower(m[1])
+		lines[who]++
+		twice = twice || lines[who] > 1
+		all++
+		if from < 0 {
+			from = l.start
+		}
+		to = l.end()
+	}
+	talk := lines["user"]+lines["human"] > 0 && lines["assistant"]+lines["ai"]+lines["bot"] > 0
+	if talk || len(lines) > 1 && twice && all > 2 {
+		r.cut(from, to)
+	}
+}
+
+var (
+	marked    = lazy.Compile(`"[^"\n]+"|“[^”\n]+”|«[^»\n]+»`)
+	toKeep    = lazy.Compile(`(?i)\b(?:remember|memori[sz]e|note|save|store|keep in mind)\b`)
+	asText    = lazy.Compile(`(?i)\b(?:translate|rephrase|re-?write|proof-?read|correct|spell|pronounce)\b[^\n"“]{0,40}$`)
+	ofOneself = lazy.Compile(`(?i)\b(?:i|my|me|mine|we|our|im|ive)\b`)
+)
+
+// beforeQuote is how far before a quotation the words that explain it may stand.
+const beforeQuote = 80
+
+// quotations cuts what stands in quotation marks and speaks of itself, or is to be worked on.
+func (r *reading) quotations() {
+	if !strings.ContainsAny(r.now, "\"“«") {
+		return
+	}
+	for _, m := range marked.FindAllStringIndex(r.now, -1) {
+		before := r.now[max(0, m[0]-beforeQuote):m[0]]
+		before = before[strings.LastIndexByte(before, '\n')+1:]
+		if q := r.now[m[0]:m[1]]; len(strings.Fields(q)) > 3 && ofOneself.MatchString(q) && !toKeep.MatchString(before) || asText.MatchString(before) {
+			r.cut(m[0], m[1])
+		}
+	}
+}
