@@ -16,7 +16,7 @@ func wordsOf(m memory.Memory) string {
 	return m.Content()
 }
 
-// carries reports whether a turn has nothing of its speaker's own, or has words of the question only
+// carries reports whether a turn has next to nothing of its speaker's own, or has words of the question only
 // in what it hands on: a mail, code, a passage to translate.
 func carries(m memory.Memory, asked terms) bool {
 	if m.Turn == nil {
@@ -27,5 +27,5 @@ func carries(m memory.Memory, asked terms) bool {
 		return false
 	}
 	said := termsOf(own)
-	return len(said) == 0 || !slices.ContainsFunc(said, asked.has) && slices.ContainsFunc(termsOf(m.Turn.Content), asked.has)
+	return len(said) <= slightTerms || !slices.ContainsFunc(said, asked.has) && slices.ContainsFunc(termsOf(m.Turn.Content), asked.has)
 }

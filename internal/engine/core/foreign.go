@@ -153,7 +153,8 @@ func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is 
 	return is
 }
 
-// In returns which parts of a message Loci carried before.
+// In returns which parts of a message Loci carried before, with what is left of a sentence around them
+// if that says nothing by itself.
 func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,23 +162,41 @@ func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) 
 	if o == nil {
 		return ""
 	}
-	start, end := -1, -1
+	start, end, done := -1, -1, 0
+	flush := func() {
+		if end > start {
+			start, end = around(message, max(start, done), end)
+			foreign, done = foreign.With(start, end), end
+		}
+	}
 	eachShingle(owner, message, func(from, to int, key uint64) {
 		if c, known := o.get(key); !known || c.own {
 			return
 		}
 		if from > end {
-			if end > start {
-				foreign = foreign.With(start, end)
-			}
+			flush()
 			start = from
 		}
 		end = to
 	})
-	if end > start {
-		foreign = foreign.With(start, end)
-	}
+	flush()
 	return foreign
+}
+
+// fragment is how many words of a sentence say nothing by themselves.
+const fragment = 4
+
+// around returns a part of a text with the fragments of sentences beside it.
+func around(text string, start, end int) (from, to int) {
+	from = strings.LastIndexAny(text[:start], ".!?\n") + 1
+	if len(strings.Fields(text[from:start])) > fragment {
+		from = start
+	}
+	to = end + strings.IndexAny(text[end:]+"\n", ".!?\n")
+	if len(strings.Fields(text[end:to])) > fragment {
+		to = end
+	}
+	return from, to
 }
 
 // recallPassed reads what the store has of what was passed on lately, once for each owner: after a restart,
