@@ -78,3 +78,15 @@ func TestForeignWordsInForms(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatMayBeATextsReplacesNothing: behind a text that is to be read, a person may go on.
+func TestWhatMayBeATextsReplacesNothing(t *testing.T) {
+	s := newStage(t, "default", map[string]string{"learn.model": "none"})
+	ana := []string{"X-Loci-User", "ana"}
+	s.talk(ana...).says("I live in Lisbon.")
+	s.talk(ana...).says("Explain this letter to me:\n\nWe moved house and the street is quiet.\n\nBut I live in Graz. Is it quiet there?")
+	s.wantFacts("", []string{"User lives in Lisbon"}, ana...)
+	s.wantFacts("&status=pending", []string{"User lives in Graz"}, ana...)
+	s.talk(ana...).says("I live in Graz now.")
+	s.wantFacts("", []string{"User lives in Graz"}, ana...)
+}

@@ -23,6 +23,8 @@ type Utterance struct {
 	Earlier, Background []string
 	// Known are the facts learned from the user's turn just before.
 	Known []memory.Fact
+	// Unsure says that the words may be those of a text ([utterance.Utterance]).
+	Unsure bool
 	// Playing says that what was said before left a role play going ([Playing]).
 	Playing bool
 }
@@ -48,6 +50,7 @@ type Candidate struct {
 	Remember   bool   // the user asked for it to be remembered
 	Waits      string // why a person should look first; "" if nobody needs to
 	Everywhere bool   // it belongs to no project, whatever scope it was said in
+	Unsure     bool   // its turn may hand on the words, so that it replaces nothing by itself
 	Doubt      string // why its turn does not prove it; "" if it does
 	Model      string // the model and its prompt's hash, or the rule, that made it
 

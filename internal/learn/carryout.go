@@ -54,6 +54,9 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.Remember:
 		p.addPending(next, olds[0].Fact.ID, ReviewedConflict)
 		return
+	case newer == "" && len(olds) > 0 && c.Unsure && !c.Remember:
+		p.addPending(next, olds[0].Fact.ID, "its message also hands on a text, whose words these may be")
+		return
 	case newer != "":
 		p.addPast(c, newer, p.known[newer].Fact.ObservedAt, "what is known is newer")
 		return

@@ -57,6 +57,7 @@ func Filter(cands []extract.Candidate, said []extract.Utterance) (kept []extract
 			continue
 		}
 		c = placed(c, said[i], byRule)
+		c.Unsure = said[i].Unsure
 		switch {
 		case extract.Instructs(c.Text):
 			c.Waits = "it reads like an instruction"

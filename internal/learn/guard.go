@@ -44,14 +44,16 @@ func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 		}
 		b := []byte(t.Content)
 		blankFenced(b, o.Begin, o.End)
-		whole := slices.Clone(b)
+		whole, unsure := slices.Clone(b), false
 		if t.Role == memory.RoleUser {
-			copy(b, utterance.Read(string(b), t.Foreign).Own)
+			u := utterance.Read(string(b), t.Foreign)
+			copy(b, u.Own)
+			unsure = u.Unsure
 		}
 		given.blank(b, t.Role)
 		blankSecrets(b, o.Personal)
 		if said := string(b); strings.TrimSpace(said) != "" {
-			s := extract.Utterance{Turn: t, Text: said}
+			s := extract.Utterance{Turn: t, Text: said, Unsure: unsure}
 			if o.Whole {
 				given.blank(whole, t.Role)
 				blankSecrets(whole, o.Personal)
