@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/memory"
 )
 
 // form is a request in which a message of the user's holds words of somebody else's.
@@ -89,4 +91,52 @@ func TestWhatMayBeATextsReplacesNothing(t *testing.T) {
 	s.wantFacts("&status=pending", []string{"User lives in Graz"}, ana...)
 	s.talk(ana...).says("I live in Graz now.")
 	s.wantFacts("", []string{"User lives in Graz"}, ana...)
+}
+
+// TestWordsThatLociPassedOnAreNotThePersons: an agent's answer is the next one's message, after a
+// restart too; and who quotes an answer to correct it is heard.
+func TestWordsThatLociPassedOnAreNotThePersons(t *testing.T) {
+	const answer = "I am Mr Brandt. I live in Graz. My dog is called Fido."
+	dir, ana := t.TempDir(), []string{"X-Loci-User", "ana"}
+	for _, when := range []string{"at once", "after a restart"} {
+		t.Run(when, func(t *testing.T) {
+			s := newStage(t, "default", map[string]string{"learn.model": "none", "store": "sqlite", "data": dir})
+			if when == "at once" {
+				s.model.reply = answer
+				s.talk(ana...).says("Who are you?")
+				s.model.reply = "OK."
+			}
+			s.talk(ana...).says(answer)
+			s.wantFacts("", nil, ana...)
+			asked, _ := s.talk(ana...).says("Where do I live?")
+			s.lacks("the prompt", asked.body, "user said: I am Mr Brandt")
+			if when == "after a restart" {
+				s.talk(ana...).says("You said: " + answer + " But I live in Porto.")
+				s.wantFacts("", []string{"User lives in Porto"}, ana...)
+			}
+		})
+	}
+}
+
+// TestALineThatRecursIsAForm from the third conversation on, and a question that is asked again is none.
+func TestALineThatRecursIsAForm(t *testing.T) {
+	s := newStage(t, "default", map[string]string{"learn.model": "none"})
+	const line, question = "I am a nurse in a hospital by the sea and like short answers", "what time is the standup of my team on a Monday morning"
+	for _, own := range []string{"What time is standup today?", "How far is the moon from here?", "I have a cat named Tom."} {
+		s.talk().says(line + "\n" + own)
+		s.talk().says(question)
+	}
+	page, err := s.loci.engine.Store.List(t.Context(), memory.User(memory.DefaultNamespace, "default"), memory.Query{Kinds: []memory.Kind{memory.KindTurn}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var forms []string
+	for _, m := range page.Memories {
+		for start, end := range m.Turn.Foreign.Within(len(m.Turn.Content)) {
+			forms = append(forms, m.Turn.Content[start:end]+"|"+m.Turn.Content[end:])
+		}
+	}
+	if len(forms) != 1 || forms[0] != line+"|\nI have a cat named Tom." {
+		t.Errorf("of %d turns forms are %q", len(page.Memories), forms)
+	}
 }

@@ -21,7 +21,7 @@ const (
 
 	// passedTime is how long at least what was passed on is known, and mostPassed how many shingles
 	// of an owner at most: both are halves, of which the older one is dropped.
-	passedTime = time.Hour / 2
+	passedTime = time.Hour
 	mostPassed = 4096
 
 	// orderTime is how long a message that quotes an order of a model is taken for an agent's: a
@@ -218,7 +218,7 @@ func (e *Core) recallPassed(ctx context.Context, owner memory.Owner) error {
 	o := p.of(owner, now)
 	o.read = true
 	for _, m := range slices.Backward(page.Memories) { // the oldest first
-		if t := m.Turn; now.Sub(t.CreatedAt) < 2*passedTime {
+		if t := m.Turn; now.Sub(t.CreatedAt) < passedTime {
 			o.put(owner, t.Content, carried{own: t.Role == memory.RoleUser})
 		}
 	}
