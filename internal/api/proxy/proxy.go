@@ -241,7 +241,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 		extras.Project = chat.Folder()
 	}
 	if first := slices.IndexFunc(chat.Messages, func(m chatapi.Message) bool { return m.Role == memory.RoleUser }); first >= 0 &&
-		d.engine.Exchange.Passed.Ordered(who.Owner, chat.Messages[first].Text, d.Now()) {
+		d.engine.Exchange.Blocks.Passed.Ordered(who.Owner, chat.Messages[first].Text, d.Now()) {
 		extras.Mode = readOnly(extras.Mode)
 	}
 	note := ""

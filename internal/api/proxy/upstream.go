@@ -71,7 +71,9 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 			first = false
 		}
 		heard.hear()
-		c.exchange.Ordered(heard.stream.Calls()) // a client may carry them out before the answer ends
+		if calls := heard.stream.Calls(); calls != "" { // a client may carry them out before the answer ends
+			d.engine.Exchange.Blocks.Passed.Answered(c.owner, chatapi.Answer{ToolCalls: calls}, d.Now())
+		}
 		if !heard.ended() && err == nil {
 			continue
 		}

@@ -32,6 +32,8 @@ type PinnedBlock struct {
 type BlockCache struct {
 	kept      *recent.Map[[2]string, PinnedBlock] // by owner and chain
 	forgotten atomic.Uint64                       // how often something was
+
+	Passed Passed // what was carried besides
 }
 
 // NewBlockCache returns an empty cache.

@@ -23,7 +23,6 @@ type Core struct {
 
 	Opts       Options
 	Blocks     *BlockCache
-	Passed     Passed
 	Writes     *KeyedMutex
 	Idle       IdleGate
 	Closed     ClosedOwners

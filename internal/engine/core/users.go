@@ -122,7 +122,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	closed := e.Closed.Learn(owner, err == nil, e.Time(), began)
 	if closed {
 		e.Blocks.Forget(GivenTo(owner))
-		e.Passed.Forget(owner)
+		e.Blocks.Passed.Forget(owner)
 	}
 	return closed, nil
 }

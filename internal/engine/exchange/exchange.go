@@ -140,7 +140,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		Writes: mode != chatapi.ModeRead && mode != chatapi.ModeOff,
 		learns: pause == core.PauseNone,
 	}
-	if err := e.Foreign(ctx, in.Owner, x.named(), in.Chat); err != nil {
+	if err := (foreign{e.Core, in.Owner, x.named()}).mark(ctx, in.Chat); err != nil {
 		e.Log.Warn("words that were passed on, or recur, are not known", "user", in.Owner.Name(), "err", err)
 	}
 	if last := in.Chat.LastUser(); last >= 0 {

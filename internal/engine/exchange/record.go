@@ -232,14 +232,6 @@ func (x recorder) appendPart(ctx context.Context, batch memory.Batch) (err error
 	return err
 }
 
-// Ordered notes the calls that an answer makes, a JSON list, so that what they tell an agent is not
-// taken for the person's words; "" for none.
-func (x *Exchange) Ordered(calls string) {
-	if calls != "" {
-		x.e.Passed.Answered(x.In.Owner, chatapi.Answer{ToolCalls: calls}, x.e.Time())
-	}
-}
-
 // RecordAnswer stores the answer with the job that learns from the exchange, and
 // returns when both are safe. An empty answer, from an upstream that gave none,
 // stores nothing and lets the question be learned from. It waits at most two
@@ -251,7 +243,7 @@ func (x *Exchange) Ordered(calls string) {
 // client asked here keeps its place, and this one is kept beside it, off the path, as if
 // the two had been stored in the order in which they were asked for.
 func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) {
-	x.e.Passed.Answered(x.In.Owner, a, x.e.Time())
+	x.e.Blocks.Passed.Answered(x.In.Owner, a, x.e.Time())
 	if !x.stores() || x.Question == nil {
 		return
 	}

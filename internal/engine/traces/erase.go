@@ -51,7 +51,7 @@ func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 // found in the store again is not kept here again.
 func (e *Keeper) forgetShown(owner memory.Owner) int {
 	e.Blocks.Forget(core.GivenTo(owner))
-	e.Passed.Forget(owner)
+	e.Blocks.Passed.Forget(owner)
 	return e.Ring.forget(func(t memory.Trace) bool { return t.Owner == owner })
 }
 

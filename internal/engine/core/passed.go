@@ -1,10 +1,8 @@
 package core
 
 import (
-	"context"
 	"encoding/json"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -199,17 +197,16 @@ func around(text string, start, end int) (from, to int) {
 	return from, to
 }
 
-// recallPassed reads what the store has of what was passed on lately, once for each owner: after a restart,
-// or on another server.
-func (e *Core) recallPassed(ctx context.Context, owner memory.Owner) error {
-	p, now := &e.Passed, e.Time()
+// Recall notes what turns said that were passed on before this was asked for an owner for the first
+// time: before a restart, or by another server. turns returns them, the newest first.
+func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memory.Memory, error)) error {
 	p.mu.Lock()
 	read := p.of(owner, now).read
 	p.mu.Unlock()
 	if read {
 		return nil
 	}
-	page, err := e.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Limit: 100})
+	found, err := turns()
 	if err != nil {
 		return err
 	}
@@ -217,7 +214,7 @@ func (e *Core) recallPassed(ctx context.Context, owner memory.Owner) error {
 	defer p.mu.Unlock()
 	o := p.of(owner, now)
 	o.read = true
-	for _, m := range slices.Backward(page.Memories) { // the oldest first
+	for _, m := range slices.Backward(found) {
 		if t := m.Turn; now.Sub(t.CreatedAt) < passedTime {
 			o.put(owner, t.Content, carried{own: t.Role == memory.RoleUser})
 		}
@@ -291,70 +288,4 @@ func eachText(v any, yield func(string)) {
 		}
 		yield(v)
 	}
-}
-
-// A line is a form where it recurs, word for word, in so many conversations with other text around it.
-const (
-	formLine  = 40 // bytes it has at least
-	formOften = 3
-	formLines = 16 // of a message that are looked at, at most
-)
-
-// Foreign notes on the new messages of a chat what is not the person's though it comes in their name:
-// what Loci passed on lately, and what recurs in their conversations as a form. What it cannot look up
-// within the context it does not note.
-func (e *Core) Foreign(ctx context.Context, owner memory.Owner, conversation string, chat *chatapi.Chat) error {
-	err := e.recallPassed(ctx, owner)
-	for i := range slices.Backward(chat.Messages) {
-		m := &chat.Messages[i]
-		if m.Role == memory.RoleAssistant {
-			break
-		}
-		if m.Role != memory.RoleUser || m.Foreign != "" {
-			continue
-		}
-		if m.Foreign = e.Passed.In(owner, m.Text); m.Foreign == "" && err == nil {
-			m.Foreign, err = e.forms(ctx, owner, conversation, m.Text)
-		}
-	}
-	e.Passed.Said(owner, chat, e.Time())
-	return err
-}
-
-// forms returns the lines of a message that recur.
-func (e *Core) forms(ctx context.Context, owner memory.Owner, conversation, message string) (foreign memory.Ranges, err error) {
-	at, looked := 0, 0
-	for line := range strings.Lines(message) {
-		body := strings.TrimSpace(line)
-		start := at + strings.Index(line, body)
-		at += len(line)
-		if len(body) < formLine || len(body) == len(strings.TrimSpace(message)) || looked >= formLines {
-			continue
-		}
-		looked++
-		like, err := Found(ctx, e, memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: body, ByWords: true, Limit: 2 * formOften})
-		if err != nil {
-			return "", err
-		}
-		around := map[string]string{conversation: message} // by conversation
-		for _, m := range like {
-			if t := m.Turn; t != nil && t.Role == memory.RoleUser && hasLine(t.Content, body) && !slices.Contains(slices.Collect(maps.Values(around)), t.Content) {
-				around[t.Conversation] = t.Content
-			}
-		}
-		if len(around) >= formOften {
-			foreign = foreign.With(start, start+len(body))
-		}
-	}
-	return foreign, nil
-}
-
-// hasLine reports whether a text has a line, and others.
-func hasLine(text, line string) bool {
-	found, others := false, false
-	for l := range strings.Lines(text) {
-		l = strings.TrimSpace(l)
-		found, others = found || l == line, others || l != line && l != ""
-	}
-	return found && others
 }
