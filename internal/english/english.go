@@ -1,7 +1,6 @@
 // Package english reads a chat message: which of its text the person wrote, its sentences and
 // clauses, what each of them is for, and what it states: its words, its verbs with tense and
-// negation, and the third person. Sentence ends, blocks and pasted text are found in any language;
-// moods by English words, and elsewhere by the question mark alone. Statements are English.
+// negation, and the third person. Sentence ends are found in any language; moods by English words, and elsewhere by the question mark alone. Statements are English.
 //
 // It knows no memory and no request: see package utterance for what clients add to a message.
 package english
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/utterance"
 )
 
 // Sentence is a sentence of a message, or a part of a long one.
@@ -28,11 +28,9 @@ type Clause struct {
 // Read returns the sentences of a message in order.
 func Read(s string) []Sentence {
 	var out []Sentence
-	for _, b := range blocks(s) {
-		for _, span := range text.Sentences(b.Of(s)) {
-			span.Start, span.End = span.Start+b.Start, span.End+b.Start
-			out = append(out, parts(s, span, b.pasted)...)
-		}
+	own := utterance.Read(s, "").Asked
+	for _, span := range text.Sentences(s) {
+		out = append(out, parts(s, span, strings.TrimSpace(span.Of(own)) == "")...)
 	}
 	return out
 }

@@ -38,7 +38,7 @@ func Read(message string, foreign memory.Ranges) Utterance {
 	if len(message) > mostTyped {
 		r.cut(mostTyped/2, len(message)-mostTyped/2)
 	}
-	for _, step := range []func(*reading){(*reading).fences, (*reading).elements, (*reading).sections, (*reading).mails, (*reading).pasted, (*reading).transcripts, (*reading).quotations} {
+	for _, step := range []func(*reading){(*reading).fences, (*reading).elements, (*reading).machines, (*reading).mails, (*reading).sections, (*reading).pasted, (*reading).transcripts, (*reading).quotations} {
 		r.now = string(r.own)
 		step(&r)
 	}
@@ -508,18 +508,14 @@ func (r *reading) marked(from int) bool {
 func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
 	colons := strings.ContainsAny(l.text, ":：")
 	if m := passed.FindStringIndex(l.text); colons && m != nil && strings.TrimSpace(r.now[l.start+m[1]:]) != "" {
-		rest := strings.TrimLeft(l.text[m[1]:], " ")
-		if rest == "" {
+		rest, lead := strings.TrimLeft(l.text[m[1]:], " "), strings.LastIndexAny(l.text[:m[0]], ".!?")+1
+		switch far := len(strings.Fields(l.text[lead:m[0]])) > mostLead; {
+		case rest == "":
 			return l.start + m[0], l.end(), false
-		}
-		if !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "“") { // which is cut as a quotation
-			lead := strings.LastIndexAny(l.text[:m[0]], ".!?") + 1
-			if len(strings.Fields(l.text[lead:m[0]])) > mostLead {
-				lead = m[0]
-			}
+		case !far && !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "“"): // which is cut as a quotation
 			r.cut(l.start+lead, l.end())
+			return -1, 0, false
 		}
-		return -1, 0, false
 	}
 	for _, o := range ordersIn(l.text) {
 		rest := strings.TrimSpace(l.text[o.end:])
@@ -603,24 +599,35 @@ func (r *reading) framed(lines []line) bool {
 
 var (
 	mailBegins = lazy.Compile(`(?i)^[->\s]*(?:-{2,}\s*)?(?:original message|forwarded message|begin forwarded message|weitergeleitete nachricht|ursprüngliche nachricht)\b|^(?:on|am|le|el) .{0,80}[\d@].{0,80}\b(?:wrote|schrieb|a écrit|escribió)\s*:$|^(?:dear (?:sir|madam|mr|mrs|ms|dr)|to whom it may concern)\b|^(?:diff --git|commit [0-9a-f]{7,40}$|traceback \(most recent call last\))`)
-	greeting   = lazy.Compile(`(?i)^(?:hi|hello|hey|dear|hallo|liebe[rs]?|sehr geehrte[rs]?|hola|estimad[oa]s?|bonjour|chère?)\b[^.!?\n]{0,40}(?:,|!$|$)`)
 	mailHeader = lazy.Compile(`(?i)^\**(?:from|to|subject|date|sent|cc|bcc|reply-to|re|fwd|betreff|von|an|gesendet)\**\s*: *\S`)
+	greeting   = lazy.Compile(`(?i)^(?:hi|hello|hey|dear|hallo|liebe[rs]?|sehr geehrte[rs]?|hola|estimad[oa]s?|bonjour|chère?)\b[^.!?\n]{0,40}(?:,|!$|$)`)
 	closing    = lazy.Compile(`^\p{Lu}[\p{L} ]{1,30},$`)
 )
 
-// longestHead is how long a line without a colon is that begins a mail, at most.
-const longestHead = 60
+const (
+	// longestHead is how long a line without a colon is that begins a mail, at most.
+	longestHead = 60
+
+	// salutation is how many words a salutation, and a block that ends a mail, have at most.
+	salutation = 6
+)
+
+// salutes reports whether a line begins a letter in any language: it has few words and ends in a comma.
+func (l line) salutes() bool {
+	return strings.HasSuffix(l.text, ",") && len(strings.Fields(l.text)) <= salutation
+}
 
 // mails cuts mails, from their first line to the end, or to where the person goes on behind the
-// signature.
+// signature. One that the message begins with and that nothing follows is addressed to the assistant.
 func (r *reading) mails() {
 	begin, header := -1, -1
 	lines := r.lines()
 	for i, l := range lines {
-		switch {
-		case l.text == "", len(l.text) > longestHead && !strings.ContainsAny(l.text, ":"):
+		if l.text == "" || len(l.text) > longestHead && !strings.Contains(l.text, ":") {
 			continue
-		case mailBegins.MatchString(l.text), greeting.MatchString(l.text) && strings.TrimSpace(r.now[l.end():]) != "" && (strings.TrimSpace(r.now[:l.start]) != "" || r.signed(lines[i:])):
+		}
+		switch {
+		case mailBegins.MatchString(l.text):
 			begin = i
 		case mailHeader.MatchString(l.text):
 			if header >= 0 {
@@ -629,6 +636,10 @@ func (r *reading) mails() {
 			header = i
 		default:
 			header = -1
+			more := strings.TrimSpace(r.now[l.end():]) != ""
+			if greets := l.salutes() && (i == 0 || lines[i-1].text == "") || greeting.MatchString(l.text); greets && more && (strings.TrimSpace(r.now[:l.start]) != "" || ending(lines[i:]) > 0) {
+				begin = i
+			}
 		}
 		if begin >= 0 {
 			break
@@ -637,7 +648,10 @@ func (r *reading) mails() {
 	if begin < 0 {
 		return
 	}
-	end := r.ending(lines[begin:])
+	end := len(r.own)
+	if n := ending(lines[begin:]); n > 0 {
+		end = lines[begin+n].start
+	}
 	r.cut(lines[begin].start, end)
 	if rest := strings.TrimSpace(r.now[end:]); rest != "" { // "Write a polite reply."
 		l := line{rest, end + strings.Index(r.now[end:], rest)}
@@ -647,19 +661,86 @@ func (r *reading) mails() {
 	}
 }
 
-// ending returns where a mail ends: behind its signature, where something follows that.
-func (r *reading) ending(lines []line) int {
-	signed := false
+// ending returns the line at which a mail has ended: the empty one behind the last block that is its
+// signature, of short lines without a sentence's end, where something follows. 0 for none.
+func ending(lines []line) (end int) {
+	short, signed, blocks := true, false, 0
 	for i, l := range lines {
-		if l.text == "" && signed && i > 2 && strings.TrimSpace(r.now[l.start:]) != "" {
-			return l.start
+		if l.text != "" {
+			short = short && len(strings.Fields(l.text)) <= salutation && !strings.ContainsAny(l.text[len(l.text)-1:], ".?!:")
+			signed = signed || closing.MatchString(l.text)
+			continue
 		}
-		signed = closing.MatchString(l.text) || signed && l.text != ""
+		more := slices.ContainsFunc(lines[i:], func(l line) bool { return l.text != "" })
+		if i > 0 && lines[i-1].text != "" {
+			if i > 2 && more && (signed || blocks > 0 && short && !lines[i-1].salutes()) {
+				end = i
+			}
+			blocks++
+		}
+		short, signed = true, false
 	}
-	return len(r.own)
+	return end
 }
 
-func (r *reading) signed(lines []line) bool { return r.ending(lines) < len(r.own) }
+// machines cuts blocks beside others that were written by or for a machine: most of their lines have
+// more numbers and signs than a sentence has, as code, logs and tables do.
+func (r *reading) machines() {
+	if !strings.Contains(strings.TrimSpace(r.now), "\n\n") {
+		return
+	}
+	type block struct {
+		from, to int
+		odd      bool
+	}
+	var blocks []block
+	begins := true
+	lines, odd, all := r.lines(), 0, 0
+	for _, l := range lines {
+		if l.text == "" {
+			begins = true
+			continue
+		}
+		if begins {
+			blocks, odd, all, begins = append(blocks, block{from: l.start}), 0, 0, false
+		}
+		b := &blocks[len(blocks)-1]
+		if b.to, all = l.end(), all+1; symbols(l.text) || coding.MatchString(l.text) {
+			odd++
+		}
+		b.odd = 2*odd > all
+	}
+	for i, b := range blocks {
+		if b.odd || i > 0 && i+1 < len(blocks) && blocks[i-1].odd && blocks[i+1].odd {
+			r.cut(b.from, b.to)
+		}
+	}
+}
+
+var (
+	// call is what a function is called by, coding how other lines of code begin.
+	call   = lazy.Compile(`\w\(.*\)`)
+	coding = lazy.Compile(`^(?:(?:import|from|package|using|library) ?\(?[\w."({*]|#include|#!/|@\w+$|(?:async )?def |class \w+\W|func |type \w+ |(?:const|let|var) \w+|return\b|(?:for|while|if|elif|with|try|except|else|switch|case)\b.*[:{]$|[\w.\[\]]+ (?:[-+*/|:]?=|<-) \S|self\.)`)
+)
+
+// symbols reports whether a line has more numbers and signs than a sentence has.
+func symbols(line string) bool {
+	letters, other := 0, 0
+	before := ' '
+	for _, r := range line {
+		number := unicode.IsDigit(r) && unicode.IsDigit(before)
+		before = r
+		switch {
+		case number:
+		case unicode.IsLetter(r) || unicode.IsMark(r):
+			letters++
+		case strings.ContainsRune(" ,.'’?!", r):
+		default:
+			other++
+		}
+	}
+	return other > 3 && 5*other > letters || strings.HasSuffix(line, "{") || strings.HasSuffix(line, ";") || strings.Contains(line, "(") && call.MatchString(line)
+}
 
 // A pastedLine is one that nobody types: a citation, a table's row, an entry of a log, a frame of a
 // stack, JSON, code, a line of a block of memory or of what is exported of it.
@@ -685,7 +766,7 @@ func (r *reading) pasted() {
 		if l.text == "" || letter && !strings.ContainsAny(l.text, ":({;,\t\"") && !strings.Contains(l.text, "import") {
 			continue
 		}
-		if pastedLine.MatchString(l.text) || values(l.text) {
+		if pastedLine.MatchString(l.text) || values(l.text) || symbols(l.text) && coding.MatchString(l.text) {
 			r.cut(l.start, l.end())
 		}
 	}
