@@ -96,14 +96,10 @@ func classesOf(names string) (kinds text.Classes) {
 	return kinds
 }
 
-// keyEnds is where the thing that an attribute is about ends and what is said of
-// it begins.
-var keyEnds = lazy.Compile(`(?i)[,;:.(]| (?:and|or|but|because|since|when|while|with|for|in|on|at|from|than|as|very|a lot|so|after|before|anymore|any more|more) ?`)
-
 // keyOf returns the terms of a thing, so that "the spicy foods" and "spicy food"
 // are one.
 func keyOf(thing string) string {
-	if m := keyEnds.FindStringIndex(thing); m != nil && m[0] > 0 {
+	if m := pattern("key ends").FindStringIndex(thing); m != nil && m[0] > 0 {
 		thing = thing[:m[0]]
 	}
 	return strings.Join(text.Terms(thing), " ")

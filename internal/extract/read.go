@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/english"
-	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -75,9 +74,6 @@ func (r *reader) read(body string) {
 	r.namesBeside(body, sentences)
 }
 
-// leading are words that people say before they say something.
-var leading = lazy.Compile(`(?i)^(?:by the way|heads up|fun fact|for context|for reference|for the record|about me|to be honest|in fact|as you know|as i said|i guess|i mean|i think|i believe|good news|(?:it )?turn(?:s|ed) out|right now|these days|just so you know|in my (?:spare|free) time)\b`)
-
 // opened returns the place of the first token behind what leads up to a statement.
 func (p phrases) opened() int {
 	i := 0
@@ -86,7 +82,7 @@ func (p phrases) opened() int {
 			i++
 			continue
 		}
-		lead := len(leading.FindString(p.Text(i, min(i+6, len(p.Tokens)))))
+		lead := len(pattern("leading").FindString(p.Text(i, min(i+6, len(p.Tokens)))))
 		if lead == 0 {
 			return i
 		}
@@ -568,11 +564,9 @@ func began(attribute, words string, said time.Time) time.Time {
 	return dates[0].From
 }
 
-var listCut = lazy.Compile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
-
 // items cuts "peanuts, shrimp and soy" in three. What is no list of short items stays whole.
 func items(s string) []string {
-	parts := listCut.Split(s, -1)
+	parts := pattern("list").Split(s, -1)
 	for i, part := range parts {
 		words := strings.Fields(part)
 		if n := len(words); n == 0 || n > 3 || i == 0 && in("determiner", strings.ToLower(words[0])) {

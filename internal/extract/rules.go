@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci/internal/english"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 //go:embed rules.txt
@@ -16,6 +17,9 @@ var ruleTable string
 
 //go:embed words.txt
 var wordTable string
+
+//go:embed patterns.txt
+var patternTable string
 
 // lists are the lists of words.txt by name.
 var lists = sync.OnceValue(func() map[string]map[string]bool {
@@ -49,6 +53,26 @@ func paired(list, word string) string {
 	}
 	return ""
 }
+
+// patterns are the patterns of patterns.txt by name.
+var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
+	source, name := map[string]string{}, ""
+	for line := range strings.SplitSeq(patternTable, "\n") {
+		if part, found := strings.CutPrefix(line, "  "); found {
+			source[name] += part
+		} else {
+			name = strings.TrimSuffix(line, ":")
+		}
+	}
+	out := map[string]*lazy.Pattern{}
+	for name, s := range source {
+		out[name] = lazy.Compile(s)
+	}
+	return out
+})
+
+// pattern returns a pattern of patterns.txt.
+func pattern(name string) *lazy.Pattern { return patterns()[name] }
 
 // rule is a form of one kind of fact: see rules.txt.
 type rule struct {
