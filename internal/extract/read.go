@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +50,8 @@ type subject struct {
 var user = subject{who: "User", key: "user"}
 
 // relative returns somebody close to the user, or an animal of theirs, as a subject.
-func relative(kin string) subject {
+func relative(word string) subject {
+	kin := paired("shortKin", word)
 	return subject{who: "User's " + kin, key: "user's " + kin, kin: kin}
 }
 
@@ -143,29 +143,16 @@ func (r *reader) statement(p phrases) {
 		}
 		return
 	}
-	if r.last = about; about.kin != "" && !about.many {
-		r.whom = about
-	}
-	switch {
-	case about.many:
+	if r.last = about; about.many {
 		person = english.Plural
-	case about.kin != "":
-		person = english.Singular
+	} else if about.kin != "" {
+		person, r.whom = english.Singular, about
 	}
-	if pred, ok := p.Predicate(i, person); ok {
-		r.predicate(p, about, &pred, when)
+	if pred, ok := p.Predicate(i, person); ok && !r.match(p, about, pred.Lemma, pred.Rest, &pred, when) {
+		r.match(p, about, "@class", pred.Rest, &pred, when)
 	}
-	if n := len(r.found); n > 1 && r.found[n-1].Model == "rule:death" && r.found[n-2].Model == "rule:pet" { // it has one no more
-		r.found = slices.Delete(r.found, n-2, n-1)
-	}
-}
-
-// predicate holds what is said of somebody against the rules of its verb, and then of its class.
-func (r *reader) predicate(p phrases, about subject, pred *english.Predicate, when string) {
-	for _, key := range []string{pred.Lemma, "@class"} {
-		if r.match(p, about, key, pred.Rest, pred, when) {
-			return
-		}
+	if n := len(r.found) - 1; n > 0 && r.found[n].Model == "rule:death" && r.found[n-1].Model == "rule:pet" {
+		r.found = slices.Delete(r.found, n-1, n) // they have one no more
 	}
 }
 
@@ -193,9 +180,8 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		r.match(p, user, "@my", i, nil, "")
 		return subject{}, 0, false
 	}
-	kin, last := fullKin(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new ")), p.At(end-1)
-	about := relative(kin)
-	about.many = in("kinPlural", last)
+	about := relative(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new "))
+	about.many = in("kinPlural", p.At(end-1))
 	r.last = about
 	j := end
 	if p.Tokens[end-1].Possessive {
@@ -233,9 +219,6 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	return about, j, j < len(p.Tokens)
 }
 
-// fullKin returns the word for a relative whose short form is used: "gf".
-func fullKin(kin string) string { return cmp.Or(paired("shortKin", kin), kin) }
-
 // named adds the name at token j of somebody or of an animal.
 func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
 	if end := name(p, j); end > j {
@@ -248,56 +231,50 @@ func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
 
 // introduce adds the name of somebody or of an animal, tokens i up to j, and returns the subject by it.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
-	called := p.nameText(i, j)
-	c := Candidate{Text: "User's " + about.kin + " is named " + called, Attribute: kinAttribute(about.kin), Category: "family", Confidence: 0.9, Model: "rule:kin named"}
-	if c.Attribute == about.kin {
-		c.Attribute += " name"
-	}
+	called, attribute := p.nameText(i, j), paired("kinAttributes", about.kin)
+	c := Candidate{Category: "family", Confidence: 0.9}
 	if isPet {
 		c.Text, c.Attribute, c.Model = "User has a "+about.kin+" named "+called, "pet:"+keyOf(called), "rule:pet"
+	} else {
+		c.Text, c.Attribute, c.Model = "User's "+about.kin+" is named "+called, attribute, "rule:kin named"
+		if attribute == about.kin {
+			c.Attribute += " name"
+		}
 	}
 	r.add(p, "user", c)
 	about.who += " " + called
-	if !Single(kinAttribute(about.kin)) {
+	if !Single(attribute) {
 		about.key += " " + strings.ToLower(called)
 	}
 	return about
 }
 
-// kinAttribute is single where a person has one such relative at a time.
-func kinAttribute(kin string) string { return cmp.Or(paired("kinAttributes", kin), kin) }
-
 // namesBeside reads relatives whose names stand next to them wherever that is, also in a question or
 // in what somebody said: "can my partner Tomasz eat that?".
 func (r *reader) namesBeside(body string, sentences []english.Sentence) {
 	for _, sentence := range sentences {
-		if !text.Holds(sentence.Of(body), "my", "our") {
+		if sentence.Pasted || !text.Holds(sentence.Of(body), "my", "our") {
 			continue
 		}
 		s := english.StatementOf(body, sentence.Span, r.said.Turn.CreatedAt)
 		p := phrases{&s}
-		if sentence.Pasted || english.Unreal(s.Tokens) {
+		if english.Unreal(s.Tokens) {
 			continue
 		}
-		for i := 0; i+2 < len(p.Tokens); i++ {
-			if w := p.At(i); w != "my" && w != "our" {
-				continue
-			}
+		for i, t := range s.Tokens {
 			k := p.kinEnd(i + 1)
-			apart := p.At(k) == ","
 			j := k
-			if apart {
+			if p.At(k) == "," {
 				j++
 			}
 			end := p.nameEnd(j)
-			if k == i+1 || end == j || in("kinPlural", p.At(k-1)) || apart && !p.marks(end) {
+			if t.Low != "my" && t.Low != "our" || k == i+1 || in("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
 				continue
 			}
 			called := p.nameText(j, end)
-			at := text.Span{Start: p.Tokens[i].Start, End: p.Tokens[end-1].End}
-			if known := func(c Candidate) bool { return strings.Contains(c.Text, called) }; !slices.ContainsFunc(r.found, known) {
-				s.Span = at
-				r.introduce(p, relative(fullKin(strings.ToLower(p.Text(i+1, k)))), false, j, end)
+			if !slices.ContainsFunc(r.found, func(c Candidate) bool { return strings.Contains(c.Text, called) }) {
+				s.Span = text.Span{Start: t.Start, End: p.Tokens[end-1].End}
+				r.introduce(p, relative(strings.ToLower(p.Text(i+1, k))), false, j, end)
 			}
 		}
 	}
