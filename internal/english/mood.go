@@ -38,7 +38,7 @@ func moodOf(clause string) Mood {
 		return Asks
 	case requesting.Has(first):
 		return Requests
-	case all(words, phatic):
+	case !slices.ContainsFunc(words, func(w string) bool { return !phatic.Has(w) }):
 		return Greets
 	}
 	return States
@@ -138,15 +138,6 @@ func unstretched(w string) string {
 func marked(s string) bool {
 	s = strings.TrimRight(s, " )\"'*!.…")
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
-}
-
-func all(words []string, in *lazy.Set) bool {
-	for _, w := range words {
-		if !in.Has(w) {
-			return false
-		}
-	}
-	return true
 }
 
 // IsRequest reports whether a folded word asks for something to be done.
