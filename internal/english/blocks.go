@@ -57,9 +57,7 @@ func blocks(s string) []block {
 func machine(s string) bool {
 	lines, odd := 0, 0
 	for line := range strings.SplitSeq(s, "\n") {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
+		line = strings.TrimSpace(line)
 		lines++
 		if strings.HasPrefix(line, ">") || symbols(line) {
 			odd++

@@ -3,6 +3,7 @@ package english
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
@@ -112,7 +113,7 @@ func firstClause(s string) string {
 			i += n
 			continue
 		}
-		n := signLength(s[i:])
+		_, n := utf8.DecodeRuneInString(s[i:])
 		if (words >= shortClause || words > 0 && greets(s[:i])) && separates(s, i, n) {
 			return s[:i+n]
 		}
