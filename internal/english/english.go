@@ -7,6 +7,7 @@ package english
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/internal/utterance"
@@ -80,7 +81,7 @@ func split(s string, sentence text.Span) []text.Span {
 			i += n
 			continue
 		}
-		n := signLength(body[i:])
+		_, n := utf8.DecodeRuneInString(body[i:])
 		i += n
 		if separates(body, i-n, n) {
 			cut(sentence.Start+i, sentence.Start+i)

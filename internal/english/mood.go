@@ -3,6 +3,7 @@ package english
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
@@ -38,7 +39,7 @@ func moodOf(clause string) Mood {
 		return Asks
 	case requesting.Has(first):
 		return Requests
-	case all(words, phatic):
+	case !slices.ContainsFunc(words, func(w string) bool { return !phatic.Has(w) }):
 		return Greets
 	}
 	return States
@@ -112,7 +113,7 @@ func firstClause(s string) string {
 			i += n
 			continue
 		}
-		n := signLength(s[i:])
+		_, n := utf8.DecodeRuneInString(s[i:])
 		if (words >= shortClause || words > 0 && greets(s[:i])) && separates(s, i, n) {
 			return s[:i+n]
 		}
@@ -138,15 +139,6 @@ func unstretched(w string) string {
 func marked(s string) bool {
 	s = strings.TrimRight(s, " )\"'*!.…")
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
-}
-
-func all(words []string, in *lazy.Set) bool {
-	for _, w := range words {
-		if !in.Has(w) {
-			return false
-		}
-	}
-	return true
 }
 
 // IsRequest reports whether a folded word asks for something to be done.

@@ -69,28 +69,19 @@ func third(verb string) string {
 	core := strings.TrimRight(verb, ".,;:!?")
 	tail := verb[len(core):]
 	low := strings.ToLower(strings.ReplaceAll(core, "’", "'"))
-	switch low {
-	case "am", "are":
-		return "is" + tail
-	case "were":
-		return "was" + tail
-	case "have":
-		return "has" + tail
-	case "do":
-		return "does" + tail
-	case "go":
-		return "goes" + tail
-	case "don't", "dont":
-		return "doesn't" + tail
-	case "haven't", "havent":
-		return "hasn't" + tail
-	case "aren't":
-		return "isn't" + tail
+	if form := thirdForms[low]; form != "" {
+		return form + tail
 	}
 	if low == "" || fixed.Has(low) || pastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
 		return verb // past forms and modals stay, and some agree already
 	}
 	return thirdOf(core) + tail
+}
+
+// thirdForms are those that no rule makes.
+var thirdForms = map[string]string{
+	"am": "is", "are": "is", "were": "was", "have": "has", "do": "does", "go": "goes", "don't": "doesn't", "dont": "doesn't",
+	"haven't": "hasn't", "havent": "hasn't", "aren't": "isn't",
 }
 
 // thirdOf returns the form of a verb that ends in s.

@@ -222,7 +222,7 @@ func (p *Predicate) Says() string {
 	}
 	switch be := p.Lemma == "be"; p.Tense {
 	case Present:
-		return p.says(p.Lemma)
+		return p.SaysNow(p.Lemma)
 	case Past:
 		switch {
 		case be:
@@ -266,9 +266,7 @@ func (p *Predicate) Says() string {
 
 // SaysNow returns another verb in its present as it is said of the subject, denied and with its
 // "always" as this one: "does not live".
-func (p *Predicate) SaysNow(lemma string) string { return p.says(lemma) }
-
-func (p *Predicate) says(lemma string) string {
+func (p *Predicate) SaysNow(lemma string) string {
 	finite, does := thirdOf(lemma), "does"
 	switch {
 	case lemma == "be" && p.person == Plural:

@@ -1,6 +1,7 @@
 package english
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/lazy"
@@ -69,34 +70,19 @@ func empty(clause string, is Mood) bool {
 
 // denies reports whether a clause says that nothing is known: "I have nothing on that", "you never said".
 func denies(words []string) bool {
-	not, knows := false, false
-	for _, w := range words {
-		not = not || negating.Has(w)
-		knows = knows || knowing.Has(w)
-	}
-	return not && knows
+	return slices.ContainsFunc(words, negating.Has) && slices.ContainsFunc(words, knowing.Has)
 }
 
 // givesBack reports whether a clause names the user as its source: "you told me …".
 func givesBack(words []string) bool {
-	you := false
-	for _, w := range words {
-		if you && telling.Has(w) {
-			return true
-		}
-		you = you || listener.Has(w)
-	}
-	return false
+	you := slices.IndexFunc(words, listener.Has)
+	return you >= 0 && slices.ContainsFunc(words[you+1:], telling.Has)
 }
 
 // promises reports whether a clause says that its speaker will remember: "I'll keep it in mind", "noted".
 func promises(words []string) bool {
-	for i, w := range words {
-		if noting.Has(w) && len(words) <= shortPromise && (i == 0 || words[0] == "i" || leads.Has(words[0]) || phatic.Has(words[0])) {
-			return true
-		}
-	}
-	return false
+	return len(words) > 0 && len(words) <= shortPromise && slices.ContainsFunc(words, noting.Has) &&
+		(noting.Has(words[0]) || words[0] == "i" || leads.Has(words[0]) || phatic.Has(words[0]))
 }
 
 // shortPromise is how many words a promise has at most.

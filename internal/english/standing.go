@@ -1,6 +1,7 @@
 package english
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,14 +32,7 @@ func StandingIn(fact string) (is Topics) {
 	if len(words) == 0 || len(words) > longestStanding {
 		return 0
 	}
-	has := func(in *lazy.Set) bool {
-		for _, w := range words {
-			if in.Has(w) {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(in *lazy.Set) bool { return slices.ContainsFunc(words, in.Has) }
 	if has(styles) && (has(wishes) && aboutUser(words) || orders.Has(words[0])) || strings.Contains(fact, "from now on:") {
 		is |= Answers
 	}
@@ -108,22 +102,13 @@ func cannot(words []string) bool {
 
 // aboutUser reports whether a fact is about the user.
 func aboutUser(words []string) bool {
-	for _, w := range words[:min(4, len(words))] {
-		if w == "user" || w == "i" || w == "my" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words[:min(4, len(words))], func(w string) bool { return w == "user" || w == "i" || w == "my" })
 }
 
 // ofUser reports whether a fact is about the user, and not about somebody of theirs.
 func ofUser(words []string) bool {
-	for i, w := range words[:min(4, len(words))] {
-		if w == "user" || w == "i" {
-			return i+1 == len(words) || !text.IsPersonWord(words[i+1])
-		}
-	}
-	return false
+	i := slices.IndexFunc(words[:min(4, len(words))], func(w string) bool { return w == "user" || w == "i" })
+	return i >= 0 && (i+1 == len(words) || !text.IsPersonWord(words[i+1]))
 }
 
 // kin reports whether a fact names somebody who is close to the user: "User's husband is Henrik".

@@ -3,7 +3,6 @@ package english
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
@@ -24,11 +23,6 @@ func wordLength(s string) int {
 		}
 	}
 	return len(s)
-}
-
-func signLength(s string) int {
-	_, n := utf8.DecodeRuneInString(s)
-	return n
 }
 
 // separates reports whether the sign at i ends a clause: not the comma of a number, nor the hyphen

@@ -14,7 +14,8 @@ import (
 // one's place. So does one with a key of its own, "taste:coffee", but for what people may have several
 // of, "has:car".
 func Single(attribute string) bool {
-	return in("singles", strings.ReplaceAll(attribute, " ", "-")) || strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
+	return in("singles", strings.ReplaceAll(attribute, " ", "-")) ||
+		strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
 // Classified returns the candidate with subject, attribute and category: its own
@@ -26,7 +27,7 @@ func Classified(c Candidate) Candidate {
 	if c.Subject == "the user" || c.Subject == "me" || c.Subject == "i" {
 		c.Subject = "user"
 	}
-	c.Attribute = cmp.Or(paired("aliases", c.Attribute), c.Attribute)
+	c.Attribute = paired("aliases", c.Attribute)
 	told := classify(c.Text)
 	category := ""
 	if told.Attribute != "" {
@@ -50,7 +51,8 @@ func Classify(fact string) (subject, attribute string) {
 // classify returns what the rules read in a fact: "User lives in Lisbon".
 func classify(fact string) Candidate {
 	fact = strings.TrimPrefix(fact, "The ")
-	r := reader{said: &Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}, last: user, ofFacts: true}
+	said := Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}
+	r := reader{said: &said, last: user, ofFacts: true}
 	r.read(fact)
 	switch found := r.found; {
 	case len(found) > 1 && found[0].Model == "rule:kin named": // and what is said of them
@@ -96,14 +98,10 @@ func classesOf(names string) (kinds text.Classes) {
 	return kinds
 }
 
-// keyEnds is where the thing that an attribute is about ends and what is said of
-// it begins.
-var keyEnds = lazy.Compile(`(?i)[,;:.(]| (?:and|or|but|because|since|when|while|with|for|in|on|at|from|than|as|very|a lot|so|after|before|anymore|any more|more) ?`)
-
 // keyOf returns the terms of a thing, so that "the spicy foods" and "spicy food"
 // are one.
 func keyOf(thing string) string {
-	if m := keyEnds.FindStringIndex(thing); m != nil && m[0] > 0 {
+	if m := pattern("key ends").FindStringIndex(thing); m != nil && m[0] > 0 {
 		thing = thing[:m[0]]
 	}
 	return strings.Join(text.Terms(thing), " ")

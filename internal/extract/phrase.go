@@ -90,18 +90,16 @@ func (p phrases) trimmed(i, j int) int {
 
 // undated returns j without a date at the end of the phrase, and what leads to it.
 func (p phrases) undated(i, j int) int {
-	for _, d := range p.dates(i, j) {
-		from := p.Tokens[i].Start + d.Start
-		if p.Tokens[i].Start+d.End < p.Tokens[j-1].End {
-			continue
-		}
-		for j > i && p.Tokens[j-1].Start >= from {
-			j--
-		}
-		for j > i && (in("hanging", p.At(j-1)) || p.marks(j-1) || p.At(j-1) == "since") {
-			j--
-		}
-		break
+	dates := p.dates(i, j)
+	if len(dates) == 0 {
+		return j
+	}
+	d, start := dates[len(dates)-1], p.Tokens[i].Start
+	if start+d.End < p.Tokens[j-1].End {
+		return j
+	}
+	for j > i && (p.Tokens[j-1].Start >= start+d.Start || in("hanging", p.At(j-1)) || p.marks(j-1) || p.At(j-1) == "since") {
+		j--
 	}
 	return j
 }

@@ -1,13 +1,11 @@
 package extract
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/english"
-	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -52,7 +50,8 @@ type subject struct {
 var user = subject{who: "User", key: "user"}
 
 // relative returns somebody close to the user, or an animal of theirs, as a subject.
-func relative(kin string) subject {
+func relative(word string) subject {
+	kin := paired("shortKin", word)
 	return subject{who: "User's " + kin, key: "user's " + kin, kin: kin}
 }
 
@@ -75,9 +74,6 @@ func (r *reader) read(body string) {
 	r.namesBeside(body, sentences)
 }
 
-// leading are words that people say before they say something.
-var leading = lazy.Compile(`(?i)^(?:by the way|heads up|fun fact|for context|for reference|for the record|about me|to be honest|in fact|as you know|as i said|i guess|i mean|i think|i believe|good news|(?:it )?turn(?:s|ed) out|right now|these days|just so you know|in my (?:spare|free) time)\b`)
-
 // opened returns the place of the first token behind what leads up to a statement.
 func (p phrases) opened() int {
 	i := 0
@@ -86,7 +82,7 @@ func (p phrases) opened() int {
 			i++
 			continue
 		}
-		lead := len(leading.FindString(p.Text(i, min(i+6, len(p.Tokens)))))
+		lead := len(pattern("leading").FindString(p.Text(i, min(i+6, len(p.Tokens)))))
 		if lead == 0 {
 			return i
 		}
@@ -147,29 +143,16 @@ func (r *reader) statement(p phrases) {
 		}
 		return
 	}
-	if r.last = about; about.kin != "" && !about.many {
-		r.whom = about
-	}
-	switch {
-	case about.many:
+	if r.last = about; about.many {
 		person = english.Plural
-	case about.kin != "":
-		person = english.Singular
+	} else if about.kin != "" {
+		person, r.whom = english.Singular, about
 	}
-	if pred, ok := p.Predicate(i, person); ok {
-		r.predicate(p, about, &pred, when)
+	if pred, ok := p.Predicate(i, person); ok && !r.match(p, about, pred.Lemma, pred.Rest, &pred, when) {
+		r.match(p, about, "@class", pred.Rest, &pred, when)
 	}
-	if n := len(r.found); n > 1 && r.found[n-1].Model == "rule:death" && r.found[n-2].Model == "rule:pet" { // it has one no more
-		r.found = slices.Delete(r.found, n-2, n-1)
-	}
-}
-
-// predicate holds what is said of somebody against the rules of its verb, and then of its class.
-func (r *reader) predicate(p phrases, about subject, pred *english.Predicate, when string) {
-	for _, key := range []string{pred.Lemma, "@class"} {
-		if r.match(p, about, key, pred.Rest, pred, when) {
-			return
-		}
+	if n := len(r.found) - 1; n > 0 && r.found[n].Model == "rule:death" && r.found[n-1].Model == "rule:pet" {
+		r.found = slices.Delete(r.found, n-1, n) // they have one no more
 	}
 }
 
@@ -197,9 +180,8 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		r.match(p, user, "@my", i, nil, "")
 		return subject{}, 0, false
 	}
-	kin, last := fullKin(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new ")), p.At(end-1)
-	about := relative(kin)
-	about.many = in("kinPlural", last)
+	about := relative(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new "))
+	about.many = in("kinPlural", p.At(end-1))
 	r.last = about
 	j := end
 	if p.Tokens[end-1].Possessive {
@@ -237,9 +219,6 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	return about, j, j < len(p.Tokens)
 }
 
-// fullKin returns the word for a relative whose short form is used: "gf".
-func fullKin(kin string) string { return cmp.Or(paired("shortKin", kin), kin) }
-
 // named adds the name at token j of somebody or of an animal.
 func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
 	if end := name(p, j); end > j {
@@ -252,56 +231,50 @@ func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
 
 // introduce adds the name of somebody or of an animal, tokens i up to j, and returns the subject by it.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
-	called := p.nameText(i, j)
-	c := Candidate{Text: "User's " + about.kin + " is named " + called, Attribute: kinAttribute(about.kin), Category: "family", Confidence: 0.9, Model: "rule:kin named"}
-	if c.Attribute == about.kin {
-		c.Attribute += " name"
-	}
+	called, attribute := p.nameText(i, j), paired("kinAttributes", about.kin)
+	c := Candidate{Category: "family", Confidence: 0.9}
 	if isPet {
 		c.Text, c.Attribute, c.Model = "User has a "+about.kin+" named "+called, "pet:"+keyOf(called), "rule:pet"
+	} else {
+		c.Text, c.Attribute, c.Model = "User's "+about.kin+" is named "+called, attribute, "rule:kin named"
+		if attribute == about.kin {
+			c.Attribute += " name"
+		}
 	}
 	r.add(p, "user", c)
 	about.who += " " + called
-	if !Single(kinAttribute(about.kin)) {
+	if !Single(attribute) {
 		about.key += " " + strings.ToLower(called)
 	}
 	return about
 }
 
-// kinAttribute is single where a person has one such relative at a time.
-func kinAttribute(kin string) string { return cmp.Or(paired("kinAttributes", kin), kin) }
-
 // namesBeside reads relatives whose names stand next to them wherever that is, also in a question or
 // in what somebody said: "can my partner Tomasz eat that?".
 func (r *reader) namesBeside(body string, sentences []english.Sentence) {
 	for _, sentence := range sentences {
-		if !text.Holds(sentence.Of(body), "my", "our") {
+		if sentence.Pasted || !text.Holds(sentence.Of(body), "my", "our") {
 			continue
 		}
 		s := english.StatementOf(body, sentence.Span, r.said.Turn.CreatedAt)
 		p := phrases{&s}
-		if sentence.Pasted || english.Unreal(s.Tokens) {
+		if english.Unreal(s.Tokens) {
 			continue
 		}
-		for i := 0; i+2 < len(p.Tokens); i++ {
-			if w := p.At(i); w != "my" && w != "our" {
-				continue
-			}
+		for i, t := range s.Tokens {
 			k := p.kinEnd(i + 1)
-			apart := p.At(k) == ","
 			j := k
-			if apart {
+			if p.At(k) == "," {
 				j++
 			}
 			end := p.nameEnd(j)
-			if k == i+1 || end == j || in("kinPlural", p.At(k-1)) || apart && !p.marks(end) {
+			if t.Low != "my" && t.Low != "our" || k == i+1 || in("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
 				continue
 			}
 			called := p.nameText(j, end)
-			at := text.Span{Start: p.Tokens[i].Start, End: p.Tokens[end-1].End}
-			if known := func(c Candidate) bool { return strings.Contains(c.Text, called) }; !slices.ContainsFunc(r.found, known) {
-				s.Span = at
-				r.introduce(p, relative(fullKin(strings.ToLower(p.Text(i+1, k)))), false, j, end)
+			if !slices.ContainsFunc(r.found, func(c Candidate) bool { return strings.Contains(c.Text, called) }) {
+				s.Span = text.Span{Start: t.Start, End: p.Tokens[end-1].End}
+				r.introduce(p, relative(strings.ToLower(p.Text(i+1, k))), false, j, end)
 			}
 		}
 	}
@@ -568,11 +541,9 @@ func began(attribute, words string, said time.Time) time.Time {
 	return dates[0].From
 }
 
-var listCut = lazy.Compile(`(?i)\s*,\s*(?:and |or |& )?|\s+(?:and|or|&)\s+`)
-
 // items cuts "peanuts, shrimp and soy" in three. What is no list of short items stays whole.
 func items(s string) []string {
-	parts := listCut.Split(s, -1)
+	parts := pattern("list").Split(s, -1)
 	for i, part := range parts {
 		words := strings.Fields(part)
 		if n := len(words); n == 0 || n > 3 || i == 0 && in("determiner", strings.ToLower(words[0])) {

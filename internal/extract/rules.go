@@ -2,13 +2,13 @@ package extract
 
 import (
 	_ "embed"
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/loci-memory/loci/internal/english"
+	"github.com/loci-memory/loci/internal/lazy"
 )
 
 //go:embed rules.txt
@@ -16,6 +16,9 @@ var ruleTable string
 
 //go:embed words.txt
 var wordTable string
+
+//go:embed patterns.txt
+var patternTable string
 
 // lists are the lists of words.txt by name.
 var lists = sync.OnceValue(func() map[string]map[string]bool {
@@ -40,15 +43,35 @@ var lists = sync.OnceValue(func() map[string]map[string]bool {
 // in reports whether a word is in a list of words.txt.
 func in(list, word string) bool { return lists()[list][word] }
 
-// paired returns what a list of words.txt pairs with a word, "" for nothing: "gf=girlfriend".
+// paired returns what a list of words.txt pairs with a word, else the word: "gf=girlfriend".
 func paired(list, word string) string {
 	for pair := range lists()[list] {
 		if of, with, _ := strings.Cut(pair, "="); of == strings.ReplaceAll(word, " ", "-") {
 			return strings.ReplaceAll(with, "-", " ")
 		}
 	}
-	return ""
+	return word
 }
+
+// patterns are the patterns of patterns.txt by name.
+var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
+	source, name := map[string]string{}, ""
+	for line := range strings.SplitSeq(patternTable, "\n") {
+		if part, found := strings.CutPrefix(line, "  "); found {
+			source[name] += part
+		} else {
+			name = strings.TrimSuffix(line, ":")
+		}
+	}
+	out := map[string]*lazy.Pattern{}
+	for name, s := range source {
+		out[name] = lazy.Compile(s)
+	}
+	return out
+})
+
+// pattern returns a pattern of patterns.txt.
+func pattern(name string) *lazy.Pattern { return patterns()[name] }
 
 // rule is a form of one kind of fact: see rules.txt.
 type rule struct {
@@ -93,7 +116,7 @@ var verbClasses = map[string]english.Class{"@deed": english.Deed, "@light": engl
 var rules = sync.OnceValue(func() map[string][]*rule {
 	out := map[string][]*rule{}
 	var of rule
-	for n, line := range strings.Split(ruleTable, "\n") {
+	for line := range strings.SplitSeq(ruleTable, "\n") {
 		body := strings.TrimSpace(line)
 		switch {
 		case body == "" || body[0] == '#' || body[0] == '+' || body[0] == '-':
@@ -102,14 +125,11 @@ var rules = sync.OnceValue(func() map[string][]*rule {
 			fields := strings.Split(rest, ",")
 			confidence, err := strconv.ParseFloat("0"+strings.TrimSpace(fields[len(fields)-1]), 64)
 			if len(fields) != 3 || err != nil {
-				panic(fmt.Sprintf("rules.txt, line %d: %s", n+1, line))
+				panic("rules.txt: " + line)
 			}
 			of = rule{name: name, attribute: strings.Trim(fields[0], " -"), category: strings.TrimSpace(fields[1]), confidence: confidence}
 		default:
-			r, err := parseRule(of, body)
-			if err != nil {
-				panic(fmt.Sprintf("rules.txt, line %d: %v", n+1, err))
-			}
+			r := parseRule(of, body)
 			for _, key := range r.keys() {
 				out[key] = append(out[key], r)
 			}
@@ -130,7 +150,7 @@ func (r *rule) keys() []string {
 }
 
 // parseRule reads a line "VERBS TENSES: FORM => FACT".
-func parseRule(r rule, line string) (*rule, error) {
+func parseRule(r rule, line string) *rule {
 	pattern, fact, _ := strings.Cut(line, "=>")
 	head, form, _ := strings.Cut(pattern, ":")
 	r.fact = strings.TrimSpace(fact)
@@ -158,24 +178,20 @@ func parseRule(r rule, line string) (*rule, error) {
 		default:
 			for name := range strings.SplitSeq(w, "|") {
 				if tenses[name] == 0 {
-					return nil, fmt.Errorf("no tense %q", name)
+					panic("rules.txt has no such tense: " + line)
 				}
 				r.tenses |= tenses[name]
 			}
 		}
 	}
 	for e := range strings.FieldsSeq(form) {
-		s, err := parseStep(e)
-		if err != nil {
-			return nil, err
-		}
-		r.form = append(r.form, s)
+		r.form = append(r.form, parseStep(e))
 	}
-	return &r, nil
+	return &r
 }
 
 // parseStep reads one element of a form.
-func parseStep(e string) (s step, err error) {
+func parseStep(e string) (s step) {
 	switch {
 	case e == "$":
 		s.end = true
@@ -197,11 +213,10 @@ func parseStep(e string) (s step, err error) {
 		} else if e[at] == ':' {
 			s.kind = e[at+1:]
 		}
-		if list := strings.Trim(s.kind, "[{(+)}]"); list != s.kind && lists()[list] == nil {
-			return s, fmt.Errorf("words.txt has no list %q", list)
-		} else if list == s.kind && s.words == nil && s.kind != ".." && slots()[s.kind] == nil {
-			return s, fmt.Errorf("there is no slot %q", s.kind)
+		if list := strings.Trim(s.kind, "[{(+)}]"); list != s.kind && lists()[list] == nil ||
+			list == s.kind && s.words == nil && s.kind != ".." && slots()[s.kind] == nil {
+			panic("rules.txt has no such list or slot: " + e)
 		}
 	}
-	return s, nil
+	return s
 }

@@ -32,13 +32,9 @@ func Numbers(s string) []string {
 	EachWord(s, func(w string) {
 		if n, ok := numberWords[w]; ok {
 			out = append(out, n)
-			return
+		} else if digitAt(w, 0) {
+			out = append(out, w[:strings.LastIndexAny(w, "0123456789")+1])
 		}
-		if w[0] < '0' || w[0] > '9' {
-			return
-		}
-		end := strings.LastIndexAny(w, "0123456789") + 1
-		out = append(out, w[:end])
 	})
 	return out
 }
@@ -52,13 +48,9 @@ var negations = lazy.Words(`not never no none nor neither nothing nobody nowhere
 func Negated(s string) bool {
 	words := Words(s)
 	for i, w := range words {
-		if !negations.Has(w) {
-			continue
+		if negations.Has(w) && (w != "not" || i+1 == len(words) || words[i+1] != "only") {
+			return true
 		}
-		if w == "not" && i+1 < len(words) && words[i+1] == "only" {
-			continue
-		}
-		return true
 	}
 	return false
 }
@@ -99,7 +91,7 @@ func capitalised(s string) (names []name) {
 	for _, sentence := range Sentences(s) {
 		body := sentence.Of(s)
 		from, end := 0, -1 // the run that goes on, none where end is negative
-		for i, w := range spans(body) {
+		for i, w := range WordSpans(body) {
 			word := w.Of(body)
 			switch {
 			case !isName(word):
@@ -131,9 +123,9 @@ func isName(word string) bool {
 var openers = lazy.Words(`ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now
 	today yesterday tomorrow user remember lol`)
 
-// spans returns where the words of s stand, as written. An apostrophe inside a
+// WordSpans returns where the words of s stand, as written. An apostrophe inside a
 // word ends it, so that what follows ("'s") is a word of its own.
-func spans(s string) []Span {
+func WordSpans(s string) []Span {
 	var out []Span
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])

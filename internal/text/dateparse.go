@@ -32,7 +32,7 @@ func newDateParser(s string, said time.Time) *dateParser {
 }
 
 func (p *dateParser) tokenize() {
-	all := spans(p.s)
+	all := WordSpans(p.s)
 	p.toks = make([]token, len(all))
 	for i, w := range all {
 		low := strings.ToLower(w.Of(p.s))

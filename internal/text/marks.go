@@ -26,7 +26,7 @@ var vagueTimes = lazy.Words(`ago now recently lately soon before since earlier l
 // IsNumber reports whether a word as [Words] gives it is a number, in digits or
 // spelled.
 func IsNumber(w string) bool {
-	return w != "" && w[0] >= '0' && w[0] <= '9' || numberWords[w] != ""
+	return digitAt(w, 0) || numberWords[w] != ""
 }
 
 // IsPlace reports whether a word as [Words] gives it is a kind of place.

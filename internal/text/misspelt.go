@@ -45,13 +45,7 @@ func Meant(s, term string, has func(term []byte) bool) (meant, tabled []string) 
 		return meant, nil
 	}
 	return nil, slices.DeleteFunc(tabled, func(m string) bool {
-		found := ClassesAsked(m) != 0
-		for _, other := range Related(m) {
-			if has([]byte(other)) {
-				found = true
-			}
-		}
-		return !found
+		return ClassesAsked(m) == 0 && !slices.ContainsFunc(Related(m), func(other string) bool { return has([]byte(other)) })
 	})
 }
 

@@ -71,10 +71,7 @@ var classesOnce = sync.OnceValue(func() classes {
 	c := classes{map[string]Classes{}, map[string]Classes{}}
 	bit := Classes(1)
 	for line := range strings.Lines(classTable) {
-		names, members, ok := strings.Cut(line, ":")
-		if !ok {
-			continue
-		}
+		names, members, _ := strings.Cut(line, ":")
 		for w := range strings.FieldsSeq(members) {
 			c.members[Term(w)] |= bit
 		}
