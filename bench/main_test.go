@@ -275,26 +275,6 @@ func TestLoadHandsSettingsToTheServer(t *testing.T) {
 	}
 }
 
-func TestRivalFindsWhatWasAdded(t *testing.T) {
-	ctx := t.Context()
-	fts, err := openFTS5(ctx, filepath.Join(t.TempDir(), "fts5.db"), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fts.db.Close()
-	said := []string{"The violin stands in the hall.", "We sailed to Crete in a small boat.", "My sister grows tomatoes.", `She said "never again" about kayaks.`}
-	for _, s := range said {
-		if err := fts.add(ctx, s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for question, want := range map[string]string{"Where stands the violin?": said[0], `What "tomatoes" does my sister grow?`: said[2], "kayaks": said[3]} {
-		if got, err := fts.search(ctx, question); err != nil || len(got) == 0 || len(got) == len(said) || got[0] != want {
-			t.Errorf("%q finds %v, %v; want %s first", question, got, err, want)
-		}
-	}
-}
-
 func TestSizeCountsWhatIsResident(t *testing.T) {
 	found := lines(t, "size", "--users", "100", "--each", "10", "--resident", "1048576", "--requests", "20000", "--budget", "9MiB,100MiB,500MiB,1GiB")
 	last := -1.0
