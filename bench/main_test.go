@@ -219,7 +219,6 @@ func TestWrongUseIsNamed(t *testing.T) {
 		"half held back":                {"chat", "--held-back", "--show"},
 		"no trial set":                  {"chat", "--set", "/no/such/folder"},
 		"--url and --model":             {"learn", "--model", "m", lesson},
-		"learn.input_price":             {"learn", "--url", "http://localhost:1/v1", "--model", "m", "--input-price", "-1", lesson},
 		`"x" is not a data set`:         {"learn", "--set", "x", lesson},
 		`"nonsense" is not a valid URL`: {"learn", "--url", "nonsense", "--model", "m", lesson},
 		"base URL must look":            {"qa", "--set", "jsonl", "--answer-model", "m", "--out", "x", "--url", "nonsense", talk},

@@ -173,8 +173,6 @@ func learnCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&r.limit, "limit", 0, "only the first so many lessons")
 	f.StringVar(&o.Model, "model", "", "model that learns; the built-in rules without")
-	f.Float64Var(&o.InputPrice, "input-price", 0, "what a million tokens cost that the model reads")
-	f.Float64Var(&o.OutputPrice, "output-price", 0, "and those that it writes")
 	f.BoolVar(&r.show, "show", false, "list what was missed, what is junk, and why learning was given up")
 	return cmd
 }
