@@ -48,8 +48,8 @@ func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
 
 // ownLesson is a lesson of one's own: see the help of locibench learn.
 type ownLesson struct {
-	ID    string    `json:"id"`
-	Turns []ownTurn `json:"turns"`
+	ID    string `json:"id"`
+	Turns []Turn `json:"turns"`
 	Gold  []struct {
 		Text     string   `json:"text"`
 		Or       []string `json:"or"`
@@ -64,7 +64,7 @@ type ownLesson struct {
 func (o ownLesson) lessons(string) ([]Lesson, error) {
 	l := Lesson{Name: o.ID, Extra: o.JunkOK, Wrong: o.Wrong}
 	for _, t := range o.Turns {
-		l.Turns = append(l.Turns, t.turn())
+		l.Turns = append(l.Turns, t.own())
 	}
 	if len(l.Turns) == 0 {
 		return nil, errors.New("turns: is empty")
