@@ -73,9 +73,6 @@ var readers = map[string]reader[Conversation]{
 	"jsonl":   eachValue(ownTalk.conversations),
 }
 
-// Formats are the names of the formats of [Open].
-func Formats() string { return strings.Join(sortedKeys(readers), ", ") }
-
 // Open reads the first limit conversations (0: all) of files in a format. [memory.Invalid] for
 // another format, or where there is no question with gold.
 func Open(format string, limit int, files ...string) (Dataset, error) {

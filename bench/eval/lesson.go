@@ -37,9 +37,6 @@ var lessonReaders = map[string]reader[Lesson]{
 	"realmem": eachValue(realMemPersona.lessons),
 }
 
-// LearnFormats are the names of the formats of [OpenLearn].
-func LearnFormats() string { return strings.Join(sortedKeys(lessonReaders), ", ") }
-
 // OpenLearn reads the first limit lessons (0: all) of files in a format. [memory.Invalid] for
 // another format, or where there is no gold.
 func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
