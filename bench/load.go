@@ -47,7 +47,7 @@ var parts = []struct {
 	name string
 	do   func(*load, context.Context) error
 }{
-	{"start", (*load).starts}, {"disk", (*load).disk}, {"recall", (*load).recall}, {"rivals", (*load).rivals},
+	{"start", (*load).starts}, {"disk", (*load).disk}, {"recall", (*load).recall},
 	{"add", (*load).add}, {"learn", (*load).learn}, {"proxy", (*load).proxy}, {"zipf", (*load).zipf},
 }
 
@@ -263,7 +263,7 @@ func (l *load) disk(ctx context.Context) error {
 }
 
 const (
-	// topK is how many memories each question asks for, of Loci and of others.
+	// topK is how many memories each question asks for.
 	topK = 10
 	// variety is how many different questions there are.
 	variety = 1_021
@@ -283,23 +283,19 @@ func (l *load) ask(ctx context.Context, c *client.Client, question string) (hits
 	return len(answer.Hits), nil
 }
 
-// asking is the task of asking user bench's memory, each question in its turn.
-func (l *load) asking(name string, questions []string) task {
-	return task{name: name, do: timed(func(ctx context.Context, i int) error {
-		_, err := l.ask(ctx, l.memory, questions[(i+warmUp)%len(questions)])
-		return err
-	})}
-}
-
 // recall measures searches through the whole pipeline, beside requests that ask nothing of memory,
 // and what the server needs by then.
 func (l *load) recall(ctx context.Context) error {
-	const name = "health check, which asks nothing of memory"
-	health := task{name: name, do: timed(func(ctx context.Context, _ int) error {
+	health := task{name: "health check, which asks nothing of memory", do: timed(func(ctx context.Context, _ int) error {
 		_, err := l.memory.Health(ctx)
 		return err
 	})}
-	asking := l.asking(fmt.Sprintf("top %d of %d turns", topK, l.memories), talk.New(2).Questions(variety, l.said))
+	questions := talk.New(2).Questions(variety, l.said)
+	name := fmt.Sprintf("top %d of %d turns", topK, l.memories)
+	asking := task{name: name, do: timed(func(ctx context.Context, i int) error {
+		_, err := l.ask(ctx, l.memory, questions[(i+warmUp)%len(questions)])
+		return err
+	})}
 	for _, clients := range []int{1, l.clients} {
 		if err := l.measure(ctx, "recall", clients, health, asking); err != nil {
 			return err
@@ -308,19 +304,14 @@ func (l *load) recall(ctx context.Context) error {
 	return l.resident("recall", fmt.Sprintf("%d turns", l.memories))
 }
 
-// adding is the task of writing down a fact, which is durable when it is answered.
-func (l *load) adding(name string, seed uint64) task {
-	texts := talk.New(seed).Sentences(l.requests + warmUp)
-	return task{name: name, do: timed(func(ctx context.Context, i int) error {
-		_, _, err := l.memory.Add(ctx, client.AddMemory{Content: texts[i+warmUp]})
-		return err
-	})}
-}
-
-// add measures facts written down one by one.
+// add measures facts written down one by one, each durable when it is answered.
 func (l *load) add(ctx context.Context) error {
 	for seed, clients := range []int{1, l.clients} {
-		add := l.adding("one fact, durable, nothing learned from it", uint64(30+seed))
+		texts := talk.New(uint64(30 + seed)).Sentences(l.requests + warmUp)
+		add := task{name: "one fact, durable, nothing learned from it", do: timed(func(ctx context.Context, i int) error {
+			_, _, err := l.memory.Add(ctx, client.AddMemory{Content: texts[i+warmUp]})
+			return err
+		})}
 		if err := l.measure(ctx, "add", clients, add); err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func TestRetrievalIsMeasuredForPeopleAndPrograms(t *testing.T) {
 	talk := file(t, "talk.jsonl", ownTalk)
 	for _, pooled := range []bool{false, true} {
 		found := lines(t, "retrieval", "--set", "jsonl", fmt.Sprintf("--pooled=%v", pooled), talk)
-		for _, name := range []string{"turns: all: recall@10", "sessions: all: mrr@20", "turns: all: ndcg@10"} {
+		for _, name := range []string{"turns: all: recall@10", "sessions: all: mrr@20"} {
 			if f := found[name]; f["value"] != 1.0 || f["n"] != 3.0 || f["set"] != "jsonl" || f["version"] == "" || f["pooled"] != pooled || f["embedder"] != "lexical" {
 				t.Errorf("pooled %v: %s is %v, want 1 of 3 questions", pooled, name, f)
 			}
@@ -219,7 +219,6 @@ func TestWrongUseIsNamed(t *testing.T) {
 		"half held back":                {"chat", "--held-back", "--show"},
 		"no trial set":                  {"chat", "--set", "/no/such/folder"},
 		"--url and --model":             {"learn", "--model", "m", lesson},
-		"learn.input_price":             {"learn", "--url", "http://localhost:1/v1", "--model", "m", "--input-price", "-1", lesson},
 		`"x" is not a data set`:         {"learn", "--set", "x", lesson},
 		`"nonsense" is not a valid URL`: {"learn", "--url", "nonsense", "--model", "m", lesson},
 		"base URL must look":            {"qa", "--set", "jsonl", "--answer-model", "m", "--out", "x", "--url", "nonsense", talk},
@@ -272,26 +271,6 @@ func TestLoadMeasuresADatabaseServer(t *testing.T) {
 func TestLoadHandsSettingsToTheServer(t *testing.T) {
 	if _, err := bench(t, loadArgs("--only", "recall", "--set", "no.such.setting=1")...); err == nil || !strings.Contains(err.Error(), "no.such.setting") {
 		t.Errorf("%v, want what the server said about the setting", err)
-	}
-}
-
-func TestRivalFindsWhatWasAdded(t *testing.T) {
-	ctx := t.Context()
-	fts, err := openFTS5(ctx, filepath.Join(t.TempDir(), "fts5.db"), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fts.db.Close()
-	said := []string{"The violin stands in the hall.", "We sailed to Crete in a small boat.", "My sister grows tomatoes.", `She said "never again" about kayaks.`}
-	for _, s := range said {
-		if err := fts.add(ctx, s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for question, want := range map[string]string{"Where stands the violin?": said[0], `What "tomatoes" does my sister grow?`: said[2], "kayaks": said[3]} {
-		if got, err := fts.search(ctx, question); err != nil || len(got) == 0 || len(got) == len(said) || got[0] != want {
-			t.Errorf("%q finds %v, %v; want %s first", question, got, err, want)
-		}
 	}
 }
 

@@ -32,7 +32,7 @@ func retrievalCommand() *cobra.Command {
 			}
 			return r.retrieval(cmd.Context(), set, pooled)
 		})
-	r.setFlags(cmd, "locomo", "the data set's format: "+eval.Formats())
+	r.setFlags(cmd, "locomo", "the data set's format")
 	f := cmd.Flags()
 	f.IntVar(&r.limit, "limit", 0, "only the first so many conversations")
 	f.BoolVar(&pooled, "pooled", false, "all conversations in one memory")
@@ -168,13 +168,11 @@ func learnCommand() *cobra.Command {
 			}
 			return err
 		})
-	r.setFlags(cmd, "jsonl", "the data set's format: "+eval.LearnFormats())
+	r.setFlags(cmd, "jsonl", "the data set's format")
 	r.modelFlags(cmd, "LOCI_LEARN_KEY")
 	f := cmd.Flags()
 	f.IntVar(&r.limit, "limit", 0, "only the first so many lessons")
 	f.StringVar(&o.Model, "model", "", "model that learns; the built-in rules without")
-	f.Float64Var(&o.InputPrice, "input-price", 0, "what a million tokens cost that the model reads")
-	f.Float64Var(&o.OutputPrice, "output-price", 0, "and those that it writes")
 	f.BoolVar(&r.show, "show", false, "list what was missed, what is junk, and why learning was given up")
 	return cmd
 }
@@ -190,7 +188,7 @@ func qaCommand() *cobra.Command {
 	q := &qa{}
 	cmd := q.command("qa FILE...", "Measure what a context of so many tokens holds, and what a model answers from it",
 		cobra.MinimumNArgs(1), q.measure)
-	q.setFlags(cmd, "locomo", "the data set's format: "+eval.Formats())
+	q.setFlags(cmd, "locomo", "the data set's format")
 	q.modelFlags(cmd, "LOCI_QA_KEY")
 	f := cmd.Flags()
 	f.BoolVar(&q.heldBack, "held-back", false, "the half of LoCoMo that nothing is tuned on")

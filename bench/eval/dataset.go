@@ -23,12 +23,18 @@ import (
 
 // Turn is one message of a data set.
 type Turn struct {
-	Ref     string // the data set's own id, unique within an owner
-	Session string // becomes the conversation
-	Role    memory.Role
-	Name    string // of the speaker, "" for user and assistant
-	Content string
-	At      time.Time
+	Ref     string      `json:"id"`      // the data set's own, unique within an owner
+	Session string      `json:"session"` // becomes the conversation
+	Role    memory.Role `json:"role"`
+	Name    string      `json:"name"` // of the speaker, "" for user and assistant
+	Content string      `json:"content"`
+	At      time.Time   `json:"at"`
+}
+
+// own is a turn of one's own talk, whose session and role may be left out.
+func (t Turn) own() Turn {
+	t.Session, t.Role = cmp.Or(t.Session, "1"), cmp.Or(t.Role, memory.RoleUser)
+	return t
 }
 
 // Question is asked of one owner's turns.
@@ -66,9 +72,6 @@ var readers = map[string]reader[Conversation]{
 	"realmem": eachValue(realMemPersona.conversations),
 	"jsonl":   eachValue(ownTalk.conversations),
 }
-
-// Formats are the names of the formats of [Open].
-func Formats() string { return strings.Join(sortedKeys(readers), ", ") }
 
 // Open reads the first limit conversations (0: all) of files in a format. [memory.Invalid] for
 // another format, or where there is no question with gold.
@@ -196,24 +199,10 @@ func distinct[T comparable](list []T) (out []T) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// ownTurn is one of one's own talk, as [ownTalk] and [ownLesson] have it.
-type ownTurn struct {
-	ID      string      `json:"id"`
-	Session string      `json:"session"`
-	Role    memory.Role `json:"role"`
-	Name    string      `json:"name"`
-	Content string      `json:"content"`
-	At      time.Time   `json:"at"`
-}
-
-func (t ownTurn) turn() Turn {
-	return Turn{t.ID, cmp.Or(t.Session, "1"), cmp.Or(t.Role, memory.RoleUser), t.Name, t.Content, t.At}
-}
-
 // ownTalk is a conversation of one's own: see the help of locibench retrieval.
 type ownTalk struct {
-	ID        string    `json:"id"`
-	Turns     []ownTurn `json:"turns"`
+	ID        string `json:"id"`
+	Turns     []Turn `json:"turns"`
 	Questions []struct {
 		ID           string   `json:"id"`
 		Question     string   `json:"question"`
@@ -228,10 +217,10 @@ type ownTalk struct {
 func (o ownTalk) conversations(string) ([]Conversation, error) {
 	c := Conversation{Name: o.ID}
 	for _, t := range o.Turns {
-		if t.ID == "" || t.Content == "" || c.has(t.ID) {
-			return nil, fmt.Errorf("a turn needs content and an id of its own, not %q", t.ID)
+		if t.Ref == "" || t.Content == "" || c.has(t.Ref) {
+			return nil, fmt.Errorf("a turn needs content and an id of its own, not %q", t.Ref)
 		}
-		c.Turns = append(c.Turns, t.turn())
+		c.Turns = append(c.Turns, t.own())
 	}
 	for i, q := range o.Questions {
 		asked := Question{

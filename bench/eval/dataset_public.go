@@ -202,7 +202,6 @@ type realMemPersona struct {
 			Gold    []string `json:"memory_session_uuids"`
 		} `json:"dialogue_turns"`
 		Memory []struct {
-			Type    string `json:"type"`
 			Content string `json:"content"`
 			Role    string `json:"source_role_snapshot"`
 		} `json:"extracted_memory"`

@@ -21,8 +21,6 @@ type LearnOptions struct {
 	URL    string        // base URL of an OpenAI-compatible server; "": the rules learn
 	Key    string        // for it
 	Model  string        // there
-
-	InputPrice, OutputPrice float64 // of a million tokens
 }
 
 // attempts is how often a job whose model failed is tried.
@@ -60,7 +58,6 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 	if o.URL != "" {
 		settings = map[string]string{
 			"learn.url": o.URL, "learn.model": o.Model, "learn.key": o.Key, "learn.day_tokens": "0",
-			"learn.input_price": fmt.Sprint(o.InputPrice), "learn.output_price": fmt.Sprint(o.OutputPrice),
 			"learn.rules": "off", // or they would stand in for a model that fails
 		}
 	}
@@ -115,7 +112,7 @@ func (p *pupil) tell(
 	for i, t := range turns {
 		in.Conversation = "session " + t.Session
 		if t.Role == memory.RoleUser {
-			out.add("told")
+			out.count("told", "")
 		}
 		if strings.TrimSpace(t.Content) != "" { // some data sets have turns in which nothing is said
 			t.Ref = ""
@@ -160,7 +157,7 @@ func (p *pupil) settle(ctx context.Context, c *client.Client, job string, out *L
 				continue
 			}
 			if j.State == memory.JobParked || try == attempts {
-				out.count("given up", "", j.Error)
+				out.count("given up", j.Error)
 				return nil
 			}
 			if j.Attempts > 0 {

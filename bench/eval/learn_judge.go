@@ -18,23 +18,15 @@ type LessonOutcome struct {
 	Active []string      // facts that the program learned and holds
 	Shown  []string      // for people: what was missed, is junk and so on
 
-	counts map[string]int // see learnMetrics; of a category, its name is in front
+	counts map[string]int // see learnMetrics
 }
 
-// add counts something.
-func (out *LessonOutcome) add(what string) {
+// count counts something, and shows it if there is something to show.
+func (out *LessonOutcome) count(what, words string) {
 	if out.counts == nil {
 		out.counts = map[string]int{}
 	}
 	out.counts[what]++
-}
-
-// count counts something of a category, too, and shows it if there is something to show.
-func (out *LessonOutcome) count(what, category, words string) {
-	out.add(what)
-	if category != "" {
-		out.add(category + "/" + what)
-	}
 	if words != "" {
 		out.Shown = append(out.Shown, what+": "+strings.Join(strings.Fields(words), " "))
 	}
@@ -51,34 +43,34 @@ func (out *LessonOutcome) judge(known []client.Memory) {
 	for _, m := range known {
 		switch m.Status {
 		case memory.Pending:
-			out.count("pending", "", m.Content)
+			out.count("pending", m.Content)
 		case memory.Active:
-			out.count("active", "", "")
+			out.count("active", "")
 			out.judgeOne(m, replaced, found)
 			if slices.ContainsFunc(out.Active, func(s string) bool { return alike(s, m.Content) == 1 }) {
-				out.count("duplicate", "", m.Content)
+				out.count("duplicate", m.Content)
 			}
 			out.Active = append(out.Active, m.Content)
 		}
 	}
 	for i, g := range out.Gold {
 		if g.Replaces >= 0 {
-			out.count("replacement", g.Category, "")
+			out.count("replacement", "")
 			switch newer, older := found[i], found[g.Replaces]; {
 			case newer && older:
-				out.count("both active", g.Category, "")
+				out.count("both active", "")
 			case newer:
-				out.count("superseded", g.Category, "")
+				out.count("superseded", "")
 			}
 		}
 		switch {
 		case replaced[i]:
 		case found[i]:
-			out.count("gold", g.Category, "")
-			out.count("found", g.Category, "")
+			out.count("gold", "")
+			out.count("found", "")
 		default:
-			out.count("gold", g.Category, "")
-			out.count("missed", "", g.Text)
+			out.count("gold", "")
+			out.count("missed", g.Text)
 		}
 	}
 }
@@ -134,15 +126,15 @@ func (out *LessonOutcome) judgeOne(m client.Memory, replaced, found []bool) {
 
 // judged counts an active fact that is not merely tolerated. Wrong ones are junk, too.
 func (out *LessonOutcome) judged(what, words string) {
-	out.count("judged", out.Category, "")
+	out.count("judged", "")
 	switch what {
 	case "right":
-		out.count(what, out.Category, "")
+		out.count(what, "")
 		return
 	case "wrong", "wrong subject":
-		out.add("junk")
+		out.count("junk", "")
 	}
-	out.count(what, "", words)
+	out.count(what, words)
 }
 
 // about reports whether a fact about subject is about whom the gold fact is about.
@@ -158,7 +150,7 @@ func (g GoldFact) about(subject string) bool {
 
 const (
 	// alikeFrom is which part of the shorter statement's terms the longer must have for the two to
-	// say the same. Beside other words for the same, fewer is mostly chance: the report says how much.
+	// say the same. Beside other words for the same, fewer is mostly chance.
 	alikeFrom = 0.6
 	// alikeTerms is how many terms they must share at least, as far as the shorter has so many.
 	alikeTerms = 2

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"math"
-	"slices"
 
 	"github.com/loci-memory/loci/bench/report"
 )
@@ -75,36 +74,6 @@ func (r LearnReport) sum(what string) (n int) {
 	return n
 }
 
-// Chance is the precision there would be if facts were compared with the gold of another lesson: how
-// much of it is due to words that all talk shares. Not a number with one lesson.
-func (r LearnReport) Chance() float64 {
-	hits, all := 0, 0
-	for i, l := range r.Lessons {
-		other := r.Lessons[(i+max(1, len(r.Lessons)/2))%len(r.Lessons)]
-		for _, fact := range l.Active {
-			all += count(len(r.Lessons) > 1)
-			hits += count(slices.ContainsFunc(other.Gold, func(g GoldFact) bool { return alike(fact, g.Text) > 0 }))
-		}
-	}
-	if all == 0 {
-		return math.NaN()
-	}
-	return float64(hits) / float64(all)
-}
-
-// Categories are those of the gold and of the lessons.
-func (r LearnReport) Categories() []string {
-	set := map[string]bool{}
-	for _, l := range r.Lessons {
-		set[l.Category] = true
-		for _, g := range l.Gold {
-			set[g.Category] = true
-		}
-	}
-	delete(set, "")
-	return sortedKeys(set)
-}
-
 // Rows are all measures, and what the model took, if one learned.
 func (r LearnReport) Rows() (rows []report.Row) {
 	add := func(name string, n int, unit string, cell report.Cell) {
@@ -125,7 +94,6 @@ func (r LearnReport) Rows() (rows []report.Row) {
 		}
 		add(name, turns, "turns", report.Number("value", format, total/float64(max(1, turns))))
 	}
-	add("precision by chance", r.sum("active"), "active facts", report.Number("value", "%.3f", r.Chance()))
 	add("learning given up", turns, "turns", report.Number("value", "%.0f", float64(r.sum("given up"))))
 	each("seconds a turn", "%.4f", func(l LessonOutcome) float64 { return l.Took.Seconds() })
 	if r.By != "rules" {
@@ -133,15 +101,6 @@ func (r LearnReport) Rows() (rows []report.Row) {
 		each("tokens a turn", "%.0f", func(l LessonOutcome) float64 {
 			return float64(l.Model.InputTokens + l.Model.OutputTokens)
 		})
-		each("cost a turn", "%.6f", func(l LessonOutcome) float64 { return l.Model.Cost })
-	}
-	for _, category := range r.Categories() {
-		row := report.Row{Part: "by category", Name: "  " + category, N: r.sum(category + "/gold")}
-		for _, m := range learnMetrics[:3] {
-			m.part, m.whole = category+"/"+m.part, category+"/"+m.whole
-			row.Cells = append(row.Cells, r.estimate(m.name, m.of))
-		}
-		rows = append(rows, row)
 	}
 	return rows
 }

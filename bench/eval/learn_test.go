@@ -177,13 +177,13 @@ func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
 		}
 		return http.StatusUnauthorized, ""
 	})
-	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake", InputPrice: 2, OutputPrice: 8})
+	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake"})
 	model := r.Lessons[0].Model
 	if r.By != "fake" || model.Calls != answered || model.InputTokens != 100*answered || figure(t, r, "learning given up") != 1 {
 		t.Errorf("by %q, %+v of %d calls, given up %v", r.By, model, answered, figure(t, r, "learning given up"))
 	}
-	if got, want := figure(t, r, "cost a turn"), float64(answered)*(100*2+10*8)/1e6/2; math.Abs(got-want) > 1e-12 || want == 0 {
-		t.Errorf("cost %v, want %v", got, want)
+	if got, want := figure(t, r, "tokens a turn"), float64(answered)*(100+10)/2; got != want || want == 0 {
+		t.Errorf("tokens %v, want %v", got, want)
 	}
 	if superseded := figure(t, r, "superseded"); superseded != 0 {
 		t.Errorf("superseded %v although nothing was learned of the second turn", superseded)

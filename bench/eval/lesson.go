@@ -11,10 +11,9 @@ import (
 
 // Lesson is talk of one user and what should be known after it.
 type Lesson struct {
-	Name     string
-	Category string // what it is about, "" for nothing
-	Turns    []Turn
-	Gold     []GoldFact
+	Name  string
+	Turns []Turn
+	Gold  []GoldFact
 	// Wrong are statements that must not be remembered: a fact that says one of them more than what
 	// is gold or extra is junk, and counted as wrong besides. One that begins "User" is only said by
 	// facts about the user.
@@ -29,7 +28,6 @@ type GoldFact struct {
 	Or       []string // the same in other words
 	Subject  string   // a word of whom it is about, "user" for the user; "": any will do
 	Replaces int      // place in Gold of what it takes the place of, -1 for nothing
-	Category string
 }
 
 // lessonReaders are the formats of [OpenLearn].
@@ -39,9 +37,6 @@ var lessonReaders = map[string]reader[Lesson]{
 	"realmem": eachValue(realMemPersona.lessons),
 }
 
-// LearnFormats are the names of the formats of [OpenLearn].
-func LearnFormats() string { return strings.Join(sortedKeys(lessonReaders), ", ") }
-
 // OpenLearn reads the first limit lessons (0: all) of files in a format. [memory.Invalid] for
 // another format, or where there is no gold.
 func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
@@ -50,31 +45,29 @@ func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
 
 // ownLesson is a lesson of one's own: see the help of locibench learn.
 type ownLesson struct {
-	ID       string    `json:"id"`
-	Category string    `json:"category"`
-	Turns    []ownTurn `json:"turns"`
-	Gold     []struct {
+	ID    string `json:"id"`
+	Turns []Turn `json:"turns"`
+	Gold  []struct {
 		Text     string   `json:"text"`
 		Or       []string `json:"or"`
 		Subject  string   `json:"subject"`
 		Turn     int      `json:"turn"`     // where it is said, for people
 		Replaces *int     `json:"replaces"` // place of an earlier one
-		Category string   `json:"category"`
 	} `json:"gold"`
 	JunkOK []string `json:"junk_ok"`
 	Wrong  []string `json:"wrong"`
 }
 
 func (o ownLesson) lessons(string) ([]Lesson, error) {
-	l := Lesson{Name: o.ID, Category: o.Category, Extra: o.JunkOK, Wrong: o.Wrong}
+	l := Lesson{Name: o.ID, Extra: o.JunkOK, Wrong: o.Wrong}
 	for _, t := range o.Turns {
-		l.Turns = append(l.Turns, t.turn())
+		l.Turns = append(l.Turns, t.own())
 	}
 	if len(l.Turns) == 0 {
 		return nil, errors.New("turns: is empty")
 	}
 	for i, g := range o.Gold {
-		fact := GoldFact{Text: g.Text, Or: g.Or, Subject: g.Subject, Replaces: -1, Category: g.Category}
+		fact := GoldFact{Text: g.Text, Or: g.Or, Subject: g.Subject, Replaces: -1}
 		if g.Replaces != nil {
 			fact.Replaces = *g.Replaces
 		}
@@ -108,7 +101,7 @@ func (s locomoSample) lessons(string) (out []Lesson, err error) {
 				var words string
 				if len(o) > 1 && json.Unmarshal(o[0], &words) == nil { // what is spelled otherwise is left out
 					words = strings.ReplaceAll(words, speaker, "User")
-					l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1, Category: "observation"})
+					l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1})
 				}
 			}
 		}
@@ -134,7 +127,7 @@ func (p realMemPersona) lessons(name string) ([]Lesson, error) {
 			}
 			seen[words] = true
 			if m.Role == "User" {
-				l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1, Category: m.Type})
+				l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1})
 			} else {
 				l.Extra = append(l.Extra, words)
 			}

@@ -29,12 +29,11 @@ const (
 
 // metrics are the measures of one question by the ranks of its gold, from 1 on, 0 for what was not
 // found. recall@10: how much of the gold is among the first 10. mrr@20: 1 over the rank of the first
-// gold among the first 20. ndcg@10: the gain of the gold among the first 10, 1/log2(rank+1) each, by
-// that of a list with all of it at the top (Järvelin & Kekäläinen 2002, binary gain).
+// gold among the first 20.
 var metrics = []struct {
 	name string
 	of   func(ranks []int) float64
-}{{"recall@10", recallOf}, {"mrr@20", reciprocalOf}, {"ndcg@10", ndcgOf}}
+}{{"recall@10", recallOf}, {"mrr@20", reciprocalOf}}
 
 // among reports whether a rank is one of the first so many.
 func among(rank, most int) bool { return rank > 0 && rank <= most }
@@ -54,20 +53,6 @@ func reciprocalOf(ranks []int) (most float64) {
 		}
 	}
 	return most
-}
-
-func ndcgOf(ranks []int) float64 {
-	gain := func(rank int) float64 { return 1 / math.Log2(float64(rank)+1) }
-	var got, ideal float64
-	for i, rank := range ranks {
-		if among(rank, 10) {
-			got += gain(rank)
-		}
-		if i < 10 {
-			ideal += gain(i + 1)
-		}
-	}
-	return got / ideal
 }
 
 // Measure is the means of a group of questions.
