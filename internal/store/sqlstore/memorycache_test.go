@@ -176,7 +176,7 @@ func TestEveryFieldOfATurnIsKept(t *testing.T) {
 	full := memory.Turn{
 		ID: "id", Owner: memtest.Ana, Conversation: "talk", Project: "house", Agent: "cook", Index: 300, Parent: "before", Chain: "c", Role: memory.RoleUser,
 		Name: "Ana", Content: strings.Repeat("“tea” ", 1000), Ref: "r", Status: memory.Active, CreatedAt: said, RecordedAt: memtest.Epoch, LearnedAt: said,
-		NoLearn: true, History: true, Given: "{}", Version: 1 << 62,
+		NoLearn: true, History: true, Given: "{}", Version: 1 << 62, Foreign: "0-3",
 	}
 	for i, field := range reflect.VisibleFields(reflect.TypeFor[memory.Turn]()) {
 		if reflect.ValueOf(full).Field(i).IsZero() {
