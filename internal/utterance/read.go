@@ -341,7 +341,7 @@ func (o order) about() bool { return works.Has(o.verb) || o.pointed }
 // ordersIn returns the orders of a line.
 func ordersIn(s string) (out []order) {
 	begins, last, done := true, "", 0
-	eachWord(s, func(from, to int) {
+	EachWord(s, func(from, to int) {
 		word := strings.ToLower(s[from:to])
 		if from >= done && (begins || before.Has(last)) && (works.Has(word) || makes.Has(word) || handles.Has(word)) {
 			o := order{start: from, end: len(s), verb: word, alone: from == 0}
@@ -359,7 +359,7 @@ func ordersIn(s string) (out []order) {
 					}
 				}
 			}
-			eachWord(o.said, func(from, to int) {
+			EachWord(o.said, func(from, to int) {
 				word := strings.ToLower(o.said[from:to])
 				o.named = o.named || ofText(word)
 				o.pointed = o.pointed || o.named || points.Has(word)
@@ -371,8 +371,8 @@ func ordersIn(s string) (out []order) {
 	return out
 }
 
-// eachWord calls yield with where each word of a text begins and ends.
-func eachWord(s string, yield func(from, to int)) {
+// EachWord calls yield with where each word of a text begins and ends.
+func EachWord(s string, yield func(from, to int)) {
 	from := -1
 	for i, c := range s {
 		switch in := c == '\'' || c == '’' || c == '-' || unicode.IsLetter(c) || unicode.IsDigit(c); {

@@ -24,8 +24,6 @@ type row struct {
 	Form   string `json:"form"`
 	Mark   string `json:"mark"`   // of begins: "…" in it is any text within a line
 	Until  string `json:"until"`  // of begins and holds: the last of these, "|" between them, ends what is the client's
-	Stop   string `json:"stop"`   // of begins: begins what follows the person's words
-	Has    string `json:"has"`    // of begins: what a message with the wrapper has elsewhere
 	Unless string `json:"unless"` // of begins: what a message without a wrapper has
 	Within string `json:"within"` // of begins: the elements, "|" between them, whose last one has the person's words
 	Whole  bool   `json:"whole"`  // of begins: without until, all of the message is the client's
@@ -167,18 +165,14 @@ func beginsWithAny(message string, marks []string) bool {
 // cutBeginning drops one wrapper that the message begins with.
 func (t *table) cutBeginning(s string) (rest string, cut bool) {
 	for _, r := range t.begins {
-		if !r.opens(s) || !strings.Contains(s, r.Has) || r.Unless != "" && strings.Contains(s, r.Unless) {
+		if !r.opens(s) || r.Unless != "" && strings.Contains(s, r.Unless) {
 			continue
 		}
 		if r.Within != "" {
 			return r.inside(s), false
 		}
 		if end := r.end(s); end > 0 {
-			words := s[end:]
-			if r.Stop != "" {
-				words, _, _ = strings.Cut(words, r.Stop)
-			}
-			return strings.TrimSpace(words), true
+			return strings.TrimSpace(s[end:]), true
 		}
 		if r.Until == "" || r.Whole {
 			return "", false

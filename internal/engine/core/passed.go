@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/utterance"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -228,7 +228,7 @@ func eachShingle(owner memory.Owner, text string, yield func(from, to int, key u
 	var at [shingle][2]int
 	var words [shingle]string
 	n := 0
-	eachWord(text, func(from, to int) {
+	utterance.EachWord(text, func(from, to int) {
 		at[n%shingle], words[n%shingle] = [2]int{from, to}, strings.ToLower(text[from:to])
 		if n++; n >= shingle {
 			first := n % shingle
@@ -251,19 +251,6 @@ func hashWords(owner memory.Owner, words []string) uint64 {
 		_, _ = h.WriteString(w)
 	}
 	return h.Sum64()
-}
-
-func eachWord(s string, yield func(from, to int)) {
-	from := -1
-	for i, c := range s + " " {
-		switch in := unicode.IsLetter(c) || unicode.IsDigit(c) || c == '\''; {
-		case in && from < 0:
-			from = i
-		case !in && from >= 0:
-			yield(from, i)
-			from = -1
-		}
-	}
 }
 
 // eachText yields the long strings in a JSON value; arguments are JSON in a string.
