@@ -28,7 +28,7 @@ const mostTyped = 64 << 10
 // what is opened and never closed goes to the end, and of several closing tags the last one counts,
 // so that no document closes its own.
 func Read(message string, foreign memory.Ranges) Utterance {
-	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«{|'~\t") {
+	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«„{|'~\t") {
 		return Utterance{Own: message, Asked: message}
 	}
 	r := reading{message: message, own: []byte(message)}
@@ -277,11 +277,13 @@ const texts = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?
 
 var (
 	// label is a line's beginning that names what follows: "## My question is:", "[Submission]:", "Context:".
-	label = lazy.Compile(`^(#+ *|\*\*|\[\[ ## |\[|- )?((?:[\p{L}\p{N}'’()/&-]+ ?){1,10}?)(\*\*| ?## \]\]|\])? ?(?:[:：](?:\*\*)?|$)`)
+	label = lazy.Compile(`^(#+ *|\*\*|\[\[ ## |\[|- )?((?:[\p{L}\p{N}_'’()/&-]+ ?){1,10}?)(\*\*| ?## \]\]|\])? ?(?:[:：](?:\*\*)?|$)`)
 
-	ownLabel   = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|user input)(?: is)?(?: as follows)?$`)
-	taskLabel  = lazy.Compile(`(?i)^(?:(?:current|new|main|your|the) )?task$`)
-	textLabel  = lazy.Compile(`(?i)^(?:` + texts + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + texts + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link)$`)
+	ownLabel   = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|(?:user|human|follow[- ]?up|new) input)(?: is)?(?: as follows)?$`)
+	taskLabel  = lazy.Compile(`(?i)^(?:(?:current|new|main|your|the) )?(?:task|instruction)$`)
+	textLabel  = lazy.Compile(`(?i)^(?:` + texts + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + texts + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link|(?:command|tool|function|agent|search|api)\b.*)$`)
+	handed     = lazy.Compile(`(?i)^(?:inputs?|contexts?|texts?|documents?|data)\s*[:：]`)
+	givenLabel = lazy.Compile(`(?i)^(?:texts?|documents?|passages?|articles?|e-?mails?|transcripts?|excerpts?|sentences?|paragraphs?|reviews?|observations?)\b|^(?:command|tool|function|agent|search|api)\b`)
 	wantsReply = lazy.Compile(`(?i)\b(?:reply|answer|response)\b`)
 	mine       = lazy.Compile(`(?i)\b(?:about|for) (?:me|myself|us)\b|^(?:my|our)\b|\bi wrote (?:it |this )?myself\b|\bmy (?:introduction|cv|résumé)\b|\bmy (?:own |personal |current |basic )*(?:info\w*|details|profile|background|data|bio|preferences?|situation|setup|family|allergies|schedule|goals?|medications?)\b`)
 	first      = lazy.Compile(`(?i)^(?:hi|hello|hey)?[\s,!]*(?:i|i['’]m|i['’]ve|my|we|our)\b`)
@@ -295,7 +297,7 @@ var (
 	intro = lazy.Compile(`(?i)(?:\b(?:` + texts + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
 
 	// passed leads up to the words of somebody else within a line.
-	passed = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|a|an|text|message|e-?mail|note|reply|letter)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
+	passed = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|on|his|her|their|a|an|text|message|e-?mail|note|reply|letter|card)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
 
 	goesOn = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
 	ofMe   = lazy.Compile(`(?i)\b(?:for|about|of) (?:me|us)\b`)
@@ -456,7 +458,7 @@ func (r *reading) sections() {
 		case text:
 			r.cut(l.start, l.end())
 			continue
-		case l.opens(), l.heads(), k == textsLabel && len(lines) > 1 && !first.MatchString(said) && (said != "" || !last || r.marked(l.end())):
+		case l.opens(), l.heads(), k == textsLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !first.MatchString(said)) && (said != "" || !last || r.marked(l.end())):
 			if text, closes = !r.marked(l.end()), true; text || said != "" {
 				r.cut(l.start, l.end())
 			}
@@ -560,14 +562,14 @@ func (r *reading) framed(lines []line) bool {
 	for pass, want := range []kind{ownsLabel, tasksLabel} {
 		for i, l := range lines {
 			switch k, n, d := labelled(l.text); {
-			case k == want && (k == ownsLabel || n == len(l.text)):
+			case k == want && (k == ownsLabel || n == len(l.text) || i+1 < len(lines) && handed.MatchString(lines[i+1].text)):
 				if strings.TrimSpace(l.text[n:]) == "" && strings.TrimSpace(r.now[l.end():]) == "" {
 					frame = true // "User:", to be answered
 					break
 				}
 				own, from, dress = i, l.start+n, d
-			case pass > 0:
-			case k == textsLabel && !first.MatchString(strings.TrimSpace(l.text[n:])), k == otherLabel && n == len(l.text) && strings.TrimSpace(r.now[l.end():]) == "", l.opens():
+			case pass > 0 && k != textsLabel:
+			case k == textsLabel && (want == tasksLabel && handed.MatchString(l.text) || !first.MatchString(strings.TrimSpace(l.text[n:]))), k == otherLabel && n == len(l.text) && strings.TrimSpace(r.now[l.end():]) == "", l.opens():
 				frame = true
 			case k == otherLabel && strings.HasPrefix(d, "["):
 				frame = true
@@ -692,6 +694,7 @@ func (r *reading) machines() {
 	type block struct {
 		from, to int
 		odd      bool
+		prose    bool // a line of it ends as sentences do
 	}
 	var blocks []block
 	begins := true
@@ -708,10 +711,10 @@ func (r *reading) machines() {
 		if b.to, all = l.end(), all+1; symbols(l.text) || coding.MatchString(l.text) {
 			odd++
 		}
-		b.odd = 2*odd > all
+		b.odd, b.prose = 2*odd > all, b.prose || strings.ContainsAny(l.text[len(l.text)-1:], ".?!")
 	}
 	for i, b := range blocks {
-		if b.odd || i > 0 && i+1 < len(blocks) && blocks[i-1].odd && blocks[i+1].odd {
+		if b.odd || !b.prose && i > 0 && i+1 < len(blocks) && blocks[i-1].odd && blocks[i+1].odd {
 			r.cut(b.from, b.to)
 		}
 	}
@@ -813,7 +816,7 @@ func (r *reading) transcripts() {
 }
 
 var (
-	marked    = lazy.Compile(`"[^"\n]+"|“[^”\n]+”|«[^»\n]+»`)
+	marked    = lazy.Compile(`"[^"\n]+"|“[^”\n]+”|«[^»\n]+»|„[^“”\n]+[“”]`)
 	toKeep    = lazy.Compile(`(?i)\b(?:remember|memori[sz]e|note|save|store|keep in mind)\b`)
 	asText    = lazy.Compile(`(?i)\b(?:translate|rephrase|re-?write|proof-?read|correct|spell|pronounce)\b[^\n"“]{0,40}$`)
 	ofOneself = lazy.Compile(`(?i)\b(?:i|my|me|mine|we|our|im|ive)\b`)
@@ -824,7 +827,7 @@ const beforeQuote = 80
 
 // quotations cuts what stands in quotation marks and speaks of itself, or is to be worked on.
 func (r *reading) quotations() {
-	if !strings.ContainsAny(r.now, "\"“«") {
+	if !strings.ContainsAny(r.now, "\"“«„") {
 		return
 	}
 	for _, m := range marked.FindAllStringIndex(r.now, -1) {
