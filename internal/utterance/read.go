@@ -53,32 +53,25 @@ func Read(message string, foreign memory.Ranges) Utterance {
 // Of returns what a turn says in its speaker's own words: of an assistant's, and of one that somebody
 // else said whose name it has, all.
 func Of(t memory.Turn) string {
-	if t.Role != memory.RoleUser {
+	if t.Role != memory.RoleUser || t.Name != "" && t.Foreign == memory.Ranges("").With(0, len(t.Content)) {
 		return t.Content
-	}
-	for start, end := range t.Foreign.Within(len(t.Content)) {
-		if t.Name != "" && start == 0 && end == len(t.Content) {
-			return t.Content
-		}
 	}
 	return Read(t.Content, t.Foreign).Own
 }
 
-// Parts returns what is not the person's in a message of several parts, a line each, of which each is
-// read by itself.
+// Parts returns which lines are not the person's in a message of several parts, one behind the other, of
+// which each is read by itself.
 func Parts(parts []string) (foreign memory.Ranges) {
 	at := 0
 	for _, part := range parts {
-		own, from := Read(part, "").Asked, -1
-		for i := 0; i <= len(part); i++ {
-			switch cut := i < len(part) && own[i] != part[i]; {
-			case cut && from < 0:
-				from = i
-			case !cut && from >= 0 && (i == len(part) || strings.TrimSpace(part[i:i+1]) != ""):
-				foreign, from = foreign.With(at+from, at+i), -1
+		own, from := Read(part, "").Asked+"\n", 0
+		for line := range strings.Lines(part + "\n") {
+			if strings.TrimSpace(line) != "" && strings.TrimSpace(own[from:from+len(line)]) == "" {
+				foreign = foreign.With(at+from, at+from+len(line)-1)
 			}
+			from += len(line)
 		}
-		at += len(part) + 1
+		at += from
 	}
 	return foreign
 }
@@ -108,17 +101,16 @@ func IsOrder(message string) bool {
 // Person returns which of the names of those who speak in the user's name, in small letters and the
 // order in which they spoke, is the person's: "" for who has none.
 func Person(names []string) string {
-	for _, is := range []func(string) bool{userNames.Has, func(name string) bool { return name == "" || !IsAgent(name) }} {
+	noJob := func(name string) bool {
+		words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })
+		return !slices.ContainsFunc(words, jobNames.Has) // as agents are called by
+	}
+	for _, is := range []func(string) bool{userNames.Has, noJob} {
 		if i := slices.IndexFunc(names, is); i >= 0 {
 			return names[i]
 		}
 	}
 	return strings.Join(names[:min(1, len(names))], "")
-}
-
-// IsAgent reports whether a name, in small letters, is a job as agents are called by.
-func IsAgent(name string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == ' ' || unicode.IsDigit(r) }), jobNames.Has)
 }
 
 // reading is a message while it is read.

@@ -62,13 +62,19 @@ func (f foreign) forms(ctx context.Context, message string) (foreign memory.Rang
 			continue
 		}
 		looked++
-		like, err := core.Found(ctx, f.core, memory.Search{Scopes: []memory.Scope{{Owner: f.owner}}, Text: body, ByWords: true, Limit: 2 * formOften})
+		like, err := core.Found(ctx, f.core, memory.Search{
+			Scopes: []memory.Scope{{Owner: f.owner}}, Text: body, ByWords: true, Limit: 2 * formOften,
+		})
 		if err != nil {
 			return "", err
 		}
 		around := map[string]string{f.conversation: message} // by conversation
 		for _, m := range like {
-			if t := m.Turn; t != nil && t.Role == memory.RoleUser && hasLine(t.Content, body) && !slices.Contains(slices.Collect(maps.Values(around)), t.Content) {
+			t := m.Turn
+			if t == nil || t.Role != memory.RoleUser || !strings.Contains("\n"+t.Content+"\n", "\n"+body+"\n") || strings.TrimSpace(t.Content) == body {
+				continue
+			}
+			if !slices.Contains(slices.Collect(maps.Values(around)), t.Content) {
 				around[t.Conversation] = t.Content
 			}
 		}
@@ -77,14 +83,4 @@ func (f foreign) forms(ctx context.Context, message string) (foreign memory.Rang
 		}
 	}
 	return foreign, nil
-}
-
-// hasLine reports whether a text has a line, and others.
-func hasLine(text, line string) bool {
-	found, others := false, false
-	for l := range strings.Lines(text) {
-		l = strings.TrimSpace(l)
-		found, others = found || l == line, others || l != line && l != ""
-	}
-	return found && others
 }
