@@ -1,8 +1,9 @@
 // Package english reads a chat message: which of its text the person wrote, its sentences and
 // clauses, what each of them is for, and what it states: its words, its verbs with tense and
-// negation, and the third person. Sentence ends are found in any language; moods by English words, and elsewhere by the question mark alone. Statements are English.
+// negation, and the third person. Sentence ends are found in any language; moods by English words, and
+// elsewhere by the question mark alone. Statements are English.
 //
-// It knows no memory and no request: see package utterance for what clients add to a message.
+// It knows no memory and no request: package utterance tells what the person wrote.
 package english
 
 import (

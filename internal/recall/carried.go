@@ -16,14 +16,10 @@ func wordsOf(m memory.Memory) string {
 	return m.Content()
 }
 
-// carries reports whether a turn has next to nothing of its speaker's own, or has words of the question only
-// in what it hands on: a mail, code, a passage to translate.
-func carries(m memory.Memory, asked terms) bool {
-	if m.Turn == nil {
-		return false
-	}
-	own := wordsOf(m)
-	if own == m.Turn.Content {
+// carries reports whether a turn, of which these words ([wordsOf]) are its speaker's, has next to none of
+// them, or has words of the question only in what it hands on: a mail, code, a passage to translate.
+func carries(m memory.Memory, own string, asked terms) bool {
+	if m.Turn == nil || own == m.Turn.Content {
 		return false
 	}
 	said := termsOf(own)

@@ -66,7 +66,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		switch {
 		case slices.ContainsFunc(repeated, func(e memory.Hit) bool { return e.Memory.ID() == h.Memory.ID() }):
 			stage = "echo"
-		case carries(h.Memory, asked) && o.Budget < math.MaxInt:
+		case o.Budget < math.MaxInt && carries(h.Memory, words, asked):
 			stage = "foreign"
 		case slight(h, says.terms):
 			stage = "slight"

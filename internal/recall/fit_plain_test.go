@@ -28,7 +28,7 @@ func plainFit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dro
 		switch {
 		case slices.ContainsFunc(repeats, func(e memory.Hit) bool { return e.Memory == h.Memory }):
 			stage = "echo"
-		case carries(h.Memory, termsOf(o.Question)) && o.Budget < math.MaxInt:
+		case carries(h.Memory, wordsOf(h.Memory), termsOf(o.Question)) && o.Budget < math.MaxInt:
 			stage = "foreign"
 		case h.Memory.Turn != nil && len(plainTerms(wordsOf(h.Memory))) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0:
 			stage = "slight"

@@ -178,12 +178,13 @@ func (a *Alignment) place(r Request, fresh []int) {
 	if r.most > 0 {
 		a.Dropped = max(0, len(fresh)-r.most)
 	}
+	unanswered := r.unanswered()
 	for k, i := range fresh {
 		a.last = Place{
 			Message: i,
 			Index:   a.last.Index + 1,
 			Chain:   Chain(a.last.Chain, r.msgs[i].Digest),
-			History: i < r.unanswered(),
+			History: i < unanswered,
 		}
 		if k >= a.Dropped {
 			a.New = append(a.New, a.last)

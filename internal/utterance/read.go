@@ -344,9 +344,10 @@ func ordersIn(s string) (out []order) {
 			if stop < len(s) {
 				o.by = s[stop]
 				switch o.end = stop + 1; {
-				case strings.HasPrefix(s[stop:], "：") || strings.HasPrefix(s[stop:], "“"):
-					o.end += 2
-					o.by = map[bool]byte{true: ':', false: '"'}[strings.HasPrefix(s[stop:], "：")]
+				case strings.HasPrefix(s[stop:], "："):
+					o.end, o.by = stop+len("："), ':'
+				case strings.HasPrefix(s[stop:], "“"):
+					o.end, o.by = stop+len("“"), '"'
 				case o.by != ':' && o.by != '"':
 					for o.end < len(s) && strings.IndexByte(".!? ", s[o.end]) >= 0 {
 						o.end++
