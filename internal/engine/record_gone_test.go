@@ -25,11 +25,19 @@ type hung struct {
 	ctx context.Context // the client's
 }
 
+// sent returns a request whose messages are its own, as those of a request that is sent again are.
+func sent(in exchange.Incoming) exchange.Incoming {
+	chat := *in.Chat
+	chat.Messages = slices.Clone(chat.Messages)
+	in.Chat = &chat
+	return in
+}
+
 // hangsUp opens a request, stores its question, and lets the client go.
 func (r *rig) hangsUp(t *testing.T, in exchange.Incoming) hung {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	x := r.Exchange.Open(ctx, in)
+	x := r.Exchange.Open(ctx, sent(in))
 	x.Prepare(ctx)
 	x.RecordQuestion(ctx)
 	err := <-x.Question
@@ -52,7 +60,7 @@ func (r *rig) exchange(t *testing.T, in exchange.Incoming, answer string) {
 
 // exchangeOf asks and answers a client, which may be gone.
 func (r *rig) exchangeOf(client context.Context, in exchange.Incoming, answer string) {
-	x := r.Exchange.Open(client, in)
+	x := r.Exchange.Open(client, sent(in))
 	x.Prepare(client)
 	x.RecordQuestion(client)
 	x.RecordAnswer(client, answered(answer))
@@ -385,7 +393,7 @@ func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 func TestALateAnswerToAClientThatWaitsTakesTheOthersPlace(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {
 		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
-		x := r.Exchange.Open(t.Context(), in)
+		x := r.Exchange.Open(t.Context(), sent(in))
 		x.Prepare(t.Context())
 		x.RecordQuestion(t.Context())
 		again.exchange(t, in, "Noted.")
