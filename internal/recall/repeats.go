@@ -65,7 +65,7 @@ func (e *RepeatFilter) Is(m memory.Memory) bool {
 }
 
 // ofOneself begins a wish that may be an answer: "I need my glasses" to "Do I need them?".
-var ofOneself = lazy.Compile(`(?i)^\W*i\b`)
+var ofOneself = lazy.Compile(`(?i)^\W*i (?:need|want)\b`)
 
 // has reports whether the question has all names and numbers of a text and nearly all other words.
 func (e *RepeatFilter) has(content string) bool {
