@@ -108,8 +108,6 @@ const (
 	MarkAsks    Marks = 1 << iota // ends in a question mark
 	MarkTimes                     // speaks of a time
 	MarkNumbers                   // names a number
-	MarkPlaces                    // seems to name a place
-	MarkQuotes                    // holds something in quotation marks
 	MarkOther                     // is about somebody or something else than the user
 )
 

@@ -53,8 +53,5 @@ func newWord(w string) *word {
 	if text.IsNumber(w) {
 		k.marks |= memory.MarkNumbers
 	}
-	if text.IsPlace(w) {
-		k.marks |= memory.MarkPlaces
-	}
 	return k
 }

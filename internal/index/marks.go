@@ -3,7 +3,6 @@ package index
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -15,24 +14,7 @@ func marksOf(content string) memory.Marks {
 	if text.Asks(content) {
 		m |= memory.MarkAsks
 	}
-	if mayQuote(content) && text.Quotes(content) {
-		m |= memory.MarkQuotes
-	}
-	if text.NamesPlace(content) {
-		m |= memory.MarkPlaces
-	}
 	return m
-}
-
-// mayQuote reports whether a text may have quotation marks, which is quick to tell of
-// most.
-func mayQuote(s string) bool {
-	for i := range len(s) {
-		if s[i] == '"' || s[i] >= utf8.RuneSelf {
-			return true
-		}
-	}
-	return false
 }
 
 // marksOfSubject returns what a memory shows by whom it is about.

@@ -48,14 +48,10 @@ var cues = []cue{
 	{"when", 2.6, forTime, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkTimes) * words(q, c) }},
 	{"date_said", 3.2, ofDate, func(q *asked, c *view) float64 { return q.prompt * q.onDay(c) }},
 	{"date_meant", 2.7, ofDate, func(q *asked, c *view) float64 { return q.prompt * q.share(c.Dates) }},
-	// The conversation as a whole is about it; for a long message that counts more.
+	// The conversation as a whole is about it.
 	{"session", 2.5, every, func(_ *asked, c *view) float64 { return c.session }},
-	{"topic", 2.0, long, func(q *asked, c *view) float64 { return (1 - q.prompt) * c.session }},
 	// The turn itself has the words, and not only its neighbours.
 	{"peak", 0.65, every, func(_ *asked, c *view) float64 { return c.peak }},
-	{"number", 1.4, forNumber, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkNumbers) * words(q, c) }},
-	{"place", 2.0, forPlace, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkPlaces) * words(q, c) }},
-	{"title", 1.9, forTitle, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkQuotes) }},
 	// Other words for the question's. A long message has so many that something is
 	// always related.
 	{"related", 3.0, every, func(q *asked, c *view) float64 { return q.prompt * c.related }},
@@ -86,11 +82,7 @@ func every(*asked) bool         { return true }
 func ofSomebody(q *asked) bool  { return q.self || len(q.named) > 0 }
 func ofUserAlone(q *asked) bool { return q.self && !q.owns && len(q.named) == 0 }
 func ofDate(q *asked) bool      { return len(q.Dates) > 0 }
-func long(q *asked) bool        { return q.prompt < 1 }
 func forTime(q *asked) bool     { return q.when }
-func forNumber(q *asked) bool   { return q.count }
-func forPlace(q *asked) bool    { return q.where }
-func forTitle(q *asked) bool    { return q.title }
 func forKind(q *asked) bool     { return q.classes != 0 }
 
 // cueParts are the names of the cues' parts of Why.

@@ -227,7 +227,7 @@ func besides(h memory.Hit) bool {
 	if h.Memory.Turn == nil || len(h.Why) == 0 {
 		return false
 	}
-	for _, asked := range [...]string{"cue.number", "cue.when", "cue.date_said", "cue.date_meant", "cue.place", "cue.title", "cue.class"} {
+	for _, asked := range [...]string{"cue.when", "cue.date_said", "cue.date_meant", "cue.class"} {
 		if h.Why.Get(asked) > 0 {
 			return false
 		}

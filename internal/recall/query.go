@@ -26,9 +26,6 @@ type Query struct {
 	self    bool         // about the one who asks
 	owns    bool         // or about somebody whom one calls one's own: a sister, a boss, a dog
 	when    bool         // for a time
-	count   bool         // for a number
-	where   bool         // for a place
-	title   bool         // for the name of a book, film, song …
 	classes text.Classes // of things it asks for
 	prompt  float64      // 1 for a question, fading to 0 for a long message, which asks for nothing in particular
 }
@@ -84,7 +81,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 // read finds what the question asks for by its words, and returns the forms one of whose
 // words it has.
 func (q *Query) read() (reword forms) {
-	mayBeBroad, names, all := false, false, wordsThatAsk.Get()
+	mayBeBroad, all := false, wordsThatAsk.Get()
 	var here, next, second wordThatAsks // of this word and the two after it
 	if len(q.words) > 1 {
 		second = all[q.words[1]]
@@ -99,26 +96,16 @@ func (q *Query) read() (reword forms) {
 			q.self = true
 		case "when":
 			q.when = true
-		case "where":
-			q.where = true
 		case "how":
 			after := q.at(i + 1)
-			q.count = q.count || next.is&ofMeasure != 0
 			q.when = q.when || after == "long" || after == "recently" || after == "many" && second.is&ofPeriod != 0
 		case "what", "which":
 			q.when = q.when || next.is&ofTime != 0
-			q.where = q.where || (next.is|second.is)&ofPlace != 0
-		case "of":
-			prev := q.at(i - 1)
-			q.count = q.count || prev == "number" || prev == "amount" || prev == "total"
 		}
 		reword |= here.forms
-		names = names || here.is&naming != 0
 		q.owns = q.owns || text.IsPerson(text.Term(w))
-		q.title = q.title || here.is&titled != 0
 		mayBeBroad = mayBeBroad || here.is&broad != 0
 	}
-	q.title = q.title || names && !q.owns
 	q.Broad = mayBeBroad && len(q.words) <= broadUpTo && asksAll.MatchString(strings.Join(q.words, " ")+" ")
 	return reword
 }
@@ -141,13 +128,9 @@ type wordThatAsks struct {
 type kindsOfWord uint8
 
 const (
-	ofMeasure kindsOfWord = 1 << iota // how …
-	ofPeriod                          // how many …
-	ofTime                            // what …
-	ofPlace
-	titled
-	naming // of a title, or of somebody
-	broad  // one of them is in each question of asksAll
+	ofPeriod kindsOfWord = 1 << iota // how many …
+	ofTime                           // what …
+	broad                            // one of them is in each question of asksAll
 )
 
 // forms is a set of places in everyday, which has no more.
@@ -158,15 +141,9 @@ type forms uint32
 var wordsThatAsk = lazy.Make(func() map[string]wordThatAsks {
 	all := map[string]wordThatAsks{}
 	for is, words := range map[kindsOfWord]string{
-		ofMeasure: "many much often old long far tall big heavy",
-		ofPeriod:  "days weeks months years",
-		ofTime:    "date day month year time season",
-		ofPlace: `place places city cities town towns country countries state states area areas location locations
-			venue venues beach beaches park parks museum museums restaurant restaurants`,
-		titled: `book books novel movie movies film films song songs album band show series game games podcast title
-			titled`,
-		naming: "called named name names",
-		broad:  "know remember recall have tell am learned describe summarize",
+		ofPeriod: "days weeks months years",
+		ofTime:   "date day month year time season",
+		broad:    "know remember recall have tell am learned describe summarize",
 	} {
 		for w := range strings.FieldsSeq(words) {
 			a := all[w]

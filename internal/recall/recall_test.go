@@ -61,9 +61,6 @@ func TestCuesPreferWhatTheQuestionAsksFor(t *testing.T) {
 	}{
 		{"the one named spoke", "What did Ana cook?", func(c *memory.Candidate) { c.Speaker = "Ana" }},
 		{"it speaks of a time", "When did we cook?", func(c *memory.Candidate) { c.Marks = memory.MarkTimes }},
-		{"it names a number", "How many pies did we cook?", func(c *memory.Candidate) { c.Marks = memory.MarkNumbers }},
-		{"it names a place", "Where did we cook?", func(c *memory.Candidate) { c.Marks = memory.MarkPlaces }},
-		{"it quotes a title", "Which book did we read?", func(c *memory.Candidate) { c.Marks = memory.MarkQuotes }},
 		{"it was said then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.Said = time.Date(2026, 3, 9, 0, 0, 0, 0, time.UTC) }},
 		{"it means then", "What did we cook in March 2026?", func(c *memory.Candidate) { c.Dates = []memory.Moment{{Year: 2026, Month: 3}} }},
 		{"it answers a question", "What did we cook?", func(c *memory.Candidate) { c.Found.Reply = .5 }},

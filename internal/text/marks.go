@@ -1,8 +1,6 @@
 package text
 
 import (
-	"strings"
-
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
@@ -27,38 +25,4 @@ var vagueTimes = lazy.Words(`ago now recently lately soon before since earlier l
 // spelled.
 func IsNumber(w string) bool {
 	return digitAt(w, 0) || numberWords[w] != ""
-}
-
-// IsPlace reports whether a word as [Words] gives it is a kind of place.
-func IsPlace(w string) bool { return placeWords.Has(w) }
-
-// NamesPlace reports whether s has a name after a word that places stand behind
-// ("in Lisbon").
-func NamesPlace(s string) bool {
-	for i := 0; i+4 < len(s); i++ { // the shortest is " in X"
-		if s[i] != ' ' {
-			continue
-		}
-		before := s[:i]
-		word := before[strings.LastIndexByte(before, ' ')+1:]
-		switch word {
-		case "in", "at", "to", "from", "near", "In", "At", "From", "Near":
-			rest := s[i+1:]
-			if end := wordEnd(rest, 0); isName(rest[:end]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-var placeWords = lazy.Words(`city town village country state home house apartment park beach lake river mountain mountains
-	forest island museum cafe restaurant bar school university college church office hospital hotel airport station gym
-	studio theater theatre cinema library store shop mall market garden street downtown neighborhood abroad campsite trail
-	coast farm zoo stadium arena gallery shelter hometown countryside`)
-
-// Quotes reports whether s has something in quotation marks, a title perhaps.
-func Quotes(s string) bool {
-	open := strings.IndexAny(s, `"“«`)
-	return open >= 0 && strings.IndexAny(s[open+1:], `"”»`) > 1
 }
