@@ -178,3 +178,11 @@ func (c Core) IDs() []string {
 	}
 	return ids
 }
+
+// Tokens is how many tokens the lines of a core have.
+func (c Core) Tokens() (n int) {
+	for _, l := range c.lines(false) {
+		n += text.Tokens(l.text)
+	}
+	return n
+}

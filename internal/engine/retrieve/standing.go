@@ -74,7 +74,7 @@ func (r *Source) coreTokens() int {
 }
 
 // settle chooses, once, what the block begins with, by what a search found. What an earlier block of the conversation
-// tells takes room and is not told again, and neither is searched for. It is false where that is done or not wanted.
+// tells takes room and is not told again, and neither is searched for, unless it is only what is pinned. It is false where that is done or not wanted.
 func (r *Pipeline) settle(cands []memory.Candidate) bool {
 	if r.stands == nil {
 		return false
@@ -99,9 +99,11 @@ func (r *Pipeline) settle(cands []memory.Candidate) bool {
 	}
 	slices.SortStableFunc(near, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
 	r.Opening, r.overflow = c.Choose(budget, core.IDsOf(near), r.Now)
-	for _, id := range r.Opening.IDs() {
-		r.Q.Exclude[id] = true
+	if r.coreTokens() > 0 {
+		for _, id := range r.Opening.IDs() {
+			r.Q.Exclude[id] = true
+		}
+		maps.Copy(r.Q.Exclude, r.toldCore)
 	}
-	maps.Copy(r.Q.Exclude, r.toldCore)
 	return true
 }
