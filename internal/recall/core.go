@@ -3,6 +3,7 @@ package recall
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/english"
@@ -56,6 +57,20 @@ func HeadingOf(f *memory.Fact) Heading {
 		return ofAnswers
 	}
 	return cmp.Or(headingOf[f.Category], ofOthers)
+}
+
+// String returns a heading's words.
+func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
+
+// WhyTold says why a core has a fact: "pinned", "answers" for how the user wants to be answered, "holds" for others.
+func WhyTold(f *memory.Fact) string {
+	switch {
+	case f.Pinned:
+		return "pinned"
+	case HeadingOf(f) == ofAnswers:
+		return "answers"
+	}
+	return "holds"
 }
 
 // Holds reports whether a fact says something of its owner that a prompt may be told unasked: the user
