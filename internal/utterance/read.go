@@ -38,7 +38,7 @@ func Read(message string, foreign memory.Ranges) Utterance {
 	if len(message) > mostTyped {
 		r.cut(mostTyped/2, len(message)-mostTyped/2)
 	}
-	for _, step := range []func(*reading){(*reading).fences, (*reading).elements, (*reading).machines, (*reading).mails, (*reading).sections, (*reading).pasted, (*reading).transcripts, (*reading).quotations} {
+	for _, step := range []func(*reading){(*reading).fences, (*reading).tagged, (*reading).machines, (*reading).mails, (*reading).sections, (*reading).pasted, (*reading).transcripts, (*reading).quotations} {
 		r.now = string(r.own)
 		step(&r)
 	}
@@ -208,60 +208,28 @@ var (
 	ownElements   = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task feedback answer")
 	plainElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
 	textElements  = lazy.Words(`context document documents doc docs source sources file files attachment attachments excerpt search_results results tool_result
-		web page webpage article email transcript data knowledge retrieved selection code pre html body system memory memories history conversation chat_history
+		web page webpage !doctype article email transcript data knowledge retrieved selection code pre html body system memory memories history conversation chat_history
 		instructions quote blockquote loci-memory`)
-	openingTag = lazy.Compile(`<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?/?>|<!(?i:doctype)[^>]*>`)
 )
 
-// elements cuts what stands between tags.
-func (r *reading) elements() {
-	if strings.IndexByte(r.now, '<') < 0 {
-		return
-	}
-	lower := strings.Map(func(c rune) rune {
-		if 'A' <= c && c <= 'Z' {
-			return c | 0x20
-		}
-		return c
-	}, strings.ToValidUTF8(r.now, " "))
-	if len(lower) != len(r.now) {
-		lower = r.now
-	}
-	closes := map[string]int{} // by name: where the last closing tag is
-	end := 0
-	for _, m := range openingTag.FindAllStringSubmatchIndex(r.now, -1) {
-		if m[0] < end {
-			continue
-		}
-		name := "html" // of a doctype
-		if m[2] >= 0 {
-			name = lower[m[2]:m[3]]
-		}
-		last, known := closes[name]
-		if !known {
-			last = strings.LastIndex(lower, "</"+name+">")
-			closes[name] = last
-		}
-		behind := last + len(name) + 3
+// tagged cuts what stands between tags.
+func (r *reading) tagged() {
+	elements(r.now, func(e element) (next int) {
 		switch {
-		case plainElements.Has(name):
-		case strings.HasPrefix(name, "user_") && ownElements.Has(name) && last >= m[1]: // nothing else is the person's
-			r.cut(0, m[1])
-			r.cut(last, len(r.own))
-			return
-		case ownElements.Has(name):
-			r.cut(m[0], m[1])
-			if last > 0 {
-				r.cut(last, behind)
-			}
-		case last >= m[1]:
-			end = behind
-			r.cut(m[0], end)
-		case m[2] < 0 || (textElements.Has(name) || strings.Contains(name, "_")) && r.now[m[1]-2] != '/':
-			r.cut(m[0], len(r.own))
-			return
+		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.shut.end > 0: // nothing else is the person's
+			r.cut(0, e.end)
+			r.cut(e.shut.start, len(r.own))
+			return len(r.own)
+		case ownElements.Has(e.name):
+			r.cut(e.start, e.end)
+			r.cut(e.shut.start, e.shut.end)
+			return e.end
+		case e.shut.end == 0 && (textElements.Has(e.name) || strings.Contains(e.name, "_")):
+			e.shut.end = len(r.own)
 		}
-	}
+		r.cut(e.start, max(e.start, e.shut.end))
+		return max(e.end, e.shut.end)
+	})
 }
 
 // texts are names of what is handed on to be read or worked on.
