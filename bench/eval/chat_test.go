@@ -75,6 +75,43 @@ func TestChatSetsAreWhole(t *testing.T) {
 	}
 }
 
+// What a message needs must be there to be found: an answer is in the facts that hold, or in a turn.
+func TestAnswersOfChatSetsAreThere(t *testing.T) {
+	for dir, direct := range map[string]bool{"testdata/chat-recall": true, "testdata/chat-unseen": false} {
+		persons, err := OpenChat(dir, false)
+		if err == nil && direct {
+			persons, err = Directly(dir, persons)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range persons {
+			known := map[string]string{}
+			for _, c := range p.Chats {
+				for _, e := range c.Exchanges {
+					known[e.ID] = e.User + "\n" + e.Assistant
+				}
+			}
+			for i, f := range p.Facts {
+				if delete(known, f.Replaces); f.Text != "" {
+					known[f.ID] = f.Text
+				}
+				if i > 0 && f.At.Before(p.Facts[i-1].At) {
+					t.Errorf("%s: %s is older than the fact before it", p.ID, f.ID)
+				}
+			}
+			if len(p.Needed) == 0 {
+				t.Errorf("%s: no messages", p.ID)
+			}
+			for _, m := range p.Needed {
+				if len(m.Gold) != 1 || !holds(known[m.Gold[0]], m.Answers) {
+					t.Errorf("%s %s: %v is not in %v", p.ID, m.ID, m.Answers, m.Gold)
+				}
+			}
+		}
+	}
+}
+
 func TestChangedHeldBackHalfIsRefused(t *testing.T) {
 	if p, err := OpenChat(chatFolder(t, func(hash string) string { return hash }), true); err != nil || p[0].ID != "bea" {
 		t.Errorf("as noted: %v, %v", p, err)
