@@ -380,10 +380,12 @@ func (m ChatMessage) answeredBy(memories []chatMemory) bool {
 	return slices.ContainsFunc(memories, func(g chatMemory) bool { return holds(g.content, m.Answers) })
 }
 
-// Rows are the measures.
+// Rows are the measures of which there is anything to count.
 func (r ChatReport) Rows() (rows []report.Row) {
 	add := func(name, part, whole string, cell func(metric string, n, of int) report.Cell) {
-		rows = append(rows, report.Row{Name: name, Cells: []report.Cell{cell("loci", r.counts[part], r.counts[whole])}})
+		if of := r.counts[whole]; of > 0 {
+			rows = append(rows, report.Row{Name: name, Cells: []report.Cell{cell("loci", r.counts[part], of)}})
+		}
 	}
 	for _, around := range append([]string{""}, r.arounds...) {
 		add(cmp.Or(around, "answer in the prompt, bare"), " answered "+around, " messages "+around, report.Count)
