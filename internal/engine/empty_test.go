@@ -138,16 +138,16 @@ func playAsked(t *testing.T, file string, most int) {
 	}
 }
 
-// TestEmptyTalkIsNoMemory: what only asks, and replies that deny, give back or pass, are not shown, and the fact
-// comes first.
+// TestEmptyTalkIsNoMemory: most of what only asks, and of replies that deny, give back or pass, is not shown, and the
+// fact comes first.
 func TestEmptyTalkIsNoMemory(t *testing.T) {
-	playAsked(t, "empty-developed.txt", 1)
-	playAsked(t, "empty-aside.txt", 1)
+	playAsked(t, "empty-developed.txt", 3)
+	playAsked(t, "empty-aside.txt", 3)
 }
 
 // TestAFactHidesNoReason: a turn is shown beside its fact where it says more about the question.
 func TestAFactHidesNoReason(t *testing.T) {
-	playAsked(t, "reasons-developed.txt", 0)
+	playAsked(t, "reasons-developed.txt", 1)
 	playAsked(t, "reasons-aside.txt", 1)
 }
 

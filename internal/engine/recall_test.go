@@ -23,8 +23,8 @@ func (s *readStore) Get(ctx context.Context, owner memory.Owner, ids ...string) 
 	return s.Store.Get(ctx, owner, ids...)
 }
 
-// Only what is asked for is read, and more where some of it is not shown.
-func TestWhatIsReadIsWhatIsNeeded(t *testing.T) {
+// Little more is read than what is asked for, and what asked the same before takes no room of it.
+func TestLittleMoreIsReadThanIsAskedFor(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	talk := exchange.Talk{}
 	for i := range 40 {
@@ -54,13 +54,10 @@ func TestWhatIsReadIsWhatIsNeeded(t *testing.T) {
 		}
 		return contents, len(found.Hits)
 	}
-	if _, hits := ask("Where does the red lantern hang?"); hits != topK || counted.read != topK {
-		t.Errorf("of what differs %d were read for %d hits, want %d", counted.read, hits, topK)
+	if _, hits := ask("Where does the red lantern hang?"); hits != topK || counted.read > topK+8 {
+		t.Errorf("of what differs %d were read for %d hits, want %d and at most 8 more read", counted.read, hits, topK)
 	}
 	contents, _ := ask("Where is the blue kettle?")
-	if counted.read <= topK {
-		t.Errorf("of what is asked again %d were read: this shows nothing", counted.read)
-	}
 	if !contents["The blue kettle is in the cellar."] || !contents["A kettle was bought on the market."] {
 		t.Errorf("got %v, want both of what is said about kettles", contents)
 	}

@@ -23,13 +23,6 @@ func Remainder(reply string) string {
 	return b.String()
 }
 
-// GivesBack reports whether some clause of a reply may give back what its speaker was told, or deny to have
-// been told it, and is quick about it.
-func GivesBack(reply string) bool {
-	words := text.Words(reply)
-	return denies(words) || givesBack(words)
-}
-
 // SaysNothing reports whether there is no remainder of a reply. Of most the first clause tells.
 func SaysNothing(reply string) bool {
 	clause := firstClause(reply)

@@ -12,10 +12,9 @@ import (
 
 // FitOptions are the settings of [Fit]. The zero value means the defaults.
 type FitOptions struct {
-	TopK     int           // hits at most; 0: 8
-	Budget   int           // tokens at most; 0: 1500, math.MaxInt: any
-	Question string        // what was asked; "": nothing in particular
-	Repeats  *RepeatFilter // of the question, if they were looked for before; nil: to be looked for
+	TopK     int    // hits at most; 0: 8
+	Budget   int    // tokens at most; 0: 1500, math.MaxInt: any
+	Question string // what was asked; "": nothing in particular
 }
 
 // The defaults: a handful that a model reads with care, and room for some of them
@@ -29,7 +28,7 @@ const (
 // Dropped is a hit that was left out, and the stage that did it.
 type Dropped struct {
 	Hit   memory.Hit
-	Stage string // "duplicate", "echo", "other", "slight", "neighbour", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
+	Stage string // "duplicate", "echo", "slight", "neighbour", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
 }
 
 // Fit returns the hits that go into the block, in their order, and those left out.
@@ -49,14 +48,10 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	}
 	left := o.Budget
 	asked := termsOf(o.Question)
-	repeats := o.Repeats
-	if repeats == nil {
-		repeats = NewRepeatFilter(o.Question)
-	}
 	told := make([]coverage, 0, min(o.TopK, len(hits))) // of those kept
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
-	repeated := repeats.In(hits)
+	known := toldIn(hits[:min(len(hits), o.TopK)], asked)
 	for _, h := range distilled(hits) {
 		words := wordsOf(h.Memory)
 		says := coverage{content: words, terms: termsIn(room, words), shared: h.Memory.Link != nil}
@@ -64,7 +59,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		tokens := 0
 		stage := ""
 		switch {
-		case slices.ContainsFunc(repeated, func(e memory.Hit) bool { return e.Memory.ID() == h.Memory.ID() }):
+		case saysAgain(h.Memory, says.terms, known):
 			stage = "echo"
 		case o.Budget < math.MaxInt && carries(h.Memory, words, asked):
 			stage = "foreign"
@@ -76,7 +71,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			return sources(k.Memory, h.Memory) && !saysMore(h.Memory, k.Memory, o.Question, asked)
 		}):
 			stage = "source"
-		case says.asked(repeats, h.Memory) && slices.ContainsFunc(told, says.asksTheSame), slices.ContainsFunc(told, says.repeats):
+		case slices.ContainsFunc(told, says.repeats):
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
 			stage = "top_k"
@@ -97,6 +92,36 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 
 // usualTerms is about how many terms a memory has.
 const usualTerms = 16
+
+// toldIn returns the terms of a question and of what the user tells, or facts say, among hits.
+func toldIn(hits []memory.Hit, asked terms) terms {
+	out := slices.Clone(asked)
+	for _, h := range hits {
+		if t := h.Memory.Turn; t == nil || t.Role == memory.RoleUser {
+			out = text.TermHashes(out, h.Memory.Content())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// againShare is the share of the terms of a short answer of the assistant's that must be told beside
+// it for the answer to say nothing else.
+const againShare = 0.8
+
+// saysAgain reports whether a turn, of these terms, is such an answer.
+func saysAgain(m memory.Memory, said, known terms) bool {
+	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > longestSlight || text.Negated(m.Turn.Content) {
+		return false
+	}
+	again := 0
+	for _, term := range said {
+		if known.has(term) {
+			again++
+		}
+	}
+	return float64(again) >= againShare*float64(len(said))
+}
 
 // asGood is the share of its turn's own words for the question that a fact must
 // have to stand in for the turn.
@@ -169,7 +194,7 @@ func saysMore(turn, fact memory.Memory, question string, asked terms) bool {
 		}
 		for _, term := range own {
 			switch {
-			case known.has(term) || chatter.Get().has(term):
+			case known.has(term):
 			case asked.has(term):
 				return true
 			case about:
@@ -219,14 +244,10 @@ const sameShare = 0.9
 type coverage struct {
 	content string
 	terms   terms
-	seeks   terms // of a turn that only asks: its terms less those that all ask with; nil for others
-	shared  bool  // another owner's
+	shared  bool // another owner's
 }
 
 func (t coverage) repeats(other coverage) bool {
-	if other.seeks != nil && t.seeks == nil {
-		return false // what is told is not the question for it
-	}
 	if other.shared && !t.shared {
 		return false // the user's own does not give way to another's
 	}
@@ -236,29 +257,10 @@ func (t coverage) repeats(other coverage) bool {
 	return t.terms.near(other.terms) && t.agrees(other)
 }
 
-// asksTheSame reports whether two turns ask the same in other forms.
-func (t coverage) asksTheSame(other coverage) bool {
-	return len(t.seeks) > 0 && len(other.seeks) > 0 && t.seeks.near(other.seeks) && t.agrees(other)
-}
-
 // agrees reports whether two texts of the same words mean the same by what a single
 // word turns round.
 func (t coverage) agrees(other coverage) bool {
 	return text.Negated(t.content) == text.Negated(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
-}
-
-// asked notes what a turn asks for, and reports whether it only asks.
-func (t *coverage) asked(e *RepeatFilter, m memory.Memory) bool {
-	if m.Turn == nil || e.manner(m.Turn).is != english.Asks {
-		return false
-	}
-	t.seeks = make(terms, 0, len(t.terms))
-	for _, term := range t.terms {
-		if !plainlyAsking.Get().has(term) {
-			t.seeks = append(t.seeks, term)
-		}
-	}
-	return true
 }
 
 // near reports whether two sets are of the same words but for one in many.

