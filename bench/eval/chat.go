@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -31,7 +33,7 @@ const (
 // through the proxy, and then sends every message, bare and in each surrounding, without recording it.
 // Facts are [FactsByRules] or [FactsGiven].
 func Chat(ctx context.Context, persons []ChatPerson, c config.Config, facts string) (report ChatReport, err error) {
-	report = ChatReport{TopK: core.Options{TopK: c.Recall.TopK}.Most(true), counts: map[chatKey]int{}}
+	report = ChatReport{TopK: core.Options{TopK: c.Recall.TopK}.Most(true), counts: map[string]int{}}
 	trial, err := openChatTrial(ctx, c, facts)
 	if err != nil {
 		return report, err
@@ -161,9 +163,15 @@ func (t *chatTrial) added(own []chatMessage) string {
 }
 
 // record has a person hold their chats: each exchange goes through the proxy and is learned from
-// before the next. The messages are sent the day after the last chat.
+// before the next. Facts that are given are known from their day on, those without a day behind the
+// chats. The messages are sent the day after the last chat.
 func (t *chatTrial) record(ctx context.Context, p ChatPerson) error {
+	end := p.Chats[len(p.Chats)-1].At.Add(24 * time.Hour)
+	know := t.given(p, end)
 	for i, c := range p.Chats {
+		if err := know(ctx, c.At); err != nil {
+			return err
+		}
 		var messages []chatMessage
 		for j, e := range c.Exchanges {
 			t.now.Store(c.At.Add(time.Duration(j) * time.Minute).Unix())
@@ -178,16 +186,40 @@ func (t *chatTrial) record(ctx context.Context, p ChatPerson) error {
 			messages = append(messages, chatMessage{memory.RoleAssistant, e.Assistant})
 		}
 	}
-	t.now.Store(p.Chats[len(p.Chats)-1].At.Add(24 * time.Hour).Unix())
-	if t.facts != FactsGiven {
+	err := know(ctx, end.Add(time.Second))
+	t.now.Store(end.Unix())
+	return errors.Join(err, t.Loci.Settle(ctx))
+}
+
+// given returns what adds a person's own facts up to a time, where they are given, each once.
+func (t *chatTrial) given(p ChatPerson, end time.Time) func(ctx context.Context, before time.Time) error {
+	next, ids := 0, map[string]string{}
+	return func(ctx context.Context, before time.Time) (err error) {
+		for ; t.facts == FactsGiven && next < len(p.Facts); next++ {
+			f := p.Facts[next]
+			if f.At.IsZero() {
+				f.At = end
+			}
+			if !f.At.Before(before) {
+				break
+			}
+			t.now.Store(f.At.Unix())
+			var written client.Written
+			switch old := ids[f.Replaces]; {
+			case f.Replaces == "":
+				written, _, err = t.As(p.ID).Add(ctx, client.AddMemory{Content: f.Text})
+			case f.Text == "":
+				_, err = t.As(p.ID).Delete(ctx, old)
+			default:
+				written, err = t.As(p.ID).Edit(ctx, old, client.EditMemory{Content: &f.Text})
+			}
+			if err != nil {
+				return fmt.Errorf("add fact %s: %w", f.ID, err)
+			}
+			ids[f.ID] = written.ID
+		}
 		return nil
 	}
-	for _, f := range p.Facts {
-		if _, _, err := t.As(p.ID).Add(ctx, client.AddMemory{Content: f.Text}); err != nil {
-			return fmt.Errorf("add fact %s: %w", f.ID, err)
-		}
-	}
-	return t.Loci.Settle(ctx)
 }
 
 // chatMemory is one memory of a person, and the exchanges and facts of the set that it comes from.
@@ -232,36 +264,26 @@ func (t *chatTrial) memories(ctx context.Context, p ChatPerson) (out []chatMemor
 	return out, nil
 }
 
-// The systems that are compared.
-const (
-	ChatLoci = "loci"
-	ChatBM25 = "BM25 by clause"
-)
-
 // ChatReport is what trial sets gave.
 type ChatReport struct {
 	Models Models
 	TopK   int
 
-	Missed  []string // messages of Loci without an answer, and unrelated ones with memory
+	Missed  []string // messages without an answer, and unrelated ones with memory
 	arounds []string // surroundings, in the order of the sets
-	counts  map[chatKey]int
+	counts  map[string]int
 }
 
-// chatKey is what is counted of a system's answers to a person's messages, "" for all.
-type chatKey struct{ system, person, what string }
-
-// chatRun is one person's messages on their way through the systems.
+// chatRun is one person's messages on their way.
 type chatRun struct {
 	*chatTrial
 	report   *ChatReport
 	person   ChatPerson
 	memories []chatMemory
-	bm25     *bm25
-	bare     map[string]bool // systems that answered the message without surroundings
+	bare     bool // the message was answered without surroundings
 }
 
-// all records the person's chats and asks both systems with all their messages.
+// all records the person's chats and sends all their messages.
 func (r *chatRun) all(ctx context.Context) (err error) {
 	if err := r.record(ctx, r.person); err != nil {
 		return err
@@ -269,11 +291,6 @@ func (r *chatRun) all(ctx context.Context) (err error) {
 	if r.memories, err = r.chatTrial.memories(ctx, r.person); err != nil {
 		return err
 	}
-	var texts []string
-	for _, m := range r.memories {
-		texts = append(texts, m.content)
-	}
-	r.bm25 = newBM25(texts)
 	for i, messages := range [][]ChatMessage{r.person.Needed, r.person.Unrelated} {
 		for _, m := range messages {
 			if err := r.ask(ctx, m, []string{"", "unrelated"}[i]); err != nil {
@@ -289,7 +306,6 @@ const unrelatedBeside = "small talk 120"
 
 // ask sends a message, bare and in its surroundings.
 func (r *chatRun) ask(ctx context.Context, m ChatMessage, kind string) error {
-	r.bare = map[string]bool{}
 	if err := r.probe(ctx, m, m.Message, kind, ""); err != nil {
 		return err
 	}
@@ -309,84 +325,76 @@ func (r *chatRun) ask(ctx context.Context, m ChatMessage, kind string) error {
 	return nil
 }
 
-// probe asks both systems with one message.
+// probe sends one message, and counts what it got.
 func (r *chatRun) probe(ctx context.Context, m ChatMessage, message, kind, around string) error {
 	block, hits, err := r.send(ctx, r.person.ID, "read", "", []chatMessage{{memory.RoleUser, message}}, "ok")
 	if err != nil {
 		return err
 	}
-	var got []chatMemory
-	core := false
+	var core, found []chatMemory
 	for _, h := range hits {
-		if core = core || h.Core; h.Core {
-			continue
-		}
 		known := chatMemory{content: h.Content}
 		if i := slices.IndexFunc(r.memories, func(m chatMemory) bool { return m.id == h.ID }); i >= 0 {
 			known.from = r.memories[i].from
 		}
-		got = append(got, known)
+		if h.Core {
+			core = append(core, known)
+		} else {
+			found = append(found, known)
+		}
 	}
+	add := func(what, around string, n int) { r.report.counts[kind+" "+what+" "+around] += n }
 	answered := holds(block, m.Answers)
-	r.count(ChatLoci, m, kind, around, got, answered)
+	add("messages", around, 1)
+	add("answered", around, count(answered))
+	add("in core", around, count(answered && m.answeredBy(core)))
+	add("in hits", around, count(answered && m.answeredBy(found)))
 	if around == "" {
-		r.add(ChatLoci, kind+" core", count(core))
+		r.bare = answered
+		add("core", "", count(len(core) > 0))
+		add("tokens", "", text.Tokens(block))
+		if m.Kind == "direct" {
+			add("messages", "direct", 1)
+			add("answered", "direct", count(answered))
+		}
 	}
-	if kind == "" && !answered || kind != "" && len(got) > 0 {
-		missed := fmt.Sprintf("%s %s (%d hits) %s %s", r.person.ID, m.ID, len(got), kind, around)
+	add("lost in", around, count(r.bare && !answered))
+	helped := 0
+	for _, f := range found {
+		helped += count(holds(f.content, m.Answers) || f.isFrom(m.Gold))
+	}
+	for _, of := range distinct([]string{around, "all"}) {
+		add("given", of, count(len(found) > 0))
+		add("hits", of, len(found))
+		add("helped", of, helped)
+	}
+	if kind == "" && !answered || kind != "" && len(found) > 0 {
+		missed := fmt.Sprintf("%s %s (%d hits) %s %s", r.person.ID, m.ID, len(found), kind, around)
 		r.report.Missed = append(r.report.Missed, strings.Join(strings.Fields(missed), " "))
 	}
-	got = nil
-	for _, i := range r.bm25.best(message, r.report.TopK) {
-		got = append(got, r.memories[i])
-	}
-	answered = slices.ContainsFunc(got, func(g chatMemory) bool { return holds(g.content, m.Answers) })
-	r.count(ChatBM25, m, kind, around, got, answered)
 	return nil
 }
 
-// add counts something of a system, for the person and for all.
-func (r *chatRun) add(system, what string, n int) {
-	r.report.counts[chatKey{system, r.person.ID, what}] += n
-	r.report.counts[chatKey{system, "", what}] += n
+// answeredBy reports whether one of some memories has an answer.
+func (m ChatMessage) answeredBy(memories []chatMemory) bool {
+	return slices.ContainsFunc(memories, func(g chatMemory) bool { return holds(g.content, m.Answers) })
 }
 
-// count counts what a system got for a message.
-func (r *chatRun) count(system string, m ChatMessage, kind, around string, got []chatMemory, answered bool) {
-	if around == "" {
-		r.bare[system] = answered
-	}
-	r.add(system, kind+" messages "+around, 1)
-	r.add(system, kind+" answered "+around, count(answered))
-	r.add(system, kind+" lost in "+around, count(r.bare[system] && !answered))
-	helped := 0
-	for _, memory := range got {
-		helped += count(holds(memory.content, m.Answers) || memory.isFrom(m.Gold))
-	}
-	for _, of := range distinct([]string{around, "all"}) {
-		r.add(system, kind+" given "+of, count(len(got) > 0))
-		r.add(system, kind+" hits "+of, len(got))
-		r.add(system, kind+" helped "+of, helped)
-	}
-}
-
-// Rows are the measures of a person, "" for all, a column for each system.
-func (r ChatReport) Rows(person string) (rows []report.Row) {
+// Rows are the measures of which there is anything to count.
+func (r ChatReport) Rows() (rows []report.Row) {
 	add := func(name, part, whole string, cell func(metric string, n, of int) report.Cell) {
-		row := report.Row{Part: person, Name: name}
-		for _, system := range []string{ChatLoci, ChatBM25} {
-			n := func(what string) int { return r.counts[chatKey{system, person, what}] }
-			most := n(part)
-			for _, around := range r.arounds {
-				most = max(most, n(part+" in "+around))
-			}
-			row.Cells = append(row.Cells, cell(system, most, n(whole)))
+		if of := r.counts[whole]; of > 0 {
+			rows = append(rows, report.Row{Name: name, Cells: []report.Cell{cell("loci", r.counts[part], of)}})
 		}
-		rows = append(rows, row)
 	}
-	add("answer in the prompt, bare", " answered ", " messages ", report.Count)
+	for _, around := range append([]string{""}, r.arounds...) {
+		add(cmp.Or(around, "answer in the prompt, bare"), " answered "+around, " messages "+around, report.Count)
+		add("  in the core "+around, " in core "+around, " messages "+around, report.Count)
+		add("  among the hits "+around, " in hits "+around, " messages "+around, report.Count)
+	}
+	add("asked directly, bare", " answered direct", " messages direct", report.Count)
 	for _, around := range r.arounds {
-		add("  "+around, " answered "+around, " messages "+around, report.Count)
+		r.counts[" lost"] = max(r.counts[" lost"], r.counts[" lost in "+around])
 	}
 	add("lost, worst surrounding", " lost", " answered ", report.Count)
 	add("unrelated with memory", "unrelated given ", "unrelated messages ", report.Count)
@@ -395,7 +403,9 @@ func (r ChatReport) Rows(person string) (rows []report.Row) {
 	add("hits of a bare message", " hits ", " messages ", report.Average)
 	add("hits that help", " helped ", " hits ", report.Percent)
 	add("hits that help, all", " helped all", " hits all", report.Percent)
-	add("core, needed", " core", " messages ", report.Count)
-	add("core, unrelated", "unrelated core", "unrelated messages ", report.Count)
+	add("core, needed", " core ", " messages ", report.Count)
+	add("core, unrelated", "unrelated core ", "unrelated messages ", report.Count)
+	add("tokens a conversation, needed", " tokens ", " messages ", report.Average)
+	add("tokens a conversation, unrelated", "unrelated tokens ", "unrelated messages ", report.Average)
 	return rows
 }

@@ -1,14 +1,13 @@
 package eval
 
 import (
-	"archive/tar"
+	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,9 +26,11 @@ type ChatPerson struct {
 		Exchanges []ChatExchange `json:"exchanges"`
 	} `json:"chats"`
 	Facts []struct {
-		ID   string   `json:"id"`
-		From []string `json:"from"`
-		Text string   `json:"text"`
+		ID       string    `json:"id"`
+		At       time.Time `json:"at"` // from when on it is known; zero: after the chats
+		From     []string  `json:"from"`
+		Replaces string    `json:"replaces"` // the earlier fact that it corrects, or ends where it has no text
+		Text     string    `json:"text"`
 	} `json:"facts"`
 	Needed       []ChatMessage `json:"needed"`
 	Unrelated    []ChatMessage `json:"unrelated"`
@@ -46,6 +47,7 @@ type ChatExchange struct {
 // ChatMessage is a message that needs memory, or none.
 type ChatMessage struct {
 	ID      string   `json:"id"`
+	Kind    string   `json:"kind"` // direct: a short question for one fact
 	Message string   `json:"message"`
 	Answers []string `json:"answers"` // one of them must be in the block
 	Gold    []string `json:"gold"`    // facts and exchanges that hold it
@@ -81,79 +83,67 @@ func (s Surrounding) name(place string) string {
 
 // The files of a folder of trial sets, beside the sets.
 const (
-	heldBackFile = "held-back.tar.gz"
+	heldBackFile = "held-back.zip"
 	readmeFile   = "README.md"
 )
 
 // OpenChat reads the trial sets of a folder in order of id: the development half, or the one held
-// back, whose hashes must be those that the folder's README.md notes.
+// back, whose hash must be the one that the folder's README.md notes.
 func OpenChat(dir string, heldBack bool) (out []ChatPerson, err error) {
-	read := developmentSets
+	sets := os.DirFS(dir)
 	if heldBack {
-		read = heldBackSets
+		if sets, err = heldBackSets(sets); err != nil {
+			return nil, fmt.Errorf("open the half held back: %w", err)
+		}
 	}
-	sets, err := read(dir)
-	if err != nil {
-		return nil, fmt.Errorf("read trial sets: %w", err)
+	names, err := fs.Glob(sets, "*.json")
+	if err == nil && len(names) == 0 {
+		err = memory.Errorf(memory.Invalid, "no trial set (*.json) in %s", dir)
 	}
-	for name, data := range sets {
+	for _, name := range names {
+		data, err := fs.ReadFile(sets, name)
+		if err != nil {
+			return nil, fmt.Errorf("read trial set: %w", err)
+		}
 		var p ChatPerson
 		if err := json.Unmarshal(data, &p); err != nil || len(p.Needed)+len(p.Unrelated) == 0 {
 			return nil, memory.Errorf(memory.Invalid, "%s is not a trial set: %v", name, err)
 		}
 		out = append(out, p)
 	}
-	if len(out) == 0 {
-		return nil, memory.Errorf(memory.Invalid, "no trial set (*.json) in %s", dir)
-	}
-	slices.SortFunc(out, func(a, b ChatPerson) int { return strings.Compare(a.ID, b.ID) })
-	return out, nil
+	return out, err
 }
 
-// developmentSets returns the sets of the development half by their names.
-func developmentSets(dir string) (map[string][]byte, error) {
-	sets := map[string][]byte{}
-	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	for _, name := range names {
-		if sets[name], err = os.ReadFile(name); err != nil {
-			break
+// Directly returns persons who ask the short questions of the folder's direct.jsonl alone.
+func Directly(dir string, persons []ChatPerson) ([]ChatPerson, error) {
+	type question struct {
+		Person string `json:"person"`
+		ChatMessage
+	}
+	whole := func(q question, _ string) ([]question, error) { return []question{q}, nil }
+	asked, err := readFile(filepath.Join(dir, "direct.jsonl"), eachValue(whole))
+	for i := range persons {
+		persons[i].Needed, persons[i].Unrelated = nil, nil
+		for _, q := range asked {
+			if q.Person == persons[i].ID {
+				persons[i].Needed = append(persons[i].Needed, q.ChatMessage)
+			}
 		}
 	}
-	return sets, err
+	return persons, err
 }
 
-// heldBackSets returns those of the other half.
-func heldBackSets(dir string) (map[string][]byte, error) {
-	sets := map[string][]byte{}
-	noted, err := os.ReadFile(filepath.Join(dir, readmeFile))
-	if err != nil {
+// heldBackSets opens the other half.
+func heldBackSets(dir fs.FS) (fs.FS, error) {
+	noted, err := fs.ReadFile(dir, readmeFile)
+	packed, missing := fs.ReadFile(dir, heldBackFile)
+	if err = errors.Join(err, missing); err != nil {
 		return nil, err
 	}
-	packed, err := os.ReadFile(filepath.Join(dir, heldBackFile))
-	if err != nil {
-		return nil, err
+	if sum := fmt.Sprintf("%x", sha256.Sum256(packed)); !strings.Contains(string(noted), sum) {
+		return nil, memory.Errorf(memory.Invalid, "the hash of %s is not in %s: it was changed", heldBackFile, readmeFile)
 	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, err
-	}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return sets, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			return nil, err
-		}
-		if sum := fmt.Sprintf("%x", sha256.Sum256(data)); !strings.Contains(string(noted), sum) {
-			return nil, memory.Errorf(memory.Invalid, "the hash of %s is not in %s: it was changed", h.Name, readmeFile)
-		}
-		sets[h.Name] = data
-	}
+	return zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
 }
 
 // holds reports whether a text has one of the answers, whatever their case.

@@ -1,9 +1,8 @@
 package eval
 
 import (
-	"archive/tar"
+	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -34,15 +33,13 @@ const chatSet = `{"id":"ida","chats":[{"at":"2025-03-03T07:05:00Z","exchanges":[
 func chatFolder(t *testing.T, noted func(hash string) string) string {
 	t.Helper()
 	dir := t.TempDir()
-	held := []byte(strings.Replace(chatSet, `"ida"`, `"bea"`, 1))
 	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	w := tar.NewWriter(z)
-	_ = w.WriteHeader(&tar.Header{Name: "bea.json", Mode: 0o644, Size: int64(len(held))})
-	_, _ = w.Write(held)
-	_, _ = w.Close(), z.Close()
+	z := zip.NewWriter(&packed)
+	w, _ := z.Create("bea.json")
+	_, _ = w.Write([]byte(strings.Replace(chatSet, `"ida"`, `"bea"`, 1)))
+	_ = z.Close()
 	for name, data := range map[string][]byte{
-		"ida.json": []byte(chatSet), heldBackFile: packed.Bytes(), readmeFile: []byte(noted(fmt.Sprintf("%x", sha256.Sum256(held)))),
+		"ida.json": []byte(chatSet), heldBackFile: packed.Bytes(), readmeFile: []byte(noted(fmt.Sprintf("%x", sha256.Sum256(packed.Bytes())))),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
@@ -78,6 +75,43 @@ func TestChatSetsAreWhole(t *testing.T) {
 	}
 }
 
+// What a message needs must be there to be found: an answer is in the facts that hold, or in a turn.
+func TestAnswersOfChatSetsAreThere(t *testing.T) {
+	for dir, direct := range map[string]bool{"testdata/chat-recall": true, "testdata/chat-unseen": false} {
+		persons, err := OpenChat(dir, false)
+		if err == nil && direct {
+			persons, err = Directly(dir, persons)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range persons {
+			known := map[string]string{}
+			for _, c := range p.Chats {
+				for _, e := range c.Exchanges {
+					known[e.ID] = e.User + "\n" + e.Assistant
+				}
+			}
+			for i, f := range p.Facts {
+				if delete(known, f.Replaces); f.Text != "" {
+					known[f.ID] = f.Text
+				}
+				if i > 0 && f.At.Before(p.Facts[i-1].At) {
+					t.Errorf("%s: %s is older than the fact before it", p.ID, f.ID)
+				}
+			}
+			if len(p.Needed) == 0 {
+				t.Errorf("%s: no messages", p.ID)
+			}
+			for _, m := range p.Needed {
+				if len(m.Gold) != 1 || !holds(known[m.Gold[0]], m.Answers) {
+					t.Errorf("%s %s: %v is not in %v", p.ID, m.ID, m.Answers, m.Gold)
+				}
+			}
+		}
+	}
+}
+
 func TestChangedHeldBackHalfIsRefused(t *testing.T) {
 	if p, err := OpenChat(chatFolder(t, func(hash string) string { return hash }), true); err != nil || p[0].ID != "bea" {
 		t.Errorf("as noted: %v, %v", p, err)
@@ -105,22 +139,18 @@ func TestChatIsMeasuredAsTheUpstreamSeesIt(t *testing.T) {
 	for _, facts := range []string{FactsByRules, FactsGiven} {
 		r := chatOf(t, facts)
 		of := map[string]string{}
-		for _, row := range r.Rows("") {
-			for _, c := range row.Cells {
-				of[c.Metric+": "+strings.TrimSpace(row.Name)] = c.String()
-			}
+		for _, row := range r.Rows() {
+			of[strings.TrimSpace(row.Name)] = row.Cells[0].String()
 		}
 		for name, want := range map[string]string{
-			"loci: answer in the prompt, bare": "1 of 1", "loci: unrelated with memory": "0 of 1",
-			"BM25 by clause: answer in the prompt, bare": "1 of 1", "BM25 by clause: code or log before": "1 of 1",
-			"BM25 by clause: unrelated with memory": "0 of 1",
+			"answer in the prompt, bare": "1 of 1", "code or log before": "1 of 1", "unrelated with memory": "0 of 1",
 		} {
 			if of[name] != want {
 				t.Errorf("%s: %s is %q, want %s", facts, name, of[name], want)
 			}
 		}
-		if len(r.Missed) > 0 || len(r.Rows("ida")) != len(r.Rows("")) {
-			t.Errorf("%s: missed %q, rows of ida %v", facts, r.Missed, r.Rows("ida"))
+		if len(r.Missed) > 0 || of["tokens a conversation, needed"] == "0.0" {
+			t.Errorf("%s: missed %q, rows %v", facts, r.Missed, of)
 		}
 	}
 }
@@ -164,11 +194,50 @@ func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
 	}
 }
 
-func TestBM25TakesTheBestClause(t *testing.T) {
-	b := newBM25([]string{"The boiler was repaired by Asta.", "Rain again, and the tram was late today.", "Asta has a boat."})
-	for message, want := range map[string][]int{"Rain again today and the tram late, who repaired the boiler?": {1, 0}, "what is 12 * 7": nil} {
-		if got := b.best(message, 2); !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", message, got, want)
+// A fact that is corrected or ended on a later day is not what memory holds at the end.
+func TestGivenFactsAreCorrectedAndEnded(t *testing.T) {
+	var p ChatPerson
+	facts := `"facts":[
+ {"id":"f1","at":"2025-03-01T07:05:00Z","text":"User's sister Ragna keeps goats in Voss."},
+ {"id":"f2","at":"2025-03-01T07:06:00Z","text":"User drives a red Saab."},
+ {"id":"f3","at":"2025-03-04T07:05:00Z","replaces":"f2","text":"User drives a blue Volvo."},
+ {"id":"f4","at":"2025-03-05T09:05:00Z","replaces":"f1"}]`
+	old := `"facts":[{"id":"f1","from":["e1"],"text":"The user's sister Ragna keeps goats in Voss."}]`
+	if err := json.Unmarshal([]byte(strings.Replace(chatSet, old, facts, 1)), &p); err != nil || len(p.Facts) != 4 {
+		t.Fatal(err, p.Facts)
+	}
+	trial, err := openChatTrial(t.Context(), defaults(t), FactsGiven)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = trial.close() }()
+	if err := trial.record(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	memories, err := trial.memories(t.Context(), p)
+	var held []string
+	for _, m := range memories {
+		if strings.HasPrefix(m.content, "User") {
+			held = append(held, m.content)
 		}
+	}
+	if want := []string{"User drives a blue Volvo."}; err != nil || !slices.Equal(held, want) {
+		t.Errorf("%q, %v; want %q", held, err, want)
+	}
+}
+
+func TestDirectQuestionsStandApart(t *testing.T) {
+	dir := chatFolder(t, func(string) string { return "" })
+	lines := `{"person":"ida","id":"d1","kind":"direct","message":"where's ragna","answers":["Voss"],"gold":["f1"]}` + "\n" +
+		`{"person":"bea","id":"d1","message":"who","answers":["nobody"]}` + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "direct.jsonl"), []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	persons, err := OpenChat(dir, false)
+	if err == nil {
+		persons, err = Directly(dir, persons)
+	}
+	if err != nil || len(persons) != 1 || len(persons[0].Needed) != 1 || persons[0].Needed[0].ID != "d1" || persons[0].Unrelated != nil {
+		t.Errorf("%+v, %v", persons, err)
 	}
 }

@@ -36,8 +36,8 @@ func (out *LessonOutcome) count(what, words string) {
 func (out *LessonOutcome) judge(known []client.Memory) {
 	replaced, found := make([]bool, len(out.Gold)), make([]bool, len(out.Gold))
 	for _, g := range out.Gold {
-		if g.Replaces >= 0 {
-			replaced[g.Replaces] = true
+		if g.Replaces != nil {
+			replaced[*g.Replaces] = true
 		}
 	}
 	for _, m := range known {
@@ -54,9 +54,9 @@ func (out *LessonOutcome) judge(known []client.Memory) {
 		}
 	}
 	for i, g := range out.Gold {
-		if g.Replaces >= 0 {
+		if g.Replaces != nil {
 			out.count("replacement", "")
-			switch newer, older := found[i], found[g.Replaces]; {
+			switch newer, older := found[i], found[*g.Replaces]; {
 			case newer && older:
 				out.count("both active", "")
 			case newer:
@@ -92,9 +92,9 @@ func (out *LessonOutcome) judgeOne(m client.Memory, replaced, found []bool) {
 		}
 	}
 	for i, g := range out.Gold {
-		if j := g.Replaces; j >= 0 && far[i] > 0 && far[j] > 0 {
-			if far[i] >= far[j] {
-				far[j] = 0
+		if j := g.Replaces; j != nil && far[i] > 0 && far[*j] > 0 {
+			if far[i] >= far[*j] {
+				far[*j] = 0
 			} else {
 				far[i] = 0
 			}

@@ -16,8 +16,8 @@ func TestEachSpeakerOfLoCoMoIsAUserOnce(t *testing.T) {
 		t.Fatalf("%d lessons, %v", len(lessons), err)
 	}
 	for i, want := range []GoldFact{
-		{Text: "User rows.", Replaces: -1},
-		{Text: "User bakes.", Replaces: -1},
+		{Text: "User rows."},
+		{Text: "User bakes."},
 	} {
 		l := lessons[i]
 		if diff := cmp.Diff([]GoldFact{want}, l.Gold); diff != "" || l.Turns[i].Role != memory.RoleUser || l.Turns[1-i].Role != memory.RoleAssistant {
@@ -36,7 +36,7 @@ func TestGoldOfRealMemIsWhatTheUserSaid(t *testing.T) {
 		t.Fatalf("%d lessons, %v", len(lessons), err)
 	}
 	l := lessons[0]
-	want := []GoldFact{{Text: "User rows on Sundays", Replaces: -1}}
+	want := []GoldFact{{Text: "User rows on Sundays"}}
 	if diff := cmp.Diff(want, l.Gold); diff != "" || l.Name != "Mira" || len(l.Extra) != 1 {
 		t.Errorf("%s, extra %q, gold (-want +got):\n%s", l.Name, l.Extra, diff)
 	}

@@ -51,14 +51,14 @@ func TestOwnLessonsAreRead(t *testing.T) {
 		t.Fatalf("%d lessons, %v", len(lessons), err)
 	}
 	l := lessons[0]
-	if len(l.Turns) != 3 || l.Turns[0].Role != memory.RoleUser || l.Gold[2].Replaces != 0 || l.Gold[1].Replaces != -1 || len(l.Extra) != 1 {
+	if len(l.Turns) != 3 || l.Turns[0].Role != memory.RoleUser || l.Gold[2].Replaces == nil || *l.Gold[2].Replaces != 0 || l.Gold[1].Replaces != nil || len(l.Extra) != 1 {
 		t.Errorf("read as %+v", l)
 	}
 	for line, want := range map[string]string{
 		`{"turns":[]}`: "turns: is empty",
 		`{"turns":[{"content":"a"}],"gold":[{"text":""}]}`:                            "is empty",
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b","replaces":0}]}`:              "no earlier one is 0",
-		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":1}]}`: "no earlier one is 1",
+		`{"turns":[{"content":"a"}],"gold":[{"text":"b","replaces":0}]}`:              "replaces none that is earlier",
+		`{"turns":[{"content":"a"}],"gold":[{"text":"b"},{"text":"c","replaces":1}]}`: "replaces none that is earlier",
 	} {
 		if _, err := lessonsOf("jsonl", line); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "value 1") {
 			t.Errorf("%s: error %v, want value 1 and %q", line, err, want)
@@ -85,7 +85,7 @@ func figure(t *testing.T, r LearnReport, metric string) float64 {
 	t.Helper()
 	for _, row := range r.Rows() {
 		if row.Name == metric {
-			return row.Get("value")
+			return cellOf(row, "value")
 		}
 	}
 	return math.NaN()

@@ -9,30 +9,31 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Lesson is talk of one user and what should be known after it.
+// Lesson is talk of one user and what should be known after it. The help of locibench learn has its
+// form in JSON.
 type Lesson struct {
-	Name  string
-	Turns []Turn
-	Gold  []GoldFact
+	Name  string     `json:"id"`
+	Turns []Turn     `json:"turns"`
+	Gold  []GoldFact `json:"gold"`
 	// Wrong are statements that must not be remembered: a fact that says one of them more than what
 	// is gold or extra is junk, and counted as wrong besides. One that begins "User" is only said by
 	// facts about the user.
-	Wrong []string
+	Wrong []string `json:"wrong"`
 	// Extra are statements that may be remembered: they count neither as found nor as junk.
-	Extra []string
+	Extra []string `json:"junk_ok"`
 }
 
 // GoldFact is a statement worth remembering.
 type GoldFact struct {
-	Text     string
-	Or       []string // the same in other words
-	Subject  string   // a word of whom it is about, "user" for the user; "": any will do
-	Replaces int      // place in Gold of what it takes the place of, -1 for nothing
+	Text     string   `json:"text"`
+	Or       []string `json:"or"`       // the same in other words
+	Subject  string   `json:"subject"`  // a word of whom it is about, "user" for the user; "": any will do
+	Replaces *int     `json:"replaces"` // place in Gold of what it takes the place of
 }
 
 // lessonReaders are the formats of [OpenLearn].
 var lessonReaders = map[string]reader[Lesson]{
-	"jsonl":   eachValue(ownLesson.lessons),
+	"jsonl":   eachValue(Lesson.own),
 	"locomo":  eachValue(locomoSample.lessons),
 	"realmem": eachValue(realMemPersona.lessons),
 }
@@ -43,38 +44,18 @@ func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
 	return open(lessonReaders, format, limit, files, func(l Lesson) bool { return len(l.Gold) > 0 })
 }
 
-// ownLesson is a lesson of one's own: see the help of locibench learn.
-type ownLesson struct {
-	ID    string `json:"id"`
-	Turns []Turn `json:"turns"`
-	Gold  []struct {
-		Text     string   `json:"text"`
-		Or       []string `json:"or"`
-		Subject  string   `json:"subject"`
-		Turn     int      `json:"turn"`     // where it is said, for people
-		Replaces *int     `json:"replaces"` // place of an earlier one
-	} `json:"gold"`
-	JunkOK []string `json:"junk_ok"`
-	Wrong  []string `json:"wrong"`
-}
-
-func (o ownLesson) lessons(string) ([]Lesson, error) {
-	l := Lesson{Name: o.ID, Extra: o.JunkOK, Wrong: o.Wrong}
-	for _, t := range o.Turns {
-		l.Turns = append(l.Turns, t.own())
-	}
+// own is a lesson of one's own, where it is whole.
+func (l Lesson) own(string) ([]Lesson, error) {
 	if len(l.Turns) == 0 {
 		return nil, errors.New("turns: is empty")
 	}
-	for i, g := range o.Gold {
-		fact := GoldFact{Text: g.Text, Or: g.Or, Subject: g.Subject, Replaces: -1}
-		if g.Replaces != nil {
-			fact.Replaces = *g.Replaces
+	for i := range l.Turns {
+		l.Turns[i] = l.Turns[i].own()
+	}
+	for i, g := range l.Gold {
+		if g.Text == "" || g.Replaces != nil && (*g.Replaces < 0 || *g.Replaces >= i) {
+			return nil, fmt.Errorf("gold %d: %q is empty, or replaces none that is earlier", i, g.Text)
 		}
-		if g.Text == "" || g.Replaces != nil && (fact.Replaces < 0 || fact.Replaces >= i) {
-			return nil, fmt.Errorf("gold %d: %q is empty, or no earlier one is %d", i, g.Text, fact.Replaces)
-		}
-		l.Gold = append(l.Gold, fact)
 	}
 	return []Lesson{l}, nil
 }
@@ -101,7 +82,7 @@ func (s locomoSample) lessons(string) (out []Lesson, err error) {
 				var words string
 				if len(o) > 1 && json.Unmarshal(o[0], &words) == nil { // what is spelled otherwise is left out
 					words = strings.ReplaceAll(words, speaker, "User")
-					l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1})
+					l.Gold = append(l.Gold, GoldFact{Text: words})
 				}
 			}
 		}
@@ -127,7 +108,7 @@ func (p realMemPersona) lessons(name string) ([]Lesson, error) {
 			}
 			seen[words] = true
 			if m.Role == "User" {
-				l.Gold = append(l.Gold, GoldFact{Text: words, Replaces: -1})
+				l.Gold = append(l.Gold, GoldFact{Text: words})
 			} else {
 				l.Extra = append(l.Extra, words)
 			}

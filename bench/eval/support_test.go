@@ -1,10 +1,12 @@
 package eval
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"unicode"
 
+	"github.com/loci-memory/loci/bench/report"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -133,4 +135,14 @@ var thirdPersons = map[string]string{
 	"I'm": "User is", "I am": "User is", "I've": "User has", "I have": "User has", "I'd": "User would", "I'll": "User will",
 	"I don't": "User does not", "I was": "User was", "I": "User", "My": "User's", "my": "User's", "me": "User",
 	"We": "they", "we": "they", "Our": "their", "our": "their",
+}
+
+// cellOf returns a measure of a row; not a number if it has none.
+func cellOf(row report.Row, metric string) float64 {
+	for _, c := range row.Cells {
+		if c.Metric == metric {
+			return c.Value
+		}
+	}
+	return math.NaN()
 }

@@ -64,16 +64,6 @@ func (c Cell) String() string {
 	return c.text
 }
 
-// Get returns a measure of the row; not a number if it has none.
-func (r Row) Get(metric string) float64 {
-	for _, c := range r.Cells {
-		if c.Metric == metric {
-			return c.Value
-		}
-	}
-	return math.NaN()
-}
-
 // Printer prints rows as they become known.
 type Printer struct {
 	w     io.Writer

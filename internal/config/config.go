@@ -200,7 +200,7 @@ type RecallConfig struct {
 	Heading       string        `koanf:"heading" doc:"Heading over the memory in a prompt. Empty: Relevant memory in the system message, none elsewhere."`
 	Roles         bool          `koanf:"roles" default:"false" doc:"Begin each memory in a prompt with the role of who said it: [user], [assistant], [memory] for a fact, [summary]."`
 	Questions     string        `koanf:"questions" default:"drop" valid:"drop|keep" doc:"What becomes of earlier greetings, questions that asked the same or told nothing, and answers that deny to know or give back what the user said. drop: they are not recalled. keep: they are, like all others."`
-	Core          bool          `koanf:"core" default:"true" doc:"Begin the memory in a prompt with what stands, in at most 150 tokens with pinned facts and profile entries: how the user wants to be answered, and of diet, allergies, health, accessibility and close people what the topic of the message touches. Only what users said or people wrote."`
+	Core          Tokens        `koanf:"core" default:"800" doc:"Begin the memory of a conversation with who the user is: the facts that hold, in at most so many tokens, once a conversation. Where they do not all fit: pinned facts, how to answer, then those that matter most or are near to the message. Only what users said or people wrote. 0: pinned facts and profile entries alone, in at most 150 tokens. true is 800, false is 0."`
 	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
 	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or reranker or a database or Chroma server 400ms, unless it is set."`
@@ -351,6 +351,7 @@ func (c *Config) check() error {
 		min, max float64
 	}{
 		{"recall.top_k", float64(c.Recall.TopK), -1, 100},
+		{"recall.core", float64(c.Recall.Core), 0, 20_000},
 		{"recall.budget", float64(c.Recall.Budget), 0, 100_000},
 		{"recall.threshold", c.Recall.Threshold, -1, 1},
 		{"recall.recency_weight", c.Recall.RecencyWeight, 0, 1},

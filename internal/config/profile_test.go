@@ -50,7 +50,7 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"recall.named":          {"false", "false", "true", "false", "false"},
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"recall.blocks":         {"last", "last", "last", "last", "last"},
-		"recall.core":           {"false", "false", "false", "false", "false"},
+		"recall.core":           {"0", "0", "0", "0", "0"},
 		"recall.turns":          {"none", "all", "none", "all", "none"},
 		"recall.questions":      {"drop", "keep", "drop", "drop", "drop"},
 		"share.accept":          {"ask", "ask", "admins", "ask", "ask"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -80,6 +81,12 @@ func decode(from, into any) error {
 	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
+			func(_, to reflect.Type, value any) (any, error) {
+				if is, ok := value.(bool); ok && to == reflect.TypeFor[Tokens]() {
+					return strconv.FormatBool(is), nil
+				}
+				return value, nil
+			},
 			mapstructure.TextUnmarshallerHookFunc(),
 			func(from, to reflect.Type, value any) (any, error) { // a comma of a list may have a space after it
 				if text, ok := value.(string); ok && to == reflect.SliceOf(from) {

@@ -2,96 +2,100 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
-// core has blocks begin with what stands.
+// core has conversations begin with the facts that hold.
 func (r *rig) core(t *testing.T, facts ...string) {
 	t.Helper()
-	r.Opts.Recall.Core = true
+	r.Opts.Recall.Core, r.Opts.Recall.Read = 800, true
 	for _, f := range facts {
 		r.note(t, ana, f)
 	}
 }
 
-// TestHowToAnswerHoldsInEveryPrompt: also where nothing else is recalled, and it is told once.
-func TestHowToAnswerHoldsInEveryPrompt(t *testing.T) {
+// TestAConversationBeginsWithWhoTheUserIs: once, whatever is asked, and then with what changed.
+func TestAConversationBeginsWithWhoTheUserIs(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		const metric, coeliac = "User prefers answers that use metric units", "User has coeliac disease"
-		r.core(t, metric, coeliac, "User works at a bank")
+		r.core(t, coeliac, "User works at a bank", metric)
 		c := &chatting{t: t, owner: ana}
 		first := c.asks(r, "Write a haiku about the sea")
-		if len(first) != 1 || !strings.Contains(first[0], metric) || strings.Contains(first[0], coeliac) || strings.Contains(first[0], "bank") {
-			t.Fatalf("given %q, want how to answer alone", first)
-		}
-		second := c.asks(r, "What should I cook tonight?")
-		if len(second) != 2 || second[0] != first[0] || !strings.Contains(second[1], coeliac) || strings.Contains(second[1], metric) {
-			t.Errorf("then given %q, want the diet behind what was told", second)
-		}
-		third := strings.Join(c.asks(r, "And what could I bake?"), "\n")
-		if strings.Count(third, metric) != 1 || strings.Count(third, coeliac) != 1 {
-			t.Errorf("then given %q, want each once", third)
-		}
-	})
-}
-
-// TestWhatStandsFollowsMemory: what is forgotten, or was never the user's own, is in no prompt.
-func TestWhatStandsFollowsMemory(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	r.core(t)
-	brief := r.note(t, ana, "User wants brief answers")
-	asks := func() string {
-		return r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Write a haiku about the sea"}).Block
-	}
-	if got := asks(); !strings.Contains(got, "brief") {
-		t.Fatalf("given %q, want %q", got, brief.Content)
-	}
-	if _, err := r.Curate.Forget(context.Background(), ana, []string{brief.ID}, "test", her); err != nil {
-		t.Fatal(err)
-	}
-	if got := asks(); got != "" {
-		t.Errorf("what was forgotten is told: %q", got)
-	}
-	r.Opts.Recall.Core = false
-	r.note(t, ana, "User wants answers without emojis")
-	if got := asks(); got != "" {
-		t.Errorf("with the core off %q is told", got)
-	}
-}
-
-// TestWhatStandsIsWithinItsBudget: it takes no more room than pinned facts and profile entries leave.
-func TestWhatStandsIsWithinItsBudget(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	var facts []string
-	for _, of := range strings.Fields("peanuts almonds cashews pecans walnuts hazelnuts pistachios macadamias chestnuts sesame soy lupin mustard celery") {
-		facts = append(facts, "User is severely allergic to "+of+" and to all that was made near "+of)
-	}
-	r.core(t, facts...)
-	p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "dinner ideas please", TopK: new(int)})
-	if n := len(p.Core.Standing); n == 0 || n == len(facts) {
-		t.Errorf("%d of %d facts stand in the prompt, want some", n, len(facts))
-	}
-}
-
-// TestWhoIsCloseIsKnownByName: a short message that names somebody close to the user asks memory,
-// whoever else has a name does not.
-func TestWhoIsCloseIsKnownByName(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		r.core(t, "User runs a shop with User's brother Faisal", "User's daughter is named Noor", "User lives in Leeds")
-		for message, want := range map[string]string{
-			"is faisal around tomorrow?":    "brother Faisal",
-			"whats noors favourite colour":  "named Noor",
-			"is hamlet any good?":           "",
-			"Who won in Leeds last sunday?": "",
-		} {
-			got := strings.Join((&chatting{t: t, owner: ana}).asks(r, message), "\n")
-			if want == "" && got != "" || !strings.Contains(got, want) {
-				t.Errorf("%q: given %q, want %q", message, got, want)
+		for _, want := range []string{"How to answer:\n- prefers answers that use metric units\n", "- has coeliac disease\n", "- works at a bank\n"} {
+			if len(first) != 1 || !strings.Contains(first[0], want) {
+				t.Fatalf("given %q, want %q", first, want)
 			}
 		}
+		if second := c.asks(r, "What should I cook tonight? I have coeliac disease."); len(second) != 1 || second[0] != first[0] {
+			t.Errorf("then given %q, want no more", second)
+		}
+		r.note(t, ana, "User has a boat")
+		third := c.asks(r, "And what could I bake?")
+		if len(third) != 2 || third[0] != first[0] || !strings.Contains(third[1], "has a boat") || strings.Contains(third[1], "coeliac") {
+			t.Errorf("then given %q, want what is new", third)
+		}
+		if other := (&chatting{t: t, owner: ana}).asks(r, "Hello there"); len(other) != 1 || !strings.Contains(other[0], "has a boat") || !strings.Contains(other[0], "coeliac") {
+			t.Errorf("another conversation is given %q, want all", other)
+		}
+		if other := (&chatting{t: t, owner: ben}).asks(r, "Hello there"); len(other) != 0 {
+			t.Errorf("somebody else is given %q", other)
+		}
 	})
+}
+
+// TestTheCoreFollowsMemory: what is forgotten, or was never the user's own, is in no prompt.
+func TestTheCoreFollowsMemory(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		r.core(t)
+		brief := r.note(t, ana, "User wants brief answers")
+		asks := func() string {
+			return r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Write a haiku about the sea", Chat: true, Core: true}).Block
+		}
+		if got := asks(); !strings.Contains(got, "brief") {
+			t.Fatalf("given %q, want %q", got, brief.Content)
+		}
+		if _, err := r.Curate.EditFact(context.Background(), ana, brief.ID, curate.Edit{Content: new("User wants verbose answers")}, her); err != nil {
+			t.Fatal(err)
+		}
+		if got := asks(); !strings.Contains(got, "verbose") || strings.Contains(got, "brief") {
+			t.Errorf("given %q after an edit", got)
+		}
+		if _, err := r.Curate.Forget(context.Background(), ana, []string{brief.ID}, "test", her); err != nil {
+			t.Fatal(err)
+		}
+		if got := asks(); got != "" {
+			t.Errorf("what was forgotten is told: %q", got)
+		}
+		r.Opts.Recall.Core = 0
+		r.note(t, ana, "User wants answers without emojis")
+		if got := asks(); got != "" {
+			t.Errorf("with the core off %q is told", got)
+		}
+	})
+}
+
+// TestALargeCoreKeepsItsBudget: with 3,000 facts and some that are very long, over a whole conversation.
+func TestALargeCoreKeepsItsBudget(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	var facts []string
+	for i := range 600 {
+		facts = append(facts, fmt.Sprintf("User has once owned boat number %d, which was made of wood %d", i, i))
+	}
+	r.core(t, append(facts, "User is allergic to "+strings.Repeat("nuts and ", 3000)+"celery", "User prefers answers in metric units")...)
+	c := &chatting{t: t, owner: ana}
+	var given []string
+	for i := range 4 {
+		given = c.asks(r, fmt.Sprintf("Tell me a joke about boat number %d, please", 500+i))
+	}
+	all := strings.Join(given, "\n")
+	if n := text.Tokens(given[0]); n < 700 || n > 1000 || text.Tokens(all) > 2000 || !strings.Contains(given[0], "metric") || !strings.Contains(given[0], "boat number 500,") {
+		t.Errorf("the first block has %d tokens, all %d:\n%s", n, text.Tokens(all), all)
+	}
 }

@@ -52,7 +52,7 @@ func TestTheTraceNamesTheCore(t *testing.T) {
 		if i := slices.IndexFunc(trace.Cut, func(h memory.TraceHit) bool { return h.ID == pinned.ID }); i >= 0 {
 			t.Errorf("%q: the pinned fact is in the prompt, and among what was cut: %+v", question, trace.Cut[i])
 		}
-		if len(p.Core.Pinned) > 0 == searched || len(p.Core.Profile) == 0 {
+		if len(p.Core.Facts) > 0 == searched || len(p.Core.Profile) == 0 {
 			t.Errorf("%q: the core is %+v", question, p.Core)
 		}
 	}

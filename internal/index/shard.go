@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -107,7 +106,6 @@ type doc struct {
 	sure     float32 // confidence
 	marks    memory.Marks
 	dated    uint8 // how many moments it has
-	standing english.Topics
 }
 
 type kind uint8
@@ -183,7 +181,6 @@ func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	}
 	length, marks, classes := s.post(n, m, said)
 	d.marks, d.classes = marks|marksOf(m.Content())|marksOfSubject(m), classes
-	d.standing = standing(m)
 	d.dates = int32(len(s.moments))
 	if marks&(memory.MarkTimes|memory.MarkNumbers) != 0 {
 		s.moments = appendMoments(s.moments, m.Content(), said)

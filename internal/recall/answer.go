@@ -137,7 +137,6 @@ func chatOdds(found, needs float64) float64 {
 
 const (
 	foundShare = 0.3 // of the odds by what was found, beside the form of the message
-	namedNeeds = 4.0 // by how much likelier a message needs memory that names somebody close
 	sureFound  = 3.0 // by how much they must be higher where the form does not count
 )
 

@@ -5,19 +5,23 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
 // Line is a line of a block without its words: what is needed to write it again, byte for byte,
 // from what memory holds. It is kept where words must not be.
 type Line struct {
-	Kind   memory.Kind  `json:"k"`
-	ID     string       `json:"i,omitempty"`
-	Owner  memory.Owner `json:"o,omitempty"` // whose memory it is, if not the asker's
-	Core   bool         `json:"c,omitempty"` // it was not searched for, so a link's owner is not named
-	Date   string       `json:"d,omitempty"`
-	Now    []Line       `json:"n,omitempty"` // the facts that took its place, as the line says
-	Before []Line       `json:"b,omitempty"` // the facts whose place it took, as the line says
+	Kind  memory.Kind  `json:"k"`
+	ID    string       `json:"i,omitempty"`
+	Owner memory.Owner `json:"o,omitempty"` // whose memory it is, if not the asker's
+	Core  bool         `json:"c,omitempty"` // it was not searched for
+	Date  string       `json:"d,omitempty"`
+
+	Heading Heading `json:"g,omitempty"` // that it stands under
+
+	Now    []Line `json:"n,omitempty"` // the facts that took its place, as the line says
+	Before []Line `json:"b,omitempty"` // the facts whose place it took, as the line says
 
 	// Disputed is the fact that waits for a person to take its place, as the line says.
 	Disputed *Line `json:"w,omitempty"`
@@ -60,15 +64,29 @@ func lineOfHit(h memory.Hit, role bool) said {
 	return said{Line: l, text: words}
 }
 
-func lineOfCore(m memory.Memory, role bool) said {
-	s := lineOfHit(memory.Hit{Memory: m}, role)
-	s.Core, s.Owner = true, ""
-	return s
+func lineOfCore(m memory.Memory, under Heading, role bool) said {
+	words := coreLine(m, role)
+	return said{Line: Line{Kind: m.Kind(), ID: m.ID(), Core: true, Heading: under, Sum: Sum(words)}, text: words}
+}
+
+// coreLine is how a memory stands in the core: without a date, and without the user, of whom it is.
+func coreLine(m memory.Memory, role bool) string {
+	if m.Fact != nil && m.Link == nil {
+		f := *m.Fact
+		for _, user := range [...]string{"User ", "User's ", "The user ", "The user's "} {
+			if rest, is := strings.CutPrefix(f.Content, user); is {
+				f.Content = rest
+				break
+			}
+		}
+		m.Fact = &f
+	}
+	return line(m, "", role)
 }
 
 func lineOfEntry(e memory.ProfileEntry) said {
 	words := "- " + EntryText(e)
-	return said{Line: Line{Kind: KindProfile, ID: entryID(e.Key), Sum: Sum(words)}, text: words}
+	return said{Line: Line{Kind: KindProfile, ID: entryID(e.Key), Heading: ofProfile, Sum: Sum(words)}, text: words}
 }
 
 // entryID names a profile entry, whose key is words.
@@ -89,19 +107,23 @@ type Sources struct {
 }
 
 // RenderLines writes a block again. What is not known any more, or has other words, is left
-// out; kept are the lines that are not.
-func RenderLines(lines []Line, from Sources, o RenderOptions) (text string, kept []Line) {
-	var texts []string
+// out; kept are the lines that are not, and core is how many tokens those of the core have.
+func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kept []Line, core int) {
+	var all []said
 	for _, l := range lines {
 		if words, ok := l.words(from, o.Roles); ok && l.Sum == Sum(words) {
-			l = from.Settled(l)
-			if l.Disputed != nil {
-				words += dispute(from.Memories[l.Disputed.ID].Content())
+			if l.Heading > 0 {
+				core += text.Tokens(words)
 			}
-			texts, kept = append(texts, words), append(kept, l)
+			l = from.Settled(l)
+			mark := ""
+			if l.Disputed != nil {
+				mark = dispute(from.Memories[l.Disputed.ID].Content())
+			}
+			all, kept = append(all, said{l, words, mark}), append(kept, l)
 		}
 	}
-	return o.block(texts), kept
+	return o.block(all), kept, core
 }
 
 // words writes a line; it is false where what it says is not known any more.
@@ -119,7 +141,7 @@ func (l Line) words(from Sources, role bool) (string, bool) {
 		return "", false
 	}
 	if l.Core {
-		m.Link = nil
+		return coreLine(m, role), true
 	}
 	var b strings.Builder
 	b.WriteString(line(m, l.Date, role))

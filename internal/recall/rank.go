@@ -30,7 +30,6 @@ type Options struct {
 	// VectorWeight what its cosines count in the fused score; nil: DefaultVectorWeight.
 	Background   float64
 	VectorWeight *float64
-	Named        bool // of a message of a chat: it names somebody close to the user
 	Chat         bool // the question is a message of a chat, which may ask nothing of memory
 	OfWords      bool // by the embedder texts that share no word are near by chance alone
 
@@ -120,7 +119,7 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	}
 	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
 	bar, best, relevance := or(o.Answered, DefaultAnswered), mostRelevant(list), 0.0
-	if o.Chat && !o.Named && best > bar {
+	if o.Chat && best > bar {
 		relevance = halfway(bar, best)
 	}
 	// Who sets the bar below this asks to see what is there.
@@ -228,11 +227,7 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 	l := newLineup(a, list)
 	odds, w := l.odds(), unit(or(o.Recency, defaultRecency))
 	if o.Chat {
-		needs := a.Needs
-		if o.Named {
-			needs += namedNeeds
-		}
-		odds = chatOdds(odds, needs)
+		odds = chatOdds(odds, a.Needs)
 	}
 	for i := range list {
 		list[i].behind = spread * (list[i].fused - l.top)

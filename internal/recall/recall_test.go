@@ -287,13 +287,13 @@ func TestFitKeepsTheBudget(t *testing.T) {
 
 func TestRenderIsFencedAndStable(t *testing.T) {
 	core := Core{
-		Pinned:  []memory.Fact{{ID: "p", Content: "User is allergic to peanuts", ObservedAt: now}},
+		Facts:   []memory.Memory{factHit("p", "User is allergic to peanuts").Memory},
 		Profile: []memory.ProfileEntry{{Key: "timezone", Value: "Europe/Lisbon"}},
 	}
 	hits := []memory.Hit{factHit("p", "User is allergic to peanuts"), turnHit("t", "I love\n\ntea")}
 	block := Render(core, hits, RenderOptions{})
 	want := FenceOpen + "\n" + Preamble + "\n" +
-		"- 2026-05-04 Mon User is allergic to peanuts\n- timezone: Europe/Lisbon\n- 2026-05-04 Mon user said: I love tea\n" + FenceClose
+		AboutUser + "\nProfile:\n- timezone: Europe/Lisbon\nAlso:\n- is allergic to peanuts\nFound for this message:\n- 2026-05-04 Mon user said: I love tea\n" + FenceClose
 	if block.Text != want || !slices.Equal(block.IDs, []string{"p", "t"}) {
 		t.Errorf("block %q with %v, want %q", block.Text, block.IDs, want)
 	}
@@ -306,37 +306,11 @@ func TestRenderIsFencedAndStable(t *testing.T) {
 	}
 	core.Summary = &memory.Summary{ID: "s", Text: "User moved"}
 	hits = append(hits, memory.Hit{Memory: memory.Memory{Summary: core.Summary}})
-	if summed := Render(core, hits, RenderOptions{}); summed.Text != strings.Replace(want, Preamble+"\n", Preamble+"\n- summary: User moved\n", 1) || !slices.Equal(summed.IDs, []string{"s", "p", "t"}) {
+	if summed := Render(core, hits, RenderOptions{}); summed.Text != strings.Replace(want, Preamble+"\n", Preamble+"\n- summary: User moved\n", 1) || !slices.Equal(summed.IDs, []string{"p", "s", "t"}) {
 		t.Errorf("block %q with %v", summed.Text, summed.IDs)
 	}
 	if empty := Render(Core{}, nil, RenderOptions{Heading: "Relevant memory"}); empty.Text != "" {
 		t.Errorf("nothing renders as %q", empty.Text)
-	}
-}
-
-func TestCoreKeepsItsBudget(t *testing.T) {
-	var core Core
-	for i := range 100 {
-		core.Pinned = append(core.Pinned, memory.Fact{ID: fmt.Sprint(i), Content: "User likes the number " + fmt.Sprint(i)})
-	}
-	block := Render(core, nil, RenderOptions{})
-	if n := text.Tokens(block.Text) - text.Tokens(Preamble); n > 150+40 || len(block.IDs) < 5 {
-		t.Errorf("core of %d tokens with %d facts", n, len(block.IDs))
-	}
-}
-
-func TestPinnedFactsComeBeforeProfileEntries(t *testing.T) {
-	var core Core
-	for i := range 12 {
-		core.Profile = append(core.Profile, memory.ProfileEntry{Key: fmt.Sprint("key", i), Value: "one two three four five six seven eight nine ten eleven twelve"})
-	}
-	core.Pinned = []memory.Fact{{ID: "p", Content: "User is allergic to penicillin"}, {ID: "long", Content: strings.Repeat("long ", 200)}}
-	block := Render(core, nil, RenderOptions{})
-	if !strings.Contains(block.Text, Preamble+"\n- User is allergic to penicillin\n- key0: ") || len(block.Core.Pinned) != 1 || len(block.Core.Profile) == 0 {
-		t.Errorf("the block is\n%s\nwant the pinned fact first", block.Text)
-	}
-	if len(block.Left.Pinned) != 1 || block.Left.Pinned[0].ID != "long" || len(block.Left.Profile)+len(block.Core.Profile) != 12 {
-		t.Errorf("left out are %+v", block.Left)
 	}
 }
 
@@ -365,7 +339,7 @@ func FuzzRenderCannotBeClosed(f *testing.F) {
 		if harmless(body) != body {
 			t.Fatalf("%q gives a block with a fence inside: %q", s, block.Text)
 		}
-		if lines := strings.Count(block.Text, "\n"); lines > 6 {
+		if lines := strings.Count(block.Text, "\n"); lines > 9 { // three of them say what comes
 			t.Fatalf("%q gives %d lines", s, lines)
 		}
 	})

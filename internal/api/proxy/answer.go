@@ -59,7 +59,8 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 		add(hit)
 	}
 	stated := recall.RoleOf(memory.Memory{})
-	for _, f := range c.prepared.Core.Facts() {
+	for _, m := range c.prepared.Core.Facts {
+		f := m.Fact
 		add(memoryHit{ID: f.ID, Kind: memory.KindFact, Role: stated, Content: f.Content, CreatedAt: f.CreatedAt, Core: true})
 	}
 	for _, e := range c.prepared.Core.Profile {

@@ -157,8 +157,8 @@ func (o *reply) recalled(p retrieve.Prepared) {
 	for _, hit := range p.Hits {
 		m.Hits = append(m.Hits, client.ViewHit(hit, false))
 	}
-	for _, f := range p.Core.Facts() {
-		m.Hits = append(m.Hits, client.Hit{Memory: client.View(memory.Memory{Fact: &f}), Core: true})
+	for _, fact := range p.Core.Facts {
+		m.Hits = append(m.Hits, client.Hit{Memory: client.View(fact), Core: true})
 	}
 	for _, e := range p.Core.Profile {
 		m.Hits = append(m.Hits, client.Hit{Memory: client.Memory{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt}, Core: true})

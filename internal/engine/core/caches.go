@@ -33,12 +33,13 @@ type BlockCache struct {
 	kept      *recent.Map[[2]string, PinnedBlock] // by owner and chain
 	forgotten atomic.Uint64                       // how often something was
 
-	Passed Passed // what was carried besides
+	Passed Passed     // what was carried besides
+	Ready  ReadyFacts // what a prompt is told without a search
 }
 
 // NewBlockCache returns an empty cache.
 func NewBlockCache() *BlockCache {
-	return &BlockCache{kept: recent.New[[2]string, PinnedBlock](blocksKept)}
+	return &BlockCache{kept: recent.New[[2]string, PinnedBlock](blocksKept), Ready: newReadyFacts()}
 }
 
 // Get returns the block that the user message at the end of a chain got.

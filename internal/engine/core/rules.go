@@ -22,7 +22,7 @@ type Rules struct {
 	Roles     bool          // its lines name the role of who said it
 	Told      bool          // of turns, only what users tell: neither answers nor orders
 	NoTurns   bool          // questions that name no kinds find facts and summaries alone
-	Core      bool          // a block begins with facts that stand on the message's topic
+	Core      int           // tokens of facts that hold, with which the first block of a conversation begins; 0: of pinned facts alone
 	Questions bool          // what users asked, and answers that say nothing new, are recalled like other turns
 	Contexts  int           // most tokens of attached documents in a prompt; 0: recall.DefaultContextBudget
 	Summary   bool          // a chat is always told its conversation's summary, found or not

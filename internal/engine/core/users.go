@@ -123,6 +123,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	if closed {
 		e.Blocks.Forget(GivenTo(owner))
 		e.Blocks.Passed.Forget(owner)
+		e.Blocks.Ready.Forget(owner)
 	}
 	return closed, nil
 }

@@ -165,7 +165,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		if x.Placed && x.In.Keep {
 			x.unkept = x.guarded(func() error { return blocks{x}.readBack(ctx) })
 		}
-		place = retrieve.Place{In: x.conversation.ID, Exclude: x.carries(), Replaced: x.replaces(), Later: x.back.later, Told: x.back.tells}
+		place = retrieve.Place{In: x.conversation.ID, Exclude: x.carries(), Replaced: x.replaces(), Later: x.back.later, Told: x.back.tells, Core: x.back.core, CoreTokens: x.back.coreTokens}
 	})
 	return x
 }
@@ -227,6 +227,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		Place:          x.placing, // also for a recall that is too late, while RecordQuestion places anew
 		Carries:        len(x.In.Chat.Messages),
 		Untold:         x.Hides(),
+		Core:           x.read(),
 	})
 	x.Settle()
 	p.Kept = x.back.blocks
@@ -286,10 +287,10 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	for _, b := range p.Kept {
 		was += len(b.Text)
 	}
-	rules.CoreBudget = recall.DefaultCoreBudget / 2
+	p.Core, _ = p.Core.Choose(p.Core.Tokens()/2, nil, x.e.Now())
 	p.Hits, p.Kept = p.Hits[:len(p.Hits)/2], nil
 	block := recall.Render(p.Core, p.Hits, rules)
-	p.Block, p.Core = block.Text, block.Core
+	p.Block = block.Text
 	lines := block.Lines
 	if x.Placed {
 		var attached []recall.Line

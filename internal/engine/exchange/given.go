@@ -138,10 +138,13 @@ type putBack struct {
 	anew   bool            // there were too many: they are left out
 	room   int             // tokens that documents may still take
 	failed bool            // they could not be read
+
+	core       map[string]bool // the facts in their cores
+	coreTokens int             // which these have
 }
 
 func (e *Exchanges) nothingBack() putBack {
-	return putBack{told: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
+	return putBack{told: map[string]bool{}, core: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
 }
 
 // tells reports whether an earlier block has a line, by its memory or its text.
@@ -192,7 +195,8 @@ func (x blocks) readBack(ctx context.Context) error {
 // rewrite writes one block again, without what those before it tell, and notes what it tells.
 func (x blocks) rewrite(lines []recall.Line, from recall.Sources) string {
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return x.back.told[keyOf(from.Settled(l))] })
-	block, kept := recall.RenderLines(lines, from, x.e.Retrieve.Rendering(x.back.later))
+	block, kept, tokens := recall.RenderLines(lines, from, x.e.Retrieve.Rendering(x.back.later))
+	x.back.coreTokens += tokens
 	documents, rules := "", ""
 	for _, l := range lines {
 		switch {
@@ -209,6 +213,9 @@ func (x blocks) rewrite(lines []recall.Line, from recall.Sources) string {
 	}
 	for _, l := range kept {
 		x.back.told[keyOf(l)] = true
+		if l.Core {
+			x.back.core[l.ID] = true
+		}
 	}
 	block = recall.WithDocuments(block, documents)
 	x.back.later = x.back.later || block != ""

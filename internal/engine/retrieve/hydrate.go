@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
-	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/recall"
-	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -43,87 +41,6 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 		memories = memories[1:]
 	}
 	return hits, nil
-}
-
-// core reads what is in the prompt without a search: pinned facts, profile entries and standing facts.
-func (r *Source) core(ctx context.Context) recall.Core {
-	var standing recall.Core
-	owner := r.Q.Scope.Owner
-	page, err := r.E.Store.List(ctx, owner, memory.Query{Pinned: true})
-	if err != nil {
-		r.Skip("pinned", err)
-	}
-	for _, m := range page.Memories {
-		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) {
-			standing.Pinned = append(standing.Pinned, *m.Fact)
-		}
-	}
-	profile, err := r.E.Store.Profile(ctx, owner, memory.At{})
-	if err != nil {
-		r.Skip("profile", err)
-	}
-	standing.Profile = core.Told(profile)
-	if r.E.Opts.Recall.Core {
-		if standing.Standing, err = r.standing(ctx); err != nil {
-			r.Skip("standing", err)
-		}
-	}
-	return standing
-}
-
-// standingSearcher is a searcher that knows which facts stand: see [index.Index.Standing].
-type standingSearcher interface {
-	Standing(ctx context.Context, owner memory.Owner, topics english.Topics, most int) ([]string, error)
-}
-
-// mostStanding is how many standing facts are read to choose from: a block has room for a few.
-const mostStanding = 64
-
-// standing reads the facts that matter to the message whatever is searched for.
-func (r *Source) standing(ctx context.Context) ([]memory.Fact, error) {
-	facts, err := r.factsOn(ctx, english.TopicsOf(r.Q.Text)&^english.Theirs)
-	return recall.Standing(facts, r.Q.Text), err
-}
-
-// namesKin reports whether the message has the name of somebody who is close to the user.
-func (r *Pipeline) namesKin(ctx context.Context) bool {
-	facts, err := r.factsOn(ctx, english.Named)
-	if err != nil {
-		r.Skip("names", err)
-	}
-	words := text.Words(r.asked)
-	for _, f := range facts {
-		for _, name := range english.KinIn(f.Content) {
-			if slices.Contains(words, name) || slices.Contains(words, name+"s") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// factsOn reads facts that stand in one of the topics.
-func (r *Source) factsOn(ctx context.Context, topics english.Topics) ([]memory.Fact, error) {
-	ix, ok := r.E.Searcher.(standingSearcher)
-	if !ok {
-		return nil, nil
-	}
-	owner := r.Q.Scope.Owner
-	ids, err := ix.Standing(ctx, owner, topics, mostStanding)
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	memories, err := r.E.Store.Get(ctx, owner, ids...)
-	if err != nil {
-		return nil, err
-	}
-	var facts []memory.Fact
-	for _, m := range memories {
-		if m.Fact != nil && m.Link == nil && m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && !r.Q.Exclude[m.ID()] {
-			facts = append(facts, *m.Fact)
-		}
-	}
-	return facts, nil
 }
 
 // overtaken adds to turns the replacements of facts learned from them, and moves such a

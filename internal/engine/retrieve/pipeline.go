@@ -40,6 +40,9 @@ type Question struct {
 	Untold         bool            // its trace has no words
 	Untraced       bool            // [Retriever.Recall] keeps no trace
 	Door           string
+
+	// Core says that the block goes into a prompt that somebody's model reads, and begins with the facts that hold.
+	Core bool
 }
 
 // Place is where a chat's question belongs, and what the chat holds already.
@@ -48,8 +51,10 @@ type Place struct {
 	Exclude, Replaced map[string]bool
 
 	// What earlier blocks tell, as in [recall.RenderOptions].
-	Later bool
-	Told  func(recall.Line, string) bool
+	Later      bool
+	Told       func(recall.Line, string) bool
+	Core       map[string]bool // the facts in their cores
+	CoreTokens int             // which these have
 }
 
 // Found is what memory has to a question, best first.
@@ -138,21 +143,21 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 		}
 	}()
 	var standing recall.Core
-	var disputed map[string]memory.Fact
 	beside := Source{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		if err := beside.Part(func() error { standing = beside.core(ctx); standing.Summary = beside.summary(ctx); return nil }); err != nil {
+		if err := beside.Part(func() error { standing = beside.standing(ctx); standing.Summary = beside.summary(ctx); return nil }); err != nil {
 			beside.Skip("core", err)
 		}
 		var err error
-		if r.pending, disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
+		if r.pending, r.disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
 			r.E.Log.Warn("what waits is not shown", "err", err)
 		}
 	})
+	r.stands = func() recall.Core { reading.Wait(); return standing }
 	defer reading.Wait()
 	err := r.run(ctx)
-	reading.Wait()
+	r.settle(nil)
 	if err != nil {
 		r.Skip("search", err)
 	}
@@ -161,14 +166,14 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 		r.Skip("questions", err)
 	}
 	opts := r.E.Rendering(false)
-	opts.Disputed = disputed
+	opts.Disputed = r.disputed
 	if r.Q.Place != nil {
 		place := r.Q.Place()
 		opts.Later, opts.Told = place.Later, place.Told
 	}
-	block := recall.Render(standing, r.Hits, opts)
+	block := recall.Render(r.Opening, r.Hits, opts)
 	r.Lines = block.Lines
-	r.Opening, r.overflow = r.besides(block.Core), r.besides(block.Left)
+	r.Opening, r.overflow = r.besides(r.Opening), r.besides(r.overflow)
 	r.tellOnce()
 	return block.Text
 }
@@ -185,10 +190,12 @@ type Pipeline struct {
 	filtered     []recall.Dropped     // some of these, for the trace
 	Dropped      []recall.Dropped
 	Hits         []memory.Hit
-	Opening      recall.Core   // what the block begins with, less what is among hits
-	overflow     recall.Core   // what of that it had no room for
-	Lines        []recall.Line // of the block
-	pending      int           // how many facts wait for a person
+	Opening      recall.Core            // what the block begins with, less what is among hits
+	overflow     recall.Core            // what of that it had no room for
+	stands       func() recall.Core     // what the block may begin with; nil where that is settled
+	disputed     map[string]memory.Fact // by the id of a fact, the one that waits to take its place
+	Lines        []recall.Line          // of the block
+	pending      int                    // how many facts wait for a person
 	Misspelt     []memory.Misspelt
 	reranked     [2]int          // candidates that the reranker read, and was given
 	carried      map[string]bool // by id, of what was looked at: whether the request holds it already
@@ -309,7 +316,7 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	if err != nil {
 		return nil, err
 	}
-	if r.Q.Place != nil && !r.isPlaced {
+	if r.settle(cands) || r.Q.Place != nil && !r.isPlaced {
 		r.placed()
 		cands = r.without(cands)
 	}
@@ -331,10 +338,6 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	}
 	for ; ; opts.Limit *= 4 {
 		hits, err := r.best(ctx, query, &cands, &opts)
-		if err == nil && len(hits) == 0 && opts.Chat && !opts.Named && r.namesKin(ctx) {
-			opts.Named = true
-			hits, err = r.best(ctx, query, &cands, &opts)
-		}
 		if err != nil {
 			return nil, err
 		}

@@ -18,9 +18,13 @@ type Source struct {
 	Q        Question
 	Now      time.Time
 	Degraded []string
-	isPlaced bool                     // the question has what its Place says
-	vector   bool                     // the question's was remembered
-	history  map[string]memory.Memory // what there was, of a question to the past
+	isPlaced bool // the question has what its Place says
+
+	toldCore   map[string]bool // the facts that the cores of earlier blocks tell
+	toldTokens int
+
+	vector  bool                     // the question's was remembered
+	history map[string]memory.Memory // what there was, of a question to the past
 }
 
 // Skip notes that a part of recall was skipped, and why.
@@ -44,6 +48,7 @@ func (r *Source) placed() {
 	if r.Q.Place != nil && !r.isPlaced {
 		place := r.Q.Place()
 		r.Q.In, r.Q.Exclude, r.Q.Replaced, r.isPlaced = place.In, place.Exclude, place.Replaced, true
+		r.toldCore, r.toldTokens = place.Core, place.CoreTokens
 	}
 }
 

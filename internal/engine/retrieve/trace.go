@@ -88,7 +88,8 @@ var inCore = memory.Why{{Name: "core", Value: 1}}
 // tracedCore returns the facts and entries of a core, without words where content is false.
 // cut is the stage that left them out.
 func (r *Pipeline) tracedCore(core recall.Core, content bool, cut string) (hits []memory.TraceHit) {
-	for _, f := range core.Facts() {
+	for _, m := range core.Facts {
+		f := m.Fact
 		hits = append(hits, memory.TraceHit{ID: f.ID, Kind: memory.KindFact, Content: f.Content, Owner: f.Scope.Owner})
 	}
 	for _, e := range core.Profile {
@@ -131,10 +132,9 @@ func rounded(x float64) float64 {
 // of the chat itself.
 func (r *Pipeline) besides(core recall.Core) recall.Core {
 	core.Summary = nil
-	isHit := func(f memory.Fact) bool {
-		return slices.ContainsFunc(r.Hits, func(h memory.Hit) bool { return h.Memory.ID() == f.ID })
-	}
-	core.Pinned, core.Standing = slices.DeleteFunc(core.Pinned, isHit), slices.DeleteFunc(core.Standing, isHit)
+	core.Facts = slices.DeleteFunc(core.Facts, func(m memory.Memory) bool {
+		return slices.ContainsFunc(r.Hits, func(h memory.Hit) bool { return h.Memory.ID() == m.ID() })
+	})
 	return core
 }
 
@@ -142,8 +142,8 @@ func (r *Pipeline) besides(core recall.Core) recall.Core {
 // them once.
 func (r *Pipeline) tellOnce() {
 	core := map[string]bool{}
-	for _, f := range slices.Concat(r.Opening.Facts(), r.overflow.Facts()) {
-		core[f.ID] = true
+	for _, id := range slices.Concat(r.Opening.IDs(), r.overflow.IDs()) {
+		core[id] = true
 	}
 	if len(core) == 0 {
 		return

@@ -52,6 +52,7 @@ func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 func (e *Keeper) forgetShown(owner memory.Owner) int {
 	e.Blocks.Forget(core.GivenTo(owner))
 	e.Blocks.Passed.Forget(owner)
+	e.Blocks.Ready.Forget(owner)
 	return e.Ring.forget(func(t memory.Trace) bool { return t.Owner == owner })
 }
 

@@ -1,0 +1,134 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/recent"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Bounds of what is kept ready: owners, the facts of each, and how many of the newest those are chosen from.
+const (
+	readyOwners = 128
+	readyFacts  = 512
+	readyFrom   = 10_000
+	readyPage   = 500
+)
+
+// ReadyFacts keeps the facts of owners that matter most, for prompts that are told them without a search. It follows
+// the owner's version: a prompt reads what was written since the one before. The zero ReadyFacts is not usable.
+type ReadyFacts struct {
+	of *recent.Map[memory.Owner, *ownersFacts]
+}
+
+// ownersFacts are the facts of one owner.
+type ownersFacts struct {
+	mu      sync.Mutex // guards what follows, also while they are read
+	read    bool
+	version int64
+	facts   []memory.Memory // not changed, but replaced
+	more    bool            // there are others, which matter less
+}
+
+func newReadyFacts() ReadyFacts {
+	return ReadyFacts{recent.New[memory.Owner, *ownersFacts](readyOwners)}
+}
+
+// Forget drops the facts of an owner.
+func (r ReadyFacts) Forget(owner memory.Owner) {
+	r.of.DeleteFunc(func(o memory.Owner, _ *ownersFacts) bool { return o == owner })
+}
+
+// Of returns up to some hundred visible facts of an owner, own and shared ones: where there are more, those that matter
+// most. The caller does not change them.
+func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now time.Time) ([]memory.Memory, error) {
+	var of *ownersFacts
+	r.of.Update(owner, func(was *ownersFacts, known bool) (*ownersFacts, bool) {
+		if of = was; !known {
+			of = &ownersFacts{}
+		}
+		return of, !known
+	})
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	version, err := e.Version(ctx, owner)
+	if err != nil || of.read && version == of.version {
+		return of.facts, err
+	}
+	if of.read {
+		err = of.follow(ctx, e, owner, now)
+	}
+	if !of.read || errors.Is(err, memory.Gone) || of.more && len(of.facts) < readyFacts/2 {
+		err = of.readAll(ctx, e, owner, version, now)
+	}
+	return of.facts, err
+}
+
+// readAll reads the newest facts of an owner, and the pinned ones. version is the owner's, or an earlier one.
+func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, version int64, now time.Time) error {
+	pinned, err := e.Store.List(ctx, owner, memory.Query{Pinned: true})
+	if err != nil {
+		return err
+	}
+	facts, next := pinned.Memories, ""
+	for len(facts) < readyFrom {
+		page, err := e.Store.List(ctx, owner, memory.Query{Limit: readyPage, Cursor: next})
+		if err != nil {
+			return err
+		}
+		facts = append(facts, page.Memories...)
+		if next = page.Next; next == "" {
+			break
+		}
+	}
+	slices.SortFunc(facts, func(a, b memory.Memory) int { return cmp.Compare(a.ID(), b.ID()) })
+	facts = slices.CompactFunc(facts, func(a, b memory.Memory) bool { return a.ID() == b.ID() })
+	f.read, f.version, f.more = true, version, next != ""
+	f.keep(facts, now)
+	return nil
+}
+
+// follow reads what was written since.
+func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, now time.Time) error {
+	written := map[string]memory.Memory{}
+	version, err := e.Store.Since(ctx, owner, "", f.version, func(item memory.Item) error {
+		written[item.ID] = item.Memory
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	f.version = version
+	facts := make([]memory.Memory, 0, len(f.facts)+len(written))
+	for _, m := range f.facts {
+		if _, is := written[m.ID()]; !is {
+			facts = append(facts, m)
+		}
+	}
+	for _, m := range written {
+		if m.Fact != nil && m.Visible(now) {
+			facts = append(facts, m)
+		}
+	}
+	f.keep(facts, now)
+	return nil
+}
+
+// keep keeps the facts that matter most.
+func (f *ownersFacts) keep(facts []memory.Memory, now time.Time) {
+	if len(facts) > readyFacts {
+		f.more = true
+		hits := recall.ByImportance(facts, now)
+		facts = make([]memory.Memory, readyFacts)
+		for i := range facts {
+			facts[i] = hits[i].Memory
+		}
+	}
+	f.facts = facts
+}

@@ -1,0 +1,124 @@
+package retrieve
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// standing reads what a prompt may be told without a search: the facts that hold, or only those that are
+// pinned, and the profile entries.
+func (r *Source) standing(ctx context.Context) recall.Core {
+	var c recall.Core
+	owner := r.Q.Scope.Owner
+	facts, err := r.factsReady(ctx)
+	if err != nil {
+		r.Skip("core", err)
+	}
+	for _, m := range facts {
+		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && (m.Fact.Pinned || r.coreTokens() > 0 && recall.Holds(m.Fact, r.Now)) {
+			c.Facts = append(c.Facts, m)
+		}
+	}
+	profile, err := r.E.Store.Profile(ctx, owner, memory.At{})
+	if err != nil {
+		r.Skip("profile", err)
+	}
+	c.Profile = core.Told(profile)
+	return c
+}
+
+// Standing returns what a conversation begins with, whatever is asked, what there is no room for, and the room in tokens.
+func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
+	r := Source{E: e, Q: Question{Scope: scope, Core: true}, Now: e.Time()}
+	c := r.standing(ctx)
+	_, disputed, err := e.Compare.Disputes(ctx, scope.Owner)
+	if err != nil || len(r.Degraded) > 0 {
+		return in, left, 0, cmp.Or(err, memory.Errorf(memory.Unavailable, "%s", strings.Join(r.Degraded, "; ")))
+	}
+	c.Facts = slices.DeleteFunc(c.Facts, func(m memory.Memory) bool { _, is := disputed[m.ID()]; return is })
+	budget = cmp.Or(r.coreTokens(), recall.PinnedTokens)
+	in, left = c.Choose(budget, nil, r.Now)
+	return in, left, budget, nil
+}
+
+// factsReady reads the facts that matter most. It does not wait longer than a search may take; the next
+// prompt finds them then.
+func (r *Source) factsReady(ctx context.Context) ([]memory.Memory, error) {
+	if r.coreTokens() == 0 {
+		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, memory.Query{Pinned: true})
+		return page.Memories, err
+	}
+	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
+	defer cancel()
+	type read struct {
+		facts []memory.Memory
+		err   error
+	}
+	done := make(chan read, 1)
+	r.E.Background.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.ComparingTime)
+		defer cancel()
+		var of read
+		of.err = r.Part(func() (err error) {
+			of.facts, err = r.E.Blocks.Ready.Of(ctx, r.E.Core, r.Q.Scope.Owner, r.Now)
+			return err
+		})
+		done <- of
+	})
+	select {
+	case of := <-done:
+		return of.facts, of.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// coreTokens is how many tokens of facts that hold a block begins with; 0: those that are pinned alone.
+func (r *Source) coreTokens() int {
+	if !r.Q.Core {
+		return 0
+	}
+	return r.E.Opts.Recall.Core
+}
+
+// settle chooses, once, what the block begins with, by what a search found. What an earlier block of the conversation
+// tells takes room and is not told again, and neither is searched for, unless it is only what is pinned. It is false where that is done or not wanted.
+func (r *Pipeline) settle(cands []memory.Candidate) bool {
+	if r.stands == nil {
+		return false
+	}
+	c := r.stands()
+	r.stands = nil
+	r.placed()
+	r.Q.Exclude = maps.Clone(r.Q.Exclude)
+	if r.Q.Exclude == nil {
+		r.Q.Exclude = map[string]bool{}
+	}
+	c.Facts = slices.DeleteFunc(c.Facts, func(m memory.Memory) bool {
+		_, disputed := r.disputed[m.ID()]
+		return disputed || r.toldCore[m.ID()] || r.carries(m)
+	})
+	budget := cmp.Or(r.coreTokens(), recall.PinnedTokens) - r.toldTokens
+	near := make([]memory.Candidate, 0, len(cands))
+	for _, cand := range cands {
+		if cand.Kind == memory.KindFact {
+			near = append(near, cand)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
+	r.Opening, r.overflow = c.Choose(budget, core.IDsOf(near), r.Now)
+	if r.coreTokens() > 0 {
+		for _, id := range r.Opening.IDs() {
+			r.Q.Exclude[id] = true
+		}
+		maps.Copy(r.Q.Exclude, r.toldCore)
+	}
+	return true
+}

@@ -1,0 +1,35 @@
+package english
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/internal/text"
+)
+
+// HowToAnswer reports whether a fact says how the user wants to be answered. It knows English facts, as
+// rules and models write them, and the commonest words of some other languages.
+func HowToAnswer(fact string) bool {
+	words := text.Words(fact)
+	if len(words) == 0 || len(words) > longestWish {
+		return false
+	}
+	has := func(in *lazy.Set) bool { return slices.ContainsFunc(words, in.Has) }
+	own := slices.ContainsFunc(words[:min(4, len(words))], func(w string) bool { return w == "user" || w == "i" || w == "my" })
+	return has(styles) && (has(wishes) && own || orders.Has(words[0])) || strings.Contains(fact, "from now on:")
+}
+
+// longestWish is how many words such a fact has at most: a longer one is a story.
+const longestWish = 60
+
+// Words of such facts, folded.
+var (
+	wishes = lazy.Words(`want wants wanted prefer prefers preferred need needs like likes ask asks asked expect expects should must always would use uses
+		mochte will bevorzugt wunscht quiere prefiere veut prefere`)
+	// styles are words for what an answer is and how it is written.
+	styles = lazy.Words(`answer answers reply replies response responses explanation explanations feedback paragraph paragraphs sentence sentences bullet bullets
+		emoji emojis heading headings markdown jargon pleasantries praise flattery tone metric imperial celsius fahrenheit units pinyin diff diffs addressed
+		corrected corrections step concise antworten antwort respuestas respuesta reponses reponse`)
+	orders = lazy.Words("always never no do use avoid immer nie siempre toujours")
+)

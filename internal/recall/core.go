@@ -1,0 +1,203 @@
+package recall
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/english"
+	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Core is what a block begins with, without a search: who the user is.
+type Core struct {
+	Summary *memory.Summary // of the conversation that asks, by setting; as long as any memory, beside the budget
+	Profile []memory.ProfileEntry
+	Facts   []memory.Memory // that hold, also shared ones
+}
+
+// PinnedTokens is the budget of a core that is only what is pinned and the profile entries.
+const PinnedTokens = 150
+
+// Heading is the group of a line in the core.
+type Heading uint8
+
+// The headings, in the order in which they stand. The zero Heading is of what a search found.
+const (
+	ofAnswers Heading = iota + 1
+	ofProfile
+	ofPerson
+	ofPeople
+	ofHealth
+	ofWork
+	ofHome
+	ofTastes
+	ofPlans
+	ofOthers
+)
+
+var headings = [...]string{
+	0:         "Found for this message:",
+	ofAnswers: "How to answer:", ofProfile: "Profile:", ofPerson: "The user:", ofPeople: "People and pets:", ofHealth: "Health and diet:",
+	ofWork: "Work and learning:", ofHome: "Home and things:", ofTastes: "Habits and tastes:", ofPlans: "Plans:", ofOthers: "Also:",
+}
+
+var headingOf = map[string]Heading{
+	"personal": ofPerson, "family": ofPeople, "relationship": ofPeople, "pet": ofPeople, "health": ofHealth, "diet": ofHealth,
+	"work": ofWork, "education": ofWork, "project": ofWork, "home": ofHome, "possession": ofHome,
+	"preference": ofTastes, "habit": ofTastes, "hobby": ofTastes, "plan": ofPlans, "goal": ofPlans, "event": ofPlans,
+}
+
+// HeadingOf returns the heading that a fact stands under.
+func HeadingOf(f *memory.Fact) Heading {
+	if english.HowToAnswer(f.Content) {
+		return ofAnswers
+	}
+	return cmp.Or(headingOf[f.Category], ofOthers)
+}
+
+// String returns a heading's words.
+func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
+
+// WhyTold says why a core has a fact: "pinned", "answers" for how the user wants to be answered, "holds" for others.
+func WhyTold(f *memory.Fact) string {
+	switch {
+	case f.Pinned:
+		return "pinned"
+	case HeadingOf(f) == ofAnswers:
+		return "answers"
+	}
+	return "holds"
+}
+
+// Holds reports whether a fact says something of its owner that a prompt may be told unasked: the user
+// or a person said it, and what was to happen is not over.
+func Holds(f *memory.Fact, now time.Time) bool {
+	switch {
+	case f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson, !f.ValidTo.IsZero() && !now.Before(f.ValidTo):
+		return false
+	case headingOf[f.Category] != ofPlans || f.Category == "goal":
+		return true
+	}
+	today := now.UTC().Format(time.DateOnly)
+	days := dates.FindAllStringSubmatch(f.Content, -1)
+	return len(days) == 0 || slices.ContainsFunc(days, func(day []string) bool { return day[0] >= today })
+}
+
+var dates = lazy.Compile(`\b\d{4}-\d{2}-\d{2}\b`)
+
+// Choose splits a core into what a budget of tokens has room for and what it has not: pinned facts first,
+// then profile entries, how to answer, and the other facts by how much they matter and how near they are
+// to the message. near has ids of facts, the nearest first.
+func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
+	in.Summary = c.Summary
+	fits := func(line string) bool {
+		tokens := text.Tokens(line)
+		if tokens > budget {
+			return false
+		}
+		budget -= tokens
+		return true
+	}
+	nearness := make(map[string]float64, len(near))
+	for i, id := range near {
+		nearness[id] = nearWeight * nearRank / (nearRank + float64(i))
+	}
+	type ranked struct {
+		memory.Memory
+		heading Heading
+		worth   float64
+	}
+	facts := make([]ranked, len(c.Facts))
+	for i, m := range c.Facts {
+		score, _ := importance(m, now)
+		facts[i] = ranked{m, HeadingOf(m.Fact), score + nearness[m.ID()]}
+		if facts[i].heading == ofAnswers {
+			facts[i].worth += first
+		}
+		if m.Fact.Pinned {
+			facts[i].worth += 2 * first
+		}
+	}
+	slices.SortFunc(facts, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.worth, a.worth), cmp.Compare(a.ID(), b.ID()))
+	})
+	entries := c.Profile
+	profile := func() {
+		for _, p := range entries {
+			to := &left
+			if fits("- " + EntryText(p)) {
+				to = &in
+			}
+			to.Profile = append(to.Profile, p)
+		}
+		entries = nil
+	}
+	var chosen []ranked
+	for _, f := range facts {
+		if f.worth < 2*first {
+			profile()
+		}
+		if fits(coreLine(f.Memory, false)) {
+			chosen = append(chosen, f)
+		} else {
+			left.Facts = append(left.Facts, f.Memory)
+		}
+	}
+	profile()
+	slices.SortFunc(chosen, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.heading, b.heading), a.CreatedAt().Compare(b.CreatedAt()), cmp.Compare(a.ID(), b.ID()))
+	})
+	for _, f := range chosen {
+		in.Facts = append(in.Facts, f.Memory)
+	}
+	return in, left
+}
+
+const (
+	first      = 10  // more than any fact matters
+	nearWeight = 0.6 // of the fact that is nearest to the message, beside what it matters, 0 to 1
+	nearRank   = 10  // the rank at which half of it is left
+)
+
+// lines are how a core stands in a block.
+func (c Core) lines(roles bool) (lines []said) {
+	if c.Summary != nil {
+		lines = append(lines, lineOfCore(memory.Memory{Summary: c.Summary}, 0, roles))
+	}
+	entries := c.Profile
+	for _, m := range c.Facts {
+		heading := HeadingOf(m.Fact)
+		if heading > ofProfile {
+			for _, p := range entries {
+				lines = append(lines, lineOfEntry(p))
+			}
+			entries = nil
+		}
+		lines = append(lines, lineOfCore(m, heading, roles))
+	}
+	for _, p := range entries {
+		lines = append(lines, lineOfEntry(p))
+	}
+	return lines
+}
+
+// IDs returns the ids of a core's facts.
+func (c Core) IDs() []string {
+	ids := make([]string, len(c.Facts))
+	for i, m := range c.Facts {
+		ids[i] = m.ID()
+	}
+	return ids
+}
+
+// Tokens is how many tokens the lines of a core have.
+func (c Core) Tokens() (n int) {
+	for _, l := range c.lines(false) {
+		n += text.Tokens(l.text)
+	}
+	return n
+}
