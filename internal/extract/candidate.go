@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -23,19 +24,14 @@ type Utterance struct {
 	Earlier, Background []string
 	// Known are the facts learned from the user's turn just before.
 	Known []memory.Fact
-	// Unsure says that the words may be those of a text ([utterance.Utterance]).
+	// Unsure says that the words may be those of a text ([utterance.Message]).
 	Unsure bool
 	// Playing says that what was said before left a role play going ([Playing]).
 	Playing bool
 }
 
 // Shown returns what a model is shown of the turn.
-func (s Utterance) Shown() string {
-	if s.Whole != "" {
-		return s.Whole
-	}
-	return s.Text
-}
+func (s Utterance) Shown() string { return cmp.Or(s.Whole, s.Text) }
 
 // Candidate is a statement that a model or a rule proposes to remember.
 type Candidate struct {

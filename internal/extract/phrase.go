@@ -42,8 +42,7 @@ func (p phrases) ending(i int) int {
 // relates reports whether "that" at token j begins what says more of the noun before it: "dogs that
 // need a walk".
 func (p phrases) relates(j int) bool {
-	v, ok := english.KnownVerb(p.At(j + 1))
-	return (ok && v.Form != english.Gerund || p.At(j+1) == "is" || p.At(j+1) == "are") && len(p.Tokens) > j+2
+	return isVerb(p.At(j+1)) || p.At(j+1) == "are"
 }
 
 // newVerb reports whether the token at i begins something of its own behind "and".
@@ -79,10 +78,7 @@ func (p phrases) listed(j int) bool {
 
 // trimmed returns j without the tokens before it that add nothing.
 func (p phrases) trimmed(i, j int) int {
-	for j > i && (p.marks(j-1) || in("trailing", p.At(j-1))) {
-		if w := p.At(j - 1); w == "today" || w == "days" && p.At(j-2) != "these" {
-			break
-		}
+	for j > i && p.At(j-1) != "today" && (p.marks(j-1) || in("trailing", p.At(j-1))) {
 		j--
 	}
 	return max(i, j)

@@ -65,13 +65,11 @@ type reader struct {
 }
 
 func (r *reader) read(body string) {
-	sentences := english.Read(body)
-	for _, s := range english.Statements(body, sentences, r.said.Turn.CreatedAt) {
-		if s.Conjunction != "when" && s.Conjunction != "before" && s.Conjunction != "until" && s.Conjunction != "where" {
+	for _, s := range english.Statements(body, english.Read(body), r.said.Turn.CreatedAt) {
+		if s.Conjunction != "when" && s.Conjunction != "where" {
 			r.statement(phrases{&s})
 		}
 	}
-	r.namesBeside(body, sentences)
 }
 
 // opened returns the place of the first token behind what leads up to a statement.
@@ -189,9 +187,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 			r.named(p, about, isPet, j+2)
 			return subject{}, 0, false
 		}
-		if r.match(p, about, "@my", j, nil, "") {
-			return subject{}, 0, false
-		}
+		r.match(p, about, "@my", j, nil, "")
 	} else {
 		for in("calling", p.At(j)) {
 			j++
@@ -249,37 +245,6 @@ func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subje
 	return about
 }
 
-// namesBeside reads relatives whose names stand next to them wherever that is, also in a question or
-// in what somebody said: "can my partner Tomasz eat that?".
-func (r *reader) namesBeside(body string, sentences []english.Sentence) {
-	for _, sentence := range sentences {
-		if sentence.Pasted || !text.Holds(sentence.Of(body), "my", "our") {
-			continue
-		}
-		s := english.StatementOf(body, sentence.Span, r.said.Turn.CreatedAt)
-		p := phrases{&s}
-		if english.Unreal(s.Tokens) {
-			continue
-		}
-		for i, t := range s.Tokens {
-			k := p.kinEnd(i + 1)
-			j := k
-			if p.At(k) == "," {
-				j++
-			}
-			end := p.nameEnd(j)
-			if t.Low != "my" && t.Low != "our" || k == i+1 || in("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
-				continue
-			}
-			called := p.nameText(j, end)
-			if !slices.ContainsFunc(r.found, func(c Candidate) bool { return strings.Contains(c.Text, called) }) {
-				s.Span = text.Span{Start: t.Start, End: p.Tokens[end-1].End}
-				r.introduce(p, relative(strings.ToLower(p.Text(i+1, k))), false, j, end)
-			}
-		}
-	}
-}
-
 // refersTo reports whether "she" or "he" can be the one who was spoken of last.
 func (r *reader) refersTo(pronoun string) bool {
 	kin := r.whom.kin
@@ -303,9 +268,6 @@ func (p phrases) fronted(i *int) string {
 		return ""
 	}
 	when := p.Text(*i, end)
-	if len(p.Dates(*i, end)) == 0 && p.At(*i) != "every" && p.At(*i) != "on" {
-		return ""
-	}
 	*i = j
 	return strings.ToLower(when[:1]) + when[1:]
 }
@@ -316,9 +278,8 @@ func (p phrases) elides(i int) bool {
 		i++
 	}
 	next := p.At(i + 1)
-	if w := p.At(i); w == "been" || w == "can" && next == "not" || (w == "love" || w == "hate") && !in("pointing", next) && !english.IsJoint(next) && next != "is" {
-		brings, verb := english.KnownVerb(next) // "Love brings people together" has a subject
-		return next != "" && !(verb && brings.Form == english.ThirdPersonForm)
+	if p.At(i) == "been" {
+		return true
 	}
 	v, ok := english.KnownVerb(p.At(i))
 	if !ok || next == "" || p.Tokens[i].Possessive || p.marks(i+1) || english.IsJoint(next) {
@@ -330,12 +291,9 @@ func (p phrases) elides(i int) bool {
 			return ok && v.Form == english.ThirdPersonForm || slices.Contains([]string{"is", "are", "was", "were", "has", "can", "will", "me", "would"}, t.Low)
 		})
 	}
-	after, verb := english.KnownVerb(p.At(i + 2)) // "married couples pay less"
-	if verb && after.Form&english.Base != 0 && !in("determiner", next) && !in("hanging", next) {
-		return false
-	}
-	past := v.Form&english.Preterite != 0 && (v.Form&english.Base == 0 || len(p.dates(i, len(p.Tokens))) > 0) // "quit smoking 6 weeks ago"
-	return past && v.Class&(english.Deed|english.Light) != 0 && next != "by" && next != "for"
+	after, _ := english.KnownVerb(p.At(i + 2)) // "married couples pay less"
+	past := v.Form&english.Preterite != 0 && v.Form&english.Base == 0
+	return past && next != "for" && (after.Form&english.Base == 0 || in("determiner", next))
 }
 
 // match adds the facts of the first rule under a key that takes what begins at token i.
@@ -455,12 +413,8 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
 		key, slot = f.attribute[:at], strings.Trim(f.attribute[at:], "<>")
 	}
-	parts := []string{""}
-	if at, ok := t.slots[slot]; ok {
-		if parts = items(p.said(at.Start, at.End)); !strings.HasSuffix(key, ":") {
-			parts = []string{p.said(at.Start, at.End)}
-		}
-	}
+	of := t.slots[slot]
+	parts := items(p.said(of.Start, of.End))
 	for _, part := range parts {
 		fill := func(s string) string {
 			for name, at := range t.slots {
@@ -472,10 +426,7 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 			}
 			return s
 		}
-		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key}
-		if slot != "" {
-			c.Attribute += keyOf(part)
-		}
+		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key + keyOf(part)}
 		switch {
 		case f.fact == "" && pred == nil: // what the user's own is, as it is said
 			c.Text = about.who + "'s " + p.said(i, t.end)

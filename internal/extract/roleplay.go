@@ -1,8 +1,6 @@
 package extract
 
 import (
-	"strings"
-
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -10,15 +8,9 @@ import (
 // longestCue is how much of a message may begin or end a play: what follows is what others wrote.
 const longestCue = 300
 
-// cues are words of which a joke or a play has one: they are found much faster than the forms.
-var cues = []string{
-	"kidding", "jok", "jk", "play", "pretend", "imagine", "let's", "let’s", "act ", "character", "hypothetical", "sake of",
-	"say ", "you be", "/s", "not!",
-}
-
 // notMeant reports whether a turn as a whole is a joke, irony, a play or made up.
 func notMeant(s string) bool {
-	return (text.Holds(s, cues...) || strings.Contains(s, "*")) && pattern("unmeant").MatchString(s)
+	return pattern("unmeant").MatchString(s)
 }
 
 // plays reports whether a turn belongs to a play, and whether those after it do. before
@@ -28,7 +20,7 @@ func plays(s *Utterance, before bool) (this, after bool) {
 	if before {
 		return true, !pattern("play ends").MatchString(said)
 	}
-	this = text.Holds(said, cues...) && pattern("playing").MatchString(said) || pattern("acting").MatchString(s.Before)
+	this = pattern("playing").MatchString(said) || pattern("acting").MatchString(s.Before)
 	return this, this
 }
 

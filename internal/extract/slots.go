@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/loci-memory/loci/internal/english"
 )
@@ -14,7 +13,7 @@ import (
 // words that they accept from token i on, or i. What a rule says of the words is [phrases.said].
 var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	return map[string]func(p phrases, i int) int{
-		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": called, "company": company, "date": date, "dated": dated,
+		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": name, "company": company, "date": date, "dated": dated,
 		"did": did, "doing": doing, "exact": exact, "general": general, "given": given, "home": home, "language": language,
 		"name": name, "news": news, "often": often, "place": place, "role": role, "thing": thing, "tool": tool, "trait": trait,
 	}
@@ -119,14 +118,6 @@ func name(p phrases, i int) int {
 		return j
 	}
 	return i
-}
-
-// called is a name, in small letters too where nothing follows.
-func called(p phrases, i int) int {
-	if w := p.At(i); i == len(p.Tokens)-1 && len(w) > 2 && !strings.ContainsFunc(w, func(r rune) bool { return !unicode.IsLetter(r) }) && !in("notName", w) {
-		return i + 1
-	}
-	return name(p, i)
 }
 
 // place is where somebody may live.
@@ -343,9 +334,8 @@ func often(p phrases, i int) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {
 		switch w, next := p.At(k), p.At(k+1); {
-		case (w == "every" || w == "each") && (in("spans", next) || in("spans", p.At(k+2))),
-			(w == "a" || w == "per") && in("spans", next) && k > i+1,
-			w == "on" && strings.HasSuffix(next, "s") && in("spans", next), w == "daily", w == "weekly":
+		case w == "every" && (in("spans", next) || in("spans", p.At(k+2))), w == "a" && in("spans", next) && k > i+1,
+			w == "on" && strings.HasSuffix(next, "s") && in("spans", next), w == "daily":
 			return exact(p, i)
 		}
 	}

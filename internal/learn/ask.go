@@ -34,7 +34,7 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 		if !at.IsZero() {
 			at = at.In(zone)
 		}
-		return prompt.Turn{ID: id, Role: string(s.Turn.Role), At: at, Text: words}
+		return prompt.Turn{ID: id, Role: string(s.Turn.Role), Name: s.Turn.Name, At: at, Text: words}
 	}
 	for _, s := range a.Before {
 		d.Before = append(d.Before, turn("", s, shortened(s.Text)))

@@ -50,6 +50,23 @@ func TestWhatIsAskedCanBeAnswered(t *testing.T) {
 	}
 }
 
+// TestAModelIsToldWhoSpeaks: what somebody else said in the user's name is read under theirs, and not learned from.
+func TestAModelIsToldWhoSpeaks(t *testing.T) {
+	cook := memory.Turn{Role: memory.RoleUser, Name: "cook", Content: "I live in Graz. Do you like soup?"}
+	cook.Foreign = cook.Foreign.With(0, len(cook.Content))
+	turns := []memory.Turn{cook, {Role: memory.RoleUser, Name: "ana", Content: "Yes, I do."}}
+	if said := Guard(turns[:1], GuardOptions{Assistant: true}); said != nil {
+		t.Errorf("learns from %+v", said)
+	}
+	ask, err := AskFacts(Asked{Before: Guard(turns[:1], GuardOptions{Others: true}), Said: Guard(turns[1:], GuardOptions{}), Now: monday}, prompt.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(ask.User, "user \"cook\":\n    I live in Graz.") || !strings.Contains(ask.User, "[t1] user \"ana\":\n    Yes, I do.") {
+		t.Errorf("asked\n%s\nwant both by their names", ask.User)
+	}
+}
+
 func withStatus(f memory.Fact, s memory.Status) memory.Fact {
 	f.Status = s
 	return f

@@ -16,6 +16,8 @@ import (
 type GuardOptions struct {
 	// Assistant learns from the assistant's turns as well as from the user's.
 	Assistant bool
+	// Others keeps what somebody else who has a name said in the user's: to be read, not learned from.
+	Others bool
 	// Personal blanks personal identifiers too, see [Redact].
 	Personal bool
 	// Fence is how an injected block begins and ends. What stands between is
@@ -47,8 +49,9 @@ func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 		whole, unsure := slices.Clone(b), false
 		if t.Role == memory.RoleUser {
 			u := utterance.Read(string(b), t.Foreign)
-			copy(b, u.Own)
-			unsure = u.Unsure
+			if unsure = u.Unsure; !o.Others || t.Name == "" || strings.TrimSpace(u.Own) != "" {
+				copy(b, u.Own)
+			}
 		}
 		given.blank(b, t.Role)
 		blankSecrets(b, o.Personal)

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -62,6 +63,7 @@ var optional = map[string]bool{"NOW": true, "WISHES": true}
 type Turn struct {
 	ID   string
 	Role string
+	Name string // the speaker's, "" where the message names none
 	At   time.Time
 	Text string
 }
@@ -148,7 +150,11 @@ func transcript(in []Turn) string {
 		if t.ID != "" {
 			id = "[" + t.ID + "] "
 		}
-		turns[i] = fmt.Sprintf("%s%s%s:\n%s", id, t.Role, on(t.At), indent(t.Text))
+		name := ""
+		if t.Name != "" {
+			name = " " + strconv.Quote(t.Name)
+		}
+		turns[i] = fmt.Sprintf("%s%s%s%s:\n%s", id, t.Role, name, on(t.At), indent(t.Text))
 	}
 	return strings.Join(turns, "\n\n")
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Utterance is what a user's message is made of, by the forms in which people and programs hand
+// Message is what a user's message is made of, by the forms in which people and programs hand
 // on text: labels, orders about a text, fences, elements, quotations, mails, transcripts.
-type Utterance struct {
+type Message struct {
 	Own   string // the message without what others wrote, which is blanked byte for byte; orders about it are, too
 	Asked string // Own with the orders, and with the question behind a text
 	// Unsure says that sentences which look like the person's own were taken for a text, or the
@@ -28,9 +28,9 @@ const mostTyped = 64 << 10
 // somebody else's. It rather takes a person's words for a text than a text for a person's words:
 // what is opened and never closed goes to the end, and of several closing tags the last one counts,
 // so that no document closes its own.
-func Read(message string, foreign memory.Ranges) Utterance {
+func Read(message string, foreign memory.Ranges) Message {
 	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«„{|'~\t") {
-		return Utterance{Own: message, Asked: message}
+		return Message{Own: message, Asked: message}
 	}
 	r := reading{message: message, own: []byte(message)}
 	for start, end := range foreign.Within(len(message)) {
@@ -43,7 +43,7 @@ func Read(message string, foreign memory.Ranges) Utterance {
 		r.now = string(r.own)
 		step(&r)
 	}
-	u := Utterance{Own: string(r.own), Unsure: r.unsure}
+	u := Message{Own: string(r.own), Unsure: r.unsure}
 	for start, end := range r.tasks.Within(len(message)) {
 		copy(r.own[start:end], message[start:end])
 	}

@@ -114,6 +114,7 @@ func TestRecordedAgents(t *testing.T) {
 		{"aider", []string{"run1", "run2", "run3"}, [][]string{{aiderTabs}, {name}, {aiderPorto}}},
 		{"aider", []string{"session"}, [][]string{{"I use fish, never bash.", "Which shell do I use?"}}},
 		{"aider", []string{"commit"}, nil},
+		{"aider", []string{"summary"}, [][]string{{"What did I say about tabs?"}}},
 		{"qwen", []string{"run1", "run2", "resume", "run3"}, [][]string{{tabs}, {name, zsh}, {porto}}},
 		{"qwen", []string{"sub"}, [][]string{{"I have a cat. Ask a subagent to find the API's name."}}},
 		{"qwen", []string{"run2", "resume", "compact"}, [][]string{{name, zsh, "My deploys go to Fly.io. What did I say about zsh?"}}},

@@ -395,7 +395,7 @@ func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extra
 // what memory gave.
 func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Utterance {
 	return learn.Guard(turns, learn.GuardOptions{
-		Assistant: true, Personal: e.Opts.Learn.Personal,
+		Assistant: true, Others: true, Personal: e.Opts.Learn.Personal,
 		Begin: recall.FenceOpen, End: recall.FenceClose, Injected: e.blocksOf(owner, turns).upTo,
 	})
 }
