@@ -103,7 +103,7 @@ func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 		if facts[i].heading == ofAnswers {
 			facts[i].worth += first
 		}
-		if m.Fact.Pinned {
+		if m.Fact.Pinned() {
 			facts[i].worth += 2 * first
 		}
 	}
