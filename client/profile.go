@@ -20,6 +20,22 @@ type Profile struct {
 	Entries []Entry `json:"entries" doc:"In order of key."`
 }
 
+// Core is what a conversation begins with, whatever is asked: who the user is.
+type Core struct {
+	Tokens  int        `json:"tokens" doc:"How many it takes of a prompt, estimated."`
+	Budget  int        `json:"budget" doc:"How many it may take: recall.core, or that of pinned facts alone where it is 0."`
+	Facts   []CoreFact `json:"facts" doc:"In the order in which they stand."`
+	Profile []Entry    `json:"profile" doc:"Which stand among them."`
+	Left    []CoreFact `json:"left" doc:"Facts that hold and that there is no room for, those that matter most first. They are found by search."`
+}
+
+// CoreFact is a fact of a core.
+type CoreFact struct {
+	Memory
+	Heading string `json:"heading" doc:"Under which it stands."`
+	Why     string `json:"why" doc:"Why it is there: pinned, how to answer, or that it holds." enum:"pinned,answers,holds"`
+}
+
 // SetEntry is the value of a profile entry.
 type SetEntry struct {
 	Value string `json:"value"`
@@ -28,6 +44,11 @@ type SetEntry struct {
 // Profile returns the profile.
 func (c *Client) Profile(ctx context.Context) (Profile, error) {
 	return call[Profile](ctx, c, http.MethodGet, "/api/profile", nil)
+}
+
+// Core returns what a conversation begins with.
+func (c *Client) Core(ctx context.Context) (Core, error) {
+	return call[Core](ctx, c, http.MethodGet, "/api/core", nil)
 }
 
 // Entry returns one entry of the profile.

@@ -157,6 +157,7 @@ type SearchRequest struct {
 	Explain        bool          `json:"explain,omitempty" doc:"Give each hit its why."`
 	Block          bool          `json:"block,omitempty" doc:"Give the finished text for a prompt, too: of all that search finds or, with asked_in, as that chat would get it. While memory is paused there is none, and no hits."`
 	AskedIn        string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: the conversation that asks. What was said there, and what only that taught, is left out, since the prompt holds it."`
+	Core           bool          `json:"core,omitempty" doc:"With block: begin with who the user is, as the first block of a conversation does."`
 }
 
 // Filters narrow a search.

@@ -31,7 +31,7 @@ func TestProfilesWithRealWeightsAndWithout(t *testing.T) {
 		for dir, embedder := range map[string]string{folder: config.LocalModel + modeltest.MiniLM, t.TempDir(): config.Lexical} {
 			t.Run(profile+" "+embedder, func(t *testing.T) {
 				model := embedder != config.Lexical
-				s := newStage(t, profile, map[string]string{"models_dir": dir, "learn.model": "none"})
+				s := newStage(t, profile, map[string]string{"models_dir": dir, "learn.model": "none", "recall.core": "0"})
 				var is client.Health
 				s.ok(&is, http.MethodGet, "/health", "", ana...)
 				if is.Embedder != embedder || (is.Better == "") != model {

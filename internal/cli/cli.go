@@ -120,7 +120,7 @@ func root() *cobra.Command {
 	p.StringVar(&g.config, "config", "", "settings file (YAML)")
 	p.StringArrayVar(&g.set, "set", nil, "a setting, as key=value; may be repeated")
 	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), relate(g), forget(g),
-		history(g), undo(g), review(g), profile(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g))
+		history(g), undo(g), review(g), profile(g), coreCommand(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g))
 	cmd.AddCommand(share(g), users(g), settings(g))
 	cmd.AddCommand(modelsCommand(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), mcp(g), hook(g), connectTo(g), openAPI())
 	for _, sub := range cmd.Commands() {

@@ -14,6 +14,8 @@ func TestProfileIsWrittenReadAndUndone(t *testing.T) {
 	data := t.TempDir()
 	run := wanting(t, data)
 	run("nothing is written down by key", "profile")
+	run("", "add", "User has a dog named Rex")
+	run("User has a dog named Rex", "core")
 	run("units: metric, and degrees Celsius", "profile", "set", "units", "metric,", "and", "degrees", "Celsius")
 	run("timezone: Europe/Lisbon", "profile", "set", "timezone", "Europe/Lisbon")
 	run("timezone: Africa/Tunis", "profile", "set", "timezone", "Africa/Tunis")

@@ -3,6 +3,7 @@ package recall
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/english"
@@ -58,11 +59,25 @@ func HeadingOf(f *memory.Fact) Heading {
 	return cmp.Or(headingOf[f.Category], ofOthers)
 }
 
+// String returns a heading's words.
+func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
+
+// WhyTold says why a core has a fact: "pinned", "answers" for how the user wants to be answered, "holds" for others.
+func WhyTold(f *memory.Fact) string {
+	switch {
+	case f.Pinned():
+		return "pinned"
+	case HeadingOf(f) == ofAnswers:
+		return "answers"
+	}
+	return "holds"
+}
+
 // Holds reports whether a fact says something of its owner that a prompt may be told unasked: the user
 // or a person said it, and what was to happen is not over.
 func Holds(f *memory.Fact, now time.Time) bool {
 	switch {
-	case f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson, !f.ValidTo.IsZero() && !now.Before(f.ValidTo):
+	case f.Core == memory.CoreNever, f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson, !f.ValidTo.IsZero() && !now.Before(f.ValidTo):
 		return false
 	case headingOf[f.Category] != ofPlans || f.Category == "goal":
 		return true
@@ -177,4 +192,12 @@ func (c Core) IDs() []string {
 		ids[i] = m.ID()
 	}
 	return ids
+}
+
+// Tokens is how many tokens the lines of a core have.
+func (c Core) Tokens() (n int) {
+	for _, l := range c.lines(false) {
+		n += text.Tokens(l.text)
+	}
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
@@ -38,7 +39,7 @@ func Read(message string, foreign memory.Ranges) Utterance {
 	if len(message) > mostTyped {
 		r.cut(mostTyped/2, len(message)-mostTyped/2)
 	}
-	for _, step := range []func(*reading){(*reading).fences, (*reading).elements, (*reading).machines, (*reading).mails, (*reading).sections, (*reading).pasted, (*reading).transcripts, (*reading).quotations} {
+	for _, step := range []func(*reading){(*reading).fences, (*reading).tagged, (*reading).machines, (*reading).mails, (*reading).sections, (*reading).pasted, (*reading).transcripts, (*reading).quotations} {
 		r.now = string(r.own)
 		step(&r)
 	}
@@ -95,7 +96,7 @@ func Name(message string) string {
 // IsOrder reports whether all that a message says is what to do with a text that it has not.
 func IsOrder(message string) bool {
 	found := ordersIn(strings.TrimSpace(message))
-	return len(found) == 1 && found[0].alone && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].pointed) && len(message) < longestHead
+	return len(found) == 1 && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].pointed) && len(message) < longestHead
 }
 
 // Person returns which of the names of those who speak in the user's name, in small letters and the
@@ -147,19 +148,15 @@ func (l line) end() int { return l.start + len(l.text) }
 
 // opens and shuts report whether a text begins or ends with the line, heads whether it has the path
 // of one; rules whether it is a line across the page.
-func (l line) opens() bool { return l.marks() && opens.MatchString(l.text) }
-func (l line) shuts() bool { return l.marks() && shuts.MatchString(l.text) }
-func (l line) heads() bool { return l.marks() && fileHead.MatchString(l.text) }
-func (l line) rules() bool { return l.marks() && rule.MatchString(l.text) }
+func (l line) opens() bool { return l.names(opens) }
+func (l line) shuts() bool { return l.names(shuts) }
+func (l line) heads() bool { return fileHead.MatchString(l.text) }
+func (l line) rules() bool { return rule.MatchString(l.text) }
 
-// marks reports whether the line may be more than prose: it is short, and begins with a sign or with
-// a word that marks have.
-func (l line) marks() bool {
-	if l.text == "" || len(l.text) > 2*longestHead {
-		return false
-	}
-	c := l.text[0] | 0x20
-	return c < 'a' || c > 'z' || c == 'b' || c == 's' || c == 'e'
+// names reports whether a pattern matches the line, and its word, where it has one, names a text.
+func (l line) names(p *lazy.Pattern) bool {
+	m := p.FindStringSubmatch(l.text)
+	return m != nil && (m[1] == "" || noun.MatchString(m[1]))
 }
 
 func (r *reading) lines() []line {
@@ -208,82 +205,51 @@ var (
 	ownElements   = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task feedback answer")
 	plainElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
 	textElements  = lazy.Words(`context document documents doc docs source sources file files attachment attachments excerpt search_results results tool_result
-		web page webpage article email transcript data knowledge retrieved selection code pre html body system memory memories history conversation chat_history
+		web page webpage !doctype article email transcript data knowledge retrieved selection code pre html body system memory memories history conversation chat_history
 		instructions quote blockquote loci-memory`)
-	openingTag = lazy.Compile(`<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?/?>|<!(?i:doctype)[^>]*>`)
 )
 
-// elements cuts what stands between tags.
-func (r *reading) elements() {
-	if strings.IndexByte(r.now, '<') < 0 {
-		return
-	}
-	lower := strings.Map(func(c rune) rune {
-		if 'A' <= c && c <= 'Z' {
-			return c | 0x20
-		}
-		return c
-	}, strings.ToValidUTF8(r.now, " "))
-	if len(lower) != len(r.now) {
-		lower = r.now
-	}
-	closes := map[string]int{} // by name: where the last closing tag is
-	end := 0
-	for _, m := range openingTag.FindAllStringSubmatchIndex(r.now, -1) {
-		if m[0] < end {
-			continue
-		}
-		name := "html" // of a doctype
-		if m[2] >= 0 {
-			name = lower[m[2]:m[3]]
-		}
-		last, known := closes[name]
-		if !known {
-			last = strings.LastIndex(lower, "</"+name+">")
-			closes[name] = last
-		}
-		behind := last + len(name) + 3
+// tagged cuts what stands between tags.
+func (r *reading) tagged() {
+	elements(r.now, func(e element) (next int) {
 		switch {
-		case plainElements.Has(name):
-		case strings.HasPrefix(name, "user_") && ownElements.Has(name) && last >= m[1]: // nothing else is the person's
-			r.cut(0, m[1])
-			r.cut(last, len(r.own))
-			return
-		case ownElements.Has(name):
-			r.cut(m[0], m[1])
-			if last > 0 {
-				r.cut(last, behind)
-			}
-		case last >= m[1]:
-			end = behind
-			r.cut(m[0], end)
-		case m[2] < 0 || (textElements.Has(name) || strings.Contains(name, "_")) && r.now[m[1]-2] != '/':
-			r.cut(m[0], len(r.own))
-			return
+		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.shut.end > 0: // nothing else is the person's
+			r.cut(0, e.end)
+			r.cut(e.shut.start, len(r.own))
+			return len(r.own)
+		case ownElements.Has(e.name):
+			r.cut(e.start, e.end)
+			r.cut(e.shut.start, e.shut.end)
+			return e.end
+		case e.shut.end == 0 && (textElements.Has(e.name) || strings.Contains(e.name, "_")):
+			e.shut.end = len(r.own)
 		}
-	}
+		r.cut(e.start, max(e.start, e.shut.end))
+		return max(e.end, e.shut.end)
+	})
 }
 
 // texts are names of what is handed on to be read or worked on.
-const texts = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|story|lyrics|poems?|abstracts?|job (?:description|posting|ad)|descriptions?|outputs?|errors?|stack traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diary|speech|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
+const texts = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|stor(?:y|ies)|lyrics|poems?|abstracts?|(?:job )?postings?|descriptions?|outputs?|errors?|traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diar(?:y|ies)|speech(?:es)?|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
 
 var (
+	noun = lazy.Compile(`(?i)^` + texts + `$`)
+
 	// label is a line's beginning that names what follows: "## My question is:", "[Submission]:", "Context:".
-	label = lazy.Compile(`^(#+ *|\*\*|\[\[ ## |\[|- )?((?:[\p{L}\p{N}_'’()/&-]+ ?){1,10}?)(\*\*| ?## \]\]|\])? ?(?:[:：](?:\*\*)?|$)`)
+	label = lazy.Compile(`^(?:#+ *|\*\*|\[\[ ## |\[|- )?((?:[\p{L}\p{N}_'’()/&-]+ ?){1,10}?)(?:\*\*| ?## \]\]|\])? ?(?:[:：](?:\*\*)?|$)`)
 
 	ownLabel   = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|(?:user|human|follow[- ]?up|new) input)(?: is)?(?: as follows)?$`)
 	taskLabel  = lazy.Compile(`(?i)^(?:(?:current|new|main|your|the) )?(?:task|instruction)$`)
 	textLabel  = lazy.Compile(`(?i)^(?:` + texts + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + texts + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link|(?:command|tool|function|agent|search|api)\b.*)$`)
 	handed     = lazy.Compile(`(?i)^(?:inputs?|contexts?|texts?|documents?|data)\s*[:：]`)
 	givenLabel = lazy.Compile(`(?i)^(?:texts?|documents?|passages?|articles?|e-?mails?|transcripts?|excerpts?|sentences?|paragraphs?|reviews?|observations?)\b|^(?:command|tool|function|agent|search|api)\b`)
-	wantsReply = lazy.Compile(`(?i)\b(?:reply|answer|response)\b`)
 	mine       = lazy.Compile(`(?i)\b(?:about|for) (?:me|myself|us)\b|^(?:my|our)\b|\bi wrote (?:it |this )?myself\b|\bmy (?:introduction|cv|résumé)\b|\bmy (?:own |personal |current |basic )*(?:info\w*|details|profile|background|data|bio|preferences?|situation|setup|family|allergies|schedule|goals?|medications?)\b`)
 	first      = lazy.Compile(`(?i)^(?:hi|hello|hey)?[\s,!]*(?:i|i['’]m|i['’]ve|my|we|our)\b`)
 
 	fileHead = lazy.Compile(`^(?:#+|={3,}|-{3,}|\*{3,}) ?(?:[\w.-]+/)*[\w.-]+\.\w{1,5}(?: ?(?:={3,}|-{3,}|\*{3,}|#{3,}))?$`)
 	rule     = lazy.Compile(`^(?:-{3,}|={3,}|\*{3,}|_{3,})$`)
-	opens    = lazy.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)?(?: the)? ` + texts + `\b|^\[[^\]]*\b(?:begin|start)\]$|^\[context \d+\]:?$`)
-	shuts    = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)?(?: the)? ` + texts + `\b|^\[[^\]]*\bend\]$`)
+	opens    = lazy.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\b(?:begin|start)\]$|^\[context \d+\]:?$`)
+	shuts    = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\bend\]$`)
 
 	// intro leads up to a text at the end of a line.
 	intro = lazy.Compile(`(?i)(?:\b(?:` + texts + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
@@ -292,7 +258,6 @@ var (
 	passed = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|on|his|her|their|a|an|text|message|e-?mail|note|reply|letter|card)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
 
 	goesOn = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
-	ofMe   = lazy.Compile(`(?i)\b(?:for|about|of) (?:me|us)\b`)
 )
 
 // What people and programs want done with a text: verbs that mean one by themselves, that make one,
@@ -306,23 +271,13 @@ var (
 	replies = lazy.Words("reply respond answer response grade")
 	before  = lazy.Words("please you me bitte por")
 	points  = lazy.Words("this these that below above following it diese dieser dieses diesen folgende folgenden folgender daraus este esto ce cette")
-	nouns   = lazy.Words(`context document doc passage article text email e-mail mail message file excerpt snippet transcript log conversation chat dialogue thread source result paper
-		report letter post tweet review page website code data dataset story lyrics poem abstract ad description output error trace memory information knowledge quote recipe contract
-		minutes material reference observation sentence paragraph submission input essay note bio profile cv application ocr grammar spelling typo diary speech caption texte
-		rechtschreibung brief nachricht texto correo carta lettre redacción`)
 )
-
-// ofText reports whether a word names a text.
-func ofText(word string) bool {
-	one := strings.TrimSuffix(word, "s")
-	return nouns.Has(word) || nouns.Has(one) || strings.HasSuffix(word, "ies") && nouns.Has(word[:len(word)-3]+"y")
-}
 
 // order is a sentence that wants something done with a text.
 type order struct {
 	start, end int    // in its line; end is behind what ends it
 	said       string // without that
-	by         byte   // what ends it: ':', '"', '.', or 0 for the line's end
+	by         rune   // what ends it: ':', '"', '.', or an error for the line's end
 	verb       string
 	alone      bool // it begins the line
 	pointed    bool // it points at a text, or names one
@@ -332,34 +287,26 @@ type order struct {
 // about reports whether it is about a text.
 func (o order) about() bool { return works.Has(o.verb) || o.pointed }
 
+// colon and quote report whether such a sign ends it.
+func (o order) colon() bool { return o.by == ':' || o.by == '：' }
+func (o order) quote() bool { return o.by == '"' || o.by == '“' }
+
 // ordersIn returns the orders of a line.
 func ordersIn(s string) (out []order) {
-	begins, last, done := true, "", 0
+	begins, last := true, ""
 	EachWord(s, func(from, to int) {
 		word := strings.ToLower(s[from:to])
-		if from >= done && (begins || before.Has(last)) && (works.Has(word) || makes.Has(word) || handles.Has(word)) {
-			o := order{start: from, end: len(s), verb: word, alone: from == 0}
+		if (begins || before.Has(last)) && (works.Has(word) || makes.Has(word) || handles.Has(word)) {
 			stop := from + strings.IndexAny(s[from:]+"\n", ":：\"“.!?\n")
-			o.said = s[from:stop]
-			if stop < len(s) {
-				o.by = s[stop]
-				switch o.end = stop + 1; {
-				case strings.HasPrefix(s[stop:], "："):
-					o.end, o.by = stop+len("："), ':'
-				case strings.HasPrefix(s[stop:], "“"):
-					o.end, o.by = stop+len("“"), '"'
-				case o.by != ':' && o.by != '"':
-					for o.end < len(s) && strings.IndexByte(".!? ", s[o.end]) >= 0 {
-						o.end++
-					}
-				}
-			}
+			o := order{start: from, said: s[from:stop], verb: word, alone: from == 0}
+			by, n := utf8.DecodeRuneInString(s[stop:])
+			o.by, o.end = by, stop+n
 			EachWord(o.said, func(from, to int) {
 				word := strings.ToLower(o.said[from:to])
-				o.named = o.named || ofText(word)
+				o.named = o.named || noun.MatchString(word)
 				o.pointed = o.pointed || o.named || points.Has(word)
 			})
-			out, done = append(out, o), o.end
+			out = append(out, o)
 		}
 		begins, last = to < len(s) && strings.IndexByte(".!?", s[to]) >= 0, word
 	})
@@ -394,32 +341,25 @@ const (
 	ownsLabel
 )
 
-// labelled returns what the label of a line is for, how long it is, and how it is dressed.
-func labelled(s string) (k kind, length int, dress string) {
+// labelled returns what the label of a line is for, and how long it is.
+func labelled(s string) (k kind, length int) {
 	if s == "" || s[0] != '#' && !strings.ContainsAny(s, ":：]*") {
-		return noLabel, 0, ""
+		return noLabel, 0
 	}
 	m := label.FindStringSubmatchIndex(s)
 	if m == nil {
-		return noLabel, 0, ""
+		return noLabel, 0
 	}
-	if m[2] >= 0 {
-		dress = strings.TrimSpace(s[m[2]:m[3]])
-	}
-	closed := strings.HasSuffix(s[:m[1]], ":") || strings.HasSuffix(s[:m[1]], "：") || m[6] >= 0
-	if !closed && !strings.HasPrefix(dress, "#") {
-		return noLabel, 0, ""
-	}
-	name := strings.TrimSpace(s[m[4]:m[5]])
+	name := strings.TrimSpace(s[m[2]:m[3]])
 	switch {
 	case ownLabel.MatchString(name):
-		return ownsLabel, m[1], dress
+		return ownsLabel, m[1]
 	case taskLabel.MatchString(name):
-		return tasksLabel, m[1], dress
+		return tasksLabel, m[1]
 	case textLabel.MatchString(name) && !mine.MatchString(name):
-		return textsLabel, m[1], dress
+		return textsLabel, m[1]
 	}
-	return otherLabel, m[1], dress
+	return otherLabel, m[1]
 }
 
 // sections cuts texts under labels, headings and orders.
@@ -432,29 +372,27 @@ func (r *reading) sections() {
 	for final > 0 && (final == len(lines) || lines[final-1].text != "" || strings.TrimSpace(r.now[lines[final].start:]) == "") {
 		final--
 	}
-	text, closes, begins := false, false, false // within a text; whether a rule ends it; whether it begins with the next block
+	text, begins := false, false // within a text; whether it begins with the next block
 	for i, l := range lines {
 		if l.text == "" {
 			text, begins = text || begins, false
 			continue
 		}
 		last := strings.TrimSpace(r.now[l.end():]) == ""
-		k, n, _ := labelled(l.text)
-		said := strings.TrimSpace(l.text[n:])
+		k, n := labelled(l.text)
 		switch {
-		case text && closes && (l.rules() || l.shuts()):
+		case text && (l.rules() || l.shuts()):
 			r.cut(l.start, l.end())
 			text = false
 			continue
-		case text && i >= final && i > 0 && lines[i-1].text == "" && (last && strings.HasSuffix(l.text, "?") || orders(l) || goesOn.MatchString(l.text)):
+		case text && i >= final && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || orders(l) || goesOn.MatchString(l.text)):
 			return // the person goes on
 		case text:
 			r.cut(l.start, l.end())
 			continue
-		case l.opens(), l.heads(), k == textsLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !first.MatchString(said)) && (said != "" || !last || r.marked(l.end())):
-			if text, closes = !r.marked(l.end()), true; text || said != "" {
-				r.cut(l.start, l.end())
-			}
+		case l.opens(), l.heads(), k == textsLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !first.MatchString(strings.TrimSpace(l.text[n:]))):
+			r.cut(l.start, l.end())
+			text = !r.marked(l.end())
 			continue
 		case l.rules() && len(l.text) >= longRule:
 			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.rules() && len(o.text) >= longRule }); j >= 0 {
@@ -465,7 +403,7 @@ func (r *reading) sections() {
 			}
 			continue
 		}
-		switch at, from, back := r.handing(l, last, i == final && i > 0 || last && i > 0); {
+		switch at, from, back := r.handing(l, last, i > 0 && (i == final || last)); {
 		case at < 0:
 		case back: // an order behind its text
 			r.cut(0, at)
@@ -477,11 +415,9 @@ func (r *reading) sections() {
 			if r.unsure = true; r.marked(from) {
 				continue
 			}
-			if begins = from < l.end() && strings.TrimSpace(r.now[from:l.end()]) != "" && r.now[from-1] != ':'; !begins {
+			if begins = strings.TrimSpace(r.now[from:l.end()]) != "" && r.now[from-1] != ':'; !begins {
 				r.cut(from, l.end())
-				text, closes = true, true
-			} else if passed.MatchString(l.text) {
-				begins = false
+				text = true
 			}
 		}
 	}
@@ -494,50 +430,42 @@ const longRule = 8
 // marked reports whether what stands next from a place on is cut already: a fence, an element.
 func (r *reading) marked(from int) bool {
 	next := strings.TrimLeft(r.message[from:], " \t\r\n")
-	return next != "" && strings.TrimLeft(r.now[from:], " \t\r\n") != "" && !strings.HasPrefix(r.now[len(r.message)-len(next):], next[:1]) ||
-		next != "" && strings.TrimSpace(r.now[from:]) == ""
+	return next != "" && r.now[len(r.message)-len(next)] == ' '
 }
 
 // handing returns where in a line an order or a sentence stands that hands on a text, at -1 for
 // none, and whether its text stands before it, which is looked at in the last block.
 func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
 	colons := strings.ContainsAny(l.text, ":：")
-	if m := passed.FindStringIndex(l.text); colons && m != nil && strings.TrimSpace(r.now[l.start+m[1]:]) != "" {
-		rest, lead := strings.TrimLeft(l.text[m[1]:], " "), strings.LastIndexAny(l.text[:m[0]], ".!?")+1
-		switch far := len(strings.Fields(l.text[lead:m[0]])) > mostLead; {
+	if m := passed.FindStringIndex(l.text); colons && m != nil {
+		switch rest := strings.TrimLeft(l.text[m[1]:], " "); {
 		case rest == "":
 			return l.start + m[0], l.end(), false
-		case !far && !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "“"): // which is cut as a quotation
-			r.cut(l.start+lead, l.end())
+		case rest[0] != '"': // which is cut as a quotation
+			r.cut(l.start+strings.LastIndexAny(l.text[:m[0]], ".!?")+1, l.end())
 			return -1, 0, false
 		}
 	}
 	for _, o := range ordersIn(l.text) {
 		rest := strings.TrimSpace(l.text[o.end:])
-		behind, colon := strings.TrimSpace(r.now[l.start+o.end:]) != "", o.by == ':'
+		behind, colon := strings.TrimSpace(r.now[l.start+o.end:]) != "", o.colon()
 		switch {
-		case mine.MatchString(l.text), ofMe.MatchString(o.said), o.by == '"':
+		case mine.MatchString(l.text), o.quote():
 		case colon && behind && (works.Has(o.verb) || makes.Has(o.verb) || o.pointed && (rest == "" || o.named)),
-			!colon && o.about() && behind && rest == "":
+			o.about() && behind && rest == "":
 			return l.start + o.start, l.start + o.end, false
-		case final && o.alone && (o.about() || replies.Has(o.verb) || makes.Has(o.verb) && wantsReply.MatchString(o.said)) && !leads.Has(o.verb) && len(strings.Fields(o.said)) <= mostOrder:
+		case final && o.alone && (o.about() || replies.Has(o.verb)) && !leads.Has(o.verb) && len(strings.Fields(o.said)) <= mostOrder:
 			return l.start, l.start + o.end, true
-		case !colon && o.about() && behind && rest != "" && strings.Contains(r.now[l.end():], "\n\n"):
+		case !colon && o.about() && rest != "" && strings.Contains(r.now[l.end():], "\n\n"):
 			return l.start + o.start, l.start + o.end, false
 		}
 	}
-	if !colons {
-		return -1, 0, false
-	}
-	if intro.MatchString(l.text) && !mine.MatchString(l.text) && !last {
+	if colons && !last && intro.MatchString(l.text) && !mine.MatchString(l.text) {
 		start := strings.LastIndexAny(strings.TrimRight(l.text, ":： ."), ".!?") + 1
 		return l.start + start, l.end(), false
 	}
 	return -1, 0, false
 }
-
-// mostLead is how many words lead up to who wrote something.
-const mostLead = 3
 
 // mostOrder is how many words an order behind its text has at most.
 const mostOrder = 10
@@ -551,23 +479,16 @@ func orders(l line) bool {
 // framed cuts all but what stands under the last label of the person's words, in a message with
 // other labels, or with orders beside it.
 func (r *reading) framed(lines []line) bool {
-	own, from, dress, frame := -1, 0, "", false
-	for pass, want := range []kind{ownsLabel, tasksLabel} {
+	own, from, frame := -1, 0, false
+	for _, want := range []kind{ownsLabel, tasksLabel} {
 		for i, l := range lines {
-			switch k, n, d := labelled(l.text); {
+			switch k, n := labelled(l.text); {
 			case k == want && (k == ownsLabel || n == len(l.text) || i+1 < len(lines) && handed.MatchString(lines[i+1].text)):
-				if strings.TrimSpace(l.text[n:]) == "" && strings.TrimSpace(r.now[l.end():]) == "" {
-					frame = true // "User:", to be answered
-					break
-				}
-				own, from, dress = i, l.start+n, d
-			case pass > 0 && k != textsLabel:
-			case k == textsLabel && (want == tasksLabel && handed.MatchString(l.text) || !first.MatchString(strings.TrimSpace(l.text[n:]))), k == otherLabel && n == len(l.text) && strings.TrimSpace(r.now[l.end():]) == "", l.opens():
-				frame = true
-			case k == otherLabel && strings.HasPrefix(d, "["):
+				own, from = i, l.start+n
+			case k == textsLabel, k == otherLabel && strings.TrimSpace(r.now[l.end():]) == "":
 				frame = true
 			default:
-				frame = frame || strings.HasSuffix(l.text, ":") && intro.MatchString(l.text) || slices.ContainsFunc(ordersIn(l.text), func(o order) bool { return o.alone && o.pointed })
+				frame = frame || slices.ContainsFunc(ordersIn(l.text), func(o order) bool { return o.alone && o.pointed })
 			}
 		}
 		if own >= 0 {
@@ -579,9 +500,8 @@ func (r *reading) framed(lines []line) bool {
 	}
 	end, empty := len(r.now), false
 	for _, l := range lines[own+1:] {
-		k, n, d := labelled(l.text)
-		words := len(strings.Fields(l.text[:n]))
-		if k == textsLabel || k == ownsLabel || k == otherLabel && (words <= 3 || d != "" && d == dress || empty) || empty && orders(l) || l.opens() || l.shuts() || l.rules() {
+		k, n := labelled(l.text)
+		if k == textsLabel || k == otherLabel && (empty || len(strings.Fields(l.text[:n])) <= 3) || empty && orders(l) || l.rules() {
 			end = l.start
 			break
 		}
@@ -599,18 +519,8 @@ var (
 	closing    = lazy.Compile(`^\p{Lu}[\p{L} ]{1,30},$`)
 )
 
-const (
-	// longestHead is how long a line without a colon is that begins a mail, at most.
-	longestHead = 60
-
-	// salutation is how many words a salutation, and a block that ends a mail, have at most.
-	salutation = 6
-)
-
-// salutes reports whether a line begins a letter in any language: it has few words and ends in a comma.
-func (l line) salutes() bool {
-	return strings.HasSuffix(l.text, ",") && len(strings.Fields(l.text)) <= salutation
-}
+// longestHead is how long a line without a colon is that begins a mail, at most.
+const longestHead = 60
 
 // mails cuts mails, from their first line to the end, or to where the person goes on behind the
 // signature. One that the message begins with and that nothing follows is addressed to the assistant.
@@ -631,8 +541,7 @@ func (r *reading) mails() {
 			header = i
 		default:
 			header = -1
-			more := strings.TrimSpace(r.now[l.end():]) != ""
-			if greets := l.salutes() && (i == 0 || lines[i-1].text == "") || greeting.MatchString(l.text); greets && more && (strings.TrimSpace(r.now[:l.start]) != "" || ending(lines[i:]) > 0) {
+			if greeting.MatchString(l.text) && (strings.TrimSpace(r.now[:l.start]) != "" || ending(lines[i:]) > 0) {
 				begin = i
 			}
 		}
@@ -662,13 +571,12 @@ func ending(lines []line) (end int) {
 	short, signed, blocks := true, false, 0
 	for i, l := range lines {
 		if l.text != "" {
-			short = short && len(strings.Fields(l.text)) <= salutation && !strings.ContainsAny(l.text[len(l.text)-1:], ".?!:")
+			short = short && !strings.ContainsAny(l.text[len(l.text)-1:], ".?!:")
 			signed = signed || closing.MatchString(l.text)
 			continue
 		}
-		more := slices.ContainsFunc(lines[i:], func(l line) bool { return l.text != "" })
 		if i > 0 && lines[i-1].text != "" {
-			if i > 2 && more && (signed || blocks > 0 && short && !lines[i-1].salutes()) {
+			if i > 2 && (signed || blocks > 0 && short) && slices.ContainsFunc(lines[i:], func(l line) bool { return l.text != "" }) {
 				end = i
 			}
 			blocks++
@@ -684,31 +592,21 @@ func (r *reading) machines() {
 	if !strings.Contains(strings.TrimSpace(r.now), "\n\n") {
 		return
 	}
-	type block struct {
-		from, to int
-		odd      bool
-		prose    bool // a line of it ends as sentences do
-	}
-	var blocks []block
-	begins := true
-	lines, odd, all := r.lines(), 0, 0
-	for _, l := range lines {
-		if l.text == "" {
-			begins = true
-			continue
-		}
-		if begins {
-			blocks, odd, all, begins = append(blocks, block{from: l.start}), 0, 0, false
-		}
-		b := &blocks[len(blocks)-1]
-		if b.to, all = l.end(), all+1; symbols(l.text) || coding.MatchString(l.text) {
-			odd++
-		}
-		b.odd, b.prose = 2*odd > all, b.prose || strings.ContainsAny(l.text[len(l.text)-1:], ".?!")
-	}
-	for i, b := range blocks {
-		if b.odd || !b.prose && i > 0 && i+1 < len(blocks) && blocks[i-1].odd && blocks[i+1].odd {
-			r.cut(b.from, b.to)
+	from, odd, all := 0, 0, 0
+	for _, l := range append(r.lines(), line{start: len(r.now)}) {
+		switch {
+		case l.text != "":
+			if all++; all == 1 {
+				from, odd = l.start, 0
+			}
+			if symbols(l.text) {
+				odd++
+			}
+		case 2*odd > all:
+			r.cut(from, l.start)
+			fallthrough
+		default:
+			odd, all = 0, 0
 		}
 	}
 }
@@ -735,7 +633,7 @@ func symbols(line string) bool {
 			other++
 		}
 	}
-	return other > 3 && 5*other > letters || strings.HasSuffix(line, "{") || strings.HasSuffix(line, ";") || strings.Contains(line, "(") && call.MatchString(line)
+	return other > 3 && 5*other > letters || strings.Contains(line, "(") && call.MatchString(line)
 }
 
 // A pastedLine is one that nobody types: a citation, a table's row, an entry of a log, a frame of a
@@ -820,9 +718,6 @@ const beforeQuote = 80
 
 // quotations cuts what stands in quotation marks and speaks of itself, or is to be worked on.
 func (r *reading) quotations() {
-	if !strings.ContainsAny(r.now, "\"“«„") {
-		return
-	}
 	for _, m := range marked.FindAllStringIndex(r.now, -1) {
 		before := r.now[max(0, m[0]-beforeQuote):m[0]]
 		before = before[strings.LastIndexByte(before, '\n')+1:]

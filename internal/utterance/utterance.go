@@ -2,9 +2,9 @@
 // coding agents send documents, project files, settings and orders of their own in the
 // user's name; none of that is stored, asked, learned from or shown as the person's words.
 //
-// What is known of clients is data: wrappers.jsonl has a row for each mark, with the client
-// and version that sends it and a message that shows it. Heuristics on free text (mails,
-// code, quotations) are not here: a person may well want to keep those.
+// Read tells it by the form of a message, and Words what of a message is kept: elements that only
+// programs write are dropped. What clients put around words without such a form is data: wrappers.jsonl
+// has a row for each mark, with the client and version that sends it and a message that shows it.
 package utterance
 
 import (
@@ -19,83 +19,43 @@ import (
 //go:embed wrappers.jsonl
 var wrappers []byte
 
-// row is one line of wrappers.jsonl.
+// row is one line of wrappers.jsonl, but for what its test reads alone.
 type row struct {
-	Form   string `json:"form"`
+	Form   string `json:"form"`   // begins, ends, holds, task, subagent or folder
 	Mark   string `json:"mark"`   // of begins: "…" in it is any text within a line
 	Until  string `json:"until"`  // of begins and holds: the last of these, "|" between them, ends what is the client's
-	Unless string `json:"unless"` // of begins: what a message without a wrapper has
 	Within string `json:"within"` // of begins: the elements, "|" between them, whose last one has the person's words
-	Whole  bool   `json:"whole"`  // of begins: without until, all of the message is the client's
-	Client string `json:"client"` // and its version
-	Source string `json:"source"` // "recorded", or where it was read, "not run"
-	Shows  string `json:"shows"`  // a message
-	Leaves string `json:"leaves"` // what of it is the person's
 }
 
-// table is the rows by how they are looked for.
-type table struct {
-	elements map[string]bool // <name …>…</name> from the start of a line: dropped
-	dresses  map[string]bool // likewise, but its content stays
-	begins   []row           // at the beginning of the message
-	holds    []row           // anywhere: what stands before the end of it is the client's
-	ends     []string        // from the start of a line to the end of the message
-	endBytes [256]bool       // the first bytes of ends
-	tasks    []string        // at the beginning of a message: the client's own errand
-	agents   []string        // likewise: a sub-agent's request, whatever follows
-	folders  []row           // in a line, before the path of the working directory; the first one counts
-}
-
-var rows = sync.OnceValue(func() []row {
-	var out []row
+// known are the rows by their form.
+var known = sync.OnceValue(func() map[string][]row {
+	out := map[string][]row{}
 	for line := range bytes.Lines(wrappers) {
 		var r row
 		if err := json.Unmarshal(line, &r); err != nil {
 			panic("utterance: wrappers.jsonl: " + err.Error())
 		}
-		out = append(out, r)
+		form := strings.Replace(r.Form, "holds", "begins", 1)
+		out[form] = append(out[form], r)
 	}
 	return out
 })
 
-var known = sync.OnceValue(func() table {
-	t := table{elements: map[string]bool{}, dresses: map[string]bool{}}
-	for _, r := range rows() {
-		switch r.Form {
-		case "element":
-			t.elements[r.Mark] = true
-		case "dress":
-			t.dresses[r.Mark] = true
-		case "begins":
-			t.begins = append(t.begins, r)
-		case "holds":
-			t.holds = append(t.holds, r)
-		case "ends":
-			t.ends = append(t.ends, r.Mark)
-			t.endBytes[r.Mark[0]] = true
-		case "task":
-			t.tasks = append(t.tasks, r.Mark)
-		case "subagent":
-			t.agents = append(t.agents, r.Mark)
-		case "folder":
-			t.folders = append(t.folders, r)
-		default:
-			panic("utterance: wrappers.jsonl: unknown form " + r.Form)
-		}
-	}
-	return t
-})
-
-// Words returns what the person wrote of a user's message, "" for nothing. A message without
-// a known mark is returned as it is. What is opened and never closed goes to the end.
+// Words returns what is kept of a user's message: all but what a program put around the person's
+// words, "" for nothing. A message without such is returned as it is.
 func Words(message string) string {
-	t := known()
+	if IsTask(message) || IsSubagent(message) {
+		return message
+	}
 	trimmed := strings.TrimSpace(message)
 	rest := trimmed
 	for again := true; again; {
-		rest, again = t.cutBeginning(rest)
+		rest, again = cutBeginning(rest)
 	}
-	rest = t.cutLines(rest)
+	rest = "\n" + withoutElements(rest)
+	for _, r := range known()["ends"] {
+		rest, _, _ = strings.Cut(rest, "\n"+r.Mark)
+	}
 	if rest = unquote(strings.TrimSpace(rest)); rest == trimmed {
 		return message
 	}
@@ -105,13 +65,13 @@ func Words(message string) string {
 // IsTask reports whether a message begins an errand of the client's own, such as summing up a
 // conversation that grew too long: it is not part of any conversation.
 func IsTask(message string) bool {
-	return beginsWithAny(message, known().tasks)
+	return beginsAs("task", message)
 }
 
 // IsSubagent reports whether a message, wherever it stands in a request, says that the request
 // is a sub-agent's: a model wrote its user messages.
 func IsSubagent(message string) bool {
-	return beginsWithAny(message, known().agents)
+	return beginsAs("subagent", message)
 }
 
 // maxFolder bounds the path of a working directory.
@@ -120,7 +80,7 @@ const maxFolder = 512
 // Folder returns the directory that a coding agent says it works in, an absolute path, in its
 // system message or in what it puts around a user's words; "" where it says none.
 func Folder(message string) string {
-	for _, r := range known().folders {
+	for _, r := range known()["folder"] {
 		for at := 0; ; {
 			i := strings.Index(message[at:], r.Mark)
 			if i < 0 {
@@ -157,32 +117,20 @@ func (r *row) path(message string, begins, ends int) string {
 	return path
 }
 
-func beginsWithAny(message string, marks []string) bool {
+func beginsAs(form, message string) bool {
 	message = strings.TrimSpace(message)
-	return slices.ContainsFunc(marks, func(mark string) bool { return strings.HasPrefix(message, mark) })
+	return slices.ContainsFunc(known()[form], func(r row) bool { return strings.HasPrefix(message, r.Mark) })
 }
 
 // cutBeginning drops one wrapper that the message begins with.
-func (t *table) cutBeginning(s string) (rest string, cut bool) {
-	for _, r := range t.begins {
-		if !r.opens(s) || r.Unless != "" && strings.Contains(s, r.Unless) {
-			continue
-		}
-		if r.Within != "" {
+func cutBeginning(s string) (rest string, cut bool) {
+	for _, r := range known()["begins"] {
+		switch end := r.end(s); {
+		case !r.opens(s):
+		case r.Within != "":
 			return r.inside(s), false
-		}
-		if end := r.end(s); end > 0 {
+		case end > 0:
 			return strings.TrimSpace(s[end:]), true
-		}
-		if r.Until == "" || r.Whole {
-			return "", false
-		}
-	}
-	for _, r := range t.holds {
-		if strings.Contains(s, r.Mark) {
-			if end := r.end(s); end > 0 {
-				return strings.TrimSpace(s[end:]), true
-			}
 		}
 	}
 	return s, false
@@ -190,6 +138,9 @@ func (t *table) cutBeginning(s string) (rest string, cut bool) {
 
 // opens reports whether a message begins with the row's mark.
 func (r *row) opens(s string) bool {
+	if r.Form == "holds" {
+		return strings.Contains(s, r.Mark)
+	}
 	before, after, anything := strings.Cut(r.Mark, "…")
 	if !anything || !strings.HasPrefix(s, before) {
 		return strings.HasPrefix(s, r.Mark)
@@ -212,106 +163,107 @@ func (r *row) inside(s string) string {
 }
 
 // end returns where what is the client's ends, 0 where nothing says so.
-func (r *row) end(s string) int {
-	end := 0
+func (r *row) end(s string) (end int) {
+	if r.Until == "" {
+		return len(s)
+	}
 	for until := range strings.SplitSeq(r.Until, "|") {
-		if i := strings.LastIndex(s, until); until != "" && i >= 0 {
+		if i := strings.LastIndex(s, until); i >= 0 {
 			end = max(end, i+len(until))
 		}
 	}
 	return end
 }
 
-// cutLines drops elements that begin a line, the tags of those that only dress the words, and
-// what stands from a line with an ending mark on.
-func (t *table) cutLines(s string) string {
-	var out strings.Builder
-	kept, changed := 0, false // s[:kept] is written or dropped
-	var dressed string        // the name of the element that was opened: there is one
-	for at := 0; at < len(s); {
-		end := len(s)
-		if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
-			end = at + i + 1
+// withoutElements drops elements that begin a line and have a name of several words, as only programs
+// give them, and the tags of those whose content is the person's. Texts stay.
+func withoutElements(s string) string {
+	b, done := []byte(s), 0
+	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // what no text has
+	elements(s, func(e element) (next int) {
+		switch before := strings.TrimRight(s[done:e.start], " \t"); {
+		case e.shut.end == 0 || before != "" && !strings.HasSuffix(before, "\n"):
+		case ownElements.Has(e.name):
+			done = e.end
+			cut(e.start, e.end)
+			cut(e.shut.start, len(s)-len(strings.TrimLeft(s[e.shut.end:], " \t")))
+		case strings.ContainsAny(e.name, "_-") && !textElements.Has(e.name):
+			done = e.shut.end
+			cut(e.start, done)
+			return done
 		}
-		line := strings.TrimLeft(s[at:end], " \t")
-		start := end - len(line)
-		if t.endsHere(s[start:]) {
-			out.WriteString(s[kept:start])
-			return out.String()
+		return e.end
+	})
+	return string(bytes.ReplaceAll(b, []byte("\xff"), nil))
+}
+
+// A tag opens or shuts an element. An element is known by its opening tag.
+type tag struct {
+	name       string // in small letters, "!doctype" for that
+	start, end int
+	shuts      bool
+}
+
+type element struct {
+	tag
+	shut tag // the same tag where it is empty, the zero value where nothing shuts it
+}
+
+const nameSigns = "abcdefghijklmnopqrstuvwxyz0123456789_.:-"
+
+// tagsIn returns the tags of a text.
+func tagsIn(s string) (out []tag) {
+	for end := 0; ; {
+		start := strings.IndexByte(s[end:], '<') + end
+		if start < end {
+			return out
 		}
-		name, tag := openTag(line)
-		switch {
-		case name != "" && t.elements[name]:
-			out.WriteString(s[kept:start])
-			changed = true
-			at = closed(s, start, tag, name)
-			kept = at
+		end = start + 1
+		n := strings.IndexAny(s[end:], "<>")
+		if n < 0 || s[end+n] == '<' {
 			continue
-		case name != "" && t.dresses[name] && dressed == "":
-			dressed = name
-			out.WriteString(s[kept:start])
-			changed = true
-			kept = start + tag
-			if i := strings.LastIndex(s, "</"+name+">"); i >= kept {
-				inner := s[kept:i]
-				s = s[:kept] + inner + strings.TrimLeft(s[i+len(name)+3:], " \t")
+		}
+		inner, shuts := strings.CutPrefix(s[end:end+n], "/")
+		name, _, _ := strings.Cut(strings.TrimSuffix(inner, "/"), " ")
+		if name = strings.ToLower(strings.TrimSpace(name)); name == "!doctype" || name != "" && 'a' <= name[0] && name[0] <= 'z' && strings.Trim(name, nameSigns) == "" {
+			end += n + 1
+			out = append(out, tag{name, start, end, shuts})
+		}
+	}
+}
+
+// elements calls yield with the elements of a text and goes on behind or within each, where that says.
+// Of several closing tags the last one counts that no other such element stands before, so that no
+// document closes its own.
+func elements(s string, yield func(element) (next int)) {
+	tags := tagsIn(s)
+	last := map[string]int{} // by name, its last closing tag
+	for i, t := range tags {
+		if t.shuts {
+			last[t.name] = i
+		}
+	}
+	next := 0
+	for i, t := range tags {
+		if t.start < next || t.shuts || plainElements.Has(t.name) {
+			continue
+		}
+		e := element{tag: t}
+		if s[t.end-2] == '/' {
+			e.shut = t
+		}
+		for _, o := range tags[i+1 : max(i, last[t.name])+1] {
+			if o.name == t.name && !o.shuts && e.shut.end > 0 && s[o.start-1] == '\n' {
+				break
 			}
-			at = kept
-			continue
+			if o.name == t.name && o.shuts {
+				e.shut = o
+			}
 		}
-		at = end
-	}
-	if !changed {
-		return s
-	}
-	out.WriteString(s[kept:])
-	return out.String()
-}
-
-func (t *table) endsHere(s string) bool {
-	if s == "" || !t.endBytes[s[0]] {
-		return false
-	}
-	for _, mark := range t.ends {
-		if strings.HasPrefix(s, mark) {
-			return true
+		if next = yield(e); next < e.shut.start { // it is gone into, once for each name
+			delete(last, t.name)
 		}
 	}
-	return false
-}
-
-// openTag returns the name of the tag that a line begins with and the length of the tag, ""
-// for none.
-func openTag(line string) (name string, length int) {
-	if !strings.HasPrefix(line, "<") {
-		return "", 0
-	}
-	end := strings.IndexByte(line, '>')
-	if end < 0 {
-		return "", 0
-	}
-	name, _, _ = strings.Cut(strings.TrimSuffix(line[1:end], "/"), " ")
-	return name, end + 1
-}
-
-// closed returns where an element ends that begins at start: behind its closing tag. Where
-// several elements of the name follow each other, each ends by itself; within one the last
-// closing tag before the next opening one counts, so that no document closes its own.
-func closed(s string, start, tag int, name string) int {
-	if strings.HasSuffix(s[start:start+tag], "/>") {
-		return start + tag
-	}
-	stop := len(s)
-	if i := strings.Index(s[start+tag:], "\n<"+name); i >= 0 {
-		if strings.Contains(s[start+tag:start+tag+i], "</"+name+">") {
-			stop = start + tag + i
-		}
-	}
-	i := strings.LastIndex(s[start+tag:stop], "</"+name+">")
-	if i < 0 {
-		return len(s)
-	}
-	return start + tag + i + len(name) + 3
 }
 
 // unquote takes off quotation marks around all of a message, as opencode puts them around

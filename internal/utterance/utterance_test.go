@@ -1,13 +1,35 @@
 package utterance
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 )
 
+// shownRow is a line of wrappers.jsonl with what it shows.
+type shownRow struct {
+	row
+	Client string // and its version
+	Source string // "recorded", or where it was read, "not run"
+	Shows  string // a message
+	Leaves string // what of it is the person's
+}
+
+func shown(t testing.TB) (out []shownRow) {
+	for line := range bytes.Lines(wrappers) {
+		var r shownRow
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
 // TestRowsDoWhatTheyShow runs each row's own message.
 func TestRowsDoWhatTheyShow(t *testing.T) {
-	for _, r := range rows() {
+	for _, r := range shown(t) {
 		if r.Client == "" || r.Source == "" || r.Shows == "" || r.Mark == "" {
 			t.Errorf("%+v lacks client, source, mark or message", r)
 		}
@@ -77,7 +99,7 @@ func TestSeveralWrappersInOneMessage(t *testing.T) {
 		agents + "\n" + environment:                                 "",
 		environment + "\n" + environment + "\nI live in Rome.":      "I live in Rome.",
 		environment + "\nI live in Rome.\n" + environment:           "I live in Rome.",
-		"<environment_context>\nnever closed\nI live in Rome.":      "",
+		"<environment_context>\nnever closed\nI live in Rome.":      "<environment_context>\nnever closed\nI live in Rome.",
 		`"I live in Rome."`:                                         "I live in Rome.",
 		"I live in Rome.\n<system-reminder>a</system-reminder>\nOK": "I live in Rome.\n\nOK",
 		"[x] Result:\n<answer>\nI live in Oslo.\n</answer>":         "I live in Oslo.",
@@ -92,7 +114,7 @@ func TestSeveralWrappersInOneMessage(t *testing.T) {
 }
 
 func FuzzWords(f *testing.F) {
-	for _, r := range rows() {
+	for _, r := range shown(f) {
 		f.Add(r.Shows)
 	}
 	f.Add("<task><task></task>")
@@ -104,12 +126,16 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// BenchmarkWords reads a message of 2 MB with a line of code for each 60 bytes.
+// BenchmarkWords reads messages of 2 MB: code, and tags.
 func BenchmarkWords(b *testing.B) {
-	s := strings.Repeat("	if err := do(something, with, it); err != nil { // and so on\n", 2<<20/60)
-	b.SetBytes(int64(len(s)))
-	for b.Loop() {
-		Words(s)
+	for name, unit := range map[string]string{"code": "	if err := do(something, with, it); err != nil { // and so on\n", "closed": "<a-b></a-b>", "nested": "<task><a-b>", "lines": "<a-b>\n</a-b>\n"} {
+		b.Run(name, func(b *testing.B) {
+			s := strings.Repeat(unit, 2<<20/len(unit))
+			b.SetBytes(int64(len(s)))
+			for b.Loop() {
+				Words(s)
+			}
+		})
 	}
 }
 

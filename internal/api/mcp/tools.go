@@ -201,6 +201,7 @@ func (c contextual) text() string { return c.Context }
 
 func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, error) {
 	q := question(c, a, "topic")
+	q.Core = a.flag("core", false)
 	if a.err != nil {
 		return nil, a.err
 	}

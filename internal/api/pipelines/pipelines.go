@@ -162,7 +162,7 @@ func (h handler) inlet(c *call) (json.RawMessage, error) {
 	if words == "" {
 		return c.body, nil
 	}
-	q := retrieve.Question{Scope: memory.Scope{Owner: c.owner}, Text: words, Chat: true, In: c.chat, Door: "pipelines"}
+	q := retrieve.Question{Scope: memory.Scope{Owner: c.owner}, Text: words, Chat: true, In: c.chat, Core: true, Door: "pipelines"}
 	if slices.ContainsFunc(c.Messages, func(m message) bool {
 		return m.Role == memory.RoleSystem && strings.Contains(m.text(), summaryMark)
 	}) {

@@ -128,7 +128,7 @@ func TestLegacyCompletionsGetMemoryAndAreRecorded(t *testing.T) {
 	r.upstream.answers(sends(http.StatusOK, answer, "Content-Type", "application/json"))
 	resp := r.send(http.MethodPost, "/v1/completions", `{"model":"m", "prompt":"What is my cat called?","memory_top_k":3}`)
 	sent := r.upstream.one(t).body
-	if prompt := at(t, sent, "prompt"); !strings.Contains(prompt, "User has a cat called Ünal") || !strings.HasSuffix(prompt, "\n\nWhat is my cat called?") || strings.Contains(sent, "memory_top_k") {
+	if prompt := at(t, sent, "prompt"); !strings.Contains(prompt, "- has a cat called Ünal") || !strings.HasSuffix(prompt, "\n\nWhat is my cat called?") || strings.Contains(sent, "memory_top_k") {
 		t.Errorf("sent %s, want the prompt behind memory", sent)
 	}
 	if got := r.read(resp); !strings.HasPrefix(got, answer[:len(answer)-1]+`,"memory_hits":[{`) {

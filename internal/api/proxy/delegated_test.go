@@ -158,7 +158,7 @@ func TestRecordedSubagentsReadMemory(t *testing.T) {
 			for _, q := range r.upstream.asked() {
 				if ordered.MatchString(q.body) {
 					delegated++
-					if !strings.Contains(q.body, "User's API is named Halyard") {
+					if !strings.Contains(q.body, "- API is named Halyard") {
 						t.Errorf("the sub-agent is given no memory: %s", q.body)
 					}
 				}

@@ -21,7 +21,7 @@ func TestDialectsGetMemoryAndAreRecorded(t *testing.T) {
 		body := s.request("What is my cat called?")
 		resp, got := s.ask(r, body, "Anthropic-Version", "2023-06-01", "Anthropic-Beta", "b1,b2", "X-Api-Key", "the client's")
 		sent := r.upstream.one(t)
-		if !strings.Contains(sent.body, "User has a cat called Ünal") || !strings.Contains(sent.body, "What is my cat called?") || sent.uri != s.Path {
+		if !strings.Contains(sent.body, "- has a cat called Ünal") || !strings.Contains(sent.body, "What is my cat called?") || sent.uri != s.Path {
 			t.Errorf("%s got %s, want the question with memory", sent.uri, sent.body)
 		}
 		for name, want := range map[string]string{"Anthropic-Version": "2023-06-01", "Anthropic-Beta": "b1,b2", "X-Api-Key": "the client's"} {

@@ -44,7 +44,7 @@ func TestChatOnlyUpstreamServesEveryDialect(t *testing.T) {
 		if err := json.Unmarshal([]byte(sent.body), &chat); err != nil {
 			t.Fatalf("%s: %v", sent.body, err)
 		}
-		if !strings.Contains(sent.body, "User has a cat called Ünal") || chat.Messages[len(chat.Messages)-1].Role != "user" {
+		if !strings.Contains(sent.body, "- has a cat called Ünal") || chat.Messages[len(chat.Messages)-1].Role != "user" {
 			t.Errorf("sent %s, want a chat completion with memory", sent.body)
 		}
 		if sent.header.Get("Authorization") != "Bearer the client's" || sent.header.Get("X-Api-Key")+sent.header.Get("Anthropic-Version")+sent.header.Get("Accept-Encoding") != "" {

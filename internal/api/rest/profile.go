@@ -5,10 +5,12 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
 func (d learningAPI) profileOperations(a adder) {
+	owned(a, http.MethodGet, "/api/core", "get-core", "What a conversation begins with: who the user is", d.core)
 	owned(a, http.MethodGet, "/api/profile", "list-profile", "What is written down about the user by key", d.profile)
 	owned(a, http.MethodGet, "/api/profile/{key}", "get-profile-entry", "One entry of the profile", d.profileEntry)
 	owned(a, http.MethodPut, "/api/profile/{key}", "put-profile-entry", "Write an entry of the profile", d.putProfileEntry)
@@ -26,6 +28,17 @@ func (d learningAPI) profile(ctx context.Context, by caller, in *Then) (out clie
 		return out, err
 	}
 	return client.Profile{Entries: each(entries, entryView)}, nil
+}
+
+func (d learningAPI) core(ctx context.Context, by caller, _ *struct{}) (out client.Core, err error) {
+	in, left, budget, err := d.engine.Retrieve.Standing(ctx, memory.Scope{Owner: by.owner})
+	return client.Core{
+		Tokens: in.Tokens(), Budget: budget, Facts: each(in.Facts, coreFact), Left: each(left.Facts, coreFact), Profile: each(in.Profile, entryView),
+	}, err
+}
+
+func coreFact(m memory.Memory) client.CoreFact {
+	return client.CoreFact{Memory: client.View(m), Heading: recall.HeadingOf(m.Fact).String(), Why: recall.WhyTold(m.Fact)}
 }
 
 type entryInput struct {

@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/client"
 )
 
 func TestProfileEntriesArePutAndTakenOut(t *testing.T) {
@@ -43,5 +46,28 @@ func TestProfileEntriesArePutAndTakenOut(t *testing.T) {
 				t.Errorf("%s %s has %s: %s", c.method, c.path, unwanted, w.Body)
 			}
 		}
+	}
+}
+
+// TestTheCoreIsShown: what a conversation begins with, with its tokens and why it is there, and in a block by request.
+func TestTheCoreIsShown(t *testing.T) {
+	r := newRig(t)
+	r.engine.Opts.Recall.Core = 60
+	for i := range 20 {
+		r.do("POST", "/api/memory", fmt.Sprintf(`{"content":"User has read the book number %d","category":"habit"}`, i))
+	}
+	r.do("POST", "/api/memory", `{"content":"User has a dog named Rex","category":"family","pinned":true}`)
+	r.do("PUT", "/api/profile/timezone", `{"value":"Europe/Lisbon"}`)
+	var core client.Core
+	w := r.do("GET", "/api/core", "")
+	r.decode(w, &core)
+	if len(core.Facts) < 3 || len(core.Facts)+len(core.Left) != 21 || core.Budget != 60 || core.Tokens == 0 || core.Tokens > 60 || len(core.Profile) != 1 {
+		t.Fatalf("the core is %s", w.Body)
+	}
+	if dog := core.Facts[0]; dog.Content != "User has a dog named Rex" || dog.Heading != "People and pets" || dog.Why != "pinned" {
+		t.Errorf("the first is %+v, want the dog", dog)
+	}
+	if found := r.search(`{"query":"How high is Mount Everest?","block":true,"core":true}`); !strings.Contains(found.Block, "People and pets:\n- has a dog named Rex\n") {
+		t.Errorf("the block %q does not begin with the core", found.Block)
 	}
 }

@@ -37,7 +37,7 @@ func (d memoryAPI) search(ctx context.Context, by caller, in *searchInput) (out 
 	}
 	ask := d.engine.Retrieve.Recall
 	if q.Block {
-		question.In, question.Chat = q.AskedIn, q.AskedIn != ""
+		question.In, question.Chat, question.Core = q.AskedIn, q.AskedIn != "", q.Core
 		ask = d.engine.Exchange.RecallBlock
 	}
 	found, err := ask(ctx, question)

@@ -154,7 +154,10 @@ func TestNothingIsErasedBeforeThatIsTyped(t *testing.T) {
 
 func TestTheProfileIsWrittenAndUndone(t *testing.T) {
 	r := newRig(t, "")
-	r.shows("/profile", "There is nothing yet")
+	r.shows("/profile", "There is nothing yet", "Nothing yet.")
+	r.engine.Opts.Recall.Core = 800
+	dog := r.fact("User has a dog named Rex")
+	sound(t, "/profile", r.shows("/profile", "What every conversation begins with", `href="/memories/`+dog.ID, "User has a dog named Rex"))
 	r.sent("/profile", url.Values{"do": {"set"}, "key": {"time<zone>"}, "value": {"Europe/Lisbon"}})
 	sound(t, "/profile", r.shows("/profile", "time&lt;zone&gt;", "Europe/Lisbon"))
 	sound(t, "/profile", r.shows("/profile?edit=time%3Czone%3E", `name="value"`, ">Europe/Lisbon</textarea>"))

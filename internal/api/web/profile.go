@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -12,13 +13,31 @@ type profileView struct {
 	Here    string
 	Entries []memory.ProfileEntry
 	Editing string // the key of the entry that is open
+
+	Told           []told // the facts that a conversation begins with
+	Tokens, Budget int
+	Left           int // facts for which there is no room
+}
+
+// told is a fact that a conversation begins with.
+type told struct {
+	ID, Content, Heading, Why string
 }
 
 func (profileView) title() string { return "Profile" }
 
 func (p memoryViews) profile(r *http.Request, v visit) (any, error) {
 	entries, err := p.engine.Query.Entries(r.Context(), v.owner)
-	return profileView{Here: here(r), Entries: entries, Editing: r.FormValue("edit")}, err
+	if err != nil {
+		return nil, err
+	}
+	core, left, budget, err := p.engine.Retrieve.Standing(r.Context(), memory.Scope{Owner: v.owner})
+	view := profileView{Here: here(r), Entries: entries, Editing: r.FormValue("edit"), Tokens: core.Tokens(), Budget: budget, Left: len(left.Facts)}
+	why := map[string]string{"pinned": "pinned", "answers": "always told"}
+	for _, m := range core.Facts {
+		view.Told = append(view.Told, told{m.ID(), m.Content(), recall.HeadingOf(m.Fact).String(), why[recall.WhyTold(m.Fact)]})
+	}
+	return view, err
 }
 
 // setEntry writes an entry of the profile, or drops it.

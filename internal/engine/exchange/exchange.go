@@ -287,7 +287,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	for _, b := range p.Kept {
 		was += len(b.Text)
 	}
-	p.Core, _ = p.Core.Choose(cmp.Or(x.e.Opts.Recall.Core, recall.PinnedTokens)/2, nil, x.e.Now())
+	p.Core, _ = p.Core.Choose(p.Core.Tokens()/2, nil, x.e.Now())
 	p.Hits, p.Kept = p.Hits[:len(p.Hits)/2], nil
 	block := recall.Render(p.Core, p.Hits, rules)
 	p.Block = block.Text

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/recall"
@@ -31,6 +32,20 @@ func (r *Source) standing(ctx context.Context) recall.Core {
 	}
 	c.Profile = core.Told(profile)
 	return c
+}
+
+// Standing returns what a conversation begins with, whatever is asked, what there is no room for, and the room in tokens.
+func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
+	r := Source{E: e, Q: Question{Scope: scope, Core: true}, Now: e.Time()}
+	c := r.standing(ctx)
+	_, disputed, err := e.Compare.Disputes(ctx, scope.Owner)
+	if err != nil || len(r.Degraded) > 0 {
+		return in, left, 0, cmp.Or(err, memory.Errorf(memory.Unavailable, "%s", strings.Join(r.Degraded, "; ")))
+	}
+	c.Facts = slices.DeleteFunc(c.Facts, func(m memory.Memory) bool { _, is := disputed[m.ID()]; return is })
+	budget = cmp.Or(r.coreTokens(), recall.PinnedTokens)
+	in, left = c.Choose(budget, nil, r.Now)
+	return in, left, budget, nil
 }
 
 // factsReady reads the facts that matter most. It does not wait longer than a search may take; the next
@@ -74,7 +89,7 @@ func (r *Source) coreTokens() int {
 }
 
 // settle chooses, once, what the block begins with, by what a search found. What an earlier block of the conversation
-// tells takes room and is not told again, and neither is searched for. It is false where that is done or not wanted.
+// tells takes room and is not told again, and neither is searched for, unless it is only what is pinned. It is false where that is done or not wanted.
 func (r *Pipeline) settle(cands []memory.Candidate) bool {
 	if r.stands == nil {
 		return false
@@ -99,9 +114,11 @@ func (r *Pipeline) settle(cands []memory.Candidate) bool {
 	}
 	slices.SortStableFunc(near, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
 	r.Opening, r.overflow = c.Choose(budget, core.IDsOf(near), r.Now)
-	for _, id := range r.Opening.IDs() {
-		r.Q.Exclude[id] = true
+	if r.coreTokens() > 0 {
+		for _, id := range r.Opening.IDs() {
+			r.Q.Exclude[id] = true
+		}
+		maps.Copy(r.Q.Exclude, r.toldCore)
 	}
-	maps.Copy(r.Q.Exclude, r.toldCore)
 	return true
 }
