@@ -77,7 +77,8 @@ func WhyTold(f *memory.Fact) string {
 // or a person said it, and what was to happen is not over.
 func Holds(f *memory.Fact, now time.Time) bool {
 	switch {
-	case f.Core == memory.CoreNever, f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson, !f.ValidTo.IsZero() && !now.Before(f.ValidTo):
+	case f.Core == memory.CoreNever, !f.ValidTo.IsZero() && !now.Before(f.ValidTo),
+		f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson:
 		return false
 	case headingOf[f.Category] != ofPlans || f.Category == "goal":
 		return true
