@@ -100,13 +100,13 @@ type Edit struct {
 	Content   *string
 	Category  *string
 	Tags      *[]string
-	Pinned    *bool
+	Core      *memory.Core
 	ExpiresAt *time.Time
 }
 
 // Edit changes a fact. Facts that the new content contradicts are superseded.
 func (l *Loci) Edit(ctx context.Context, user, id string, e Edit) (memory.Fact, error) {
-	change := curate.Edit{Content: e.Content, Category: e.Category, Tags: e.Tags, Pinned: e.Pinned, ExpiresAt: e.ExpiresAt}
+	change := curate.Edit{Content: e.Content, Category: e.Category, Tags: e.Tags, Core: e.Core, ExpiresAt: e.ExpiresAt}
 	return l.parts.Engine().Curate.EditFact(ctx, userOf(user), id, change, byProgram)
 }
 

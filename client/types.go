@@ -21,7 +21,8 @@ type Memory struct {
 	Confidence   float64            `json:"confidence,omitempty" doc:"0 to 1."`
 	Source       memory.FactSource  `json:"source,omitempty" enum:"extracted,manual,imported,file"`
 	Trust        memory.Trust       `json:"trust,omitempty" enum:"person,user,assistant,untrusted"`
-	Pinned       bool               `json:"pinned,omitempty"`
+	Pinned       bool               `json:"pinned,omitempty" doc:"Its core is always."`
+	Core         memory.Core        `json:"core,omitempty" enum:"auto,always,never" doc:"Whether a fact is put into prompts without a search; auto where it is left out."`
 	Project      string             `json:"project,omitempty"`
 	Agent        string             `json:"agent,omitempty"`
 	Conversation string             `json:"conversation,omitempty" doc:"Where it was said."`
@@ -67,7 +68,8 @@ type AddMemory struct {
 	Project    string          `json:"project,omitempty" maxLength:"256"`
 	Agent      string          `json:"agent,omitempty" maxLength:"256"`
 	Confidence *float64        `json:"confidence,omitempty" minimum:"0" maximum:"1" doc:"1 unless said otherwise."`
-	Pinned     bool            `json:"pinned,omitempty" doc:"Always in the prompt."`
+	Pinned     bool            `json:"pinned,omitempty" doc:"Short for core always."`
+	Core       memory.Core     `json:"core,omitempty" enum:"auto,always,never" doc:"always: in every prompt. never: found by search alone, never put into a prompt by itself. auto: as its worth and the room allow."`
 	ObservedAt *time.Time      `json:"observed_at,omitempty" doc:"When it was learned; now unless said otherwise."`
 	ExpiresAt  *time.Time      `json:"expires_at,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"A JSON object of your own."`
@@ -79,7 +81,8 @@ type EditMemory struct {
 	Category   *string          `json:"category,omitempty" maxLength:"256"`
 	Tags       *[]string        `json:"tags,omitempty" maxItems:"64" maxLength:"256"`
 	Confidence *float64         `json:"confidence,omitempty" minimum:"0" maximum:"1"`
-	Pinned     *bool            `json:"pinned,omitempty"`
+	Pinned     *bool            `json:"pinned,omitempty" doc:"Short for core always, or auto."`
+	Core       *memory.Core     `json:"core,omitempty" enum:"auto,always,never" doc:"It counts before pinned."`
 	ExpiresAt  *time.Time       `json:"expires_at,omitempty"`
 	Metadata   *json.RawMessage `json:"metadata,omitempty"`
 }

@@ -29,7 +29,7 @@ func View(m memory.Memory) Memory {
 
 func viewFact(v *Memory, f *memory.Fact) {
 	v.Status, v.Category, v.Tags, v.Subject, v.Attribute = f.Status, f.Category, f.Tags, f.Subject, f.Attribute
-	v.Confidence, v.Source, v.Trust, v.Pinned = f.Confidence, f.Source, f.Trust, f.Pinned
+	v.Confidence, v.Source, v.Trust, v.Pinned, v.Core = f.Confidence, f.Source, f.Trust, f.Pinned(), f.Core
 	v.Conversation, v.Model, v.SupersededBy, v.Metadata = f.Provenance.Conversation, f.Model, f.SupersededBy, f.Metadata
 	v.ObservedAt, v.ValidFrom, v.ValidTo, v.UpdatedAt, v.ExpiresAt = f.ObservedAt, f.ValidFrom, f.ValidTo, f.UpdatedAt, f.ExpiresAt
 	if len(f.Provenance.Turns) > 0 {

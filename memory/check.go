@@ -146,6 +146,8 @@ func (f *Fact) check(owner Owner) error {
 		return Errorf(Invalid, "fact %s has no hash", f.ID)
 	case !utf8.ValidString(f.Content):
 		return Errorf(Invalid, "the fact's content is not UTF-8")
+	case !slices.Contains(cores, f.Core):
+		return Errorf(Invalid, "a fact's core is auto, always or never, not %q", f.Core)
 	case len(f.Metadata) > 0 && !(json.Valid(f.Metadata) && bytes.HasPrefix(bytes.TrimSpace(f.Metadata), []byte("{"))):
 		return Errorf(Invalid, "the fact's metadata is not a JSON object")
 	}

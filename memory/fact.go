@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -64,6 +66,42 @@ type Span struct {
 	End   int    `json:"end"`
 }
 
+// Core says whether a fact is put into prompts without being searched for.
+type Core string
+
+// The answers.
+const (
+	CoreAuto   Core = ""       // as its worth and the room allow; "auto" where people read and write it
+	CoreAlways Core = "always" // in every prompt: the fact is pinned
+	CoreNever  Core = "never"  // found by search alone, never put into a prompt by itself
+)
+
+var cores = []Core{CoreAuto, CoreAlways, CoreNever}
+
+// Pin returns what a fact that is pinned has, or one that is not.
+func Pin(pinned bool) Core {
+	if pinned {
+		return CoreAlways
+	}
+	return CoreAuto
+}
+
+// UnmarshalText reads what String writes, and refuses everything else with [Invalid].
+func (c *Core) UnmarshalText(text []byte) error {
+	i := slices.IndexFunc(cores, func(one Core) bool { return string(one) == string(text) || one.String() == string(text) })
+	if i < 0 {
+		return Errorf(Invalid, "core is auto, always or never, not %.20q", text)
+	}
+	*c = cores[i]
+	return nil
+}
+
+// MarshalText writes what String returns.
+func (c Core) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// String returns auto, always or never.
+func (c Core) String() string { return cmp.Or(string(c), "auto") }
+
 // Provenance is what a fact rests on.
 type Provenance struct {
 	Conversation string   `json:"conversation,omitempty"`
@@ -84,7 +122,7 @@ type Fact struct {
 	Status       Status          `json:"status"`
 	Source       FactSource      `json:"source"`
 	Trust        Trust           `json:"trust"`
-	Pinned       bool            `json:"pinned,omitempty"`
+	Core         Core            `json:"core,omitempty"`
 	Provenance   Provenance      `json:"provenance,omitzero"`
 	ObservedAt   time.Time       `json:"observed_at"`            // when it was said
 	ObservedSeq  int64           `json:"observed_seq,omitempty"` // order among what was said at the same time: turn index, then offset
@@ -98,6 +136,21 @@ type Fact struct {
 	Metadata     json.RawMessage `json:"metadata,omitempty"` // a JSON object of the caller's own
 	Hash         string          `json:"-"`                  // of the normalised content, made by the writer; unique among live facts of a scope
 	Version      int64           `json:"-"`                  // the owner's version that wrote it; set by the store
+}
+
+// Pinned reports whether the fact is in every prompt.
+func (f *Fact) Pinned() bool { return f.Core == CoreAlways }
+
+// UnmarshalJSON also reads pinned, which facts had before [Core].
+func (f *Fact) UnmarshalJSON(data []byte) error {
+	type fields Fact
+	in := struct {
+		*fields
+		Pinned bool `json:"pinned"`
+	}{fields: (*fields)(f)}
+	err := json.Unmarshal(data, &in)
+	f.Core = cmp.Or(f.Core, Pin(in.Pinned))
+	return err
 }
 
 // Newer reports whether what f says was said after what g says: by time, then by

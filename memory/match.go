@@ -64,7 +64,7 @@ func (q Query) matchesFact(m Memory) bool {
 		(q.Attribute == "" || q.Attribute == f.Attribute) &&
 		(q.Hash == "" || q.Hash == f.Hash) &&
 		(q.Turn == "" || m.Link == nil && slices.Contains(f.Provenance.Turns, q.Turn)) &&
-		(!q.Pinned || f.Pinned)
+		(!q.Pinned || f.Pinned())
 }
 
 // ContainsFold reports whether part stands in s, where runes that differ only in

@@ -22,6 +22,25 @@ func TestErrorsAreFoundByCode(t *testing.T) {
 	}
 }
 
+// TestFactsSayTheirCore reads facts as they are written now, and as they were before they had one.
+func TestFactsSayTheirCore(t *testing.T) {
+	for text, want := range map[string]Core{
+		`{"id":"f"}`: CoreAuto, `{"core":"auto"}`: CoreAuto, `{"core":""}`: CoreAuto, `{"pinned":false}`: CoreAuto,
+		`{"core":"always"}`: CoreAlways, `{"pinned":true}`: CoreAlways, `{"core":"never"}`: CoreNever, `{"core":"never","pinned":true}`: CoreNever,
+	} {
+		var f, again Fact
+		if err := json.Unmarshal([]byte(text), &f); err != nil || f.Core != want || f.Pinned() != (want == CoreAlways) {
+			t.Errorf("%s: core %s, pinned %v, %v; want %s", text, f.Core, f.Pinned(), err, want)
+		}
+		if written, err := json.Marshal(f); err != nil || json.Unmarshal(written, &again) != nil || again.Core != want {
+			t.Errorf("%s: written %s, %v; read again %s, want %s", text, written, err, again.Core, want)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"core":"often"}`), &Fact{}); !errors.Is(err, Invalid) {
+		t.Errorf("another core: got %v, want Invalid", err)
+	}
+}
+
 func TestNewerIsStrict(t *testing.T) {
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	first := Fact{ObservedAt: at, ObservedSeq: 1}

@@ -141,7 +141,7 @@ func newFuzz(t *testing.T, seed uint64, durable bool) *fuzz {
 func (f *fuzz) give(p *fuzzPerson) {
 	ctx := f.t.Context()
 	for i, note := range []string{"User keeps a " + canaryMemory + " under the desk", "User's favourite " + canaryMemory + " is the green one"} {
-		if _, _, err := f.engine.Curate.Remember(ctx, p.owner, curate.Note{Content: note, Pinned: i == 0}, memory.Author{Kind: memory.ByPerson, Name: p.owner.Name()}); err != nil {
+		if _, _, err := f.engine.Curate.Remember(ctx, p.owner, curate.Note{Content: note, Core: memory.Pin(i == 0)}, memory.Author{Kind: memory.ByPerson, Name: p.owner.Name()}); err != nil {
 			f.t.Fatal(err)
 		}
 	}

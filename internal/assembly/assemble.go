@@ -442,7 +442,7 @@ func rules(c config.Config) core.Rules {
 	}
 	return core.Rules{
 		Measure: measure, EmbedAs: memory.EmbedAs(r.EmbedAs),
-		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", NoTurns: r.Turns == "none", Core: int(r.Core), Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
+		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", NoTurns: r.Turns == "none", Core: int(r.Core), CoreWithout: r.CoreWithout, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
 		SmallSet: r.SmallSet, Reach: core.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: core.Fallback(r.Fallback),
 		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,
 		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",

@@ -340,8 +340,10 @@ func TestFrontMatterThatAPersonChanges(t *testing.T) {
 		is   func() any
 		want any
 	}{
-		{"pinned: \"yes\"", is(func(f memory.Fact) any { return f.Pinned }), true},
-		{"pinned: no", is(func(f memory.Fact) any { return f.Pinned }), false},
+		{"pinned: \"yes\"", is(func(f memory.Fact) any { return f.Pinned() }), true},
+		{"pinned: no", is(func(f memory.Fact) any { return f.Pinned() }), false},
+		{"core: never", is(func(f memory.Fact) any { return f.Core }), memory.CoreNever},
+		{"core: auto", is(func(f memory.Fact) any { return f.Core }), memory.CoreAuto},
 		{"tags: game, fun", is(func(f memory.Fact) any { return strings.Join(f.Tags, "|") }), "game|fun"},
 		{"tags: game", is(func(f memory.Fact) any { return strings.Join(f.Tags, "|") }), "game"},
 		{"category: health", category, "health"},

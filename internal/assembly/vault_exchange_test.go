@@ -136,10 +136,10 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	a.waiting(t, "User plays the flute")
 	round("what is new")
 
-	words, tags, pinned := "User likes rye bread", []string{"food"}, true
+	words, tags, pinned := "User likes rye bread", []string{"food"}, memory.CoreAlways
 	edit(b, ids[0], curate.Edit{Content: &words})
 	edit(b, ids[1], curate.Edit{Tags: &tags})
-	edit(a, ids[2], curate.Edit{Pinned: &pinned})
+	edit(a, ids[2], curate.Edit{Core: &pinned})
 	round("what is edited")
 
 	_, err := b.engine.Curate.Forget(ctx, owner, []string{ids[3]}, "asked", byProgram)

@@ -18,6 +18,7 @@ import (
 // editing is what loci edit is told to change.
 type editing struct {
 	content, category string
+	core              string
 	tags              []string
 	confidence        float64
 	pin, unpin        bool
@@ -61,9 +62,10 @@ func edit(g *global) *cobra.Command {
 	f.Float64Var(&e.confidence, "confidence", 0, "how sure it is, 0 to 1")
 	f.BoolVar(&e.pin, "pin", false, "always in the prompt")
 	f.BoolVar(&e.unpin, "unpin", false, "no longer always in the prompt")
+	f.StringVar(&e.core, "core", "", "in prompts without a search: auto, always (as --pin) or never")
 	f.Var(timeFlag{at: &e.expires, end: true}, "expires", "when it leaves recall: 2026-12-31, …")
 	f.BoolVar(&e.keep, "no-expiry", false, "it does not leave recall by itself")
-	cmd.MarkFlagsMutuallyExclusive("pin", "unpin")
+	cmd.MarkFlagsMutuallyExclusive("pin", "unpin", "core")
 	cmd.MarkFlagsMutuallyExclusive("expires", "no-expiry")
 	return onMemory(g, cmd)
 }
@@ -95,6 +97,12 @@ func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
 				return c, memory.Errorf(memory.Invalid, "--%s=false: write --pin or --unpin", name)
 			}
 			c.Pinned = &pinned
+		}
+	}
+	if given("core") {
+		c.Core = new(memory.Core)
+		if err := c.Core.UnmarshalText([]byte(e.core)); err != nil {
+			return c, err
 		}
 	}
 	if given("expires") || e.keep {
@@ -205,8 +213,8 @@ func (s printer) edited(m client.Written) {
 	for _, t := range m.Tags {
 		marks = append(marks, "#"+t)
 	}
-	if m.Pinned {
-		marks = append(marks, "pinned")
+	if m.Core != memory.CoreAuto {
+		marks = append(marks, coreWords[m.Core])
 	}
 	if !m.ExpiresAt.IsZero() {
 		marks = append(marks, "until "+when(m.ExpiresAt))

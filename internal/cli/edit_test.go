@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 // editWith makes $EDITOR a script.
@@ -57,6 +58,14 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	}
 	run("homes, #city, #river, pinned", "edit", id, "--tag", "city", "--tag", "river", "--category", "homes", "--pin")
 
+	if m = read(run("", "edit", id, "--core", "never", "--json")); m.Core != memory.CoreNever || m.Pinned {
+		t.Errorf("never in a prompt: %+v", m)
+	}
+	run("search only", "history", id)
+	run("search only", "history")
+	run("#river\n", "edit", id, "--core", "auto")
+	run("no longer search only", "history")
+
 	editWith(t, `test "$1" = --wait && sed -i.bak s/Lisbon/Porto/ "$2" && rm "$2.bak"`)
 	run("User lives in Porto", "edit", id)
 	run("", "undo", "--yes")
@@ -86,6 +95,8 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	wrong("there is no memory", "edit", id, "--content", "x", "--user", "ben")
 	wrong("id is empty", "edit", "")
 	wrong("pin", "edit", id, "--pin", "--unpin")
+	wrong("auto, always or never", "edit", id, "--core", "often")
+	wrong("core", "edit", id, "--core", "never", "--pin")
 	wrong("content", "edit", id, "--content", "")
 	editWith(t, "true")
 	wrong("as they were", "edit", id)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,6 +214,9 @@ func (s printer) what(c client.Change, words map[string]string) string {
 	return ""
 }
 
+// coreWords say what a person decided about a fact in prompts.
+var coreWords = map[memory.Core]string{memory.CoreAlways: "pinned", memory.CoreNever: "search only"}
+
 // marked says which of a fact's marks a change of the same thing altered.
 func marked(c client.Change) string {
 	if c.Before == nil || c.Before.Fact == nil {
@@ -225,8 +229,7 @@ func marked(c client.Change) string {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	note(is.Pinned && !was.Pinned, "pinned")
-	note(was.Pinned && !is.Pinned, "unpinned")
+	note(is.Core != was.Core, "%s", cmp.Or(coreWords[is.Core], "no longer "+coreWords[was.Core]))
 	note(is.Category != was.Category, "category %s", or(brief(is.Category, 60), "none"))
 	note(!slices.Equal(is.Tags, was.Tags), "tags %s", or(brief(strings.Join(is.Tags, ", "), 60), "none"))
 	note(is.Confidence != was.Confidence, "confidence %.2f → %.2f", was.Confidence, is.Confidence)
@@ -356,8 +359,8 @@ func (s printer) life(l life) {
 // traits say what is worth knowing of a memory beside its words.
 func traits(m client.Memory) []string {
 	out := []string{string(m.Kind), string(m.Status)}
-	if m.Pinned {
-		out = append(out, "pinned")
+	if m.Core != memory.CoreAuto {
+		out = append(out, coreWords[m.Core])
 	}
 	if m.Category != "" {
 		out = append(out, brief(m.Category, 60))

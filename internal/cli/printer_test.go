@@ -59,7 +59,7 @@ func TestJournalTellsRunsAndWhatTheyChanged(t *testing.T) {
 	berlin, lisbon := factOf("f1", "User lives in Berlin", memory.Active), factOf("f2", "User lives in Lisbon", memory.Active)
 	gone := factOf("f1", "User lives in Berlin", memory.Superseded)
 	pinned := factOf("f2", "User lives in Lisbon", memory.Active)
-	pinned.Pinned, pinned.Tags, pinned.Confidence, pinned.ExpiresAt = true, []string{"place", "now"}, 1, at(20, 0)
+	pinned.Core, pinned.Tags, pinned.Confidence, pinned.ExpiresAt = memory.CoreAlways, []string{"place", "now"}, 1, at(20, 0)
 	turn := client.Change{ID: "r4/1", Run: "r4", Action: memory.ActionRetire, Target: "turn:t1", Author: ana, CreatedAt: at(15, 0), After: &memory.Image{Turn: &memory.TurnMark{ID: "t1", Status: memory.Retired}}}
 	profile := client.Change{ID: "r4/2", Run: "r4", Action: memory.ActionAdd, Target: "profile:timezone", Author: ana, CreatedAt: at(15, 0), After: &memory.Image{Profile: &memory.ProfileEntry{Key: "timezone", Value: "Europe/Lisbon", Status: memory.Active}}}
 	page := client.Changes{Next: "abc", Changes: []client.Change{

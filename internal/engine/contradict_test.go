@@ -51,7 +51,7 @@ func TestAPersonPrevailsWhateverTheTimes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, ctx := newRig(t, open), context.Background()
 			author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-			first, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Rome", ObservedAt: r.Time().AddDate(0, 1, 0), Pinned: true}, author)
+			first, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Rome", ObservedAt: r.Time().AddDate(0, 1, 0), Core: memory.CoreAlways}, author)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,8 +66,8 @@ func TestAPersonPrevailsWhateverTheTimes(t *testing.T) {
 			if was.Status != memory.Superseded || was.SupersededBy != second.ID {
 				t.Errorf("the first is %s by %q, want superseded by %s", was.Status, was.SupersededBy, second.ID)
 			}
-			if !second.Pinned || second.ObservedAt.Before(second.CreatedAt) {
-				t.Errorf("the second is pinned %v and observed at %v, want it pinned and as new as its writing at %v", second.Pinned, second.ObservedAt, second.CreatedAt)
+			if !second.Pinned() || second.ObservedAt.Before(second.CreatedAt) {
+				t.Errorf("the second is pinned %v and observed at %v, want it pinned and as new as its writing at %v", second.Pinned(), second.ObservedAt, second.CreatedAt)
 			}
 		})
 	}

@@ -204,9 +204,9 @@ func TestWrittenAgainTakesOver(t *testing.T) {
 			t.Errorf("the same again was written as version %d of %d", same.Version, first.Version)
 		}
 		later := first.ObservedAt.Add(time.Hour)
-		got := write(curate.Note{Tags: []string{"food"}, Pinned: true, ObservedAt: later, Idempotency: "again"})
+		got := write(curate.Note{Tags: []string{"food"}, Core: memory.CoreAlways, ObservedAt: later, Idempotency: "again"})
 		want := first
-		want.Tags, want.Pinned, want.ObservedAt, want.Confidence = []string{"health", "food"}, true, later, 1
+		want.Tags, want.Core, want.ObservedAt, want.Confidence = []string{"health", "food"}, memory.CoreAlways, later, 1
 		want.Version, want.UpdatedAt = got.Version, got.UpdatedAt
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("written again (-got +want):\n%s", diff)

@@ -112,11 +112,11 @@ func TestFrontMatterIsTakenOver(t *testing.T) {
 		fact := f.wrote("User plays chess")
 		from := time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)
 		f.must(f.rewords(fact, func(n *memory.Fact) {
-			n.Tags, n.Category, n.Pinned, n.Confidence = []string{"game", "game", " fun "}, "hobby", true, 0.5
+			n.Tags, n.Category, n.Core, n.Confidence = []string{"game", "game", " fun "}, "hobby", memory.CoreAlways, 0.5
 			n.ValidFrom, n.ExpiresAt, n.Scope.Project = from, from.AddDate(50, 0, 0), "club"
 		}))
 		got := f.is(fact.ID)
-		if !slices.Equal(got.Tags, []string{"game", "fun"}) || got.Category != "hobby" || !got.Pinned || got.Confidence != 0.5 ||
+		if !slices.Equal(got.Tags, []string{"game", "fun"}) || got.Category != "hobby" || !got.Pinned() || got.Confidence != 0.5 ||
 			!got.ValidFrom.Equal(from) || !got.ExpiresAt.Equal(from.AddDate(50, 0, 0)) || got.Scope.Project != "club" {
 			f.t.Errorf("the fact is %+v", got)
 		}
@@ -145,12 +145,12 @@ func TestFrontMatterIsTakenOver(t *testing.T) {
 func TestBothSidesOfAnEditAreKept(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		fact := f.wrote("User plays chess")
-		pinned := true
-		if _, err := f.Curate.EditFact(context.Background(), ana, fact.ID, curate.Edit{Pinned: &pinned}, files.ByFile); err != nil {
+		pinned := memory.CoreAlways
+		if _, err := f.Curate.EditFact(context.Background(), ana, fact.ID, curate.Edit{Core: &pinned}, files.ByFile); err != nil {
 			f.t.Fatal(err)
 		}
 		f.must(f.rewords(fact, func(n *memory.Fact) { n.Content = "User plays go" }))
-		if got := f.is(fact.ID); got.Content != "User plays go" || !got.Pinned {
+		if got := f.is(fact.ID); got.Content != "User plays go" || !got.Pinned() {
 			f.t.Errorf("the fact is %+v", got)
 		}
 		err := f.rewords(fact, func(n *memory.Fact) { n.Content = "User plays poker" })

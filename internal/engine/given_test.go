@@ -95,7 +95,7 @@ func TestOldBlocksAreStoredWithoutWords(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		r.note(t, ana, "The cellar holds marzipan")
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana loves marzipan", Pinned: true}, her); err != nil {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana loves marzipan", Core: memory.CoreAlways}, her); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.SetProfile(ctx, ana, "marzipan", "much marzipan", her); err != nil {

@@ -414,7 +414,7 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 		ctx := context.Background()
 		const dog, cello = "User has a dog named Rex", "User plays the cello"
 		r.note(t, ana, dog)
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: cello, Pinned: true}, her); err != nil {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: cello, Core: memory.CoreAlways}, her); err != nil {
 			t.Fatal(err)
 		}
 		whole := r.Parts
@@ -518,7 +518,7 @@ func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		for i := range 6 {
-			if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Pinned: true}, her); err != nil {
+			if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Core: memory.CoreAlways}, her); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -552,7 +552,7 @@ func TestBroadQuestionsListWhatMatters(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.note(t, ana, "User is a nurse")
-		if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User is allergic to peanuts", Pinned: true}, her); err != nil {
+		if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User is allergic to peanuts", Core: memory.CoreAlways}, her); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"User is allergic to peanuts", "User is a nurse", "User may own a canoe"}

@@ -281,10 +281,10 @@ func TestACopyTellsNothingElse(t *testing.T) {
 	f := memory.Fact{
 		ID: "f", Scope: memory.Scope{Owner: ana, Project: "marzipan", Agent: "marzipan", Conversation: "marzipan"}, Content: "User keeps bees",
 		Tags: []string{"marzipan"}, Subject: "user", Model: "marzipan", Metadata: []byte(`{"a":"marzipan"}`), SupersededBy: "marzipan",
-		Provenance: memory.Provenance{Conversation: "marzipan", Turns: []string{"marzipan"}, Quote: &memory.Span{Turn: "marzipan"}}, Pinned: true,
+		Provenance: memory.Provenance{Conversation: "marzipan", Turns: []string{"marzipan"}, Quote: &memory.Span{Turn: "marzipan"}}, Core: memory.CoreAlways,
 	}
 	got := share.CopyOf(f)
-	if s := fmt.Sprintf("%+v %s", got, got.Metadata); strings.Contains(s, "marzipan") || got.Pinned || got.Provenance.Quote != nil {
+	if s := fmt.Sprintf("%+v %s", got, got.Metadata); strings.Contains(s, "marzipan") || got.Pinned() || got.Provenance.Quote != nil {
 		t.Errorf("the copy is %s", s)
 	}
 	if got.Subject != "ana" {

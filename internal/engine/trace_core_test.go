@@ -16,7 +16,7 @@ import (
 func TestTheTraceNamesTheCore(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	pinned, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User is allergic to penicillin", Pinned: true}, her)
+	pinned, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User is allergic to penicillin", Core: memory.CoreAlways}, her)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 		ctx := context.Background()
 		r.Opts.Learn.Upkeep = core.Upkeep{User: 5, Conversation: 3}
 		pinned := true
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User is Ana", Pinned: pinned}, her); err != nil {
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User is Ana", Core: memory.Pin(pinned)}, her); err != nil {
 			t.Fatal(err)
 		}
 		r.learn(t, ana, 1, "fact number 1", "fact number 2")

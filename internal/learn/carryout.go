@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -231,7 +232,7 @@ func (p *planner) guarded(c extract.Candidate, k *knownFact) bool {
 	if k.Link != nil || c.Remember || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false
 	}
-	return k.Fact.Pinned || k.Fact.Source == memory.Manual || k.Fact.Trust == memory.TrustPerson
+	return k.Fact.Pinned() || k.Fact.Source == memory.Manual || k.Fact.Trust == memory.TrustPerson
 }
 
 // inside reports whether all who see a also see b: b is as wide or wider.
@@ -263,7 +264,7 @@ func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
 	add := memory.Change{Action: memory.ActionAdd, NewID: next.ID, Reason: reason, Author: p.o.Author}
 	outcome := Outcome{ID: next.ID, Fact: next.Content, Action: "add", Reason: reason}
 	for _, k := range olds {
-		next.Pinned = next.Pinned || k.Fact.Pinned
+		next.Core = cmp.Or(next.Core, k.Fact.Core)
 		outcome.Action = "replace"
 		if outcome.Target == "" {
 			outcome.Target, add.OldID = k.Fact.ID, k.Fact.ID

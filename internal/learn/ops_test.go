@@ -20,7 +20,7 @@ func knownForOps() []memory.Fact {
 	} {
 		f := fact(s)
 		f.ID = fmt.Sprint("fact-", i+1)
-		f.Source, f.Trust, f.Pinned = memory.Extracted, memory.TrustUser, false
+		f.Source, f.Trust, f.Core = memory.Extracted, memory.TrustUser, memory.CoreAuto
 		f.Scope = memory.Scope{Owner: memtest.Ana}
 		f.Subject = strings.ToLower(strings.Fields(s)[0])
 		out = append(out, f)

@@ -64,7 +64,7 @@ func TestSeedFoursProtocol(t *testing.T) {
 
 func TestAPersonsFactIsNotReplacedByAModel(t *testing.T) {
 	for name, mark := range map[string]func(*memory.Fact){
-		"pinned":   func(f *memory.Fact) { f.Pinned = true },
+		"pinned":   func(f *memory.Fact) { f.Core = memory.CoreAlways },
 		"manual":   func(f *memory.Fact) { f.Source = memory.Manual },
 		"approved": func(f *memory.Fact) { f.Trust = memory.TrustPerson },
 	} {
@@ -222,7 +222,7 @@ func randomFacts(r *rand.Rand, store *inmem.Store) ([]extract.Neighbour, error) 
 		f.ID = memtest.ID(fmt.Sprint("known ", i))
 		f.ObservedAt = memtest.Epoch.Add(time.Duration(r.IntN(7)-2) * time.Minute)
 		f.Status = pickOne(r, []memory.Status{memory.Active, memory.Active, memory.Pending, memory.Retired, memory.Superseded, memory.Rejected})
-		f.Pinned = r.IntN(6) == 0
+		f.Core = memory.Pin(r.IntN(6) == 0)
 		f.Trust = pickOne(r, []memory.Trust{memory.TrustUser, memory.TrustUser, memory.TrustAssistant, memory.TrustPerson})
 		f.Source = pickOne(r, []memory.FactSource{memory.Extracted, memory.Extracted, memory.Manual})
 		f.Provenance.Turns = []string{fmt.Sprintf("turn-%d", r.IntN(8))}
@@ -327,7 +327,7 @@ func soundPlan(changes []memory.Change, near []extract.Neighbour, cands []extrac
 			if old.Link != nil {
 				return fmt.Errorf("%s is another owner's and is changed", c.OldID)
 			}
-			if (old.Fact.Trust == memory.TrustPerson || old.Fact.Pinned || old.Fact.Source == memory.Manual) && !slices.ContainsFunc(cands, func(c extract.Candidate) bool { return c.Remember }) {
+			if (old.Fact.Trust == memory.TrustPerson || old.Fact.Pinned() || old.Fact.Source == memory.Manual) && !slices.ContainsFunc(cands, func(c extract.Candidate) bool { return c.Remember }) {
 				return fmt.Errorf("a person's %q is taken away", old.Fact.Content)
 			}
 			live[old.Fact.Hash]--

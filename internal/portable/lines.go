@@ -1,6 +1,7 @@
 package portable
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -38,8 +39,9 @@ type (
 	}
 	factLine struct {
 		Type string `json:"type"`
-		memory.Fact
+		FactFields
 		Scope   scopeLine `json:"scope,omitzero"`
+		Pinned  bool      `json:"pinned,omitempty"`
 		Content *string   `json:"content,omitempty"`
 	}
 	summaryLine struct {
@@ -67,6 +69,9 @@ type (
 	}
 )
 
+// FactFields is a fact that is read and written with the rest of its line.
+type FactFields memory.Fact
+
 // scope returns the scope of an owner.
 func (s scopeLine) scope(owner memory.Owner) memory.Scope {
 	return memory.Scope{Owner: owner, Project: s.Project, Agent: s.Agent, Conversation: s.Conversation}
@@ -84,7 +89,7 @@ func (r Record) value(words *string) any {
 	case r.Turn != nil:
 		return turnLine{Type: "turn", Turn: *r.Turn, Chain: r.Turn.Chain, Content: words}
 	case r.Fact != nil:
-		return factLine{Type: "fact", Fact: *r.Fact, Scope: scopeOf(r.Fact.Scope), Content: words}
+		return factLine{Type: "fact", FactFields: FactFields(*r.Fact), Pinned: r.Fact.Pinned(), Scope: scopeOf(r.Fact.Scope), Content: words}
 	case r.Summary != nil:
 		return summaryLine{Type: "summary", Summary: *r.Summary, Scope: scopeOf(r.Summary.Scope), Text: words}
 	case r.Profile != nil:
@@ -114,8 +119,9 @@ func (l *turnLine) record(owner memory.Owner) (Record, *string) {
 }
 
 func (l *factLine) record(owner memory.Owner) (Record, *string) {
-	l.Fact.Scope = l.Scope.scope(owner)
-	return Record{Fact: &l.Fact}, l.Content
+	f := memory.Fact(l.FactFields)
+	f.Scope, f.Core = l.Scope.scope(owner), cmp.Or(f.Core, memory.Pin(l.Pinned))
+	return Record{Fact: &f}, l.Content
 }
 
 func (l *summaryLine) record(owner memory.Owner) (Record, *string) {

@@ -30,7 +30,7 @@ func importance(m memory.Memory, now time.Time) (float64, memory.Why) {
 	at := m.CreatedAt()
 	if m.Fact != nil {
 		confidence, at, matter = m.Fact.Confidence, m.Fact.UpdatedAt, matters(m.Fact)
-		if m.Fact.Pinned {
+		if m.Fact.Pinned() {
 			pinned = 1
 		}
 	}

@@ -65,7 +65,7 @@ func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
 // WhyTold says why a core has a fact: "pinned", "answers" for how the user wants to be answered, "holds" for others.
 func WhyTold(f *memory.Fact) string {
 	switch {
-	case f.Pinned:
+	case f.Pinned():
 		return "pinned"
 	case HeadingOf(f) == ofAnswers:
 		return "answers"
@@ -77,7 +77,8 @@ func WhyTold(f *memory.Fact) string {
 // or a person said it, and what was to happen is not over.
 func Holds(f *memory.Fact, now time.Time) bool {
 	switch {
-	case f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson, !f.ValidTo.IsZero() && !now.Before(f.ValidTo):
+	case f.Core == memory.CoreNever, !f.ValidTo.IsZero() && !now.Before(f.ValidTo),
+		f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson:
 		return false
 	case headingOf[f.Category] != ofPlans || f.Category == "goal":
 		return true
@@ -118,7 +119,7 @@ func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 		if facts[i].heading == ofAnswers {
 			facts[i].worth += first
 		}
-		if m.Fact.Pinned {
+		if m.Fact.Pinned() {
 			facts[i].worth += 2 * first
 		}
 	}

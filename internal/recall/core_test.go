@@ -39,7 +39,7 @@ func TestPinnedFactsComeBeforeProfileEntries(t *testing.T) {
 		core.Profile = append(core.Profile, memory.ProfileEntry{Key: fmt.Sprint("key", i), Value: "one two three four five six seven eight nine ten eleven twelve"})
 	}
 	pinned, long := holding("p", "health", "User is allergic to penicillin"), holding("long", "", strings.Repeat("long ", 200))
-	pinned.Fact.Pinned, long.Fact.Pinned = true, true
+	pinned.Fact.Core, long.Fact.Core = memory.CoreAlways, memory.CoreAlways
 	core.Facts = []memory.Memory{long, holding("other", "work", "User works at a bank"), pinned}
 	in, left := core.Choose(PinnedTokens, nil, now)
 	if !slices.Equal(in.IDs(), []string{"p"}) || len(in.Profile) == 0 || len(left.Profile) == 0 || len(in.Profile)+len(left.Profile) != 12 {

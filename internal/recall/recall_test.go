@@ -318,7 +318,7 @@ func TestImportanceOrdersBroadAnswers(t *testing.T) {
 	memories := []memory.Memory{
 		{Turn: &memory.Turn{ID: "turn", CreatedAt: now}},
 		{Fact: &memory.Fact{ID: "sure", Confidence: 1, UpdatedAt: now.AddDate(-1, 0, 0)}},
-		{Fact: &memory.Fact{ID: "pinned", Confidence: .5, Pinned: true, UpdatedAt: now.AddDate(-1, 0, 0)}},
+		{Fact: &memory.Fact{ID: "pinned", Confidence: .5, Core: memory.CoreAlways, UpdatedAt: now.AddDate(-1, 0, 0)}},
 	}
 	var got []string
 	for _, h := range ByImportance(memories, now) {

@@ -466,7 +466,7 @@ func runsBesideMayComeBetween(r *rig) {
 func staleBaseIsConflict(r *rig) {
 	tea := r.add(ana, "Ana drinks tea")[0]
 	planned := tea
-	planned.Pinned = true
+	planned.Core = memory.CoreAlways
 	fresh := memtest.Change(memory.ActionUpdate, planned)
 	fresh.Base = tea.Version
 	r.apply(ana, fresh)

@@ -11,6 +11,7 @@ import (
 
 var readRules = []rule{
 	{"EverythingComesBack", everythingComesBack},
+	{"CoreOfFacts", coreOfFacts},
 	{"GetKeepsTheOrderAsked", getKeepsTheOrderAsked},
 	{"ListNarrows", listNarrows},
 	{"ListLooksAtFactsUnlessAsked", listLooksAtFactsUnlessAsked},
@@ -29,7 +30,7 @@ func fullFact(owner memory.Owner) memory.Fact {
 	f := memtest.Fact(owner, "Ana is allergic to peanuts")
 	f.Scope.Project, f.Scope.Agent, f.Scope.Conversation = "garden", "cook", "c"
 	f.Category, f.Tags, f.Subject, f.Attribute = "health", []string{"food", "allergy"}, "user", "allergy"
-	f.Confidence, f.Status, f.Source, f.Trust, f.Pinned = 0.75, memory.Pending, memory.Extracted, memory.TrustUser, true
+	f.Confidence, f.Status, f.Source, f.Trust, f.Core = 0.75, memory.Pending, memory.Extracted, memory.TrustUser, memory.CoreAlways
 	f.Provenance = memory.Provenance{Conversation: "c", Turns: []string{"t2", "t1"}, Quote: &memory.Span{Turn: "t1", Start: 3, End: 9}}
 	f.ObservedAt, f.ObservedSeq = memtest.Epoch.Add(time.Second), 7_000_012
 	f.ValidFrom, f.ValidTo = memtest.Epoch.AddDate(-3, 0, 0), memtest.Epoch.AddDate(3, 0, 0)
@@ -75,6 +76,40 @@ func everythingComesBack(r *rig) {
 	r.same("images in the journal", images, []memory.Image{{Relation: &relation}, {Profile: &entry}, {Summary: &summary}, {Link: &link}, {Fact: &fact}})
 	at := memory.At{AsOf: appended.At}
 	r.same("all of it as of now", r.export(ana, at), r.export(ana, memory.At{}), ignoreVersions)
+}
+
+// coreOfFacts writes and changes what people decide about facts in prompts.
+func coreOfFacts(r *rig) {
+	all := []memory.Core{memory.CoreAuto, memory.CoreAlways, memory.CoreNever}
+	for _, was := range all {
+		for _, is := range all {
+			fact := memtest.Fact(ana, fmt.Sprintf("from %s to %s", was, is))
+			fact.Core = was
+			receipt := r.apply(ana, memtest.Add(fact))
+			r.same("written", r.fact(ana, fact.ID).Core, was)
+			fact.Core = is
+			r.apply(ana, memtest.Change(memory.ActionUpdate, fact))
+			r.same("changed", r.fact(ana, fact.ID).Core, is)
+			last := r.changes(ana, memory.ChangeQuery{Fact: fact.ID})[0]
+			r.same("in the journal", []memory.Core{last.Before.Fact.Core, last.After.Fact.Core}, []memory.Core{was, is})
+			for _, m := range r.list(ana, memory.Query{At: memory.At{AsOf: receipt.At}, Hash: fact.Hash}) {
+				r.same("as it was", m.Fact.Core, was)
+			}
+		}
+	}
+	linked := memtest.Fact(team, "the team's")
+	linked.Core = memory.CoreNever
+	r.apply(ana, memtest.Change(memory.ActionLink, memtest.Link(ana, linked)))
+	r.same("of a link", r.get(ana, linked.ID)[0].Fact.Core, memory.CoreNever)
+	var pinned []string
+	for _, m := range r.list(ana, memory.Query{Pinned: true}) {
+		pinned = append(pinned, m.Content())
+	}
+	slices.Sort(pinned)
+	r.same("pinned", pinned, []string{"from always to always", "from auto to always", "from never to always"})
+	odd := memtest.Fact(ana, "odd")
+	odd.Core = "sometimes"
+	r.refuse("another core", memory.Invalid, ana, memtest.Add(odd))
 }
 
 func getKeepsTheOrderAsked(r *rig) {

@@ -25,7 +25,7 @@ func sinceInOrderOrGone(r *rig) {
 	summary := memtest.Summary(ana, "c", "greetings")
 	link := memtest.Link(ana, memtest.Fact(team, "linked"))
 	r.apply(ana, memtest.Change(memory.ActionAdd, summary), memtest.Change(memory.ActionLink, link), memtest.Change(memory.ActionAdd, memtest.Profile(ana, "k", "v")))
-	one.Pinned = true
+	one.Core = memory.CoreAlways
 	last := r.apply(ana, memtest.Change(memory.ActionUpdate, one))
 
 	items, version := r.since(ana, 0)
@@ -151,7 +151,7 @@ func sinceFollowsLateVectors(r *rig) {
 	r.same("the journal says nothing of vectors", len(r.changes(ana, memory.ChangeQuery{})), 1)
 
 	pinned := fact
-	pinned.Pinned = true
+	pinned.Core = memory.CoreAlways
 	r.apply(ana, memtest.Change(memory.ActionUpdate, pinned))
 	r.same("other marks keep the vector", len(r.vectors(ana, model)[fact.ID]), memtest.Dims)
 	reworded := fact

@@ -31,7 +31,7 @@ func (c *historyClient) note() {
 	c.noted++
 	topic := topics[c.rand.IntN(len(topics))]
 	f, _, err := c.engine.Curate.Remember(context.Background(), nobody, curate.Note{
-		Content: fmt.Sprintf("%s, as entry %03d says", topic.known, c.noted), Pinned: c.rand.IntN(8) == 0,
+		Content: fmt.Sprintf("%s, as entry %03d says", topic.known, c.noted), Core: memory.Pin(c.rand.IntN(8) == 0),
 	}, memory.Author{Kind: memory.ByPerson})
 	if err != nil {
 		c.t.Fatal(err)

@@ -151,7 +151,7 @@ func (s session) run(t *testing.T, keep bool) measured {
 	r := newRig(t, func(s *setup) { s.keep = keep })
 	note := func(words string, pinned bool) {
 		t.Helper()
-		if _, _, err := r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: words, Pinned: pinned}, memory.Author{Kind: memory.ByPerson}); err != nil {
+		if _, _, err := r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: words, Core: memory.Pin(pinned)}, memory.Author{Kind: memory.ByPerson}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -171,7 +171,7 @@ func (r *rig) read(resp *http.Response) string {
 // know writes a fact down that is in every block.
 func (r *rig) know(fact string) {
 	r.t.Helper()
-	if _, _, err := r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: fact, Pinned: true}, memory.Author{Kind: memory.ByPerson}); err != nil {
+	if _, _, err := r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: fact, Core: memory.CoreAlways}, memory.Author{Kind: memory.ByPerson}); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -123,7 +124,7 @@ func (d memoryAPI) add(ctx context.Context, in *addInput) (*addOutput, error) {
 		Project:     in.Body.Project,
 		Agent:       in.Body.Agent,
 		Confidence:  in.Body.Confidence,
-		Pinned:      in.Body.Pinned,
+		Core:        cmp.Or(in.Body.Core, memory.Pin(in.Body.Pinned)),
 		ObservedAt:  timeOf(in.Body.ObservedAt),
 		ExpiresAt:   timeOf(in.Body.ExpiresAt),
 		Metadata:    in.Body.Metadata,
@@ -170,12 +171,17 @@ type editInput struct {
 }
 
 func (d memoryAPI) edit(ctx context.Context, by caller, in *editInput) (client.Written, error) {
+	core := in.Body.Core
+	if pinned := in.Body.Pinned; core == nil && pinned != nil {
+		c := memory.Pin(*pinned)
+		core = &c
+	}
 	return d.changed(ctx, by, in.ID, curate.Edit{
 		Content:    in.Body.Content,
 		Category:   in.Body.Category,
 		Tags:       in.Body.Tags,
 		Confidence: in.Body.Confidence,
-		Pinned:     in.Body.Pinned,
+		Core:       core,
 		ExpiresAt:  in.Body.ExpiresAt,
 		Metadata:   in.Body.Metadata,
 
@@ -190,8 +196,8 @@ type pinInput struct {
 }
 
 func (d memoryAPI) pin(ctx context.Context, by caller, in *pinInput) (client.Written, error) {
-	pinned := in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned
-	return d.changed(ctx, by, in.ID, curate.Edit{Pinned: &pinned, Idempotency: in.Key})
+	core := memory.Pin(in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned)
+	return d.changed(ctx, by, in.ID, curate.Edit{Core: &core, Idempotency: in.Key})
 }
 
 func (d memoryAPI) changed(ctx context.Context, by caller, id string, edit curate.Edit) (client.Written, error) {

@@ -115,6 +115,11 @@ func TestOperations(t *testing.T) {
 		{"pin", "POST", "/api/memory/{tea}/pin", "", 200, []string{`"pinned":true`}, nil},
 		{"pin with nothing said", "POST", "/api/memory/{tea}/pin", "{}", 200, []string{`"pinned":true`}, nil},
 		{"unpin", "POST", "/api/memory/{tea}/pin", `{"pinned":false}`, 200, []string{"oolong"}, []string{`"pinned":true`}},
+		{"core", "PATCH", "/api/memory/{tea}", `{"core":"never"}`, 200, []string{`"core":"never"`}, []string{"pinned"}},
+		{"core of a pin", "PATCH", "/api/memory/{tea}", `{"pinned":true}`, 200, []string{`"core":"always"`, `"pinned":true`}, nil},
+		{"core before a pin", "PATCH", "/api/memory/{tea}", `{"pinned":true,"core":"auto"}`, 200, []string{"oolong"}, []string{"pinned", `"core"`}},
+		{"core of no kind", "PATCH", "/api/memory/{tea}", `{"core":"often"}`, 422, []string{"core", "never"}, nil},
+		{"add with a core", "POST", "/api/memory", `{"content":"Ana has a key under the mat","core":"never"}`, 201, []string{`"core":"never"`}, []string{"pinned"}},
 		{"pin nothing", "POST", "/api/memory/" + none + "/pin", "", 404, []string{none}, nil},
 
 		{"search", "POST", "/api/memory/search", `{"query":"what tea does Ana drink?"}`, 200, []string{"oolong", `"score":`, `"trace":`, `"id":"{tea}"`}, []string{`"why"`, "cello", "climbing", `"degraded"`}},

@@ -74,6 +74,12 @@ func (p memoryViews) edit(r *http.Request, v visit, id string) (done, error) {
 		c /= 100
 		e.Confidence = &c
 	}
+	if s, ok := field(r, "core"); ok {
+		e.Core = new(memory.Core)
+		if err := e.Core.UnmarshalText([]byte(s)); err != nil {
+			return done{}, err
+		}
+	}
 	was, err := p.engine.Get(r.Context(), v.owner, id)
 	if err != nil {
 		return done{}, err
@@ -97,8 +103,9 @@ func field(r *http.Request, name string) (string, bool) {
 }
 
 func (p memoryViews) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {
+	core := memory.Pin(pinned)
 	for _, id := range ids {
-		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Pinned: &pinned}, v.author); err != nil {
+		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Core: &core}, v.author); err != nil {
 			return done{}, err
 		}
 	}

@@ -73,14 +73,20 @@ func TestAFactIsEditedPinnedForgottenAndBrought(t *testing.T) {
 	}
 	r.shows(at, "<del", "User lives in Berlin", "<ins", "by ana", "edited by hand")
 	r.sent(at, url.Values{"do": {"pin"}})
-	if !r.now(id).Pinned {
+	if r.now(id).Core != memory.CoreAlways {
 		t.Error("it is not pinned")
 	}
 	r.shows(at, `value="unpin"`)
 	r.sent(at, url.Values{"do": {"unpin"}})
-	if r.now(id).Pinned {
+	if r.now(id).Core != memory.CoreAuto {
 		t.Error("it is still pinned")
 	}
+	r.sent(at, url.Values{"do": {"edit"}, "core": {"never"}})
+	if r.now(id).Core != memory.CoreNever {
+		t.Error("it may still be in prompts by itself")
+	}
+	r.shows(at, "search only")
+	r.shows("/?edit="+id, `value="never" selected`)
 	r.sent(at, url.Values{"do": {"forget"}})
 	if s := r.now(id).Status; s != memory.Retired {
 		t.Errorf("forgotten it is %s", s)
@@ -90,7 +96,7 @@ func TestAFactIsEditedPinnedForgottenAndBrought(t *testing.T) {
 	if s := r.now(id).Status; s != memory.Active {
 		t.Errorf("restored it is %s", s)
 	}
-	for _, form := range []url.Values{{"do": {"fly"}}, {}, {"do": {"edit"}, "confidence": {"much"}}, {"do": {"edit"}, "confidence": {"200"}}, {"do": {"approve"}}} {
+	for _, form := range []url.Values{{"do": {"fly"}}, {}, {"do": {"edit"}, "confidence": {"much"}}, {"do": {"edit"}, "confidence": {"200"}}, {"do": {"edit"}, "core": {"often"}}, {"do": {"approve"}}} {
 		if w := r.post(at, form); w.Code != http.StatusBadRequest && w.Code != http.StatusConflict {
 			t.Errorf("%v: status %d", form, w.Code)
 		}
@@ -107,7 +113,7 @@ func TestWhatWasDoneIsUndoneByItsRuns(t *testing.T) {
 		do["id"] = []string{a.ID, b.ID}
 		r.sent("/memories/bulk", do)
 		for _, id := range do["id"] {
-			if f := r.now(id); f.Status == memory.Active && !f.Pinned && len(f.Tags) == 0 {
+			if f := r.now(id); f.Status == memory.Active && !f.Pinned() && len(f.Tags) == 0 {
 				t.Errorf("%v did nothing to %+v", do, f)
 			}
 		}
@@ -117,7 +123,7 @@ func TestWhatWasDoneIsUndoneByItsRuns(t *testing.T) {
 		}
 		r.sent("/undo", url.Values{"run": runs})
 		for _, id := range do["id"] {
-			if f := r.now(id); f.Status != memory.Active || f.Pinned || len(f.Tags) > 0 {
+			if f := r.now(id); f.Status != memory.Active || f.Pinned() || len(f.Tags) > 0 {
 				t.Errorf("%v is not undone: %+v", do, f)
 			}
 		}

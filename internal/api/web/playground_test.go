@@ -116,7 +116,7 @@ func TestAChatOfThePlaygroundIsAsAnyClients(t *testing.T) {
 // among what was left out.
 func TestWhatIsInEveryPromptIsToldAsSuch(t *testing.T) {
 	r, _ := talkingRig(t, "")
-	pinned, _, err := r.engine.Curate.Remember(t.Context(), memtest.Ana, curate.Note{Content: "User is allergic to penicillin", Pinned: true}, memory.Author{Kind: memory.ByPerson})
+	pinned, _, err := r.engine.Curate.Remember(t.Context(), memtest.Ana, curate.Note{Content: "User is allergic to penicillin", Core: memory.CoreAlways}, memory.Author{Kind: memory.ByPerson})
 	if err != nil {
 		t.Fatal(err)
 	}

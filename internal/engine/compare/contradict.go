@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -160,7 +161,7 @@ func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, au
 		if !f.Newer(&old) {
 			f.ObservedAt, f.ObservedSeq = now, 0
 		}
-		f.Pinned = f.Pinned || old.Pinned
+		f.Core = cmp.Or(f.Core, old.Core)
 	}
 	var ends []memory.Change
 	for _, old := range olds {

@@ -34,6 +34,7 @@ type Rules struct {
 	EmbedAs memory.EmbedAs // what questions are embedded as; "": questions
 
 	VectorWeight *float64 // of a cosine among the cues; nil: the one fitted with words
+	CoreWithout  []string // categories of facts that the core leaves out
 	Pools        []string // shared pools that every user's questions reach too, by name
 	Each         int      // candidates of each search for each memory that may be shown; 0: 160 in all
 

@@ -173,7 +173,7 @@ func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
 
 // Kept reports whether a fact stays whatever its age: a person stands behind it.
 func Kept(f *memory.Fact) bool {
-	return f.Pinned || f.Source == memory.Manual || f.Trust == memory.TrustPerson
+	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }
 
 // Everything calls yield for all memories that match, newest first.

@@ -20,7 +20,7 @@ type Edit struct {
 	Category   *string
 	Tags       *[]string
 	Confidence *float64
-	Pinned     *bool
+	Core       *memory.Core
 	ExpiresAt  *time.Time
 	Metadata   *json.RawMessage
 
@@ -44,7 +44,7 @@ func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, e
 		}
 		set(&f.Category, edit.Category)
 		set(&f.Confidence, edit.Confidence)
-		set(&f.Pinned, edit.Pinned)
+		set(&f.Core, edit.Core)
 		set(&f.Metadata, edit.Metadata)
 		if edit.Tags != nil {
 			f.Tags = Tags(*edit.Tags)

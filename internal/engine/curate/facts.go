@@ -27,7 +27,7 @@ type Note struct {
 	Agent        string
 	Conversation string   // that it comes from
 	Confidence   *float64 // nil: 1
-	Pinned       bool
+	Core         memory.Core
 	ObservedAt   time.Time // zero: now
 	ExpiresAt    time.Time
 	Metadata     json.RawMessage
@@ -154,7 +154,7 @@ func (e writer) writtenAgain(ctx context.Context, next memory.Fact, key string, 
 		}
 		f.Category = cmp.Or(next.Category, f.Category)
 		f.Confidence = max(f.Confidence, next.Confidence)
-		f.Pinned = f.Pinned || next.Pinned
+		f.Core = cmp.Or(next.Core, f.Core)
 		if !next.ExpiresAt.IsZero() || !f.Visible(next.CreatedAt) {
 			f.ExpiresAt = next.ExpiresAt
 		}
@@ -193,7 +193,7 @@ func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
 		Status:     memory.Active,
 		Source:     memory.Manual,
 		Trust:      memory.TrustPerson,
-		Pinned:     n.Pinned,
+		Core:       n.Core,
 		ObservedAt: memory.Time(n.ObservedAt),
 		CreatedAt:  now,
 		UpdatedAt:  now,
@@ -324,7 +324,7 @@ func (e writer) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) st
 
 // ofPerson reports whether a person wrote, approved or pinned a fact.
 func ofPerson(f memory.Fact) bool {
-	return f.Pinned || f.Source == memory.Manual || f.Trust == memory.TrustPerson
+	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }
 
 // live reports whether a live fact has the same words.

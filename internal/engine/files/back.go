@@ -130,7 +130,7 @@ func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
 		return &f
 	}
 	plain := next
-	plain.Category, plain.Tags, plain.Pinned, plain.Confidence, plain.Metadata, plain.ExpiresAt = f.Category, f.Tags, f.Pinned, f.Confidence, f.Metadata, f.ExpiresAt
+	plain.Category, plain.Tags, plain.Core, plain.Confidence, plain.Metadata, plain.ExpiresAt = f.Category, f.Tags, f.Core, f.Confidence, f.Metadata, f.ExpiresAt
 	if !sameButTimes(plain, f) {
 		return &f
 	}

@@ -94,7 +94,7 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 		f.Metadata = says.Metadata
 	}
 	take(&f.Category, was.Category, says.Category)
-	take(&f.Pinned, was.Pinned, says.Pinned)
+	take(&f.Core, was.Core, says.Core)
 	take(&f.Confidence, was.Confidence, says.Confidence)
 	take(&f.Scope, was.Scope, says.Scope)
 	for _, t := range []struct{ to, was, says *time.Time }{
@@ -117,7 +117,7 @@ func take[T comparable](field *T, was, says T) {
 
 // sameButTimes reports whether nothing is to be written.
 func sameButTimes(f, g memory.Fact) bool {
-	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Pinned == g.Pinned && f.Confidence == g.Confidence &&
+	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Core == g.Core && f.Confidence == g.Confidence &&
 		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
 		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
 }

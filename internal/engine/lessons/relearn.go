@@ -155,7 +155,7 @@ func (e *Learner) rejudge(ctx context.Context, owner memory.Owner, author memory
 			return nil, nil, err
 		}
 		if slices.ContainsFunc(olds, func(old memory.Fact) bool {
-			return !f.Newer(&old) || old.Pinned || old.Source == memory.Manual || old.Trust == memory.TrustPerson
+			return !f.Newer(&old) || old.Pinned() || old.Source == memory.Manual || old.Trust == memory.TrustPerson
 		}) {
 			continue
 		}

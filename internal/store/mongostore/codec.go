@@ -21,6 +21,23 @@ func newRegistry() *bson.Registry {
 	twin[memory.Relation, relationFields](r)
 	twin[memory.Summary, summaryFields](r)
 	twin[memory.Context, contextFields](r)
+	core := reflect.TypeFor[memory.Core]()
+	r.RegisterTypeEncoder(core, bson.ValueEncoderFunc(func(_ bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
+		if c := memory.Core(v.String()); c != memory.CoreAlways {
+			return w.WriteString(string(c))
+		}
+		return w.WriteBoolean(true)
+	}))
+	r.RegisterTypeDecoder(core, bson.ValueDecoderFunc(func(_ bson.DecodeContext, in bson.ValueReader, v reflect.Value) error {
+		if in.Type() == bson.TypeBoolean {
+			pinned, err := in.ReadBoolean()
+			v.SetString(string(memory.Pin(pinned)))
+			return err
+		}
+		c, err := in.ReadString()
+		v.SetString(c)
+		return err
+	}))
 	when := reflect.TypeFor[time.Time]()
 	r.RegisterTypeEncoder(when, bson.ValueEncoderFunc(func(_ bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
 		return w.WriteInt64(micros(v.Interface().(time.Time)))

@@ -40,7 +40,7 @@ type (
 		Status       memory.Status     `bson:"status"`
 		Source       memory.FactSource `bson:"source"`
 		Trust        memory.Trust      `bson:"trust"`
-		Pinned       bool              `bson:"pinned,omitempty"`
+		Core         memory.Core       `bson:"pinned,omitempty"` // true, or a text: see newRegistry
 		Provenance   memory.Provenance `bson:"provenance"`
 		ObservedAt   time.Time         `bson:"observed"`
 		ObservedSeq  int64             `bson:"observed_seq,omitempty"`

@@ -116,7 +116,7 @@ func fill(t *testing.T, path string, owners, rows int) {
 					switch {
 					case name == "owner":
 						values[c] = fmt.Sprintf("owner%s%03d", hard[o%len(hard)], o)
-					case name == "pinned" || name == "no_learn" || name == "history":
+					case name == "pinned" || name == "core_never" || name == "no_learn" || name == "history":
 						values[c] = i % 2
 					case strings.HasPrefix(name, "quote_") && i%2 == 0:
 						values[c] = nil

@@ -237,7 +237,7 @@ func (s *side) insertAll(ctx context.Context, table string, columns []string, ne
 	}
 	isBool := map[int]bool{}
 	for i, name := range columns {
-		isBool[i] = name == "pinned" || name == "no_learn" || name == "history"
+		isBool[i] = name == "pinned" || name == "core_never" || name == "no_learn" || name == "history"
 	}
 	return raw(s.conn, func(c *pgx.Conn) error {
 		_, err := c.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(func() ([]any, error) {

@@ -55,14 +55,14 @@
 // microseconds since the year 1 in UTC, so that 0 is the zero time; in a shell,
 // datetime(created_at/1000000 - 62135596800, 'unixepoch') shows one. Lists are
 // JSON arrays, "" for none. Everything else is as package memory says. PostgreSQL has
-// the same tables; pinned, no_learn and history are of type boolean there, and texts compare by
+// the same tables; pinned, core_never, no_learn and history are of type boolean there, and texts compare by
 // their bytes.
 //
 //	owners               owner | version, clock (of the last write), horizon (Since from before it is Gone)
 //	facts                owner, id | project, agent, conversation, content, category, tags, subject, attribute,
 //	                     confidence, status, source, trust, pinned, from_conversation, from_turns, quote_turn,
 //	                     quote_start, quote_end, observed_at, observed_seq, valid_from, valid_to, created_at,
-//	                     updated_at, expires_at, superseded_by, model, metadata, hash, version
+//	                     updated_at, expires_at, superseded_by, model, metadata, hash, version, core_never
 //	fact_tags            owner, tag, fact
 //	fact_turns           owner, turn, fact (the turns that a fact rests on)
 //	links                owner, id | home, home_version, status, created_at, fact (its JSON), hash, fact_status,

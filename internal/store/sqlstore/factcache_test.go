@@ -53,13 +53,13 @@ func TestWhatIsSettledIsWhatTheDatabaseSays(t *testing.T) {
 		switch {
 		case kind < 2 || kind < 5 && len(facts) == 0:
 			f := memtest.Fact(memtest.Ana, fmt.Sprint("fact ", step))
-			f.Pinned = chance.IntN(2) == 0
+			f.Core = memory.Pin(chance.IntN(2) == 0)
 			f.Provenance.Turns = turns[:1+chance.IntN(2)]
 			facts = append(facts, f)
 			changes = append(changes, memtest.Add(f))
 		case kind < 5:
 			i := chance.IntN(len(facts))
-			facts[i].Pinned = !facts[i].Pinned
+			facts[i].Core = memory.Pin(!facts[i].Pinned())
 			action := memory.ActionUpdate
 			if facts[i].Status.Live() && chance.IntN(2) == 0 {
 				facts[i].Status, facts[i].SupersededBy = memory.Superseded, fmt.Sprint("after ", step)
@@ -109,7 +109,7 @@ func TestSettledSeesEveryAcknowledgedWrite(t *testing.T) {
 	const writes = 60
 	r := newRig(t)
 	fact, entry := memtest.Fact(memtest.Ana, "one"), memtest.Profile(memtest.Ana, "k", "")
-	fact.Pinned = true
+	fact.Core = memory.CoreAlways
 	if _, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("first"), memtest.Add(fact), memtest.Change(memory.ActionAdd, entry)); err != nil {
 		t.Fatal(err)
 	}

@@ -91,12 +91,12 @@ func (w *write) save(c memory.Change) error {
 
 func (w *write) saveFact(before, after *memory.Fact) error {
 	err := w.exec(`INSERT INTO facts (owner, `+factColumns+`) VALUES
-		(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (owner, id) DO UPDATE SET project = excluded.project, agent = excluded.agent,
 		conversation = excluded.conversation, content = excluded.content, category = excluded.category,
 		tags = excluded.tags, subject = excluded.subject, attribute = excluded.attribute,
 		confidence = excluded.confidence, status = excluded.status, source = excluded.source, trust = excluded.trust,
-		pinned = excluded.pinned, from_conversation = excluded.from_conversation, from_turns = excluded.from_turns,
+		pinned = excluded.pinned, core_never = excluded.core_never, from_conversation = excluded.from_conversation, from_turns = excluded.from_turns,
 		quote_turn = excluded.quote_turn, quote_start = excluded.quote_start, quote_end = excluded.quote_end,
 		observed_at = excluded.observed_at, observed_seq = excluded.observed_seq, valid_from = excluded.valid_from,
 		valid_to = excluded.valid_to, created_at = excluded.created_at, updated_at = excluded.updated_at,

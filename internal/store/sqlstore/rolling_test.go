@@ -36,7 +36,7 @@ func TestServersRollThroughAStep(t *testing.T) {
 	address := pgtest.Fresh(t)
 	before(t, address)
 	// The release before does not name the column, which has a default; this one does.
-	if _, err := connOf(t, address).ExecContext(t.Context(), `ALTER TABLE turns ADD COLUMN foreign_ranges TEXT NOT NULL DEFAULT ''`); err != nil {
+	if _, err := connOf(t, address).ExecContext(t.Context(), `ALTER TABLE facts ADD COLUMN core_never BOOLEAN NOT NULL DEFAULT false`); err != nil {
 		t.Fatal(err)
 	}
 	config, conns, err := parseAddress(pgtest.With(address, "pool_max_conns", "12"))

@@ -95,7 +95,7 @@ func toJSON(value any) (string, error) {
 }
 
 const factColumns = `id, project, agent, conversation, content, category, tags, subject, attribute,
-	confidence, status, source, trust, pinned, from_conversation, from_turns, quote_turn, quote_start, quote_end,
+	confidence, status, source, trust, pinned, core_never, from_conversation, from_turns, quote_turn, quote_start, quote_end,
 	observed_at, observed_seq, valid_from, valid_to, created_at, updated_at, expires_at, superseded_by, model,
 	metadata, hash, version`
 
@@ -107,7 +107,7 @@ func factValues(f *memory.Fact) []any {
 	return []any{
 		string(f.Scope.Owner), f.ID, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.Content, f.Category,
 		list(f.Tags), f.Subject, f.Attribute, f.Confidence, string(f.Status), string(f.Source), string(f.Trust),
-		f.Pinned, f.Provenance.Conversation, list(f.Provenance.Turns), turn, start, end, micros(f.ObservedAt),
+		f.Pinned(), f.Core == memory.CoreNever, f.Provenance.Conversation, list(f.Provenance.Turns), turn, start, end, micros(f.ObservedAt),
 		f.ObservedSeq, micros(f.ValidFrom), micros(f.ValidTo), micros(f.CreatedAt), micros(f.UpdatedAt),
 		micros(f.ExpiresAt), f.SupersededBy, f.Model, string(f.Metadata), f.Hash, f.Version,
 	}
@@ -119,13 +119,17 @@ func scanFact(owner memory.Owner, row scanner, more ...any) (*memory.Fact, error
 	var turn sql.NullString
 	var start, end sql.NullInt64
 	var metadata string
+	var always, never bool
 	err := row.Scan(append([]any{
 		&f.ID, &f.Scope.Project, &f.Scope.Agent, &f.Scope.Conversation, &f.Content, &f.Category, asList{&f.Tags},
-		&f.Subject, &f.Attribute, &f.Confidence, &f.Status, &f.Source, &f.Trust, &f.Pinned,
+		&f.Subject, &f.Attribute, &f.Confidence, &f.Status, &f.Source, &f.Trust, &always, &never,
 		&f.Provenance.Conversation, asList{&f.Provenance.Turns}, &turn, &start, &end, asTime{&f.ObservedAt},
 		&f.ObservedSeq, asTime{&f.ValidFrom}, asTime{&f.ValidTo}, asTime{&f.CreatedAt}, asTime{&f.UpdatedAt},
 		asTime{&f.ExpiresAt}, &f.SupersededBy, &f.Model, &metadata, &f.Hash, &f.Version,
 	}, more...)...)
+	if f.Core = memory.Pin(always); never && !always {
+		f.Core = memory.CoreNever
+	}
 	if turn.Valid {
 		f.Provenance.Quote = &memory.Span{Turn: turn.String, Start: int(start.Int64), End: int(end.Int64)}
 	}

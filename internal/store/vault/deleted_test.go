@@ -104,7 +104,7 @@ func TestNothingIsWrittenWhereAFileMayComeBack(t *testing.T) {
 	v.remove(teaFile)
 	v.scan(ScanOptions{Settle: time.Hour})
 	f := v.fact("tea")
-	f.Pinned = true
+	f.Core = memory.CoreAlways
 	v.apply(memtest.Change(memory.ActionUpdate, f))
 	v.settled()
 	if _, err := os.Stat(v.path(teaFile)); !errors.Is(err, os.ErrNotExist) {
@@ -223,7 +223,7 @@ func TestFilesInTheCloudAreNotDeleted(t *testing.T) {
 				}
 			}
 			f := v.fact("tea")
-			f.Pinned = true
+			f.Core = memory.CoreAlways
 			v.apply(memtest.Change(memory.ActionUpdate, f))
 			for _, when := range []string{"at once", "after a start"} {
 				v.settled()

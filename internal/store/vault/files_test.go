@@ -374,7 +374,7 @@ func TestWhatIsNotLocisSurvives(t *testing.T) {
 	text = strings.Replace(text, "confidence: 1\n", "confidence: 1 # quite\n", 1)
 	v.write(teaFile, text)
 	f := v.fact("tea")
-	f.Confidence, f.Tags, f.Pinned = 0.5, nil, true
+	f.Confidence, f.Tags, f.Core = 0.5, nil, memory.CoreAlways
 	v.apply(memtest.Change(memory.ActionUpdate, f))
 	want := strings.Replace(text, "confidence: 1 #", "confidence: 0.5 #", 1)
 	want = strings.Replace(want, "tags: [drinks, \"at home\"]\n", "", 1)

@@ -199,7 +199,7 @@ func (r *reader) fact(p place, base *memory.Fact, words string) memory.Fact {
 	f.UpdatedAt = r.time("updated_at", or(f.UpdatedAt, f.CreatedAt))
 	f.Status = r.status(p, was.Status, memory.Active, memory.Pending, memory.Retired, memory.Rejected, memory.Superseded)
 	f.SupersededBy = idOfLink(r.text("superseded_by"))
-	f.Category, f.Tags, f.Pinned = r.text("category"), r.list("tags"), r.bool("pinned")
+	f.Category, f.Tags, f.Core = r.text("category"), r.list("tags"), r.core()
 	f.Subject, f.Attribute = r.text("subject"), r.text("attribute")
 	f.Confidence = r.confidence(f.Confidence)
 	f.ObservedAt = r.time("observed_at", or(f.ObservedAt, f.CreatedAt))
@@ -220,6 +220,15 @@ func (r *reader) fact(p place, base *memory.Fact, words string) memory.Fact {
 		f.Hash = text.Hash(words)
 	}
 	return f
+}
+
+// core reads pinned, and what only core can say.
+func (r *reader) core() memory.Core {
+	c := memory.Pin(r.bool("pinned"))
+	if err := c.UnmarshalText([]byte(cmp.Or(r.text("core"), string(c)))); err != nil {
+		r.fail("core", "auto, always or never")
+	}
+	return c
 }
 
 func (r *reader) confidence(base float64) float64 {

@@ -143,15 +143,18 @@ func factFields(f *memory.Fact, link names) []field {
 	if q := f.Provenance.Quote; q != nil {
 		quote = quoted(strconv.Itoa(q.Start) + "-" + strconv.Itoa(q.End) + " " + link(q.Turn))
 	}
-	superseded := ""
+	superseded, never := "", ""
 	if f.SupersededBy != "" {
 		superseded = quoted(link(f.SupersededBy))
+	}
+	if f.Core == memory.CoreNever {
+		never = string(f.Core)
 	}
 	return []field{
 		{"id", quoted(f.ID)}, {"conversation_id", quoted(conversation)}, {"role", "memory"}, {"kind", "fact"},
 		{"created_at", at(f.CreatedAt)}, {"updated_at", at(f.UpdatedAt)},
 		{"status", quoted(string(f.Status))}, {"superseded_by", superseded},
-		{"category", optional(f.Category)}, {"tags", listed(f.Tags)}, {"pinned", yes(f.Pinned)},
+		{"category", optional(f.Category)}, {"tags", listed(f.Tags)}, {"pinned", yes(f.Pinned())}, {"core", never},
 		{"subject", optional(f.Subject)}, {"attribute", optional(f.Attribute)},
 		{"confidence", strconv.FormatFloat(f.Confidence, 'g', -1, 64)},
 		{"observed_at", at(f.ObservedAt)}, {"observed_seq", number64(f.ObservedSeq)},

@@ -224,7 +224,7 @@ func TestRenamedFileKeepsItsName(t *testing.T) {
 	v.move(teaFile, "entries/global/facts/my tea.md")
 	v.quiet() // it says nothing else
 	f := v.fact("tea")
-	f.Pinned = true
+	f.Core = memory.CoreAlways
 	v.apply(memtest.Change(memory.ActionUpdate, f))
 	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{"entries/global/facts/my tea.md"}) {
 		t.Errorf("files: %q", got)

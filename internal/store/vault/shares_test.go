@@ -166,7 +166,7 @@ func TestValueThatIsNotUnderstoodTakesNothingAway(t *testing.T) {
 	v := newVault(t)
 	f := tea()
 	f.Tags, f.Category, f.Metadata, f.ValidTo = []string{"drinks"}, "food", json.RawMessage(`{"a":1}`), memtest.Epoch.AddDate(9, 0, 0)
-	f.Pinned = true
+	f.Core = memory.CoreAlways
 	ben := memory.User(memtest.Ana.Namespace(), "ben")
 	v.apply(memtest.Add(f), memtest.Add(memtest.Fact(memtest.Ana, "cake")), memtest.Change(memory.ActionAdd, share(ben)))
 	v.apply(memtest.Change(memory.ActionAdd, memory.Relation{Owner: memtest.Ana, From: "tea", To: "cake", Kind: memory.Refines, Status: memory.Active, CreatedAt: memtest.Epoch}))
@@ -210,7 +210,7 @@ func TestValueThatIsNotUnderstoodTakesNothingAway(t *testing.T) {
 	// Where Loci writes the file meanwhile, what it knows stays, and the person's is kept beside.
 	v.write(teaFile, strings.Replace(was, "shared_with: [user/ben]\n", "shared_with: {user: ben}\n", 1))
 	v.scan()
-	f.Pinned, f.UpdatedAt = false, v.now.Now()
+	f.Core, f.UpdatedAt = memory.CoreAuto, v.now.Now()
 	v.apply(memtest.Change(memory.ActionUpdate, f))
 	if file, known := v.shares(); file != "shared_with: [user/ben]\n" || !slices.Equal(known, []memory.Owner{ben}) {
 		t.Errorf("the file says %q, known is %q", file, known)
@@ -250,7 +250,7 @@ func TestWhoIsRefusedStaysAsWritten(t *testing.T) {
 	v.reopen()
 	refused()
 	f := v.fact("tea")
-	f.Pinned, f.UpdatedAt = !f.Pinned, v.now.Now()
+	f.Core, f.UpdatedAt = memory.Pin(!f.Pinned()), v.now.Now()
 	v.apply(memtest.Change(memory.ActionUpdate, f))
 	if r := v.scan(); len(r.Edits) != 1 || r.Edits[0].Says.Shared == nil {
 		t.Errorf("the fact changed: it may be shared now, but %+v", r)

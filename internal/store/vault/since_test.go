@@ -80,7 +80,7 @@ var commands = []struct {
 	}},
 	{"tag", func(f memory.Fact, n int) *memory.Fact { f.Tags = []string{fmt.Sprint("by", n)}; return &f }},
 	{"reinforce", func(f memory.Fact, n int) *memory.Fact { f.Confidence = 1 / float64(n+2); return &f }},
-	{"pin", func(f memory.Fact, _ int) *memory.Fact { f.Pinned = !f.Pinned; return &f }},
+	{"pin", func(f memory.Fact, _ int) *memory.Fact { f.Core = memory.Pin(!f.Pinned()); return &f }},
 }
 
 func endingAs(to memory.Status) func(memory.Fact, int) *memory.Fact {
