@@ -28,6 +28,11 @@ type Statement struct {
 	said   time.Time
 }
 
+// StatementOf returns a part of a message as one statement, whatever it says. said is when it was written.
+func StatementOf(message string, part text.Span, said time.Time) Statement {
+	return Statement{Span: part, Tokens: Tokens(message, part), source: message, said: said}
+}
+
 // At returns token i in small letters, "" past the ends.
 func (s *Statement) At(i int) string {
 	if i < 0 || i >= len(s.Tokens) {

@@ -65,11 +65,13 @@ type reader struct {
 }
 
 func (r *reader) read(body string) {
-	for _, s := range english.Statements(body, english.Read(body), r.said.Turn.CreatedAt) {
+	sentences := english.Read(body)
+	for _, s := range english.Statements(body, sentences, r.said.Turn.CreatedAt) {
 		if s.Conjunction != "when" && s.Conjunction != "where" {
 			r.statement(phrases{&s})
 		}
 	}
+	r.namesBeside(body, sentences)
 }
 
 // opened returns the place of the first token behind what leads up to a statement.
@@ -243,6 +245,37 @@ func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subje
 		about.key += " " + strings.ToLower(called)
 	}
 	return about
+}
+
+// namesBeside reads relatives whose names stand next to them wherever that is, also in a question or
+// in what somebody said: "can my partner Tomasz eat that?".
+func (r *reader) namesBeside(body string, sentences []english.Sentence) {
+	for _, sentence := range sentences {
+		if sentence.Pasted || !text.Holds(sentence.Of(body), "my", "our") {
+			continue
+		}
+		s := english.StatementOf(body, sentence.Span, r.said.Turn.CreatedAt)
+		p := phrases{&s}
+		if english.Unreal(s.Tokens) {
+			continue
+		}
+		for i, t := range s.Tokens {
+			k := p.kinEnd(i + 1)
+			j := k
+			if p.At(k) == "," {
+				j++
+			}
+			end := p.nameEnd(j)
+			if t.Low != "my" && t.Low != "our" || k == i+1 || in("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
+				continue
+			}
+			called := p.nameText(j, end)
+			if !slices.ContainsFunc(r.found, func(c Candidate) bool { return strings.Contains(c.Text, called) }) {
+				s.Span = text.Span{Start: t.Start, End: p.Tokens[end-1].End}
+				r.introduce(p, relative(strings.ToLower(p.Text(i+1, k))), false, j, end)
+			}
+		}
+	}
 }
 
 // refersTo reports whether "she" or "he" can be the one who was spoken of last.
