@@ -412,9 +412,9 @@ func (m mute) Embed(ctx context.Context, _ memory.EmbedAs, _ ...string) ([][]flo
 func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		const dog, cello = "User has a dog named Rex", "User plays the cello"
-		r.note(t, ana, dog)
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: cello, Core: memory.CoreAlways}, her); err != nil {
+		const dog, cello = "has a dog named Rex", "plays the cello"
+		r.note(t, ana, "User "+dog)
+		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User " + cello, Core: memory.CoreAlways}, her); err != nil {
 			t.Fatal(err)
 		}
 		whole := r.Parts

@@ -96,7 +96,7 @@ var dates = lazy.Compile(`\b\d{4}-\d{2}-\d{2}\b`)
 func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 	in.Summary = c.Summary
 	fits := func(line string) bool {
-		tokens := text.Tokens(line)
+		tokens := text.Tokens(line + "\n")
 		if tokens > budget {
 			return false
 		}
@@ -198,7 +198,7 @@ func (c Core) IDs() []string {
 // Tokens is how many tokens the lines of a core have.
 func (c Core) Tokens() (n int) {
 	for _, l := range c.lines(false) {
-		n += text.Tokens(l.text)
+		n += text.Tokens(l.text + "\n")
 	}
 	return n
 }

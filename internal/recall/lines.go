@@ -113,7 +113,7 @@ func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kep
 	for _, l := range lines {
 		if words, ok := l.words(from, o.Roles); ok && l.Sum == Sum(words) {
 			if l.Heading > 0 {
-				core += text.Tokens(words)
+				core += text.Tokens(words + "\n")
 			}
 			l = from.Settled(l)
 			mark := ""

@@ -18,8 +18,11 @@ func (r *Source) standing(ctx context.Context) recall.Core {
 	var c recall.Core
 	owner := r.Q.Scope.Owner
 	facts, err := r.factsReady(ctx)
-	if err != nil {
-		r.Skip("core", err)
+	if part := "core"; err != nil {
+		if r.coreTokens() == 0 {
+			part = "pinned"
+		}
+		r.Skip(part, err)
 	}
 	for _, m := range facts {
 		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && (m.Fact.Pinned() || r.coreTokens() > 0 && recall.Holds(m.Fact, r.Now)) {
