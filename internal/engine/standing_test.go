@@ -81,7 +81,26 @@ func TestTheCoreFollowsMemory(t *testing.T) {
 	})
 }
 
-// TestALargeCoreKeepsItsBudget: with 3,000 facts and some that are very long, over a whole conversation.
+// TestWhatIsFoundBySearchAlone: facts that a person, or a category of the settings, keeps out of prompts.
+func TestWhatIsFoundBySearchAlone(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	r.core(t, "User works at a bank")
+	r.Opts.Recall.CoreWithout = []string{"health"}
+	for _, n := range []curate.Note{{Content: "User has a tattoo of a whale", Core: memory.CoreNever}, {Content: "User has asthma", Category: "health"}, {Content: "User is allergic to nuts", Category: "health", Core: memory.CoreAlways}} {
+		if _, _, err := r.Curate.Remember(t.Context(), ana, n, her); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := strings.Join((&chatting{t: t, owner: ana}).asks(r, "Write a haiku"), "\n")
+	if !strings.Contains(first, "bank") || !strings.Contains(first, "nuts") || strings.Contains(first, "asthma") || strings.Contains(first, "whale") {
+		t.Errorf("given %q", first)
+	}
+	if found := strings.Join((&chatting{t: t, owner: ana}).asks(r, "Which tattoo do I have?"), "\n"); !strings.Contains(found, "whale") {
+		t.Errorf("given %q, want what was asked for", found)
+	}
+}
+
+// TestALargeCoreKeepsItsBudget: with 600 facts and one that is very long, over a whole conversation.
 func TestALargeCoreKeepsItsBudget(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	var facts []string

@@ -25,7 +25,7 @@ func (r *Source) standing(ctx context.Context) recall.Core {
 		r.Skip(part, err)
 	}
 	for _, m := range facts {
-		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && (m.Fact.Pinned() || r.coreTokens() > 0 && recall.Holds(m.Fact, r.Now)) {
+		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && (m.Fact.Pinned() || r.coreTokens() > 0 && recall.Holds(m.Fact, r.Now) && !slices.Contains(r.E.Opts.Recall.CoreWithout, m.Fact.Category)) {
 			c.Facts = append(c.Facts, m)
 		}
 	}
