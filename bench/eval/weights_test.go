@@ -31,7 +31,7 @@ func TestRealWeightsOfBGEGiveWhatONNXRuntimeDoes(t *testing.T) {
 	}{
 		{"what car do we have", "User drives a ten-year-old Skoda Fabia.", 0.600775},
 		{"When's the baby due?", "User's sister expects her second child in late May.", 0.610129},
-		{"is ther anything i shouldnt eat", "User is allergic to cashews and carries an EpiPen.", 0.488202},
+		{"is ther anything i shouldnt eat", "User is allergic to cashews and carries an EpiPen.", 0.488202}, //nolint:misspell // as people write
 		{"what time is standup", "Café Größenwahn in Zürich closes at 23:30; ask for Žofie.", 0.501898},
 		{"", "A memory about nothing in particular.", 0.594708},
 		{"who do I owe money to", strings.Repeat(lease, 12), 0.570528},
