@@ -31,7 +31,7 @@ func Rules(said []Utterance) []Candidate {
 		}
 		remembered, _ := commands(*s)
 		r := reader{said: s, last: user}
-		if !notMeant(s.Text) {
+		if !pattern("unmeant").MatchString(s.Text) {
 			r.read(s.Text)
 		}
 		out = append(append(out, remembered...), r.found[:min(len(r.found), maxRead)]...)

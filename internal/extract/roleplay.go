@@ -8,11 +8,6 @@ import (
 // longestCue is how much of a message may begin or end a play: what follows is what others wrote.
 const longestCue = 300
 
-// notMeant reports whether a turn as a whole is a joke, irony, a play or made up.
-func notMeant(s string) bool {
-	return pattern("unmeant").MatchString(s)
-}
-
 // plays reports whether a turn belongs to a play, and whether those after it do. before
 // says whether the turn before it left a play going.
 func plays(s *Utterance, before bool) (this, after bool) {
