@@ -28,12 +28,16 @@ func (r *rig) step(t *testing.T, owner memory.Owner, later bool) string {
 }
 
 // TestErasedWordsAreNotGivenToALoopThatGoesOn: of whoever was given them, and when it goes
-// on at once, or after the owner is there again.
+// on at once, or after the owner is there again; also where it stands in the core.
 func TestErasedWordsAreNotGivenToALoopThatGoesOn(t *testing.T) {
 	for _, to := range []string{"", "user/ben", "pool/team", "global"} {
-		for _, whole := range []bool{false, true} {
-			t.Run(fmt.Sprintf("shared with %s, whole %v", strings.ReplaceAll(to, "/", " "), whole), func(t *testing.T) {
+		for i := range 4 {
+			whole, inCore := i%2 == 1, i > 1
+			t.Run(fmt.Sprintf("shared with %s, whole %v, core %v", strings.ReplaceAll(to, "/", " "), whole, inCore), func(t *testing.T) {
 				onEach(t, func(t *testing.T, r *rig) {
+					if inCore {
+						r.core(t)
+					}
 					ctx, asks := context.Background(), []memory.Owner{ana}
 					r.Opts.Recall.Pools, r.Opts.Recall.Bootstrap = []string{"team"}, 3
 					f := r.note(t, ana, "The cellar holds marzipan")

@@ -40,9 +40,9 @@ func newReadyFacts() ReadyFacts {
 	return ReadyFacts{recent.New[memory.Owner, *ownersFacts](readyOwners)}
 }
 
-// Forget drops the facts of an owner.
+// Forget drops the facts of an owner, or of all for "": what is erased may have been shared with anybody.
 func (r ReadyFacts) Forget(owner memory.Owner) {
-	r.of.DeleteFunc(func(o memory.Owner, _ *ownersFacts) bool { return o == owner })
+	r.of.DeleteFunc(func(o memory.Owner, _ *ownersFacts) bool { return owner == "" || o == owner })
 }
 
 // Of returns up to some hundred visible facts of an owner, own and shared ones: where there are more, those that matter

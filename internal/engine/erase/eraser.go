@@ -126,7 +126,7 @@ func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 	err := e.Pause(ctx, owner, core.PauseNone, "", author)
 	e.Blocks.Forget(core.GivenTo(owner))
 	e.Blocks.Passed.Forget(owner)
-	e.Blocks.Ready.Forget(owner)
+	e.Blocks.Ready.Forget("")
 	e.Closed.Set(owner, false, e.Time())
 	return errors.Join(err, e.Share.Meanwhile(ctx, owner))
 }

@@ -52,7 +52,7 @@ func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 func (e *Keeper) forgetShown(owner memory.Owner) int {
 	e.Blocks.Forget(core.GivenTo(owner))
 	e.Blocks.Passed.Forget(owner)
-	e.Blocks.Ready.Forget(owner)
+	e.Blocks.Ready.Forget("")
 	return e.Ring.forget(func(t memory.Trace) bool { return t.Owner == owner })
 }
 
@@ -61,6 +61,7 @@ func (e *Keeper) forgetShown(owner memory.Owner) int {
 func (e *Keeper) ErasedElsewhere(owner memory.Owner) {
 	if owner == "" {
 		e.Blocks.Forget(func(core.PinnedBlock) bool { return true })
+		e.Blocks.Ready.Forget("")
 		return
 	}
 	e.tracing.Lock()
@@ -85,6 +86,7 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []st
 	}
 	e.tracing.Lock()
 	defer e.tracing.Unlock()
+	e.Blocks.Ready.Forget("")
 	n, err := e.eraser().EraseTracesOf(ctx, home.Namespace(), facts...)
 	e.Blocks.Forget(func(b core.PinnedBlock) bool {
 		return b.Owner.Namespace() == home.Namespace() && b.HasHit(func(m memory.Memory) bool { return gone[m.ID()] })
