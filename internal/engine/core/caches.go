@@ -70,7 +70,7 @@ func GivenTo(owner memory.Owner) func(PinnedBlock) bool {
 
 // HasHit reports whether one of a block's memories is such.
 func (b PinnedBlock) HasHit(is func(memory.Memory) bool) bool {
-	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) }) || slices.ContainsFunc(b.Core.Facts, is)
+	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) })
 }
 
 // Broadcast wakes whoever waits for something to have happened. The zero bell is ready.
