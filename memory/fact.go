@@ -141,6 +141,15 @@ type Fact struct {
 // Pinned reports whether the fact is in every prompt.
 func (f *Fact) Pinned() bool { return f.Core == CoreAlways }
 
+// MarshalJSON also writes pinned, which programs read.
+func (f Fact) MarshalJSON() ([]byte, error) {
+	type fields Fact
+	return json.Marshal(struct {
+		fields
+		Pinned bool `json:"pinned,omitempty"`
+	}{fields(f), f.Pinned()})
+}
+
 // UnmarshalJSON also reads pinned, which facts had before [Core].
 func (f *Fact) UnmarshalJSON(data []byte) error {
 	type fields Fact

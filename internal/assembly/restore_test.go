@@ -293,7 +293,7 @@ func TestSchemaOfABackup(t *testing.T) {
 	}
 	// What the last step of the schema adds is not there yet.
 	older := rewritten(t, file, func(m *backup.Manifest) { m.Schema-- },
-		`ALTER TABLE turns DROP COLUMN foreign_ranges; DELETE FROM goose_db_version WHERE version_id = (SELECT MAX(version_id) FROM goose_db_version)`)
+		`ALTER TABLE facts DROP COLUMN core_never; DELETE FROM goose_db_version WHERE version_id = (SELECT MAX(version_id) FROM goose_db_version)`)
 	to := settingsAt(t, t.TempDir())
 	if _, err := backup.Restore(t.Context(), to, older, backup.RestoreOptions{}); err != nil {
 		t.Fatal(err)

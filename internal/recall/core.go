@@ -16,8 +16,23 @@ import (
 type Core struct {
 	Summary *memory.Summary // of the conversation that asks, by setting; as long as any memory, beside the budget
 	Profile []memory.ProfileEntry
-	Facts   []memory.Memory // that hold, also shared ones
+	Facts   []CoreFact // that hold, also shared ones
 }
+
+// CoreFact is a fact with what its words say of its place in a core.
+type CoreFact struct {
+	memory.Memory
+	Heading Heading // that it stands under
+	tokens  int     // of its line
+}
+
+// NewCoreFact reads a fact's words.
+func NewCoreFact(m memory.Memory) CoreFact {
+	return CoreFact{m, headingOf(m.Fact), tokensOfLine(coreLine(m, false))}
+}
+
+// tokensOfLine is how many tokens a line takes, with its end.
+func tokensOfLine(line string) int { return text.Tokens(line + "\n") }
 
 // PinnedTokens is the budget of a core that is only what is pinned and the profile entries.
 const PinnedTokens = 150
@@ -45,29 +60,29 @@ var headings = [...]string{
 	ofWork: "Work and learning:", ofHome: "Home and things:", ofTastes: "Habits and tastes:", ofPlans: "Plans:", ofOthers: "Also:",
 }
 
-var headingOf = map[string]Heading{
+var ofCategory = map[string]Heading{
 	"personal": ofPerson, "family": ofPeople, "relationship": ofPeople, "pet": ofPeople, "health": ofHealth, "diet": ofHealth,
 	"work": ofWork, "education": ofWork, "project": ofWork, "home": ofHome, "possession": ofHome,
 	"preference": ofTastes, "habit": ofTastes, "hobby": ofTastes, "plan": ofPlans, "goal": ofPlans, "event": ofPlans,
 }
 
-// HeadingOf returns the heading that a fact stands under.
-func HeadingOf(f *memory.Fact) Heading {
+// headingOf returns the heading that a fact stands under.
+func headingOf(f *memory.Fact) Heading {
 	if english.HowToAnswer(f.Content) {
 		return ofAnswers
 	}
-	return cmp.Or(headingOf[f.Category], ofOthers)
+	return cmp.Or(ofCategory[f.Category], ofOthers)
 }
 
 // String returns a heading's words.
 func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
 
-// WhyTold says why a core has a fact: "pinned", "answers" for how the user wants to be answered, "holds" for others.
-func WhyTold(f *memory.Fact) string {
+// WhyTold says why a core has the fact: "pinned", "answers" for how the user wants to be answered, "holds" for others.
+func (f CoreFact) WhyTold() string {
 	switch {
-	case f.Pinned():
+	case f.Fact.Pinned():
 		return "pinned"
-	case HeadingOf(f) == ofAnswers:
+	case f.Heading == ofAnswers:
 		return "answers"
 	}
 	return "holds"
@@ -80,7 +95,7 @@ func Holds(f *memory.Fact, now time.Time) bool {
 	case f.Core == memory.CoreNever, !f.ValidTo.IsZero() && !now.Before(f.ValidTo),
 		f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson:
 		return false
-	case headingOf[f.Category] != ofPlans || f.Category == "goal":
+	case ofCategory[f.Category] != ofPlans || f.Category == "goal":
 		return true
 	}
 	today := now.UTC().Format(time.DateOnly)
@@ -95,8 +110,7 @@ var dates = lazy.Compile(`\b\d{4}-\d{2}-\d{2}\b`)
 // to the message. near has ids of facts, the nearest first.
 func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 	in.Summary = c.Summary
-	fits := func(line string) bool {
-		tokens := text.Tokens(line + "\n")
+	fits := func(tokens int) bool {
 		if tokens > budget {
 			return false
 		}
@@ -108,18 +122,17 @@ func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 		nearness[id] = nearWeight * nearRank / (nearRank + float64(i))
 	}
 	type ranked struct {
-		memory.Memory
-		heading Heading
-		worth   float64
+		CoreFact
+		worth float64
 	}
 	facts := make([]ranked, len(c.Facts))
-	for i, m := range c.Facts {
-		score, _ := importance(m, now)
-		facts[i] = ranked{m, HeadingOf(m.Fact), score + nearness[m.ID()]}
-		if facts[i].heading == ofAnswers {
+	for i, f := range c.Facts {
+		score, _ := importance(f.Memory, now)
+		facts[i] = ranked{f, score + nearness[f.ID()]}
+		if f.Heading == ofAnswers {
 			facts[i].worth += first
 		}
-		if m.Fact.Pinned() {
+		if f.Fact.Pinned() {
 			facts[i].worth += 2 * first
 		}
 	}
@@ -130,7 +143,7 @@ func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 	profile := func() {
 		for _, p := range entries {
 			to := &left
-			if fits("- " + EntryText(p)) {
+			if fits(tokensOfLine("- " + EntryText(p))) {
 				to = &in
 			}
 			to.Profile = append(to.Profile, p)
@@ -142,18 +155,18 @@ func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 		if f.worth < 2*first {
 			profile()
 		}
-		if fits(coreLine(f.Memory, false)) {
+		if fits(f.tokens) {
 			chosen = append(chosen, f)
 		} else {
-			left.Facts = append(left.Facts, f.Memory)
+			left.Facts = append(left.Facts, f.CoreFact)
 		}
 	}
 	profile()
 	slices.SortFunc(chosen, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.heading, b.heading), a.CreatedAt().Compare(b.CreatedAt()), cmp.Compare(a.ID(), b.ID()))
+		return cmp.Or(cmp.Compare(a.Heading, b.Heading), a.CreatedAt().Compare(b.CreatedAt()), cmp.Compare(a.ID(), b.ID()))
 	})
 	for _, f := range chosen {
-		in.Facts = append(in.Facts, f.Memory)
+		in.Facts = append(in.Facts, f.CoreFact)
 	}
 	return in, left
 }
@@ -170,15 +183,14 @@ func (c Core) lines(roles bool) (lines []said) {
 		lines = append(lines, lineOfCore(memory.Memory{Summary: c.Summary}, 0, roles))
 	}
 	entries := c.Profile
-	for _, m := range c.Facts {
-		heading := HeadingOf(m.Fact)
-		if heading > ofProfile {
+	for _, f := range c.Facts {
+		if f.Heading > ofProfile {
 			for _, p := range entries {
 				lines = append(lines, lineOfEntry(p))
 			}
 			entries = nil
 		}
-		lines = append(lines, lineOfCore(m, heading, roles))
+		lines = append(lines, lineOfCore(f.Memory, f.Heading, roles))
 	}
 	for _, p := range entries {
 		lines = append(lines, lineOfEntry(p))
@@ -198,7 +210,19 @@ func (c Core) IDs() []string {
 // Tokens is how many tokens the lines of a core have.
 func (c Core) Tokens() (n int) {
 	for _, l := range c.lines(false) {
-		n += text.Tokens(l.text + "\n")
+		n += tokensOfLine(l.text)
 	}
 	return n
+}
+
+// MostImportant returns so many facts, those that matter most.
+func MostImportant(facts []CoreFact, most int, now time.Time) []CoreFact {
+	worth := make(map[string]float64, len(facts))
+	for _, f := range facts {
+		worth[f.ID()], _ = importance(f.Memory, now)
+	}
+	slices.SortFunc(facts, func(a, b CoreFact) int {
+		return cmp.Or(cmp.Compare(worth[b.ID()], worth[a.ID()]), cmp.Compare(a.ID(), b.ID()))
+	})
+	return facts[:min(most, len(facts))]
 }

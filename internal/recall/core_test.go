@@ -11,8 +11,8 @@ import (
 )
 
 // holding is a fact that the user told.
-func holding(id, category, content string) memory.Memory {
-	return memory.Memory{Fact: &memory.Fact{ID: id, Content: content, Category: category, Trust: memory.TrustUser, Status: memory.Active, Confidence: 1, CreatedAt: now, UpdatedAt: now}}
+func holding(id, category, content string) CoreFact {
+	return NewCoreFact(memory.Memory{Fact: &memory.Fact{ID: id, Content: content, Category: category, Trust: memory.TrustUser, Status: memory.Active, Confidence: 1, CreatedAt: now, UpdatedAt: now}})
 }
 
 func TestCoreKeepsItsBudget(t *testing.T) {
@@ -40,7 +40,7 @@ func TestPinnedFactsComeBeforeProfileEntries(t *testing.T) {
 	}
 	pinned, long := holding("p", "health", "User is allergic to penicillin"), holding("long", "", strings.Repeat("long ", 200))
 	pinned.Fact.Core, long.Fact.Core = memory.CoreAlways, memory.CoreAlways
-	core.Facts = []memory.Memory{long, holding("other", "work", "User works at a bank"), pinned}
+	core.Facts = []CoreFact{long, holding("other", "work", "User works at a bank"), pinned}
 	in, left := core.Choose(PinnedTokens, nil, now)
 	if !slices.Contains(in.IDs(), "p") || slices.Contains(in.IDs(), "long") || len(in.Profile) == 0 || len(left.Profile) == 0 || len(in.Profile)+len(left.Profile) != 12 {
 		t.Errorf("in %+v, left %+v", in, left)
@@ -89,14 +89,15 @@ func TestACoreIsWrittenAgain(t *testing.T) {
 	shared := holding("shared", "family", "User has two cats")
 	shared.Link = &memory.Link{Owner: "ana", Fact: *shared.Fact, Status: memory.Active}
 	shared.Fact.Scope.Owner = memory.User("default", "ben")
+	shared = NewCoreFact(shared.Memory)
 	core, _ := Core{
-		Facts:   []memory.Memory{shared, holding("b", "work", "User's boss is Kim"), holding("a", "personal", "User lives in Faro")},
+		Facts:   []CoreFact{shared, holding("b", "work", "User's boss is Kim"), holding("a", "personal", "User lives in Faro")},
 		Profile: []memory.ProfileEntry{{Key: "timezone", Value: "Europe/Lisbon"}},
 	}.Choose(800, nil, now)
 	block := Render(core, nil, RenderOptions{})
 	from := Sources{Memories: map[string]memory.Memory{}, Profile: core.Profile}
 	for _, m := range core.Facts {
-		from.Memories[m.ID()] = m
+		from.Memories[m.ID()] = m.Memory
 	}
 	again, kept, tokens := RenderLines(block.Lines, from, RenderOptions{})
 	if again != block.Text || len(kept) != 4 || tokens == 0 {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -113,7 +112,7 @@ func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kep
 	for _, l := range lines {
 		if words, ok := l.words(from, o.Roles); ok && l.Sum == Sum(words) {
 			if l.Heading > 0 {
-				core += text.Tokens(words + "\n")
+				core += tokensOfLine(words)
 			}
 			l = from.Settled(l)
 			mark := ""

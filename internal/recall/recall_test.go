@@ -287,7 +287,7 @@ func TestFitKeepsTheBudget(t *testing.T) {
 
 func TestRenderIsFencedAndStable(t *testing.T) {
 	core := Core{
-		Facts:   []memory.Memory{factHit("p", "User is allergic to peanuts").Memory},
+		Facts:   []CoreFact{NewCoreFact(factHit("p", "User is allergic to peanuts").Memory)},
 		Profile: []memory.ProfileEntry{{Key: "timezone", Value: "Europe/Lisbon"}},
 	}
 	hits := []memory.Hit{factHit("p", "User is allergic to peanuts"), turnHit("t", "I love\n\ntea")}

@@ -37,8 +37,8 @@ func (d learningAPI) core(ctx context.Context, by caller, _ *struct{}) (out clie
 	}, err
 }
 
-func coreFact(m memory.Memory) client.CoreFact {
-	return client.CoreFact{Memory: client.View(m), Heading: recall.HeadingOf(m.Fact).String(), Why: recall.WhyTold(m.Fact)}
+func coreFact(f recall.CoreFact) client.CoreFact {
+	return client.CoreFact{Memory: client.View(f.Memory), Heading: f.Heading.String(), Why: f.WhyTold()}
 }
 
 type entryInput struct {

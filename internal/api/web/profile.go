@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -35,7 +34,7 @@ func (p memoryViews) profile(r *http.Request, v visit) (any, error) {
 	view := profileView{Here: here(r), Entries: entries, Editing: r.FormValue("edit"), Tokens: core.Tokens(), Budget: budget, Left: len(left.Facts)}
 	why := map[string]string{"pinned": "pinned", "answers": "always told"}
 	for _, m := range core.Facts {
-		view.Told = append(view.Told, told{m.ID(), m.Content(), recall.HeadingOf(m.Fact).String(), why[recall.WhyTold(m.Fact)]})
+		view.Told = append(view.Told, told{m.ID(), m.Content(), m.Heading.String(), why[m.WhyTold()]})
 	}
 	return view, err
 }

@@ -32,8 +32,8 @@ type ownersFacts struct {
 	mu      sync.Mutex // guards what follows, also while they are read
 	read    bool
 	version int64
-	facts   []memory.Memory // not changed, but replaced
-	more    bool            // there are others, which matter less
+	facts   []recall.CoreFact // not changed, but replaced
+	more    bool              // there are others, which matter less
 }
 
 func newReadyFacts() ReadyFacts {
@@ -47,7 +47,7 @@ func (r ReadyFacts) Forget(owner memory.Owner) {
 
 // Of returns up to some hundred visible facts of an owner, own and shared ones: where there are more, those that matter
 // most. The caller does not change them.
-func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now time.Time) ([]memory.Memory, error) {
+func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now time.Time) ([]recall.CoreFact, error) {
 	var of *ownersFacts
 	r.of.Update(owner, func(was *ownersFacts, known bool) (*ownersFacts, bool) {
 		if of = was; !known {
@@ -90,7 +90,11 @@ func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, 
 	slices.SortFunc(facts, func(a, b memory.Memory) int { return cmp.Compare(a.ID(), b.ID()) })
 	facts = slices.CompactFunc(facts, func(a, b memory.Memory) bool { return a.ID() == b.ID() })
 	f.read, f.version, f.more = true, version, next != ""
-	f.keep(facts, now)
+	read := make([]recall.CoreFact, len(facts))
+	for i, m := range facts {
+		read[i] = recall.NewCoreFact(m)
+	}
+	f.keep(read, now)
 	return nil
 }
 
@@ -105,7 +109,7 @@ func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, n
 		return err
 	}
 	f.version = version
-	facts := make([]memory.Memory, 0, len(f.facts)+len(written))
+	facts := make([]recall.CoreFact, 0, len(f.facts)+len(written))
 	for _, m := range f.facts {
 		if _, is := written[m.ID()]; !is {
 			facts = append(facts, m)
@@ -113,22 +117,18 @@ func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, n
 	}
 	for _, m := range written {
 		if m.Fact != nil && m.Visible(now) {
-			facts = append(facts, m)
+			facts = append(facts, recall.NewCoreFact(m))
 		}
 	}
 	f.keep(facts, now)
 	return nil
 }
 
-// keep keeps the facts that matter most.
-func (f *ownersFacts) keep(facts []memory.Memory, now time.Time) {
-	if len(facts) > readyFacts {
+// keep keeps the facts that matter most. There may be half as many more for a while, so that not each write sorts them.
+func (f *ownersFacts) keep(facts []recall.CoreFact, now time.Time) {
+	if len(facts) > readyFacts*3/2 {
 		f.more = true
-		hits := recall.ByImportance(facts, now)
-		facts = make([]memory.Memory, readyFacts)
-		for i := range facts {
-			facts[i] = hits[i].Memory
-		}
+		facts = recall.MostImportant(facts, readyFacts, now)
 	}
 	f.facts = facts
 }

@@ -336,6 +336,9 @@ func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Se
 	if len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
 		r.measure(&opts, recall.Fitted)
 	}
+	if len(r.repeats) > 0 {
+		opts.Answered, opts.Chat = &askedAgain, false
+	}
 	for ; ; opts.Limit *= 4 {
 		hits, err := r.best(ctx, query, &cands, &opts)
 		if err != nil {
@@ -366,17 +369,19 @@ func (r *Pipeline) options(topK int) recall.Options {
 }
 
 // best ranks and reads candidates. Those that repeat the question would raise the bar for its
-// answers, so that it ranks again without them.
+// answers, so that it ranks again without them, and by a lower bar where an earlier question stood among the best.
 func (r *Pipeline) best(ctx context.Context, query recall.Query, cands *[]memory.Candidate, opts *recall.Options) ([]memory.Hit, error) {
 	for {
-		if len(r.repeats) > 0 {
-			opts.Answered, opts.Chat = &askedAgain, false
-		}
 		kept, cut := r.rank(query, *cands, *opts)
 		r.Cut = cut
 		hits, err := r.read(ctx, kept)
 		if err != nil || !r.repeatsIn(hits) {
 			return hits, err
+		}
+		if slices.ContainsFunc(hits[:min(len(hits), opts.Limit-spare)], func(h memory.Hit) bool {
+			return r.repeats[h.Memory.ID()] && h.Memory.Turn.Role == memory.RoleUser
+		}) {
+			opts.Answered, opts.Chat = &askedAgain, false
 		}
 		*cands = slices.DeleteFunc(*cands, func(c memory.Candidate) bool { return r.repeats[c.ID] })
 	}

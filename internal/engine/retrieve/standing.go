@@ -45,7 +45,7 @@ func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left 
 	if err != nil || len(r.Degraded) > 0 {
 		return in, left, 0, cmp.Or(err, memory.Errorf(memory.Unavailable, "%s", strings.Join(r.Degraded, "; ")))
 	}
-	c.Facts = slices.DeleteFunc(c.Facts, func(m memory.Memory) bool { _, is := disputed[m.ID()]; return is })
+	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool { _, is := disputed[m.ID()]; return is })
 	budget = cmp.Or(r.coreTokens(), recall.PinnedTokens)
 	in, left = c.Choose(budget, nil, r.Now)
 	return in, left, budget, nil
@@ -53,15 +53,18 @@ func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left 
 
 // factsReady reads the facts that matter most. It does not wait longer than a search may take; the next
 // prompt finds them then.
-func (r *Source) factsReady(ctx context.Context) ([]memory.Memory, error) {
+func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err error) {
 	if r.coreTokens() == 0 {
 		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, memory.Query{Pinned: true})
-		return page.Memories, err
+		for _, m := range page.Memories {
+			facts = append(facts, recall.NewCoreFact(m))
+		}
+		return facts, err
 	}
 	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
 	type read struct {
-		facts []memory.Memory
+		facts []recall.CoreFact
 		err   error
 	}
 	done := make(chan read, 1)
@@ -104,9 +107,9 @@ func (r *Pipeline) settle(cands []memory.Candidate) bool {
 	if r.Q.Exclude == nil {
 		r.Q.Exclude = map[string]bool{}
 	}
-	c.Facts = slices.DeleteFunc(c.Facts, func(m memory.Memory) bool {
+	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool {
 		_, disputed := r.disputed[m.ID()]
-		return disputed || r.toldCore[m.ID()] || r.carries(m)
+		return disputed || r.toldCore[m.ID()] || r.carries(m.Memory)
 	})
 	budget := cmp.Or(r.coreTokens(), recall.PinnedTokens) - r.toldTokens
 	near := make([]memory.Candidate, 0, len(cands))

@@ -132,7 +132,7 @@ func rounded(x float64) float64 {
 // of the chat itself.
 func (r *Pipeline) besides(core recall.Core) recall.Core {
 	core.Summary = nil
-	core.Facts = slices.DeleteFunc(core.Facts, func(m memory.Memory) bool {
+	core.Facts = slices.DeleteFunc(core.Facts, func(m recall.CoreFact) bool {
 		return slices.ContainsFunc(r.Hits, func(h memory.Hit) bool { return h.Memory.ID() == m.ID() })
 	})
 	return core
