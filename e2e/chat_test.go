@@ -13,7 +13,6 @@ import (
 const (
 	allergy     = "I am allergic to peanuts."
 	allergyFact = "User is allergic to peanuts"
-	allergyTold = "is allergic to peanuts" // as a conversation begins with it
 	askAllergy  = "What am I allergic to?"
 )
 

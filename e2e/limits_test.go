@@ -38,7 +38,7 @@ func TestEachRequestSaysWhatMemoryMayDo(t *testing.T) {
 			} else {
 				c.say(t, said)
 			}
-			if got := strings.Contains(blockOf(t, up.last(t).Body), allergyTold); got != test.reads {
+			if got := strings.Contains(blockOf(t, up.last(t).Body), allergyFact); got != test.reads {
 				t.Errorf("%s, streamed %v: memory was read: %v, want %v", test.name, streamed, got, test.reads)
 			}
 		}
@@ -73,7 +73,7 @@ func TestPauseHoldsLearningOrMemory(t *testing.T) {
 	l.prints(t, "pause none", "nothing is on hold")
 	again := chat{client: l.sdk()}
 	again.say(t, askAllergy)
-	if !strings.Contains(blockOf(t, up.last(t).Body), allergyTold) {
+	if !strings.Contains(blockOf(t, up.last(t).Body), allergyFact) {
 		t.Errorf("after the pause memory is read again:\n%s", up.last(t).Body)
 	}
 	again.say(t, "I live in Berlin.")
@@ -156,7 +156,7 @@ func TestADaysTokensStopLearningAndNoChat(t *testing.T) {
 		t.Errorf("a job that was put off is tried again and did not fail:\n%s", out)
 	}
 	c.say(t, askAllergy)
-	if !strings.Contains(string(up.last(t).Body), allergyTold) {
+	if !strings.Contains(blockOf(t, up.last(t).Body), allergyFact) {
 		t.Errorf("the chat goes on with memory:\n%s", up.last(t).Body)
 	}
 	if n := len(p.lessons("")); n != 1 {
