@@ -182,18 +182,19 @@ func (c Core) lines(roles bool) (lines []said) {
 	if c.Summary != nil {
 		lines = append(lines, lineOfCore(memory.Memory{Summary: c.Summary}, 0, roles))
 	}
-	entries := c.Profile
-	for _, f := range c.Facts {
-		if f.Heading > ofProfile {
-			for _, p := range entries {
-				lines = append(lines, lineOfEntry(p))
-			}
-			entries = nil
-		}
-		lines = append(lines, lineOfCore(f.Memory, f.Heading, roles))
+	others := slices.IndexFunc(c.Facts, func(f CoreFact) bool { return f.Heading > ofProfile })
+	if others < 0 {
+		others = len(c.Facts)
 	}
-	for _, p := range entries {
+	fact := func(f CoreFact) { lines = append(lines, lineOfCore(f.Memory, f.Heading, roles)) }
+	for _, f := range c.Facts[:others] {
+		fact(f)
+	}
+	for _, p := range c.Profile {
 		lines = append(lines, lineOfEntry(p))
+	}
+	for _, f := range c.Facts[others:] {
+		fact(f)
 	}
 	return lines
 }
@@ -213,16 +214,4 @@ func (c Core) Tokens() (n int) {
 		n += tokensOfLine(l.text)
 	}
 	return n
-}
-
-// MostImportant returns so many facts, those that matter most.
-func MostImportant(facts []CoreFact, most int, now time.Time) []CoreFact {
-	worth := make(map[string]float64, len(facts))
-	for _, f := range facts {
-		worth[f.ID()], _ = importance(f.Memory, now)
-	}
-	slices.SortFunc(facts, func(a, b CoreFact) int {
-		return cmp.Or(cmp.Compare(worth[b.ID()], worth[a.ID()]), cmp.Compare(a.ID(), b.ID()))
-	})
-	return facts[:min(most, len(facts))]
 }

@@ -90,11 +90,7 @@ func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, 
 	slices.SortFunc(facts, func(a, b memory.Memory) int { return cmp.Compare(a.ID(), b.ID()) })
 	facts = slices.CompactFunc(facts, func(a, b memory.Memory) bool { return a.ID() == b.ID() })
 	f.read, f.version, f.more = true, version, next != ""
-	read := make([]recall.CoreFact, len(facts))
-	for i, m := range facts {
-		read[i] = recall.NewCoreFact(m)
-	}
-	f.keep(read, now)
+	f.keep(facts, now)
 	return nil
 }
 
@@ -109,15 +105,15 @@ func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, n
 		return err
 	}
 	f.version = version
-	facts := make([]recall.CoreFact, 0, len(f.facts)+len(written))
-	for _, m := range f.facts {
-		if _, is := written[m.ID()]; !is {
-			facts = append(facts, m)
+	facts := make([]memory.Memory, 0, len(f.facts)+len(written))
+	for _, was := range f.facts {
+		if _, is := written[was.ID()]; !is {
+			facts = append(facts, was.Memory)
 		}
 	}
 	for _, m := range written {
 		if m.Fact != nil && m.Visible(now) {
-			facts = append(facts, recall.NewCoreFact(m))
+			facts = append(facts, m)
 		}
 	}
 	f.keep(facts, now)
@@ -125,10 +121,25 @@ func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, n
 }
 
 // keep keeps the facts that matter most. There may be half as many more for a while, so that not each write sorts them.
-func (f *ownersFacts) keep(facts []recall.CoreFact, now time.Time) {
+// What was read of those that are kept already is not read again.
+func (f *ownersFacts) keep(facts []memory.Memory, now time.Time) {
 	if len(facts) > readyFacts*3/2 {
 		f.more = true
-		facts = recall.MostImportant(facts, readyFacts, now)
+		best := recall.ByImportance(facts, now)
+		facts = facts[:0]
+		for _, h := range best[:readyFacts] {
+			facts = append(facts, h.Memory)
+		}
 	}
-	f.facts = facts
+	known := make(map[*memory.Fact]recall.CoreFact, len(f.facts))
+	for _, was := range f.facts {
+		known[was.Fact] = was
+	}
+	f.facts = make([]recall.CoreFact, len(facts))
+	for i, m := range facts {
+		var is bool
+		if f.facts[i], is = known[m.Fact]; !is {
+			f.facts[i] = recall.NewCoreFact(m)
+		}
+	}
 }

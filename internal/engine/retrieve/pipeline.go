@@ -146,12 +146,16 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 	beside := Source{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		if err := beside.Part(func() error { standing = beside.standing(ctx); standing.Summary = beside.summary(ctx); return nil }); err != nil {
-			beside.Skip("core", err)
-		}
 		var err error
 		if r.pending, r.disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
 			r.E.Log.Warn("what waits is not shown", "err", err)
+		}
+		if err := beside.Part(func() error {
+			standing = beside.standing(ctx, r.disputed)
+			standing.Summary = beside.summary(ctx)
+			return nil
+		}); err != nil {
+			beside.Skip("core", err)
 		}
 	})
 	r.stands = func() recall.Core { reading.Wait(); return standing }

@@ -13,8 +13,8 @@ import (
 )
 
 // standing reads what a prompt may be told without a search: the facts that hold, or only those that are
-// pinned, and the profile entries.
-func (r *Source) standing(ctx context.Context) recall.Core {
+// pinned, and the profile entries. What is disputed is not among them.
+func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
 	owner := r.Q.Scope.Owner
 	facts, err := r.factsReady(ctx)
@@ -25,6 +25,9 @@ func (r *Source) standing(ctx context.Context) recall.Core {
 		r.Skip(part, err)
 	}
 	for _, m := range facts {
+		if _, is := disputed[m.ID()]; is {
+			continue
+		}
 		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && (m.Fact.Pinned() || r.coreTokens() > 0 && recall.Holds(m.Fact, r.Now) && !slices.Contains(r.E.Opts.Recall.CoreWithout, m.Fact.Category)) {
 			c.Facts = append(c.Facts, m)
 		}
@@ -40,15 +43,13 @@ func (r *Source) standing(ctx context.Context) recall.Core {
 // Standing returns what a conversation begins with, whatever is asked, what there is no room for, and the room in tokens.
 func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
 	r := Source{E: e, Q: Question{Scope: scope, Core: true}, Now: e.Time()}
-	c := r.standing(ctx)
 	_, disputed, err := e.Compare.Disputes(ctx, scope.Owner)
+	c := r.standing(ctx, disputed)
 	if err != nil || len(r.Degraded) > 0 {
 		return in, left, 0, cmp.Or(err, memory.Errorf(memory.Unavailable, "%s", strings.Join(r.Degraded, "; ")))
 	}
-	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool { _, is := disputed[m.ID()]; return is })
-	budget = cmp.Or(r.coreTokens(), recall.PinnedTokens)
-	in, left = c.Choose(budget, nil, r.Now)
-	return in, left, budget, nil
+	in, left = c.Choose(r.coreRoom(), nil, r.Now)
+	return in, left, r.coreRoom(), nil
 }
 
 // factsReady reads the facts that matter most. It does not wait longer than a search may take; the next
@@ -94,6 +95,9 @@ func (r *Source) coreTokens() int {
 	return r.E.Opts.Recall.Core
 }
 
+// coreRoom is how many tokens a core may take.
+func (r *Source) coreRoom() int { return cmp.Or(r.coreTokens(), recall.PinnedTokens) }
+
 // settle chooses, once, what the block begins with, by what a search found. What an earlier block of the conversation
 // tells takes room and is not told again, and neither is searched for, unless it is only what is pinned. It is false where that is done or not wanted.
 func (r *Pipeline) settle(cands []memory.Candidate) bool {
@@ -107,11 +111,7 @@ func (r *Pipeline) settle(cands []memory.Candidate) bool {
 	if r.Q.Exclude == nil {
 		r.Q.Exclude = map[string]bool{}
 	}
-	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool {
-		_, disputed := r.disputed[m.ID()]
-		return disputed || r.toldCore[m.ID()] || r.carries(m.Memory)
-	})
-	budget := cmp.Or(r.coreTokens(), recall.PinnedTokens) - r.toldTokens
+	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool { return r.toldCore[m.ID()] || r.carries(m.Memory) })
 	near := make([]memory.Candidate, 0, len(cands))
 	for _, cand := range cands {
 		if cand.Kind == memory.KindFact {
@@ -119,7 +119,7 @@ func (r *Pipeline) settle(cands []memory.Candidate) bool {
 		}
 	}
 	slices.SortStableFunc(near, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
-	r.Opening, r.overflow = c.Choose(budget, core.IDsOf(near), r.Now)
+	r.Opening, r.overflow = c.Choose(r.coreRoom()-r.toldTokens, core.IDsOf(near), r.Now)
 	if r.coreTokens() > 0 {
 		for _, id := range r.Opening.IDs() {
 			r.Q.Exclude[id] = true
