@@ -186,15 +186,14 @@ func (c Core) lines(roles bool) (lines []said) {
 	if others < 0 {
 		others = len(c.Facts)
 	}
-	fact := func(f CoreFact) { lines = append(lines, lineOfCore(f.Memory, f.Heading, roles)) }
 	for _, f := range c.Facts[:others] {
-		fact(f)
+		lines = append(lines, lineOfCore(f.Memory, f.Heading, roles))
 	}
 	for _, p := range c.Profile {
 		lines = append(lines, lineOfEntry(p))
 	}
 	for _, f := range c.Facts[others:] {
-		fact(f)
+		lines = append(lines, lineOfCore(f.Memory, f.Heading, roles))
 	}
 	return lines
 }

@@ -150,11 +150,7 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 		if r.pending, r.disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
 			r.E.Log.Warn("what waits is not shown", "err", err)
 		}
-		if err := beside.Part(func() error {
-			standing = beside.standing(ctx, r.disputed)
-			standing.Summary = beside.summary(ctx)
-			return nil
-		}); err != nil {
+		if err := beside.Part(func() error { standing = beside.standing(ctx, r.disputed); return nil }); err != nil {
 			beside.Skip("core", err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 // standing reads what a prompt may be told without a search: the facts that hold, or only those that are
-// pinned, and the profile entries. What is disputed is not among them.
+// pinned, the profile entries, and the summary of the conversation that asks. What is disputed is not among them.
 func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
 	owner := r.Q.Scope.Owner
@@ -25,10 +25,8 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 		r.Skip(part, err)
 	}
 	for _, m := range facts {
-		if _, is := disputed[m.ID()]; is {
-			continue
-		}
-		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && (m.Fact.Pinned() || r.coreTokens() > 0 && recall.Holds(m.Fact, r.Now) && !slices.Contains(r.E.Opts.Recall.CoreWithout, m.Fact.Category)) {
+		_, open := disputed[m.ID()]
+		if !open && m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && (m.Fact.Pinned() || r.coreTokens() > 0 && recall.Holds(m.Fact, r.Now) && !slices.Contains(r.E.Opts.Recall.CoreWithout, m.Fact.Category)) {
 			c.Facts = append(c.Facts, m)
 		}
 	}
@@ -36,7 +34,7 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 	if err != nil {
 		r.Skip("profile", err)
 	}
-	c.Profile = core.Told(profile)
+	c.Profile, c.Summary = core.Told(profile), r.summary(ctx)
 	return c
 }
 
