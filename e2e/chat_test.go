@@ -13,6 +13,7 @@ import (
 const (
 	allergy     = "I am allergic to peanuts."
 	allergyFact = "User is allergic to peanuts"
+	allergyTold = "- is allergic to peanuts" // as a conversation begins with it
 	askAllergy  = "What am I allergic to?"
 )
 
@@ -120,14 +121,15 @@ func TestSecondConversationIsGivenTheMemoryOfTheFirst(t *testing.T) {
 	}}
 	answer := second.say(t, askAllergy)
 	asked := up.last(t).Body
-	if block := blockOf(t, asked); !strings.Contains(block, allergyFact) {
+	if block := blockOf(t, asked); !strings.Contains(block, allergyTold) {
 		t.Errorf("the upstream was not told %q:\n%s", allergyFact, asked)
 	}
 	if got := withoutBlock(t, asked); got != string(sent) {
 		t.Errorf("beside the memory the client's bytes had to stay:\n got %s\nwant %s", got, sent)
 	}
 	hits, _ := hitsOf(t, answer)
-	if !slices.ContainsFunc(hits, func(h hit) bool { return h.Kind == "fact" && h.Content == allergyFact && h.ID != "" && h.Score > 0 }) {
+	found := slices.ContainsFunc(hits, func(h hit) bool { return h.Score > 0 })
+	if !found || !slices.ContainsFunc(hits, func(h hit) bool { return h.Kind == "fact" && h.Content == allergyFact && h.ID != "" && h.Core }) {
 		t.Errorf("memory_hits had to name %q: %+v", allergyFact, hits)
 	}
 
@@ -135,7 +137,7 @@ func TestSecondConversationIsGivenTheMemoryOfTheFirst(t *testing.T) {
 	if _, err := streamed.tryStream(t.Context()); err != nil {
 		t.Fatalf("stream: %v", err)
 	}
-	if asked := up.last(t).Body; !strings.Contains(blockOf(t, asked), allergyFact) {
+	if asked := up.last(t).Body; !strings.Contains(blockOf(t, asked), allergyTold) {
 		t.Errorf("for a streamed answer the upstream was not told %q:\n%s", allergyFact, asked)
 	}
 }

@@ -112,7 +112,7 @@ func TestRefusedMemoryIsTakenBack(t *testing.T) {
 	next := chat{client: l.sdk()}
 	next.say(t, askAllergy)
 	got := messages(t, up.last(t).Body)
-	if len(got) != 1 || !strings.Contains(got[0].Content, allergyFact) || !strings.HasSuffix(got[0].Content, askAllergy) {
+	if len(got) != 1 || !strings.Contains(got[0].Content, allergyTold) || !strings.HasSuffix(got[0].Content, askAllergy) {
 		t.Errorf("the strict model was then sent %s", up.last(t).Body)
 	}
 }

@@ -104,7 +104,7 @@ func TestUsersNeverSeeEachOthersMemory(t *testing.T) {
 	}
 	again := chat{client: l.sdk(as("ana"))}
 	again.say(t, askAllergy)
-	if asked := up.last(t).Body; !strings.Contains(blockOf(t, asked), allergyFact) {
+	if asked := up.last(t).Body; !strings.Contains(blockOf(t, asked), allergyTold) {
 		t.Errorf("ana was not given her own memory:\n%s", asked)
 	}
 }
@@ -137,7 +137,7 @@ func TestManyUsersWithoutANameMeansNoMemory(t *testing.T) {
 	if err != nil {
 		t.Fatalf("chat: %v", err)
 	}
-	if hits, _ := hitsOf(t, named); len(hits) == 0 || !strings.Contains(blockOf(t, up.last(t).Body), allergyFact) {
+	if hits, _ := hitsOf(t, named); len(hits) == 0 || !strings.Contains(blockOf(t, up.last(t).Body), allergyTold) {
 		t.Errorf("the user that the body names was not given memory: %+v\n%s", hits, up.last(t).Body)
 	}
 }

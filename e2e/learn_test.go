@@ -69,7 +69,7 @@ func TestModelLearnsWhatAPersonTellsCorrectsAndTakesBack(t *testing.T) {
 	t.Parallel()
 	p := life()
 	up := teach(t, p)
-	l := serve(t, t.TempDir(), up.learning()...)
+	l := serve(t, t.TempDir(), up.learning("LOCI_RECALL_CORE=0")...) // what was so until then is told of what was searched for
 	l.tell(t, "I live in Berlin. I have a dog named Rex.")
 	l.tell(t, "I moved to Lisbon last week.")
 	l.tell(t, "I no longer have a dog.")

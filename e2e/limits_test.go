@@ -38,7 +38,7 @@ func TestEachRequestSaysWhatMemoryMayDo(t *testing.T) {
 			} else {
 				c.say(t, said)
 			}
-			if got := strings.Contains(blockOf(t, up.last(t).Body), allergyFact); got != test.reads {
+			if got := strings.Contains(blockOf(t, up.last(t).Body), allergyTold); got != test.reads {
 				t.Errorf("%s, streamed %v: memory was read: %v, want %v", test.name, streamed, got, test.reads)
 			}
 		}
@@ -73,7 +73,7 @@ func TestPauseHoldsLearningOrMemory(t *testing.T) {
 	l.prints(t, "pause none", "nothing is on hold")
 	again := chat{client: l.sdk()}
 	again.say(t, askAllergy)
-	if !strings.Contains(blockOf(t, up.last(t).Body), allergyFact) {
+	if !strings.Contains(blockOf(t, up.last(t).Body), allergyTold) {
 		t.Errorf("after the pause memory is read again:\n%s", up.last(t).Body)
 	}
 	again.say(t, "I live in Berlin.")
@@ -142,7 +142,7 @@ func TestADaysTokensStopLearningAndNoChat(t *testing.T) {
 	p := life()
 	up := teach(t, p)
 	// A lesson takes 14 tokens, by the pupil's own count.
-	l := serve(t, t.TempDir(), up.learning("LOCI_LEARN_DAY_TOKENS=10", "LOCI_LEARN_INPUT_PRICE=2", "LOCI_LEARN_OUTPUT_PRICE=4")...)
+	l := serve(t, t.TempDir(), up.learning("LOCI_RECALL_CORE=0", "LOCI_LEARN_DAY_TOKENS=10", "LOCI_LEARN_INPUT_PRICE=2", "LOCI_LEARN_OUTPUT_PRICE=4")...)
 	l.tell(t, allergy)
 	l.prints(t, "usage", "extract", "11", "all")
 

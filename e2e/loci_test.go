@@ -45,8 +45,7 @@ func serve(t *testing.T, data string, settings ...string) *loci {
 		cmd: exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--data", data),
 		log: &transcript{address: make(chan string, 1), ended: make(chan struct{})},
 	}
-	// What the tests tell is searched for: a conversation that began with it would not show whether search finds it.
-	l.cmd.Env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "LOCI_RECALL_CORE=0"}, settings...)
+	l.cmd.Env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, settings...)
 	stderr, err := l.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -112,7 +112,7 @@ func TestAnthropicsClientIsRemembered(t *testing.T) {
 	second.say(t, "What am I allergic to?")
 	sent := up.requests(messagesPath)
 	last := sent[len(sent)-1]
-	if body := string(last.Body); !strings.Contains(body, allergyFact) || !strings.Contains(body, `{"text":"What am I allergic to?","type":"text"}`) {
+	if body := string(last.Body); !strings.Contains(body, allergyTold) || !strings.Contains(body, `{"text":"What am I allergic to?","type":"text"}`) {
 		t.Errorf("the upstream was not told %q:\n%s", allergyFact, body)
 	}
 	if last.Header.Get("X-Api-Key") != clientKey || last.Header.Get("Anthropic-Version") == "" {

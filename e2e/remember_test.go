@@ -210,11 +210,17 @@ func TestWhatMemorySaidNeverBecomesMemory(t *testing.T) {
 	}
 }
 
-// repeats answers with every line of memory that the request has.
+// repeats answers with every fact of memory that the request has.
 func repeats(w http.ResponseWriter, r *http.Request, body []byte) {
 	told := "I know nothing."
-	for _, line := range regexp.MustCompile(`- [\d-]+ \w+ ((?:User|You) [^\\\[]+)`).FindAllStringSubmatch(string(body), -1) {
-		told += "\n- " + strings.TrimSpace(line[1])
+	for _, line := range regexp.MustCompile(`- (?:[\d-]+ \w+ (?:User|You)|(is|lives|works)) [^\\\[]+`).FindAllStringSubmatch(string(body), -1) {
+		words := strings.TrimPrefix(line[0], "- ")
+		if line[1] != "" { // it stands in what a conversation begins with
+			words = "User " + words
+		} else {
+			_, words, _ = strings.Cut(words[len("2006-01-02 "):], " ")
+		}
+		told += "\n- " + strings.TrimSpace(words)
 	}
 	says(strings.TrimPrefix(told, "I know nothing.\n"))(w, r, body)
 }

@@ -101,7 +101,7 @@ func TestResponsesAreRemembered(t *testing.T) {
 
 	respond(t, client, "What am I allergic to?", "")
 	sent := up.requests(responsesPath)
-	if last := string(sent[len(sent)-1].Body); !strings.Contains(last, allergyFact) || !strings.Contains(last, `{"role":"user","content":"What am I allergic to?"}`) {
+	if last := string(sent[len(sent)-1].Body); !strings.Contains(last, allergyTold) || !strings.Contains(last, `{"role":"user","content":"What am I allergic to?"}`) {
 		t.Errorf("the upstream was not told %q:\n%s", allergyFact, last)
 	}
 }

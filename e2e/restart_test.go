@@ -33,7 +33,7 @@ func TestKilledServerRemembersAfterRestart(t *testing.T) {
 	}
 	second := chat{client: after.sdk()}
 	second.say(t, askAllergy)
-	if asked := up.last(t).Body; !strings.Contains(blockOf(t, asked), allergyFact) {
+	if asked := up.last(t).Body; !strings.Contains(blockOf(t, asked), allergyTold) {
 		t.Errorf("after the restart the upstream was not told %q:\n%s", allergyFact, asked)
 	}
 

@@ -109,6 +109,7 @@ func (c *chat) params() openai.ChatCompletionNewParams {
 type hit struct {
 	ID, Kind, Role, Content string
 	Score                   float64
+	Core                    bool
 }
 
 // hitsOf reads the field that Loci adds; ok is false without it.

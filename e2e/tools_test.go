@@ -31,7 +31,7 @@ func TestToolLoopCarriesOneBlockThroughout(t *testing.T) {
 		t.Fatalf("the upstream was asked %d times, want 3", len(asked))
 	}
 	first := blockOf(t, asked[0].Body)
-	if !strings.Contains(first, allergyFact) {
+	if !strings.Contains(first, allergyTold) {
 		t.Fatalf("the first step was not told %q:\n%s", allergyFact, asked[0].Body)
 	}
 	for i, r := range asked[1:] {

@@ -158,7 +158,7 @@ func TestDatabaseIsMadeAnewFromTheVault(t *testing.T) {
 	if got := after.everything(t); got != want {
 		t.Errorf("memory is another one after it was made anew:\n%s\nwas:\n%s", got, want)
 	}
-	if block := after.asked(t, up, askAllergy); !strings.Contains(block, allergyFact) {
+	if block := after.asked(t, up, askAllergy); !strings.Contains(block, allergyTold) {
 		t.Errorf("what was made anew is not recalled: %s", block)
 	}
 	after.stop(t)
