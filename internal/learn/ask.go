@@ -51,8 +51,16 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 	for i, f := range a.Known {
 		d.Known = append(d.Known, prompt.Line{ID: factName(i), Text: f.Content, Waits: f.Status == memory.Pending})
 	}
-	return p.Fill(d)
+	ask, err := p.Fill(d)
+	ask.MaxTokens = replyTokens + turnTokens*len(a.Said)
+	return ask, err
 }
+
+// replyTokens and turnTokens are more than a reply needs that chooses what to remember.
+const (
+	replyTokens = 1000
+	turnTokens  = 300
+)
 
 // shown is how many bytes of a message that is not learned from a model reads: its
 // beginning, and its end, where questions are.

@@ -125,6 +125,7 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 	if err != nil {
 		return completion{}, memory.Errorf(memory.Invalid, "write the question %q: %w", p.Name, err)
 	}
+	ctx = context.WithValue(ctx, limitContext{}, p.MaxTokens)
 	body, err := c.call(ctx, http.MethodPost, "chat/completions", request)
 	if err != nil {
 		return completion{}, fmt.Errorf("ask %s: %w", p.Model, err)
@@ -139,8 +140,11 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 	return got, nil
 }
 
-// keyContext is under which a context holds a key.
-type keyContext struct{}
+// keyContext is under which a context holds a key, and limitContext the most tokens of a reply.
+type (
+	keyContext   struct{}
+	limitContext struct{}
+)
 
 // WithKey lets what is asked under a context be asked with another key than the client's own.
 func WithKey(ctx context.Context, key string) context.Context {
@@ -151,14 +155,22 @@ func WithKey(ctx context.Context, key string) context.Context {
 // filling memory.
 const maxAnswer = 16 << 20
 
-// send makes one attempt and returns the body of a good answer.
-func (c *Client) send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+// send makes one attempt and returns the body of a good answer. A server that is silent for the
+// timeout is given up.
+func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ []byte, err error) {
 	u, err := c.at.url(path)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(c.timeout, func() { cancel(context.DeadlineExceeded) })
+	defer silent.Stop()
+	defer func() {
+		if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			err = c.at.unavailable("it was silent for %v: %w", c.timeout, context.DeadlineExceeded)
+		}
+	}()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, c.at.unavailable("make a request: %w", bare(err))
@@ -177,7 +189,13 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) ([]
 		return nil, &failure{err: c.at.unavailable("%w", bare(err)), again: true}
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read; nothing is left to go wrong
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	var answer []byte
+	if isStream(resp.Header) && resp.StatusCode == http.StatusOK {
+		limit, _ := ctx.Value(limitContext{}).(int)
+		answer, resp.StatusCode, err = readStream(resp.Body, limit, func() { silent.Reset(c.timeout) })
+	} else {
+		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	}
 	switch {
 	case err != nil:
 		return nil, &failure{err: c.at.unavailable("its answer was cut off: %w", err), again: true}
@@ -219,10 +237,14 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 		err:    e.unavailable("it answered %d: %s", status, shown),
 		status: status,
 		text:   text,
-		again:  retryable(status) || !failed,
+		again:  retryable(status) && !(status == http.StatusInternalServerError && structured(request)) || !failed,
 		after:  retryAfter(resp.Header, time.Now()),
 	}
 }
+
+// structured reports whether a request asks for a form of reply. A server that cannot keep to it may
+// answer 500.
+func structured(request []byte) bool { return bytes.Contains(request, []byte(`"response_format":`)) }
 
 // errorText finds the message in an error object or text.
 func errorText(raw json.RawMessage) string {

@@ -107,7 +107,7 @@ func TestCompleteSaysWhatWasAsked(t *testing.T) {
 		t.Errorf("reply %+v, want %+v", got, want)
 	}
 	want := map[string]any{
-		"model": "tiny", "stream": false, "temperature": 0., "max_tokens": 50.,
+		"model": "tiny", "stream": true, "stream_options": map[string]any{"include_usage": true}, "temperature": 0.,
 		"messages": []any{map[string]any{"role": "system", "content": "Be brief."}, map[string]any{"role": "user", "content": "Hi"}},
 		"response_format": map[string]any{"type": "json_schema", "json_schema": map[string]any{
 			"name": "extract_v2", "strict": true,
@@ -130,6 +130,7 @@ func TestWhatTheServerRefusesIsLeftOutAndRemembered(t *testing.T) {
 		{"takes a schema", []answer{ok}, []string{"json_schema", "json_schema"}, false},
 		{"takes json_object", []answer{refuses(400, "unknown response_format"), ok}, []string{"json_schema", "json_object", "json_object"}, true},
 		{"takes neither", []answer{refuses(422, "no"), refuses(400, "no"), ok}, []string{"json_schema", "json_object", "", ""}, true},
+		{"fails at it", []answer{refuses(500, "Failed to parse input"), ok}, []string{"json_schema", "", ""}, true},
 		{"does not know how", []answer{refuses(501, "no"), ok}, []string{"json_schema", "json_object", "json_object"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,19 +171,19 @@ func TestAReplyBesideTheSchemaIsReturned(t *testing.T) {
 
 func TestParametersThatModelsRefuse(t *testing.T) {
 	s := &script{answers: []answer{
-		refuses(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+		refuses(400, "Your organization must be verified to stream this model."),
 		refuses(400, "Unsupported value: 'temperature' does not support 0."),
 		says("hello"),
 	}}
 	c := client(t, s)
-	if _, err := c.Complete(t.Context(), memory.Prompt{User: "Hi", MaxTokens: 9}); err != nil {
+	if _, err := c.Complete(t.Context(), memory.Prompt{User: "Hi"}); err != nil {
 		t.Fatal(err)
 	}
 	last := s.asked[len(s.asked)-1]
-	if _, old := last["max_tokens"]; old || last["max_completion_tokens"] != 9. || last["temperature"] != nil || len(s.asked) != 3 {
-		t.Errorf("asked %d times, last %v; want max_completion_tokens and no temperature", len(s.asked), last)
+	if last["stream"] != false || last["stream_options"] != nil || last["temperature"] != nil || len(s.asked) != 3 {
+		t.Errorf("asked %d times, last %v; want the answer in one piece and no temperature", len(s.asked), last)
 	}
-	if _, err := c.Complete(t.Context(), memory.Prompt{User: "Hi", MaxTokens: 9}); err != nil || len(s.asked) != 4 {
+	if _, err := c.Complete(t.Context(), memory.Prompt{User: "Hi"}); err != nil || len(s.asked) != 4 {
 		t.Errorf("the second question took %d requests (%v), want one", len(s.asked)-3, err)
 	}
 }

@@ -53,12 +53,20 @@ func (c *content) UnmarshalJSON(data []byte) error {
 // before them.
 func (g completion) text() string {
 	text := strings.TrimSpace(string(g.Choices[0].Message.Content))
-	if rest, ok := strings.CutPrefix(text, "<think>"); ok {
-		if _, said, ok := strings.Cut(rest, "</think>"); ok {
-			return strings.TrimSpace(said)
-		}
+	if said := aloud(text); said != "" {
+		return said
 	}
 	return text
+}
+
+// aloud returns what a model says after its thoughts, "" while it still thinks.
+func aloud(text string) string {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "<think>") {
+		return text
+	}
+	_, said, _ := strings.Cut(text, "</think>")
+	return strings.TrimSpace(said)
 }
 
 func (g completion) reply() (memory.Reply, error) {

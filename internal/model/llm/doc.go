@@ -6,12 +6,19 @@
 //
 // It does not know what is asked, and reads nothing of what is forwarded.
 //
+// # Streams
+//
+// A completion is asked for as a stream, so that a slow model is told from one that is silent for
+// [Options.Timeout], and a reply that never ends is left. A server that answers in one piece has the
+// timeout for all of it.
+//
 // # Structured answers
 //
 // Servers differ in what they take for an answer in JSON. A prompt with a schema
-// is tried as response_format json_schema, then json_object, then in words alone;
-// what worked is remembered per model and tried first the next time. The words are
-// part of the latter two, which cannot carry a schema otherwise.
+// is tried as response_format json_schema, then json_object, then in words alone; after
+// a 500, at which a grammar may have failed, at once in words. What worked
+// is remembered per model and tried first the next time. The words are part of the
+// latter two, which cannot carry a schema otherwise.
 //
 // # Errors
 //

@@ -18,14 +18,14 @@ type Options struct {
 
 	DropHeaders []string // beside those of identity.txt a [Forwarder] does not pass these on; with - before it one is
 
-	Timeout   time.Duration     // of one attempt; 0: DefaultTimeout
+	Timeout   time.Duration     // how long a server may be silent; 0: DefaultTimeout
 	Patience  time.Duration     // of all attempts together; 0: DefaultPatience
 	Tries     uint              // attempts of one question at most; 0: DefaultTries
 	Transport http.RoundTripper // nil: one of its own, which keeps connections
 }
 
 const (
-	// DefaultTimeout lets a small model on a slow machine finish an answer.
+	// DefaultTimeout lets a small model on a slow machine read its prompt.
 	DefaultTimeout = 2 * time.Minute
 
 	// DefaultPatience bounds the retries of one question. What takes longer is a

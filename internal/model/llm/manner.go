@@ -12,8 +12,8 @@ import (
 // most; what a server refuses is left out step by step.
 type manner struct {
 	format     format
-	newLimit   bool // max_completion_tokens in the place of max_tokens
 	noTempered bool // no temperature: models that think take none
+	whole      bool // the answer in one piece: not every account may stream
 }
 
 // format is how a schema is told.
@@ -30,9 +30,8 @@ type request struct {
 	Model       string    `json:"model"`
 	Messages    []message `json:"messages"`
 	Stream      bool      `json:"stream"`
+	Options     any       `json:"stream_options,omitempty"`
 	Temperature *float64  `json:"temperature,omitempty"`
-	MaxTokens   int       `json:"max_tokens,omitempty"`
-	MaxNew      int       `json:"max_completion_tokens,omitempty"`
 	Format      any       `json:"response_format,omitempty"`
 }
 
@@ -56,14 +55,12 @@ type jsonSchema struct {
 const inWords = "Answer with one JSON value and nothing else. It must match this JSON schema:\n"
 
 func (m manner) request(p memory.Prompt) request {
-	r := request{Model: p.Model}
+	r := request{Model: p.Model, Stream: !m.whole}
+	if r.Stream {
+		r.Options = map[string]bool{"include_usage": true}
+	}
 	if !m.noTempered {
 		r.Temperature = &p.Temperature
-	}
-	if m.newLimit {
-		r.MaxNew = p.MaxTokens
-	} else {
-		r.MaxTokens = p.MaxTokens
 	}
 	system := p.System
 	if p.Schema != nil {
@@ -110,12 +107,18 @@ func (m manner) after(p memory.Prompt, err error) (manner, bool) {
 	}
 	switch f.status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+	case http.StatusInternalServerError:
+		if p.Schema == nil || m.format == byWords {
+			return m, false
+		}
+		m.format = byWords
+		return m, true
 	default:
 		return m, false
 	}
 	switch {
-	case !m.newLimit && p.MaxTokens > 0 && strings.Contains(f.text, "max_completion_tokens"):
-		m.newLimit = true
+	case !m.whole && strings.Contains(f.text, "stream"):
+		m.whole = true
 	case !m.noTempered && strings.Contains(f.text, "temperature"):
 		m.noTempered = true
 	case p.Schema != nil && m.format < byWords:
