@@ -110,7 +110,8 @@ func TestSeveralMessagesAreLearnedTogether(t *testing.T) {
 	}
 }
 
-func TestUserMessagesAreLearnedFromWhileTheAnswerStreams(t *testing.T) {
+// A model on the machine that answers waits for the end of the answer.
+func TestUserMessagesAreLearnedFromOnce(t *testing.T) {
 	t.Parallel()
 	p := life()
 	up := teach(t, p)
@@ -125,12 +126,13 @@ func TestUserMessagesAreLearnedFromWhileTheAnswerStreams(t *testing.T) {
 		_, err := c.tryStream(t.Context())
 		done <- err
 	}()
-	eventually(t, l, "the question's fact", patience, func() bool { return len(l.facts(t, nil)) == 1 })
+	eventually(t, l, "the lesson", patience, func() bool { return strings.Contains(l.command(t, "jobs"), "a chat is under way") })
 	words <- "see."
 	close(words)
 	if err := <-done; err != nil {
 		t.Fatalf("stream: %v", err)
 	}
+	eventually(t, l, "the question's fact", patience, func() bool { return len(l.facts(t, nil)) == 1 })
 	l.settle(t, nil, patience)
 	if n := len(p.lessons("extract")); n != 1 {
 		t.Errorf("the exchange was learned from %d times, want once", n)

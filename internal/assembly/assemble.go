@@ -29,7 +29,6 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
-	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
@@ -208,7 +207,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err := l.vault.CatchUp(ctx); err != nil {
 		return nil, err
 	}
-	upstream, err := newUpstream(config)
+	upstream, err := newUpstream(config, &l.engine.ChatGate)
 	if err != nil {
 		return nil, err
 	}
@@ -413,6 +412,7 @@ func engineOptions(c config.Config, learner *models.Learner) core.Options {
 func learning(c config.Config) core.Learning {
 	l := core.Learning{
 		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
+		Yields: models.OnOneMachine(c),
 		Spending: core.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
@@ -463,18 +463,6 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 		return fmt.Errorf("bootstrap: %s: %w", path, err)
 	}
 	return nil
-}
-
-// newUpstream returns nil, as an interface, where none is set.
-func newUpstream(c config.Config) (proxy.Upstream, error) {
-	if c.Upstream.URL == "" {
-		return nil, nil
-	}
-	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, DropHeaders: c.Forward.Drop})
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
 }
 
 // database returns the store that keeps what is not in a vault's files.

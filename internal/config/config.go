@@ -113,7 +113,7 @@ type LearnConfig struct {
 	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. Without a learn.url of its own: upstream.key."`
 	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn: at once, before a model reads several exchanges together, and where there is no model or it has failed for ten minutes."`
 	Assistant bool          `koanf:"assistant" default:"false" doc:"Learn from the assistant's turns too."`
-	Timeout   time.Duration `koanf:"timeout" default:"60s" doc:"How long one call of the learning model may take."`
+	Timeout   time.Duration `koanf:"timeout" default:"2m" doc:"How long the learning model may be silent: before the first token of a reply, and between two. A server that sends replies in one piece has this time for each. After such a silence the model reads fewer messages at once."`
 	Personal  bool          `koanf:"personal" default:"false" doc:"Blank e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets always are."`
 
 	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether a model learns with the key of the user's client, where upstream.key is not set: it spends that person's quota. The key is kept in memory and never written down. A server on this machine or in its network that takes no key needs none."`

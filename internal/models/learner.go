@@ -330,6 +330,12 @@ func nearby(base string) bool {
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".localhost")
 }
 
+// OnOneMachine reports whether the models that learn and that answer chats run here or nearby, where
+// they take each other's processors.
+func OnOneMachine(c config.Config) bool {
+	return c.Upstream.URL != "" && nearby(c.Upstream.URL) && nearby(LearnerOptions(c).BaseURL)
+}
+
 // learnersWanted are the models that may learn, the best first.
 func learnersWanted(c config.Config) []string {
 	if (c.Learn.Model == config.LearnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {

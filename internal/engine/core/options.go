@@ -86,6 +86,7 @@ type Learning struct {
 	Context   int           // messages that the model reads before those that are learned from; 0: none
 	Window    int           // tokens that the model reads at once; 0: DefaultWindow
 
+	Yields   bool // the model runs on the machine that answers chats, and learns between them
 	Personal bool // blank personal identifiers before anything is learned or stored
 	Spending Spending
 	Review   Review

@@ -24,6 +24,7 @@ type Learner struct {
 type Asker struct {
 	*core.Core
 	limited atomic.Int32 // how often in a row the model's server said that it is asked too often
+	pace    pace
 }
 
 // NewLearner returns a learner over other parts of the engine.

@@ -343,7 +343,7 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before ma
 	if err == nil || errors.As(err, &off) {
 		return cands, author, err
 	}
-	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel)) {
+	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel) || silent(err) && job.Attempts > 0) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
 		return extract.Rules(l.said), byRule, nil
 	}
@@ -360,11 +360,11 @@ func (e reader) extractByModel(ctx context.Context, l Lesson, before map[string]
 	var cands []extract.Candidate
 	author := byRule
 	for piece := range learn.Pieces(said, learnBytes) {
-		more, by, err := e.askForFacts(ctx, l.scope, piece, before)
+		more, by, err := e.askInBatches(ctx, l.scope, piece, before)
 		if err != nil {
 			return nil, memory.Author{}, err
 		}
-		cands, author = append(cands, learn.Whose(more, piece)...), by
+		cands, author = append(cands, more...), by
 	}
 	return cands, author, nil
 }

@@ -2,6 +2,7 @@ package lessons
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -48,7 +49,10 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	if err := e.leaveOutRefused(ctx, job, said); err != nil {
 		return "", err
 	}
-	words, author := e.sumUp(ctx, job.Owner, said, previous)
+	words, author, err := e.sumUp(ctx, job.Owner, said, previous)
+	if err != nil {
+		return "", err
+	}
 	if words == "" || words == latest {
 		return jobs.Nothing, nil
 	}
@@ -118,18 +122,22 @@ func (e *Learner) recheck(ctx context.Context, job memory.Job, run string, turns
 	return err
 }
 
-// sumUp asks the model; where there is none, or it fails, the rules do it.
-func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author) {
+// sumUp asks the model; where there is none, or it fails, the rules do it. An error is
+// [core.ErrChat].
+func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
 	byRule := memory.Author{Kind: memory.ByRule, Name: core.RuleBased}
 	if e.LLM == nil {
-		return learn.Summarize(said, previous), byRule
+		return learn.Summarize(said, previous), byRule, nil
 	}
 	words, author, err := e.sumUpByModel(ctx, owner, said, previous)
+	if errors.Is(err, core.ErrChat) {
+		return "", memory.Author{}, err
+	}
 	if err != nil {
 		e.Log.Warn("the rules sum up, since the model could not", "err", err)
-		return learn.Summarize(said, previous), byRule
+		return learn.Summarize(said, previous), byRule, nil
 	}
-	return words, author
+	return words, author, nil
 }
 
 func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
