@@ -15,7 +15,7 @@ const pupilModel = "pupil"
 
 // learning are the settings of a server whose upstream also learns.
 func (u *upstream) learning(more ...string) []string {
-	return append([]string{u.setting(), "LOCI_LEARN_MODEL=" + pupilModel, "LOCI_LEARN_EVERY=1"}, more...)
+	return append([]string{u.setting(), "LOCI_LEARN_MODEL=" + pupilModel, "LOCI_LEARN_TRUST=always", "LOCI_LEARN_EVERY=1"}, more...)
 }
 
 // pupil is the model that learns. It knows what certain words tell and reads every

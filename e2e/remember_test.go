@@ -153,7 +153,7 @@ func TestWhatMemorySaidNeverBecomesMemory(t *testing.T) {
 			up.at[chatPath] = repeats
 			settings := []string{up.setting(), "LOCI_LEARN_ASSISTANT=" + test.assistant}
 			if up.pupil = test.pupil; up.pupil != nil {
-				settings = append(settings, "LOCI_LEARN_MODEL="+pupilModel, "LOCI_LEARN_EVERY=1")
+				settings = append(settings, "LOCI_LEARN_MODEL="+pupilModel, "LOCI_LEARN_TRUST=always", "LOCI_LEARN_EVERY=1")
 			}
 			data := t.TempDir()
 			l := serve(t, data, settings...)

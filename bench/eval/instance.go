@@ -33,7 +33,7 @@ type Instance struct {
 func OpenInstance(
 	ctx context.Context, c config.Config, settings map[string]string, now func() time.Time,
 ) (*Instance, error) {
-	flags := map[string]string{"store": "memory"}
+	flags := map[string]string{"store": "memory", "learn.trust": "always"}
 	maps.Copy(flags, settings)
 	own, err := c.ForBench(flags)
 	if err != nil {

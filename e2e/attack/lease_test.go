@@ -24,7 +24,7 @@ import (
 func TestKilledReplica(t *testing.T) {
 	store := "LOCI_STORE=" + leasePostgres(t)
 	model := leaseModel(t)
-	settings := []string{store, "LOCI_LEARN_MODEL=m", "LOCI_LEARN_URL=" + model.url, "LOCI_LOG_LEVEL=error"}
+	settings := []string{store, "LOCI_LEARN_MODEL=m", "LOCI_LEARN_TRUST=always", "LOCI_LEARN_URL=" + model.url, "LOCI_LOG_LEVEL=error"}
 	other := start(t, t.TempDir(), settings...)
 	for n := range 3 {
 		victim := start(t, t.TempDir(), settings...)

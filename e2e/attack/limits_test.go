@@ -231,7 +231,7 @@ func TestLimitsKillLoop(t *testing.T) {
 	defer model.Close()
 	defer close(over)
 	data := t.TempDir()
-	settings := []string{"LOCI_UPSTREAM_URL=" + upstream(t, "Noted."), "LOCI_LEARN_URL=" + model.URL + "/v1", "LOCI_LEARN_MODEL=m"}
+	settings := []string{"LOCI_UPSTREAM_URL=" + upstream(t, "Noted."), "LOCI_LEARN_URL=" + model.URL + "/v1", "LOCI_LEARN_MODEL=m", "LOCI_LEARN_TRUST=always"}
 	s := start(t, data, settings...)
 	if status, answer := s.do(http.MethodPost, "/v1/chat/completions", limitsChat("I live in Lisbon and work as a nurse."), nil); status != http.StatusOK {
 		t.Fatalf("chat: %d %s", status, answer)

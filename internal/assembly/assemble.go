@@ -170,6 +170,9 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	searcher := l.searcher(store, indexed)
 	options := engineOptions(config, learner)
+	if opts.LLM != nil && options.Learn.Trust == core.TrustTried {
+		options.Learn.Trust = core.TrustAlways // the program vouches for the model that it brings
+	}
 	if _, wrong := l.embeds.Now(); wrong != "" {
 		l.words = asked.WithEmbedder(words)
 		options.Words = &core.Scale{Measure: rules(l.words).Measure, Threshold: l.words.Recall.Threshold}
@@ -184,6 +187,9 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.engine.Vectors.SetEmbedderHistory(earlier)
 	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
 	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {
+		if l.engine.Lessons.Trials, err = models.OpenTrials(config); err != nil {
+			return nil, err
+		}
 		l.engine.LLM = learner
 		l.closers = append(l.closers, learner.Close)
 	}
@@ -412,7 +418,7 @@ func engineOptions(c config.Config, learner *models.Learner) core.Options {
 func learning(c config.Config) core.Learning {
 	l := core.Learning{
 		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
-		Yields: models.OnOneMachine(c),
+		Trust: core.Trust(c.Learn.Trust), Yields: models.OnOneMachine(c),
 		Spending: core.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,

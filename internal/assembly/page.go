@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/internal/api/proxy"
 	"github.com/loci-memory/loci/internal/api/web"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/models"
@@ -59,6 +60,9 @@ func shownModels(c config.Config, learner web.Model, embeds models.Choice) []web
 
 func (l *Loci) learnerShown() web.Model {
 	says := []string{l.learner.Learns().Why}
+	for _, is := range l.engine.Lessons.Trials.Failed() {
+		says = append(says, lessons.FailedTrial(is)+"; "+lessons.TrialHelp)
+	}
 	if took := l.engine.Lessons.Took(); took != "" {
 		says = append(says, took)
 	}

@@ -56,7 +56,7 @@ func newStageBefore(t *testing.T, model *scripted, profile string, flags ...map[
 	upstream := httptest.NewServer(s.model)
 	t.Cleanup(upstream.Close)
 	set := map[string]string{
-		"profile": profile, "store": "memory", "data": t.TempDir(), "upstream.url": upstream.URL + "/v1", "learn.model": "learner",
+		"profile": profile, "store": "memory", "data": t.TempDir(), "upstream.url": upstream.URL + "/v1", "learn.model": "learner", "learn.trust": "always",
 		"recall.deadline": "20s",
 	}
 	if server := os.Getenv("TEST_MONGODB"); server != "" && profile == "platform" { // whose own store that is

@@ -28,7 +28,7 @@ func modelsCommand(g *global) *cobra.Command {
 			"They lie in models_dir, a folder each, as the hub publishes them; docs/models.md says which fit.",
 		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models list\n  loci models verify all-MiniLM-L6-v2\n  LOCI_RERANKER=local:ms-marco-MiniLM-L-6-v2 loci serve",
 	}
-	cmd.AddCommand(modelsList(g), modelsPull(g), modelsAdd(g), modelsVerify(g), modelsRemove(g))
+	cmd.AddCommand(modelsList(g), modelsPull(g), modelsAdd(g), modelsVerify(g), modelsRemove(g), modelsTry(g))
 	return cmd
 }
 

@@ -114,6 +114,7 @@ type LearnConfig struct {
 	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn: at once, before a model reads several exchanges together, and where there is no model or it has failed for ten minutes."`
 	Assistant bool          `koanf:"assistant" default:"false" doc:"Learn from the assistant's turns too."`
 	Timeout   time.Duration `koanf:"timeout" default:"2m" doc:"How long the learning model may be silent: before the first token of a reply, and between two. A server that sends replies in one piece has this time for each. After such a silence the model reads fewer messages at once."`
+	Trust     string        `koanf:"trust" default:"tried" valid:"tried|always|never" doc:"Whether what a model learns is remembered before a person looks at it. tried: before its first lesson a model reads a dozen fixed messages, once in 30 days for each model and server, in one call of some 900 tokens; one that copies, obeys quoted orders or takes others' facts for the user's fails, and what it writes waits for review while the rules go on. always, never: without a trial."`
 	Personal  bool          `koanf:"personal" default:"false" doc:"Blank e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets always are."`
 
 	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether a model learns with the key of the user's client, where upstream.key is not set: it spends that person's quota. The key is kept in memory and never written down. A server on this machine or in its network that takes no key needs none."`
@@ -417,6 +418,10 @@ const (
 	// EmbeddersFile says which embedders memory had, the one in use last, and whether it was gone
 	// back to one of them. Without it nothing is lost but that.
 	EmbeddersFile = "embedders.json"
+
+	// TrialsFile says how the models that learn did when they were tried. Without it they are tried
+	// again.
+	TrialsFile = "trials.json"
 )
 
 // DataDir returns the data folder with ~ resolved.

@@ -78,6 +78,13 @@ func (l *Learner) Learns() Learns {
 // Chosen returns the model that learns, "" while that is not known and for that of each chat.
 func (l *Learner) Chosen() string { return l.Learns().Model }
 
+// Endpoint returns the address of the server that learns, as it may be shown.
+func (l *Learner) Endpoint() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return config.ShownURL(LearnerOptions(l.provider.At(l.asked)).BaseURL)
+}
+
 // Wanted returns the model to ask for where no other is known: the one that learns, or the first that may.
 func (l *Learner) Wanted() string {
 	l.mu.Lock()

@@ -148,6 +148,13 @@ func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.
 	if err != nil {
 		return err
 	}
+	if l.distrust != "" && e.Opts.Rules {
+		byRules := job
+		byRules.ID = RulesPrefix + job.ID
+		if err := e.LearnFrom(ctx, byRules, turns, memory.Run{ID: run.ID + "-rules", Kind: run.Kind}); err != nil {
+			return err
+		}
+	}
 	run.Author = l.author
 	return e.apply(ctx, job, l, run)
 }
@@ -320,7 +327,7 @@ func sameNear(a, b []extract.Neighbour) bool {
 // rules decide where there is no model, nothing near, or no readable reply.
 func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candidate) []learn.Decision {
 	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
-	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
+	if e.LLM == nil || l.author.Kind != memory.ByModel || l.distrust != "" || !asked {
 		return learn.Reconcile(cands)
 	}
 	ask := e.askForDecisions

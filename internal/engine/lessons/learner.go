@@ -23,13 +23,14 @@ type Learner struct {
 // Asker asks the learning model, within what it may cost.
 type Asker struct {
 	*core.Core
+	Trials  *Trials
 	limited atomic.Int32 // how often in a row the model's server said that it is asked too often
 	pace    pace
 }
 
 // NewLearner returns a learner over other parts of the engine.
 func NewLearner(c *core.Core, cur *curate.Curator, r *retrieve.Retriever) *Learner {
-	return &Learner{Core: c, Curate: cur, Retrieve: r, Asker: Asker{Core: c}}
+	return &Learner{Core: c, Curate: cur, Retrieve: r, Asker: Asker{Core: c, Trials: &Trials{}}}
 }
 
 // reader reads what turns say that is worth knowing.

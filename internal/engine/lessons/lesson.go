@@ -27,6 +27,8 @@ type Lesson struct {
 	dropped []learn.Dropped
 	forget  []extract.Command // what the user asks to forget
 	author  memory.Author     // who read it
+
+	distrust string // why what its model wrote waits, "" if it need not
 }
 
 // PassedOver returns the dropped candidates as outcomes, with the reasons.
@@ -61,7 +63,7 @@ func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (
 		return Lesson{}, err
 	}
 	playing(l.said, before)
-	cands, author, err := e.extract(ctx, job, l, before)
+	cands, author, err := e.extract(ctx, job, &l, before)
 	if err != nil {
 		return Lesson{}, err
 	}
@@ -71,7 +73,10 @@ func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (
 		}
 	}
 	remember, forget := extract.Commands(l.said)
-	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
+	if l.distrust == "" {
+		cands, remember = append(cands, remember...), nil
+	}
+	l.cands, l.dropped = learn.Filter(append(remember, cands...), l.said) // the user's own words before those that wait
 	l.forget, l.author = forget, author
 	e.givePlace(&l)
 	l.leaveOut()
@@ -331,7 +336,7 @@ func (b *blocks) upTo(i int) *learn.Injected {
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
 // extract returns the candidates of the model or, without one, of the rules.
-func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+func (e reader) extract(ctx context.Context, job memory.Job, l *Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
 	if len(l.said) == 0 {
 		return nil, byRule, nil
 	}
@@ -339,6 +344,9 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before ma
 		return extract.Rules(l.said), byRule, nil
 	}
 	cands, author, err := e.extractByModel(ctx, l, before)
+	for i := range cands {
+		cands[i].Waits = cmp.Or(l.distrust, cands[i].Waits)
+	}
 	var off *jobs.PutOff
 	if err == nil || errors.As(err, &off) {
 		return cands, author, err
@@ -352,7 +360,11 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before ma
 
 // extractByModel asks the model, several times if the turns are long. Turns that cannot
 // teach anything are left out.
-func (e reader) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+func (e reader) extractByModel(ctx context.Context, l *Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+	var err error
+	if l.distrust, err = e.distrust(ctx, l.scope.Owner); err != nil {
+		return nil, memory.Author{}, err
+	}
 	said := l.said
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
 		said = slices.DeleteFunc(slices.Clone(l.said), func(s extract.Utterance) bool { return !learn.MayTeach(s) })

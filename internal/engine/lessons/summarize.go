@@ -122,8 +122,8 @@ func (e *Learner) recheck(ctx context.Context, job memory.Job, run string, turns
 	return err
 }
 
-// sumUp asks the model; where there is none, or it fails, the rules do it. An error is
-// [core.ErrChat].
+// sumUp asks the model; where there is none, it fails or it is not trusted, the rules do it. An error
+// is [core.ErrChat].
 func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
 	byRule := memory.Author{Kind: memory.ByRule, Name: core.RuleBased}
 	if e.LLM == nil {
@@ -141,6 +141,13 @@ func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.
 }
 
 func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
+	why, err := e.distrust(ctx, owner)
+	if err == nil && why != "" {
+		err = errors.New(why)
+	}
+	if err != nil {
+		return "", memory.Author{}, err
+	}
 	ask, err := learn.AskSummary(said, previous, e.learnPrompts(owner))
 	if err != nil {
 		return "", memory.Author{}, err

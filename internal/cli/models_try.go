@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loci-memory/loci/internal/engine/lessons"
+	"github.com/loci-memory/loci/internal/models"
+)
+
+func modelsTry(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "try [MODEL]",
+		Short: "Try a model that learns: whether what it writes is remembered at once",
+		Long: "Ask the model that learns, or another one of its server, about a dozen fixed messages (some 900 tokens), and say whether what\n" +
+			"it writes is remembered at once (learn.trust: tried). The server asks the same before a model's first lesson; this repeats it.\n" +
+			"The exit status is 1 where the model does not pass.",
+		Example: "  loci models try\n  loci models try qwen2.5:7b\n  LOCI_LEARN_URL=http://127.0.0.1:8080/v1 loci models try qwen2.5-7b",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				config.Learn.Model, config.Learn.Prefer = args[0], nil
+			}
+			prompts, err := openPrompts(config.Prompts)
+			if err != nil {
+				return err
+			}
+			is, err := models.Try(cmd.Context(), config, prompts)
+			if err != nil {
+				return err
+			}
+			if !is.Passed {
+				return fmt.Errorf("%s; %s", lessons.FailedTrial(is), lessons.TrialHelp)
+			}
+			return g.print(cmd.OutOrStdout(), is, func(out printer) { out.line("%s passed: %s", is.Model, is.Why) })
+		},
+	}
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	return cmd
+}
