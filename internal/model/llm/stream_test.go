@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ import (
 type streaming struct {
 	lines []any // string or time.Duration
 	asked int
-	sent  int // lines that were taken
+	sent  atomic.Int32 // lines that were taken
 }
 
 func (s *streaming) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -39,7 +40,7 @@ func (s *streaming) RoundTrip(r *http.Request) (*http.Response, error) {
 			if _, err := fmt.Fprintf(to, "%s\n\n", l); err != nil {
 				return
 			}
-			s.sent++
+			s.sent.Add(1)
 		}
 		_ = to.Close()
 	}()
@@ -108,8 +109,8 @@ func TestStreamedReplies(t *testing.T) {
 				if s.asked != c.asked {
 					t.Errorf("asked %d times, want %d", s.asked, c.asked)
 				}
-				if len(c.lines) == 1000 && s.sent > 100 {
-					t.Errorf("read %d events of a reply that never ends", s.sent)
+				if len(c.lines) == 1000 && s.sent.Load() > 100 {
+					t.Errorf("read %d events of a reply that never ends", s.sent.Load())
 				}
 				synctest.Wait()
 			})
