@@ -58,8 +58,8 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 
 // replyTokens and turnTokens are more than a reply needs that chooses what to remember.
 const (
-	replyTokens = 1000
-	turnTokens  = 300
+	replyTokens = 600
+	turnTokens  = 150
 )
 
 // shown is how many bytes of a message that is not learned from a model reads: its
