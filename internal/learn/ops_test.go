@@ -75,7 +75,17 @@ func TestOperationsDecideWhatReplacesWhat(t *testing.T) {
 // planOf returns what a reply changes, or why it was not read.
 func planOf(t *testing.T, said []extract.Utterance, reply string) string {
 	t.Helper()
-	known := knownForOps()
+	return planOn(t, knownForOps(), said, reply)
+}
+
+// planOn is [planOf] beside other known facts.
+func planOn(t *testing.T, known []memory.Fact, said []extract.Utterance, reply string) string {
+	t.Helper()
+	for i := range said {
+		for _, f := range known {
+			said[i].Background = append(said[i].Background, f.Content)
+		}
+	}
 	cands, err := ParseOps(reply)
 	if err == nil {
 		cands, err = Settle(cands, said, known)
@@ -88,7 +98,6 @@ func planOf(t *testing.T, said []extract.Utterance, reply string) string {
 	}
 	cands, _ = Filter(cands, said)
 	for i := range cands {
-		cands[i].Waits = "" // the gate is not what is tried here
 		for _, f := range known {
 			f.ObservedAt = said[0].Turn.CreatedAt.AddDate(0, 0, -7)
 			cands[i].Near = append(cands[i].Near, extract.Neighbour{Fact: f})
@@ -130,7 +139,7 @@ func TestPoorRepliesMakeAValidPlanOrNone(t *testing.T) {
 	}
 	for _, c := range []struct{ name, reply, want string }{
 		{"ids that do not exist", ops(op("replace", `"k99","zz"`, "User sails on the Tagus", "I sail on the Tagus")), "add User sails on the Tagus"},
-		{"an end of nothing says what is over", ops(op("end", `"k99"`, "User no longer sails on lakes", "I sail on the Tagus")), "add User no longer sails on lakes"},
+		{"an end of nothing says what is over", ops(op("end", `"k99"`, "User no longer sails on lakes", "I sail on the Tagus")), "pending; add User no longer sails on lakes"},
 		{"an end without words", ops(op("end", `"k2"`, "", "I sail")), ""},
 		{"everything ends", ops(all...), "unreadable"},
 		{"one operation ends everything", ops(op("replace", `"k1","k2","k3","k4","k5"`, "User sails on the Tagus", "I sail on the Tagus")), "unreadable"},
