@@ -51,6 +51,9 @@ func TestOperationsDecideWhatReplacesWhat(t *testing.T) {
 		{"two facts at once", "forget berlin and the cello, I live in Rome and play nothing",
 			`{"ops":[{"op":"replace","ids":["k3","k5"],"text":"User lives in Rome and plays nothing","quote":"I live in Rome and play nothing","about":"user","lasting":true}]}`,
 			"replace fact-3; replace fact-5; add User lives in Rome and plays nothing"},
+		{"four of six facts, each by a quote of its own", "I live in Rome now, work at a bank, play the oboe, and mateo eats fish",
+			`{"ops":[{"op":"replace","ids":["k3"],"text":"User lives in Rome","quote":"I live in Rome now","about":"user"},{"op":"replace","ids":["k2"],"text":"User works at a bank","quote":"work at a bank","about":"user"},{"op":"replace","ids":["k5"],"text":"User plays the oboe","quote":"play the oboe","about":"user"},{"op":"replace","ids":["k6"],"text":"Mateo eats fish","quote":"mateo eats fish","about":"Mateo"}]}`,
+			"replace fact-2; replace fact-3; replace fact-5; replace fact-6; add User lives in Rome; add User works at a bank; add User plays the oboe; add Mateo eats fish"},
 		{"what is known", "Rex my dog says hi",
 			`{"ops":[{"op":"same","ids":["k4"],"text":"","quote":"Rex my dog","about":"Rex","lasting":true}]}`,
 			"reinforce fact-4"},
@@ -163,6 +166,18 @@ func TestPoorRepliesMakeAValidPlanOrNone(t *testing.T) {
 				t.Errorf("got %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestRefusedReplyKeepsWhatHoldsAlone has one quote that ends five facts beside one that ends one.
+func TestRefusedReplyKeepsWhatHoldsAlone(t *testing.T) {
+	cands, err := ParseOps(`{"ops":[{"op":"end","ids":["k1","k2","k3","k4","k5"],"text":"All is over for User","quote":"I sail"},{"op":"replace","ids":["k6"],"text":"Mateo eats fish","quote":"mateo eats fish"},{"op":"add","text":"User sails","quote":"I sail"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := Settle(cands, saidForOps("I sail and mateo eats fish"), knownForOps())
+	if !errors.Is(err, memory.Invalid) || len(alone) != 2 || alone[0].Text != "Mateo eats fish" || alone[1].Text != "User sails" {
+		t.Errorf("%+v, %v, want what Mateo eats and that the user sails, and Invalid", alone, err)
 	}
 }
 

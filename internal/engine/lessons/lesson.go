@@ -512,12 +512,18 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 		if prompts.Own(ask.Name) {
 			parse = learn.ParseFacts
 		}
+		reads := 0
 		read = func(reply string) ([]extract.Candidate, error) {
+			reads++
 			cands, err := parse(reply)
 			if err != nil {
 				return nil, err
 			}
-			return learn.Settle(cands, said, known)
+			cands, err = learn.Settle(cands, said, known)
+			if reads > 1 && len(cands) > 0 {
+				err = nil // there is no third reply: what holds alone is kept
+			}
+			return cands, err
 		}
 	}
 	cands, reply, err := askFor(ctx, &e.Asker, scope.Owner, ask, read)
