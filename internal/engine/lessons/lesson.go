@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
@@ -61,18 +62,16 @@ func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (
 		return Lesson{}, err
 	}
 	playing(l.said, before)
-	cands, author, err := e.extract(ctx, job, l, before)
+	d, err := e.extract(ctx, job, l, before)
 	if err != nil {
 		return Lesson{}, err
 	}
-	if author.Kind == memory.ByModel {
-		if err := e.ground(ctx, l.scope, l.said, before); err != nil {
-			return Lesson{}, err
-		}
+	if d.author.Kind == memory.ByModel {
+		e.ground(job.Owner, l.said, d.known, before)
 	}
 	remember, forget := extract.Commands(l.said)
-	l.cands, l.dropped = learn.Filter(append(cands, remember...), l.said)
-	l.forget, l.author = forget, author
+	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.said)
+	l.forget, l.author = forget, d.author
 	e.givePlace(&l)
 	l.leaveOut()
 	if err := e.dropKnownContexts(ctx, &l); err != nil {
@@ -127,20 +126,18 @@ func (e reader) talkBefore(ctx context.Context, owner memory.Owner, said []extra
 	return before, nil
 }
 
-// groundedOn is from how many earlier messages, and from how many known facts, a new fact may
-// take names and numbers.
+// groundedOn is from how many earlier messages a new fact may take names and numbers.
 const groundedOn = 8
 
 // ground adds to each utterance what a fact learned from it may refer to: the messages before
-// it and known facts.
-func (e reader) ground(ctx context.Context, scope memory.Scope, said []extract.Utterance, before map[string][]memory.Turn) error {
-	var words strings.Builder
+// it and the facts that the model was told are known.
+func (e reader) ground(owner memory.Owner, said []extract.Utterance, known []memory.Fact, before map[string][]memory.Turn) {
 	guarded := map[string][]extract.Utterance{}
 	for i := range said {
 		s := &said[i]
 		earlier, ok := guarded[s.Turn.Conversation]
 		if !ok {
-			earlier = e.guardedBefore(scope.Owner, before[s.Turn.Conversation])
+			earlier = e.guardedBefore(owner, before[s.Turn.Conversation])
 			guarded[s.Turn.Conversation] = earlier
 		}
 		for _, t := range earlier {
@@ -156,27 +153,14 @@ func (e reader) ground(ctx context.Context, scope memory.Scope, said []extract.U
 			}
 		}
 		s.Earlier = s.Earlier[max(0, len(s.Earlier)-groundedOn):]
-		if words.Len() < knownBytes {
-			words.WriteString(core.Clip(strings.TrimSpace(s.Text), knownBytes) + "\n")
-		}
-	}
-	known, err := e.neighbours(ctx, scope, strings.TrimSpace(words.String()), groundedOn) // one message is embedded already
-	if err != nil {
-		return err
 	}
 	for i := range said {
-		for _, n := range known {
-			if n.Fact.Status == memory.Active { // what waits may be made up itself
-				said[i].Background = append(said[i].Background, n.Fact.Content)
-			}
-		}
-		for _, f := range said[i].Known {
-			if f.Status == memory.Active {
+		for _, f := range slices.Concat(known, said[i].Known) {
+			if f.Status == memory.Active { // what waits may be made up itself
 				said[i].Background = append(said[i].Background, f.Content)
 			}
 		}
 	}
-	return nil
 }
 
 // answering adds to the user's utterances the assistant's message before, and the facts
@@ -330,43 +314,50 @@ func (b *blocks) upTo(i int) *learn.Injected {
 // byRule is who a fact is by that no model wrote.
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
-// extract returns the candidates of the model or, without one, of the rules.
-func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+// draft is what a model or the rules read in what was said, and the facts that the model was
+// told are known.
+type draft struct {
+	cands  []extract.Candidate
+	known  []memory.Fact
+	author memory.Author
+}
+
+// extract returns what the model or, without one, the rules read.
+func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) (draft, error) {
 	if len(l.said) == 0 {
-		return nil, byRule, nil
+		return draft{author: byRule}, nil
 	}
 	if e.LLM == nil || isRulesJob(job) {
-		return extract.Rules(l.said), byRule, nil
+		return draft{cands: extract.Rules(l.said), author: byRule}, nil
 	}
-	cands, author, err := e.extractByModel(ctx, l, before)
+	d, err := e.extractByModel(ctx, l, before)
 	var off *jobs.PutOff
 	if err == nil || errors.As(err, &off) {
-		return cands, author, err
+		return d, err
 	}
 	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel)) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
-		return extract.Rules(l.said), byRule, nil
+		return draft{cands: extract.Rules(l.said), author: byRule}, nil
 	}
-	return nil, memory.Author{}, err
+	return draft{}, err
 }
 
 // extractByModel asks the model, several times if the turns are long. Turns that cannot
 // teach anything are left out.
-func (e reader) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+func (e reader) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) (draft, error) {
 	said := l.said
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
 		said = slices.DeleteFunc(slices.Clone(l.said), func(s extract.Utterance) bool { return !learn.MayTeach(s) })
 	}
-	var cands []extract.Candidate
-	author := byRule
+	all := draft{author: byRule}
 	for piece := range learn.Pieces(said, learnBytes) {
-		more, by, err := e.askForFacts(ctx, l.scope, piece, before)
+		d, err := e.askForFacts(ctx, l.scope, piece, before)
 		if err != nil {
-			return nil, memory.Author{}, err
+			return draft{}, err
 		}
-		cands, author = append(cands, learn.Whose(more, piece)...), by
+		all = draft{append(all.cands, learn.Whose(d.cands, piece)...), append(all.known, d.known...), d.author}
 	}
-	return cands, author, nil
+	return all, nil
 }
 
 // saidBefore returns the last messages before the new ones, for a model that reads them
@@ -400,13 +391,14 @@ func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract
 	})
 }
 
-// What a model is told is known: facts near to what is said, of which so many bytes are
-// searched for, and what the last turns of the user taught.
+// What a model is told is known: facts near to each clause of what is said, and what the last
+// turns of the user taught.
 const (
-	knownBytes  = 2 << 10
-	knownNear   = 8
-	knownTurns  = 6
-	mostToldAll = 24
+	knownSearches = 16
+	knownBytes    = 2 << 10 // of each
+	knownNear     = 8       // or one a search, if those are more
+	knownTurns    = 6
+	mostToldAll   = 24
 )
 
 // waitingTold is how many of the facts that wait for a person, the newest, a model is told
@@ -415,19 +407,13 @@ const waitingTold = 8
 
 // known returns the facts that a model is told are known.
 func (e reader) known(ctx context.Context, scope memory.Scope, said, before []extract.Utterance) ([]memory.Fact, error) {
-	var words string
 	var last []string
 	for _, s := range slices.Concat(before, said) {
 		if s.Turn.Role == memory.RoleUser {
 			last = append(last, s.Turn.ID)
 		}
 	}
-	for _, s := range said {
-		if len(words) < knownBytes {
-			words += core.Clip(strings.TrimSpace(s.Text), knownBytes) + "\n"
-		}
-	}
-	near, err := e.neighbours(ctx, scope, strings.TrimSpace(words), knownNear)
+	near, err := e.nearClauses(ctx, scope, said)
 	if err != nil {
 		return nil, err
 	}
@@ -451,13 +437,43 @@ func (e reader) known(ctx context.Context, scope memory.Scope, said, before []ex
 			out = append(out, f)
 		}
 	}
-	for _, n := range near {
-		add(n.Fact)
+	for _, f := range near {
+		add(f)
 	}
 	for _, page := range slices.Backward(seen.Pages) { // the newest first
 		for _, m := range page.Memories {
 			if m.Link == nil && scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) {
 				add(*m.Fact)
+			}
+		}
+	}
+	return out, nil
+}
+
+// nearClauses returns the facts nearest to each clause of what is said, the best of each
+// before the second best of any. Of more clauses than are searched for, neighbours go together.
+func (e reader) nearClauses(ctx context.Context, scope memory.Scope, said []extract.Utterance) ([]memory.Fact, error) {
+	var clauses []string
+	for _, s := range said {
+		for _, sentence := range english.Read(s.Text) {
+			for _, c := range sentence.Clauses {
+				clauses = append(clauses, c.Of(s.Text))
+			}
+		}
+	}
+	var found [][]extract.Neighbour
+	for part := range slices.Chunk(clauses, max(1, (len(clauses)+knownSearches-1)/knownSearches)) {
+		near, err := e.neighbours(ctx, scope, core.Clip(strings.Join(part, "\n"), knownBytes), knownNear)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, near)
+	}
+	var out []memory.Fact
+	for rank := range knownNear {
+		for _, near := range found {
+			if rank < len(near) && len(out) < max(knownNear, len(found)) && !slices.ContainsFunc(out, func(f memory.Fact) bool { return f.ID == near[rank].Fact.ID }) {
+				out = append(out, near[rank].Fact)
 			}
 		}
 	}
@@ -479,29 +495,29 @@ func (e reader) roomBeside(said []extract.Utterance, known []memory.Fact) int {
 	return max(room, 0)
 }
 
-func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier map[string][]memory.Turn) (draft, error) {
 	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
 	if err != nil {
-		return nil, memory.Author{}, err
+		return draft{}, err
 	}
 	known, err := e.known(ctx, scope, said, before)
 	if err != nil {
-		return nil, memory.Author{}, err
+		return draft{}, err
 	}
 	attached, err := e.attached(ctx, scope.Owner, said[0].Turn.Conversation, e.roomBeside(said, known))
 	if err != nil {
-		return nil, memory.Author{}, err
+		return draft{}, err
 	}
 	own, err := e.LearningOf(ctx, scope, said[0].Turn.Conversation)
 	if err != nil {
-		return nil, memory.Author{}, err
+		return draft{}, err
 	}
 	prompts := e.learnPrompts(scope.Owner)
 	ask, err := learn.AskFacts(learn.Asked{
 		Said: said, Before: before, Known: known, Attached: attached, Wishes: own.Wishes, Zone: own.Zone, Now: e.Time(),
 	}, prompts)
 	if err != nil {
-		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
+		return draft{}, fmt.Errorf("fill the extraction prompt: %w", err)
 	}
 	read := learn.ParseFacts
 	switch form := prompts.Form(); {
@@ -528,10 +544,10 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 	}
 	cands, reply, err := askFor(ctx, &e.Asker, scope.Owner, ask, read)
 	if err != nil {
-		return nil, memory.Author{}, fmt.Errorf("ask for facts: %w", err)
+		return draft{}, fmt.Errorf("ask for facts: %w", err)
 	}
 	for i := range cands {
 		cands[i].Model = reply.Model + "+" + ask.Hash
 	}
-	return cands, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, nil
+	return draft{cands, known, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}}, nil
 }
