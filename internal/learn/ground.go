@@ -11,8 +11,12 @@ import (
 )
 
 // Claim is a fact as a model proposes it: the words that it quotes as proof and whom it
-// says the fact is about, both "" where it named none.
-type Claim struct{ Text, Quote, About string }
+// says the fact is about, both "" where it named none. Op is what it does to known facts that
+// it names by id, "" without those.
+type Claim struct {
+	Text, Quote, About string
+	Op                 extract.Verdict
+}
 
 // Grade says how far a conversation bears out a claim.
 type Grade int
@@ -48,8 +52,8 @@ func Ground(c Claim, s extract.Utterance) Grounding {
 	if reason := g.refute(); reason != "" {
 		return Grounding{Refuted, reason, g.span}
 	}
-	if !g.exact {
-		return Grounding{Unproven, "the turn is not quoted for it", g.span}
+	if reason := g.doubt(); reason != "" {
+		return Grounding{Unproven, reason, g.span}
 	}
 	return Grounding{Grounded, "", g.span}
 }
@@ -114,9 +118,39 @@ func (g *grounds) refute() string {
 			return "the quoted words are not in the turn"
 		}
 	}
-	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.unfulfilled, g.denied, g.ofAnother, g.unrelated} {
-		if reason := check(); reason != "" {
+	for _, c := range g.checks() {
+		if reason := c.find(); reason != "" && !c.doubts {
 			return reason
+		}
+	}
+	return ""
+}
+
+// check finds what speaks against a claim. doubts says that it does not refute it.
+type check struct {
+	find   func() string
+	doubts bool
+}
+
+// checks returns what is checked. People deny in words that no list has: whether they do is in
+// doubt at most where the quote of an operation stands that names what it ends.
+func (g *grounds) checks() []check {
+	return []check{
+		{g.notTheirs, false}, {g.madeUp, false}, {g.unnamed, false}, {g.uncounted, false}, {g.undated, false}, {g.misbound, false}, {g.exchanged, false}, {g.unfulfilled, false},
+		{g.denied, g.exact && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.ofAnother, false}, {g.unrelated, g.exact && g.claim.Op == Delete},
+	}
+}
+
+// doubt returns why a claim that is not refuted is not proven either, "" if it is.
+func (g *grounds) doubt() string {
+	if !g.exact {
+		return "the turn is not quoted for it"
+	}
+	for _, c := range g.checks() {
+		if c.doubts {
+			if reason := c.find(); reason != "" {
+				return reason
+			}
 		}
 	}
 	return ""

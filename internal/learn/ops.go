@@ -54,7 +54,9 @@ func Settle(cands []extract.Candidate, said []extract.Utterance, known []memory.
 		}
 	}
 	if len(ended) > max(maxEnded, len(quotes)) {
-		alone := slices.DeleteFunc(out, func(c extract.Candidate) bool { return c.Op != None && len(c.Targets) > 0 && quotes[text.Normalize(c.Quote)] > 1 })
+		alone := slices.DeleteFunc(out, func(c extract.Candidate) bool {
+			return c.Op != None && len(c.Targets) > 0 && quotes[text.Normalize(c.Quote)] > 1
+		})
 		return alone, memory.Errorf(memory.Invalid, "the operations end %d known facts by %d different quotes: quote for each the words that say so", len(ended), len(quotes))
 	}
 	return out, nil
