@@ -342,15 +342,14 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before ma
 	return draft{}, err
 }
 
-// extractByModel asks the model, several times if the turns are long. Turns that cannot
-// teach anything are left out.
+// extractByModel asks the model, several times if the turns are long, unless none of them can
+// teach anything.
 func (e reader) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) (draft, error) {
-	said := l.said
-	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
-		said = slices.DeleteFunc(slices.Clone(l.said), func(s extract.Utterance) bool { return !learn.MayTeach(s) })
-	}
 	all := draft{author: byRule}
-	for piece := range learn.Pieces(said, learnBytes) {
+	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant && !slices.ContainsFunc(l.said, learn.MayTeach) {
+		return all, nil
+	}
+	for piece := range learn.Pieces(l.said, learnBytes) {
 		d, err := e.askForFacts(ctx, l.scope, piece, before)
 		if err != nil {
 			return draft{}, err
