@@ -89,7 +89,7 @@ func planOn(t *testing.T, known []memory.Fact, said []extract.Utterance, reply s
 			said[i].Background = append(said[i].Background, f.Content)
 		}
 	}
-	cands, err := ParseOps(reply)
+	cands, err := ParseFacts(reply)
 	if err == nil {
 		cands, err = Settle(cands, said, known)
 	}
@@ -171,7 +171,7 @@ func TestPoorRepliesMakeAValidPlanOrNone(t *testing.T) {
 
 // TestRefusedReplyKeepsWhatHoldsAlone has one quote that ends five facts beside one that ends one.
 func TestRefusedReplyKeepsWhatHoldsAlone(t *testing.T) {
-	cands, err := ParseOps(`{"ops":[{"op":"end","ids":["k1","k2","k3","k4","k5"],"text":"All is over for User","quote":"I sail"},{"op":"replace","ids":["k6"],"text":"Mateo eats fish","quote":"mateo eats fish"},{"op":"add","text":"User sails","quote":"I sail"}]}`)
+	cands, err := ParseFacts(`{"ops":[{"op":"end","ids":["k1","k2","k3","k4","k5"],"text":"All is over for User","quote":"I sail"},{"op":"replace","ids":["k6"],"text":"Mateo eats fish","quote":"mateo eats fish"},{"op":"add","text":"User sails","quote":"I sail"}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -523,14 +523,10 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 	case form == prompt.InLine:
 		read = learn.ParseLine
 	case form == prompt.InOps:
-		parse := learn.ParseOps
-		if prompts.Own(ask.Name) {
-			parse = learn.ParseFacts
-		}
 		reads := 0
 		read = func(reply string) ([]extract.Candidate, error) {
 			reads++
-			cands, err := parse(reply)
+			cands, err := learn.ParseFacts(reply)
 			if err != nil {
 				return nil, err
 			}
