@@ -395,6 +395,7 @@ func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract
 const (
 	knownSearches = 16
 	knownBytes    = 2 << 10 // of each
+	wholeBytes    = 80      // of a turn that is searched for whole
 	knownNear     = 8       // or one a search, if those are more
 	knownTurns    = 6
 	mostToldAll   = 24
@@ -454,6 +455,10 @@ func (e reader) known(ctx context.Context, scope memory.Scope, said, before []ex
 func (e reader) nearClauses(ctx context.Context, scope memory.Scope, said []extract.Utterance) ([]memory.Fact, error) {
 	var clauses []string
 	for _, s := range said {
+		if len(s.Text) <= wholeBytes {
+			clauses = append(clauses, strings.TrimSpace(s.Text))
+			continue
+		}
 		for _, sentence := range english.Read(s.Text) {
 			for _, c := range sentence.Clauses {
 				clauses = append(clauses, c.Of(s.Text))
