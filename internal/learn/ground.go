@@ -247,8 +247,6 @@ func (g *grounds) notTheirs() string {
 	switch before := text.Fold(s[:g.span.Start]); {
 	case letters.MatchString(before):
 		return "the words are those of a letter"
-	case givenBack.MatchString(before):
-		return "the turn gives back what the assistant said"
 	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])) && !slices.ContainsFunc(g.fact, func(t token) bool { return quoting.Has(t.word) || t.word == "according" }):
 		return "somebody else claims it"
 	}
@@ -278,8 +276,7 @@ func (g *grounds) madeUp() string {
 // unrelated reports a claim that has nothing to do with the turn.
 func (g *grounds) unrelated() string {
 	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
-	answers := g.placed && len(g.quote) <= 6 && strings.Contains(g.said.Before, "?") && g.shared(readTokens(g.said.Before)) > 0
-	if answers || g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
+	if g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
 		return ""
 	}
 	if g.foreign && len(g.factNumbers()) == 0 {
@@ -335,9 +332,8 @@ func (g *grounds) denied() string {
 		}
 	}
 	factDenies, saidDenies := anyDenied(fact), anyDenied(said)
-	answersNo := len(g.turn) > 0 && (g.turn[0].word == "no" || g.turn[0].word == "nope")
 	switch {
-	case factDenies && !slices.ContainsFunc(g.quote, negates) && !endsMore(g.quote, g.fact) && !answersNo, factDenies && saidDenies && clash > agree:
+	case factDenies && !slices.ContainsFunc(g.quote, negates) && !endsMore(g.quote, g.fact), factDenies && saidDenies && clash > agree:
 		return "the turn does not deny it"
 	case !factDenies && !endsMore(g.fact, g.phrase) && g.deniesClaim(said):
 		return "the quoted words deny it"

@@ -71,7 +71,7 @@ func (g *grounds) ofAnother() string {
 		if claimed.group != "" && claimed.group != anybody {
 			return "it is said of the user"
 		}
-	case claimed.name != "" && said.name != "", claimed.group != "" && said.group != "" && claimed.group != anybody && said.group != anybody:
+	case claimed.group != "" && said.group != "" && claimed.group != anybody && said.group != anybody:
 		return "it is said of " + or(said.name, said.group)
 	}
 	return ""
@@ -165,8 +165,6 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 		}
 		p := personOf(t.word)
 		switch group := g.names[t.word]; {
-		case (t.word == "her" || t.word == "his") && personOf(next.word) != "":
-			continue
 		case speakerWords.Has(t.word):
 			s = whom{kind: 's'}
 		case english.IsThirdPerson(t.word):
@@ -189,9 +187,6 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 			continue
 		default:
 			return whom{}, false
-		}
-		if s.kind == 'o' && next.word == "and" && i+2 < len(clause) && speakerWords.Has(clause[i+2].word) {
-			return whom{}, true
 		}
 		for k := i + 1; s.kind == 'o' && k < len(clause) && k <= i+2; k++ { // "Tom says no more toys" is not of Tom
 			if quoting.Has(clause[k].word) {
@@ -302,15 +297,10 @@ func hasName(t token, words []token) bool {
 	return false
 }
 
-// sameName reports whether a word is a name, its short form or another spelling of it.
+// sameName reports whether a word is a name, or its short form.
 func sameName(name string, w token) bool {
-	switch {
-	case name == w.word, w.term != "" && text.Term(name) == w.term, len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s"):
-		return true
-	case len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3), len(name) >= 4 && strings.HasPrefix(w.word, name):
-		return true
-	}
-	return !w.capital && len(name) >= 5 && len(w.word) >= 5 && (name[:4] == w.word[:4] || oneSlip(name, w.word)) // "Japanese" of "japan", not "Marta" of "Marto"
+	return name == w.word || w.term != "" && text.Term(name) == w.term || len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s") ||
+		len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3) || len(name) >= 4 && strings.HasPrefix(w.word, name)
 }
 
 // oneSlip reports whether one letter more, less or other, or two that changed places, make
