@@ -106,24 +106,17 @@ func (l Lesson) turn(id string) memory.Turn {
 // playable is how many turns back the beginning of a role play is looked for.
 const playable = 24
 
-// talkBefore returns the last turns of each conversation whose first turn is not among said.
-func (e reader) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance) (map[string][]memory.Turn, error) {
-	looked, before := map[string]bool{}, map[string][]memory.Turn{}
-	for _, s := range said {
-		conversation := s.Turn.Conversation
-		if s.Turn.Role != memory.RoleUser || looked[conversation] {
-			continue
-		}
-		if looked[conversation] = true; s.Turn.Index == 0 {
-			continue
-		}
-		turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Last: playable})
-		if err != nil {
-			return nil, fmt.Errorf("read what was said before: %w", err)
-		}
-		before[conversation] = turns
+// talkBefore returns the last turns of a conversation, none if its first is among said.
+func (e reader) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance) ([]memory.Turn, error) {
+	first := slices.IndexFunc(said, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
+	if first < 0 || said[first].Turn.Index == 0 {
+		return nil, nil
 	}
-	return before, nil
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: said[first].Turn.Conversation, Last: playable})
+	if err != nil {
+		return nil, fmt.Errorf("read what was said before: %w", err)
+	}
+	return turns, nil
 }
 
 // groundedOn is from how many earlier messages a new fact may take names and numbers.
@@ -131,15 +124,10 @@ const groundedOn = 8
 
 // ground adds to each utterance what a fact learned from it may refer to: the messages before
 // it and the facts that the model was told are known.
-func (e reader) ground(owner memory.Owner, said []extract.Utterance, known []memory.Fact, before map[string][]memory.Turn) {
-	guarded := map[string][]extract.Utterance{}
+func (e reader) ground(owner memory.Owner, said []extract.Utterance, known []memory.Fact, before []memory.Turn) {
+	earlier := e.guardedBefore(owner, before)
 	for i := range said {
 		s := &said[i]
-		earlier, ok := guarded[s.Turn.Conversation]
-		if !ok {
-			earlier = e.guardedBefore(owner, before[s.Turn.Conversation])
-			guarded[s.Turn.Conversation] = earlier
-		}
 		for _, t := range earlier {
 			if t.Turn.Index < s.Turn.Index {
 				s.Earlier = append(s.Earlier, t.Text)
@@ -147,17 +135,13 @@ func (e reader) ground(owner memory.Owner, said []extract.Utterance, known []mem
 		}
 		if s.Earlier == nil { // all of the conversation is read at once
 			for _, o := range said[:i] {
-				if o.Turn.Conversation == s.Turn.Conversation {
-					s.Earlier = append(s.Earlier, o.Before, o.Text)
-				}
+				s.Earlier = append(s.Earlier, o.Before, o.Text)
 			}
 		}
 		s.Earlier = s.Earlier[max(0, len(s.Earlier)-groundedOn):]
-	}
-	for i := range said {
-		for _, f := range slices.Concat(known, said[i].Known) {
+		for _, f := range slices.Concat(known, s.Known) {
 			if f.Status == memory.Active { // what waits may be made up itself
-				said[i].Background = append(said[i].Background, f.Content)
+				s.Background = append(s.Background, f.Content)
 			}
 		}
 	}
@@ -165,7 +149,7 @@ func (e reader) ground(owner memory.Owner, said []extract.Utterance, known []mem
 
 // answering adds to the user's utterances the assistant's message before, and the facts
 // learned from the user's message before that.
-func (e reader) answering(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) error {
+func (e reader) answering(ctx context.Context, owner memory.Owner, said []extract.Utterance, before []memory.Turn) error {
 	parents, err := e.parents(ctx, owner, said, before)
 	if err != nil {
 		return err
@@ -204,16 +188,15 @@ func (e reader) answering(ctx context.Context, owner memory.Owner, said []extrac
 }
 
 // parents returns, by id, the turns that the user's utterances follow.
-func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
+func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.Utterance, before []memory.Turn) (map[string]memory.Turn, error) {
 	known := map[string]memory.Turn{}
 	var missing []string
 	for _, s := range said {
 		if s.Turn.Role != memory.RoleUser || s.Turn.Parent == "" {
 			continue
 		}
-		turns := before[s.Turn.Conversation]
-		if at := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == s.Turn.Parent }); at >= 0 {
-			known[s.Turn.Parent] = turns[at]
+		if at := slices.IndexFunc(before, func(t memory.Turn) bool { return t.ID == s.Turn.Parent }); at >= 0 {
+			known[s.Turn.Parent] = before[at]
 			continue
 		}
 		missing = append(missing, s.Turn.Parent)
@@ -233,22 +216,16 @@ func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.
 	return known, nil
 }
 
-// playing marks the first user utterance of each conversation if it continues a role play.
-func playing(said []extract.Utterance, before map[string][]memory.Turn) {
-	looked := map[string]bool{}
-	for i := range said {
-		s := &said[i]
-		conversation := s.Turn.Conversation
-		if s.Turn.Role != memory.RoleUser || looked[conversation] {
-			continue
-		}
-		looked[conversation] = true
-		earlier := before[conversation]
-		if at := slices.IndexFunc(earlier, func(t memory.Turn) bool { return t.Index >= s.Turn.Index }); at >= 0 {
-			earlier = earlier[:at]
-		}
-		s.Playing = extract.Playing(earlier)
+// playing marks the user's first utterance if it continues a role play.
+func playing(said []extract.Utterance, before []memory.Turn) {
+	first := slices.IndexFunc(said, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
+	if first < 0 {
+		return
 	}
+	if at := slices.IndexFunc(before, func(t memory.Turn) bool { return t.Index >= said[first].Turn.Index }); at >= 0 {
+		before = before[:at]
+	}
+	said[first].Playing = extract.Playing(before)
 }
 
 // suspectsFound is how many memories one suspect sentence is compared with.
@@ -314,8 +291,7 @@ func (b *blocks) upTo(i int) *learn.Injected {
 // byRule is who a fact is by that no model wrote.
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
-// draft is what a model or the rules read in what was said, and the facts that the model was
-// told are known.
+// draft is what a model or the rules propose, and the facts that the model was told are known.
 type draft struct {
 	cands  []extract.Candidate
 	known  []memory.Fact
@@ -323,7 +299,7 @@ type draft struct {
 }
 
 // extract returns what the model or, without one, the rules read.
-func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before map[string][]memory.Turn) (draft, error) {
+func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []memory.Turn) (draft, error) {
 	if len(l.said) == 0 {
 		return draft{author: byRule}, nil
 	}
@@ -344,7 +320,7 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before ma
 
 // extractByModel asks the model, several times if the turns are long, unless none of them can
 // teach anything.
-func (e reader) extractByModel(ctx context.Context, l Lesson, before map[string][]memory.Turn) (draft, error) {
+func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Turn) (draft, error) {
 	all := draft{author: byRule}
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant && !slices.ContainsFunc(l.said, learn.MayTeach) {
 		return all, nil
@@ -361,7 +337,7 @@ func (e reader) extractByModel(ctx context.Context, l Lesson, before map[string]
 
 // saidBefore returns the last messages before the new ones, for a model that reads them
 // together. Secrets and what memory gave are blanked there as everywhere.
-func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) ([]extract.Utterance, error) {
+func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance, before []memory.Turn) ([]extract.Utterance, error) {
 	room := e.Opts.Learn.Context
 	if e.Prompts.Form() != prompt.InOps {
 		room -= len(said)
@@ -370,8 +346,8 @@ func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extra
 	if room <= 0 || first.Index == 0 {
 		return nil, nil
 	}
-	turns, ok := before[first.Conversation]
-	if !ok || len(turns) > 0 && turns[0].Index > max(0, first.Index-room) {
+	turns := before
+	if len(turns) == 0 || turns[0].Index > max(0, first.Index-room) {
 		var err error
 		if turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: first.Conversation, Last: room + len(said) + 2*learnTurns}); err != nil {
 			return nil, fmt.Errorf("read what was said before: %w", err)
@@ -499,7 +475,7 @@ func (e reader) roomBeside(said []extract.Utterance, known []memory.Fact) int {
 	return max(room, 0)
 }
 
-func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier map[string][]memory.Turn) (draft, error) {
+func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier []memory.Turn) (draft, error) {
 	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
 	if err != nil {
 		return draft{}, err

@@ -194,7 +194,7 @@ func (e *Learner) groundAgain(ctx context.Context, owner memory.Owner, f memory.
 	if err != nil {
 		return learn.Grounding{}, false, err
 	}
-	reader{e}.ground(owner, said, known, map[string][]memory.Turn{turn.Conversation: turns})
+	reader{e}.ground(owner, said, known, turns)
 	if n := len(said[0].Earlier); n > 0 {
 		said[0].Before = said[0].Earlier[n-1]
 	}
