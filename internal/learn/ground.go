@@ -417,7 +417,7 @@ func polarity(s string, ends bool) []polar {
 	out := make([]polar, len(words))
 	left := 0
 	for i, t := range words {
-		if left--; isPause(t.before) || t.word == "but" {
+		if left--; isPause(t.before) {
 			left = 0
 		}
 		out[i] = polar{t, left > 0}

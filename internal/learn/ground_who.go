@@ -107,7 +107,7 @@ func (g *grounds) claimedOf() whom {
 	}
 	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
 		p := personOf(fact[i].word)
-		if p == "" || fact[i].owner {
+		if p == "" {
 			continue
 		}
 		of := whom{'o', p, ""}
