@@ -441,19 +441,29 @@ func (e reader) nearClauses(ctx context.Context, scope memory.Scope, said []extr
 			}
 		}
 	}
-	var found [][]extract.Neighbour
+	var found [][]memory.Candidate
+	var ids []string
 	for part := range slices.Chunk(clauses, max(1, (len(clauses)+knownSearches-1)/knownSearches)) {
-		near, err := e.neighbours(ctx, scope, core.Clip(strings.Join(part, "\n"), knownBytes), knownNear)
+		alike, err := e.similarFacts(ctx, scope, core.Clip(strings.Join(part, "\n"), knownBytes), knownNear)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, near)
+		found, ids = append(found, alike), append(ids, core.IDsOf(alike)...)
+	}
+	memories, err := e.Store.Get(ctx, scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what is known: %w", err)
 	}
 	var out []memory.Fact
 	for rank := range knownNear {
-		for _, near := range found {
-			if rank < len(near) && len(out) < max(knownNear, len(found)) && !slices.ContainsFunc(out, func(f memory.Fact) bool { return f.ID == near[rank].Fact.ID }) {
-				out = append(out, near[rank].Fact)
+		for _, alike := range found {
+			if rank >= len(alike) || len(out) == max(knownNear, len(found)) {
+				continue
+			}
+			for _, n := range e.neighboursAmong(scope, alike[rank:rank+1], memories) {
+				if !slices.ContainsFunc(out, func(f memory.Fact) bool { return f.ID == n.Fact.ID }) {
+					out = append(out, n.Fact)
+				}
 			}
 		}
 	}
