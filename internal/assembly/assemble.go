@@ -29,6 +29,7 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/index"
 	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/prompt"
@@ -170,9 +171,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	searcher := l.searcher(store, indexed)
 	options := engineOptions(config, learner)
-	if opts.LLM != nil && options.Learn.Trust == core.TrustTried {
-		options.Learn.Trust = core.TrustAlways // the program vouches for the model that it brings
-	}
 	if _, wrong := l.embeds.Now(); wrong != "" {
 		l.words = asked.WithEmbedder(words)
 		options.Words = &core.Scale{Measure: rules(l.words).Measure, Threshold: l.words.Recall.Threshold}
@@ -187,9 +185,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.engine.Vectors.SetEmbedderHistory(earlier)
 	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
 	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {
-		if l.engine.Lessons.Trials, err = models.OpenTrials(config); err != nil {
-			return nil, err
-		}
 		l.engine.LLM = learner
 		l.closers = append(l.closers, learner.Close)
 	}
@@ -213,7 +208,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err := l.vault.CatchUp(ctx); err != nil {
 		return nil, err
 	}
-	upstream, err := newUpstream(config, &l.engine.ChatGate)
+	upstream, err := newUpstream(config)
 	if err != nil {
 		return nil, err
 	}
@@ -223,16 +218,22 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
 		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.doctor.Warn(doctor.ChatOfNobody), UserIgnored: l.doctor.Warn(doctor.UserIgnored), ClientKeys: config.UsesClientKeys(),
 	})
+	chat := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			defer learner.ChatBegins()()
+		}
+		l.chat.ServeHTTP(w, r)
+	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version(), Profile: config.MCP.Profile}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.QueryModel(ctx, config) }, MaxText: config.Limits.Text}))
-	shown := l.pageOptions(config, learner, l.chat)
+	shown := l.pageOptions(config, learner, chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
-	mux.Handle("/v1/", l.chat)
+	mux.Handle("/v1/", chat)
 	for _, path := range proxy.Short() {
-		mux.Handle(path, l.chat)
+		mux.Handle(path, chat)
 	}
 	mem0API := mem0.New(l.engine, mem0.Options{MaxText: config.Limits.Text})
 	for _, path := range append(proxy.Reserved(), mem0.Prefix) {
@@ -417,8 +418,7 @@ func engineOptions(c config.Config, learner *models.Learner) core.Options {
 // learning is when, from what and how facts are learned.
 func learning(c config.Config) core.Learning {
 	l := core.Learning{
-		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal,
-		Trust: core.Trust(c.Learn.Trust), Yields: models.OnOneMachine(c),
+		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal, Trust: c.Learn.Trust,
 		Spending: core.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
 			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
@@ -469,6 +469,18 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 		return fmt.Errorf("bootstrap: %s: %w", path, err)
 	}
 	return nil
+}
+
+// newUpstream returns nil, as an interface, where none is set.
+func newUpstream(c config.Config) (proxy.Upstream, error) {
+	if c.Upstream.URL == "" {
+		return nil, nil
+	}
+	f, err := llm.NewForwarder(llm.Options{BaseURL: c.Upstream.URL, Key: c.Upstream.Key, DropHeaders: c.Forward.Drop})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // database returns the store that keeps what is not in a vault's files.

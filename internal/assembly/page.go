@@ -12,7 +12,6 @@ import (
 	"github.com/loci-memory/loci/internal/api/proxy"
 	"github.com/loci-memory/loci/internal/api/web"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/models"
@@ -28,7 +27,7 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, chat http.H
 	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: cmp.Or(c.Chats.Model, query)})
 	o := web.Options{
 		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(l.settled()) }, Chat: chat,
-		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), l.learnerShown(), is) }, Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
+		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if c.JWT != "" {
@@ -54,31 +53,13 @@ func ownPrompts(dir string, set *prompt.Set) map[string]string {
 }
 
 // shownModels says which models are in use, and why these.
-func shownModels(c config.Config, learner web.Model, embeds models.Choice) []web.Model {
-	return []web.Model{learner, embedderShown(c, embeds), rerankerShown(c), answererShown(c)}
+func shownModels(c config.Config, learns models.Learns, embeds models.Choice) []web.Model {
+	return []web.Model{learnerShown(learns), embedderShown(c, embeds), rerankerShown(c), answererShown(c)}
 }
 
-func (l *Loci) learnerShown() web.Model {
-	says := []string{l.learner.Learns().Why}
-	for _, is := range l.engine.Lessons.Trials.Failed() {
-		says = append(says, lessons.FailedTrial(is)+"; "+lessons.TrialHelp)
-	}
-	if took := l.engine.Lessons.Took(); took != "" {
-		says = append(says, took)
-	}
-	return learnerShown(l.learner.Learns().Who, says...)
-}
-
-func learnerShown(who string, says ...string) web.Model {
-	for i, s := range says {
-		says[i] = sentence(s)
-	}
-	return web.Model{For: "Learns", Name: who, Key: "learn.model", Why: strings.Join(says, " ")}
-}
-
-func sentence(s string) string {
-	first := []rune(s)[:1]
-	return strings.ToUpper(string(first)) + strings.TrimPrefix(s, string(first)) + "."
+func learnerShown(learns models.Learns) web.Model {
+	why := []rune(learns.Why)
+	return web.Model{For: "Learns", Name: learns.Who, Key: "learn.model", Why: strings.ToUpper(string(why[:1])) + string(why[1:]) + "."}
 }
 
 func embedderShown(c config.Config, embeds models.Choice) web.Model {

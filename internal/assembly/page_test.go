@@ -181,7 +181,7 @@ func TestThePageSaysWhichModelsAreUsedAndWhy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := learnerShown(learner.Learns().Who, learner.Learns().Why); m.Name+": "+m.Why != c.want {
+		if m := learnerShown(learner.Learns()); m.Name+": "+m.Why != c.want {
 			t.Errorf("%s: it says %q, want %q", name, m.Name+": "+m.Why, c.want)
 		}
 	}

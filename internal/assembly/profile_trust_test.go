@@ -14,7 +14,7 @@ func TestAModelThatFailsItsTrialIsNamed(t *testing.T) {
 	s.wantFacts("", []string{"User lives in Lisbon"})
 	const says = "hat the model learner learns waits for review, for in its trial it copied an example of its prompt"
 	s.has("/health", s.ok(nil, "GET", "/health", ""), "w"+says)
-	s.has("the doctor", s.ok(nil, "GET", "/api/doctor", ""), `"part":"learn.trust","what":"w`+says, "tokens a second")
+	s.has("the doctor", s.ok(nil, "GET", "/api/doctor", ""), `"part":"learn.trust","what":"w`+says, "its last reply took")
 	s.has("the page", s.ok(nil, "GET", "/settings", ""), "W"+says, "loci models try")
 	s.has("the log", s.log.String(), "w"+says)
 	s.wantFacts("&status=pending", []string{"User collects old maps"})

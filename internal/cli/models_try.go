@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	"github.com/loci-memory/loci/internal/engine/lessons"
 	"github.com/loci-memory/loci/internal/models"
 )
 
@@ -34,10 +31,7 @@ func modelsTry(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !is.Passed {
-				return fmt.Errorf("%s; %s", lessons.FailedTrial(is), lessons.TrialHelp)
-			}
-			return g.print(cmd.OutOrStdout(), is, func(out printer) { out.line("%s passed: %s", is.Model, is.Why) })
+			return g.print(cmd.OutOrStdout(), is, func(out printer) { out.line("%s", is) })
 		},
 	}
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")

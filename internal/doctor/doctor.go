@@ -346,9 +346,6 @@ func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	c.server(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
 	learns := d.Learner.Learns()
 	c.looked("learning: %s (%s)", learns.Who, learns.Why)
-	if took := d.Engine.Lessons.Took(); took != "" {
-		c.looked("learning: %s", took)
-	}
 	if d.Config.Learn.Model != "" && d.Config.Learn.URL != "" {
 		c.server(ctx, "learn.url", models.LearnerOptions(d.Config))
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine/lessons"
+	"github.com/loci-memory/loci/internal/learn"
 )
 
 // warnings are mistakes in the setup that requests show. Each is logged once, and told by the
@@ -57,8 +57,8 @@ func (d *Doctor) seen() []client.Finding {
 	if wrong := d.Learner.Learns().Wrong; wrong != "" {
 		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "see to its server, or set learn.model to a model that the server lists, or to auto"})
 	}
-	for _, is := range d.Engine.Lessons.Trials.Failed() {
-		found = append(found, client.Finding{Part: "learn.trust", What: lessons.FailedTrial(is), Do: lessons.TrialHelp})
+	if why := d.Learner.Distrusted(); why != "" {
+		found = append(found, client.Finding{Part: "learn.trust", What: why, Do: learn.TrialHelp})
 	}
 	if _, wrong := d.Embeds.Now(); wrong != "" {
 		found = append(found, client.Finding{Part: "embedder", What: wrong, Do: "see to it that the upstream runs, or set embedder"})

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine/core"
-	"github.com/loci-memory/loci/internal/engine/lessons"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/memory"
@@ -20,17 +17,25 @@ import (
 
 // applicant is a model that is tried before it learns.
 type applicant struct {
-	at             string // its endpoint
 	trial          string // what it replies to the trial
 	away           error  // why it does not
 	ops            []string
 	trials, learns int
 	sizes          []int // messages of each lesson
 	silentFor      int   // it is silent for more messages than these; 0: never
-	asked          func(context.Context)
+	kept           []learn.Trial
 }
 
-func (m *applicant) Endpoint() string { return m.at }
+func (m *applicant) Trial(model string) (learn.Trial, bool) {
+	for _, is := range m.kept {
+		if is.Model == model {
+			return is, true
+		}
+	}
+	return learn.Trial{}, false
+}
+
+func (m *applicant) KeepTrial(is learn.Trial) { m.kept = []learn.Trial{is} }
 
 func (m *applicant) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
 	if strings.Contains(p.User, "Max Power") {
@@ -41,12 +46,6 @@ func (m *applicant) Complete(ctx context.Context, p memory.Prompt) (memory.Reply
 	_, turns, _ := strings.Cut(p.User, "The turns:")
 	n := strings.Count(turns, "] user")
 	m.sizes = append(m.sizes, n)
-	if m.asked != nil {
-		m.asked(ctx)
-	}
-	if ctx.Err() != nil {
-		return memory.Reply{}, context.Cause(ctx)
-	}
 	if m.silentFor > 0 && n > m.silentFor {
 		return memory.Reply{}, memory.Errorf(memory.Unavailable, "silent: %w", context.DeadlineExceeded)
 	}
@@ -86,13 +85,13 @@ func (r *rig) learnsFrom(t *testing.T, conversation string, said ...string) (act
 }
 
 func tryFirst(r *rig, m *applicant) {
-	r.LLM, r.Opts.Learn.Trust = m, core.TrustTried
+	r.LLM, r.Opts.Learn.Trust, r.Opts.LearnModel = m, "tried", "m"
 }
 
 func TestWhatAModelWritesThatFailsItsTrialWaits(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.note(t, ana, "User plays the cello")
-		m := &applicant{at: "http://one/v1", trial: copies, ops: []string{
+		m := &applicant{trial: copies, ops: []string{
 			op("User lives in Berlin", "I live in Berlin"),
 			op("User collects old maps", "those old maps of mine pile up"),
 			`{"op":"end","ids":["k1"],"text":"User no longer plays the cello","quote":"those old maps of mine pile up","about":"user","lasting":true}`,
@@ -105,80 +104,48 @@ func TestWhatAModelWritesThatFailsItsTrialWaits(t *testing.T) {
 		if !slices.Contains(waits, "User collects old maps") {
 			t.Errorf("%q wait", waits)
 		}
-		failed := r.Lessons.Trials.Failed()
-		if len(failed) != 1 || failed[0].Model != "m" || !strings.Contains(failed[0].Why, "copied") {
-			t.Errorf("failed trials: %+v", failed)
+		if len(m.kept) != 1 || m.kept[0].Model != "m" || m.kept[0].Passed || !strings.Contains(m.kept[0].Why, "copied") {
+			t.Errorf("kept are %+v", m.kept)
 		}
 		m.ops = []string{op("User collects old maps", "old maps are back")} // said again by who is not believed
 		if _, waits = r.learnsFrom(t, "d", "My old maps are back."); m.trials != 1 || m.learns != 2 || !slices.Contains(waits, "User collects old maps") {
 			t.Errorf("tried %d times in %d lessons, want once in 2; %q wait", m.trials, m.learns, waits)
 		}
-		m.trial = passes
-		r.clock.Advance(learn.TrialLasts)
+		preview, err := r.Exchange.Preview(context.Background(), ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I work as a nurse. My old maps are back."}}})
+		if err != nil || m.trials != 1 {
+			t.Errorf("a preview: %v, tried %d times", err, m.trials)
+		}
+		for _, c := range preview.Changes {
+			if f := c.After.Fact; f != nil && (f.Status == memory.Active) == (f.Content == "User collects old maps") {
+				t.Errorf("a preview makes %q %s", f.Content, f.Status)
+			}
+		}
+		m.trial, m.kept = passes, nil
 		if active, _ = r.learnsFrom(t, "e", "My old maps are back again."); m.trials != 2 || !slices.Contains(active, "User collects old maps") {
 			t.Errorf("a month later tried %d times, want twice; active are %q", m.trials, active)
 		}
 	})
 }
 
-func TestAModelOfTheSameNameElsewhereIsTriedAgain(t *testing.T) {
-	var r *rig
-	file := filepath.Join(t.TempDir(), "loci", "trials.json")
-	m := &applicant{at: "http://one/v1", trial: passes, ops: []string{op("User collects old maps", "old maps pile up")}}
-	for i := range 3 { // the second finds the first's trial, and the third a broken file
-		r = newRig(t, stores["inmem"])
-		r.Lessons.Trials = &lessons.Trials{Path: file}
-		tryFirst(r, m)
-		if active, _ := r.learnsFrom(t, "c", "My old maps pile up."); !slices.Contains(active, "User collects old maps") || m.trials != 1+i/2 {
-			t.Errorf("process %d: active are %q, tried %d times", i+1, active, m.trials)
-		}
-		if i == 1 {
-			if err := os.WriteFile(file, []byte(`[{"model":"m"`), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	m.at, m.trial, m.ops = "http://two/v1", copies, []string{op("User sells old clocks", "old clocks sell well")}
-	if _, waits := r.learnsFrom(t, "d", "My old clocks sell well."); m.trials != 3 || !slices.Contains(waits, "User sells old clocks") {
-		t.Errorf("tried %d times; %q wait", m.trials, waits)
-	}
-}
-
 func TestATrialThatCannotBeMadeIsMadeLater(t *testing.T) {
-	for name, away := range map[string]error{
-		"fails": memory.Errorf(memory.Unavailable, "it answered 502"), "silent": memory.Errorf(memory.Unavailable, "%w", context.DeadlineExceeded),
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, stores["inmem"])
-			m := &applicant{away: away, ops: []string{op("User collects old maps", "old maps pile up")}}
-			tryFirst(r, m)
-			for range 2 {
-				if active, waits := r.learnsFrom(t, "c"+fmt.Sprint(m.learns), "My old maps pile up."); len(active) > 0 || !slices.Contains(waits, "User collects old maps") {
-					t.Errorf("active are %q, %q wait", active, waits)
-				}
-			}
-			if m.trials != 1 || len(r.Lessons.Trials.Failed()) != 1 {
-				t.Errorf("tried %d times, %+v", m.trials, r.Lessons.Trials.Failed())
-			}
-			m.away, m.trial = nil, passes
-			r.clock.Advance(10 * time.Minute)
-			active, _ := r.learnsFrom(t, "later", "Again my old maps pile up.")
-			if m.trials != 2 || !slices.Contains(active, "User collects old maps") || len(r.Lessons.Trials.Failed()) != 0 {
-				t.Errorf("tried %d times, active are %q", m.trials, active)
-			}
-		})
-	}
 	r := newRig(t, stores["inmem"])
 	off := &jobs.PutOff{Until: r.Time().Add(time.Hour), Why: "spent"}
-	m := &applicant{away: off}
+	m := &applicant{ops: []string{op("User collects old maps", "old maps pile up")}}
 	tryFirst(r, m)
-	if _, err := r.Lessons.Learn(context.Background(), r.told(t, ana, "c", "My old maps pile up.")); !errors.Is(err, off) || m.learns > 0 {
-		t.Errorf("a trial that is put off: %v and %d lessons, want the lesson put off, too", err, m.learns)
+	job := r.told(t, ana, "c", "My old maps pile up.")
+	for _, m.away = range []error{off, memory.Errorf(memory.Unavailable, "it answered 502"), memory.Errorf(memory.Unavailable, "%w", context.DeadlineExceeded)} {
+		if _, err := r.Lessons.Learn(context.Background(), job); !errors.Is(err, m.away) || m.learns > 0 || len(m.kept) > 0 {
+			t.Errorf("%v: %v and %d lessons, want none", m.away, err, m.learns)
+		}
+	}
+	m.away, m.trial = nil, passes
+	if _, err := r.Lessons.Learn(context.Background(), job); err != nil || m.trials != 4 || m.learns != 1 {
+		t.Errorf("later: %v, tried %d times", err, m.trials)
 	}
 }
 
 func TestTrustWithoutATrial(t *testing.T) {
-	for trust, wantActive := range map[core.Trust]bool{core.TrustAlways: true, core.TrustNever: false} {
+	for trust, wantActive := range map[string]bool{"always": true, "never": false} {
 		r := newRig(t, stores["inmem"])
 		m := &applicant{ops: []string{op("User collects old maps", "old maps pile up")}}
 		r.LLM, r.Opts.Learn.Trust = m, trust
@@ -189,53 +156,24 @@ func TestTrustWithoutATrial(t *testing.T) {
 	}
 }
 
-func TestALocalModelLearnsBetweenChats(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	m := &applicant{ops: []string{op("User collects old maps", "old maps pile up")}}
-	r.LLM, r.Opts.Learn.Yields = m, true
-	job := r.told(t, ana, "c", "My old maps pile up.")
-	var end func()
-	m.asked = func(context.Context) { end = r.ChatGate.Begin() } // while it learns
-	for range 2 {
-		var off *jobs.PutOff
-		if _, err := r.Lessons.Learn(context.Background(), job); !errors.As(err, &off) || !off.Until.After(r.Time()) {
-			t.Fatalf("while a chat is under way: %v, want it put off", err)
-		}
-	}
-	end()
-	m.asked = nil
-	if _, err := r.Lessons.Learn(context.Background(), job); err != nil {
-		t.Errorf("after the chat: %v", err)
-	}
-	defer r.ChatGate.Begin()()
-	job = r.told(t, ana, "d", "My old maps pile up again.")
-	for _, after := range []time.Duration{0, 11 * time.Minute} {
-		r.clock.Advance(after)
-		_, err := r.Lessons.Learn(context.Background(), job)
-		if put := errors.Is(err, core.ErrChat); put != (after == 0) {
-			t.Errorf("beside chats for %v: %v", after, err)
-		}
-	}
-}
-
 func TestASilentModelReadsFewerMessages(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	m := &applicant{silentFor: 2}
-	r.LLM = m
-	var said []string
-	for i := range 8 {
-		said = append(said, fmt.Sprintf("I bought %d old maps in Porto.", i+2))
-	}
-	r.learnsFrom(t, "c", said...)
-	if want := []int{8, 4, 2, 2, 2, 2}; !slices.Equal(m.sizes, want) {
-		t.Errorf("it reads %v messages, want %v", m.sizes, want)
-	}
-	if took := r.Lessons.Took(); !strings.Contains(took, "tokens a second") {
-		t.Errorf("it takes %q", took)
-	}
-	r.clock.Advance(2 * time.Hour)
-	m.silentFor, m.sizes = 0, nil
-	if r.learnsFrom(t, "d", said...); !slices.Equal(m.sizes, []int{8}) {
-		t.Errorf("two hours later it reads %v messages, want all 8", m.sizes)
+	for _, silentFor := range []int{2, 1} {
+		r := newRig(t, stores["inmem"])
+		m := &applicant{silentFor: silentFor}
+		r.LLM = m
+		var said []string
+		for i := range 8 {
+			said = append(said, fmt.Sprintf("I bought %d old maps in Porto.", i+2))
+		}
+		job := r.told(t, ana, "c", said...)
+		for job.Attempts = range 3 {
+			_, err := r.Lessons.Learn(context.Background(), job)
+			if silent := errors.Is(err, context.DeadlineExceeded); silent != (job.Attempts < 2) {
+				t.Errorf("attempt %d: %v", job.Attempts, err)
+			}
+		}
+		if want := []int{8, 4, 2, 2, 2, 2}; !slices.Equal(m.sizes, want) {
+			t.Errorf("it reads %v messages, want %v", m.sizes, want)
+		}
 	}
 }

@@ -141,9 +141,6 @@ func marked(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// IsRequest reports whether a folded word asks for something to be done.
-func IsRequest(word string) bool { return requesting.Has(word) || wanting.Has(word) }
-
 // IsFirstPerson reports whether a folded word is a pronoun of the one who speaks. Objects such as
 // "me" are left out: "tell me a joke" is about nobody.
 func IsFirstPerson(word string) bool { return firstPerson.Has(word) }

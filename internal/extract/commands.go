@@ -2,6 +2,7 @@ package extract
 
 import (
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -131,7 +132,11 @@ func forgetting(m []string, words string) (Command, bool) {
 		return Command{}, false
 	}
 	about := strings.TrimSpace(pattern("in memory").ReplaceAllString(pattern("about").ReplaceAllString(what, ""), ""))
-	if pattern("of memory").MatchString(words) {
+	ofMemory := pattern("of memory").MatchString(words)
+	if !ofMemory && !unsaid && talksOn(words, len(words)-len(m[4])) {
+		return Command{}, false
+	}
+	if ofMemory || pattern("of own").MatchString(words) {
 		return Command{What: about, OffTheRecord: unsaid}, about != ""
 	}
 	if name := pattern("name").FindStringSubmatch(about); name != nil {
@@ -147,6 +152,18 @@ func forgetting(m []string, words string) (Command, bool) {
 		return Command{What: thing[1], Of: NamesThing}, true
 	}
 	return Command{}, false
+}
+
+// talksOn reports whether behind what is to be forgotten, which begins at a place and is not
+// called the speaker's own, another clause states something: "forget the gym, I cancelled it".
+func talksOn(words string, at int) bool {
+	for _, s := range english.Statements(words, english.Read(words), time.Time{}) {
+		if s.Start > at {
+			what := strings.TrimRight(words[at:s.Start], " ,;:-–—")
+			return len(text.Terms(what)) > 0 && !pattern("of own").MatchString(what)
+		}
+	}
+	return false
 }
 
 // recordWords are words of which a wish to keep something off the record has one.

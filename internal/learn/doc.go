@@ -2,7 +2,7 @@
 // trust. Every step is a pure function from one type to the next; the engine
 // calls the model between an Ask and a Parse, and the store after Plan.
 //
-//	[]memory.Turn ─Guard→ []Utterance ─AskFacts→ model ─ParseOps→ ─Settle→ []Candidate
+//	[]memory.Turn ─Guard→ []Utterance ─AskFacts→ model ─ParseFacts→ ─Settle→ []Candidate
 //	                             ─extract.Rules────────────→ []Candidate
 //	[]Candidate ─Filter→ those that hold ─(search fills Near)→ ─Dedupe→ new ones
 //	            ─Reconcile────────────────────────→ []Decision, the model's or by rule

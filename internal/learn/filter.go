@@ -173,7 +173,7 @@ func (r *sources) source(c *extract.Candidate, about string) (turn int, g Ground
 	}
 	turn = -1
 	for _, i := range candidatesFirst(named, len(r.said)) {
-		found := Ground(Claim{c.Text, c.Quote, about}, r.said[i])
+		found := Ground(Claim{c.Text, c.Quote, about, c.Op}, r.said[i])
 		if turn < 0 || found.Grade < g.Grade || found.Grade == g.Grade && g.Span.End == 0 && found.Span.End > 0 {
 			turn, g = i, found
 		}

@@ -144,6 +144,26 @@ func TestWhatIsNoWishToForget(t *testing.T) {
 	}
 }
 
+// TestForgetWithAStatementBehindIsTalk has a bare "forget" before a statement, and orders to
+// forget that have one too.
+func TestForgetWithAStatementBehindIsTalk(t *testing.T) {
+	for words, orders := range map[string]int{
+		"forget the gym, i cancelled it": 0, "forget coffee, I'm on tea now": 0, "ok forget the cello - I sold it on friday": 0, "forget Netflix, we have Mubi now": 0,
+		"Forget the red one, I bought the blue one.": 0, "forget paris. we go to rome": 0, "forget the keto thing, I eat bread again": 0, "forget tuesday, i can only do wednesdays": 0,
+		"forget the meeting because i'm ill": 0, "forget the marathon, my knee is done": 0, "forget thursdays, she teaches on mondays now": 0,
+
+		"forget my address, I don't want you to have it": 1, "forget that I work at Google, I never said so": 1, "forget where I live": 1, "forget what I told you about Ben, I was angry": 1, "please forget the gym, you remember too much": 1,
+		"forget my old phone number, I have a new one": 1, "forget when I was born": 1, "forget everything you know about me, I'm leaving": 1, "forget that I hate dill and I hate cilantro": 1, "delete my salary, I regret saying it": 1,
+		"forget how much I earn": 1, "don't remember that I smoke, I am ashamed": 1,
+		"so forget the puppy, my landlord said no": 1, // talk, too, but what others said is no statement
+	} {
+		_, wishes := extract.Commands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: words}})
+		if len(wishes) != orders {
+			t.Errorf("%q is read as %d wishes, want %d: %+v", words, len(wishes), orders, wishes)
+		}
+	}
+}
+
 // TestFactsBesideWhatGoesStay: a turn goes whole, but a fact only with its own words.
 func TestFactsBesideWhatGoesStay(t *testing.T) {
 	found := afterTalk("I live in Berlin and I have a dog named Rex.", "I was told. I hate my boss Carl.")

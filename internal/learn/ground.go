@@ -11,8 +11,12 @@ import (
 )
 
 // Claim is a fact as a model proposes it: the words that it quotes as proof and whom it
-// says the fact is about, both "" where it named none.
-type Claim struct{ Text, Quote, About string }
+// says the fact is about, both "" where it named none. Op is what it does to known facts that
+// it names by id, "" without those.
+type Claim struct {
+	Text, Quote, About string
+	Op                 extract.Verdict
+}
 
 // Grade says how far a conversation bears out a claim.
 type Grade int
@@ -48,8 +52,8 @@ func Ground(c Claim, s extract.Utterance) Grounding {
 	if reason := g.refute(); reason != "" {
 		return Grounding{Refuted, reason, g.span}
 	}
-	if !g.exact {
-		return Grounding{Unproven, "the turn is not quoted for it", g.span}
+	if reason := g.doubt(); reason != "" {
+		return Grounding{Unproven, reason, g.span}
 	}
 	return Grounding{Grounded, "", g.span}
 }
@@ -114,9 +118,40 @@ func (g *grounds) refute() string {
 			return "the quoted words are not in the turn"
 		}
 	}
-	for _, check := range []func() string{g.notTheirs, g.madeUp, g.unnamed, g.uncounted, g.undated, g.misbound, g.exchanged, g.unfulfilled, g.denied, g.ofAnother, g.unrelated} {
-		if reason := check(); reason != "" {
+	for _, c := range g.checks() {
+		if reason := c.find(); reason != "" && !c.doubts {
 			return reason
+		}
+	}
+	return ""
+}
+
+// check finds what speaks against a claim. doubts says that it does not refute it.
+type check struct {
+	find   func() string
+	doubts bool
+}
+
+// checks returns what is checked. A name in place of a description ("the opera here") is in doubt
+// at most, and people deny in words that no list has: whether they do is in doubt
+// where the quote of an operation stands that names what it ends.
+func (g *grounds) checks() []check {
+	return []check{
+		{g.notTheirs, false}, {g.madeUp, false}, {g.unnamed, g.exact && g.described()}, {g.uncounted, false}, {g.undated, false}, {g.misbound, false}, {g.exchanged, false}, {g.unfulfilled, false},
+		{g.denied, g.exact && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.ofAnother, false}, {g.unrelated, g.exact && g.claim.Op == Delete},
+	}
+}
+
+// doubt returns why a claim that is not refuted is not proven either, "" if it is.
+func (g *grounds) doubt() string {
+	if !g.exact {
+		return "the turn is not quoted for it"
+	}
+	for _, c := range g.checks() {
+		if c.doubts {
+			if reason := c.find(); reason != "" {
+				return reason
+			}
 		}
 	}
 	return ""
@@ -212,8 +247,6 @@ func (g *grounds) notTheirs() string {
 	switch before := text.Fold(s[:g.span.Start]); {
 	case letters.MatchString(before):
 		return "the words are those of a letter"
-	case givenBack.MatchString(before):
-		return "the turn gives back what the assistant said"
 	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])) && !slices.ContainsFunc(g.fact, func(t token) bool { return quoting.Has(t.word) || t.word == "according" }):
 		return "somebody else claims it"
 	}
@@ -243,8 +276,7 @@ func (g *grounds) madeUp() string {
 // unrelated reports a claim that has nothing to do with the turn.
 func (g *grounds) unrelated() string {
 	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
-	answers := g.placed && len(g.quote) <= 6 && strings.Contains(g.said.Before, "?") && g.shared(readTokens(g.said.Before)) > 0
-	if answers || g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
+	if g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
 		return ""
 	}
 	if g.foreign && len(g.factNumbers()) == 0 {
@@ -300,9 +332,8 @@ func (g *grounds) denied() string {
 		}
 	}
 	factDenies, saidDenies := anyDenied(fact), anyDenied(said)
-	answersNo := len(g.turn) > 0 && (g.turn[0].word == "no" || g.turn[0].word == "nope")
 	switch {
-	case factDenies && !slices.ContainsFunc(g.quote, negates) && !endsMore(g.quote, g.fact) && !answersNo, factDenies && saidDenies && clash > agree:
+	case factDenies && !slices.ContainsFunc(g.quote, negates) && !endsMore(g.quote, g.fact), factDenies && saidDenies && clash > agree:
 		return "the turn does not deny it"
 	case !factDenies && !endsMore(g.fact, g.phrase) && g.deniesClaim(said):
 		return "the quoted words deny it"
@@ -386,7 +417,7 @@ func polarity(s string, ends bool) []polar {
 	out := make([]polar, len(words))
 	left := 0
 	for i, t := range words {
-		if left--; isPause(t.before) || t.word == "but" {
+		if left--; isPause(t.before) {
 			left = 0
 		}
 		out[i] = polar{t, left > 0}

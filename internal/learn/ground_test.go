@@ -36,7 +36,7 @@ func (c groundCase) grounded() *extract.Candidate {
 			said[i].Before = c.messages[n-1]
 		}
 	}
-	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1}}, said)
+	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Op: c.claim.Op, Confidence: 1}}, said)
 	if len(kept) == 0 {
 		return nil
 	}
@@ -54,6 +54,8 @@ func (c groundCase) held() bool { return sha256.Sum256([]byte(c.key))[0]&1 == 1 
 type writtenFact struct {
 	Text, Quote, About string
 }
+
+func claimOf(f writtenFact) Claim { return Claim{Text: f.Text, Quote: f.Quote, About: f.About} }
 
 type message struct {
 	Role, Text string
@@ -91,7 +93,7 @@ func naturalCases(t *testing.T) []groundCase {
 		var before, known []string
 		for _, m := range c.Turns {
 			for _, f := range m.Facts {
-				out = append(out, groundCase{c.ID, before, known, m.Text, saidOn(c.Now), Claim(f), ""})
+				out = append(out, groundCase{c.ID, before, known, m.Text, saidOn(c.Now), claimOf(f), ""})
 			}
 			for _, f := range m.Facts {
 				known = append(known, f.Text)
@@ -101,7 +103,7 @@ func naturalCases(t *testing.T) []groundCase {
 	}
 	for _, s := range data.Singles {
 		for _, f := range s.Facts {
-			out = append(out, groundCase{s.ID, nil, nil, s.Text, saidOn(s.Now), Claim(f), ""})
+			out = append(out, groundCase{s.ID, nil, nil, s.Text, saidOn(s.Now), claimOf(f), ""})
 		}
 	}
 	return out
@@ -133,7 +135,7 @@ func adversarialCases(t *testing.T) []groundCase {
 		if a.Now != "" {
 			at = saidOn(a.Now)
 		}
-		out = append(out, groundCase{turn + a.Fact.Text, before, nil, turn, at, Claim(a.Fact), a.Error})
+		out = append(out, groundCase{turn + a.Fact.Text, before, nil, turn, at, claimOf(a.Fact), a.Error})
 	}
 	return out
 }
@@ -160,7 +162,7 @@ func realModelCases(t *testing.T) []groundCase {
 		var before, known []string
 		for _, m := range c.Turns {
 			for _, f := range m.Facts {
-				out = append(out, groundCase{c.ID, before, known, m.Turn, data.Said, Claim(f), ""})
+				out = append(out, groundCase{c.ID, before, known, m.Turn, data.Said, claimOf(f), ""})
 			}
 			for _, f := range m.Facts {
 				known = append(known, f.Text)
@@ -170,7 +172,7 @@ func realModelCases(t *testing.T) []groundCase {
 	}
 	for _, m := range data.Messages {
 		for _, f := range m.Facts {
-			out = append(out, groundCase{"", nil, nil, m.Turn, data.Said, Claim(f), ""})
+			out = append(out, groundCase{"", nil, nil, m.Turn, data.Said, claimOf(f), ""})
 		}
 	}
 	return out
@@ -346,7 +348,7 @@ func FuzzGround(f *testing.F) {
 	f.Add("Yes.", "User's flight is on 2026-01-09", "Yes")
 	f.Fuzz(func(t *testing.T, said, fact, quote string) {
 		turn := extract.Utterance{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Before: quote + "? " + fact, Earlier: []string{fact}}
-		if g := Ground(Claim{fact, quote, "user"}, turn); g.Span.Start < 0 || g.Span.End > len(said) || g.Span.Start > g.Span.End {
+		if g := Ground(Claim{Text: fact, Quote: quote, About: "user"}, turn); g.Span.Start < 0 || g.Span.End > len(said) || g.Span.Start > g.Span.End {
 			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, said)
 		}
 	})

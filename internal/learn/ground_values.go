@@ -134,7 +134,7 @@ func (g *grounds) uncounted() string {
 	start, end := sentenceAround(g.said.Text, g.span)
 	numbers := g.factNumbers()
 	for _, t := range numbers {
-		if !isAmong(around, t.number) && !g.yearFits(atoi(t.number)) {
+		if !isAmong(around, t.number) {
 			return "nobody said " + g.claim.Text[t.Start:t.End]
 		}
 		shares = shares || isAmong(numbersOf(g.quote), t.number)
@@ -180,6 +180,9 @@ func numbersOf(words []token) map[string]bool {
 		if t.number != "" {
 			out[t.number], out[strconv.Itoa(before*n)] = true, true // "two hundred"
 		}
+		if hour, minute, ok := clock(t.number); ok {
+			out[hour], out[minute] = true, true
+		}
 		if strings.HasSuffix(t.word, "k") {
 			out[t.number+"000"] = true
 		}
@@ -188,25 +191,19 @@ func numbersOf(words []token) map[string]bool {
 	return out
 }
 
+// clock parts a time that is written with a full stop: 8.15 is 8:15.
+func clock(number string) (hour, minute string, ok bool) {
+	hour, minute, ok = strings.Cut(number, ".")
+	return hour, minute, ok && len(minute) == 2 && atoi(hour) < 24 && atoi(minute) < 60
+}
+
 // isAmong reports whether a number is among those, as an hour of the afternoon too.
 func isAmong(numbers map[string]bool, n string) bool {
 	h := atoi(n)
-	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
-}
-
-// yearFits reports whether an age or a number of years leads to a year.
-func (g *grounds) yearFits(year int) bool {
-	now := g.said.Turn.CreatedAt.Year()
-	for i, t := range g.around {
-		n := atoi(t.number)
-		if t.number == "" || n > 110 || n < 12 && (i+1 == len(g.around) || text.Term(g.around[i+1].word) != "year") {
-			continue
-		}
-		if year == now-n || year == now-n-1 || year == now+n {
-			return true
-		}
+	if hour, minute, ok := clock(n); ok && numbers[hour] && numbers[minute] {
+		return true
 	}
-	return false
+	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 
 // misbound reports a number or a day of the claim that the turn gives to something else,
@@ -240,8 +237,7 @@ func isWeekday(t token) bool { return text.ClassesOf(t.term)&text.ClassesAsked("
 
 func sameValue(a, b token) bool { return a.number == b.number && (a.number != "" || a.term == b.term) }
 
-// ownersOf returns what value i is said of: the word before it, but for such as link them,
-// and the one after "for".
+// ownersOf returns what value i is said of: the word before it, but for such as link them.
 func ownersOf(words []token, i int) (out []token) {
 	j := i
 	for j > 0 && !isPause(words[j].before) && (linking.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
@@ -249,9 +245,6 @@ func ownersOf(words []token, i int) (out []token) {
 	}
 	if j > 0 && !isPause(words[j].before) && !isValue(words[j-1]) && !speakerWords.Has(words[j-1].word) {
 		out = append(out, words[j-1])
-	}
-	if i+2 < len(words) && words[i+1].word == "for" && !isPause(words[i+1].before) {
-		out = append(out, words[i+2])
 	}
 	return out
 }
@@ -307,7 +300,7 @@ func (g *grounds) undated() string {
 		if undated && d.Grain != text.Week && !at.Before(d.From) && at.Before(d.To) {
 			continue // as of the day of the turn
 		}
-		if !(g.foreign && !hasNumber(g.phrase) && near(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.dated(d, g.around) && !(isYear(d) && g.yearFits(d.From.Year())) {
+		if !(g.foreign && !hasNumber(g.phrase) && near(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.dated(d, g.around) {
 			return "nobody said " + d.From.Format(time.DateOnly)
 		}
 	}

@@ -71,7 +71,7 @@ func (g *grounds) ofAnother() string {
 		if claimed.group != "" && claimed.group != anybody {
 			return "it is said of the user"
 		}
-	case claimed.name != "" && said.name != "", claimed.group != "" && said.group != "" && claimed.group != anybody && said.group != anybody:
+	case claimed.group != "" && said.group != "" && claimed.group != anybody && said.group != anybody:
 		return "it is said of " + or(said.name, said.group)
 	}
 	return ""
@@ -107,7 +107,7 @@ func (g *grounds) claimedOf() whom {
 	}
 	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
 		p := personOf(fact[i].word)
-		if p == "" || fact[i].owner {
+		if p == "" {
 			continue
 		}
 		of := whom{'o', p, ""}
@@ -165,8 +165,6 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 		}
 		p := personOf(t.word)
 		switch group := g.names[t.word]; {
-		case (t.word == "her" || t.word == "his") && personOf(next.word) != "":
-			continue
 		case speakerWords.Has(t.word):
 			s = whom{kind: 's'}
 		case english.IsThirdPerson(t.word):
@@ -189,9 +187,6 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 			continue
 		default:
 			return whom{}, false
-		}
-		if s.kind == 'o' && next.word == "and" && i+2 < len(clause) && speakerWords.Has(clause[i+2].word) {
-			return whom{}, true
 		}
 		for k := i + 1; s.kind == 'o' && k < len(clause) && k <= i+2; k++ { // "Tom says no more toys" is not of Tom
 			if quoting.Has(clause[k].word) {
@@ -248,11 +243,28 @@ func (g *grounds) mentionsAnother(said whom) bool {
 	})
 }
 
-// unhasName reports a name that nobody said.
+// isShort reports whether a word of a text is an abbreviation.
+func isShort(s string, t token) bool {
+	return t.End-t.Start <= 4 && strings.ToUpper(s[t.Start:t.End]) == s[t.Start:t.End]
+}
+
+// described reports whether a name that nobody said may stand for a description: the claim has
+// no new name of a person, and the quoted words have no name that it lacks.
+func (g *grounds) described() bool {
+	for i, t := range g.fact {
+		if g.isName(i) && g.names[t.word] != "" && g.names[t.word] != anybody && !hasName(t, g.around) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(g.phrase, func(t token) bool {
+		return t.capital && !t.opens && !noNames.Has(t.word) && t.number == "" && !isTime(t.word) && !isShort(g.said.Text, t) && !hasName(t, g.fact)
+	})
+}
+
+// unnamed reports a name that nobody said.
 func (g *grounds) unnamed() string {
 	for i, t := range g.fact {
-		short := t.End-t.Start <= 4 && strings.ToUpper(g.claim.Text[t.Start:t.End]) == g.claim.Text[t.Start:t.End] // an abbreviation
-		if !g.isName(i) || short || hasName(t, g.around) || otherScript(g.turn) {
+		if !g.isName(i) || isShort(g.claim.Text, t) || hasName(t, g.around) || otherScript(g.turn) {
 			continue
 		}
 		if g.foreign && !(g.names[t.word] != "" && g.names[t.word] != anybody || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)) {
@@ -285,15 +297,10 @@ func hasName(t token, words []token) bool {
 	return false
 }
 
-// sameName reports whether a word is a name, its short form or another spelling of it.
+// sameName reports whether a word is a name, or its short form.
 func sameName(name string, w token) bool {
-	switch {
-	case name == w.word, w.term != "" && text.Term(name) == w.term, len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s"):
-		return true
-	case len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3), len(name) >= 4 && strings.HasPrefix(w.word, name):
-		return true
-	}
-	return !w.capital && len(name) >= 5 && len(w.word) >= 5 && (name[:4] == w.word[:4] || oneSlip(name, w.word)) // "Japanese" of "japan", not "Marta" of "Marto"
+	return name == w.word || w.term != "" && text.Term(name) == w.term || len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s") ||
+		len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3) || len(name) >= 4 && strings.HasPrefix(w.word, name)
 }
 
 // oneSlip reports whether one letter more, less or other, or two that changed places, make

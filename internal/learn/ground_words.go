@@ -75,10 +75,9 @@ var (
 	unslotted    = lazy.Words("a an the and or is are was were be user")
 	courtesies   = lazy.Words("like love rather prefer say know need not have appreciate")
 
-	// letters is how a letter begins, givenBack what leads to the assistant's own words, and
-	// disbelieved what leads to what somebody is not believed to know.
+	// letters is how a letter begins, and disbelieved what leads to what somebody is not believed
+	// to know.
 	letters     = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
-	givenBack   = lazy.Compile(`\b(?:you|assistant|chatgpt|claude) (?:just |once |already |then )?(?:wrote|said|told me|told us|answered|replied|mentioned|claimed)[^.!?:\n]{0,30}:`)
 	disbelieved = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )
 

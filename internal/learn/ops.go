@@ -17,20 +17,20 @@ const (
 	opsPerTurn = 5
 
 	// maxEnded is how many known facts a reply may always end or replace; beyond it, no more
-	// than half of what was shown.
+	// than it has different quotes.
 	maxEnded = 3
 )
 
 // Settle reads the operations that a model replied, against what it was shown: the
 // new turns and the known facts, in the order in which [AskFacts] named them. Names of
 // no fact are left out, and what rests on a quote that nobody said ends nothing.
-// [memory.Invalid]: the operations together cannot be meant.
+// [memory.Invalid]: the operations together cannot be meant; those that hold alone come with it.
 func Settle(cands []extract.Candidate, said []extract.Utterance, known []memory.Fact) ([]extract.Candidate, error) {
 	if len(cands) > max(maxOps, opsPerTurn*len(said)) {
 		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(said))
 	}
 	var out []extract.Candidate
-	ended := map[string]bool{}
+	ended, quotes := map[string]bool{}, map[string]int{}
 	for _, c := range cands {
 		if c.Op == "" {
 			c.Targets = nil
@@ -45,15 +45,19 @@ func Settle(cands []extract.Candidate, said []extract.Utterance, known []memory.
 		}
 		if c, ok := settled(c, said, known); ok {
 			out = append(out, c)
-			if c.Op != None {
+			if c.Op != None && len(c.Targets) > 0 {
+				quotes[text.Normalize(c.Quote)] += len(c.Targets)
 				for _, id := range c.Targets {
 					ended[id] = true
 				}
 			}
 		}
 	}
-	if len(ended) > maxEnded && 2*len(ended) > len(known) {
-		return nil, memory.Errorf(memory.Invalid, "the operations end %d of %d known facts", len(ended), len(known))
+	if len(ended) > max(maxEnded, len(quotes)) {
+		alone := slices.DeleteFunc(out, func(c extract.Candidate) bool {
+			return c.Op != None && len(c.Targets) > 0 && quotes[text.Normalize(c.Quote)] > 1
+		})
+		return alone, memory.Errorf(memory.Invalid, "the operations end %d known facts by %d different quotes: quote for each the words that say so", len(ended), len(quotes))
 	}
 	return out, nil
 }

@@ -51,6 +51,9 @@ func TestOperationsDecideWhatReplacesWhat(t *testing.T) {
 		{"two facts at once", "forget berlin and the cello, I live in Rome and play nothing",
 			`{"ops":[{"op":"replace","ids":["k3","k5"],"text":"User lives in Rome and plays nothing","quote":"I live in Rome and play nothing","about":"user","lasting":true}]}`,
 			"replace fact-3; replace fact-5; add User lives in Rome and plays nothing"},
+		{"four of six facts, each by a quote of its own", "I live in Rome now, work at a bank, play the oboe, and mateo eats fish",
+			`{"ops":[{"op":"replace","ids":["k3"],"text":"User lives in Rome","quote":"I live in Rome now","about":"user"},{"op":"replace","ids":["k2"],"text":"User works at a bank","quote":"work at a bank","about":"user"},{"op":"replace","ids":["k5"],"text":"User plays the oboe","quote":"play the oboe","about":"user"},{"op":"replace","ids":["k6"],"text":"Mateo eats fish","quote":"mateo eats fish","about":"Mateo"}]}`,
+			"replace fact-2; replace fact-3; replace fact-5; replace fact-6; add User lives in Rome; add User works at a bank; add User plays the oboe; add Mateo eats fish"},
 		{"what is known", "Rex my dog says hi",
 			`{"ops":[{"op":"same","ids":["k4"],"text":"","quote":"Rex my dog","about":"Rex","lasting":true}]}`,
 			"reinforce fact-4"},
@@ -75,8 +78,18 @@ func TestOperationsDecideWhatReplacesWhat(t *testing.T) {
 // planOf returns what a reply changes, or why it was not read.
 func planOf(t *testing.T, said []extract.Utterance, reply string) string {
 	t.Helper()
-	known := knownForOps()
-	cands, err := ParseOps(reply)
+	return planOn(t, knownForOps(), said, reply)
+}
+
+// planOn is [planOf] beside other known facts.
+func planOn(t *testing.T, known []memory.Fact, said []extract.Utterance, reply string) string {
+	t.Helper()
+	for i := range said {
+		for _, f := range known {
+			said[i].Background = append(said[i].Background, f.Content)
+		}
+	}
+	cands, err := ParseFacts(reply)
 	if err == nil {
 		cands, err = Settle(cands, said, known)
 	}
@@ -88,7 +101,6 @@ func planOf(t *testing.T, said []extract.Utterance, reply string) string {
 	}
 	cands, _ = Filter(cands, said)
 	for i := range cands {
-		cands[i].Waits = "" // the gate is not what is tried here
 		for _, f := range known {
 			f.ObservedAt = said[0].Turn.CreatedAt.AddDate(0, 0, -7)
 			cands[i].Near = append(cands[i].Near, extract.Neighbour{Fact: f})
@@ -130,7 +142,7 @@ func TestPoorRepliesMakeAValidPlanOrNone(t *testing.T) {
 	}
 	for _, c := range []struct{ name, reply, want string }{
 		{"ids that do not exist", ops(op("replace", `"k99","zz"`, "User sails on the Tagus", "I sail on the Tagus")), "add User sails on the Tagus"},
-		{"an end of nothing says what is over", ops(op("end", `"k99"`, "User no longer sails on lakes", "I sail on the Tagus")), "add User no longer sails on lakes"},
+		{"an end of nothing says what is over", ops(op("end", `"k99"`, "User no longer sails on lakes", "I sail on the Tagus")), "pending; add User no longer sails on lakes"},
 		{"an end without words", ops(op("end", `"k2"`, "", "I sail")), ""},
 		{"everything ends", ops(all...), "unreadable"},
 		{"one operation ends everything", ops(op("replace", `"k1","k2","k3","k4","k5"`, "User sails on the Tagus", "I sail on the Tagus")), "unreadable"},
@@ -154,6 +166,18 @@ func TestPoorRepliesMakeAValidPlanOrNone(t *testing.T) {
 				t.Errorf("got %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestRefusedReplyKeepsWhatHoldsAlone has one quote that ends five facts beside one that ends one.
+func TestRefusedReplyKeepsWhatHoldsAlone(t *testing.T) {
+	cands, err := ParseFacts(`{"ops":[{"op":"end","ids":["k1","k2","k3","k4","k5"],"text":"All is over for User","quote":"I sail"},{"op":"replace","ids":["k6"],"text":"Mateo eats fish","quote":"mateo eats fish"},{"op":"add","text":"User sails","quote":"I sail"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := Settle(cands, saidForOps("I sail and mateo eats fish"), knownForOps())
+	if !errors.Is(err, memory.Invalid) || len(alone) != 2 || alone[0].Text != "Mateo eats fish" || alone[1].Text != "User sails" {
+		t.Errorf("%+v, %v, want what Mateo eats and that the user sails, and Invalid", alone, err)
 	}
 }
 

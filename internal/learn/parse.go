@@ -1,31 +1,19 @@
 package learn
 
 import (
-	"math"
+	"encoding/json"
+	"errors"
+	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
-)
-
-// The names under which models return the same thing.
-var (
-	listKeys       = []string{"ops", "operations", "facts", "memories", "memory", "items", "results", "data", "new_facts", "output"}
-	textKeys       = []string{"text", "fact", "content", "memory", "statement", "value", "description"}
-	quoteKeys      = []string{"quote", "evidence", "source_quote", "support", "excerpt"}
-	turnKeys       = []string{"turn", "turn_id", "message", "message_id", "source", "source_turn"}
-	categoryKeys   = []string{"category", "type", "kind"}
-	subjectKeys    = []string{"subject", "about", "entity"}
-	attributeKeys  = []string{"attribute", "key", "property"}
-	confidenceKeys = []string{"confidence", "score", "certainty"}
-	opKeys         = []string{"op", "operation", "action", "event"}
-	idKeys         = []string{"ids", "id", "targets", "target", "target_id"}
 )
 
 // What a reply may hold: more facts are invention, and longer ones are not facts.
@@ -35,51 +23,177 @@ const (
 	maxFact  = 1000 // bytes
 )
 
-// ParseFacts reads a model's reply to the extraction prompt in any of the shapes
-// that models use: an object or array of facts, objects or plain sentences, by
-// category or name, fenced or with prose around, a call of a tool, JSON in a string,
-// line by line, cut off, a list with bullets, a table, YAML, one line, or NOTHING. A
-// reply without facts, such as a refusal, gives none; [memory.Invalid] means that it
-// could not be read at all, or ended before its first fact. What only repeats the
-// prompt's examples is left out.
-func ParseFacts(reply string) ([]extract.Candidate, error) { return parseFacts(reply, plainFacts) }
-
-// ParseOps is [ParseFacts] for a prompt that asks for JSON alone: prose, bullets and
-// tables are then no reply.
-func ParseOps(reply string) ([]extract.Candidate, error) {
-	return parseFacts(reply, func(string) ([]extract.Candidate, error) {
+// ParseFacts reads a model's reply to a prompt that asks for facts or operations: JSON, fenced
+// or with prose around, with a list under "ops", "facts" or "memories" or by itself, of objects
+// or sentences. Of a reply that is cut off the whole ones count. [memory.Invalid]: it has no
+// such list. What only repeats the prompt's examples is left out.
+func ParseFacts(reply string) ([]extract.Candidate, error) {
+	reply = answer(reply)
+	if nothing(reply) {
+		return nil, nil
+	}
+	elements, listed := elementsOf(reply, "ops", "facts", "memories")
+	var out []extract.Candidate
+	for _, e := range elements {
+		var p proposal
+		if p.read(e) {
+			out = append(out, p.candidate())
+		}
+	}
+	if len(out) == 0 && !listed {
 		return nil, memory.Errorf(memory.Invalid, "reply is not a JSON object with ops")
-	})
+	}
+	return distinct(out), nil
 }
 
-func parseFacts(reply string, plain func(string) ([]extract.Candidate, error)) ([]extract.Candidate, error) {
-	reply = answer(reply)
-	if reply == "" || nothing(reply) {
+// ParseLine reads a model's reply to the prompt that asks for one line: the fact, or
+// NOTHING. What is empty, shorter than ten letters or has NOTHING in it, in whatever
+// case, is not a fact, nor is a second line.
+func ParseLine(reply string) ([]extract.Candidate, error) {
+	line := answer(reply)
+	if utf8.RuneCountInString(line) < extract.MinLength || strings.Contains(strings.ToUpper(line), "NOTHING") {
 		return nil, nil
 	}
-	if thinking(reply) {
-		return nil, memory.Errorf(memory.Invalid, "reply ends before its answer")
+	if strings.IndexByte("{[`", line[0]) >= 0 {
+		cands, err := ParseFacts(line)
+		return cands[:min(1, len(cands))], err
 	}
-	found := false
-	var out []extract.Candidate
-	cut := each(reply, func(v any) bool {
-		cands, isList := facts(v, 0)
-		found = found || isList
-		out = append(out, cands...)
-		return len(out) < maxFacts
-	})
-	if cut { // the last operation may lack its end
-		out = slices.DeleteFunc(out, func(c extract.Candidate) bool { return c.Op != "" && c.Quote == "" })
+	line, _, _ = strings.Cut(line, "\n")
+	line, _ = item(line)
+	return distinct([]extract.Candidate{{Text: strings.TrimSpace(line), Confidence: 1}}), nil
+}
+
+// proposal is a fact or an operation as models write it.
+type proposal struct {
+	Op, Text, Fact, Quote, About, Subject, Turn, Attribute, Category string
+	IDs                                                              names
+	Lasting                                                          *bool
+	Confidence                                                       *float64
+	Tags                                                             []string
+}
+
+// read reports whether an element of a list says something. A field of another type than it
+// should have is left out.
+func (p *proposal) read(e json.RawMessage) bool {
+	if json.Unmarshal(e, &p.Text) != nil && !decoded(e, p) {
+		return false
 	}
-	switch {
-	case len(out) > 0:
-		return distinct(out), nil
-	case found && !cut:
-		return nil, nil
-	case cut:
-		return nil, memory.Errorf(memory.Invalid, "reply ends before its first fact")
+	if p.Text = strings.TrimSpace(p.Text); p.Text == "" {
+		p.Text = strings.TrimSpace(p.Fact)
 	}
-	return plain(reply)
+	return p.Text != "" || verdicts[strings.ToLower(p.Op)] == None && len(p.IDs) > 0
+}
+
+func (p *proposal) candidate() extract.Candidate {
+	c := extract.Candidate{
+		Text: p.Text, Op: verdicts[strings.ToLower(p.Op)], Targets: p.IDs, Passing: p.Lasting != nil && !*p.Lasting,
+		Quote: p.Quote, Turn: p.Turn, Subject: strings.ToLower(or(p.Subject, p.About)), Attribute: strings.ToLower(p.Attribute),
+		Category: strings.ToLower(p.Category), Confidence: 1, Tags: p.Tags,
+	}
+	if p.Confidence != nil {
+		c.Confidence = min(max(*p.Confidence, 0), 1)
+	}
+	return c
+}
+
+// decoded reports whether an object is read into what it should be, but for fields of other types.
+func decoded(e json.RawMessage, into any) bool {
+	var other *json.UnmarshalTypeError
+	err := json.Unmarshal(e, into)
+	return err == nil || errors.As(err, &other) && other.Field != ""
+}
+
+// names are ids in a reply: a list, or one.
+type names []string
+
+// UnmarshalJSON reads texts and numbers.
+func (n *names) UnmarshalJSON(b []byte) error {
+	var list []any
+	if json.Unmarshal(b, &list) != nil {
+		list = []any{strings.Trim(string(b), `"`)}
+	}
+	for _, v := range list {
+		id, isText := v.(string)
+		if !isText {
+			b, _ := json.Marshal(v)
+			id = string(b)
+		}
+		if id = strings.Trim(strings.ToLower(id), "[]# "); id != "" && id != "null" && len(*n) < maxFacts {
+			*n = append(*n, id)
+		}
+	}
+	return nil
+}
+
+// maxStarts bounds how many brackets in prose are tried as the start of JSON.
+const maxStarts = 256
+
+// elementsOf returns the elements of the lists in a reply, under one of the keys or by themselves,
+// and the objects that have no such key. listed reports whether there is a list, be it empty.
+func elementsOf(s string, keys ...string) (out []json.RawMessage, listed bool) {
+	for tries := 0; tries < maxStarts; tries++ {
+		i := strings.IndexAny(s, "{[")
+		if i < 0 {
+			break
+		}
+		s = s[i:]
+		d := json.NewDecoder(strings.NewReader(s))
+		list, err := elements(d, keys)
+		if errors.Is(err, errNoList) {
+			var whole json.RawMessage
+			d = json.NewDecoder(strings.NewReader(s))
+			if err = d.Decode(&whole); err == nil {
+				list, listed = []json.RawMessage{whole}, listed || string(whole) == "{}"
+			}
+		} else if err == nil {
+			listed = true
+		}
+		out = append(out, list...)
+		switch {
+		case err == nil:
+			s = s[d.InputOffset():]
+		case len(list) > 0, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+			return out, listed || len(list) > 0 // what follows is of an element that is cut off
+		default:
+			s = s[1:]
+		}
+	}
+	return out, listed
+}
+
+// errNoList says that a value is an object that has no list.
+var errNoList = errors.New("no list")
+
+// elements reads the elements of a list as far as they are whole.
+func elements(d *json.Decoder, keys []string) (out []json.RawMessage, err error) {
+	open, err := d.Token()
+	for err == nil && open == json.Delim('{') {
+		if !d.More() {
+			return nil, errNoList
+		}
+		var key json.Token
+		if key, err = d.Token(); err != nil {
+			break
+		}
+		if slices.Contains(keys, strings.ToLower(key.(string))) {
+			if open, err = d.Token(); err == nil && open != json.Delim('[') {
+				return nil, errNoList
+			}
+			continue
+		}
+		var other json.RawMessage
+		err = d.Decode(&other)
+	}
+	for err == nil && d.More() {
+		var e json.RawMessage
+		if err = d.Decode(&e); err == nil {
+			out = append(out, e)
+		}
+	}
+	if err == nil {
+		_, err = d.Token()
+	}
+	return out, err
 }
 
 // distinct returns the candidates that can be facts, each once.
@@ -102,405 +216,42 @@ func distinct(in []extract.Candidate) []extract.Candidate {
 
 // examples are the hashes of what the embedded prompts show as examples.
 var examples = sync.OnceValue(func() map[string]bool {
-	m := map[string]bool{}
-	for _, s := range []string{"…", "...", "fact", "text", "string", "a fact", "the fact", "<fact>", "<text>", "fact text", "one short sentence"} {
-		m[text.Hash(s)] = true
-	}
-	source := prompt.Default().Source("extract")
-	for _, shown := range quotedFact.FindAllStringSubmatch(source, -1) {
+	m := map[string]bool{text.Hash("…"): true, text.Hash("..."): true}
+	for _, shown := range quotedFact.FindAllStringSubmatch(prompt.Default().Source("extract"), -1) {
 		m[text.Hash(shown[1])] = true
 	}
-	each(source, func(v any) bool {
-		cands, _ := facts(v, 0)
-		for _, c := range cands {
-			m[text.Hash(c.Text)] = true
-		}
-		return true
-	})
 	return m
 })
 
-var quotedFact = lazy.Compile(`"(User [^"\n]{8,})"`)
+var quotedFact = lazy.Compile(`"(User[ '][^"\n]{8,})"`)
 
-// thoughts is what models think aloud between.
-var thoughts = []struct{ open, end string }{
-	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"}, {"<reflection>", "</reflection>"},
-	{"<scratchpad>", "</scratchpad>"}, {"<analysis>", "</analysis>"}, {"◁think▷", "◁/think▷"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"},
-}
+// thoughts are what models think aloud between.
+var thoughts = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
 
-// answer takes off what a model thinks aloud before it answers.
+// answer takes off what a model thinks aloud before it answers; "{" is left of a reply that
+// ends before its answer.
 func answer(reply string) string {
 	if len(reply) > maxReply {
 		reply = reply[:maxReply]
 	}
 	reply = strings.ToValidUTF8(strings.TrimPrefix(reply, "\ufeff"), "\ufffd")
 	for _, t := range thoughts {
-		if i := strings.LastIndex(reply, t.end); i >= 0 {
-			reply = reply[i+len(t.end):]
+		if i := strings.LastIndex(reply, t[1]); i >= 0 {
+			reply = reply[i+len(t[1]):]
+		} else if strings.HasPrefix(reply, t[0]) {
+			return "{"
 		}
 	}
 	return strings.TrimSpace(reply)
 }
 
-// thinking reports whether the reply ended while the model was thinking.
-func thinking(reply string) bool {
-	for _, t := range thoughts {
-		if strings.HasPrefix(reply, t.open) {
-			return true
-		}
-	}
-	return false
-}
-
-// refusal is what models say instead of facts when there are none, or when they
-// will not look.
-var refusal = lazy.Compile(`(?i)^\W*(?:` +
-	`there (?:is|are|was|were) (?:no|nothing)\b.{0,60}\b(?:facts?|information|memor\w+|details?|remember\w*|worth|personal)\b` +
-	`|no (?:new |other |further |more |relevant |personal |memorable |additional |significant |durable |lasting |user )*(?:facts?|memor\w+|information|details?)\b` +
-	`|nothing (?:to|new|worth|of|relevant|personal|in|was|is|here)\b` +
-	`|i(?: am|['’]m)? (?:so |very |really )?(?:sorry|unable|afraid|not able)\b|sorry\b|apolog` +
-	`|i (?:do not|don['’]t|did not|didn['’]t|cannot|can['’]t|can not|could not|couldn['’]t|will not|won['’]t|was unable)\b.{0,60}\b(?:help|assist|find|see|extract|identify|provide|process|comply|do that|fulfil|determine|any|enough)\b` +
-	`|as an? (?:ai|large language model|language model|assistant)\b` +
-	`|(?:the |this )(?:user|conversation|message|text|turns?|input|statement) (?:does not|doesn['’]t|did not|didn['’]t|contains? no|has no|has not|hasn['’]t|only)\b.{0,60}\b(?:share|provide|contain|mention|reveal|include|disclose|information|facts?|details?|personal|asks?|asked)\w*\b` +
-	`|(?:based on|from|given) .{0,80}\b(?:no|nothing)\b)`)
-
-// nothing reports whether the reply says that there is nothing to remember.
+// nothing reports whether a text says that there is nothing to remember.
 func nothing(s string) bool {
 	switch strings.ToLower(strings.Trim(s, " \t\r\n.!\"'`*")) {
-	case "nothing", "none", "null", "no", "n/a", "no facts", "no new facts", "no memories", "nothing to remember", "nothing new", "nil", "empty":
+	case "", "nothing", "none", "null", "no", "no facts":
 		return true
 	}
-	return !strings.ContainsAny(s, "{[\n") && refusal.MatchString(s)
-}
-
-// maxStarts bounds how many brackets in prose are tried as the start of JSON.
-const maxStarts = 256
-
-// each calls yield for the outermost JSON values that begin with a bracket, until
-// it returns false. cut reports whether the last of them was not closed.
-func each(s string, yield func(v any) bool) (cut bool) {
-	for start, tries := 0, 0; tries < maxStarts; tries++ {
-		i := strings.IndexAny(s[start:], "{[")
-		if i < 0 {
-			return cut
-		}
-		l := lenient{s: s, i: start + i}
-		v, ok := l.value()
-		cut = l.cut
-		if ok && !yield(v) {
-			return cut
-		}
-		start = min(max(l.i, start+i+1), len(s))
-	}
-	return cut
-}
-
-// maxWraps bounds how deep facts are looked for: a reply in a call in a string.
-const maxWraps = 6
-
-// wrapKeys hold an answer in an answer: a call of a tool, a whole response.
-var wrapKeys = []string{"arguments", "function", "tool_calls", "choices", "message", "content", "result", "response", "answer", "parameters", "input", "json", "text", "value", "output"}
-
-// asideKeys hold what a model says beside its facts.
-var asideKeys = lazy.Words("error reason reasoning explanation note notes thought thoughts thinking analysis status title name role type id model comment summary usage rationale instructions schema format prompt question")
-
-// facts gathers candidates from a value. isList reports whether the value has the
-// form of an answer, be it an empty one.
-func facts(v any, depth int) (out []extract.Candidate, isList bool) {
-	if depth > maxWraps {
-		return nil, false
-	}
-	switch v := v.(type) {
-	case string:
-		if inner, ok := unwrapped(v); ok {
-			return facts(inner, depth+1)
-		}
-		return nil, nothing(v)
-	case []any:
-		isList = len(v) == 0
-		for _, item := range v {
-			if s, ok := item.(string); ok && strings.TrimSpace(s) != "" {
-				if inner, wrapped := unwrapped(s); wrapped {
-					item = inner
-				} else {
-					out = append(out, extract.Candidate{Text: strings.TrimSpace(s), Confidence: 1})
-					continue
-				}
-			}
-			more, _ := facts(item, depth+1)
-			out = append(out, more...)
-		}
-		return out, isList || len(out) > 0
-	case object:
-		return factsIn(v, depth)
-	}
-	return nil, false
-}
-
-// unwrapped reads JSON that stands in a string.
-func unwrapped(s string) (any, bool) {
-	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(s), "```json"), "```"))
-	if s == "" || s[0] != '{' && s[0] != '[' {
-		return nil, false
-	}
-	l := lenient{s: s}
-	return l.value()
-}
-
-func factsIn(o object, depth int) (out []extract.Candidate, isList bool) {
-	if _, schema := o.get("properties"); schema {
-		return nil, false // the schema of the reply, not a reply
-	}
-	if len(o) == 0 {
-		return nil, true
-	}
-	for _, key := range listKeys {
-		list, there := o.get(key)
-		if !there {
-			continue
-		}
-		switch list := list.(type) {
-		case []any, object:
-			more, _ := facts(list, depth+1)
-			out, isList = append(out, more...), true
-		case string:
-			if more, ok := facts(list, depth+1); ok {
-				out, isList = append(out, more...), true
-			} else if strings.HasSuffix(key, "s") && wordy(list) {
-				out, isList = append(out, extract.Candidate{Text: strings.TrimSpace(list), Confidence: 1}), true
-			}
-		case nil:
-			isList = true
-		}
-	}
-	if isList {
-		return out, true
-	}
-	if c, ok := oneFact(o); ok {
-		return []extract.Candidate{c}, true
-	}
-	for _, key := range wrapKeys {
-		if v, there := o.get(key); there {
-			if more, ok := facts(v, depth+1); ok {
-				return more, true
-			}
-		}
-	}
-	return namedFacts(o)
-}
-
-// wordy reports whether s can be a fact rather than a label or a code.
-func wordy(s string) bool { return len(strings.Fields(s)) >= 3 }
-
-// namedFacts are facts under names of their own or in lists by category: {"fact1": "…"},
-// {"work": ["…"]}.
-func namedFacts(o object) (out []extract.Candidate, isList bool) {
-	for _, e := range o {
-		if asideKeys.Has(e.key) {
-			continue
-		}
-		switch v := e.value.(type) {
-		case string:
-			if wordy(v) {
-				out = append(out, extract.Candidate{Text: strings.TrimSpace(v), Confidence: 1})
-			}
-		case []any:
-			more, ok := facts(v, maxWraps-1)
-			isList = isList || ok
-			for _, c := range more {
-				if c.Category == "" {
-					c.Category = e.key
-				}
-				out = append(out, c)
-			}
-		}
-	}
-	return out, isList || len(out) > 0
-}
-
-func oneFact(o object) (extract.Candidate, bool) {
-	words := one(o, textKeys)
-	op, ids := verdicts[strings.ToLower(one(o, opKeys))], idsIn(o)
-	if words == "" && (op != None || len(ids) == 0) || strings.HasPrefix(words, "{") || strings.HasPrefix(words, "[") || strings.HasPrefix(words, "```") {
-		return extract.Candidate{}, false
-	}
-	return extract.Candidate{
-		Text:       words,
-		Op:         op,
-		Targets:    ids,
-		Passing:    strings.ToLower(one(o, []string{"lasting"})) == "false",
-		Quote:      one(o, quoteKeys),
-		Turn:       one(o, turnKeys),
-		Subject:    strings.ToLower(one(o, subjectKeys)),
-		Attribute:  strings.ToLower(one(o, attributeKeys)),
-		Category:   strings.ToLower(one(o, categoryKeys)),
-		Confidence: confidence(one(o, confidenceKeys)),
-		Tags:       tagsIn(o),
-	}, true
-}
-
-// one returns the first of the keys that holds a text.
-func one(o object, keys []string) string {
-	for _, key := range keys {
-		v, _ := o.get(key)
-		if s, ok := textOf(v); ok && strings.TrimSpace(s) != "" {
-			return strings.TrimSpace(s)
-		}
-	}
-	return ""
-}
-
-// idsIn returns the facts that an operation names: a list, or one.
-func idsIn(o object) []string {
-	var out []string
-	for _, key := range idKeys {
-		v, there := o.get(key)
-		if !there {
-			continue
-		}
-		list, isList := v.([]any)
-		if !isList {
-			list = []any{v}
-		}
-		for _, item := range list {
-			if s, ok := textOf(item); ok && strings.TrimSpace(s) != "" && len(out) < maxFacts {
-				out = append(out, strings.Trim(strings.ToLower(s), "[]# "))
-			}
-		}
-	}
-	return out
-}
-
-func tagsIn(o object) []string {
-	v, _ := o.get("tags")
-	list, _ := v.([]any)
-	var out []string
-	for _, item := range list {
-		if s, ok := textOf(item); ok && strings.TrimSpace(s) != "" {
-			out = append(out, strings.TrimSpace(s))
-		}
-	}
-	return out
-}
-
-// confidence reads 0.9, "90%", "90" and "high". What cannot be read is 1: it is 1
-// where nobody says otherwise.
-func confidence(s string) float64 {
-	switch strings.ToLower(s) {
-	case "high", "certain":
-		return 0.9
-	case "medium", "likely":
-		return 0.6
-	case "low", "unsure":
-		return 0.3
-	}
-	number, percent := strings.CutSuffix(s, "%")
-	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || math.IsNaN(f) {
-		return 1
-	}
-	if percent || f > 1 {
-		f /= 100
-	}
-	return min(max(f, 0), 1)
-}
-
-// keyed is a line of YAML or of a form: "text: User lives in Lisbon".
-var keyed = lazy.Compile(`^(?i)(?:\*\*)?"?([a-z_]{2,20})"?(?:\*\*)?\s*:\s*(.*)$`)
-
-// plainFacts reads a reply without JSON: rows of a table, lines of YAML, lines with
-// bullets, or a single line.
-func plainFacts(reply string) ([]extract.Candidate, error) {
-	var out []extract.Candidate
-	var plain, columns []string
-	for line := range strings.Lines(reply) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "```") || line == "---" {
-			continue
-		}
-		if strings.HasPrefix(line, "|") {
-			out, columns = row(out, columns, line)
-			continue
-		}
-		body, bullet := item(line)
-		if m := keyed.FindStringSubmatch(body); m != nil && set(&out, bullet, strings.ToLower(m[1]), strings.Trim(m[2], `"' `)) {
-			continue
-		}
-		switch {
-		case bullet && !nothing(body):
-			out = append(out, extract.Candidate{Text: body, Confidence: 1})
-		case !bullet:
-			plain = append(plain, line)
-		}
-	}
-	switch {
-	case len(out) > 0:
-		return distinct(out), nil
-	case len(plain) == 0 || nothing(plain[0]) || strings.Contains(plain[0], "NOTHING"):
-		return nil, nil
-	case len(plain) == 1 && !strings.ContainsAny(plain[0], "{}[]<>"):
-		return distinct([]extract.Candidate{{Text: plain[0], Confidence: 1}}), nil
-	}
-	return nil, memory.Errorf(memory.Invalid, "reply has no list of facts")
-}
-
-// set reads one line of YAML. It reports whether the key is one of a fact's.
-func set(out *[]extract.Candidate, bullet bool, key, value string) bool {
-	if slices.Contains(listKeys, key) && value == "" {
-		return true
-	}
-	if value == "" || strings.ContainsAny(value, "{[") {
-		return false
-	}
-	if slices.Contains(textKeys, key) {
-		*out = append(*out, extract.Candidate{Text: value, Confidence: 1})
-		return true
-	}
-	if len(*out) == 0 || bullet {
-		return false
-	}
-	switch c := &(*out)[len(*out)-1]; {
-	case slices.Contains(quoteKeys, key):
-		c.Quote = value
-	case slices.Contains(turnKeys, key):
-		c.Turn = value
-	case slices.Contains(categoryKeys, key):
-		c.Category = strings.ToLower(value)
-	case slices.Contains(subjectKeys, key):
-		c.Subject = strings.ToLower(value)
-	case slices.Contains(attributeKeys, key):
-		c.Attribute = strings.ToLower(value)
-	case slices.Contains(confidenceKeys, key):
-		c.Confidence = confidence(value)
-	default:
-		return false
-	}
-	return true
-}
-
-// row reads one row of a Markdown table, the first of which names its columns.
-func row(out []extract.Candidate, columns []string, line string) ([]extract.Candidate, []string) {
-	cells := strings.Split(strings.Trim(line, "| "), "|")
-	for i := range cells {
-		cells[i] = strings.TrimSpace(cells[i])
-	}
-	if columns == nil {
-		for i := range cells {
-			cells[i] = strings.TrimSuffix(strings.ToLower(strings.Trim(cells[i], "* ")), "s")
-		}
-		return out, cells
-	}
-	if strings.Trim(line, "|-: ") == "" {
-		return out, columns
-	}
-	var o object
-	for i, cell := range cells[:min(len(cells), len(columns))] {
-		o = append(o, entry{columns[i], cell})
-	}
-	if c, ok := oneFact(o); ok {
-		out = append(out, c)
-	}
-	return out, columns
+	return false
 }
 
 // item takes a bullet or number off a line.

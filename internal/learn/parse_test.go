@@ -19,40 +19,30 @@ func contents(cands []extract.Candidate) string {
 	return strings.Join(out, "|")
 }
 
-func TestParseFactsReadsEveryShape(t *testing.T) {
+func TestParseFactsReadsJSON(t *testing.T) {
 	const two = "User lives in Lisbon|User has a dog"
 	for name, c := range map[string]struct{ reply, want string }{
-		"objects":            {`{"facts":[{"text":"User lives in Lisbon","quote":"I live in Lisbon"},{"text":"User has a dog"}]}`, two},
-		"strings":            {`{"facts":["User lives in Lisbon","User has a dog"]}`, two},
-		"memories":           {`{"memories":["User lives in Lisbon","User has a dog"]}`, two},
-		"bare array":         {`["User lives in Lisbon","User has a dog"]`, two},
-		"array of objects":   {`[{"fact":"User lives in Lisbon"},{"memory":"User has a dog"}]`, two},
-		"fenced":             {"```json\n[\"User lives in Lisbon\",\"User has a dog\"]\n```", two},
-		"prose around":       {"Sure! Here [as asked] are the facts:\n{\"facts\": [\"User lives in Lisbon\", \"User has a dog\"]}\nAnything else?", two},
-		"trailing commas":    {`{"facts":["User lives in Lisbon","User has a dog",],}`, two},
-		"missing comma":      {"{\"facts\":[{\"text\":\"User lives in Lisbon\"}\n{\"text\":\"User has a dog\"}]}", two},
-		"single quotes":      {`{'facts': ['User lives in Lisbon', 'User has a dog']}`, two},
-		"comments":           {"{\"facts\":[ // found\n\"User lives in Lisbon\", /* and */ \"User has a dog\"]}", two},
-		"upper-case keys":    {`{"Facts":[{"Text":"User lives in Lisbon"},{"Text":"User has a dog"}]}`, two},
-		"nested":             {`{"data":{"facts":["User lives in Lisbon","User has a dog"]}}`, two},
-		"thinking first":     {"<think>maybe [\"User is a spy\"]</think>\n[\"User lives in Lisbon\",\"User has a dog\"]", two},
-		"byte order mark":    {"\ufeff[\"User lives in Lisbon\",\"User has a dog\"]", two},
-		"single object":      {`{"text":"User lives in Lisbon","confidence":0.9}`, "User lives in Lisbon"},
-		"cut off in a text":  {`{"facts":[{"text":"User lives in Lisbon","quote":"a"},{"text":"User has a d`, "User lives in Lisbon"},
-		"cut off in a quote": {`{"facts":[{"text":"User lives in Lisbon","quote":"I li`, "User lives in Lisbon"},
-		"cut off in a key":   {`["User lives in Lisbon",{"te`, "User lives in Lisbon"},
-		"bullets":            {"- User lives in Lisbon\n- User has a dog\n", two},
-		"numbers":            {"Facts:\n1. User lives in Lisbon\n2) User has a dog", two},
-		"one line":           {"User lives in Lisbon", "User lives in Lisbon"},
-		"NOTHING":            {"NOTHING", ""},
-		"NOTHING in a line":  {"NOTHING to remember here", ""},
-		"none, fenced":       {"```\nnone\n```", ""},
-		"no text":            {"  \n", ""},
-		"empty list":         {`{"facts":[]}`, ""},
-		"empty array":        {`[]`, ""},
-		"empty object":       {`{}`, ""},
-		"null list":          {`{"facts":null}`, ""},
-		"escapes":            {`["Caf\u00e9 \ud83d\ude00 \"x\" \ud83d"]`, "Café 😀 \"x\" \ufffd"},
+		"objects":           {`{"facts":[{"text":"User lives in Lisbon","quote":"I live in Lisbon"},{"text":"User has a dog"}]}`, two},
+		"strings":           {`{"facts":["User lives in Lisbon","User has a dog"]}`, two},
+		"memories":          {`{"memories":["User lives in Lisbon","User has a dog"]}`, two},
+		"bare array":        {`["User lives in Lisbon","User has a dog"]`, two},
+		"array of objects":  {`[{"fact":"User lives in Lisbon"},{"text":"User has a dog"}]`, two},
+		"fenced":            {"```json\n[\"User lives in Lisbon\",\"User has a dog\"]\n```", two},
+		"prose around":      {"Sure! Here [as asked] are the facts:\n{\"facts\": [\"User lives in Lisbon\", \"User has a dog\"]}\nAnything else?", two},
+		"upper-case keys":   {`{"Facts":[{"Text":"User lives in Lisbon"},{"Text":"User has a dog"}]}`, two},
+		"thinking first":    {"<think>maybe [\"User is a spy\"]</think>\n[\"User lives in Lisbon\",\"User has a dog\"]", two},
+		"byte order mark":   {"\ufeff[\"User lives in Lisbon\",\"User has a dog\"]", two},
+		"single object":     {`{"text":"User lives in Lisbon","confidence":0.9}`, "User lives in Lisbon"},
+		"cut off in a text": {`{"facts":[{"text":"User lives in Lisbon","quote":"a"},{"text":"User has a d`, "User lives in Lisbon"},
+		"cut off in a key":  {`["User lives in Lisbon",{"te`, "User lives in Lisbon"},
+		"cut off in ids":    {`{"ops":[{"op":"add","ids":[],"text":"User lives in Lisbon","quote":"I live"},{"op":"end","ids":["k2","k`, "User lives in Lisbon"},
+		"NOTHING":           {"NOTHING", ""},
+		"none, fenced":      {"```\nnone\n```", ""},
+		"no text":           {"  \n", ""},
+		"empty list":        {`{"facts":[]}`, ""},
+		"empty array":       {`[]`, ""},
+		"empty object":      {`{}`, ""},
+		"escapes":           {`["Caf\u00e9 \ud83d\ude00 \"x\" \ud83d"]`, "Café 😀 \"x\" \ufffd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseFacts(c.reply)
@@ -64,23 +54,18 @@ func TestParseFactsReadsEveryShape(t *testing.T) {
 }
 
 func TestParseFactsReadsTheFields(t *testing.T) {
-	got, err := ParseFacts(`{"facts":[{"text":" User lives in Lisbon ","quote":"Lisbon","turn":"t2","subject":"User","attribute":"Home","category":"HOME","confidence":"90%","tags":["a",1,""]}]}`)
+	got, err := ParseFacts(`{"facts":[{"text":" User lives in Lisbon ","quote":"Lisbon","turn":"t2","subject":"User","attribute":"Home","category":"HOME","confidence":0.9,"tags":["a","1"],"ids":"[K2]","lasting":"no"}]}`)
 	if err != nil || len(got) != 1 {
 		t.Fatalf("got %v, %v; want one fact", got, err)
 	}
 	c := got[0]
-	if c.Text != "User lives in Lisbon" || c.Quote != "Lisbon" || c.Turn != "t2" || c.Subject != "user" || c.Attribute != "home" || c.Category != "home" || c.Confidence != 0.9 || strings.Join(c.Tags, ",") != "a,1" {
+	if c.Text != "User lives in Lisbon" || c.Quote != "Lisbon" || c.Turn != "t2" || c.Subject != "user" || c.Attribute != "home" || c.Category != "home" || c.Confidence != 0.9 || strings.Join(c.Tags, ",") != "a,1" || strings.Join(c.Targets, ",") != "k2" {
 		t.Errorf("got %+v", c)
-	}
-	for in, want := range map[string]float64{"": 1, "0.4": 0.4, "75": 0.75, "high": 0.9, "medium": 0.6, "low": 0.3, "NaN": 1, "-2": 0, "what": 1} {
-		if got := confidence(in); got != want {
-			t.Errorf("confidence(%q) = %v, want %v", in, got, want)
-		}
 	}
 }
 
 func TestParseFactsRefusesWhatHoldsNoFacts(t *testing.T) {
-	for _, reply := range []string{"The weather is nice.\nLet us talk.", "<think>the user lives in Lis", `{"facts": [{"te`, "{", memtest.Garbage, `{"error": {"message": 5}}`} {
+	for _, reply := range []string{"The weather is nice.\nLet us talk.", "- User lives in Lisbon\n- User has a dog", "I'm sorry, but I can't help with that.", "<think>the user lives in Lis", `{"facts": [{"te`, "{", memtest.Garbage, `{"error": {"message": 5}}`} {
 		got, err := ParseFacts(reply)
 		if !errors.Is(err, memory.Invalid) {
 			t.Errorf("ParseFacts(%q) = %v, %v; want invalid", reply, got, err)
@@ -105,7 +90,7 @@ func fact(content string) memory.Fact {
 	return f
 }
 
-func TestParseDecisionsReadsEveryShape(t *testing.T) {
+func TestParseDecisionsReadsJSON(t *testing.T) {
 	cands := nearTwo()
 	berlin, cat := cands[0].Near[0].Fact.ID, cands[0].Near[1].Fact.ID
 	type d = Decision

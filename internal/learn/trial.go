@@ -21,12 +21,19 @@ type Trial struct {
 	Endpoint string    `json:"endpoint"`
 	At       time.Time `json:"at"`
 	Passed   bool      `json:"passed"`
-	Lost     bool      `json:"-"`   // it could not be made
 	Why      string    `json:"why"` // for people: "it found 4 of 4 facts and 0 that nobody stated"
 }
 
-// SameModel reports whether two trials are of one model at one endpoint.
-func (t Trial) SameModel(o Trial) bool { return t.Model == o.Model && t.Endpoint == o.Endpoint }
+// String says what follows from the trial.
+func (t Trial) String() string {
+	if t.Passed {
+		return "what the model " + t.Model + " learns is remembered: in its trial " + t.Why
+	}
+	return "what the model " + t.Model + " learns waits for review, for in its trial " + t.Why
+}
+
+// TrialHelp is what to do about a trial that was not passed.
+const TrialHelp = "name a stronger model as learn.model, or set learn.trust to always; loci models try repeats the trial"
 
 // TrialLasts is after how long a model is tried again.
 const TrialLasts = 30 * 24 * time.Hour
@@ -81,16 +88,12 @@ func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Tri
 	if err != nil {
 		return Trial{}, err
 	}
-	parse := ParseOps
-	if p.Own(ask.Name) { // it may ask for another form
-		parse = ParseFacts
-	}
-	cands, unreadable := parse(reply.Text)
+	cands, unreadable := ParseFacts(reply.Text)
 	if unreadable != nil {
 		if reply, err = complete(AskRepair(ask, reply.Text, unreadable)); err != nil {
 			return Trial{}, err
 		}
-		if cands, unreadable = parse(reply.Text); unreadable != nil {
+		if cands, unreadable = ParseFacts(reply.Text); unreadable != nil {
 			return Trial{Why: "its replies could not be read"}, nil
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/memory"
 )
@@ -45,7 +47,12 @@ type Learner struct {
 
 	mu sync.Mutex // guards what follows
 	choice
-	client *llm.Client // of the choice's server; nil: not asked yet
+	client *llm.Client   // of the choice's server; nil: not asked yet
+	took   time.Duration // for the last reply
+	trials []learn.Trial // of this process, each model at each endpoint once
+	judged learn.Trial   // that of the last lesson's model
+
+	chats chats
 }
 
 // choice is what was decided.
@@ -72,18 +79,15 @@ func GivenLearner() *Learner {
 func (l *Learner) Learns() Learns {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.choice.Learns
+	is := l.choice.Learns
+	if l.took > 0 {
+		is.Why += fmt.Sprintf("; its last reply took %.1f seconds", l.took.Seconds())
+	}
+	return is
 }
 
 // Chosen returns the model that learns, "" while that is not known and for that of each chat.
 func (l *Learner) Chosen() string { return l.Learns().Model }
-
-// Endpoint returns the address of the server that learns, as it may be shown.
-func (l *Learner) Endpoint() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return config.ShownURL(LearnerOptions(l.provider.At(l.asked)).BaseURL)
-}
 
 // Wanted returns the model to ask for where no other is known: the one that learns, or the first that may.
 func (l *Learner) Wanted() string {
@@ -118,11 +122,18 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	if model != config.LearnChat {
 		p.Model = model
 	}
-	reply, err := client.Complete(ctx, p)
-	if refused(err) {
-		l.mu.Lock()
-		l.open = true // it may not list the model any more
-		l.mu.Unlock()
+	began, ask := time.Now(), func(ctx context.Context) (memory.Reply, error) { return client.Complete(ctx, p) }
+	var reply memory.Reply
+	if l.answersChats() {
+		reply, err = l.chats.between(ctx, ask)
+	} else {
+		reply, err = ask(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = l.open || refused(err) // it may not list the model any more
+	if err == nil {
+		l.took = time.Since(began)
 	}
 	reply.Model = cmp.Or(reply.Model, p.Model)
 	return reply, err
@@ -323,24 +334,34 @@ func refused(err error) bool {
 	return errors.As(err, &answered) && answered.Status() >= 400 && answered.Status() < 500 && answered.Status() != http.StatusTooManyRequests
 }
 
+// hostOf returns the host of an address, "" if it has none.
+func hostOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
 // nearby reports whether a server is on this machine or in its network: such ones take no
 // key, and cost nobody a quota.
 func nearby(base string) bool {
-	u, err := url.Parse(base)
-	if err != nil {
+	host := hostOf(base)
+	if host == "" {
 		return false
 	}
-	host := u.Hostname()
 	if ip := net.ParseIP(host); ip != nil {
 		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
 	}
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".localhost")
 }
 
-// OnOneMachine reports whether the models that learn and that answer chats run here or nearby, where
-// they take each other's processors.
-func OnOneMachine(c config.Config) bool {
-	return c.Upstream.URL != "" && nearby(c.Upstream.URL) && nearby(LearnerOptions(c).BaseURL)
+// answersChats reports whether the machine of the model that learns answers chats, too, here or nearby.
+func (l *Learner) answersChats() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	learns := LearnerOptions(l.provider.At(l.asked)).BaseURL
+	return nearby(learns) && hostOf(learns) == hostOf(l.asked.Upstream.URL)
 }
 
 // learnersWanted are the models that may learn, the best first.

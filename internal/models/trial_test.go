@@ -2,6 +2,7 @@ package models
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/memory"
 )
 
 // TestTryByHandIsKept, with the endpoint as it may be shown, and once for each model and endpoint.
@@ -44,7 +46,7 @@ func TestTryByHandIsKept(t *testing.T) {
 	status = http.StatusOK
 	for range 2 {
 		is, err := Try(t.Context(), c, prompt.Default())
-		if err != nil || is.Passed || is.Model != "owl-1b" || is.Endpoint != server.URL+"/v1" || !strings.Contains(is.Why, "0 of 4") {
+		if !errors.Is(err, memory.Invalid) || is.Passed || is.Model != "owl-1b" || is.Endpoint != server.URL+"/v1" || !strings.Contains(is.Why, "0 of 4") {
 			t.Errorf("Try = %+v, %v", is, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -12,33 +11,22 @@ import (
 )
 
 // A message is not a query: what it asks may stand behind a paragraph of small talk or beside a
-// pasted mail. Each sentence gets a weight by how likely it is what the message asks, and its
-// words count that much in the search. Pasted text counts only where there is nothing else.
-//
-// The constants of this file are those of two logistic fits to the messages of ten invented people
-// (bench/eval/testdata/chat-recall), each judged by the other nine; docs/ranking.md has the figures.
+// pasted mail. The words of a sentence that only states something count less than those of one that
+// asks, and pasted text counts only where there is nothing else.
 
 // sentence is a sentence of a message with its words.
 type sentence struct {
-	text   string
-	words  []string
-	moods  [english.Greets + 1]bool // of its clauses
-	likely float64                  // that it asks, 0 to 1, beside the likeliest
-	weight float64                  // of its words, 0 to 1
+	text  string
+	words []string
+	asks  bool // or requests
 }
 
 const (
-	// leastWeight is what a word of an unlikely sentence counts at least.
-	leastWeight = 0.1
+	// statedWeight is what a word of a statement counts where the message also asks. Of 0.3, 0.5 and 1
+	// it finds the most (docs/ranking.md).
+	statedWeight = 0.5
 
-	// focusWeight is the weight from which on a sentence belongs to what is asked, and how likely
-	// one is at least, beside the likeliest, that is embedded.
-	focusWeight = 0.4
-
-	// enoughTerms is how many terms a search has at least, where the message has as many.
-	enoughTerms = 8
-
-	// mostAsked is how many bytes of a message are what it asks.
+	// mostAsked is how many bytes of a message are looked at for what it asks.
 	mostAsked = 1500
 	// mostNear is how many of these are embedded, which takes as long as they are many.
 	mostNear = 350
@@ -58,7 +46,7 @@ func ends(message string) string {
 	return first + "\n\n" + last
 }
 
-// sentencesOf returns the sentences that the person wrote, with their weights.
+// sentencesOf returns the sentences that the person wrote.
 func sentencesOf(message string) []sentence {
 	message = ends(message)
 	all := english.Read(message)
@@ -69,147 +57,49 @@ func sentencesOf(message string) []sentence {
 		all = slices.Concat(all[:mostSentences/2], all[len(all)-mostSentences/2:])
 	}
 	out := make([]sentence, len(all))
-	most := math.Inf(-1)
 	for i, s := range all {
-		x := &out[i]
-		x.text = s.Of(message)
-		x.words = text.Words(x.text)
-		for _, c := range s.Clauses {
-			x.moods[c.Mood] = true
-		}
-		x.weight = x.asks(i, len(all))
-		most = max(most, x.weight)
-	}
-	for i := range out { // the likeliest counts 1
-		out[i].likely = math.Exp((out[i].weight - most) / 2)
-		out[i].weight = max(leastWeight, out[i].likely)
-	}
-	fill(out)
-	for i := 1; i < len(out); i++ {
-		out[i].weight = max(out[i].weight, nextTo*out[i-1].weight)
-	}
-	for i := len(out) - 2; i >= 0; i-- {
-		out[i].weight = max(out[i].weight, nextTo*out[i+1].weight)
+		content := s.Of(message)
+		asks := slices.ContainsFunc(s.Clauses, func(c english.Clause) bool { return c.Mood == english.Asks || c.Mood == english.Requests })
+		out[i] = sentence{content, text.Words(content), asks}
 	}
 	return out
 }
 
-// nextTo is the share of its neighbour's weight that a sentence has at least: it may say what that
-// is about.
-const nextTo = 0.7
-
-// likeliest returns the places of the sentences, the likeliest to ask first.
-func likeliest(sentences []sentence) []int {
-	order := make([]int, len(sentences))
-	for i := range order {
-		order[i] = i
+// asking returns the sentences that ask, or all where none does.
+func asking(sentences []sentence) []sentence {
+	if asks := slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return !s.asks }); len(asks) > 0 {
+		return asks
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sentences[j].likely, sentences[i].likely) })
-	return order
+	return sentences
 }
 
-// parted returns the sentences that ask, in their order, and the others. Of a long message the
-// likeliest ask: what is asked has at most about mostAsked bytes.
-func parted(sentences []sentence) (asks, beside []sentence) {
-	return chosen(sentences, mostAsked, func(s *sentence) float64 { return s.weight })
-}
-
-// chosen returns the likeliest sentence, the next ones whose weight counts while they have room
-// in so many bytes, in their order, and the others.
-func chosen(sentences []sentence, room int, weight func(*sentence) float64) (in, out []sentence) {
-	is := make([]bool, len(sentences))
-	for n, i := range likeliest(sentences) {
-		if room -= len(sentences[i].text); n > 0 && (room < 0 || weight(&sentences[i]) < focusWeight) {
-			break
-		}
-		is[i] = true
-	}
-	for i, s := range sentences {
-		if is[i] {
-			in = append(in, s)
-		} else {
-			out = append(out, s)
-		}
-	}
-	return in, out
-}
-
-// fill has the likeliest sentences count whole until they have enough words to search for: "So
-// what's next?" asks of what stands around it.
-func fill(sentences []sentence) {
-	terms := 0
-	for _, i := range likeliest(sentences) {
-		if terms >= enoughTerms {
-			return
-		}
-		sentences[i].weight = 1
-		terms += len(text.Terms(sentences[i].text))
-	}
-}
-
-// asks returns the log-odds, but for a constant, that the sentence at a place is what its message
-// asks.
-func (s *sentence) asks(at, of int) float64 {
-	odds := -1.4 * math.Log1p(float64(len(s.words)))
-	if s.moods[english.Asks] {
-		odds += 2.1
-	}
-	if slices.ContainsFunc(s.words, english.IsRequest) {
-		odds += 1.5
-	}
-	if !s.moods[english.Asks] && !s.moods[english.Requests] && !s.moods[english.States] {
-		odds -= 1.6
-	}
-	if len(s.words) < 4 {
-		odds -= 3.1
-	}
-	if slices.ContainsFunc(s.words, english.IsFirstPerson) {
-		odds += 0.9
-	}
-	switch { // people ask first or last
-	case at == 0 || at == of-1:
-		odds += 3.8
-	case at == 1 || at == of-2:
-		odds += 2.5
-	}
-	return odds
-}
-
-// besideName is what a word counts beside a name, which tells memories apart better than any other
-// word does.
-const besideName = 0.5
-
-// weigh returns what each term of the sentences counts, nil if all count alike.
+// weigh returns what the terms of the statements count, nil where the message only states or only asks.
 func weigh(sentences []sentence) map[string]float32 {
-	out, names := map[string]float32{}, map[string]bool{}
-	for _, s := range sentences {
-		for _, name := range text.Names(s.text) {
-			for _, term := range text.Terms(name) {
-				names[term] = true
-			}
-		}
-	}
-	alike := len(names) == 0
-	for _, s := range sentences {
-		alike = alike && s.weight == 1
-		for _, term := range text.Terms(s.text) {
-			weight := s.weight
-			if len(names) > 0 && !names[term] {
-				weight *= besideName
-			}
-			out[term] = max(out[term], float32(weight))
-		}
-	}
-	if alike {
+	asks := asking(sentences)
+	if len(asks) == len(sentences) {
 		return nil
 	}
+	out := map[string]float32{}
+	for _, s := range sentences {
+		for _, term := range text.Terms(s.text) {
+			out[term] = statedWeight
+		}
+	}
+	for _, s := range asks {
+		for _, term := range text.Terms(s.text) {
+			delete(out, term)
+		}
+	}
 	return out
 }
 
-// near returns what to embed of the sentences that ask: the likeliest, in their order.
-func near(asks []sentence) string {
-	likely, _ := chosen(asks, mostNear, func(s *sentence) float64 { return s.likely })
-	return text.Clip(joined(likely), mostNear)
+// near returns what to embed of a message: of the sentences that ask, the first and the last.
+func near(sentences []sentence) string {
+	asks := asking(sentences)
+	if len(asks) < 2 {
+		return text.Clip(joined(asks), mostNear)
+	}
+	return text.Clip(joined([]sentence{asks[0], asks[len(asks)-1]}), mostNear)
 }
 
 func joined(sentences []sentence) string {

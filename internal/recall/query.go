@@ -12,14 +12,14 @@ import (
 
 // Query is a question, read.
 type Query struct {
-	Asked string // the sentences that ask
+	Asked string // what the person wrote of it
 	Text  string // what to search for
 	Near  string // what to search near to in meaning: Text, expanded by setting
 	Broad bool   // asks for whatever is known: list by importance instead of searching
 
 	Dates []Period // that a short question names
 
-	Weights map[string]float32 // of terms of Text that count less than 1
+	Weights map[string]float32 // of terms of Text that count less than 1, those of statements beside a question
 	Needs   float64            // log-odds that an answer needs memory, by the form of the message alone
 
 	words   []string
@@ -46,12 +46,13 @@ const (
 
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
-	whole := question
 	sentences := sentencesOf(question)
-	asks, beside := parted(sentences)
-	q := Query{Asked: joined(asks), Weights: weigh(sentences), Needs: needs(asks)}
+	q := Query{Asked: joined(sentences), Near: near(sentences), Weights: weigh(sentences), Needs: needs(sentences)}
+	if o.AsSaid {
+		q.Near = text.Clip(question, mostAsked)
+	}
 	question = text.Clip(q.Asked, 4*mostAsked)
-	q.Text, q.words = question, text.Words(question)
+	q.Text, q.words = q.Asked, text.Words(question)
 	reword := q.read()
 	if unspaced(question) {
 		q.readUnspaced()
@@ -62,15 +63,9 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 			q.classes |= text.ClassesAsked(term)
 		}
 		q.Dates = periodsIn(question, now)
-	}
-	if q.Near = text.Clip(q.Text, mostNear); len(asks) > 1 {
-		q.Near = near(asks)
-	}
-	if o.AsSaid {
-		q.Near = text.Clip(whole, mostAsked)
-	}
-	if len(beside) > 0 {
-		q.Text += "\n" + joined(beside)
+		if len(sentences) == 1 && !o.AsSaid {
+			q.Near = text.Clip(q.Text, mostNear)
+		}
 	}
 	if o.Expand && q.self && utf8.RuneCountInString(question) <= expandUpTo {
 		q.Near += expansion

@@ -25,7 +25,6 @@ type Core struct {
 	Blocks     *BlockCache
 	Writes     *KeyedMutex
 	Idle       IdleGate
-	ChatGate   ChatGate
 	Closed     ClosedOwners
 	names      recent.Map[memory.Owner, string] // that were written or found written
 	Clients    clientsSeen

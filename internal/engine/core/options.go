@@ -86,24 +86,13 @@ type Learning struct {
 	Context   int           // messages that the model reads before those that are learned from; 0: none
 	Window    int           // tokens that the model reads at once; 0: DefaultWindow
 
-	Trust    Trust // "": TrustAlways
-	Yields   bool  // the model runs on the machine that answers chats, and learns between them
-	Personal bool  // blank personal identifiers before anything is learned or stored
+	Trust    string // whether what a model learns is remembered without review: tried, always, never
+	Personal bool   // blank personal identifiers before anything is learned or stored
 	Spending Spending
 	Review   Review
 	Summary  Summaries
 	Upkeep   Upkeep
 }
-
-// Trust says whether what a model learns is remembered before a person looks at it.
-type Trust string
-
-// The values of Trust.
-const (
-	TrustTried  Trust = "tried" // if the model passed a trial
-	TrustAlways Trust = "always"
-	TrustNever  Trust = "never"
-)
 
 // DefaultWindow is what nearly every model reads.
 const DefaultWindow = 32000

@@ -483,7 +483,7 @@ func (e *Exchanges) Preview(ctx context.Context, owner memory.Owner, talk Talk) 
 		return Preview{}, err
 	}
 	var out Preview
-	for _, chunk := range lessons.InChunks(turns) {
+	for _, chunk := range lessons.InChunks(turns, 0) {
 		l, err := e.Lessons.Lesson(ctx, memory.Job{Owner: owner, Conversation: conversation, CreatedAt: e.Time()}, chunk)
 		if err != nil {
 			return Preview{}, err

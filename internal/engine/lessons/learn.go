@@ -29,6 +29,10 @@ const (
 	// job's age does not count, since it may have waited in the queue.
 	patience = memory.MaxAttempts - 1
 
+	// halvings is how often a failed attempt halves what the model reads at once: it may have been
+	// too slow. After as many silences the rules learn.
+	halvings = 2
+
 	// nearest is how many known facts each candidate is compared with.
 	nearest = 5
 )
@@ -67,7 +71,7 @@ func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.T
 		e.Metrics.Learned("nothing")
 		return jobs.Nothing, nil
 	}
-	chunks := InChunks(turns)
+	chunks := InChunks(turns, job.Attempts)
 	for i, chunk := range chunks {
 		run := memory.Run{ID: core.RunOf(job.ID), Kind: "learn", Lease: &job.Lease}
 		if i < len(chunks)-1 {
@@ -114,13 +118,14 @@ func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn,
 	return all, nil
 }
 
-// InChunks splits turns into pieces that one call of a model reads.
-func InChunks(turns []memory.Turn) [][]memory.Turn {
+// InChunks splits turns into pieces that one call of a model reads, after so many failed attempts.
+func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
+	most := max(1, min(len(turns), learnTurns)>>min(failed, halvings))
 	var out [][]memory.Turn
 	size := 0
 	for _, t := range turns {
 		last := len(out) - 1
-		if last < 0 || len(out[last]) == learnTurns || size+len(t.Content) > learnBytes || apart(out[last], t) {
+		if last < 0 || len(out[last]) == most || size+len(t.Content) > learnBytes || apart(out[last], t) {
 			out, size = append(out, nil), 0
 			last++
 		}
@@ -147,13 +152,6 @@ func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.
 	l, err := e.Lesson(ctx, job, turns)
 	if err != nil {
 		return err
-	}
-	if l.distrust != "" && e.Opts.Rules {
-		byRules := job
-		byRules.ID = RulesPrefix + job.ID
-		if err := e.LearnFrom(ctx, byRules, turns, memory.Run{ID: run.ID + "-rules", Kind: run.Kind}); err != nil {
-			return err
-		}
 	}
 	run.Author = l.author
 	return e.apply(ctx, job, l, run)
@@ -327,7 +325,7 @@ func sameNear(a, b []extract.Neighbour) bool {
 // rules decide where there is no model, nothing near, or no readable reply.
 func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candidate) []learn.Decision {
 	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
-	if e.LLM == nil || l.author.Kind != memory.ByModel || l.distrust != "" || !asked {
+	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
 		return learn.Reconcile(cands)
 	}
 	ask := e.askForDecisions

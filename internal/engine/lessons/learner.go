@@ -2,6 +2,7 @@
 package lessons
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -23,14 +24,13 @@ type Learner struct {
 // Asker asks the learning model, within what it may cost.
 type Asker struct {
 	*core.Core
-	Trials  *Trials
 	limited atomic.Int32 // how often in a row the model's server said that it is asked too often
-	pace    pace
+	trying  sync.Mutex   // held while a model is tried
 }
 
 // NewLearner returns a learner over other parts of the engine.
 func NewLearner(c *core.Core, cur *curate.Curator, r *retrieve.Retriever) *Learner {
-	return &Learner{Core: c, Curate: cur, Retrieve: r, Asker: Asker{Core: c, Trials: &Trials{}}}
+	return &Learner{Core: c, Curate: cur, Retrieve: r, Asker: Asker{Core: c}}
 }
 
 // reader reads what turns say that is worth knowing.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
@@ -27,8 +28,6 @@ type Lesson struct {
 	dropped []learn.Dropped
 	forget  []extract.Command // what the user asks to forget
 	author  memory.Author     // who read it
-
-	distrust string // why what its model wrote waits, "" if it need not
 }
 
 // PassedOver returns the dropped candidates as outcomes, with the reasons.
@@ -63,21 +62,16 @@ func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (
 		return Lesson{}, err
 	}
 	playing(l.said, before)
-	cands, author, err := e.extract(ctx, job, &l, before)
+	d, err := e.extract(ctx, job, l, before)
 	if err != nil {
 		return Lesson{}, err
 	}
-	if author.Kind == memory.ByModel {
-		if err := e.ground(ctx, l.scope, l.said, before); err != nil {
-			return Lesson{}, err
-		}
+	if d.author.Kind == memory.ByModel {
+		e.ground(job.Owner, l.said, d.known, before)
 	}
 	remember, forget := extract.Commands(l.said)
-	if l.distrust == "" {
-		cands, remember = append(cands, remember...), nil
-	}
-	l.cands, l.dropped = learn.Filter(append(remember, cands...), l.said) // the user's own words before those that wait
-	l.forget, l.author = forget, author
+	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.said)
+	l.forget, l.author = forget, d.author
 	e.givePlace(&l)
 	l.leaveOut()
 	if err := e.dropKnownContexts(ctx, &l); err != nil {
@@ -112,42 +106,28 @@ func (l Lesson) turn(id string) memory.Turn {
 // playable is how many turns back the beginning of a role play is looked for.
 const playable = 24
 
-// talkBefore returns the last turns of each conversation whose first turn is not among said.
-func (e reader) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance) (map[string][]memory.Turn, error) {
-	looked, before := map[string]bool{}, map[string][]memory.Turn{}
-	for _, s := range said {
-		conversation := s.Turn.Conversation
-		if s.Turn.Role != memory.RoleUser || looked[conversation] {
-			continue
-		}
-		if looked[conversation] = true; s.Turn.Index == 0 {
-			continue
-		}
-		turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Last: playable})
-		if err != nil {
-			return nil, fmt.Errorf("read what was said before: %w", err)
-		}
-		before[conversation] = turns
+// talkBefore returns the last turns of a conversation, none if its first is among said.
+func (e reader) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance) ([]memory.Turn, error) {
+	first := slices.IndexFunc(said, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
+	if first < 0 || said[first].Turn.Index == 0 {
+		return nil, nil
 	}
-	return before, nil
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: said[first].Turn.Conversation, Last: playable})
+	if err != nil {
+		return nil, fmt.Errorf("read what was said before: %w", err)
+	}
+	return turns, nil
 }
 
-// groundedOn is from how many earlier messages, and from how many known facts, a new fact may
-// take names and numbers.
+// groundedOn is from how many earlier messages a new fact may take names and numbers.
 const groundedOn = 8
 
 // ground adds to each utterance what a fact learned from it may refer to: the messages before
-// it and known facts.
-func (e reader) ground(ctx context.Context, scope memory.Scope, said []extract.Utterance, before map[string][]memory.Turn) error {
-	var words strings.Builder
-	guarded := map[string][]extract.Utterance{}
+// it and the facts that the model was told are known.
+func (e reader) ground(owner memory.Owner, said []extract.Utterance, known []memory.Fact, before []memory.Turn) {
+	earlier := e.guardedBefore(owner, before)
 	for i := range said {
 		s := &said[i]
-		earlier, ok := guarded[s.Turn.Conversation]
-		if !ok {
-			earlier = e.guardedBefore(scope.Owner, before[s.Turn.Conversation])
-			guarded[s.Turn.Conversation] = earlier
-		}
 		for _, t := range earlier {
 			if t.Turn.Index < s.Turn.Index {
 				s.Earlier = append(s.Earlier, t.Text)
@@ -155,38 +135,21 @@ func (e reader) ground(ctx context.Context, scope memory.Scope, said []extract.U
 		}
 		if s.Earlier == nil { // all of the conversation is read at once
 			for _, o := range said[:i] {
-				if o.Turn.Conversation == s.Turn.Conversation {
-					s.Earlier = append(s.Earlier, o.Before, o.Text)
-				}
+				s.Earlier = append(s.Earlier, o.Before, o.Text)
 			}
 		}
 		s.Earlier = s.Earlier[max(0, len(s.Earlier)-groundedOn):]
-		if words.Len() < knownBytes {
-			words.WriteString(core.Clip(strings.TrimSpace(s.Text), knownBytes) + "\n")
-		}
-	}
-	known, err := e.neighbours(ctx, scope, strings.TrimSpace(words.String()), groundedOn) // one message is embedded already
-	if err != nil {
-		return err
-	}
-	for i := range said {
-		for _, n := range known {
-			if n.Fact.Status == memory.Active { // what waits may be made up itself
-				said[i].Background = append(said[i].Background, n.Fact.Content)
-			}
-		}
-		for _, f := range said[i].Known {
-			if f.Status == memory.Active {
-				said[i].Background = append(said[i].Background, f.Content)
+		for _, f := range slices.Concat(known, s.Known) {
+			if f.Status == memory.Active { // what waits may be made up itself
+				s.Background = append(s.Background, f.Content)
 			}
 		}
 	}
-	return nil
 }
 
 // answering adds to the user's utterances the assistant's message before, and the facts
 // learned from the user's message before that.
-func (e reader) answering(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) error {
+func (e reader) answering(ctx context.Context, owner memory.Owner, said []extract.Utterance, before []memory.Turn) error {
 	parents, err := e.parents(ctx, owner, said, before)
 	if err != nil {
 		return err
@@ -225,16 +188,15 @@ func (e reader) answering(ctx context.Context, owner memory.Owner, said []extrac
 }
 
 // parents returns, by id, the turns that the user's utterances follow.
-func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) (map[string]memory.Turn, error) {
+func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.Utterance, before []memory.Turn) (map[string]memory.Turn, error) {
 	known := map[string]memory.Turn{}
 	var missing []string
 	for _, s := range said {
 		if s.Turn.Role != memory.RoleUser || s.Turn.Parent == "" {
 			continue
 		}
-		turns := before[s.Turn.Conversation]
-		if at := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == s.Turn.Parent }); at >= 0 {
-			known[s.Turn.Parent] = turns[at]
+		if at := slices.IndexFunc(before, func(t memory.Turn) bool { return t.ID == s.Turn.Parent }); at >= 0 {
+			known[s.Turn.Parent] = before[at]
 			continue
 		}
 		missing = append(missing, s.Turn.Parent)
@@ -254,22 +216,16 @@ func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.
 	return known, nil
 }
 
-// playing marks the first user utterance of each conversation if it continues a role play.
-func playing(said []extract.Utterance, before map[string][]memory.Turn) {
-	looked := map[string]bool{}
-	for i := range said {
-		s := &said[i]
-		conversation := s.Turn.Conversation
-		if s.Turn.Role != memory.RoleUser || looked[conversation] {
-			continue
-		}
-		looked[conversation] = true
-		earlier := before[conversation]
-		if at := slices.IndexFunc(earlier, func(t memory.Turn) bool { return t.Index >= s.Turn.Index }); at >= 0 {
-			earlier = earlier[:at]
-		}
-		s.Playing = extract.Playing(earlier)
+// playing marks the user's first utterance if it continues a role play.
+func playing(said []extract.Utterance, before []memory.Turn) {
+	first := slices.IndexFunc(said, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
+	if first < 0 {
+		return
 	}
+	if at := slices.IndexFunc(before, func(t memory.Turn) bool { return t.Index >= said[first].Turn.Index }); at >= 0 {
+		before = before[:at]
+	}
+	said[first].Playing = extract.Playing(before)
 }
 
 // suspectsFound is how many memories one suspect sentence is compared with.
@@ -335,55 +291,66 @@ func (b *blocks) upTo(i int) *learn.Injected {
 // byRule is who a fact is by that no model wrote.
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
-// extract returns the candidates of the model or, without one, of the rules.
-func (e reader) extract(ctx context.Context, job memory.Job, l *Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
-	if len(l.said) == 0 {
-		return nil, byRule, nil
-	}
-	if e.LLM == nil || isRulesJob(job) {
-		return extract.Rules(l.said), byRule, nil
-	}
-	cands, author, err := e.extractByModel(ctx, l, before)
-	for i := range cands {
-		cands[i].Waits = cmp.Or(l.distrust, cands[i].Waits)
-	}
-	var off *jobs.PutOff
-	if err == nil || errors.As(err, &off) {
-		return cands, author, err
-	}
-	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel) || silent(err) && job.Attempts > 0) {
-		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
-		return extract.Rules(l.said), byRule, nil
-	}
-	return nil, memory.Author{}, err
+// draft is what a model or the rules propose, and the facts that the model was told are known.
+type draft struct {
+	cands  []extract.Candidate
+	known  []memory.Fact
+	author memory.Author
 }
 
-// extractByModel asks the model, several times if the turns are long. Turns that cannot
-// teach anything are left out.
-func (e reader) extractByModel(ctx context.Context, l *Lesson, before map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
-	var err error
-	if l.distrust, err = e.distrust(ctx, l.scope.Owner); err != nil {
-		return nil, memory.Author{}, err
+// extract returns what the model or, without one, the rules read.
+func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []memory.Turn) (draft, error) {
+	if len(l.said) == 0 {
+		return draft{author: byRule}, nil
 	}
-	said := l.said
-	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant {
-		said = slices.DeleteFunc(slices.Clone(l.said), func(s extract.Utterance) bool { return !learn.MayTeach(s) })
+	if e.LLM == nil || isRulesJob(job) {
+		return draft{cands: extract.Rules(l.said), author: byRule}, nil
 	}
-	var cands []extract.Candidate
-	author := byRule
-	for piece := range learn.Pieces(said, learnBytes) {
-		more, by, err := e.askInBatches(ctx, l.scope, piece, before)
+	d, err := e.extractByModel(ctx, l, before)
+	var off *jobs.PutOff
+	if err == nil || errors.As(err, &off) {
+		return d, err
+	}
+	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel) || errors.Is(err, context.DeadlineExceeded) && job.Attempts >= halvings) {
+		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
+		return draft{cands: extract.Rules(l.said), author: byRule}, nil
+	}
+	return draft{}, err
+}
+
+// extractByModel asks the model, several times if the turns are long, unless none of them can
+// teach anything. What a model writes that is not trusted waits, and the rules learn beside it.
+func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Turn) (draft, error) {
+	all := draft{author: byRule}
+	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant && !slices.ContainsFunc(l.said, learn.MayTeach) {
+		return all, nil
+	}
+	why, err := e.distrust(ctx, l.scope.Owner)
+	if err != nil {
+		return draft{}, err
+	}
+	for piece := range learn.Pieces(l.said, learnBytes) {
+		d, err := e.askForFacts(ctx, l.scope, piece, before)
 		if err != nil {
-			return nil, memory.Author{}, err
+			return draft{}, err
 		}
-		cands, author = append(cands, more...), by
+		all = draft{append(all.cands, learn.Whose(d.cands, piece)...), append(all.known, d.known...), d.author}
 	}
-	return cands, author, nil
+	if why == "" {
+		return all, nil
+	}
+	for i := range all.cands {
+		all.cands[i].Waits = why
+	}
+	if all.author = byRule; e.Opts.Rules {
+		all.cands = append(extract.Rules(l.said), all.cands...)
+	}
+	return all, nil
 }
 
 // saidBefore returns the last messages before the new ones, for a model that reads them
 // together. Secrets and what memory gave are blanked there as everywhere.
-func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance, before map[string][]memory.Turn) ([]extract.Utterance, error) {
+func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance, before []memory.Turn) ([]extract.Utterance, error) {
 	room := e.Opts.Learn.Context
 	if e.Prompts.Form() != prompt.InOps {
 		room -= len(said)
@@ -392,8 +359,8 @@ func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extra
 	if room <= 0 || first.Index == 0 {
 		return nil, nil
 	}
-	turns, ok := before[first.Conversation]
-	if !ok || len(turns) > 0 && turns[0].Index > max(0, first.Index-room) {
+	turns := before
+	if len(turns) == 0 || turns[0].Index > max(0, first.Index-room) {
 		var err error
 		if turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: first.Conversation, Last: room + len(said) + 2*learnTurns}); err != nil {
 			return nil, fmt.Errorf("read what was said before: %w", err)
@@ -412,13 +379,15 @@ func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract
 	})
 }
 
-// What a model is told is known: facts near to what is said, of which so many bytes are
-// searched for, and what the last turns of the user taught.
+// What a model is told is known: facts near to each clause of what is said, and what the last
+// turns of the user taught.
 const (
-	knownBytes  = 2 << 10
-	knownNear   = 8
-	knownTurns  = 6
-	mostToldAll = 24
+	knownSearches = 16
+	knownBytes    = 2 << 10 // of each
+	wholeBytes    = 80      // of a turn that is searched for whole
+	knownNear     = 8       // or one a search, if those are more
+	knownTurns    = 6
+	mostToldAll   = 24
 )
 
 // waitingTold is how many of the facts that wait for a person, the newest, a model is told
@@ -427,19 +396,13 @@ const waitingTold = 8
 
 // known returns the facts that a model is told are known.
 func (e reader) known(ctx context.Context, scope memory.Scope, said, before []extract.Utterance) ([]memory.Fact, error) {
-	var words string
 	var last []string
 	for _, s := range slices.Concat(before, said) {
 		if s.Turn.Role == memory.RoleUser {
 			last = append(last, s.Turn.ID)
 		}
 	}
-	for _, s := range said {
-		if len(words) < knownBytes {
-			words += core.Clip(strings.TrimSpace(s.Text), knownBytes) + "\n"
-		}
-	}
-	near, err := e.neighbours(ctx, scope, strings.TrimSpace(words), knownNear)
+	near, err := e.nearClauses(ctx, scope, said)
 	if err != nil {
 		return nil, err
 	}
@@ -463,13 +426,57 @@ func (e reader) known(ctx context.Context, scope memory.Scope, said, before []ex
 			out = append(out, f)
 		}
 	}
-	for _, n := range near {
-		add(n.Fact)
+	for _, f := range near {
+		add(f)
 	}
 	for _, page := range slices.Backward(seen.Pages) { // the newest first
 		for _, m := range page.Memories {
 			if m.Link == nil && scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) {
 				add(*m.Fact)
+			}
+		}
+	}
+	return out, nil
+}
+
+// nearClauses returns the facts nearest to each clause of what is said, the best of each
+// before the second best of any. Of more clauses than are searched for, neighbours go together.
+func (e reader) nearClauses(ctx context.Context, scope memory.Scope, said []extract.Utterance) ([]memory.Fact, error) {
+	var clauses []string
+	for _, s := range said {
+		if len(s.Text) <= wholeBytes {
+			clauses = append(clauses, strings.TrimSpace(s.Text))
+			continue
+		}
+		for _, sentence := range english.Read(s.Text) {
+			for _, c := range sentence.Clauses {
+				clauses = append(clauses, c.Of(s.Text))
+			}
+		}
+	}
+	var found [][]memory.Candidate
+	var ids []string
+	for part := range slices.Chunk(clauses, max(1, (len(clauses)+knownSearches-1)/knownSearches)) {
+		alike, err := e.similarFacts(ctx, scope, core.Clip(strings.Join(part, "\n"), knownBytes), knownNear)
+		if err != nil {
+			return nil, err
+		}
+		found, ids = append(found, alike), append(ids, core.IDsOf(alike)...)
+	}
+	memories, err := e.Store.Get(ctx, scope.Owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what is known: %w", err)
+	}
+	var out []memory.Fact
+	for rank := range knownNear {
+		for _, alike := range found {
+			if rank >= len(alike) || len(out) == max(knownNear, len(found)) {
+				continue
+			}
+			for _, n := range e.neighboursAmong(scope, alike[rank:rank+1], memories) {
+				if !slices.ContainsFunc(out, func(f memory.Fact) bool { return f.ID == n.Fact.ID }) {
+					out = append(out, n.Fact)
+				}
 			}
 		}
 	}
@@ -491,53 +498,55 @@ func (e reader) roomBeside(said []extract.Utterance, known []memory.Fact) int {
 	return max(room, 0)
 }
 
-func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier map[string][]memory.Turn) ([]extract.Candidate, memory.Author, error) {
+func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier []memory.Turn) (draft, error) {
 	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
 	if err != nil {
-		return nil, memory.Author{}, err
+		return draft{}, err
 	}
 	known, err := e.known(ctx, scope, said, before)
 	if err != nil {
-		return nil, memory.Author{}, err
+		return draft{}, err
 	}
 	attached, err := e.attached(ctx, scope.Owner, said[0].Turn.Conversation, e.roomBeside(said, known))
 	if err != nil {
-		return nil, memory.Author{}, err
+		return draft{}, err
 	}
 	own, err := e.LearningOf(ctx, scope, said[0].Turn.Conversation)
 	if err != nil {
-		return nil, memory.Author{}, err
+		return draft{}, err
 	}
 	prompts := e.learnPrompts(scope.Owner)
 	ask, err := learn.AskFacts(learn.Asked{
 		Said: said, Before: before, Known: known, Attached: attached, Wishes: own.Wishes, Zone: own.Zone, Now: e.Time(),
 	}, prompts)
 	if err != nil {
-		return nil, memory.Author{}, fmt.Errorf("fill the extraction prompt: %w", err)
+		return draft{}, fmt.Errorf("fill the extraction prompt: %w", err)
 	}
 	read := learn.ParseFacts
 	switch form := prompts.Form(); {
 	case form == prompt.InLine:
 		read = learn.ParseLine
 	case form == prompt.InOps:
-		parse := learn.ParseOps
-		if prompts.Own(ask.Name) {
-			parse = learn.ParseFacts
-		}
+		reads := 0
 		read = func(reply string) ([]extract.Candidate, error) {
-			cands, err := parse(reply)
+			reads++
+			cands, err := learn.ParseFacts(reply)
 			if err != nil {
 				return nil, err
 			}
-			return learn.Settle(cands, said, known)
+			cands, err = learn.Settle(cands, said, known)
+			if reads > 1 && len(cands) > 0 {
+				err = nil // there is no third reply: what holds alone is kept
+			}
+			return cands, err
 		}
 	}
 	cands, reply, err := askFor(ctx, &e.Asker, scope.Owner, ask, read)
 	if err != nil {
-		return nil, memory.Author{}, fmt.Errorf("ask for facts: %w", err)
+		return draft{}, fmt.Errorf("ask for facts: %w", err)
 	}
 	for i := range cands {
 		cands[i].Model = reply.Model + "+" + ask.Hash
 	}
-	return cands, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, nil
+	return draft{cands, known, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}}, nil
 }

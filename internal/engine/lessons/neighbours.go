@@ -75,19 +75,6 @@ func (e reader) nearOne(scope memory.Scope, near []extract.Neighbour, pages []me
 	return near
 }
 
-// neighbours returns the most similar facts, best first.
-func (e reader) neighbours(ctx context.Context, scope memory.Scope, words string, n int) ([]extract.Neighbour, error) {
-	alike, err := e.similarFacts(ctx, scope, words, n)
-	if err != nil {
-		return nil, err
-	}
-	memories, err := e.Store.Get(ctx, scope.Owner, core.IDsOf(alike)...)
-	if err != nil {
-		return nil, fmt.Errorf("read facts to compare with: %w", err)
-	}
-	return e.neighboursAmong(scope, alike, memories), nil
-}
-
 // similarFacts finds the most similar facts, best first.
 func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words string, n int) ([]memory.Candidate, error) {
 	near, err := e.VectorToCompare(ctx, words)

@@ -190,9 +190,11 @@ func (e *Learner) groundAgain(ctx context.Context, owner memory.Owner, f memory.
 	if err != nil {
 		return learn.Grounding{}, false, fmt.Errorf("read what was said before: %w", err)
 	}
-	if err := (reader{e}).ground(ctx, f.Scope, said, map[string][]memory.Turn{turn.Conversation: turns}); err != nil {
+	known, err := reader{e}.nearClauses(ctx, f.Scope, said)
+	if err != nil {
 		return learn.Grounding{}, false, err
 	}
+	reader{e}.ground(owner, said, known, turns)
 	if n := len(said[0].Earlier); n > 0 {
 		said[0].Before = said[0].Earlier[n-1]
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/model/llm"
@@ -32,20 +31,7 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 		}
 		ctx = llm.WithKey(ctx, client.Key)
 	}
-	if e.Opts.Learn.Yields && e.pace.yields(e.Time()) {
-		var stop func()
-		ctx, stop = e.ChatGate.Between(ctx)
-		defer stop()
-	}
-	began := time.Now()
-	reply, err := memory.Reply{}, context.Cause(ctx)
-	if err == nil {
-		reply, err = e.LLM.Complete(ctx, p)
-	}
-	if err != nil && errors.Is(context.Cause(ctx), core.ErrChat) {
-		e.pace.yielded(e.Time())
-		return memory.Reply{}, fmt.Errorf("%w: %w", core.ErrChat, &jobs.PutOff{Until: e.Time().Add(chatPause), Why: core.ErrChat.Error()})
-	}
+	reply, err := e.LLM.Complete(ctx, p)
 	if err != nil {
 		return memory.Reply{}, e.backOff(err)
 	}
@@ -58,7 +44,6 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 	if u.InputTokens+u.OutputTokens == 0 { // not every server counts
 		u.InputTokens, u.OutputTokens = int64(text.Tokens(p.System+p.User)), int64(text.Tokens(reply.Text))
 	}
-	e.pace.replied(time.Since(began), u.OutputTokens)
 	u.Cost = e.Opts.Learn.Spending.Cost(u.InputTokens, u.OutputTokens)
 	e.Metrics.Spent(u)
 	if err := e.Store.Spend(context.WithoutCancel(ctx), owner, u); err != nil {
@@ -66,9 +51,6 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 	}
 	return reply, nil
 }
-
-// chatPause is how long after it gave way to a chat a model learns at the earliest.
-const chatPause = 5 * time.Second
 
 // learnModel returns the model that learns for an owner: the one of the settings or that was
 // chosen since, else that of the owner's last chat; "" while no chat has named one.

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
@@ -122,32 +123,27 @@ func (e *Learner) recheck(ctx context.Context, job memory.Job, run string, turns
 	return err
 }
 
-// sumUp asks the model; where there is none, it fails or it is not trusted, the rules do it. An error
-// is [core.ErrChat].
+// sumUp asks the model; where there is none, it fails or is not trusted, the rules do it. An error
+// is [llm.ErrChat].
 func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
-	byRule := memory.Author{Kind: memory.ByRule, Name: core.RuleBased}
-	if e.LLM == nil {
-		return learn.Summarize(said, previous), byRule, nil
+	why, err := e.distrust(ctx, owner)
+	if e.LLM != nil && why == "" && err == nil {
+		var words string
+		var author memory.Author
+		if words, author, err = e.sumUpByModel(ctx, owner, said, previous); err == nil {
+			return words, author, nil
+		}
 	}
-	words, author, err := e.sumUpByModel(ctx, owner, said, previous)
-	if errors.Is(err, core.ErrChat) {
+	if errors.Is(err, llm.ErrChat) {
 		return "", memory.Author{}, err
 	}
 	if err != nil {
 		e.Log.Warn("the rules sum up, since the model could not", "err", err)
-		return learn.Summarize(said, previous), byRule, nil
 	}
-	return words, author, nil
+	return learn.Summarize(said, previous), memory.Author{Kind: memory.ByRule, Name: core.RuleBased}, nil
 }
 
 func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
-	why, err := e.distrust(ctx, owner)
-	if err == nil && why != "" {
-		err = errors.New(why)
-	}
-	if err != nil {
-		return "", memory.Author{}, err
-	}
 	ask, err := learn.AskSummary(said, previous, e.learnPrompts(owner))
 	if err != nil {
 		return "", memory.Author{}, err

@@ -32,8 +32,13 @@ type Client struct {
 	forms map[string]manner // by model: what its server is known to take
 }
 
-// ErrNoModel is why the rules learn at once: there is no model to ask, and waiting brings none.
-var ErrNoModel = errors.New("no model can be asked")
+var (
+	// ErrNoModel is why the rules learn at once: there is no model to ask, and waiting brings none.
+	ErrNoModel = errors.New("no model can be asked")
+
+	// ErrChat is why a model on the machine that answers chats does not learn now.
+	ErrChat = errors.New("a chat is under way")
+)
 
 // New returns a client. [memory.Invalid] for a base URL that is none.
 func New(o Options) (*Client, error) {
