@@ -98,7 +98,6 @@ var reasons = []struct{ stage, reason string }{
 	{"budget", "no room left for it"},
 	{"top_k", "more than were asked for"},
 	{"duplicate", "says the same as a better hit"},
-	{"source", "a better hit was learned from it, or the other way round"},
 	{"neighbour", "stands beside what answers the question, and says nothing of it"},
 	{"slight", "too short to say anything by itself"},
 	{"echo", "the same question, asked before"},

@@ -6,50 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
-
-// What people say around what they ask for is not searched for.
-func TestQuestionsAreSearchedForInPlainWords(t *testing.T) {
-	for question, want := range map[string]string{
-		"Do you remember where my sister lives?":    "sister live",
-		"hey, can you remind me what Tom's job is?": "Tom job",
-		"I forgot, which bank am I with?":           "bank",
-		"Did I mention my knee?":                    "knee",
-		"Do I still have a bike?":                   "bike",
-		"Have I ever been to Norway?":               "Norway",
-		"What does Tom do for a living?":            "Tom job",
-		"What do I do for work?":                    "work job",
-		"How do I get to work?":                     "work bus train",
-		"Which bag do I use for work?":              "bag use work",
-		"Where am I based?":                         "based live",
-		"What's my sister's name?":                  "sister",
-		"What is the name of my dog?":               "dog",
-		"What are my kids called?":                  "kids",
-		"What's my name?":                           "name",
-		"What's my full name, by the way?":          "full name way",
-		"Who called yesterday?":                     "called yesterday",
-		"Where do I go on Fridays?":                 "go Fridays",
-		"How old is Tom?":                           "Tom",
-		"How much rent do we pay?":                  "rent pay",
-		"What doesn't Tom like to eat?":             "Tom like hate eat",
-		"What don't I like?":                        "like hate",
-		"What do I not enjoy?":                      "enjoy hate",
-		"Did we go to Norway?":                      "Norway",
-		"What kind of books does my brother read?":  "books brother read",
-		"What do I think about Tom?":                "Tom",
-		"What's the weather like?":                  "weather",
-		"What is my new boss like at work?":         "new boss work",
-		"What is the tea that I like?":              "tea like",
-		"What does Tom look like?":                  "Tom look like",
-	} {
-		got := text.Terms(NewQuery(question, time.Time{}, QueryOptions{}).Text)
-		if want := text.Terms(want); !slices.Equal(got, want) {
-			t.Errorf("%q is searched for as %q, want %q", question, got, want)
-		}
-	}
-}
 
 // Somebody of the user's is asked about however the question has it.
 func TestQuestionsAboutThoseOfTheUsers(t *testing.T) {

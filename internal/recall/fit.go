@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -28,15 +27,12 @@ const (
 // Dropped is a hit that was left out, and the stage that did it.
 type Dropped struct {
 	Hit   memory.Hit
-	Stage string // "duplicate", "echo", "slight", "neighbour", "source" (of a fact that stays, or the other way round), "top_k" or "budget"
+	Stage string // "duplicate", "echo", "foreign", "slight", "neighbour", "top_k" or "budget"
 }
 
 // Fit returns the hits that go into the block, in their order, and those left out.
 // What says the same as a better hit does not take room, but the user's own does not give
-// way to what another shares. Of a fact and the turn that it came from the fact comes first if it
-// answers nearly as well, since it is short and kept up to date, and the turn is left out where it
-// says no more about the question. What others wrote and a turn hands on
-// comes behind the user's own words, where the question is about the user. A hit that is
+// way to what another shares. What others wrote and a turn hands on is left out of a prompt. A hit that is
 // too long for what is left of the budget gives way to shorter ones after it; the first
 // always stays.
 func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
@@ -52,7 +48,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
 	known := toldIn(hits[:min(len(hits), o.TopK)], asked)
-	for _, h := range distilled(hits) {
+	for _, h := range hits {
 		words := wordsOf(h.Memory)
 		says := coverage{content: words, terms: termsIn(room, words), shared: h.Memory.Link != nil}
 		room = says.terms[len(says.terms):]
@@ -67,10 +63,6 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			stage = "slight"
 		case besides(h):
 			stage = "neighbour"
-		case slices.ContainsFunc(kept, func(k memory.Hit) bool {
-			return sources(k.Memory, h.Memory) && !saysMore(h.Memory, k.Memory, o.Question, asked)
-		}):
-			stage = "source"
 		case slices.ContainsFunc(told, says.repeats):
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
@@ -121,88 +113,6 @@ func saysAgain(m memory.Memory, said, known terms) bool {
 		}
 	}
 	return float64(again) >= againShare*float64(len(said))
-}
-
-// asGood is the share of its turn's own words for the question that a fact must
-// have to stand in for the turn.
-const asGood = 0.8
-
-// distilled puts facts in front of the turns that they can stand in for: where the
-// turn stood, but behind what has a better score than the fact.
-func distilled(hits []memory.Hit) []memory.Hit {
-	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Memory.Fact != nil }) {
-		return hits
-	}
-	out := slices.Clone(hits)
-	for i := 0; i < len(out); i++ {
-		if out[i].Memory.Turn == nil {
-			continue
-		}
-		for j := i + 1; j < len(out); j++ {
-			if !sources(out[j].Memory, out[i].Memory) {
-				continue
-			}
-			if own := out[j].Why.Get("own"); own > 0 && own >= asGood*out[i].Why.Get("own") {
-				fact, turn := out[j], out[i]
-				at := i
-				for k := i + 1; k < j; k++ {
-					if out[k].Score > fact.Score {
-						at = k
-					}
-				}
-				better, rest := out[i+1:at+1], out[at+1:j]
-				copy(out[i:], slices.Concat(better, []memory.Hit{fact, turn}, rest))
-				if len(better) > 0 {
-					i-- // another stands here now
-				}
-				break
-			}
-		}
-	}
-	return out
-}
-
-// sources reports whether one of two memories is a fact that was learned from the
-// other.
-func sources(a, b memory.Memory) bool {
-	if a.Fact == nil {
-		a, b = b, a
-	}
-	return a.Fact != nil && b.Turn != nil && slices.Contains(a.Fact.Provenance.Turns, b.Turn.ID)
-}
-
-// moreTerms is how many words a turn has to have about a question that its fact has not, to say more.
-const moreTerms = 2
-
-// saysMore reports whether a turn says more about a question than a fact that was learned from it: a
-// word of the question that the fact lacks, or others in the sentences that are about either. Of what
-// is asked why, the reason may stand anywhere in the turn.
-func saysMore(turn, fact memory.Memory, question string, asked terms) bool {
-	if turn.Turn == nil {
-		return false
-	}
-	content, known, why := wordsOf(turn), termsOf(fact.Content()), AsksWhy(question)
-	more := map[uint64]bool{}
-	for _, s := range english.Read(content) {
-		var own terms
-		about := why
-		for _, c := range s.Clauses {
-			if said := termsOf(c.Of(content)); c.Mood == english.States && !s.Pasted {
-				own = append(own, said...)
-				about = about || said.overlap(asked) > 0 || said.overlap(known) > 0
-			}
-		}
-		for _, term := range own {
-			switch {
-			case known.has(term):
-			case asked.has(term):
-				return true
-			case about:
-				more[term] = true
-			}
-		}
-	}
-	return len(more) >= moreTerms
 }
 
 // AsksWhy reports whether a question is for a reason: facts seldom have it, and the turns that they

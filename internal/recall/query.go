@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"math/bits"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,12 +52,12 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	}
 	question = text.Clip(q.Asked, 4*mostAsked)
 	q.Text, q.words = q.Asked, text.Words(question)
-	reword := q.read()
+	q.read()
 	if unspaced(question) {
 		q.readUnspaced()
 	}
 	if q.prompt = fade(ownWords(sentences)); q.prompt > 0 {
-		q.Text = searched(question, reword)
+		q.Text = searched(question)
 		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
 		}
@@ -73,37 +72,29 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	return q
 }
 
-// read finds what the question asks for by its words, and returns the forms one of whose
-// words it has.
-func (q *Query) read() (reword forms) {
-	mayBeBroad, all := false, wordsThatAsk.Get()
-	var here, next, second wordThatAsks // of this word and the two after it
-	if len(q.words) > 1 {
-		second = all[q.words[1]]
-	}
-	if len(q.words) > 0 {
-		next = all[q.words[0]]
-	}
+// read finds what the question asks for by its words.
+func (q *Query) read() {
 	for i, w := range q.words {
-		here, next, second = next, second, all[q.at(i+2)]
+		next := q.at(i + 1)
 		switch w {
 		case "i", "me", "we", "myself", "mine", "my", "our":
 			q.self = true
 		case "when":
 			q.when = true
 		case "how":
-			after := q.at(i + 1)
-			q.when = q.when || after == "long" || after == "recently" || after == "many" && second.is&ofPeriod != 0
+			q.when = q.when || next == "long" || next == "recently" || next == "many" && periods.Has(q.at(i+2))
 		case "what", "which":
-			q.when = q.when || next.is&ofTime != 0
+			q.when = q.when || times.Has(next)
 		}
-		reword |= here.forms
 		q.owns = q.owns || text.IsPerson(text.Term(w))
-		mayBeBroad = mayBeBroad || here.is&broad != 0
 	}
-	q.Broad = mayBeBroad && len(q.words) <= broadUpTo && asksAll.MatchString(strings.Join(q.words, " ")+" ")
-	return reword
+	q.Broad = len(q.words) <= broadUpTo && asksAll.MatchString(strings.Join(q.words, " ")+" ")
 }
+
+var (
+	periods = lazy.Words("days weeks months years")
+	times   = lazy.Words("date day month year time season")
+)
 
 // at returns a word, "" beyond the ends.
 func (q *Query) at(i int) string {
@@ -113,104 +104,11 @@ func (q *Query) at(i int) string {
 	return q.words[i]
 }
 
-// wordThatAsks is what a word may say in a question.
-type wordThatAsks struct {
-	is    kindsOfWord
-	forms forms // that have it
-}
-
-// kindsOfWord is a set of kinds of words that questions ask with.
-type kindsOfWord uint8
-
-const (
-	ofPeriod kindsOfWord = 1 << iota // how many …
-	ofTime                           // what …
-	broad                            // one of them is in each question of asksAll
-)
-
-// forms is a set of places in everyday, which has no more.
-type forms uint32
-
-// wordsThatAsk are the words that questions ask with, folded. They are in one place: a word
-// of a question is looked for once, and most are not there.
-var wordsThatAsk = lazy.Make(func() map[string]wordThatAsks {
-	all := map[string]wordThatAsks{}
-	for is, words := range map[kindsOfWord]string{
-		ofPeriod: "days weeks months years",
-		ofTime:   "date day month year time season",
-		broad:    "know remember recall have tell am learned describe summarize",
-	} {
-		for w := range strings.FieldsSeq(words) {
-			a := all[w]
-			a.is |= is
-			all[w] = a
-		}
-	}
-	for i := range everyday {
-		for w := range strings.FieldsSeq(everyday[i].words) {
-			a := all[w]
-			a.forms |= 1 << i
-			all[w] = a
-		}
-	}
-	return all
-})
-
-// form is what people ask in words that find nothing, or something else, and what to
-// search for instead. It adds words to those that may be in an answer, and takes away
-// only those that ask: what was said in the asker's own words is found by them.
-type form struct {
-	words string // one of which the question has: most have none, and are spared the rest
-	asked *lazy.Pattern
-	plain string
-}
-
-// somebodyDoes is what stands before a verb in a question.
-const somebodyDoes = `(?:do|does|did|should|can|could|will|would|are|were|is|was|am) (?:my )?\w+\s+`
-
-// everyday are the forms, applied one after the other.
-var everyday = []form{
-	// What leads in to a question is not asked for.
-	{"tell remind", lazy.Compile(`(?i)^\W*(?:(?:hey|hi|so|and|ok|okay|um|well|quick question)\W+)*(?:(?:can|could|would|will) you |please )*(?:tell|remind) me(?: again)?(?: about| of)?\b`), ""},
-	{"know remember recall forgot forget", lazy.Compile(`(?i)^\W*(?:(?:hey|hi|so|and|ok|okay|um|well)\W+)*(?:(?:do|can|did) you (?:still |happen to )?(?:know|remember|recall)|what do you (?:know|remember) (?:about|of)|I (?:forgot|forget|can['’]?t remember|don['’]?t remember|no longer know))\b`), ""},
-	{"mention mentioned say said tell told", lazy.Compile(`(?i)\b(?:did|have) I (?:ever |already )?(?:mention(?:ed)?|tell you|told you|say|said)(?: (?:that|about|(?:any|some)thing about))?\b`), ""},
-	// What memory holds is about now unless it says otherwise.
-	{"now currently nowadays days moment present please still ever again more anymore", lazy.Compile(`(?i)\b(?:right now|now|currently|nowadays|these days|at the moment|at present|please|still|ever|again|any ?more)\b`), ""},
-	{"living", lazy.Compile(`(?i)\bfor a living\b`), "as a job"},
-	{"work", lazy.Compile(`(?i)\b((?:do|does|did) for work)\b`), "$1, as a job"},
-	{"based", lazy.Compile(`(?i)\bam I based\b`), "am I based, do I live"},
-	{"work office", lazy.Compile(`(?i)\b(how (?:do|did|does|can) \w+ (?:get|go|travel) to (?:work|the office))\b`), "$1, bus or train"},
-	// The number or the age is what is looked for, not what is said.
-	{"old", lazy.Compile(`(?i)\bhow old am I\b`), "my age, birthday, how old"},
-	{"old", lazy.Compile(`(?i)\bhow old (is|are|was|were)\b`), "$1"},
-	{"much many", lazy.Compile(`(?i)\bhow (?:much|many)\b`), "how"},
-	// What somebody does not like they may have said to hate.
-	{"like love enjoy", lazy.Compile(`(?i)\b((?:do|does|did)(?:n['’]?t| not) (?:my )?\w+ (?:like|love|enjoy))\b`), "$1, hate"},
-	{"like love enjoy", lazy.Compile(`(?i)\b((?:do|does|did) (?:my )?\w+ not (?:like|love|enjoy))\b`), "$1, hate"},
-	{"like love enjoy", lazy.Compile(`(?i)\b(\w+ (?:do|does|did)(?:n['’]?t| not) (?:like|love|enjoy))\b`), "$1, hate"},
-	{"think feel", lazy.Compile(`(?i)\b(do|did|does) (\w+) (?:think|feel) (?:of|about)\b`), "$1 $2"},
-	// To go or get somewhere is what one does anywhere. When one goes is asked of going.
-	{"go going get getting", lazy.Compile(`(?i)\b(` + somebodyDoes + `(?:go|going) (?:on|at|every|after|before|when))\b|\b(` + somebodyDoes + `)(?:go|going|get|getting)\b`), "$1$2"},
-	{"kind kinds sort sorts type types", lazy.Compile(`(?i)\b(?:kind|sort|type)s? of\b`), ""},
-	// What somebody or something is like is not what anybody likes.
-	{"like", lazy.Compile(`(?i)\b(what(?:['’]?s| is| are| was| were) (?:it|(?:the|my|our|your|his|her|their) (?:\w{3,} )??\w{4,})) like\b`), "$1"},
-	// What has a name is looked for, not the word; one's own is. Somebody calls, too.
-	{"called named", lazy.Compile(`(?i)\b((?:am|is|are|was|were|what['’]?s|['’]re)\b.*) (?:called|named)(\W*)$`), "$1$2"},
-	{"name names", lazy.Compile(`(?i)\b(my (?:(?:own|full|whole|complete|real|first|last|given|family) )?name)\b|\bnames?\b(?: of\b)?`), "$1"},
-}
-
-// searched is a question in plain words; of are the forms one of whose words it has. A form
-// that leaves it without any is not applied: who asks for their name asks for a name.
-func searched(question string, of forms) string {
+// searched is a question without the words that ask, in a script without spaces: they make terms with what stands beside them.
+func searched(question string) string {
 	if unspaced(question) {
 		if rest := unspacedAsking.ReplaceAllString(question, " "); len(text.Terms(rest)) > 0 {
-			question = rest
-		}
-	}
-	for ; of != 0; of &= of - 1 {
-		f := &everyday[bits.TrailingZeros32(uint32(of))]
-		if rest := f.asked.ReplaceAllString(question, f.plain); rest != question && len(text.Terms(rest)) > 0 {
-			question = rest
+			return rest
 		}
 	}
 	return question

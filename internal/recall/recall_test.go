@@ -232,9 +232,9 @@ func TestBroadQuestionsAreRecognised(t *testing.T) {
 	}
 }
 
-func factHit(id, content string, turns ...string) memory.Hit {
+func factHit(id, content string) memory.Hit {
 	return memory.Hit{Memory: memory.Memory{Fact: &memory.Fact{
-		ID: id, Content: content, Status: memory.Active, ObservedAt: now, Provenance: memory.Provenance{Turns: turns},
+		ID: id, Content: content, Status: memory.Active, ObservedAt: now,
 	}}}
 }
 
@@ -244,12 +244,10 @@ func turnHit(id, content string) memory.Hit {
 
 func TestFitLeavesOutWhatAddsNothing(t *testing.T) {
 	hits := []memory.Hit{
-		factHit("f1", "User lives in Lisbon", "t1"),
-		turnHit("t1", "I just moved to Lisbon!"),
+		factHit("f1", "User lives in Lisbon"),
 		factHit("f2", "user lives in LISBON."),
 		factHit("f3", "User does not live in Lisbon"),
 		turnHit("t2", "I was born in Porto"),
-		factHit("f4", "User was born in Porto", "t2"),
 		factHit("f5", "User has 2 cats"),
 		factHit("f6", "User has 3 cats"),
 	}
@@ -265,7 +263,7 @@ func TestFitLeavesOutWhatAddsNothing(t *testing.T) {
 	for _, d := range dropped {
 		stages[d.Hit.Memory.ID()] = d.Stage
 	}
-	if want := map[string]string{"t1": "source", "f2": "duplicate", "f4": "source", "f6": "top_k"}; !reflect.DeepEqual(stages, want) {
+	if want := map[string]string{"f2": "duplicate", "f6": "top_k"}; !reflect.DeepEqual(stages, want) {
 		t.Errorf("dropped %v, want %v", stages, want)
 	}
 }
@@ -373,22 +371,5 @@ func BenchmarkRank(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Rank(q, cs, Options{}, now)
-	}
-}
-
-func TestAFactStandsForItsTurnBehindWhatIsBetter(t *testing.T) {
-	turn := func(id string, score float64) memory.Hit {
-		return memory.Hit{Score: score, Memory: memory.Memory{Turn: &memory.Turn{ID: id, Content: "My brother lives in Toronto, " + id, Role: memory.RoleUser}}, Why: memory.Why{{Name: "own", Value: 1}}}
-	}
-	fact := func(id, from string, score float64) memory.Hit {
-		return memory.Hit{Score: score, Memory: memory.Memory{Fact: &memory.Fact{ID: id, Content: "Somebody lives somewhere, " + id, Provenance: memory.Provenance{Turns: []string{from}}}}, Why: memory.Why{{Name: "own", Value: 1}}}
-	}
-	kept, dropped := Fit([]memory.Hit{turn("a", .99), fact("own", "x", .97), turn("b", .5), fact("brother", "a", .93)}, FitOptions{})
-	var got []string
-	for _, h := range kept {
-		got = append(got, h.Memory.ID())
-	}
-	if want := "own brother b"; strings.Join(got, " ") != want || len(dropped) != 1 || dropped[0].Stage != "source" {
-		t.Errorf("kept %q, dropped %v; want %q and the turn", got, dropped, want)
 	}
 }

@@ -460,7 +460,7 @@ func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 const reasonsOf = 3
 
 // withReasons inserts the source turns behind the first facts when the question asks why:
-// ranking prefers facts, which seldom contain the reason. Fit drops turns that add nothing.
+// ranking prefers facts, which seldom contain the reason.
 func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.history != nil || !recall.AsksWhy(r.asked) {
 		return hits
