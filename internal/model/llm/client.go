@@ -32,13 +32,8 @@ type Client struct {
 	forms map[string]manner // by model: what its server is known to take
 }
 
-var (
-	// ErrNoModel is why the rules learn at once: there is no model to ask, and waiting brings none.
-	ErrNoModel = errors.New("no model can be asked")
-
-	// ErrChat is why a model on the machine that answers chats does not learn now.
-	ErrChat = errors.New("a chat is under way")
-)
+// ErrNoModel is why the rules learn at once: there is no model to ask, and waiting brings none.
+var ErrNoModel = errors.New("no model can be asked")
 
 // New returns a client. [memory.Invalid] for a base URL that is none.
 func New(o Options) (*Client, error) {
@@ -195,9 +190,9 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read; nothing is left to go wrong
 	var answer []byte
-	if isStream(resp.Header) && resp.StatusCode == http.StatusOK {
+	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		limit, _ := ctx.Value(limitContext{}).(int)
-		answer, resp.StatusCode, err = readStream(resp.Body, limit, func() { silent.Reset(c.timeout) })
+		answer, err = readStream(resp.Body, limit, func() { silent.Reset(c.timeout) })
 	} else {
 		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	}
@@ -220,6 +215,10 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 	}
 	isJSON := json.Valid(body)
 	_ = json.Unmarshal(body, &said) // what is no object says nothing of these
+	var of struct{ Code int }       // of an error amid a stream
+	if resp.StatusCode == http.StatusOK && json.Unmarshal(said.Error, &of) == nil && of.Code >= 400 {
+		resp.StatusCode = of.Code
+	}
 	failed := resp.StatusCode < 200 || resp.StatusCode > 299
 	if isJSON && !failed && (said.Error == nil || string(said.Error) == "null") {
 		return body, nil
@@ -234,6 +233,8 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 	case text == "":
 		text = cmp.Or(said.Message, strings.Trim(string(said.Detail), `"`), http.StatusText(status))
 	}
+	// A server that cannot keep to a form of reply may say that it is at fault.
+	structured := status == http.StatusInternalServerError && bytes.Contains(request, []byte(`"response_format":`))
 	shown := e.clean(text)
 	if quotes(request, text) {
 		shown = http.StatusText(status) + " (its message quotes the request)"
@@ -242,14 +243,10 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 		err:    e.unavailable("it answered %d: %s", status, shown),
 		status: status,
 		text:   text,
-		again:  retryable(status) && !(status == http.StatusInternalServerError && structured(request)) || !failed,
+		again:  !structured && retryable(status) || !failed,
 		after:  retryAfter(resp.Header, time.Now()),
 	}
 }
-
-// structured reports whether a request asks for a form of reply. A server that cannot keep to it may
-// answer 500.
-func structured(request []byte) bool { return bytes.Contains(request, []byte(`"response_format":`)) }
 
 // errorText finds the message in an error object or text.
 func errorText(raw json.RawMessage) string {

@@ -9,17 +9,24 @@ import (
 
 // completion is what is read of a chat completion.
 type completion struct {
-	Model   string `json:"model"`
-	Choices []struct {
-		Message struct {
-			Content content `json:"content"`
-			Refusal string  `json:"refusal"`
-		} `json:"message"`
-	} `json:"choices"`
-	Usage struct {
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   struct {
 		Input  int `json:"prompt_tokens"`
 		Output int `json:"completion_tokens"`
 	} `json:"usage"`
+}
+
+// choice has its words in one piece or, in an event of a stream, as a part.
+type choice struct {
+	Message words  `json:"message"`
+	Delta   words  `json:"delta"`
+	Finish  string `json:"finish_reason"`
+}
+
+type words struct {
+	Content content `json:"content"`
+	Refusal string  `json:"refusal"`
 }
 
 // content is a message's text: a string, null, or parts of which those of text
@@ -53,20 +60,12 @@ func (c *content) UnmarshalJSON(data []byte) error {
 // before them.
 func (g completion) text() string {
 	text := strings.TrimSpace(string(g.Choices[0].Message.Content))
-	if said := aloud(text); said != "" {
-		return said
+	if rest, ok := strings.CutPrefix(text, "<think>"); ok {
+		if _, said, ok := strings.Cut(rest, "</think>"); ok {
+			return strings.TrimSpace(said)
+		}
 	}
 	return text
-}
-
-// aloud returns what a model says after its thoughts, "" while it still thinks.
-func aloud(text string) string {
-	text = strings.TrimSpace(text)
-	if !strings.HasPrefix(text, "<think>") {
-		return text
-	}
-	_, said, _ := strings.Cut(text, "</think>")
-	return strings.TrimSpace(said)
 }
 
 func (g completion) reply() (memory.Reply, error) {

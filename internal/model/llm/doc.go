@@ -15,10 +15,8 @@
 // # Structured answers
 //
 // Servers differ in what they take for an answer in JSON. A prompt with a schema
-// is tried as response_format json_schema, then json_object, then in words alone; after
-// a 500, at which a grammar may have failed, at once in words. What worked
-// is remembered per model and tried first the next time. The words are part of the
-// latter two, which cannot carry a schema otherwise.
+// is tried as response_format json_schema, then in words alone. What worked
+// is remembered per model and tried first the next time.
 //
 // # Errors
 //

@@ -11,19 +11,10 @@ import (
 // manner is how a model's server wants to be asked. The zero manner asks for the
 // most; what a server refuses is left out step by step.
 type manner struct {
-	format     format
+	inWords    bool // a schema is told in words alone
 	noTempered bool // no temperature: models that think take none
 	whole      bool // the answer in one piece: not every account may stream
 }
-
-// format is how a schema is told.
-type format int
-
-const (
-	bySchema format = iota // response_format json_schema
-	byObject               // response_format json_object, the schema in words
-	byWords                // in words alone
-)
 
 // request is a chat completion as it is sent.
 type request struct {
@@ -41,8 +32,8 @@ type message struct {
 }
 
 type responseFormat struct {
-	Type   string      `json:"type"`
-	Schema *jsonSchema `json:"json_schema,omitempty"`
+	Type   string     `json:"type"`
+	Schema jsonSchema `json:"json_schema"`
 }
 
 type jsonSchema struct {
@@ -64,14 +55,10 @@ func (m manner) request(p memory.Prompt) request {
 	}
 	system := p.System
 	if p.Schema != nil {
-		switch m.format {
-		case bySchema:
-			r.Format = responseFormat{Type: "json_schema", Schema: &jsonSchema{schemaName(p.Name), true, p.Schema}}
-		case byObject:
-			r.Format = responseFormat{Type: "json_object"}
-		}
-		if m.format != bySchema {
+		if m.inWords {
 			system = strings.TrimSpace(system + "\n\n" + inWords + string(p.Schema))
+		} else {
+			r.Format = responseFormat{Type: "json_schema", Schema: jsonSchema{schemaName(p.Name), true, p.Schema}}
 		}
 	}
 	if system != "" {
@@ -105,24 +92,14 @@ func (m manner) after(p memory.Prompt, err error) (manner, bool) {
 	if f == nil {
 		return m, false
 	}
-	switch f.status {
-	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented:
-	case http.StatusInternalServerError:
-		if p.Schema == nil || m.format == byWords {
-			return m, false
-		}
-		m.format = byWords
-		return m, true
-	default:
-		return m, false
-	}
+	asked := f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity || f.status == http.StatusNotImplemented
 	switch {
-	case !m.whole && strings.Contains(f.text, "stream"):
+	case asked && !m.whole && strings.Contains(f.text, "stream"):
 		m.whole = true
-	case !m.noTempered && strings.Contains(f.text, "temperature"):
+	case asked && !m.noTempered && strings.Contains(f.text, "temperature"):
 		m.noTempered = true
-	case p.Schema != nil && m.format < byWords:
-		m.format++
+	case (asked || f.status == http.StatusInternalServerError) && p.Schema != nil && !m.inWords:
+		m.inWords = true
 	default:
 		return m, false
 	}

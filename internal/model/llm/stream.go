@@ -3,11 +3,10 @@ package llm
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"mime"
-	"net/http"
 	"strings"
 )
 
@@ -15,91 +14,53 @@ const (
 	// tokenBytes is more than a token has in nearly every text.
 	tokenBytes = 5
 
-	// maxThoughts bounds what a model thinks and says in one reply, in bytes.
-	maxThoughts = 128 << 10
+	// maxStream bounds the events of one reply, in bytes: some 16,000 tokens, thoughts included.
+	maxStream = 4 << 20
 )
 
-// event is what is read of one event of a streamed completion.
-type event struct {
-	Model   string `json:"model"`
-	Choices []struct {
-		Delta struct {
-			Content   content `json:"content"`
-			Refusal   string  `json:"refusal"`
-			Reasoning string  `json:"reasoning"`
-			Thinking  string  `json:"reasoning_content"`
-		} `json:"delta"`
-		Finish string `json:"finish_reason"`
-	} `json:"choices"`
-	Usage json.RawMessage `json:"usage"`
-	Error json.RawMessage `json:"error"`
-}
-
-func isStream(h http.Header) bool {
-	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return media == "text/event-stream"
-}
-
-// readStream returns a streamed completion as the body and status of an answer in one piece. It calls
+// readStream returns a streamed completion, or an error in it, as an answer in one piece. It calls
 // progress with each event, and ends a reply of more than limit tokens; 0: any number.
-func readStream(from io.Reader, limit int, progress func()) (body []byte, status int, err error) {
-	var said, refusal strings.Builder
-	var model string
-	var usage json.RawMessage
-	thought, finished, done := 0, false, false
-	lines := bufio.NewScanner(io.LimitReader(from, maxAnswer))
-	lines.Buffer(nil, maxAnswer)
-	for !done && lines.Scan() {
+func readStream(from io.Reader, limit int, progress func()) ([]byte, error) {
+	all := completion{Choices: make([]choice, 1)}
+	said := &all.Choices[0].Message
+	size, done := 0, false
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxStream)
+	for !done && size < maxStream && lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
 		if !ok {
 			continue // a comment that keeps the connection open, or the name of an event
 		}
 		progress()
 		if data = bytes.TrimSpace(data); string(data) == "[DONE]" {
-			done = true
-			continue
+			return json.Marshal(all)
 		}
-		var e event
-		if err := json.Unmarshal(data, &e); err != nil {
-			return nil, 0, fmt.Errorf("an event of it cannot be read: %w", err)
+		var part struct {
+			completion
+			Error *json.RawMessage `json:"error"`
 		}
-		if e.Error != nil && string(e.Error) != "null" {
-			return bytes.Clone(data), errorStatus(e.Error), nil
+		if err := json.Unmarshal(data, &part); err != nil {
+			return nil, fmt.Errorf("an event of it cannot be read: %w", err)
 		}
-		if e.Model != "" {
-			model = e.Model
+		if part.Error != nil {
+			return data, nil
 		}
-		if len(e.Usage) > 0 && string(e.Usage) != "null" {
-			usage = e.Usage
+		size += len(data)
+		if part.Model != "" {
+			all.Model = part.Model
 		}
-		if len(e.Choices) == 0 {
-			continue
+		if part.Usage.Output > 0 {
+			all.Usage = part.Usage
 		}
-		delta := e.Choices[0].Delta
-		said.WriteString(string(delta.Content))
-		refusal.WriteString(delta.Refusal)
-		thought += len(delta.Reasoning) + len(delta.Thinking)
-		finished = finished || e.Choices[0].Finish != ""
-		done = limit > 0 && len(aloud(said.String())) > limit*tokenBytes || thought+said.Len() > maxThoughts
+		for _, c := range part.Choices[:min(1, len(part.Choices))] {
+			said.Content += c.Delta.Content
+			said.Refusal += c.Delta.Refusal
+			all.Choices[0].Finish += c.Finish
+		}
+		done = limit > 0 && len(said.Content) > limit*tokenBytes && !strings.HasPrefix(string(said.Content), "<think>")
 	}
-	switch {
-	case lines.Err() != nil:
-		return nil, 0, lines.Err()
-	case !done && !finished:
-		return nil, 0, io.ErrUnexpectedEOF
+	if !done && size < maxStream && all.Choices[0].Finish == "" {
+		return nil, cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 	}
-	message := map[string]string{"content": said.String(), "refusal": refusal.String()}
-	body, err = json.Marshal(map[string]any{"model": model, "choices": []any{map[string]any{"message": message}}, "usage": usage})
-	return body, http.StatusOK, err
-}
-
-// errorStatus returns the status that an error in a stream stands for.
-func errorStatus(raw json.RawMessage) int {
-	var is struct {
-		Code int `json:"code"`
-	}
-	if json.Unmarshal(raw, &is) == nil && is.Code >= 400 && is.Code < 600 {
-		return is.Code
-	}
-	return http.StatusOK // judged as an error that comes with it
+	return json.Marshal(all)
 }
