@@ -52,15 +52,9 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 		d.Known = append(d.Known, prompt.Line{ID: factName(i), Text: f.Content, Waits: f.Status == memory.Pending})
 	}
 	ask, err := p.Fill(d)
-	ask.MaxTokens = replyTokens + turnTokens*len(a.Said)
+	ask.MaxTokens = 600 + 150*len(a.Said) // twice what strong models write
 	return ask, err
 }
-
-// replyTokens and turnTokens are more than a reply needs that chooses what to remember.
-const (
-	replyTokens = 600
-	turnTokens  = 150
-)
 
 // shown is how many bytes of a message that is not learned from a model reads: its
 // beginning, and its end, where questions are.
