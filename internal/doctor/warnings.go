@@ -57,7 +57,7 @@ func (d *Doctor) seen() []client.Finding {
 	if wrong := d.Learner.Learns().Wrong; wrong != "" {
 		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "see to its server, or set learn.model to a model that the server lists, or to auto"})
 	}
-	if why := d.Learner.Distrusted(); why != "" {
+	if why := d.Learner.Learns().Distrust; why != "" {
 		found = append(found, client.Finding{Part: "learn.trust", What: why, Do: learn.TrialHelp})
 	}
 	if _, wrong := d.Embeds.Now(); wrong != "" {

@@ -104,7 +104,7 @@ func TestWhatAModelWritesThatFailsItsTrialWaits(t *testing.T) {
 		if !slices.Contains(waits, "User collects old maps") {
 			t.Errorf("%q wait", waits)
 		}
-		if len(m.kept) != 1 || m.kept[0].Model != "m" || m.kept[0].Passed || !strings.Contains(m.kept[0].Why, "copied") {
+		if len(m.kept) != 1 || m.kept[0].Model != "m" || m.kept[0].Passed || !strings.Contains(m.kept[0].Why, "0 of 4") {
 			t.Errorf("kept are %+v", m.kept)
 		}
 		m.ops = []string{op("User collects old maps", "old maps are back")} // said again by who is not believed

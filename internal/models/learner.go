@@ -47,10 +47,10 @@ type Learner struct {
 
 	mu sync.Mutex // guards what follows
 	choice
-	client *llm.Client   // of the choice's server; nil: not asked yet
-	took   time.Duration // for the last reply
-	trials []learn.Trial // of this process, each model at each endpoint once
-	judged learn.Trial   // that of the last lesson's model
+	client *llm.Client            // of the choice's server; nil: not asked yet
+	took   time.Duration          // for the last reply
+	trials map[string]learn.Trial // that this process made
+	judged learn.Trial            // that of the last lesson's model
 
 	chats chats
 }
@@ -68,6 +68,7 @@ type Learns struct {
 	Who, Why string
 	Wrong    string // what of the settings cannot be had; "" where nothing is wrong
 	Model    string // "" where that is not known, or none
+	Distrust string // why what the model of the last lesson writes waits, "" if it does not
 }
 
 // GivenLearner is the model that the program that embeds Loci brings.
@@ -80,6 +81,9 @@ func (l *Learner) Learns() Learns {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	is := l.choice.Learns
+	if l.judged.Why != "" && !l.judged.Passed {
+		is.Distrust = l.judged.String()
+	}
 	if l.took > 0 {
 		is.Why += fmt.Sprintf("; its last reply took %.1f seconds", l.took.Seconds())
 	}
@@ -122,13 +126,8 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	if model != config.LearnChat {
 		p.Model = model
 	}
-	began, ask := time.Now(), func(ctx context.Context) (memory.Reply, error) { return client.Complete(ctx, p) }
-	var reply memory.Reply
-	if l.answersChats() {
-		reply, err = l.chats.between(ctx, ask)
-	} else {
-		reply, err = ask(ctx)
-	}
+	began := time.Now()
+	reply, err := l.chats.between(ctx, func(ctx context.Context) (memory.Reply, error) { return client.Complete(ctx, p) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = l.open || refused(err) // it may not list the model any more
@@ -198,7 +197,10 @@ func (c choice) who(rules string) string {
 // Without learn.prefer a model that is named is asked even if it is not listed.
 func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Learner, error) {
 	decided, err := decide(ctx, c)
-	return &Learner{asked: c, log: log, choice: decided}, err
+	return &Learner{
+		asked: c, log: log, choice: decided,
+		trials: map[string]learn.Trial{}, chats: chats{lessons: map[context.Context]context.CancelCauseFunc{}},
+	}, err
 }
 
 func decide(ctx context.Context, c config.Config) (choice, error) {
@@ -334,34 +336,18 @@ func refused(err error) bool {
 	return errors.As(err, &answered) && answered.Status() >= 400 && answered.Status() < 500 && answered.Status() != http.StatusTooManyRequests
 }
 
-// hostOf returns the host of an address, "" if it has none.
-func hostOf(base string) string {
-	u, err := url.Parse(base)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
-}
-
 // nearby reports whether a server is on this machine or in its network: such ones take no
 // key, and cost nobody a quota.
 func nearby(base string) bool {
-	host := hostOf(base)
-	if host == "" {
+	u, err := url.Parse(base)
+	if err != nil {
 		return false
 	}
+	host := u.Hostname()
 	if ip := net.ParseIP(host); ip != nil {
 		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
 	}
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".localhost")
-}
-
-// answersChats reports whether the machine of the model that learns answers chats, too, here or nearby.
-func (l *Learner) answersChats() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	learns := LearnerOptions(l.provider.At(l.asked)).BaseURL
-	return nearby(learns) && hostOf(learns) == hostOf(l.asked.Upstream.URL)
 }
 
 // learnersWanted are the models that may learn, the best first.

@@ -10,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
-	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
@@ -124,26 +123,27 @@ func (e *Learner) recheck(ctx context.Context, job memory.Job, run string, turns
 }
 
 // sumUp asks the model; where there is none, it fails or is not trusted, the rules do it. An error
-// is [llm.ErrChat].
+// is a [*jobs.PutOff].
 func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
-	why, err := e.distrust(ctx, owner)
-	if e.LLM != nil && why == "" && err == nil {
-		var words string
-		var author memory.Author
-		if words, author, err = e.sumUpByModel(ctx, owner, said, previous); err == nil {
-			return words, author, nil
+	if e.LLM != nil {
+		var off *jobs.PutOff
+		words, author, err := e.sumUpByModel(ctx, owner, said, previous)
+		if err == nil || errors.As(err, &off) {
+			return words, author, err
 		}
-	}
-	if errors.Is(err, llm.ErrChat) {
-		return "", memory.Author{}, err
-	}
-	if err != nil {
 		e.Log.Warn("the rules sum up, since the model could not", "err", err)
 	}
 	return learn.Summarize(said, previous), memory.Author{Kind: memory.ByRule, Name: core.RuleBased}, nil
 }
 
 func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
+	why, err := e.distrust(ctx, owner)
+	if why != "" {
+		err = errors.New(why)
+	}
+	if err != nil {
+		return "", memory.Author{}, err
+	}
 	ask, err := learn.AskSummary(said, previous, e.learnPrompts(owner))
 	if err != nil {
 		return "", memory.Author{}, err

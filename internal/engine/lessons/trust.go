@@ -9,9 +9,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// trialTakes is after how long a lesson asks whether a trial is over.
-const trialTakes = 5 * time.Second
-
 // onTrial is a model that is tried before it learns. One that the program brings is not.
 type onTrial interface {
 	Trial(model string) (is learn.Trial, ok bool)
@@ -32,7 +29,7 @@ func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (string, error
 	is, ok := model.Trial(e.learnModel(owner))
 	if !ok {
 		if !e.trying.TryLock() {
-			return "", memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: e.Time().Add(trialTakes), Why: "the model that learns is tried"})
+			return "", memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: e.Time().Add(5 * time.Second), Why: "the model that learns is tried"})
 		}
 		defer e.trying.Unlock()
 		var err error
