@@ -419,8 +419,7 @@ const (
 	// back to one of them. Without it nothing is lost but that.
 	EmbeddersFile = "embedders.json"
 
-	// TrialsFile says how the models that learn did when they were tried. Without it they are tried
-	// again.
+	// TrialsFile keeps the trials of models that learn. Without it they are tried again.
 	TrialsFile = "trials.json"
 )
 

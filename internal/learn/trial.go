@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/extract"
@@ -34,9 +33,6 @@ func (t Trial) String() string {
 // TrialHelp is what to do about a trial that was not passed.
 const TrialHelp = "name a stronger model as learn.model, or set learn.trust to always; loci models try repeats the trial"
 
-// TrialLasts is after how long a model is tried again.
-const TrialLasts = 30 * 24 * time.Hour
-
 // trialTurn is one turn of trial.json. Right is a word of the fact that it states of the user, and IDs
 // are of what that replaces. Others is a word of what it states of somebody else, and Whose are words
 // for them. Order is a word of what a quoted text orders. A turn with none of these states nothing.
@@ -48,25 +44,19 @@ type trialTurn struct {
 //go:embed trial.json
 var trialFile []byte
 
-var trial = sync.OnceValue(func() (t struct {
-	Now   time.Time
-	Known []string
-	Turns []trialTurn
-}) {
-	if err := json.Unmarshal(trialFile, &t); err != nil {
-		panic(err) // the embedded file is broken; a test would have said so
-	}
-	return t
-})
-
 // Try lets a model learn from the turns of the trial, by the prompt for operations, and judges its
 // reply. An error is one of complete.
 func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Trial, error) {
-	a := Asked{Now: trial().Now}
-	for _, known := range trial().Known {
-		a.Known = append(a.Known, memory.Fact{Content: known})
+	var is struct {
+		Now   time.Time
+		Known []memory.Fact
+		Turns []trialTurn
 	}
-	for _, t := range trial().Turns {
+	if err := json.Unmarshal(trialFile, &is); err != nil {
+		return Trial{}, err
+	}
+	a := Asked{Now: is.Now, Known: is.Known}
+	for _, t := range is.Turns {
 		a.Said = append(a.Said, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser, Content: t.Text}, Text: t.Text})
 	}
 	ask, err := AskFacts(a, p.In(prompt.InOps))
@@ -81,13 +71,12 @@ func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Tri
 	if unreadable != nil {
 		return Trial{Why: "its reply could not be read"}, nil
 	}
-	return judged(cands), nil
+	return judged(append(is.Turns, trialTurn{}), cands), nil
 }
 
 // judged counts what the candidates of a reply assert. What copies the prompt's example is not among
-// them.
-func judged(cands []extract.Candidate) Trial {
-	turns := slices.Concat(trial().Turns, []trialTurn{{}}) // the last one for what quotes none
+// them. The last turn stands for what quotes none.
+func judged(turns []trialTurn, cands []extract.Candidate) Trial {
 	found, slips := map[int]bool{}, 0
 	for _, c := range cands {
 		says := func(word string) bool {

@@ -197,10 +197,14 @@ func (c choice) who(rules string) string {
 // Without learn.prefer a model that is named is asked even if it is not listed.
 func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Learner, error) {
 	decided, err := decide(ctx, c)
-	return &Learner{
+	l := &Learner{
 		asked: c, log: log, choice: decided,
 		trials: map[string]learn.Trial{}, chats: chats{lessons: map[context.Context]context.CancelCauseFunc{}},
-	}, err
+	}
+	if c.Learn.Trust == "tried" {
+		l.Trial(decided.Model) // to say so before the first lesson
+	}
+	return l, err
 }
 
 func decide(ctx context.Context, c config.Config) (choice, error) {

@@ -43,7 +43,7 @@ func (l *Learner) Trial(model string) (is learn.Trial, ok bool) {
 	if other := kept[l.idOf(model)]; other.At.After(is.At) {
 		is = other
 	}
-	if time.Since(is.At) > learn.TrialLasts {
+	if time.Since(is.At) > 30*24*time.Hour {
 		return learn.Trial{}, false
 	}
 	l.judged = is
@@ -56,7 +56,9 @@ func (l *Learner) KeepTrial(is learn.Trial) {
 	defer l.mu.Unlock()
 	is.At = memory.Time(time.Now())
 	l.judged, l.trials[l.idOf(is.Model)] = is, is
-	l.log.Info(is.String(), "passed", is.Passed)
+	if l.log.Info(is.String()); !is.Passed {
+		l.log.Warn(learn.TrialHelp)
+	}
 	path, kept := l.kept()
 	if path == "" {
 		return

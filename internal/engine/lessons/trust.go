@@ -19,11 +19,11 @@ type onTrial interface {
 // remembered at once. It tries a model that was not tried yet. An error is of one that cannot be
 // asked now.
 func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (string, error) {
-	if e.Opts.Learn.Trust == "never" {
-		return "a model wrote it (learn.trust)", nil
-	}
 	model, ok := e.LLM.(onTrial)
-	if e.Opts.Learn.Trust != "tried" || !ok {
+	switch {
+	case e.Opts.Learn.Trust == "never":
+		return "a model wrote it (learn.trust)", nil
+	case e.Opts.Learn.Trust != "tried" || !ok:
 		return "", nil
 	}
 	is, ok := model.Trial(e.learnModel(owner))

@@ -26,7 +26,6 @@ type Client struct {
 	model    string
 	timeout  time.Duration
 	patience time.Duration
-	tries    uint
 
 	mu    sync.Mutex        // guards forms
 	forms map[string]manner // by model: what its server is known to take
@@ -54,7 +53,6 @@ func New(o Options) (*Client, error) {
 		model:    o.Model,
 		timeout:  cmp.Or(o.Timeout, DefaultTimeout),
 		patience: cmp.Or(o.Patience, DefaultPatience),
-		tries:    cmp.Or(o.Tries, DefaultTries),
 		forms:    map[string]manner{},
 	}, nil
 }
@@ -164,11 +162,12 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(c.timeout, func() { cancel(context.DeadlineExceeded) })
+	silence := c.at.unavailable("it was silent for %v: %w", c.timeout, context.DeadlineExceeded)
+	silent := time.AfterFunc(c.timeout, func() { cancel(silence) })
 	defer silent.Stop()
 	defer func() {
-		if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			err = c.at.unavailable("it was silent for %v: %w", c.timeout, context.DeadlineExceeded)
+		if err != nil && context.Cause(ctx) == silence {
+			err = silence
 		}
 	}()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
