@@ -56,7 +56,6 @@ type Prompt struct {
 	User        string
 	Schema      json.RawMessage // JSON schema of the reply; nil for plain text
 	Temperature float64
-	MaxTokens   int // 0: the model's own limit
 }
 
 // Reply is what a model said.

@@ -7,7 +7,7 @@ import (
 )
 
 func modelsTry(g *global) *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "try [MODEL]",
 		Short: "Try a model that learns: whether what it writes is remembered at once",
 		Long: "Ask the model that learns, or another one of its server, about a dozen fixed messages (some 900 tokens), and say whether what\n" +
@@ -33,6 +33,4 @@ func modelsTry(g *global) *cobra.Command {
 			return g.print(cmd.OutOrStdout(), is, func(out printer) { out.line("%s", is) })
 		},
 	}
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
 }

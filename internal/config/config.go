@@ -418,9 +418,6 @@ const (
 	// EmbeddersFile says which embedders memory had, the one in use last, and whether it was gone
 	// back to one of them. Without it nothing is lost but that.
 	EmbeddersFile = "embedders.json"
-
-	// TrialsFile keeps the trials of models that learn. Without it they are tried again.
-	TrialsFile = "trials.json"
 )
 
 // DataDir returns the data folder with ~ resolved.

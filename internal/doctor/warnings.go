@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/learn"
 )
 
 // warnings are mistakes in the setup that requests show. Each is logged once, and told by the
@@ -58,7 +57,7 @@ func (d *Doctor) seen() []client.Finding {
 		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "see to its server, or set learn.model to a model that the server lists, or to auto"})
 	}
 	if why := d.Learner.Learns().Distrust; why != "" {
-		found = append(found, client.Finding{Part: "learn.trust", What: why, Do: learn.TrialHelp})
+		found = append(found, client.Finding{Part: "learn.trust", What: why, Do: "name a stronger model as learn.model, or set learn.trust to always; loci models try repeats the trial"})
 	}
 	if _, wrong := d.Embeds.Now(); wrong != "" {
 		found = append(found, client.Finding{Part: "embedder", What: wrong, Do: "see to it that the upstream runs, or set embedder"})

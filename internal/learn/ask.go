@@ -51,9 +51,7 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 	for i, f := range a.Known {
 		d.Known = append(d.Known, prompt.Line{ID: factName(i), Text: f.Content, Waits: f.Status == memory.Pending})
 	}
-	ask, err := p.Fill(d)
-	ask.MaxTokens = 600 + 150*len(a.Said) // twice what strong models write
-	return ask, err
+	return p.Fill(d)
 }
 
 // shown is how many bytes of a message that is not learned from a model reads: its

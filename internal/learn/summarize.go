@@ -28,7 +28,7 @@ func AskSummary(said []extract.Utterance, previous string, p *prompt.Set) (memor
 		d.Turns = append(d.Turns, prompt.Turn{ID: turnName(i), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
 	}
 	ask, err := p.Fill(d)
-	ask.Temperature, ask.MaxTokens = summaryTemperature, 2*summaryTokens
+	ask.Temperature = summaryTemperature
 	return ask, err
 }
 

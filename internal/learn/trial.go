@@ -23,15 +23,9 @@ type Trial struct {
 
 // String says what follows from the trial.
 func (t Trial) String() string {
-	follows := "waits for review, for"
-	if t.Passed {
-		follows = "is remembered:"
-	}
-	return "what the model " + t.Model + " learns " + follows + " in its trial " + t.Why
+	follows := map[bool]string{true: "is remembered", false: "waits for review"}[t.Passed]
+	return "what the model " + t.Model + " learns " + follows + ", for in its trial " + t.Why
 }
-
-// TrialHelp is what to do about a trial that was not passed.
-const TrialHelp = "name a stronger model as learn.model, or set learn.trust to always; loci models try repeats the trial"
 
 // trialTurn is one turn of trial.json. Right is a word of the fact that it states of the user, and IDs
 // are of what that replaces. Others is a word of what it states of somebody else, and Whose are words

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/jobs"
@@ -16,65 +15,59 @@ const yieldFor = 10 * time.Minute
 
 var errChat = errors.New("a chat is under way")
 
-// chats are what the upstream answers now. A model that learns on the same machine gives way to them.
+// chats are what a model that learns on the machine which answers them gives way to.
 type chats struct {
-	mu      sync.Mutex // guards what follows
-	open    int
-	lessons map[context.Context]context.CancelCauseFunc // that end when a chat begins
-	since   time.Time                                   // when one first gave way, zero after one that no chat met
+	talks int
+	yield map[context.Context]context.CancelCauseFunc // to a chat that begins
+	since time.Time                                   // when one first did, zero after a reply that no chat met
 }
 
 // ChatBegins says that the upstream answers a chat until end is called. It ends the lessons of a model
 // on the same machine, if that is this one or nearby.
 func (l *Learner) ChatBegins() (end func()) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	learns, err := url.Parse(LearnerOptions(l.provider.At(l.asked)).BaseURL)
-	l.mu.Unlock()
 	answers, wrong := url.Parse(l.asked.Upstream.URL)
 	if err != nil || wrong != nil || learns.Hostname() != answers.Hostname() || !nearby(learns.String()) {
 		return func() {}
 	}
-	c := &l.chats
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open++
-	for _, cancel := range c.lessons {
+	l.talks++
+	for _, cancel := range l.yield {
 		cancel(errChat)
 	}
 	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.open--
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.talks--
 	}
 }
 
-// between lets a model be asked while no chat is under way. Else the error is a [*jobs.PutOff].
-func (c *chats) between(ctx context.Context, ask func(context.Context) (memory.Reply, error)) (reply memory.Reply, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	c.mu.Lock()
+// enter lets a chat cancel what a model is asked, or cancels it where one is under way.
+func (l *Learner) enter(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
-	case !c.since.IsZero() && time.Since(c.since) > yieldFor:
-	case c.open > 0:
+	case !l.since.IsZero() && time.Since(l.since) > yieldFor:
+	case l.talks > 0:
 		cancel(errChat)
 	default:
-		c.lessons[ctx] = cancel
+		l.yield[ctx] = cancel
 	}
-	c.mu.Unlock()
-	if err = context.Cause(ctx); err == nil {
-		reply, err = ask(ctx)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.lessons, ctx)
+	return time.Now()
+}
+
+// leave returns the error of a model that was asked: a [*jobs.PutOff] if it gave way. l.mu is held.
+func (l *Learner) leave(ctx context.Context, err error) error {
+	delete(l.yield, ctx)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errChat):
-		if c.since.IsZero() {
-			c.since = time.Now()
+		if l.since.IsZero() {
+			l.since = time.Now()
 		}
-		err = memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: time.Now().Add(5 * time.Second), Why: errChat.Error()})
-	case err == nil && c.open == 0:
-		c.since = time.Time{}
+		return memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: time.Now().Add(5 * time.Second), Why: errChat.Error()})
+	case err == nil && l.talks == 0:
+		l.since = time.Time{}
 	}
-	return reply, err
+	return err
 }

@@ -51,8 +51,7 @@ type Learner struct {
 	took   time.Duration          // for the last reply
 	trials map[string]learn.Trial // that this process made
 	judged learn.Trial            // that of the last lesson's model
-
-	chats chats
+	chats                         // that the upstream answers now
 }
 
 // choice is what was decided.
@@ -126,14 +125,20 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	if model != config.LearnChat {
 		p.Model = model
 	}
-	began := time.Now()
-	reply, err := l.chats.between(ctx, func(ctx context.Context) (memory.Reply, error) { return client.Complete(ctx, p) })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	began := l.enter(ctx, cancel)
+	reply, err := memory.Reply{}, context.Cause(ctx)
+	if err == nil {
+		reply, err = client.Complete(ctx, p)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = l.open || refused(err) // it may not list the model any more
 	if err == nil {
 		l.took = time.Since(began)
 	}
+	err = l.leave(ctx, err)
 	reply.Model = cmp.Or(reply.Model, p.Model)
 	return reply, err
 }
@@ -199,7 +204,7 @@ func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Lea
 	decided, err := decide(ctx, c)
 	l := &Learner{
 		asked: c, log: log, choice: decided,
-		trials: map[string]learn.Trial{}, chats: chats{lessons: map[context.Context]context.CancelCauseFunc{}},
+		trials: map[string]learn.Trial{}, chats: chats{yield: map[context.Context]context.CancelCauseFunc{}},
 	}
 	if c.Learn.Trust == "tried" {
 		l.Trial(decided.Model) // to say so before the first lesson

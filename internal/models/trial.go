@@ -21,7 +21,7 @@ import (
 // model and endpoint. A file that cannot be read is as good as none.
 func (l *Learner) kept() (path string, trials map[string]learn.Trial) {
 	if dir, err := l.asked.DataDir(); err == nil && l.asked.Store != "memory" {
-		path = filepath.Join(dir, config.TrialsFile)
+		path = filepath.Join(dir, "trials.json")
 	}
 	if file, err := os.ReadFile(path); err != nil || json.Unmarshal(file, &trials) != nil || trials == nil {
 		return path, map[string]learn.Trial{}
@@ -56,9 +56,7 @@ func (l *Learner) KeepTrial(is learn.Trial) {
 	defer l.mu.Unlock()
 	is.At = memory.Time(time.Now())
 	l.judged, l.trials[l.idOf(is.Model)] = is, is
-	if l.log.Info(is.String()); !is.Passed {
-		l.log.Warn(learn.TrialHelp)
-	}
+	l.log.Info(is.String())
 	path, kept := l.kept()
 	if path == "" {
 		return
@@ -84,7 +82,7 @@ func Try(ctx context.Context, c config.Config, prompts *prompt.Set) (is learn.Tr
 	}
 	is.Model = l.Chosen()
 	if l.KeepTrial(is); !is.Passed {
-		err = memory.Errorf(memory.Invalid, "%s; %s", is, learn.TrialHelp)
+		err = memory.Errorf(memory.Invalid, "%s", is)
 	}
 	return is, err
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
 )
@@ -34,7 +33,7 @@ func TestTryByHandIsKept(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	c := load(t, map[string]string{"learn.url": server.URL + "/v1?key=hidden", "learn.model": "owl-1b"})
-	file := filepath.Join(c.Data, config.TrialsFile)
+	file := filepath.Join(c.Data, "trials.json")
 
 	status = http.StatusUnauthorized
 	if _, err := Try(t.Context(), c, prompt.Default()); err == nil || !strings.Contains(err.Error(), "401") {

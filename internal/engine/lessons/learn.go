@@ -29,8 +29,7 @@ const (
 	// job's age does not count, since it may have waited in the queue.
 	patience = memory.MaxAttempts - 1
 
-	// halvings is how often a failed attempt halves what the model reads at once: it may have been
-	// too slow. After as many silences the rules learn.
+	// halvings is how often a failed attempt halves what a model, which may be slow, reads at once.
 	halvings = 2
 
 	// nearest is how many known facts each candidate is compared with.

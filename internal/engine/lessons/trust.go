@@ -16,9 +16,8 @@ type onTrial interface {
 }
 
 // distrust returns why a person looks at what the model that learns for an owner writes, "" if that is
-// remembered at once. It tries a model that was not tried yet. An error is of one that cannot be
-// asked now.
-func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (string, error) {
+// remembered at once. It tries a model that was not tried yet.
+func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (why string, err error) {
 	model, ok := e.LLM.(onTrial)
 	switch {
 	case e.Opts.Learn.Trust == "never":
@@ -32,7 +31,6 @@ func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (string, error
 			return "", memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: e.Time().Add(5 * time.Second), Why: "the model that learns is tried"})
 		}
 		defer e.trying.Unlock()
-		var err error
 		if is, err = learn.Try(e.learnPrompts(owner), func(p memory.Prompt) (memory.Reply, error) { return e.Complete(ctx, owner, p) }); err != nil {
 			return "", err
 		}

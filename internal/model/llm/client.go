@@ -123,7 +123,6 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 	if err != nil {
 		return completion{}, memory.Errorf(memory.Invalid, "write the question %q: %w", p.Name, err)
 	}
-	ctx = context.WithValue(ctx, limitContext{}, p.MaxTokens)
 	body, err := c.call(ctx, http.MethodPost, "chat/completions", request)
 	if err != nil {
 		return completion{}, fmt.Errorf("ask %s: %w", p.Model, err)
@@ -138,11 +137,8 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 	return got, nil
 }
 
-// keyContext is under which a context holds a key, and limitContext the most tokens of a reply.
-type (
-	keyContext   struct{}
-	limitContext struct{}
-)
+// keyContext is under which a context holds a key.
+type keyContext struct{}
 
 // WithKey lets what is asked under a context be asked with another key than the client's own.
 func WithKey(ctx context.Context, key string) context.Context {
@@ -166,7 +162,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	silent := time.AfterFunc(c.timeout, func() { cancel(silence) })
 	defer silent.Stop()
 	defer func() {
-		if err != nil && context.Cause(ctx) == silence {
+		if err != nil && errors.Is(context.Cause(ctx), silence) {
 			err = silence
 		}
 	}()
@@ -190,8 +186,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	defer func() { _ = resp.Body.Close() }() // it was read; nothing is left to go wrong
 	var answer []byte
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		limit, _ := ctx.Value(limitContext{}).(int)
-		answer, err = readStream(resp.Body, limit, func() { silent.Reset(c.timeout) })
+		answer, err = readStream(resp.Body, max(leastLimit, len(body)), func() { silent.Reset(c.timeout) })
 	} else {
 		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	}

@@ -99,7 +99,7 @@ func (s *script) formats() []string {
 
 func TestCompleteSaysWhatWasAsked(t *testing.T) {
 	s := &script{answers: []answer{says(`{"facts":[]}`)}}
-	got, err := client(t, s).Complete(t.Context(), memory.Prompt{Name: "extract.v2", System: "Be brief.", User: "Hi", Schema: schema, Temperature: 0, MaxTokens: 50})
+	got, err := client(t, s).Complete(t.Context(), memory.Prompt{Name: "extract.v2", System: "Be brief.", User: "Hi", Schema: schema, Temperature: 0})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,7 @@
 //
 // # Streams
 //
-// A completion is asked for as a stream, so that a slow model is told from a silent one, and a reply
-// that never ends is left. A server that answers in one piece has the timeout for all of it.
+// A completion is asked for as a stream, so that a slow model is told from a silent one.
 //
 // # Structured answers
 //

@@ -11,56 +11,51 @@ import (
 )
 
 const (
-	// tokenBytes is more than a token has in nearly every text.
-	tokenBytes = 5
+	// leastLimit is a length that any reply may have, in bytes. One longer than that and than what was
+	// asked, goes round in circles: no prompt asks for as much.
+	leastLimit = 8 << 10
 
 	// maxStream bounds the events of one reply, in bytes: some 16,000 tokens, thoughts included.
 	maxStream = 4 << 20
 )
 
 // readStream returns a streamed completion, or an error in it, as an answer in one piece. It calls
-// progress with each event, and ends a reply of more than limit tokens; 0: any number.
+// progress with each event, and ends a reply of more than limit bytes.
 func readStream(from io.Reader, limit int, progress func()) ([]byte, error) {
-	all := completion{Choices: make([]choice, 1)}
-	said := &all.Choices[0].Message
+	var got struct {
+		completion
+		Error *json.RawMessage `json:"error"`
+	}
+	var said words
 	size, done := 0, false
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxStream)
-	for !done && size < maxStream && lines.Scan() {
+	for size < maxStream && (len(said.Content) <= limit || strings.HasPrefix(string(said.Content), "<think>")) && lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
 		if !ok {
 			continue // a comment that keeps the connection open, or the name of an event
 		}
 		progress()
+		size += len(data)
 		if data = bytes.TrimSpace(data); string(data) == "[DONE]" {
-			return json.Marshal(all)
+			done = true
+			break
 		}
-		var part struct {
-			completion
-			Error *json.RawMessage `json:"error"`
-		}
-		if err := json.Unmarshal(data, &part); err != nil {
+		got.Choices = nil
+		if err := json.Unmarshal(data, &got); err != nil {
 			return nil, fmt.Errorf("an event of it cannot be read: %w", err)
 		}
-		if part.Error != nil {
+		if got.Error != nil {
 			return data, nil
 		}
-		size += len(data)
-		if part.Model != "" {
-			all.Model = part.Model
+		for _, c := range got.Choices {
+			said.Content, said.Refusal = said.Content+c.Delta.Content, said.Refusal+c.Delta.Refusal
+			done = done || c.Finish != ""
 		}
-		if part.Usage.Output > 0 {
-			all.Usage = part.Usage
-		}
-		for _, c := range part.Choices[:min(1, len(part.Choices))] {
-			said.Content += c.Delta.Content
-			said.Refusal += c.Delta.Refusal
-			all.Choices[0].Finish += c.Finish
-		}
-		done = limit > 0 && len(said.Content) > limit*tokenBytes && !strings.HasPrefix(string(said.Content), "<think>")
 	}
-	if !done && size < maxStream && all.Choices[0].Finish == "" {
+	if !done && size < maxStream && len(said.Content) <= limit {
 		return nil, cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 	}
-	return json.Marshal(all)
+	got.Choices = []choice{{Message: said}}
+	return json.Marshal(got.completion)
 }
