@@ -57,7 +57,7 @@ type Hit struct {
 	Why   *memory.Why `json:"why,omitempty" doc:"Each part of the score, by stage."`
 	Now   []string    `json:"now,omitempty" doc:"Of a turn: the facts that took the place of what it says."`
 	Was   []string    `json:"was,omitempty" doc:"Of a fact: what it took the place of, the latest first."`
-	Core  bool        `json:"core,omitempty" doc:"It was not searched for: a pinned or standing fact, or a profile entry by its key."`
+	Core  bool        `json:"core,omitempty" doc:"It was not searched for: a fact of the core, or a profile entry by its key."`
 }
 
 // AddMemory is a fact to write down.

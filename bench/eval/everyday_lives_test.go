@@ -52,7 +52,7 @@ func TestEverydayLives(t *testing.T) {
 		first, third, silenced, refused int
 		known, wrong                    int
 	}{
-		"looked at": {got: seen, first: 35, third: 41, silenced: 13, refused: 4, known: 8, wrong: 2},
+		"looked at": {got: seen, first: 34, third: 41, silenced: 13, refused: 4, known: 8, wrong: 2},
 		"held back": {got: unseen, first: 21, third: 35, silenced: 12, refused: 3, known: 3, wrong: 4},
 	} {
 		t.Logf("%s: %v", name, reached.got)

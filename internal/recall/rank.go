@@ -245,12 +245,11 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 			r.judged = r.rerank
 		}
 	}
-	most := mostRelevant(list)
 	for i := range list {
 		r := &list[i]
 		r.recency = recency(now.Sub(o.since(r)))
 		r.confidence = sure(r.Confidence)
-		r.score = ((1-w)*r.relevance + w*r.recency*timely(r.relevance, most, w)) * r.confidence
+		r.score = ((1-w)*r.relevance + w*r.recency*timely(r.behind, w)) * r.confidence
 		if o.Decay > 0 {
 			r.score = r.relevance * o.decay(now.Sub(o.since(r))) * r.confidence
 		}
@@ -271,16 +270,12 @@ func (o Options) decay(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
 }
 
-// timely is how much a candidate's recency counts: all of it for one as relevant as the
-// best, and less for one that is less so. Of two that answer the newer comes first, but
-// what was said yesterday about something else does not come before an answer of last
-// year. It is 1 where nothing but recency counts.
-func timely(relevance, most, weight float64) float64 {
-	if most == 0 {
-		return 1
-	}
-	share := relevance / most
-	return weight + (1-weight)*share*share
+// timely is how much a candidate's recency counts: all of it for the best, and less for one that
+// is behind it in log-odds. Of two that answer the newer comes first, but what was said yesterday
+// about something else does not come before an answer of last year. It is 1 where nothing but
+// recency counts.
+func timely(behind, weight float64) float64 {
+	return weight + (1-weight)*math.Exp(2*behind)
 }
 
 // doubtCosts is the share of its score that a fact of no confidence loses.
@@ -302,7 +297,7 @@ func unit(x float64) float64 {
 // to it: a word, a likeness, a date. What only has the right speaker is not about
 // it, however well another candidate answers.
 func (q *asked) touches(c *view) bool {
-	return c.lexical > 0 || c.related > 0 || c.vector > q.likeness || q.dated(c) || q.instances(c.Classes) > 0
+	return c.lexical > 0 || c.related > 0 || !q.ofWords && c.vector > vectorFloor || q.dated(c) || q.instances(c.Classes) > 0
 }
 
 // fuse puts the candidates into places, which are zero and as many, with what the

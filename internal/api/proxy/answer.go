@@ -27,7 +27,7 @@ type memoryHit struct {
 	Home      string      `json:"home,omitempty"` // whose it is, where it is seen by link
 	CreatedAt time.Time   `json:"created_at"`
 	Score     float64     `json:"score"`
-	Core      bool        `json:"core,omitempty"` // not searched for: a pinned or standing fact or a profile entry
+	Core      bool        `json:"core,omitempty"` // not searched for: a fact of the core or a profile entry
 }
 
 // namedMemory is the same memory where clients look for memories.

@@ -25,7 +25,7 @@ type Prepared struct {
 	Block string          // to put into the prompt, with the conversation's rules before it; "" for nothing
 	Kept  []chatapi.Block // blocks of earlier requests, to be put back
 	Hits  []memory.Hit    // in the block or in those before it
-	Core  recall.Core     // pinned and standing facts and profile entries of the same, less what is among Hits
+	Core  recall.Core     // facts of the core and profile entries of the same, less what is among Hits
 	Trace string          // "" where not even that is kept
 	Read  bool            // whether memory was asked
 
