@@ -95,6 +95,7 @@ func TestWhatAModelWritesThatFailsItsTrialWaits(t *testing.T) {
 			op("User lives in Berlin", "I live in Berlin"),
 			op("User collects old maps", "those old maps of mine pile up"),
 			`{"op":"end","ids":["k1"],"text":"User no longer plays the cello","quote":"those old maps of mine pile up","about":"user","lasting":true}`,
+			`{"op":"replace","ids":["k1"],"text":"User plays the harp","quote":"those old maps of mine pile up","about":"user","lasting":true}`,
 		}}
 		tryFirst(r, m)
 		active, waits := r.learnsFrom(t, "c", "I live in Berlin.", "Those old maps of mine pile up.")

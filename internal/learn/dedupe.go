@@ -183,10 +183,10 @@ func twin(fresh []extract.Candidate, c extract.Candidate, o DedupeOptions) int {
 
 // folded returns a with what b knows better.
 func folded(a, b extract.Candidate) extract.Candidate {
+	if a.Waits != "" && b.Waits == "" {
+		a, b = b, a
+	}
 	a.Confidence = max(a.Confidence, b.Confidence)
 	a.Remember = a.Remember || b.Remember
-	if a.Waits != "" && b.Waits == "" {
-		a.Waits, a.Turn, a.Span, a.ObservedAt, a.ObservedSeq, a.Trust = "", b.Turn, b.Span, b.ObservedAt, b.ObservedSeq, b.Trust
-	}
 	return a
 }

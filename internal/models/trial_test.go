@@ -4,13 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
 )
@@ -51,5 +55,57 @@ func TestTryByHandIsKept(t *testing.T) {
 	}
 	if kept, err := os.ReadFile(file); err != nil || strings.Count(string(kept), `"owl-1b at `+server.URL+`/v1"`) != 1 || strings.Contains(string(kept), "hidden") {
 		t.Errorf("kept is %s, %v", kept, err)
+	}
+}
+
+func TestTrialsThatCountNoMore(t *testing.T) {
+	flags := map[string]string{"learn.url": "http://127.0.0.1:9/v1", "learn.model": "owl-1b"}
+	c := load(t, flags)
+	c.Learn.Trust = "tried"
+	file := filepath.Join(c.Data, "trials.json")
+	learner := func(c config.Config) *Learner {
+		l, err := ChooseLearner(t.Context(), c, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := learner(c)
+	l.KeepTrial(learn.Trial{Model: "owl-1b", Why: "it slept"})
+	if says := learner(c).Learns().Distrust; !strings.Contains(says, "it slept") {
+		t.Errorf("after a restart it says %q", says)
+	}
+	elsewhere := c
+	elsewhere.Learn.URL = "http://127.0.0.1:10/v1"
+	if _, ok := learner(elsewhere).Trial("owl-1b"); ok {
+		t.Error("the trial counts for the same name elsewhere")
+	}
+	if _, ok := l.Trial("owl-2b"); ok {
+		t.Error("the trial counts for another model")
+	}
+	byHand := learner(c)
+	byHand.KeepTrial(learn.Trial{Model: "owl-1b", Passed: true, Why: "it woke"})
+	if is, ok := l.Trial("owl-1b"); !ok || !is.Passed || l.Learns().Distrust != "" {
+		t.Errorf("a trial of another process: %+v", is)
+	}
+	for _, broken := range []string{`{"owl-1b at`, `null`, `[]`} {
+		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := learner(c).Trial("owl-1b"); ok {
+			t.Errorf("%s counts", broken)
+		}
+		byHand.KeepTrial(learn.Trial{Model: "owl-1b", Passed: true, Why: "it woke"})
+	}
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	month := time.Now().Add(-31 * 24 * time.Hour).Format("2006-01-02")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(old), time.Now().UTC().Format("2006-01-02"), month)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := learner(c).Trial("owl-1b"); ok {
+		t.Error("a trial counts after a month")
 	}
 }
