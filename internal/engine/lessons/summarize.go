@@ -122,8 +122,7 @@ func (e *Learner) recheck(ctx context.Context, job memory.Job, run string, turns
 	return err
 }
 
-// sumUp asks the model; where there is none, it fails or is not trusted, the rules do it. An error
-// is a [*jobs.PutOff].
+// sumUp asks the model or, without one that replies and is trusted, the rules, unless it is put off.
 func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
 	if e.LLM != nil {
 		var off *jobs.PutOff

@@ -26,6 +26,7 @@ type Client struct {
 	model    string
 	timeout  time.Duration
 	patience time.Duration
+	tries    uint
 
 	mu    sync.Mutex        // guards forms
 	forms map[string]manner // by model: what its server is known to take
@@ -53,6 +54,7 @@ func New(o Options) (*Client, error) {
 		model:    o.Model,
 		timeout:  cmp.Or(o.Timeout, DefaultTimeout),
 		patience: cmp.Or(o.Patience, DefaultPatience),
+		tries:    cmp.Or(o.Tries, DefaultTries),
 		forms:    map[string]manner{},
 	}, nil
 }

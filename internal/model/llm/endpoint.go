@@ -20,6 +20,7 @@ type Options struct {
 
 	Timeout   time.Duration     // how long a server may be silent; 0: DefaultTimeout
 	Patience  time.Duration     // of all attempts together; 0: DefaultPatience
+	Tries     uint              // attempts of one question at most; 0: DefaultTries
 	Transport http.RoundTripper // nil: one of its own, which keeps connections
 }
 

@@ -52,7 +52,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 			return nil, backoff.Permanent(err)
 		}
 		return answer, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxTries(DefaultTries), backoff.WithMaxElapsedTime(c.patience))
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(c.tries), backoff.WithMaxElapsedTime(c.patience))
 	if err != nil && !errors.Is(err, memory.Unavailable) && ctx.Err() != nil {
 		return nil, c.at.unavailable("%w", err) // the caller stopped waiting
 	}

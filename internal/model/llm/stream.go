@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// leastLimit is a length that any reply may have, in bytes. One longer than that and than what was
-	// asked, goes round in circles: no prompt asks for as much.
+	// leastLimit is how many bytes any reply may have; no prompt asks for more than it has itself.
 	leastLimit = 8 << 10
 
 	// maxStream bounds the events of one reply, in bytes: some 16,000 tokens, thoughts included.
