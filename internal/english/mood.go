@@ -167,8 +167,6 @@ var (
 
 	greeting = lazy.Words("hi hey hello hallo hola yo sup dear good morning evening bonjour buenas ciao ola moin guten")
 
-	wanting = lazy.Words("want need please pls pick lemme schreib schreibe mach mache such suche nenn nenne sag sage gib hilf bitte formulier formuliere quiero necesito dime escribe haz")
-
 	firstPerson = lazy.Words(`i my our we us mine ours im ive ill id myself ich mein meine meinen meinem meiner mich wir uns unser unsere unserem unseren yo mi mis nos
 		nuestro nuestra je mon ma mes nous notre eu meu minha nosso io mio mia 我 我们 私 僕`)
 	thirdPerson = lazy.Words("she he her him his hers they them their shes hes theyre ihm ihn er ella ellos elle ils 他 她 彼 彼女")
