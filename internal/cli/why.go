@@ -98,6 +98,7 @@ var reasons = []struct{ stage, reason string }{
 	{"budget", "no room left for it"},
 	{"top_k", "more than were asked for"},
 	{"duplicate", "says the same as a better hit"},
+	{"source", "a fact that was learned from it says all of it"},
 	{"neighbour", "stands beside what answers the question, and says nothing of it"},
 	{"slight", "too short to say anything by itself"},
 	{"echo", "the same question, asked before"},

@@ -147,7 +147,7 @@ func TestEmptyTalkIsNoMemory(t *testing.T) {
 
 // TestAFactHidesNoReason: a turn is shown beside its fact where it says more about the question.
 func TestAFactHidesNoReason(t *testing.T) {
-	playAsked(t, "reasons-developed.txt", 1)
+	playAsked(t, "reasons-developed.txt", 2)
 	playAsked(t, "reasons-aside.txt", 1)
 }
 

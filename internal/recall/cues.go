@@ -113,9 +113,17 @@ func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, we
 	return names, weights, values
 }
 
-// vectorFloor is the cosine of texts that have nothing in common but language. By an embedder of words
-// a cosine alone makes no hit: of two short texts one collision of hashes makes 0.25.
+// vectorFloor is the cosine of texts that have nothing in common but language.
 const vectorFloor = 0.2
+
+// likeness returns the cosine from which on a candidate is about the question though it
+// has none of its words. By an embedder of words one collision of hashes in two short texts makes 0.25.
+func likeness(ofWords bool) float64 {
+	if ofWords {
+		return 0.3
+	}
+	return vectorFloor
+}
 
 // view is a candidate with the searcher's numbers ready to be reckoned with. One
 // that is not finite, of a broken vector, say, is 0: it shall not take the rest with it.
@@ -146,10 +154,11 @@ type asked struct {
 	cues  []int    // those that are of it
 	meant []memory.Misspelt
 
-	stretch float64 // of cosines
-	vectors float64 // what they weigh
-	ofWords bool    // they are of words
-	found   float64 // how much of the question's words the best candidate has
+	stretch  float64 // of cosines
+	vectors  float64 // what they weigh
+	ofWords  bool    // they are of words
+	likeness float64 // from which on they are enough
+	found    float64 // how much of the question's words the best candidate has
 }
 
 func (o Options) vectorWeight() float64 {
@@ -160,7 +169,7 @@ func (o Options) vectorWeight() float64 {
 }
 
 func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
-	a := &asked{Query: q, stretch: stretchOf(o.Background), ofWords: o.OfWords, vectors: o.vectorWeight()}
+	a := &asked{Query: q, stretch: stretchOf(o.Background), ofWords: o.OfWords, vectors: o.vectorWeight(), likeness: likeness(o.OfWords)}
 	for i := range candidates {
 		a.found = max(a.found, finite(candidates[i].Found.Lexical))
 	}

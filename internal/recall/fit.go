@@ -27,12 +27,12 @@ const (
 // Dropped is a hit that was left out, and the stage that did it.
 type Dropped struct {
 	Hit   memory.Hit
-	Stage string // "duplicate", "echo", "foreign", "slight", "neighbour", "top_k" or "budget"
+	Stage string // "duplicate", "echo", "foreign", "slight", "neighbour", "source" (of a fact that says all of it), "top_k" or "budget"
 }
 
 // Fit returns the hits that go into the block, in their order, and those left out.
 // What says the same as a better hit does not take room, but the user's own does not give
-// way to what another shares. What others wrote and a turn hands on is left out of a prompt. A hit that is
+// way to what another shares. A fact stands in for the turn that it was learned from where that says no more. What others wrote and a turn hands on is left out of a prompt. A hit that is
 // too long for what is left of the budget gives way to shorter ones after it; the first
 // always stays.
 func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
@@ -50,8 +50,13 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	known := toldIn(hits[:min(len(hits), o.TopK)], asked)
 	for _, h := range hits {
 		words := wordsOf(h.Memory)
-		says := coverage{content: words, terms: termsIn(room, words), shared: h.Memory.Link != nil}
+		says := coverage{memory: h.Memory, content: words, terms: termsIn(room, words), shared: h.Memory.Link != nil}
 		room = says.terms[len(says.terms):]
+		if i := slices.IndexFunc(told, func(t coverage) bool { return says.learned(t, asked) }); i >= 0 {
+			dropped = append(dropped, Dropped{kept[i], "source"})
+			kept[i], told[i] = h, says
+			continue
+		}
 		tokens := 0
 		stage := ""
 		switch {
@@ -63,6 +68,8 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			stage = "slight"
 		case besides(h):
 			stage = "neighbour"
+		case slices.ContainsFunc(told, func(t coverage) bool { return t.learned(says, asked) }):
+			stage = "source"
 		case slices.ContainsFunc(told, says.repeats):
 			stage = "duplicate"
 		case len(kept) >= o.TopK:
@@ -152,9 +159,19 @@ const sameShare = 0.9
 // coverage is what a text says, as far as comparing goes. Few texts are alike in
 // their words; only of those the rest is read.
 type coverage struct {
+	memory  memory.Memory
 	content string
 	terms   terms
 	shared  bool // another owner's
+}
+
+// learned reports whether a fact was learned from a turn that has at most one word more, the question's apart.
+func (t coverage) learned(turn coverage, asked terms) bool {
+	if t.memory.Fact == nil || turn.memory.Turn == nil || !slices.Contains(t.memory.Fact.Provenance.Turns, turn.memory.Turn.ID) {
+		return false
+	}
+	more := slices.DeleteFunc(slices.Clone(turn.terms), func(term uint64) bool { return t.terms.has(term) || asked.has(term) })
+	return len(more) <= 1
 }
 
 func (t coverage) repeats(other coverage) bool {

@@ -297,7 +297,7 @@ func unit(x float64) float64 {
 // to it: a word, a likeness, a date. What only has the right speaker is not about
 // it, however well another candidate answers.
 func (q *asked) touches(c *view) bool {
-	return c.lexical > 0 || c.related > 0 || !q.ofWords && c.vector > vectorFloor || q.dated(c) || q.instances(c.Classes) > 0
+	return c.lexical > 0 || c.related > 0 || c.vector > q.likeness || q.dated(c) || q.instances(c.Classes) > 0
 }
 
 // fuse puts the candidates into places, which are zero and as many, with what the

@@ -113,7 +113,7 @@ func TestAChanceLikenessOfWordsIsNoHit(t *testing.T) {
 		ofWords bool
 		want    []string
 	}{
-		{.26, true, []string{"answers"}}, {.6, true, []string{"answers"}}, {.26, false, []string{"answers", "like"}},
+		{.26, true, []string{"answers"}}, {.35, true, []string{"answers", "like"}}, {.26, false, []string{"answers", "like"}},
 	} {
 		kept, _ := Rank(NewQuery("tabs or spaces?", now, QueryOptions{}), []memory.Candidate{answers, candidate("like", "vector", c.vector)}, Options{OfWords: c.ofWords}, now)
 		if got := ids(kept); !slices.Equal(got, c.want) {

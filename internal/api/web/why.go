@@ -88,7 +88,7 @@ var stages = map[string]string{
 	"answered": "nothing answers the question well enough", "threshold": "not relevant enough", "limit": "others are better",
 	"duplicate": "says the same as a better one", "echo": "only asks the same", "slight": "says next to nothing",
 	"neighbour": "only stands beside what answers",
-	"top_k":     "no more were asked for", "budget": "no room left",
+	"source":    "told by its fact or its turn", "top_k": "no more were asked for", "budget": "no room left",
 	"core": "no room left", "carried": "the request holds it", "contradicted": "a fact of your own contradicts it",
 }
 
