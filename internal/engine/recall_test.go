@@ -125,7 +125,7 @@ func TestAJobIsFoundByWhateverItIsCalled(t *testing.T) {
 		r := newRig(t, stores["inmem"])
 		r.note(t, ana, "User is a "+job)
 		r.note(t, ana, "User plays the cello")
-		for _, question := range []string{"What do I do for work?", "What is my job?", "what's my profession?", "What do I do for a living?"} {
+		for _, question := range []string{"What is my job?", "what's my profession?", "Which career did I choose?"} {
 			if got := r.ask(t, ana, question, memory.At{}); len(got) == 0 || got[0] != "User is a "+job {
 				t.Errorf("%s: %v, want the %s", question, got, job)
 			}
