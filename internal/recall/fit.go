@@ -165,13 +165,13 @@ type coverage struct {
 	shared  bool // another owner's
 }
 
-// learned reports whether a fact was learned from a turn that has at most one word more, the question's apart.
+// learned reports whether a fact was learned from a turn that has at most one word more, and none that the question has.
 func (t coverage) learned(turn coverage, asked terms) bool {
 	if t.memory.Fact == nil || turn.memory.Turn == nil || !slices.Contains(t.memory.Fact.Provenance.Turns, turn.memory.Turn.ID) {
 		return false
 	}
-	more := slices.DeleteFunc(slices.Clone(turn.terms), func(term uint64) bool { return t.terms.has(term) || asked.has(term) })
-	return len(more) <= 1
+	more := slices.DeleteFunc(slices.Clone(turn.terms), t.terms.has)
+	return len(more) <= 1 && !slices.ContainsFunc(more, asked.has)
 }
 
 func (t coverage) repeats(other coverage) bool {
