@@ -85,7 +85,7 @@ func TestKnownFactsAreReplaced(t *testing.T) {
 	for _, c := range []struct {
 		others, least int
 		batches       []batch
-	}{{0, 24, batches}, {60, 24, batches}, {400, 21, batches}, {0, 24, long}, {60, 24, long}, {400, 20, long}} {
+	}{{0, 23, batches}, {60, 23, batches}, {400, 21, batches}, {0, 23, long}, {60, 22, long}, {400, 19, long}} {
 		if n := replacedBeside(t, c.others, c.batches); n < c.least {
 			t.Errorf("%d of 24 facts are replaced beside %d others, want %d", n, c.others, c.least)
 		}

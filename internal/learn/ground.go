@@ -132,12 +132,11 @@ type check struct {
 	doubts bool
 }
 
-// checks returns what is checked. A name in place of a description ("the opera here") is in doubt
-// at most, and people deny in words that no list has: whether they do is in doubt
-// where the quote of an operation stands that names what it ends.
+// checks returns what is checked. People deny in words that no list has: whether they do is in
+// doubt at most where the quote of an operation stands that names what it ends.
 func (g *grounds) checks() []check {
 	return []check{
-		{g.notTheirs, false}, {g.madeUp, false}, {g.unnamed, g.exact && g.described()}, {g.uncounted, false}, {g.undated, false}, {g.misbound, false}, {g.exchanged, false}, {g.unfulfilled, false},
+		{g.notTheirs, false}, {g.madeUp, false}, {g.unnamed, false}, {g.uncounted, false}, {g.undated, false}, {g.misbound, false}, {g.exchanged, false}, {g.unfulfilled, false},
 		{g.denied, g.exact && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.ofAnother, false}, {g.unrelated, g.exact && g.claim.Op == Delete},
 	}
 }

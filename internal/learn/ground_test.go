@@ -36,7 +36,7 @@ func (c groundCase) grounded() *extract.Candidate {
 			said[i].Before = c.messages[n-1]
 		}
 	}
-	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Op: c.claim.Op, Confidence: 1}}, said)
+	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1}}, said)
 	if len(kept) == 0 {
 		return nil
 	}

@@ -180,9 +180,6 @@ func numbersOf(words []token) map[string]bool {
 		if t.number != "" {
 			out[t.number], out[strconv.Itoa(before*n)] = true, true // "two hundred"
 		}
-		if hour, minute, ok := clock(t.number); ok {
-			out[hour], out[minute] = true, true
-		}
 		if strings.HasSuffix(t.word, "k") {
 			out[t.number+"000"] = true
 		}
@@ -191,18 +188,9 @@ func numbersOf(words []token) map[string]bool {
 	return out
 }
 
-// clock parts a time that is written with a full stop: 8.15 is 8:15.
-func clock(number string) (hour, minute string, ok bool) {
-	hour, minute, ok = strings.Cut(number, ".")
-	return hour, minute, ok && len(minute) == 2 && atoi(hour) < 24 && atoi(minute) < 60
-}
-
 // isAmong reports whether a number is among those, as an hour of the afternoon too.
 func isAmong(numbers map[string]bool, n string) bool {
 	h := atoi(n)
-	if hour, minute, ok := clock(n); ok && numbers[hour] && numbers[minute] {
-		return true
-	}
 	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 

@@ -243,28 +243,11 @@ func (g *grounds) mentionsAnother(said whom) bool {
 	})
 }
 
-// isShort reports whether a word of a text is an abbreviation.
-func isShort(s string, t token) bool {
-	return t.End-t.Start <= 4 && strings.ToUpper(s[t.Start:t.End]) == s[t.Start:t.End]
-}
-
-// described reports whether a name that nobody said may stand for a description: the claim has
-// no new name of a person, and the quoted words have no name that it lacks.
-func (g *grounds) described() bool {
-	for i, t := range g.fact {
-		if g.isName(i) && g.names[t.word] != "" && g.names[t.word] != anybody && !hasName(t, g.around) {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(g.phrase, func(t token) bool {
-		return t.capital && !t.opens && !noNames.Has(t.word) && t.number == "" && !isTime(t.word) && !isShort(g.said.Text, t) && !hasName(t, g.fact)
-	})
-}
-
-// unnamed reports a name that nobody said.
+// unhasName reports a name that nobody said.
 func (g *grounds) unnamed() string {
 	for i, t := range g.fact {
-		if !g.isName(i) || isShort(g.claim.Text, t) || hasName(t, g.around) || otherScript(g.turn) {
+		short := t.End-t.Start <= 4 && strings.ToUpper(g.claim.Text[t.Start:t.End]) == g.claim.Text[t.Start:t.End] // an abbreviation
+		if !g.isName(i) || short || hasName(t, g.around) || otherScript(g.turn) {
 			continue
 		}
 		if g.foreign && !(g.names[t.word] != "" && g.names[t.word] != anybody || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)) {
