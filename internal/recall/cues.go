@@ -117,7 +117,8 @@ func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, we
 const vectorFloor = 0.2
 
 // likeness returns the cosine from which on a candidate is about the question though it
-// has none of its words. By an embedder of words one collision of hashes in two short texts makes 0.25.
+// has none of its words. By an embedder of words that is a misspelt word, or a collision
+// of hashes: of two short texts one makes 0.25.
 func likeness(ofWords bool) float64 {
 	if ofWords {
 		return 0.3
@@ -157,8 +158,8 @@ type asked struct {
 	stretch  float64 // of cosines
 	vectors  float64 // what they weigh
 	ofWords  bool    // they are of words
-	likeness float64 // from which on they are enough
 	found    float64 // how much of the question's words the best candidate has
+	likeness float64 // from which on they are enough
 }
 
 func (o Options) vectorWeight() float64 {

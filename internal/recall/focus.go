@@ -73,9 +73,8 @@ func asking(sentences []sentence) []sentence {
 	return sentences
 }
 
-// weigh returns what the terms of the statements count, nil where the message only states or only asks.
-func weigh(sentences []sentence) map[string]float32 {
-	asks := asking(sentences)
+// weigh returns what the terms of the sentences that do not ask count, nil where there are none.
+func weigh(sentences, asks []sentence) map[string]float32 {
 	if len(asks) == len(sentences) {
 		return nil
 	}
@@ -94,12 +93,11 @@ func weigh(sentences []sentence) map[string]float32 {
 }
 
 // near returns what to embed of a message: of the sentences that ask, the first and the last.
-func near(sentences []sentence) string {
-	asks := asking(sentences)
-	if len(asks) < 2 {
-		return text.Clip(joined(asks), mostNear)
+func near(asks []sentence) string {
+	if len(asks) > 2 {
+		asks = []sentence{asks[0], asks[len(asks)-1]}
 	}
-	return text.Clip(joined([]sentence{asks[0], asks[len(asks)-1]}), mostNear)
+	return text.Clip(joined(asks), mostNear)
 }
 
 func joined(sentences []sentence) string {

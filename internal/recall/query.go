@@ -46,7 +46,8 @@ const (
 // NewQuery reads a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	sentences := sentencesOf(question)
-	q := Query{Asked: joined(sentences), Near: near(sentences), Weights: weigh(sentences), Needs: needs(sentences)}
+	asks := asking(sentences)
+	q := Query{Asked: joined(sentences), Near: near(asks), Weights: weigh(sentences, asks), Needs: needs(sentences)}
 	if o.AsSaid {
 		q.Near = text.Clip(question, mostAsked)
 	}
