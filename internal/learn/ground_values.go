@@ -18,6 +18,7 @@ type token struct {
 	term    string // its stem, "" for a function word
 	number  string // its value in digits, "" for a word
 	capital bool
+	acronym bool   // it has at most four letters, all of them capitals
 	opens   bool   // it is the first of its sentence
 	owner   bool   // it ends in 's
 	before  string // what stands between it and the token before
@@ -40,6 +41,7 @@ func readTokens(s string) []token {
 		}
 		first, _ := utf8.DecodeRuneInString(raw)
 		t := token{Span: span, word: word, term: text.Term(word), capital: unicode.IsUpper(first), before: before}
+		t.acronym = t.capital && len(raw) <= 4 && strings.ToUpper(raw) == raw
 		t.opens = len(out) == 0 || strings.ContainsAny(before, ".!?\n:")
 		if n := text.Numbers(word); len(n) == 1 {
 			t.number = n[0]
@@ -180,6 +182,9 @@ func numbersOf(words []token) map[string]bool {
 		if t.number != "" {
 			out[t.number], out[strconv.Itoa(before*n)] = true, true // "two hundred"
 		}
+		if hour, minute, ok := clock(t.number); ok {
+			out[hour], out[minute] = true, true
+		}
 		if strings.HasSuffix(t.word, "k") {
 			out[t.number+"000"] = true
 		}
@@ -188,9 +193,18 @@ func numbersOf(words []token) map[string]bool {
 	return out
 }
 
+// clock parts a time that is written with a full stop: 8.15 is 8:15.
+func clock(number string) (hour, minute string, ok bool) {
+	hour, minute, ok = strings.Cut(number, ".")
+	return hour, minute, ok && len(minute) == 2 && atoi(hour) < 24 && atoi(minute) < 60
+}
+
 // isAmong reports whether a number is among those, as an hour of the afternoon too.
 func isAmong(numbers map[string]bool, n string) bool {
 	h := atoi(n)
+	if hour, minute, ok := clock(n); ok && numbers[hour] && numbers[minute] {
+		return true
+	}
 	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 
