@@ -379,61 +379,35 @@ func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract
 	})
 }
 
-// What a model is told is known: facts near to each clause of what is said, and what the last
-// turns of the user taught.
+// What a model is told is known: facts near to each clause of what is said, and the newest.
 const (
 	knownSearches = 16
 	knownBytes    = 2 << 10 // of each
 	wholeBytes    = 80      // of a turn that is searched for whole
 	knownNear     = 8       // or one a search, if those are more
-	knownTurns    = 6
-	mostToldAll   = 24
+	knownFacts    = 32
 )
 
-// waitingTold is how many of the facts that wait for a person, the newest, a model is told
-// of as known: a search does not find them.
-const waitingTold = 8
-
-// known returns the facts that a model is told are known.
-func (e reader) known(ctx context.Context, scope memory.Scope, said, before []extract.Utterance) ([]memory.Fact, error) {
-	var last []string
-	for _, s := range slices.Concat(before, said) {
-		if s.Turn.Role == memory.RoleUser {
-			last = append(last, s.Turn.ID)
-		}
-	}
+// known returns the facts that a model is told are known: all of somebody who has few of them.
+func (e reader) known(ctx context.Context, scope memory.Scope, said []extract.Utterance) ([]memory.Fact, error) {
 	near, err := e.nearClauses(ctx, scope, said)
 	if err != nil {
 		return nil, err
 	}
-	var l memory.Look
-	if e.Prompts.Form() == prompt.InOps {
-		for _, id := range last[max(0, len(last)-max(knownTurns, len(said))):] {
-			l.Queries = append(l.Queries, memory.Query{Turn: id, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: mostToldAll})
-		}
-	}
-	l.Queries = append(l.Queries, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: waitingTold})
-	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l)
+	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 2 * knownFacts})
 	if err != nil {
-		return nil, fmt.Errorf("read what the last turns taught: %w", err)
+		return nil, fmt.Errorf("read the newest facts: %w", err)
+	}
+	for _, m := range page.Memories {
+		if m.Link == nil && scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) {
+			near = append(near, *m.Fact)
+		}
 	}
 	var out []memory.Fact
-	add := func(f memory.Fact) {
-		if learn.Redact(f.Content, e.Opts.Learn.Personal) != f.Content {
-			return // nobody needs to be told a secret
-		}
-		if len(out) < mostToldAll && !slices.ContainsFunc(out, func(k memory.Fact) bool { return k.ID == f.ID }) {
-			out = append(out, f)
-		}
-	}
 	for _, f := range near {
-		add(f)
-	}
-	for _, page := range slices.Backward(seen.Pages) { // the newest first
-		for _, m := range page.Memories {
-			if m.Link == nil && scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) {
-				add(*m.Fact)
-			}
+		secret := learn.Redact(f.Content, e.Opts.Learn.Personal) != f.Content
+		if !secret && len(out) < knownFacts && !slices.ContainsFunc(out, func(k memory.Fact) bool { return k.ID == f.ID }) {
+			out = append(out, f)
 		}
 	}
 	return out, nil
@@ -503,7 +477,7 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 	if err != nil {
 		return draft{}, err
 	}
-	known, err := e.known(ctx, scope, said, before)
+	known, err := e.known(ctx, scope, said)
 	if err != nil {
 		return draft{}, err
 	}
