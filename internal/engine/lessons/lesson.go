@@ -73,24 +73,41 @@ func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (
 	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.said)
 	l.forget, l.author = forget, d.author
 	e.givePlace(&l)
-	l.leaveOut()
+	if err := e.leaveOut(ctx, &l); err != nil {
+		return Lesson{}, err
+	}
 	if err := e.dropKnownContexts(ctx, &l); err != nil {
 		return Lesson{}, err
 	}
 	return l, nil
 }
 
-// leaveOut drops candidates whose source is a wish to forget.
-func (l *Lesson) leaveOut() {
+// leaveOut drops candidates whose source is a wish to forget. A wish that names nothing known is
+// talk where a model reads something in it: "forget the gym i cancelled it".
+func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
+	within := func(c extract.Candidate, w extract.Command) bool {
+		return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
+	}
+	var orders []extract.Command
+	for _, wish := range l.forget {
+		meant, err := e.wished(ctx, *l, wish)
+		if err != nil {
+			return err
+		}
+		names := slices.ContainsFunc(meant, func(m memory.Memory) bool { return m.ID() != wish.Span.Turn })
+		if names || !slices.ContainsFunc(l.cands, func(c extract.Candidate) bool { return c.Op != "" && within(c, wish) }) {
+			orders = append(orders, wish)
+		}
+	}
+	l.forget = orders
 	l.cands = slices.DeleteFunc(l.cands, func(c extract.Candidate) bool {
-		wish := slices.ContainsFunc(l.forget, func(w extract.Command) bool {
-			return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
-		})
+		wish := slices.ContainsFunc(l.forget, func(w extract.Command) bool { return within(c, w) })
 		if wish {
 			l.dropped = append(l.dropped, learn.Dropped{Candidate: c, Reason: "it is asked to be forgotten"})
 		}
 		return wish
 	})
+	return nil
 }
 
 // turn returns one of the turns that are read.
