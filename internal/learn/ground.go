@@ -39,10 +39,6 @@ type Grounding struct {
 // UnprovenConfidence is the most confidence of a fact that nothing proves.
 const UnprovenConfidence = 0.6
 
-// WaitsForProof reports whether a fact waits, by the reason that its change has, because
-// its turn was not found to say it.
-func WaitsForProof(reason string) bool { return reason == "the turn does not say so" }
-
 // Ground looks for evidence that a claim is wrong: names, numbers and dates that nobody
 // said, a denial that the quote has and the claim has not, words of somebody else or of a
 // made-up case, and what is said of another person. Without such evidence the claim holds,
