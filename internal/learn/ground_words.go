@@ -47,7 +47,7 @@ var (
 	// conditional opens a sentence whose rest holds only if something happens.
 	conditional = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
 	// wishful is what the speaker would do, not what they do.
-	wishful = lazy.Compile(`\b(?:i|we|u|you)(?: (?:would|could|should|might)|'d|d)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
+	wishful = lazy.Compile(`\b(?:(?:i|we|u|you)(?: (?:would|could|should|might)|'d)|id|ud|youd)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
 )
 
 // endingWords say that something is not or no longer so.
