@@ -38,13 +38,7 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 			} else if gone {
 				continue
 			}
-			err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
-				ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data`,
-				trace.Owner, trace.ID, micros(trace.At), data[i])
-			if err != nil {
-				return fmt.Errorf("write the trace: %w", err)
-			}
-			if err := t.listShown(trace); err != nil {
+			if err := t.writeTrace(trace, data[i]); err != nil {
 				return err
 			}
 		}
@@ -196,6 +190,16 @@ func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+func (t *tx) writeTrace(trace memory.Trace, data string) error {
+	err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
+		ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data`,
+		trace.Owner, trace.ID, micros(trace.At), data)
+	if err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	return t.listShown(trace)
 }
 
 // listShown writes down which facts of others a trace shows.
