@@ -40,12 +40,10 @@
 // # How it erases
 //
 // The rows of what is erased, and the images in the journal, lose their words in one
-// transaction. Then what the file's pages do not use is overwritten with zeros (see wipe.go)
-// and the log is emptied, since SQLite leaves the old bytes there. That reads the whole file,
-// table after table, between which others write. Where most pages are free the file is written
-// anew (VACUUM) instead, and nobody writes meanwhile. A mark in the file, its user_version,
-// says until then that this is to be done (1, or 2 once it has begun), at the next start if
-// need be. On a server its keepers see to that.
+// transaction. SQLite overwrites them (secure_delete), but for what it moved between pages
+// earlier and for the log. So the file is written again (VACUUM) and its log emptied, once
+// nothing is written for a moment. A mark in the file, its user_version, says until then that
+// this is to be done, at the next start if need be. On a server its keepers see to that.
 //
 // # Tables
 //

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -112,7 +111,7 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 		return db
 	}
 	w := &server{db: open(writes), into: into, now: o.Now, log: o.Log, failpoint: o.failpoint}
-	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }, rows: cmp.Or(o.rows, erasedRows), failpoint: o.failpoint, traceBytes: o.TraceBytes}
+	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }, traceBytes: o.TraceBytes}
 	s.reads, s.follows = newReader(open(reads), reads, into), newReader(open(follows), follows, into)
 	s.reads.log, s.follows.log = o.Log, o.Log
 	w.reads = s.reads

@@ -53,8 +53,8 @@ func (p *server) close() error {
 	return p.db.Close()
 }
 
-// scrub does nothing: a server's own files are its keeper's.
-func (p *server) scrub(context.Context) error { return nil }
+// erasing waits for nothing: a server's own files are its keeper's.
+func (p *server) erasing(context.Context) (done func(), err error) { return func() {}, nil }
 
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if owner != "" {

@@ -31,6 +31,7 @@ type tx struct {
 	queued  []func(*due)    // what was done to the queue
 	added   []lineHint      // of that, the jobs that were queued: one for each such step
 	erases  bool            // words of the owner's: other servers are told
+	marked  bool            // the file may still have erased words
 	queues  bool            // whether a job was added to it
 	raised  bool            // whether the version is another than before
 	only    bool            // nothing but turns was written that recall may see

@@ -36,26 +36,26 @@ type writer struct {
 	damage    *damage
 	log       *slog.Logger // nil: nobody's
 	failpoint func(point string)
-	portion   int           // pages that are scrubbed at a time
-	scrubs    chan struct{} // holds one while the file is scrubbed
+	path      string        // of the file
+	copying   chan struct{} // holds one while the file is copied, erased from, or written again
 	done      chan struct{}
 	raised    map[memory.Owner]int64 // versions that the transaction under way has raised
 	changed   map[memoryKey]struct{} // memories that it has changed
 	queued    []func(*due)           // what the transaction under way did to the queue
 	written   []written              // whom it wrote for
 
-	mu     sync.RWMutex // guards closed against sends on calls
+	mu     sync.RWMutex // guards closed against sends on calls, and left
 	closed bool
+	left   lingering
 	calls  chan *call
 }
 
 // call is one caller's work in the writer's queue.
 type call struct {
-	ctx   context.Context
-	do    func(*tx) error
-	alone bool // in no transaction
-	err   error
-	done  chan struct{}
+	ctx  context.Context
+	do   func(*tx) error
+	err  error
+	done chan struct{}
 
 	// What a server's group wants to know.
 	until time.Time   // how long it is tried
@@ -64,7 +64,7 @@ type call struct {
 	taken atomic.Bool // by the writer, or by its caller who gives it up
 }
 
-func startWriter(ctx context.Context, db *sql.DB, o Options, k *known, d *damage) (*writer, error) {
+func startWriter(ctx context.Context, db *sql.DB, path string, o Options, k *known, d *damage) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the writer: %w", err)
@@ -74,8 +74,16 @@ func startWriter(ctx context.Context, db *sql.DB, o Options, k *known, d *damage
 	}
 	w := &writer{
 		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, damage: d, log: o.Log, failpoint: o.failpoint,
-		portion: cmp.Or(o.portion, portionPages), scrubs: make(chan struct{}, 1), done: make(chan struct{}), raised: map[memory.Owner]int64{},
+		path: path, copying: make(chan struct{}, 1), done: make(chan struct{}), raised: map[memory.Owner]int64{},
 		changed: map[memoryKey]struct{}{}, calls: make(chan *call, maxGroup),
+	}
+	var mark int
+	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&mark); err != nil {
+		return nil, fmt.Errorf("read whether words were erased: %w", err)
+	}
+	if mark != 0 { // the program ended before the file was written again
+		w.left.since = time.Now()
+		w.vacuum()
 	}
 	go w.run()
 	return w, nil
@@ -125,37 +133,32 @@ func (w *writer) send(c *call) error {
 
 func (w *writer) run() {
 	defer close(w.done)
-	for first := range w.calls {
-		if first.alone {
-			w.apart(first)
-			continue
+	for {
+		var idle <-chan time.Time // never
+		if l := w.lingers(); !l.since.IsZero() {
+			idle = time.After(l.wait())
 		}
-		w.commit(first)
-		w.failpoint(betweenGroup)
-	}
-}
-
-// apart runs a call between transactions.
-func (w *writer) apart(c *call) {
-	if c.taken.CompareAndSwap(false, true) {
-		c.err = safely(w.log, c.do, w.tx())
-		close(c.done)
+		select {
+		case first, open := <-w.calls:
+			if !open {
+				return
+			}
+			w.commit(first)
+			w.failpoint(betweenGroup)
+		case <-idle:
+			w.vacuum()
+		}
 	}
 }
 
 // commit runs first, and whatever else waits by then, in one transaction.
 func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
-	var alone []*call
 	clear(w.raised)
 	clear(w.changed)
 	w.queued, w.written = w.queued[:0], w.written[:0]
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
-		if c.alone {
-			alone = append(alone, c)
-			continue
-		}
 		if !c.taken.CompareAndSwap(false, true) {
 			continue
 		}
@@ -182,9 +185,6 @@ func (w *writer) commit(first *call) {
 			c.err = fmt.Errorf("commit: %w", err)
 		}
 		close(c.done)
-	}
-	for _, c := range alone {
-		w.apart(c)
 	}
 }
 
@@ -225,6 +225,9 @@ func (w *writer) attempt(c *call, first bool) error {
 	if c.err = safely(w.log, c.do, t); c.err != nil {
 		return w.undo(c.err, first)
 	}
+	if t.marked {
+		w.linger(func(l *lingering) { l.since = cmp.Or(l.since, time.Now()) })
+	}
 	w.queued = append(w.queued, t.queued...)
 	if t.headOf != "" {
 		w.raised[t.headOf] = t.head
@@ -259,14 +262,17 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
-// close waits for the queue to empty, moves the log into the main file and
-// closes the connection.
+// close waits for the queue to empty, takes erased words out of the file, moves the log into
+// it and closes the connection.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
 	close(w.calls)
 	w.mu.Unlock()
 	<-w.done
+	if !w.left.since.IsZero() {
+		w.vacuum()
+	}
 	errs := []error{w.exec("PRAGMA wal_checkpoint(TRUNCATE)")}
 	for _, s := range w.session.kept {
 		errs = append(errs, s.Close())
