@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -118,7 +116,7 @@ func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
 	if !w.at.After(last.clock) {
 		w.at = last.clock.Add(time.Microsecond)
 	}
-	if w.raised = raises; raises {
+	if raises {
 		w.version++
 	}
 	return w, nil
@@ -129,11 +127,12 @@ func (w *write) end() error {
 	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
-	w.headOf, w.head = w.owner, w.version
 	if w.locked != nil { // what follows in this transaction goes on from here
 		w.locked = &head{w.owner, w.version, w.at}
 	}
-	w.changed = slices.AppendSeq(w.changed, maps.Keys(w.wrote))
+	for id := range w.wrote {
+		w.changed = append(w.changed, memoryKey{w.owner, id})
+	}
 	return wrap("raise the owner's version", err)
 }
 
@@ -156,7 +155,7 @@ func (w *write) learned(turns []string) error {
 		if err != nil {
 			return fmt.Errorf("mark turn %s as learned: %w", id, err)
 		}
-		w.changed = append(w.changed, id)
+		w.changed = append(w.changed, memoryKey{w.owner, id})
 	}
 	return nil
 }

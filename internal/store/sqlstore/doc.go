@@ -22,12 +22,10 @@
 // # What it remembers
 //
 // On a server, nothing: others write as well. With SQLite nobody else writes to the
-// file while it is locked, so that what is asked with every chat is answered from
-// memory, in step with the commits: the writer tells each of what a commit changed
-// before its callers are told. These are owners' versions (versionCache), memories as they
-// were read (memoryCache), what facts say of the prompt (factCache), and where in the
-// queue there is something to claim (due). Each is bounded, may be forgotten at any time, and knows nothing after a commit that failed: then the
-// database is asked.
+// file while it is locked: memories as they were read (memoryCache), and where in the queue
+// there is something to claim (due), are remembered in step with the commits. The writer tells
+// each of what a commit changed before its callers are told. Both are bounded, may be forgotten
+// at any time, and know nothing after a commit that failed: then the database is asked.
 //
 // # How it reads the past
 //

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -46,15 +45,14 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	byID, missing, l := s.known.memoryCache.find(owner, ids)
+	byID, missing, commits := s.known.memoryCache.find(owner, ids)
 	if len(missing) > 0 {
 		read, err := s.read(ctx, owner, missing)
 		if err != nil {
-			l.end(false)
 			return nil, err
 		}
-		if !s.known.memoryCache.learn(l, ids, read) && len(byID) > 0 {
-			// A commit came in between: what was known may be older than what was read.
+		if !s.known.memoryCache.learn(owner, read, commits) && len(byID) > 0 {
+			// A commit came in between: what was cached may be older than what was read.
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
 			}
@@ -118,24 +116,6 @@ func (v *view) byID(from source, ids []string, found map[string][]memory.Memory)
 
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
-	if !reflect.DeepEqual(q, memory.Query{Pinned: true}) {
-		return s.list(ctx, owner, q)
-	}
-	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
-		return memory.Page{}, err
-	}
-	facts, known, commits := s.known.factCache.pinnedFacts(owner)
-	if known {
-		return memory.Page{Memories: facts}, nil
-	}
-	page, err := s.list(ctx, owner, q)
-	if err == nil && page.Next == "" {
-		s.known.factCache.learnPinned(owner, page.Memories, commits)
-	}
-	return page, err
-}
-
-func (s *Store) list(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
 	if s.reads.into != nil && atOnce(q) {
 		seen, err := s.lookAtServer(ctx, owner, memory.Look{Queries: []memory.Query{q}}, false)
 		if err != nil {

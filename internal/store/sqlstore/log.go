@@ -72,7 +72,6 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if err := w.enqueue(b.Jobs); err != nil {
 		return memory.Receipt{}, err
 	}
-	w.only = len(b.Marks) == 0 && len(w.wrote) == fresh
 	receipt := memory.Receipt{Run: b.Run, Version: w.version, At: w.at, Changes: len(b.Marks)}
 	if len(b.Marks) > 0 {
 		if err := w.record(record, memory.Author{}, receipt); err != nil {

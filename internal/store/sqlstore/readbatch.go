@@ -165,7 +165,7 @@ func (g *readBatch) pages(queries []memory.Query) ([][]memory.Memory, error) {
 			m, err := links.scan(g.owner, row)
 			for _, i := range wanted[at] {
 				if err == nil && queries[i].Matches(m) {
-					found[i] = append(found[i], copyMemories([]memory.Memory{m})...)
+					found[i] = append(found[i], copyMemory(m))
 				}
 			}
 			return err

@@ -41,14 +41,12 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 		return nil, err
 	}
 	versions := make([]int64, len(owners))
-	commits, all := s.known.versionCache.find(owners, versions)
-	if all || toldVersions(ctx, owners, versions) {
+	if toldVersions(ctx, owners, versions) {
 		return versions, nil
 	}
 	if err := s.readVersions(ctx, owners, versions); err != nil {
 		return nil, err
 	}
-	s.known.versionCache.learn(owners, versions, commits)
 	return versions, nil
 }
 
@@ -86,13 +84,7 @@ func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, version
 
 // Since yields what was written after a version: see [memory.Source].
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
-	l := s.known.memoryCache.load(owner)
-	version, err := s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error {
-		l.add(p.Memory)
-		return yield(p.item())
-	}})
-	l.end(err == nil)
-	return version, err
+	return s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error { return yield(p.item()) }})
 }
 
 // pulling is one pull of what was written after a version.

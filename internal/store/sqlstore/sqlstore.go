@@ -66,15 +66,13 @@ type committer interface {
 
 // known is what is remembered in step with the commits: see the package's comment.
 type known struct {
-	versionCache versionCache // versions as they were committed
-	memoryCache  memoryCache  // memories as they were committed
-	due          due          // the queue as it was committed
-	factCache    factCache    // what is asked about facts, as it was committed
+	memoryCache memoryCache // memories as they were committed
+	due         due         // the queue as it was committed
 }
 
 // nothingKnown remembers nothing, since others may commit as well.
 func nothingKnown() *known {
-	return &known{versionCache: versionCache{off: true}, memoryCache: memoryCache{off: true}, factCache: factCache{off: true}}
+	return &known{memoryCache: memoryCache{off: true}}
 }
 
 // Ping reports whether the database answers and no damage of it is known.

@@ -25,16 +25,12 @@ type tx struct {
 	precise bool            // the call tells of all that it writes to
 	locked  *head           // of the owner that the transaction is for; nil: see the database
 	witness statement       // finds a row if this transaction was committed; without one, see its number
-	headOf  memory.Owner    // who was written for; "" for nobody
-	head    int64           // the version since
-	changed []string        // ids of memories that were written
+	changed []memoryKey     // memories that were written
 	queued  []func(*due)    // what was done to the queue
 	added   []lineHint      // of that, the jobs that were queued: one for each such step
 	erases  bool            // words of the owner's: other servers are told
 	marked  bool            // the file may still have erased words
 	queues  bool            // whether a job was added to it
-	raised  bool            // whether the version is another than before
-	only    bool            // nothing but turns was written that recall may see
 }
 
 // head is an owner's version and the time of the last write.

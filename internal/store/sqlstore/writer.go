@@ -39,10 +39,8 @@ type writer struct {
 	path      string        // of the file
 	copying   chan struct{} // holds one while the file is copied, erased from, or written again
 	done      chan struct{}
-	raised    map[memory.Owner]int64 // versions that the transaction under way has raised
-	changed   map[memoryKey]struct{} // memories that it has changed
-	queued    []func(*due)           // what the transaction under way did to the queue
-	written   []written              // whom it wrote for
+	changed   []memoryKey  // memories that the transaction under way has changed
+	queued    []func(*due) // what it did to the queue
 
 	mu     sync.RWMutex // guards closed against sends on calls, and left
 	closed bool
@@ -74,8 +72,7 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, k *kno
 	}
 	w := &writer{
 		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, damage: d, log: o.Log, failpoint: o.failpoint,
-		path: path, copying: make(chan struct{}, 1), done: make(chan struct{}), raised: map[memory.Owner]int64{},
-		changed: map[memoryKey]struct{}{}, calls: make(chan *call, maxGroup),
+		path: path, copying: make(chan struct{}, 1), done: make(chan struct{}), calls: make(chan *call, maxGroup),
 	}
 	var mark int
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&mark); err != nil {
@@ -154,9 +151,7 @@ func (w *writer) run() {
 // commit runs first, and whatever else waits by then, in one transaction.
 func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
-	clear(w.raised)
-	clear(w.changed)
-	w.queued, w.written = w.queued[:0], w.written[:0]
+	w.changed, w.queued = w.changed[:0], w.queued[:0]
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
 		if !c.taken.CompareAndSwap(false, true) {
@@ -167,16 +162,14 @@ func (w *writer) commit(first *call) {
 			err = w.attempt(c, len(group) == 1)
 		}
 	}
-	w.known.memoryCache.committing(w.changed)
+	w.known.memoryCache.committing()
 	if err == nil {
 		w.failpoint(beforeCommit)
 		err = w.exec("COMMIT")
 		w.failpoint(afterCommit)
 	}
-	w.known.versionCache.committed(w.raised, err)
 	w.known.memoryCache.committed(w.changed, err)
 	w.known.due.committed(w.queued, err)
-	w.known.factCache.committed(w.written, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -229,13 +222,7 @@ func (w *writer) attempt(c *call, first bool) error {
 		w.linger(func(l *lingering) { l.since = cmp.Or(l.since, time.Now()) })
 	}
 	w.queued = append(w.queued, t.queued...)
-	if t.headOf != "" {
-		w.raised[t.headOf] = t.head
-		w.written = append(w.written, written{owner: t.headOf, facts: t.raised && !t.only})
-		for _, id := range t.changed {
-			w.changed[memoryKey{t.headOf, id}] = struct{}{}
-		}
-	}
+	w.changed = append(w.changed, t.changed...)
 	if first {
 		return nil
 	}
