@@ -70,7 +70,7 @@ func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, cha
 		if err := s.judge(c, before); err != nil {
 			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, run, c.Action, c.After.Target(), err)
 		}
-		c.After = stamp(copyImage(c.After), s.Version)
+		c.After = Stamp(c.After, s.Version)
 		s.put(c.After)
 		if !before.IsZero() && Words(before) != Words(c.After) {
 			s.forgetVectors(c.After)
@@ -189,8 +189,9 @@ func (s *Shelf) versionOf(image memory.Image) int64 {
 	return 0
 }
 
-// stamp sets the version of an image that nobody else holds.
-func stamp(image memory.Image, version int64) memory.Image {
+// Stamp returns a copy of an image as stores keep it: at a version, with times of microseconds.
+func Stamp(image memory.Image, version int64) memory.Image {
+	image = copyImage(image)
 	switch {
 	case image.Fact != nil:
 		image.Fact.Version = version
@@ -267,7 +268,7 @@ func (s *Shelf) touch(id string) bool {
 	}
 	for target, image := range s.Things {
 		if idOf(image) == id {
-			s.Things[target] = stamp(copyImage(image), s.Version)
+			s.Things[target] = Stamp(image, s.Version)
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -175,7 +176,7 @@ func (w *write) change(run string, author memory.Author, ordinal int, c memory.C
 	if err != nil {
 		return err
 	}
-	c.Before, c.After = before.Image, stamped(c.After, w.version)
+	c.Before, c.After = before.Image, shelf.Stamp(c.After, w.version)
 	if err := checkConflict(c, before.version); err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (w *write) words(i memory.Image) (string, error) {
 
 // thing takes the words of one thing away, here and in the journal, and journals that.
 func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
-	after := stamped(shelf.Blank(before, run.ID, e.at), e.version)
+	after := shelf.Stamp(shelf.Blank(before, run.ID, e.at), e.version)
 	switch {
 	case after.Conversation != nil:
 		if err := e.exec(`UPDATE conversations SET project = '', agent = '' WHERE owner = ? AND id = ?`, e.owner, after.Conversation.ID); err != nil {

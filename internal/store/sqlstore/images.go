@@ -243,45 +243,6 @@ func (w *write) remember(was memory.Status, after *memory.TurnMark) error {
 	return nil
 }
 
-// stamped returns a copy of the image as it is kept: at a version, with times of
-// microseconds.
-func stamped(i memory.Image, version int64) memory.Image {
-	switch {
-	case i.Fact != nil:
-		f := *i.Fact
-		f.Version = version
-		roundFact(&f)
-		return memory.Image{Fact: &f}
-	case i.Link != nil:
-		l := *i.Link
-		l.Version, l.CreatedAt, l.Fact.Version = version, memory.Time(l.CreatedAt), l.HomeVersion
-		roundFact(&l.Fact)
-		return memory.Image{Link: &l}
-	case i.Profile != nil:
-		p := *i.Profile
-		p.Version, p.UpdatedAt = version, memory.Time(p.UpdatedAt)
-		return memory.Image{Profile: &p}
-	case i.Relation != nil:
-		r := *i.Relation
-		r.Version, r.CreatedAt = version, memory.Time(r.CreatedAt)
-		return memory.Image{Relation: &r}
-	case i.Summary != nil:
-		s := *i.Summary
-		s.Version, s.CreatedAt = version, memory.Time(s.CreatedAt)
-		return memory.Image{Summary: &s}
-	case i.Context != nil:
-		c := *i.Context
-		c.Version, c.CreatedAt, c.UpdatedAt = version, memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
-		return memory.Image{Context: &c}
-	}
-	return i
-}
-
-func roundFact(f *memory.Fact) {
-	f.ObservedAt, f.ValidFrom, f.ValidTo = memory.Time(f.ObservedAt), memory.Time(f.ValidFrom), memory.Time(f.ValidTo)
-	f.CreatedAt, f.UpdatedAt, f.ExpiresAt = memory.Time(f.CreatedAt), memory.Time(f.UpdatedAt), memory.Time(f.ExpiresAt)
-}
-
 // memoryID is the id of the memory that the image shows, "" if it shows none.
 func memoryID(i memory.Image) string {
 	switch {
