@@ -212,7 +212,8 @@ func Words(image memory.Image) string {
 	return ""
 }
 
-func idOf(image memory.Image) string {
+// MemoryID is the id of the memory that an image shows, "" if it shows none or is a mark.
+func MemoryID(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
 		return image.Fact.ID
@@ -226,7 +227,7 @@ func idOf(image memory.Image) string {
 
 func (s *Shelf) forgetVectors(image memory.Image) {
 	for key := range s.Vectors {
-		if key.Memory == idOf(image) {
+		if key.Memory == MemoryID(image) {
 			delete(s.Vectors, key)
 		}
 	}
@@ -251,7 +252,7 @@ func (s *Shelf) touch(id string) bool {
 		return true
 	}
 	for target, image := range s.Things {
-		if idOf(image) == id {
+		if MemoryID(image) == id {
 			s.Things[target] = Stamp(image, s.Version)
 			return true
 		}
