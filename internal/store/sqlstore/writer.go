@@ -56,11 +56,6 @@ type call struct {
 	alone bool // in no transaction
 	err   error
 	done  chan struct{}
-
-	// What a server's group wants to know.
-	until time.Time   // how long it is tried
-	asks  []question  // what do will ask
-	ahead []answer    // to them
 	taken atomic.Bool // by the writer, or by its caller who gives it up
 }
 
