@@ -107,8 +107,8 @@ func (v *view) superseded() (next map[string][]string, all bool, err error) {
 func (v *view) supersededOf(turns []string) (map[string][]string, error) {
 	next := map[string][]string{}
 	rows, err := v.query(`SELECT t.turn, `+endedBy+`
-		FROM fact_turns t CROSS JOIN facts f ON f.owner = t.owner AND f.id = t.fact
-		WHERE t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND (+f.status = 'superseded' OR f.status = 'retired' AND f.valid_to <> 0)
+		FROM fact_turns t CROSS JOIN facts f
+		WHERE f.owner = t.owner AND f.id = t.fact AND t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND (+f.status = 'superseded' OR f.status = 'retired' AND f.valid_to <> 0)
 		ORDER BY f.created_at DESC, f.id DESC`, listed(turns))
 	_, err = collect(rows, err, func(row scanner) (turn string, err error) {
 		var by string

@@ -288,14 +288,15 @@ func (v *view) selections(from source, q memory.Query) (all []selection) {
 		sel.scope(from, q)
 		if from.table == facts.table {
 			sel.fact(v.owner, q)
-			switch {
-			case q.Hash != "" && some[0].Live():
-				sel.table += byHash
-			case q.Hash != "":
-				sel.table += byPastHash
-			case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "" && q.Begins == "":
-				sel.table += byPin
-			}
+		}
+		switch {
+		case from.table != facts.table || v.conn.into != nil:
+		case q.Hash != "" && some[0].Live():
+			sel.table += byHash
+		case q.Hash != "":
+			sel.table += byPastHash
+		case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "" && q.Begins == "":
+			sel.table += byPin
 		}
 		if q.Text != "" && v.conn.into == nil {
 			sel.and(containsFold+`(content, ?)`, q.Text)

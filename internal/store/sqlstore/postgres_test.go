@@ -237,13 +237,12 @@ func TestPostgresReplicasHearOfJobs(t *testing.T) {
 
 func TestTranslate(t *testing.T) {
 	for query, want := range map[string]string{
-		`SELECT id FROM facts INDEXED BY facts_live WHERE owner = ? AND hash = ?`: `SELECT id FROM facts WHERE owner = $1 AND hash = $2`,
-		`owner = ?1 AND version > ?2 AND owner <> ?1`:                             `owner = $1 AND version > $2 AND owner <> $1`,
-		`owner = ? AND +status = 'active' AND +f.status = 'x' AND n + 1 > ?`:      `owner = $1 AND status = 'active' AND f.status = 'x' AND n + 1 > $2`,
-		`turn IN (SELECT value FROM json_each(?)) AND x = ?`:                      `turn = ANY ($1::text[]) AND x = $2`,
-		`kind IN (SELECT value FROM json_each(?2))`:                               `kind = ANY ($2::text[])`,
-		`learned_at = 0 AND no_learn = 0`:                                         `learned_at = 0 AND NOT no_learn`,
-		`id IN (?,?)`:                                                             `id IN ($1,$2)`,
+		`owner = ?1 AND version > ?2 AND owner <> ?1`:                        `owner = $1 AND version > $2 AND owner <> $1`,
+		`owner = ? AND +status = 'active' AND +f.status = 'x' AND n + 1 > ?`: `owner = $1 AND status = 'active' AND f.status = 'x' AND n + 1 > $2`,
+		`turn IN (SELECT value FROM json_each(?)) AND x = ?`:                 `turn = ANY (($1)) AND x = $2`,
+		`kind IN (SELECT value FROM json_each(?2))`:                          `kind = ANY (($2))`,
+		`learned_at = 0 AND no_learn = 0`:                                    `learned_at = 0 AND NOT no_learn`,
+		`id IN (?,?)`:                                                        `id IN ($1,$2)`,
 	} {
 		if got := translate(query); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", query, got, want)
