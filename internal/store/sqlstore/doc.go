@@ -2,7 +2,8 @@
 // hand-written SQL, in SQLite or on a PostgreSQL server. Statements are written as
 // SQLite takes them; translate.go says them to PostgreSQL. What is SQLite's alone stands
 // in sqlite.go, writer.go, claim.go and the files of what is remembered; what is
-// PostgreSQL's in postgres.go, server.go, serverclaim.go, retry.go and notifier.go. It does
+// PostgreSQL's in postgres.go, server.go, serverclaim.go, retry.go and notifier.go; asks.go
+// has statements that a server is sent in one go. It does
 // not search: a resident index follows it by Since.
 //
 // # How it writes
@@ -12,12 +13,14 @@
 // the commit; a call that comes alone is committed at once. Readers have
 // connections of their own and never wait for it.
 //
-// On a server each call has a transaction of its own, which first takes the row of its
-// owner in the table owners, and reads the server's clock with it. So writes of one
-// owner are serial, whichever store makes them, and nobody holds two owners. What fails
-// since others were in the way, or since the connection was lost, is done again; what
-// became of a transaction whose commit was not answered is asked by its number. Most
-// writes are sent with the next statement that wants an answer, or with the commit.
+// On a server each call has a transaction, which it shares with whoever waits for the same
+// owner here: BEGIN, which takes the row of its
+// owner in the table owners and reads the server's clock, statements, COMMIT. So writes of
+// one owner are serial, whichever store makes them, and nobody holds two owners. What fails
+// since others were in the way, or since the connection was lost, is done again. Each
+// transaction leaves its id in the table commits, which says whether a commit that was not
+// answered was done. Jobs are claimed by one statement, which skips what others claim.
+// Statements that want no answer are sent with the next question, or with COMMIT.
 //
 // # What it remembers
 //

@@ -163,7 +163,7 @@ func (e *eraser) turn(id string) error {
 	if err := e.untitle(conversation, title, said); err != nil {
 		return err
 	}
-	err = e.exec(`UPDATE turns SET content = '', project = '', agent = '', given = '', foreign_ranges = '', no_learn = 1 WHERE owner = ? AND id = ?`, e.owner, id)
+	err = e.exec(`UPDATE turns SET content = '', project = '', agent = '', given = '', foreign_ranges = '', no_learn = true WHERE owner = ? AND id = ?`, e.owner, id)
 	return wrap("erase the turn", err)
 }
 

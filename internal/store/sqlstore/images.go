@@ -3,17 +3,25 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// load returns what stands where like has its target; the zero thing for nothing.
-func (w *write) load(like memory.Image) (thing, error) {
-	q, scan := loadOf(w.owner, like)
-	found, err := scan(asked{w.tx, q})
-	if noRows(err) {
-		return thing{}, nil
+// thingAt asks what stands where like has its target.
+func (w *write) thingAt(like memory.Image, found *thing) ask {
+	kind, key, _ := strings.Cut(like.Target(), ":")
+	query, scan := thingOf(w.owner, kind)
+	query, args := query+` = ?`, []any{w.owner, key}
+	if r := like.Relation; r != nil { // for the index
+		query, args = query+` AND from_fact = ? AND to_fact = ?`, append(args, r.From, r.To)
 	}
+	return ask{query, args, func(row scanner) (err error) { *found, err = scan(row); return err }}
+}
+
+// load returns what stands where like has its target; the zero thing for nothing.
+func (w *write) load(like memory.Image) (found thing, err error) {
+	err = w.ask(w.thingAt(like, &found))
 	return found, wrap("read what is there", err)
 }
 
@@ -200,7 +208,6 @@ func (w *write) saveSummary(before, after *memory.Summary) error {
 
 // saveMark gives a turn another status, and keeps its conversation's count.
 func (w *write) saveMark(before, after *memory.TurnMark) error {
-	w.stale("marks")
 	err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
 		after.Status, w.version, w.owner, after.ID)
 	if err != nil {

@@ -34,8 +34,8 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 	err := s.reads.look(ctx, owner, func(v *view) error {
 		next = map[string][]string{}
 		rows, err := v.query(`SELECT t.turn, `+endedBy+`
-			FROM fact_turns t CROSS JOIN facts f ON f.owner = t.owner AND f.id = t.fact
-			WHERE t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND (+f.status = 'superseded' OR f.status = 'retired' AND f.valid_to <> 0)
+			FROM fact_turns t CROSS JOIN facts f
+			WHERE f.owner = t.owner AND f.id = t.fact AND t.owner = ? AND t.turn IN (SELECT value FROM json_each(?)) AND (+f.status = 'superseded' OR f.status = 'retired' AND f.valid_to <> 0)
 			ORDER BY f.created_at DESC, f.id DESC`, listed(turns))
 		_, err = collect(rows, err, func(row scanner) (turn string, err error) {
 			var by string

@@ -50,15 +50,10 @@ type writer struct {
 
 // call is one caller's work in the writer's queue.
 type call struct {
-	ctx  context.Context
-	do   func(*tx) error
-	err  error
-	done chan struct{}
-
-	// What a server's group wants to know.
-	until time.Time   // how long it is tried
-	asks  []question  // what do will ask
-	ahead []answer    // to them
+	ctx   context.Context
+	do    func(*tx) error
+	err   error
+	done  chan struct{}
 	taken atomic.Bool // by the writer, or by its caller who gives it up
 }
 
