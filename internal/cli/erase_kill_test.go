@@ -122,6 +122,9 @@ func TestErasureGoesOnAfterAKill(t *testing.T) {
 				t.Error(err)
 			}
 			left = holdingIt(t, data, vault)
+			for began := time.Now(); len(left) > 0 && time.Since(began) < 10*time.Second; left = holdingIt(t, data, vault) {
+				time.Sleep(50 * time.Millisecond) // until the database file is written again
+			}
 		}
 		if len(left) > 0 {
 			t.Errorf("kill %d of %v: %d files hold the word from the next start on, such as %s", n, whole, len(left), left[0])
