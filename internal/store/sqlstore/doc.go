@@ -13,7 +13,8 @@
 // the commit; a call that comes alone is committed at once. Readers have
 // connections of their own and never wait for it.
 //
-// On a server each call has a transaction of its own: BEGIN, which takes the row of its
+// On a server each call has a transaction, which it shares with whoever waits for the same
+// owner here: BEGIN, which takes the row of its
 // owner in the table owners and reads the server's clock, statements, COMMIT. So writes of
 // one owner are serial, whichever store makes them, and nobody holds two owners. What fails
 // since others were in the way, or since the connection was lost, is done again. Each

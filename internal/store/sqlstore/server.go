@@ -7,9 +7,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +30,9 @@ type server struct {
 	log       *slog.Logger     // nil: nobody's
 	notifier  *notifier
 	failpoint func(point string)
-	turns     [256]chan struct{} // of owners: who waits here takes no connection
+
+	joining sync.Mutex
+	waiting map[memory.Owner][]*call // guarded by joining: who waits to write; of whom somebody writes
 
 	mu   sync.RWMutex // held for reading by those who write; guards done
 	done bool
@@ -48,40 +50,96 @@ func (p *server) close() error {
 // scrub does nothing: a server's own files are its keeper's.
 func (p *server) scrub(context.Context) error { return nil }
 
-// write runs do in a transaction of the owner's. It does so again while the server or the
-// way to it fails: a commit that was not answered left its id in the table commits if it
-// was done.
+// write runs do in a transaction of the owner's, which it shares with whoever waits for the
+// same owner here: so a disk that is waited for is waited for once. If one of them fails,
+// each is done in a transaction of its own.
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := p.enter(ctx); err != nil {
 		return err
 	}
 	defer p.mu.RUnlock()
-	within, stop := context.WithTimeout(ctx, retry.WritePatience)
-	defer stop()
-	if owner != "" {
-		turn := p.turns[maphash.String(turnSeed, string(owner))%uint64(len(p.turns))]
-		select {
-		case turn <- struct{}{}:
-			defer func() { <-turn }()
-		case <-within.Done():
-			return p.answer(ctx, within.Err())
+	if owner == "" {
+		return p.answer(ctx, p.try(ctx, owner, do))
+	}
+	c := &call{ctx: ctx, do: do, done: make(chan struct{})}
+	p.joining.Lock()
+	waiting, running := p.waiting[owner]
+	p.waiting[owner] = append(waiting, c)
+	p.joining.Unlock()
+	if !running {
+		go p.writeAll(owner)
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		if c.taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		<-c.done
+	}
+	return p.answer(ctx, c.err)
+}
+
+// writeAll writes for an owner until nobody waits.
+func (p *server) writeAll(owner memory.Owner) {
+	for {
+		p.joining.Lock()
+		calls := p.waiting[owner]
+		if len(calls) == 0 {
+			delete(p.waiting, owner)
+			p.joining.Unlock()
+			return
+		}
+		p.waiting[owner] = nil
+		p.joining.Unlock()
+		calls = slices.DeleteFunc(calls, func(c *call) bool { return !c.taken.CompareAndSwap(false, true) })
+		p.writeTogether(owner, calls)
+		for _, c := range calls {
+			close(c.done)
 		}
 	}
+}
+
+func (p *server) writeTogether(owner memory.Owner, calls []*call) {
+	if len(calls) > 1 {
+		err := p.try(context.Background(), owner, func(t *tx) error {
+			for _, c := range calls {
+				if err := c.do(t); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil || errors.Is(err, memory.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
+			for _, c := range calls {
+				c.err = err
+			}
+			return
+		}
+	}
+	for _, c := range calls {
+		c.err = p.try(c.ctx, owner, c.do)
+	}
+}
+
+// try runs do in a transaction. It does so again while the server or the way to it fails: a
+// commit that was not answered left its id in the table commits if it was done.
+func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+	within, stop := context.WithTimeout(ctx, retry.WritePatience)
+	defer stop()
 	a := &attempt{server: p, owner: owner, id: rand.Text(), do: do}
 	err := persist(within, retry.WritePatience, func() (bool, error) { return true, a.run(within) })
 	if err != nil && a.unknown {
 		if p.log != nil {
 			p.log.Warn("whether something was written is not known", "err", err)
 		}
-		err = errUnknown
+		return errUnknown
 	}
 	if err == nil && a.queues {
 		p.notifier.ring()
 	}
-	return p.answer(ctx, err)
+	return err
 }
-
-var turnSeed = maphash.MakeSeed()
 
 // enter begins to write, unless ctx ended or the store is closed; p.mu is to be unlocked in
 // the end.
