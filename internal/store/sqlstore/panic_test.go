@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -153,15 +152,7 @@ func postgresPanics(t *testing.T) *panicRig {
 	p := &panicRig{}
 	address := pgtest.Schema(t)
 	p.Store = openServer(t, address, Options{Log: slog.New(slog.NewTextHandler(&p.log, nil))})
-	p.group = func(calls ...func() error) []error {
-		outcomes := make([]error, len(calls))
-		var group sync.WaitGroup
-		for i, call := range calls {
-			group.Go(func() { outcomes[i] = call() })
-		}
-		group.Wait()
-		return outcomes
-	}
+	p.group = func(calls ...func() error) []error { return heldBack(p.Store, memtest.Ana, calls...) }
 	p.free = func(t *testing.T) {
 		t.Helper()
 		if _, err := pgtest.Open(t, address).ExecContext(context.Background(), `SELECT 1 FROM owners FOR UPDATE NOWAIT`); err != nil {

@@ -8,9 +8,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,6 +214,67 @@ func TestPostgresRefusesKeysThatNoIndexHolds(t *testing.T) {
 	profile, err := s.Profile(t.Context(), memtest.Ana, memory.At{})
 	if versions, err2 := s.Versions(t.Context(), []memory.Owner{memtest.Ana}); err != nil || err2 != nil || len(profile) != 0 || versions[0] != 0 {
 		t.Errorf("afterwards: got %d entries and version %v, %v, %v; want nothing", len(profile), versions, err, err2)
+	}
+}
+
+// heldBack runs calls, in order, that wait for an owner's transaction together.
+func heldBack(s *Store, owner memory.Owner, calls ...func() error) []error {
+	holding, free := make(chan struct{}), make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		_ = s.write(context.Background(), owner, func(*tx) error {
+			close(holding)
+			<-free
+			return nil
+		})
+	})
+	<-holding
+	p := s.commits.(*server)
+	waiting := func() int {
+		p.joining.Lock()
+		defer p.joining.Unlock()
+		return len(p.waiting[owner])
+	}
+	outcomes := make([]error, len(calls))
+	for i, call := range calls {
+		group.Go(func() { outcomes[i] = call() })
+		for waiting() <= i {
+			runtime.Gosched() // the call is on its way
+		}
+	}
+	close(free)
+	group.Wait()
+	return outcomes
+}
+
+// TestPostgresWaitingWritesShareACommit: unless one of them fails; then each has its own.
+func TestPostgresWaitingWritesShareACommit(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		var commits atomic.Int64
+		s := openServer(t, pgtest.Schema(t), Options{failpoint: func(point string) {
+			if point == afterCommit {
+				commits.Add(1)
+			}
+		}})
+		var receipts [3]memory.Receipt
+		add := func(i int, name string) func() error {
+			return func() (err error) {
+				receipts[i], err = s.Apply(t.Context(), memtest.Ana, memtest.Run(fmt.Sprint("run ", i)), memtest.Add(memtest.Fact(memtest.Ana, name)))
+				return err
+			}
+		}
+		second, want := "second", []int64{1, 2, 3}
+		if refused { // since it is there already
+			second, want = "first", []int64{1, 0, 2}
+		}
+		errs := heldBack(s, memtest.Ana, add(0, "first"), add(1, second), add(2, "third"))
+		if errs[0] != nil || errors.Is(errs[1], memory.Conflict) != refused || errs[2] != nil {
+			t.Errorf("one refused %v: got %v", refused, errs)
+		}
+		got := []int64{receipts[0].Version, receipts[1].Version, receipts[2].Version}
+		if n := commits.Load(); !slices.Equal(got, want) || (n == 2) == refused { // one of them held the others back
+			t.Errorf("one refused %v: got versions %v, want %v, in %d commits", refused, got, want, n)
+		}
 	}
 }
 
