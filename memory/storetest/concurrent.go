@@ -210,7 +210,9 @@ func eachJobRunsOnceAndAlone(r *rig) {
 	for i := range rounds {
 		for _, o := range owners {
 			for _, k := range kinds {
-				r.enqueue(memtest.Job(o, k, fmt.Sprint(k, i)))
+				run := r.run()
+				run.Jobs = []memory.Job{memtest.Job(o, k, fmt.Sprint(k, i))}
+				r.applyRun(o, run)
 				want++
 			}
 		}

@@ -3,7 +3,6 @@ package storetest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -56,15 +55,6 @@ func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Cha
 		r.Fatalf("apply %s: %v", run.ID, err)
 	}
 	return receipt
-}
-
-// refuse makes changes that must be refused with this code.
-func (r *rig) refuse(why string, code memory.Code, owner memory.Owner, changes ...memory.Change) {
-	r.Helper()
-	receipt, err := r.Apply(r.Context(), owner, r.run(), changes...)
-	if !errors.Is(err, code) {
-		r.Errorf("%s: got receipt %+v and error %v, want %s", why, receipt, err, code)
-	}
 }
 
 func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
@@ -190,15 +180,21 @@ func (r *rig) since(owner memory.Owner, after int64) ([]memory.Item, int64) {
 	return items, version
 }
 
-var model = new(memtest.Embedder).Fingerprint()
-
-// wantCode checks an error.
-func (r *rig) wantCode(what string, err error, code memory.Code) {
+// claim claims a job to learn for a minute.
+func (r *rig) claim() memory.Job {
 	r.Helper()
-	if !errors.Is(err, code) {
-		r.Errorf("%s: got %v, want %s", what, err, code)
-	}
+	j, err := r.Claim(r.Context(), learning, time.Minute)
+	r.must("claim", err)
+	return j
 }
+
+var learning = []memory.JobKind{memory.JobLearn}
+
+func job(owner memory.Owner, name string) memory.Job {
+	return memtest.Job(owner, memory.JobLearn, name)
+}
+
+var model = new(memtest.Embedder).Fingerprint()
 
 // must checks that something worked.
 func (r *rig) must(what string, err error) {
