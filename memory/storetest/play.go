@@ -59,6 +59,7 @@ type play struct {
 	traces  map[string]memory.Trace                  // by id, as last saved
 	known   map[string]snapshot                      // by label
 	watched map[memory.Owner][]moment
+	every   int64                   // how many versions of theirs are between two moments
 	draft   map[string]memory.Image // what earlier changes of a step write
 	ctx     context.Context         //nolint:containedctx // a script may cancel it
 }
@@ -68,17 +69,23 @@ func newPlay(r *rig) *play {
 		rig: *r, ctx: r.Context(),
 		values: values{clock: r.clock, at: map[string]time.Time{}, leases: map[string]memory.Lease{}, cursors: map[string]string{}},
 		things: map[memory.Owner]map[string]memory.Image{}, said: map[memory.Owner]map[string]memory.Turn{},
-		traces: map[string]memory.Trace{}, known: map[string]snapshot{}, watched: map[memory.Owner][]moment{},
+		traces: map[string]memory.Trace{}, known: map[string]snapshot{}, watched: map[memory.Owner][]moment{}, every: 1,
 	}
 }
 
-// perform plays the steps, and then checks that everything is as it was last written and that
-// the past of those who are watched is as it was.
+// perform plays the steps of a script.
 func (p *play) perform(lines []*line) {
 	for _, l := range lines {
 		answer, err := p.take(l)
 		p.check(l, answer, err)
 	}
+	p.atTheEnd()
+}
+
+// atTheEnd checks that everything is as it was last written, and that the past of those who
+// are watched is as it was.
+func (p *play) atTheEnd() {
+	p.Helper()
 	for _, o := range p.owners {
 		p.asWritten(o)
 		p.asWatched(o)
@@ -338,7 +345,7 @@ func (p *play) write(l *line, owner memory.Owner, do func() (memory.Receipt, err
 		p.Errorf("%s\nis of %v, want it later than the write before, which is of %v", l.text, receipt.At, last)
 	}
 	p.at[string(owner)], p.at[l.label] = receipt.At, receipt.At
-	if _, ok := p.watched[owner]; ok {
+	if _, ok := p.watched[owner]; ok && receipt.Version%p.every == 0 {
 		p.watched[owner] = append(p.watched[owner], moment{receipt.At, p.export(owner, memory.At{})})
 	}
 	return receipt, nil
@@ -395,8 +402,15 @@ func (p *play) images(owner memory.Owner) map[string]memory.Image {
 	for _, e := range all.Export.Profile {
 		add(memory.Image{Profile: &e})
 	}
-	for _, e := range all.Export.Relations {
-		add(memory.Image{Relation: &e})
+	for _, thing := range p.things[owner] {
+		if thing.Relation == nil {
+			continue
+		}
+		relations, err := p.Relations(p.ctx, owner, thing.Relation.From, memory.At{})
+		p.must("relations", err)
+		for _, e := range relations {
+			add(memory.Image{Relation: &e})
+		}
 	}
 	for _, c := range all.Export.Contexts {
 		add(memory.Image{Context: &c})
@@ -425,7 +439,7 @@ func (p *play) asWatched(owner memory.Owner) {
 	moments := p.watched[owner]
 	for i, m := range moments {
 		p.same(fmt.Sprintf("as of write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at}), m.known, ignoreVersions)
-		if i > 0 {
+		if i > 0 && p.every == 1 {
 			p.same(fmt.Sprintf("as of just before write %d of %s", i, owner), p.export(owner, memory.At{AsOf: before(m.at)}), moments[i-1].known, ignoreVersions)
 		}
 	}
@@ -437,12 +451,7 @@ func (p *play) state(owner memory.Owner, target string) memory.Image {
 	p.Helper()
 	kind, id, _ := strings.Cut(target, ":")
 	if kind == "conversation" {
-		page, err := p.Conversations(p.ctx, owner, memory.ConversationQuery{IDs: []string{id}})
-		p.must("conversations", err)
-		mark := memory.ConversationMark{ID: id, Status: memory.Active}
-		if len(page.Conversations) == 1 {
-			mark = page.Conversations[0].Mark()
-		}
+		mark, _ := p.mark(owner, id)
 		return memory.Image{Conversation: &mark}
 	}
 	if is, ok := p.draft[target]; ok {
@@ -452,6 +461,17 @@ func (p *play) state(owner memory.Owner, target string) memory.Image {
 		return clone(is)
 	}
 	return p.sample(owner, kind, id)
+}
+
+// mark returns what of a conversation can change, and whether there is one.
+func (p *play) mark(owner memory.Owner, id string) (memory.ConversationMark, bool) {
+	p.Helper()
+	page, err := p.Conversations(p.ctx, owner, memory.ConversationQuery{IDs: []string{id}})
+	p.must("conversations", err)
+	if len(page.Conversations) != 1 {
+		return memory.ConversationMark{ID: id, Status: memory.Active}, false
+	}
+	return page.Conversations[0].Mark(), true
 }
 
 func (p *play) sample(owner memory.Owner, kind, id string) memory.Image {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -23,9 +24,18 @@ var (
 	team = memtest.Team
 )
 
+// TB is what a rig needs of a test.
+type TB interface {
+	Helper()
+	Context() context.Context
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
+}
+
 // rig is a test with an empty store and its clock.
 type rig struct {
-	*testing.T
+	TB
 	memory.Store
 	clock *memtest.Clock
 	runs  int
@@ -33,7 +43,7 @@ type rig struct {
 
 func newRig(t *testing.T, open Open) *rig {
 	clock := new(memtest.Clock)
-	return &rig{T: t, Store: open(t, clock.Now), clock: clock}
+	return &rig{TB: t, Store: open(t, clock.Now), clock: clock}
 }
 
 // run returns a run that was not there before.

@@ -170,6 +170,9 @@ func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, e
 			if err != nil || next == "" {
 				return rows, err
 			}
+			if next == cursor.String() {
+				p.Fatalf("%s\nthe cursor does not move", l.text)
+			}
 			cursor.SetString(next)
 		}
 	}
@@ -239,6 +242,11 @@ var statusAfter = map[memory.Action]memory.Status{
 // comes as well, and makes two changes.
 func (p *play) change(owner memory.Owner, action memory.Action, names []string, fields []word) []memory.Change {
 	p.Helper()
+	if fits, ok := strings.CutSuffix(string(action), "?"); ok {
+		if action, ok = p.fitting(owner, memory.Action(fits), names[0]); !ok {
+			return nil
+		}
+	}
 	c := memory.Change{Action: action, Author: memtest.Person}
 	if len(names) > 0 {
 		c.After, names = p.state(owner, names[0]), names[1:]
@@ -258,12 +266,48 @@ func (p *play) change(owner memory.Owner, action memory.Action, names []string, 
 		if w.key == "" || thing.IsValid() && p.set(thing, w) == nil {
 			continue
 		}
+		if w == (word{key: "base", value: "same"}) || w == (word{key: "base", value: "next"}) {
+			c.Base = p.versionOf(owner, c.After) + int64(len(w.value)-len("same"))
+			continue
+		}
 		p.fill(&c, []word{w})
 	}
 	if action == memory.ActionReplace {
 		return memory.Replace(*old.Fact, *c.After.Fact, c.After.Fact.ObservedAt, c.Reason, memtest.Person)
 	}
 	return []memory.Change{c}
+}
+
+// fitting returns an action for a thing that may be there or not: the one that is asked for
+// if it fits, and otherwise an update or an add. Turns and conversations are not added.
+func (p *play) fitting(owner memory.Owner, action memory.Action, target string) (memory.Action, bool) {
+	_, drafted := p.draft[target]
+	_, there := p.things[owner][target]
+	kind, id, _ := strings.Cut(target, ":")
+	if kind == "turn" {
+		_, there = p.said[owner][id]
+	}
+	if kind == "conversation" {
+		_, there = p.mark(owner, id)
+	}
+	adds := action == memory.ActionAdd || action == memory.ActionLink
+	switch there = there || drafted; {
+	case adds != there:
+		return action, true
+	case there:
+		return memory.ActionUpdate, true
+	}
+	return memory.ActionAdd, kind != "turn" && kind != "conversation"
+}
+
+// versionOf returns the version that a memory has, 0 if there is none.
+func (p *play) versionOf(owner memory.Owner, i memory.Image) int64 {
+	_, id, _ := strings.Cut(i.Target(), ":")
+	found, err := p.Get(p.ctx, owner, id)
+	if err != nil || len(found) != 1 {
+		return 0
+	}
+	return found[0].Version()
 }
 
 func reword(i *memory.Image, words string) {
@@ -344,7 +388,7 @@ func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 func (p *play) eraseStep(l *line) (any, error) {
 	e, ok := p.Store.(memory.Eraser)
 	if !ok {
-		p.Skip("this store erases nothing")
+		p.Skipf("this store erases nothing")
 	}
 	owner, run := p.owner(p.bare(l)), p.newRun(l)
 	run.Kind = "erase"
