@@ -8,7 +8,7 @@ import (
 )
 
 // drawStep draws a piece of a random history: steps of a script that belong together. Ids and
-// words are drawn from few, so that steps meet.
+// words are drawn from few, so that steps meet. $n is the number of the piece.
 func drawStep(t *rapid.T) []string {
 	owner := pick(t, "ana", "ben")
 	steps := []string{"wait " + pick(t, "0s", "0s", "1us", "1s", "1h", "-1m")}
@@ -62,10 +62,10 @@ func drawApply(t *rapid.T, owner string) []string {
 	}
 	run := oneIn(t, 6, func() string { return " lease=" + drawLease(t) })
 	work := func(args string) string { return "apply " + owner + run + args + ": " + strings.Join(clauses, "; ") }
-	if undone := oneIn(t, 4, func() string { return fmt.Sprint(rapid.Int64().Draw(t, "run")) }); undone != "" {
+	if oneIn(t, 4, func() string { return "undone" }) != "" {
 		return []string{
-			"remember " + owner + " as=before", work(" as=" + undone),
-			"undo " + owner + " limit=500 run=" + undone, "compare " + owner + " before active",
+			"remember " + owner + " as=before", work(" as=undone$n"),
+			"undo " + owner + " limit=500 run=undone$n", "compare " + owner + " before active",
 		}
 	}
 	return []string{work(pick(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurn(t) }))}

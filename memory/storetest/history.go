@@ -37,7 +37,7 @@ func RunHistory(t *testing.T, reference, open Open) {
 		history := histories.Example(seed)
 		if diff := play(history); diff != "" {
 			history, diff = shorten(history, diff, play)
-			t.Fatalf("LOCI_SEED=%d: %s\nscript:\n%s", seed, diff, strings.Join(slices.Concat(history...), "\n"))
+			t.Fatalf("LOCI_SEED=%d: %s\nscript:\n%s", seed, diff, strings.Join(numbered(history), "\n"))
 		}
 	}
 }
@@ -105,9 +105,20 @@ func shorten(history [][]string, diff string, play func([][]string) string) ([][
 	return history, diff
 }
 
+// numbered returns the steps of a history.
+func numbered(history [][]string) []string {
+	var steps []string
+	for n, piece := range history {
+		for _, step := range piece {
+			steps = append(steps, strings.ReplaceAll(step, "$n", strconv.Itoa(n)))
+		}
+	}
+	return steps
+}
+
 // compared plays a history on two stores and returns the first difference, "" for none.
 func compared(want, got *play, history [][]string) string {
-	for _, step := range slices.Concat(history...) {
+	for _, step := range numbered(history) {
 		wanted, answer := want.answer(step), got.answer(step)
 		var options cmp.Option
 		if strings.Contains(step, "as_of=+") {
@@ -170,7 +181,7 @@ func (p *play) answer(step string) (a answer) {
 func newPlayer(t *testing.T, open Open) *play {
 	clock := new(memtest.Clock)
 	clock.Step(-1)
-	p := newPlay(&rig{TB: &quiet{ctx: t.Context()}, Store: open(t, clock.Now), clock: clock})
+	p := newPlay(rigOn(&quiet{ctx: t.Context()}, open(t, clock.Now), clock))
 	for _, job := range []string{"a", "b", "c", "last"} {
 		p.leases[job] = memory.Lease{Owner: ana, Job: job, Token: "none"}
 	}

@@ -41,7 +41,8 @@ func RunReopen(t *testing.T, open OpenAt) {
 
 	for range 2 {
 		r.must("close", r.Close())
-		r.Store = openIt(t, r.clock.Now)
+		r.stores = []memory.Store{openIt(t, r.clock.Now)}
+		r.next()
 		for o, want := range was {
 			r.same("what "+string(o)+" has", r.snapshot(o), want)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -36,14 +37,38 @@ type TB interface {
 // rig is a test with an empty store and its clock.
 type rig struct {
 	TB
-	memory.Store
-	clock *memtest.Clock
-	runs  int
+	memory.Store                // that the next step is taken on
+	stores       []memory.Store // all that are on the same database
+	clock        *memtest.Clock
+	runs         int
 }
 
 func newRig(t *testing.T, open Open) *rig {
 	clock := new(memtest.Clock)
-	return &rig{TB: t, Store: open(t, clock.Now), clock: clock}
+	return rigOn(t, open(t, clock.Now), clock)
+}
+
+func rigOn(tb TB, s memory.Store, clock *memtest.Clock) *rig {
+	r := &rig{TB: tb, Store: s, stores: []memory.Store{s}, clock: clock}
+	if all, ok := s.(*Replicas); ok {
+		r.Store, r.stores = all.Of[0], all.Of
+	}
+	return r
+}
+
+// next takes the next step on another store.
+func (r *rig) next() {
+	r.stores = append(r.stores[1:len(r.stores):len(r.stores)], r.stores[0])
+	r.Store = r.stores[0]
+}
+
+// Close closes all stores.
+func (r *rig) Close() error {
+	var errs []error
+	for _, s := range r.stores {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // run returns a run that was not there before.
@@ -60,6 +85,7 @@ func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt
 
 func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Change) memory.Receipt {
 	r.Helper()
+	r.next()
 	receipt, err := r.Apply(r.Context(), owner, run, changes...)
 	if err != nil {
 		r.Fatalf("apply %s: %v", run.ID, err)
@@ -69,6 +95,7 @@ func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Cha
 
 func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
 	r.Helper()
+	r.next()
 	receipt, err := r.Append(r.Context(), owner, b)
 	if err != nil {
 		r.Fatalf("append to %s: %v", b.Conversation.ID, err)
@@ -121,16 +148,6 @@ func (r *rig) list(owner memory.Owner, q memory.Query) []memory.Memory {
 	return page.Memories
 }
 
-// lists checks the contents of what a query lists, newest first.
-func (r *rig) lists(why string, owner memory.Owner, q memory.Query, want ...string) {
-	r.Helper()
-	var got []string
-	for _, m := range r.list(owner, q) {
-		got = append(got, m.Content())
-	}
-	r.same(why, got, want)
-}
-
 func (r *rig) turns(owner memory.Owner, q memory.TurnQuery) []memory.Turn {
 	r.Helper()
 	turns, err := r.Turns(r.Context(), owner, q)
@@ -158,15 +175,6 @@ func (r *rig) jobs(owner memory.Owner, states ...memory.JobState) []memory.Job {
 	return jobs
 }
 
-func (r *rig) counts(owner memory.Owner) memory.Counts {
-	r.Helper()
-	counts, err := r.Counts(r.Context(), owner)
-	if err != nil {
-		r.Fatalf("counts of %s: %v", owner, err)
-	}
-	return counts
-}
-
 func (r *rig) version(owner memory.Owner) int64 {
 	r.Helper()
 	versions, err := r.Versions(r.Context(), []memory.Owner{owner})
@@ -174,20 +182,6 @@ func (r *rig) version(owner memory.Owner) int64 {
 		r.Fatalf("versions of %s: got %v, %v", owner, versions, err)
 	}
 	return versions[0]
-}
-
-// since returns what Since yields, for the zero Embedder's model.
-func (r *rig) since(owner memory.Owner, after int64) ([]memory.Item, int64) {
-	r.Helper()
-	var items []memory.Item
-	version, err := r.Since(r.Context(), owner, model, after, func(i memory.Item) error {
-		items = append(items, i)
-		return nil
-	})
-	if err != nil {
-		r.Fatalf("since %d: %v", after, err)
-	}
-	return items, version
 }
 
 // claim claims a job to learn for a minute.

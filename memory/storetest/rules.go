@@ -27,14 +27,14 @@ func pathsLetOneThrough(r *rig) {
 	var written atomic.Int64
 	question := memtest.Batch(ana, "c", 0, "hello")
 	r.append(ana, question)
-	together(func(worker int) {
+	r.together(func(s memory.Store, worker int) {
 		answer := memtest.Turn(ana, "c", 1, memory.RoleAssistant, fmt.Sprint("answer ", worker))
 		answer.ID = memtest.ID(answer.Content)
 		b := memory.Batch{
 			Conversation: question.Conversation, Turns: []memory.Turn{answer},
 			Path: &memory.Path{After: question.Turns[0].ID, From: 1, Turns: []string{answer.ID}},
 		}
-		switch _, err := r.Append(r.Context(), ana, b); {
+		switch _, err := s.Append(r.Context(), ana, b); {
 		case err == nil:
 			written.Add(1)
 		case !errors.Is(err, memory.Conflict):

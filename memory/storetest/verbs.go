@@ -23,6 +23,7 @@ type everything interface {
 
 // take makes a step: one of the script's own, or else the store's method of that name.
 func (p *play) take(l *line) (any, error) {
+	p.next()
 	switch l.verb {
 	case "apply":
 		return p.applyStep(l)
