@@ -321,9 +321,9 @@ func bare(words []word) []string {
 	return out
 }
 
-// write makes a write. One that is refused, or was made before, leaves everything as it
-// was.
-func (p *play) write(l *line, owner memory.Owner, do func() (memory.Receipt, error)) (memory.Receipt, error) {
+// write makes a write, and remembers the changes if they are made. One that is refused, or was
+// made before, leaves everything as it was.
+func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do func() (memory.Receipt, error)) (memory.Receipt, error) {
 	p.Helper()
 	var was snapshot
 	idle := l.idle() && owner.Valid() && p.ctx.Err() == nil
@@ -348,14 +348,10 @@ func (p *play) write(l *line, owner memory.Owner, do func() (memory.Receipt, err
 	if _, ok := p.watched[owner]; ok && receipt.Version%p.every == 0 {
 		p.watched[owner] = append(p.watched[owner], moment{receipt.At, p.export(owner, memory.At{})})
 	}
-	return receipt, nil
-}
-
-// wrote remembers what changes wrote.
-func (p *play) wrote(owner memory.Owner, changes []memory.Change) {
-	for _, c := range changes {
+	for _, c := range changes[:min(receipt.Changes, len(changes))] {
 		p.things[owner][c.After.Target()] = c.After
 	}
+	return receipt, nil
 }
 
 // asWritten checks that all that an owner has is as the script last wrote it, and that

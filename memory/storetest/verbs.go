@@ -191,11 +191,7 @@ func (p *play) applyStep(l *line) (any, error) {
 	owner, run := p.owner(p.bare(l)), p.newRun(l)
 	p.fill(&run, l.args)
 	changes := p.clauses(owner, l.clauses, &run.Jobs, &run.Vectors)
-	receipt, err := p.write(l, owner, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, run, changes...) })
-	if err == nil && !receipt.Again {
-		p.wrote(owner, changes)
-	}
-	return receipt, err
+	return p.write(l, owner, changes, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, run, changes...) })
 }
 
 // newRun returns the run of a step, whose id is the step's label.
@@ -362,14 +358,13 @@ func (p *play) appendStep(l *line) (any, error) {
 		}
 	}
 	b.Marks = p.clauses(owner, rest, &b.Jobs, &b.Vectors)
-	receipt, err := p.write(l, owner, func() (memory.Receipt, error) { return p.Append(p.ctx, owner, b) })
+	receipt, err := p.write(l, owner, b.Marks, func() (memory.Receipt, error) { return p.Append(p.ctx, owner, b) })
 	if err == nil && !receipt.Again {
 		for _, t := range b.Turns {
 			if _, ok := p.said[owner][t.ID]; !ok {
 				p.said[owner][t.ID] = t
 			}
 		}
-		p.wrote(owner, b.Marks[:receipt.Changes])
 	}
 	return receipt, err
 }
@@ -395,7 +390,7 @@ func (p *play) eraseStep(l *line) (any, error) {
 	run.Kind = "erase"
 	p.fill(&run, l.args)
 	p.clauses(owner, l.clauses, &run.Jobs, &run.Vectors)
-	receipt, err := p.write(l, owner, func() (memory.Receipt, error) { return e.Erase(p.ctx, owner, run, bare(l.args)...) })
+	receipt, err := p.write(l, owner, nil, func() (memory.Receipt, error) { return e.Erase(p.ctx, owner, run, bare(l.args)...) })
 	if err == nil && !receipt.Again {
 		p.things[owner], p.said[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
 	}
@@ -408,11 +403,7 @@ func (p *play) undoStep(l *line) (any, error) {
 	var q memory.ChangeQuery
 	p.fill(&q, l.args)
 	back := undo(p.changes(owner, q))
-	receipt, err := p.write(l, owner, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), back...) })
-	if err == nil {
-		p.wrote(owner, back)
-	}
-	return receipt, err
+	return p.write(l, owner, back, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), back...) })
 }
 
 // sinceStep is since OWNER VERSION model=NAME. Each item is what get returns, what is gone
