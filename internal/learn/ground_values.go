@@ -160,7 +160,7 @@ func (g *grounds) factNumbers() (out []token) {
 	dates := g.dates()
 	for _, t := range g.fact {
 		inDate := slices.ContainsFunc(dates, func(d text.Date) bool { return t.Start < d.End && d.Start < t.End })
-		if t.number != "" && t.number != "1" && !inDate && !(g.foreign && t.word[0] >= 'a') {
+		if t.number != "" && t.number != "1" && !inDate && !(g.foreign && (t.word[0] >= 'a' || !hasNumber(g.turn))) {
 			out = append(out, t)
 		}
 	}
@@ -170,15 +170,22 @@ func (g *grounds) factNumbers() (out []token) {
 // numbersOf returns the numbers that words give, in all the forms that they may have.
 func numbersOf(words []token) map[string]bool {
 	out := map[string]bool{}
-	before := 0
-	for _, t := range words {
+	before, minutes := 0, 0 // minutes of "quarter to seven"
+	for i, t := range words {
+		n := atoi(t.number)
 		switch t.word {
 		case "half":
 			out["0.5"], out["30"] = true, true
 		case "quarter":
-			out["15"] = true
+			n = 15
+			out["15"] = i+1 == len(words) || words[i+1].word != "to"
+		case "to":
+			minutes = before
+			continue
 		}
-		n := atoi(t.number)
+		if i > 0 && words[i-1].word == "to" && minutes > 0 && n > 0 {
+			out[strconv.Itoa(n-1)], out[strconv.Itoa(60-minutes)] = true, true
+		}
 		if t.number != "" {
 			out[t.number], out[strconv.Itoa(before*n)] = true, true // "two hundred"
 		}
@@ -271,7 +278,7 @@ func (g *grounds) exchanged() string {
 		}
 		for k := 1; k < len(g.phrase); k++ {
 			x, lead := g.phrase[k], g.phrase[k-1]
-			if x.term == "" || among(g.fact, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
+			if x.term == "" || isTime(x.word) || among(g.fact, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
 				continue
 			}
 			follows := i+1 < len(g.fact) && k+1 < len(g.phrase) && g.fact[i+1].term != "" && g.fact[i+1].word == g.phrase[k+1].word

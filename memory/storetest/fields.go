@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,10 +74,6 @@ func (v *values) read(into reflect.Value, text string) error {
 		lease, err := v.lease(text)
 		into.Set(reflect.ValueOf(&lease))
 		return err
-	case memory.Runs:
-		those := strings.Split(text, "|")
-		into.Set(reflect.ValueOf(memory.Runs(func(run string) bool { return text == "any" || slices.Contains(those, run) })))
-		return nil
 	case []memory.TraceHit:
 		var hits []memory.TraceHit
 		for one := range strings.SplitSeq(text, "|") {
