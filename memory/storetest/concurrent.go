@@ -17,10 +17,8 @@ import (
 
 // RunConcurrent checks what must hold when many goroutines use a store at once.
 func RunConcurrent(t *testing.T, open Open) {
+	runScripts(t, open, "scripts/together")
 	for _, r := range []rule{
-		{"OneOfManyTwinsIsAdded", oneOfManyTwinsIsAdded},
-		{"RunAppliesOnceForAll", runAppliesOnceForAll},
-		{"AppendEqualsOnceForAll", appendEqualsOnceForAll},
 		{"VersionsAreDense", versionsAreDense},
 		{"BaseLetsOneThrough", baseLetsOneThrough},
 		{"EachJobRunsOnceAndAlone", eachJobRunsOnceAndAlone},
@@ -48,96 +46,6 @@ func (r *rig) together(do func(s memory.Store, worker int)) {
 	}
 	close(start)
 	group.Wait()
-}
-
-// tally counts what goroutines do.
-type tally struct {
-	mu sync.Mutex
-	of map[string]int
-}
-
-func (t *tally) add(what string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.of == nil {
-		t.of = map[string]int{}
-	}
-	t.of[what]++
-}
-
-func oneOfManyTwinsIsAdded(r *rig) {
-	var added tally
-	r.together(func(s memory.Store, w int) {
-		for i := range rounds {
-			f := memtest.Fact(ana, fmt.Sprint("said by all, ", i))
-			f.ID = memtest.ID(fmt.Sprint(w, " ", i))
-			_, err := s.Apply(r.Context(), ana, memtest.Run(f.ID), memtest.Add(f))
-			switch {
-			case err == nil:
-				added.add(f.Content)
-			case !errors.Is(err, memory.Duplicate):
-				r.Errorf("add by worker %d: got %v, want %s or nothing", w, err, memory.Duplicate)
-			}
-		}
-	})
-	live := map[string]int{}
-	for _, m := range r.list(ana, memory.Query{Limit: 500}) {
-		live[m.Content()]++
-	}
-	for i := range rounds {
-		content := fmt.Sprint("said by all, ", i)
-		if added.of[content] != 1 || live[content] != 1 {
-			r.Errorf("%q: got %d adds and %d live, want one", content, added.of[content], live[content])
-		}
-	}
-}
-
-func runAppliesOnceForAll(r *rig) {
-	var firsts, receipts tally
-	r.together(func(s memory.Store, _ int) {
-		for i := range rounds {
-			run := memtest.Run(fmt.Sprint("run ", i))
-			receipt, err := s.Apply(r.Context(), ana, run, memtest.Add(memtest.Fact(ana, run.ID)))
-			if err != nil {
-				r.Errorf("apply %s: %v", run.ID, err)
-				return
-			}
-			if !receipt.Again {
-				firsts.add(run.ID)
-			}
-			receipt.Again = false
-			receipts.add(fmt.Sprintf("%+v", receipt))
-		}
-	})
-	for run, n := range firsts.of {
-		if n != 1 {
-			r.Errorf("%s: got %d first times, want one", run, n)
-		}
-	}
-	r.same("runs, each with one receipt", []int{len(firsts.of), len(receipts.of)}, []int{rounds, rounds})
-	r.same("journal entries", len(r.changes(ana, memory.ChangeQuery{Limit: 500})), rounds)
-}
-
-func appendEqualsOnceForAll(r *rig) {
-	var firsts atomic.Int64
-	r.together(func(s memory.Store, _ int) {
-		for i := range rounds {
-			b := memtest.Batch(ana, "c", 2*i, "hello", "hi")
-			b.Jobs = []memory.Job{job(ana, fmt.Sprint(i))}
-			receipt, err := s.Append(r.Context(), ana, b)
-			if err != nil {
-				r.Errorf("append %d: %v", i, err)
-				return
-			}
-			if !receipt.Again {
-				firsts.Add(1)
-			}
-		}
-	})
-	r.same("batches written", firsts.Load(), int64(rounds))
-	r.same("turns", len(r.turns(ana, memory.TurnQuery{})), 2*rounds)
-	r.same("jobs", len(r.jobs(ana)), rounds)
-	r.same("version", r.version(ana), int64(rounds))
 }
 
 func versionsAreDense(r *rig) {

@@ -24,7 +24,7 @@ const crashWriters = 3
 
 func exchange(writer, n int) memory.Batch {
 	b := memtest.Batch(ana, fmt.Sprint("conversation ", writer), 2*n, fmt.Sprintf("said by %d, %d", writer, n), "noted")
-	j := job(ana, b.Turns[0].ID)
+	j := memtest.Job(ana, memory.JobLearn, b.Turns[0].ID)
 	j.Conversation, j.Turns = b.Conversation.ID, []string{b.Turns[0].ID}
 	b.Jobs = []memory.Job{j}
 	b.Vectors = []memory.Vector{memtest.Vector(b.Turns[0].ID, b.Turns[0].Content)}

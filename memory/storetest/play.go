@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,27 +22,25 @@ import (
 
 // scriptFiles are the rules as scripts; scripts/README.md describes their language.
 //
-//go:embed scripts/*.txtar
+//go:embed scripts
 var scriptFiles embed.FS
 
-// runScripts plays each script on a store of its own.
-func runScripts(t *testing.T, open Open) {
-	files, err := scriptFiles.ReadDir("scripts")
+// runScripts plays each script of a folder on a store of its own.
+func runScripts(t *testing.T, open Open, folder string) {
+	files, err := fs.Glob(scriptFiles, folder+"/*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		text, err := scriptFiles.ReadFile(path.Join("scripts", file.Name()))
+		text, err := scriptFiles.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, script := range txtar.Parse(text).Files {
 			t.Run(script.Name, func(t *testing.T) {
-				lines, err := parse(string(script.Data))
-				if err != nil {
-					t.Fatalf("%s: %v", file.Name(), err)
-				}
-				newPlay(newRig(t, open)).perform(lines)
+				p := newPlay(newRig(t, open))
+				p.perform(string(script.Data))
+				p.atTheEnd()
 			})
 		}
 	}
@@ -74,12 +72,14 @@ func newPlay(r *rig) *play {
 }
 
 // perform plays the steps of a script.
-func (p *play) perform(lines []*line) {
+func (p *play) perform(script string) {
+	p.Helper()
+	lines, err := parse(script)
+	p.must("parse", err)
 	for _, l := range lines {
 		answer, err := p.take(l)
 		p.check(l, answer, err)
 	}
-	p.atTheEnd()
 }
 
 // atTheEnd checks that everything is as it was last written, and that the past of those who
@@ -209,12 +209,7 @@ func (p *play) lacks(owner memory.Owner, word string) {
 // furnish gives an owner one of everything, under ids that all owners share.
 func (p *play) furnish(owner memory.Owner) {
 	p.Helper()
-	lines, err := parse(strings.ReplaceAll(furnishing, "$o", string(owner)))
-	p.must("parse", err)
-	for _, l := range lines {
-		answer, err := p.take(l)
-		p.check(l, answer, err)
-	}
+	p.perform(strings.ReplaceAll(furnishing, "$o", string(owner)))
 }
 
 const furnishing = `
@@ -436,7 +431,7 @@ func (p *play) asWatched(owner memory.Owner) {
 	for i, m := range moments {
 		p.same(fmt.Sprintf("as of write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at}), m.known, ignoreVersions)
 		if i > 0 && p.every == 1 {
-			p.same(fmt.Sprintf("as of just before write %d of %s", i, owner), p.export(owner, memory.At{AsOf: before(m.at)}), moments[i-1].known, ignoreVersions)
+			p.same(fmt.Sprintf("as of just before write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at.Add(-time.Microsecond)}), moments[i-1].known, ignoreVersions)
 		}
 	}
 }

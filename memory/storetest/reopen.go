@@ -34,7 +34,8 @@ func RunReopen(t *testing.T, open OpenAt) {
 	}
 	r.must("save trace", r.SaveTraces(r.Context(), 5, trace))
 	r.apply(ana, memtest.Retire(r.fact(ana, "fact")), memtest.TurnMark(memory.ActionUpdate, "c0", memory.Replaced))
-	held := r.claim()
+	held, err := r.Claim(r.Context(), learning, time.Minute)
+	r.must("claim", err)
 	was := map[memory.Owner]snapshot{ana: r.snapshot(ana), ben: r.snapshot(ben)}
 	at := was[ana].Journal[len(was[ana].Journal)-1].At
 	past := r.export(ana, memory.At{AsOf: at})

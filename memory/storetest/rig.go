@@ -9,7 +9,6 @@ import (
 	"math"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -87,9 +86,7 @@ func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Cha
 	r.Helper()
 	r.next()
 	receipt, err := r.Apply(r.Context(), owner, run, changes...)
-	if err != nil {
-		r.Fatalf("apply %s: %v", run.ID, err)
-	}
+	r.must("apply "+run.ID, err)
 	return receipt
 }
 
@@ -97,9 +94,7 @@ func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
 	r.Helper()
 	r.next()
 	receipt, err := r.Append(r.Context(), owner, b)
-	if err != nil {
-		r.Fatalf("append to %s: %v", b.Conversation.ID, err)
-	}
+	r.must("append to "+b.Conversation.ID, err)
 	return receipt
 }
 
@@ -142,36 +137,28 @@ func (r *rig) fact(owner memory.Owner, id string) memory.Fact {
 func (r *rig) list(owner memory.Owner, q memory.Query) []memory.Memory {
 	r.Helper()
 	page, err := r.List(r.Context(), owner, q)
-	if err != nil {
-		r.Fatalf("list %+v: %v", q, err)
-	}
+	r.must("list", err)
 	return page.Memories
 }
 
 func (r *rig) turns(owner memory.Owner, q memory.TurnQuery) []memory.Turn {
 	r.Helper()
 	turns, err := r.Turns(r.Context(), owner, q)
-	if err != nil {
-		r.Fatalf("turns %+v: %v", q, err)
-	}
+	r.must("turns", err)
 	return turns
 }
 
 func (r *rig) changes(owner memory.Owner, q memory.ChangeQuery) []memory.Change {
 	r.Helper()
 	page, err := r.Changes(r.Context(), owner, q)
-	if err != nil {
-		r.Fatalf("changes %+v: %v", q, err)
-	}
+	r.must("changes", err)
 	return page.Changes
 }
 
 func (r *rig) jobs(owner memory.Owner, states ...memory.JobState) []memory.Job {
 	r.Helper()
 	jobs, err := r.Jobs(r.Context(), owner, states...)
-	if err != nil {
-		r.Fatalf("jobs %q: %v", states, err)
-	}
+	r.must("jobs", err)
 	return jobs
 }
 
@@ -184,19 +171,7 @@ func (r *rig) version(owner memory.Owner) int64 {
 	return versions[0]
 }
 
-// claim claims a job to learn for a minute.
-func (r *rig) claim() memory.Job {
-	r.Helper()
-	j, err := r.Claim(r.Context(), learning, time.Minute)
-	r.must("claim", err)
-	return j
-}
-
 var learning = []memory.JobKind{memory.JobLearn}
-
-func job(owner memory.Owner, name string) memory.Job {
-	return memtest.Job(owner, memory.JobLearn, name)
-}
 
 var model = new(memtest.Embedder).Fingerprint()
 
@@ -245,6 +220,3 @@ var ignoreVersions = cmp.FilterPath(func(p cmp.Path) bool {
 	field, ok := p.Last().(cmp.StructField)
 	return ok && field.Name() == "Version"
 }, cmp.Ignore())
-
-// before is the moment just before t.
-func before(t time.Time) time.Time { return t.Add(-time.Microsecond) }

@@ -5,44 +5,19 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// goRules are the rules that no script can tell: about goroutines, callbacks, large numbers
+// goRules are the rules that no script can tell: about callbacks, large numbers
 // and memory that is shared.
 var goRules = []rule{
-	{"PathsLetOneThrough", pathsLetOneThrough},
 	{"SinceEndsWithYield", sinceEndsWithYield},
 	{"LimitsHaveABound", limitsHaveABound},
 	{"ManyAreAskedAtOnce", manyAreAskedAtOnce},
 	{"ValuesAreTheCallers", valuesAreTheCallers},
 	{"CloseTwice", closeTwice},
-}
-
-// Of several that put an answer at the same place at once, one is written.
-func pathsLetOneThrough(r *rig) {
-	var written atomic.Int64
-	question := memtest.Batch(ana, "c", 0, "hello")
-	r.append(ana, question)
-	r.together(func(s memory.Store, worker int) {
-		answer := memtest.Turn(ana, "c", 1, memory.RoleAssistant, fmt.Sprint("answer ", worker))
-		answer.ID = memtest.ID(answer.Content)
-		b := memory.Batch{
-			Conversation: question.Conversation, Turns: []memory.Turn{answer},
-			Path: &memory.Path{After: question.Turns[0].ID, From: 1, Turns: []string{answer.ID}},
-		}
-		switch _, err := s.Append(r.Context(), ana, b); {
-		case err == nil:
-			written.Add(1)
-		case !errors.Is(err, memory.Conflict):
-			r.Errorf("answer %d: got %v, want it written or a Conflict", worker, err)
-		}
-	})
-	r.same("answers written", written.Load(), int64(1))
-	r.same("turns", len(r.turns(ana, memory.TurnQuery{})), 2)
 }
 
 func sinceEndsWithYield(r *rig) {
@@ -107,7 +82,7 @@ func valuesAreTheCallers(r *rig) {
 	fact.Tags, fact.Metadata = []string{"food", "allergy"}, []byte(`{"z":1}`)
 	fact.Provenance = memory.Provenance{Conversation: "c", Turns: []string{"t2", "t1"}, Quote: &memory.Span{Turn: "t1", Start: 3, End: 9}}
 	b := memtest.Batch(ana, "c", 0, "hello")
-	b.Conversation.Contexts, b.Jobs = []string{"x"}, []memory.Job{job(ana, "j")}
+	b.Conversation.Contexts, b.Jobs = []string{"x"}, []memory.Job{memtest.Job(ana, memory.JobLearn, "j")}
 	b.Jobs[0].Turns = []string{"t"}
 	vector := memtest.Vector(fact.ID, fact.Content)
 	run := r.run()

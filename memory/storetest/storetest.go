@@ -22,7 +22,7 @@ type Open func(t *testing.T, now func() time.Time) memory.Store
 
 // Run checks every rule on stores of its own.
 func Run(t *testing.T, open Open) {
-	runScripts(t, open)
+	runScripts(t, open, "scripts")
 	for _, r := range goRules {
 		t.Run(r.name, func(t *testing.T) { r.check(newRig(t, open)) })
 	}

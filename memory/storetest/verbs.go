@@ -2,10 +2,12 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -37,6 +39,8 @@ func (p *play) take(l *line) (any, error) {
 		return p.sinceStep(l)
 	case "look":
 		return p.lookStep(l)
+	case "together":
+		return p.togetherStep(l)
 	case "wait":
 		d, err := time.ParseDuration(p.bare(l))
 		p.rig.clock.Advance(d)
@@ -450,16 +454,50 @@ func (p *play) lookStep(l *line) (any, error) {
 	if err != nil {
 		return seen, err
 	}
-	want := memory.Seen{Version: p.version(owner)}
-	want.Memories, err = p.Get(p.ctx, owner, look.IDs...)
-	p.must("get", err)
-	for _, q := range look.Queries {
-		page, err := p.List(p.ctx, owner, q)
-		p.must("list", err)
-		want.Pages = append(want.Pages, page)
-	}
+	want, err := memory.LookAt(p.ctx, struct{ memory.Store }{p.Store}, owner, look) // by Get and List
+	p.must(l.text, err)
 	p.same(l.text, seen, want)
 	return seen.Memories, nil
+}
+
+// atOnce is how a step went that many made at once.
+type atOnce struct {
+	Taken, Again, Refused int
+	Code                  memory.Code // of what was refused
+	Receipts              int         // how many different ones there were, whether again or not
+}
+
+// togetherStep is together STEP: goroutines make it at once, each on a store of its own where
+// there are many. $w is the number of one.
+func (p *play) togetherStep(l *line) (any, error) {
+	var mu sync.Mutex
+	var all atOnce
+	receipts := map[string]bool{}
+	p.together(func(s memory.Store, w int) {
+		own := newPlay(rigOn(p.TB, s, p.rig.clock))
+		step, err := parseLine(strings.ReplaceAll(strings.TrimPrefix(l.text, "together "), "$w", fmt.Sprint(w)))
+		own.must(l.text, err)
+		step.checked, step.want = false, nil
+		answer, err := own.take(step)
+		mu.Lock()
+		defer mu.Unlock()
+		receipt, _ := answer.(memory.Receipt)
+		switch coded := (*memory.Error)(nil); {
+		case errors.As(err, &coded):
+			all.Refused, all.Code = all.Refused+1, coded.Code
+			return
+		case err != nil:
+			p.Errorf("%s\ngot error %v", step.text, err)
+		case receipt.Again:
+			all.Again++
+		default:
+			all.Taken++
+		}
+		receipt.Again = false
+		receipts[fmt.Sprintf("%+v", receipt)] = true
+	})
+	all.Receipts = len(receipts)
+	return all, nil
 }
 
 // stateStep is a step about all that an owner has: see scripts/README.md.
