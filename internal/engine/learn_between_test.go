@@ -155,3 +155,25 @@ func TestAWishForNothingKnownIsTalk(t *testing.T) {
 		t.Errorf("facts %q", got)
 	}
 }
+
+// TestAModelNamesWhatIsToBeForgotten has somebody ask to forget what no word of the wish is in: the
+// facts that the model names go, with the turns that say them and the one that asks.
+func TestAModelNamesWhatIsToBeForgotten(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	for _, l := range []struct{ said, ops string }{
+		{"Duarte and Rita are splitting up", `{"op":"add","ids":[],"text":"User's brother Duarte is getting divorced","quote":"Duarte and Rita are splitting up","about":"Duarte","lasting":true}`},
+		{"my dog is called Sardinha", `{"op":"add","ids":[],"text":"User has a dog called Sardinha","quote":"my dog is called Sardinha","about":"user","lasting":true}`},
+		{"please wipe the thing with my brother, he'd hate it written down", `{"op":"forget","ids":["k1"],"text":"","quote":"please wipe the thing with my brother","about":"user","lasting":true}`},
+	} {
+		r.LLM = answering(func(p memory.Prompt) string { return `{"ops":[` + l.ops + `]}` })
+		if _, err := r.Lessons.Learn(t.Context(), r.told(t, ana, "c", l.said)); err != nil {
+			t.Fatal(err)
+		}
+		r.clock.Advance(time.Hour)
+	}
+	all := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn}}
+	want := []string{"User has a dog called Sardinha", "my dog is called Sardinha"}
+	if got := r.contents(t, ana, all); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Errorf("what is left is %q, want %q", got, want)
+	}
+}

@@ -12,10 +12,11 @@ import (
 
 // The verdicts.
 const (
-	Add    extract.Verdict = "add"    // remember the candidate
-	Update extract.Verdict = "update" // the candidate takes the target's place
-	Delete extract.Verdict = "delete" // the target no longer holds
-	None   extract.Verdict = "none"   // the target says the same already
+	Add      extract.Verdict = "add"    // remember the candidate
+	Update   extract.Verdict = "update" // the candidate takes the target's place
+	Delete   extract.Verdict = "delete" // the target no longer holds
+	None     extract.Verdict = "none"   // the target says the same already
+	ToForget extract.Verdict = "forget" // the user asks that the targets are forgotten
 )
 
 // Decision is what reconciliation says of a candidate.

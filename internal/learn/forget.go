@@ -1,10 +1,37 @@
 package learn
 
 import (
+	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/memory"
 )
+
+// Named is which known facts a model read that a turn asks to forget, by their ids.
+type Named struct {
+	Turn  string
+	Facts []string
+}
+
+// ForgetOps takes the operations that forget out of candidates. Those of a model that is not
+// believed are dropped.
+func ForgetOps(cands []extract.Candidate, said []extract.Utterance) (others []extract.Candidate, named []Named) {
+	for _, c := range cands {
+		if c.Op != ToForget {
+			others = append(others, c)
+			continue
+		}
+		at := slices.IndexFunc(said, func(s extract.Utterance) bool {
+			_, ok := locate(s.Text, c.Quote)
+			return ok && s.Turn.Role == memory.RoleUser
+		})
+		if at >= 0 && c.Waits == "" {
+			named = append(named, Named{said[at].Turn.ID, c.Targets})
+		}
+	}
+	return others, named
+}
 
 // Forget returns the changes that take memories out of recall: facts are retired
 // with the turns of their own that say them, links are unlinked, turns and summaries

@@ -84,6 +84,9 @@ func settled(c extract.Candidate, said []extract.Utterance, known []memory.Fact)
 		_, ok := locate(s.Text, c.Quote)
 		return ok
 	})
+	if c.Op == ToForget {
+		return c, quoted && len(c.Targets) > 0
+	}
 	if c.Op == Add || len(c.Targets) == 0 || !quoted && c.Op != None {
 		c.Op, c.Targets = Add, nil
 		return c, c.Text != ""

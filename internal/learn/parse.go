@@ -81,12 +81,20 @@ func (p *proposal) read(e json.RawMessage) bool {
 	if p.Text = strings.TrimSpace(p.Text); p.Text == "" {
 		p.Text = strings.TrimSpace(p.Fact)
 	}
-	return p.Text != "" || verdicts[strings.ToLower(p.Op)] == None && len(p.IDs) > 0
+	return p.Text != "" || (p.verdict() == None || p.verdict() == ToForget) && len(p.IDs) > 0
+}
+
+// verdict returns what an operation says, "" where it is none.
+func (p *proposal) verdict() extract.Verdict {
+	if op := strings.ToLower(p.Op); op != string(ToForget) {
+		return verdicts[op]
+	}
+	return ToForget
 }
 
 func (p *proposal) candidate() extract.Candidate {
 	c := extract.Candidate{
-		Text: p.Text, Op: verdicts[strings.ToLower(p.Op)], Targets: p.IDs, Passing: p.Lasting != nil && !*p.Lasting,
+		Text: p.Text, Op: p.verdict(), Targets: p.IDs, Passing: p.Lasting != nil && !*p.Lasting,
 		Quote: p.Quote, Turn: p.Turn, Subject: strings.ToLower(or(p.Subject, p.About)), Attribute: strings.ToLower(p.Attribute),
 		Category: strings.ToLower(p.Category), Confidence: 1, Tags: p.Tags,
 	}

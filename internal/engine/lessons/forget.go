@@ -25,6 +25,13 @@ func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) e
 		}
 		found = append(found, meant...)
 	}
+	for _, n := range l.named {
+		meant, err := e.Store.Get(ctx, l.scope.Owner, append(slices.Clone(n.Facts), n.Turn)...)
+		if err != nil {
+			return fmt.Errorf("read what is asked to be forgotten: %w", err)
+		}
+		found = append(found, meant...)
+	}
 	if len(found) == 0 {
 		return nil
 	}

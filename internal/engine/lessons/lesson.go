@@ -27,6 +27,7 @@ type Lesson struct {
 	cands   []extract.Candidate
 	dropped []learn.Dropped
 	forget  []extract.Command // what the user asks to forget
+	named   []learn.Named     // the same, as a model read it
 	author  memory.Author     // who read it
 }
 
@@ -69,6 +70,7 @@ func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (
 	if d.author.Kind == memory.ByModel {
 		e.ground(job.Owner, l.said, d.known, before)
 	}
+	d.cands, l.named = learn.ForgetOps(d.cands, l.said)
 	remember, forget := extract.Commands(l.said)
 	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.said)
 	l.forget, l.author = forget, d.author
