@@ -191,7 +191,7 @@ func newPlayer(t *testing.T, open Open) *play {
 
 // quiet is a test that remembers its first failure.
 type quiet struct {
-	ctx   context.Context //nolint:containedctx // it is a test's
+	ctx   context.Context // of the test
 	wrong string
 }
 

@@ -59,7 +59,7 @@ type play struct {
 	watched map[memory.Owner][]moment
 	every   int64                   // how many versions of theirs are between two moments
 	draft   map[string]memory.Image // what earlier changes of a step write
-	ctx     context.Context         //nolint:containedctx // a script may cancel it
+	ctx     context.Context         // a script may cancel it
 }
 
 func newPlay(r *rig) *play {
