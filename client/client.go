@@ -120,11 +120,6 @@ func (c *Client) Review(ctx context.Context, q ReviewQuery) (Review, error) {
 	return call[Review](ctx, c, http.MethodGet, "/api/review"+queryString(q), nil)
 }
 
-// Rejudge judges anew what waits because its turn was not found to say it.
-func (c *Client) Rejudge(ctx context.Context, in RejudgeRequest) (Rejudged, error) {
-	return call[Rejudged](ctx, c, http.MethodPost, "/api/review/rejudge", in)
-}
-
 // Judge decides on what waits.
 func (c *Client) Judge(ctx context.Context, in ReviewRequest) (Reviewed, error) {
 	return call[Reviewed](ctx, c, http.MethodPost, "/api/review", in)

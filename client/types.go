@@ -312,24 +312,6 @@ type ReviewRequest struct {
 	Judgements []Judgement `json:"judgements" minItems:"1" maxItems:"500"`
 }
 
-// RejudgeRequest asks to judge anew what waits because its turn was not found to say it.
-type RejudgeRequest struct {
-	DryRun bool `json:"dry_run,omitempty" doc:"change nothing"`
-}
-
-// Rejudged has the facts that need not wait any longer. Receipt is of the run that made
-// them active, nil if nothing was changed.
-type Rejudged struct {
-	Facts   []RejudgedFact `json:"facts"`
-	Receipt *Receipt       `json:"receipt,omitempty"`
-}
-
-// RejudgedFact is a fact that need not wait any longer, and those that it replaces.
-type RejudgedFact struct {
-	Memory   Memory   `json:"memory"`
-	Replaces []Memory `json:"replaces,omitempty"`
-}
-
 // Reviewed says what was decided.
 type Reviewed struct {
 	Receipt

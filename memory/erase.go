@@ -32,13 +32,10 @@ type Eraser interface {
 	// the jobs count; a run that was applied before is a no-op that returns its receipt
 	// with Again set.
 	//
-	// When it returns without an error, run again or not, nothing that the store keeps
-	// has the words: no free page, no log. [Unavailable]: they are gone from memory, but
-	// may still be in such a place; the same call again sees to it.
-	//
-	// Traces and entries of the journal that are very many may go in portions before that
-	// transaction. After an error, or a kill, some of them may be gone and the things still
-	// there: the same call again removes the rest.
+	// When it returns without an error, run again or not, no read finds the words. Free pages
+	// and the log of a file may have them until the store has written it again, which it does by
+	// itself, at its next start at the latest. [Unavailable]: nothing was erased, since there is
+	// no room for that, or the words may still be in files; the same call again sees to it.
 	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
 
 	// EraseTraces removes all traces of an owner, and returns how many it removed, also

@@ -244,6 +244,9 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys,
 		Held: func(since, until time.Time) []string {
 			held := l.backups.MayHold(since, until)
+			if l.database != nil {
+				held = append(held, l.database.MayHold()...)
+			}
 			if l.chroma != nil {
 				held = append(held, l.chroma.MayHold()...)
 			}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine/curate"
@@ -119,6 +120,9 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	gone, _, err := l.engine.Curate.ForgetMatching(ctx, userOf("default"), curate.Matching{Query: "marzipan", Erase: true}, byProgram)
 	if err != nil || len(gone) != 2 {
 		t.Fatalf("erased %d memories, want the fact and what was said: %v", len(gone), err)
+	}
+	for began := time.Now(); len(l.database.MayHold()) > 0 && time.Since(began) < 10*time.Second; {
+		time.Sleep(50 * time.Millisecond)
 	}
 	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/shelf"
@@ -13,31 +16,40 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Moving says how far a [Migrate] is.
-type Moving = sqlstore.Copying
+// Moving says how many of the source's users a [Migrate] has copied.
+type Moving struct{ Users, Of int }
 
-// Moved says what a [Migrate] brought.
-type Moved = sqlstore.Copied
+// Moved says what a [Migrate] found the same on both sides.
+type Moved struct {
+	Owners int              `json:"owners"`
+	Rows   int64            `json:"rows"`
+	Before int64            `json:"rows_before"` // of them, those that an earlier copy had brought
+	Tables map[string]int64 `json:"tables"`      // rows of each
+}
 
 // Migrate copies the memory of all users from one database into another, which must be
 // empty or hold what an earlier Migrate of the same source brought before it broke off.
 // Addresses are sqlite:PATH, postgres://… and mongodb://…. Nobody else may have either open for
-// writing. It returns when both were read again and hold the same.
+// writing.
+//
+// It copies user by user. What an earlier try copied, and is the same, stays; whatever was copied
+// is read again and compared by its checksum. A user whom the source changed meanwhile is an error.
 func Migrate(ctx context.Context, from, to string, report func(Moving)) (Moved, error) {
-	if !mongostore.IsAddress(from) && !mongostore.IsAddress(to) {
-		return sqlstore.Copy(ctx, from, to, report)
-	}
-	moved, err := carry(ctx, from, to, report)
+	moved, err := migrate(ctx, from, to, report)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w; the same again goes on where this was", ctx.Err())
 	}
 	return moved, err
 }
 
-// carrier is a store whose owners can be taken to another kind of store, whole.
+const (
+	sqlitePrefix = "sqlite:" // of the address of a file
+	ownersAtOnce = 500       // whose versions one query asks for
+)
+
+// carrier is a store whose owners can be taken to another one, whole.
 type carrier interface {
 	memory.Store
-	memory.Keys
 	Identity() string
 	Everyone(ctx context.Context) ([]memory.Owner, error)
 	Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error)
@@ -47,7 +59,7 @@ type carrier interface {
 }
 
 func openCarrier(ctx context.Context, address string, source bool) (carrier, error) {
-	switch path, isFile := strings.CutPrefix(address, "sqlite:"); {
+	switch path, isFile := strings.CutPrefix(address, sqlitePrefix); {
 	case isFile && source && !exists(path):
 		return nil, memory.Errorf(memory.NotFound, "there is no database at %s", path)
 	case mongostore.IsAddress(address):
@@ -73,8 +85,7 @@ func as[S carrier](s S, err error) (carrier, error) {
 	return s, nil
 }
 
-// carry copies owner by owner: what was copied by an earlier try, and is the same, stays.
-func carry(ctx context.Context, from, to string, report func(Moving)) (moved Moved, err error) {
+func migrate(ctx context.Context, from, to string, report func(Moving)) (moved Moved, err error) {
 	source, err := openCarrier(ctx, from, true)
 	if err != nil {
 		return moved, fmt.Errorf("open what is copied: %w", err)
@@ -85,14 +96,16 @@ func carry(ctx context.Context, from, to string, report func(Moving)) (moved Mov
 		return moved, fmt.Errorf("open where it goes: %w", err)
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
-	identity := source.Identity() + strings.TrimPrefix(from, "sqlite:")
-	if mongostore.IsAddress(from) || sqlstore.IsPostgres(from) { // whose addresses hold passwords
-		identity = source.Identity()
+	identity := source.Identity()
+	if path, isFile := strings.CutPrefix(from, sqlitePrefix); isFile {
+		if identity, err = filepath.Abs(path); err != nil {
+			return moved, err
+		}
 	}
 	if err := target.BeginCarry(ctx, identity); err != nil {
 		return moved, err
 	}
-	owners, err := source.Everyone(ctx)
+	owners, versions, err := everyone(ctx, source)
 	if err != nil {
 		return moved, err
 	}
@@ -101,16 +114,37 @@ func carry(ctx context.Context, from, to string, report func(Moving)) (moved Mov
 		if err := carryOwner(ctx, source, target, owner, &moved); err != nil {
 			return moved, err
 		}
-		report(Moving{Rows: int64(i + 1), Of: int64(len(owners))})
+		report(Moving{i + 1, len(owners)})
 	}
-	there, err := target.Everyone(ctx)
-	if err != nil {
-		return moved, err
-	}
-	if len(there) != len(owners) {
-		return moved, memory.Errorf(memory.Conflict, "the target has %d users and the source %d: somebody wrote to it meanwhile; empty it and copy anew", len(there), len(owners))
+	for _, side := range []carrier{source, target} {
+		_, now, err := everyone(ctx, side)
+		if err != nil {
+			return moved, err
+		}
+		if !maps.Equal(versions, now) {
+			return moved, memory.Errorf(memory.Conflict, "somebody wrote to one of the databases meanwhile; stop every server, and the same again goes on")
+		}
 	}
 	return moved, target.EndCarry(ctx)
+}
+
+// everyone returns who has anything, in order, and at which versions.
+func everyone(ctx context.Context, in carrier) ([]memory.Owner, map[memory.Owner]int64, error) {
+	owners, err := in.Everyone(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	versions := map[memory.Owner]int64{}
+	for some := range slices.Chunk(owners, ownersAtOnce) {
+		are, err := in.Versions(ctx, some)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, version := range are {
+			versions[some[i]] = version
+		}
+	}
+	return owners, versions, nil
 }
 
 func carryOwner(ctx context.Context, source, target carrier, owner memory.Owner, moved *Moved) error {
@@ -135,30 +169,12 @@ func carryOwner(ctx context.Context, source, target carrier, owner memory.Owner,
 			return fmt.Errorf("what the target has of %s is not what the source has, after it was copied", owner)
 		}
 	}
-	if owner.Kind() == memory.GlobalKind {
-		if err := carryKeys(ctx, source, target, owner.Namespace()); err != nil {
-			return err
-		}
-	}
 	moved.Owners++
 	for name, n := range have.Sizes() {
 		moved.Tables[name] += int64(n)
 		moved.Rows += int64(n)
 		if before {
 			moved.Before += int64(n)
-		}
-	}
-	return nil
-}
-
-func carryKeys(ctx context.Context, source, target carrier, namespace string) error {
-	keys, err := source.Keys(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	for _, k := range keys {
-		if err := target.AddKey(ctx, namespace, k); err != nil && !errors.Is(err, memory.Conflict) {
-			return err
 		}
 	}
 	return nil

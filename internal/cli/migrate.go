@@ -24,8 +24,8 @@ func migrate(g *global) *cobra.Command {
 		Short: "Copy the memory of all users into another database",
 		Long: "Copy everything from one database into an empty one: between SQLite, PostgreSQL and MongoDB, either way, or between two of a kind. Ids, versions,\n" +
 			"history, vectors and jobs stay as they are. Stop every server of both first. Broken off, however it was, the same command\n" +
-			"goes on; Loci does not open the target before it is whole. In the end both are read again and compared, each user by a\n" +
-			"count and a checksum. The source stays as it is.\n\n" +
+			"goes on; Loci does not open the target before it is whole. Each user is read again at both ends and compared by a\n" +
+			"checksum. The source stays as it is.\n\n" +
 			"An address is sqlite:PATH, of a file or a data folder, postgres://user@host:5432/database or mongodb://host/database. A password is better not on\n" +
 			"the command line: PGPASSWORD and ~/.pgpass are read, or leave --to (or --from) away: it is the setting store then, as from LOCI_STORE.",
 		Example: "  loci migrate --from sqlite:~/.loci --to postgres://loci@db.example.com/loci\n" +
@@ -49,11 +49,7 @@ func migrate(g *global) *cobra.Command {
 				}
 			}
 			moved, err := backup.Migrate(cmd.Context(), ends[0], ends[1], func(m backup.Moving) {
-				name := "copied"
-				if m.Comparing {
-					name = "compared"
-				}
-				bar.at(name, m.Rows, m.Of, func(n int64) string { return fmt.Sprintf("%d rows", n) })
+				bar.at("copied", int64(m.Users), int64(m.Of), func(n int64) string { return fmt.Sprintf("%d users", n) })
 			})
 			bar.end()
 			if err != nil {

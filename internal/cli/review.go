@@ -26,16 +26,13 @@ func review(g *global) *cobra.Command {
 			"a rejected one is not learned again. What another user shares is accepted as it is, and takes nobody's place. Answers that do not come from a terminal are read by line; with the flags nothing\n" +
 			"is asked. What the flags decide is one run and is undone together.",
 		Example: "  loci review\n  loci review --list\n  loci review --approve 0199c5d2-… --reject 0199c5d3-…\n" +
-			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject\n  loci review --rejudge --dry-run",
+			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(onlyOne(cmd, "all-approve", "all-reject"), r.check()); err != nil {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if r.rejudge {
-					return r.judgeAnew(ctx, g, c, cmd.OutOrStdout())
-				}
 				if r.decides() {
 					if err := r.whole(ctx, c); err != nil {
 						return err
@@ -60,34 +57,7 @@ func review(g *global) *cobra.Command {
 	f.StringArrayVar(&r.edit, "edit", nil, "approve a fact in other words, as ID=TEXT; may be repeated")
 	f.BoolVar(&r.allApprove, "all-approve", false, "approve all that waits and is not named otherwise")
 	f.BoolVar(&r.allReject, "all-reject", false, "reject all that waits and is not named otherwise")
-	f.BoolVar(&r.rejudge, "rejudge", false, "judge anew what waits because its words were not found in what was said")
-	f.BoolVar(&r.dryRun, "dry-run", false, "with --rejudge: only show what would become active")
 	return onMemory(g, cmd)
-}
-
-// judgeAnew makes what nothing speaks against active, or shows it.
-func (r *reviewing) judgeAnew(ctx context.Context, g *global, c *client.Client, w io.Writer) error {
-	done, err := c.Rejudge(ctx, client.RejudgeRequest{DryRun: r.dryRun})
-	if err != nil {
-		return err
-	}
-	return g.print(w, done, func(out printer) {
-		if len(done.Facts) == 0 {
-			out.line("nothing that waits for proof can be made active")
-			return
-		}
-		for _, one := range done.Facts {
-			out.judged(one.Memory)
-			for _, old := range one.Replaces {
-				out.line("  replaces: %s", old.Content)
-			}
-		}
-		if done.Receipt == nil {
-			out.line("%d facts would become active; leave out --dry-run to do it", len(done.Facts))
-			return
-		}
-		out.line("%s", g.undoHint(done.Receipt.Run))
-	})
 }
 
 // reviewing is what the command line decides.
@@ -95,7 +65,6 @@ type reviewing struct {
 	list                  bool
 	approve, reject, edit []string
 	allApprove, allReject bool
-	rejudge, dryRun       bool
 	named                 []client.Judgement
 }
 
@@ -120,12 +89,6 @@ func (r *reviewing) check() error {
 		if j.ID == "" {
 			return memory.Errorf(memory.Invalid, "the id of a fact is empty; loci review --list shows ids")
 		}
-	}
-	if r.rejudge && (r.list || r.decides()) {
-		return memory.Errorf(memory.Invalid, "--rejudge decides by itself; leave out the other flags")
-	}
-	if r.dryRun && !r.rejudge {
-		return memory.Errorf(memory.Invalid, "--dry-run goes with --rejudge")
 	}
 	if r.list && r.decides() {
 		return memory.Errorf(memory.Invalid, "--list only shows what waits; leave it out to decide")

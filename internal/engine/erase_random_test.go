@@ -212,7 +212,7 @@ func TestErasedUserIsNowhere(t *testing.T) {
 				r.settle(t)
 				for r.Traces.WriteTraces(ctx) {
 				}
-				for _, where := range store.find(t, r, secretWord) {
+				for _, where := range lasting(func() []string { return store.find(t, r, secretWord) }) {
 					t.Errorf("it is in %.300s", where)
 				}
 				wantUnsaid(t, r, log, secretWord)
@@ -329,7 +329,7 @@ func TestErasedFactIsNowhere(t *testing.T) {
 			r.settle(t)
 			for r.Traces.WriteTraces(ctx) {
 			}
-			for _, where := range store.find(t, r, secretWord) {
+			for _, where := range lasting(func() []string { return store.find(t, r, secretWord) }) {
 				t.Errorf("it is in %.400s", where)
 			}
 			wantUnsaid(t, r, log, secretWord)

@@ -56,9 +56,7 @@ func TestErasedWordsAreGone(t *testing.T) {
 	if len(gone) != len(would) || r.Changes != len(would) || dropped != 1 {
 		t.Errorf("erased %d memories by %d changes, dropped the index %d times; want what was foreseen, %d, and once", len(gone), r.Changes, dropped, len(would))
 	}
-	if len(filesWith(t, dir, sweet)) > 0 {
-		t.Error("a file still has the word")
-	}
+	wantNowhere(t, dir)
 	if err := s.work(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +65,7 @@ func TestErasedWordsAreGone(t *testing.T) {
 		ask ana: What am I allergic to?
 		expect no hit: marzipan`)
 	s.writeWaiting(t)
-	if len(filesWith(t, dir, sweet)) > 0 {
-		t.Error("a file has the word again")
-	}
+	wantNowhere(t, dir)
 	again, r, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{page.Memories[0].ID()}, Erase: true, Idempotency: "k"}, author)
 	if err != nil || !r.Again || len(again) != len(gone) {
 		t.Errorf("the same key again: %d memories, %+v, %v; want the first result", len(again), r, err)

@@ -62,9 +62,9 @@ func (m *opsModel) Complete(_ context.Context, p memory.Prompt) (memory.Reply, e
 	return memory.Reply{Text: string(reply), Model: "ops"}, nil
 }
 
-// TestRulesLearnAtOnceAndTheModelLater follows a chat of ten exchanges with the settings that
+// TestAModelReadsSeveralExchangesTogether follows a chat of ten exchanges with the settings that
 // a server has by itself.
-func TestRulesLearnAtOnceAndTheModelLater(t *testing.T) {
+func TestAModelReadsSeveralExchangesTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		m := &opsModel{}
@@ -85,8 +85,8 @@ func TestRulesLearnAtOnceAndTheModelLater(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.clock.Advance(10 * time.Second)
-			if i == 0 && (m.calls != 0 || !strings.Contains(facts(), "User lives in Porto")) {
-				t.Errorf("after one exchange the model was asked %d times and known is %q; want the rules alone", m.calls, facts())
+			if i == 0 && (m.calls != 0 || facts() != "") {
+				t.Errorf("after one exchange the model was asked %d times and known is %q", m.calls, facts())
 			}
 		}
 		if m.calls != 2 {
@@ -117,6 +117,12 @@ func TestRulesLearnAtOnceAndTheModelLater(t *testing.T) {
 			t.Errorf("%d turns are not learned from (%v)", len(turns), err)
 		}
 		t.Logf("%d calls, %d tokens an exchange", m.calls, m.tokens/len(tenTurns))
+		if err := s.step("user ana: Please remember that the gate code is 4711."); err != nil {
+			t.Fatal(err)
+		}
+		if got := facts(); !strings.Contains(got, "gate code is 4711") {
+			t.Errorf("known is %q after an order to remember", got)
+		}
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
@@ -177,4 +178,29 @@ func TestASilentModelReadsFewerMessages(t *testing.T) {
 			t.Errorf("it reads %v messages, want %v", m.sizes, want)
 		}
 	}
+}
+
+// TestADistrustedModelSumsUpNothing has a model that failed its trial: what it would write of a
+// chat comes into no fact, no summary and no prompt.
+func TestADistrustedModelSumsUpNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.Opts.Learn.Summary = core.Summaries{Every: 1}
+		m := &applicant{trial: copies, ops: []string{op("User's nephew Ozwick plays the zither", "those old maps of mine pile up")}}
+		tryFirst(r, m)
+		active, _ := r.learnsFrom(t, "c", "I live in Berlin.", "Those old maps of mine pile up.", "I want to buy a plan chest by Friday.")
+		if want := []string{"User lives in Berlin", "User wants to buy a plan chest by 2026-01-09"}; !slices.Equal(active, want) {
+			t.Errorf("active are %q, want %q", active, want)
+		}
+		if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: "sum", Kind: "test", Jobs: []memory.Job{core.SummaryJob(ana, "c", "s")}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.work(ctx); err != nil {
+			t.Fatal(err)
+		}
+		made, err := r.Summaries(ctx, ana, "c")
+		if err != nil || len(made) != 1 || made[0].Model != core.RuleBased || strings.Contains(made[0].Text, "Ozwick") || m.learns != 1 {
+			t.Errorf("summed up as %+v (%v), by a model that was asked %d times", made, err, m.learns)
+		}
+	})
 }

@@ -15,20 +15,13 @@ import (
 // candidate wins over come after it, since they name the fact it became.
 func (p *planner) carryOut(i int) {
 	v, c := &p.verdicts[i], p.cands[i]
-	if reason := p.waits(c); reason != "" && !v.add && len(v.deletes) > 0 {
-		p.addPending(p.fact(c), v.deletes[0], reason) // a person may let it take the place
-		return
-	}
-	for _, id := range v.deletes {
-		p.end(id, c, v.reason)
-	}
 	switch {
 	case v.add && v.loser >= 0:
 		w := p.winner(i)
 		p.addPast(c, p.verdicts[w].became, p.cands[w].ObservedAt, "another statement of the same run is newer")
 	case v.add:
 		p.add(c, v)
-	case len(v.deletes) == 0:
+	default:
 		p.ignore(c, v.repeats, reasonOr(v.reason, "redundant"))
 	}
 }
@@ -353,58 +346,6 @@ func recorded(c extract.Candidate) bool {
 	return slices.ContainsFunc(c.Near, func(n extract.Neighbour) bool {
 		return slices.Contains(n.Fact.Provenance.Turns, c.Turn) && text.Hash(n.Fact.Content) == text.Hash(c.Text)
 	})
-}
-
-// end retires a known fact because of what the candidate says.
-func (p *planner) end(id string, c extract.Candidate, reason string) {
-	k := p.known[id]
-	switch {
-	case k.ends || k.kept || p.waits(c) != "":
-		return
-	case !c.Newer(&k.Fact):
-		p.ignore(c, id, "what is known is newer")
-		return
-	case rank(c.Trust) < rank(memory.TrustUser):
-		p.ignore(c, id, "it contradicts what was said with more weight")
-		return
-	case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // it holds elsewhere too
-		return
-	case p.guarded(c, k) || p.o.ReviewConflicts && !c.Remember:
-		p.ignore(c, id, "only a person may end it")
-		return
-	}
-	reason = reasonOr(reason, "no longer holds")
-	change := p.unlink(k, reason)
-	if k.Link == nil {
-		gone := k.Fact
-		gone.Status, gone.UpdatedAt = memory.Retired, p.o.Now
-		if gone.ValidTo.IsZero() {
-			gone.ValidTo = c.ObservedAt
-		}
-		if gone.ValidTo.Before(gone.ValidFrom) {
-			gone.ValidTo = gone.ValidFrom
-		}
-		change = memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: k.Fact.Version, OldID: id, Reason: reason, Author: p.o.Author}
-		p.free(k)
-	}
-	k.change, k.ends = &change, true
-	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "delete", Target: id, Reason: reason})
-}
-
-// deleteAlone carries out deletions that name no candidate: the newest candidate
-// that was found near the fact must have been said after it.
-func (p *planner) deleteAlone() {
-	for _, d := range p.alone {
-		best := -1
-		for i := range p.cands {
-			if p.near(i, d.Target) != "" && (best < 0 || saidBefore(&p.cands[best], &p.cands[i])) {
-				best = i
-			}
-		}
-		if best >= 0 {
-			p.end(d.Target, p.cands[best], d.Reason)
-		}
-	}
 }
 
 // changes returns everything in an order that can be applied: what frees words

@@ -15,21 +15,18 @@ import (
 
 // Wishes is what a user's message asks of memory itself.
 type Wishes struct {
+	Remember     bool
 	Forget       []extract.Command
 	OffTheRecord bool // the message is not to be remembered
 }
 
 // WishesIn reads a turn; only the user wishes something.
 func WishesIn(t memory.Turn) Wishes {
+	remember, forget := extract.Commands([]extract.Utterance{{Turn: t, Text: utterance.Read(t.Content, t.Foreign).Own}})
 	return Wishes{
-		Forget:       forgets(extract.Utterance{Turn: t, Text: utterance.Read(t.Content, t.Foreign).Own}),
+		Remember: len(remember) > 0, Forget: forget,
 		OffTheRecord: t.Role == memory.RoleUser && extract.OffTheRecord(t.Content),
 	}
-}
-
-func forgets(s extract.Utterance) []extract.Command {
-	_, forget := extract.Commands([]extract.Utterance{s})
-	return forget
 }
 
 // Confidential reports whether a message is redacted. One that asks to forget something known is learned from first,

@@ -39,10 +39,6 @@ type Grounding struct {
 // UnprovenConfidence is the most confidence of a fact that nothing proves.
 const UnprovenConfidence = 0.6
 
-// WaitsForProof reports whether a fact waits, by the reason that its change has, because
-// its turn was not found to say it.
-func WaitsForProof(reason string) bool { return reason == "the turn does not say so" }
-
 // Ground looks for evidence that a claim is wrong: names, numbers and dates that nobody
 // said, a denial that the quote has and the claim has not, words of somebody else or of a
 // made-up case, and what is said of another person. Without such evidence the claim holds,
@@ -314,9 +310,6 @@ func (g *grounds) count(has func(i int) bool) (n int) {
 // denied reports a claim that asserts what the quoted words deny, or denies what they
 // assert.
 func (g *grounds) denied() string {
-	if !g.placed && len(g.turn) > 40 || otherScript(g.turn) {
-		return ""
-	}
 	fact, said := polarity(g.claim.Text, false), polarity(wordsAsSaid(g.phrase, g.said.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.ceases())
 	agree, clash := 0, 0
 	for _, f := range fact {
@@ -385,20 +378,16 @@ func endsMore(words, others []token) bool {
 	})
 }
 
-// unfulfilled reports a claim that has as so what the user wishes or plans, or what
-// was so.
+// unfulfilled reports a claim that has as so what the user wishes or plans.
 func (g *grounds) unfulfilled() string {
 	fact := text.Fold(g.claim.Text)
 	if !g.placed || !stateForm.MatchString(fact) {
 		return ""
 	}
 	clause, _, _ := g.saidOf(whom{kind: 's'})
-	said := idioms.ReplaceAllString(text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.said.Text)), "")
-	switch {
-	case intending.MatchString(said) && !hedged.MatchString(fact):
+	said := text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.said.Text))
+	if intending.MatchString(said) && !hedged.MatchString(fact) {
 		return "the user wishes or plans it"
-	case !pastForm.MatchString(fact) && !upToNow.MatchString(said) && bygoneForm.MatchString(said):
-		return "the quoted words have it as what is no longer so"
 	}
 	return ""
 }
@@ -412,7 +401,7 @@ type polar struct {
 // polarity reads the words of a text with what is denied of them, and, if ends is set, what
 // is said to be over.
 func polarity(s string, ends bool) []polar {
-	words := readTokens(idioms.ReplaceAllString(text.Fold(s), ""))
+	words := readTokens(text.Fold(s))
 	out := make([]polar, len(words))
 	left := 0
 	for i, t := range words {

@@ -36,7 +36,7 @@ func (c groundCase) grounded() *extract.Candidate {
 			said[i].Before = c.messages[n-1]
 		}
 	}
-	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1}}, said)
+	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1, Op: c.claim.Op}}, said)
 	if len(kept) == 0 {
 		return nil
 	}
@@ -368,6 +368,7 @@ func TestTimesAndAcronymsAreReadAsWritten(t *testing.T) {
 		{"Weil der die Hitze hält, muss ich erst um Viertel nach zwei raus", "User gets up at 2:15 a.m.", true},
 		{"my train's at 8.15 tomorrow", "User's train leaves at 8:45", false},
 		{"my train's at 8.15 tomorrow", "User's train leaves at 9:15", false},
+		{"practice is mon/wed now btw", "User has practice on Mondays and Wednesdays", true},
 		{"I like JS. what framework would you pick", "User likes JavaScript", true},
 		{"I like JS. what framework would you pick", "User likes TypeScript", false},
 		{"I like Jo. she's fun", "User likes Josephine Baker", false},

@@ -157,7 +157,6 @@ func omitsI(clause []token) bool {
 
 // subject returns whom a clause is about, explicit if its words say so.
 func (g *grounds) subject(clause []token) (s whom, explicit bool) {
-	own := false
 	for i := 0; i < len(clause) && i < 7; i++ {
 		t, next := clause[i], token{}
 		if i+1 < len(clause) {
@@ -170,7 +169,6 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 		case english.IsThirdPerson(t.word):
 			s = whom{kind: 'o'}
 		case possessives.Has(t.word):
-			own = true
 			continue
 		case p != "" && t.owner && next.word != "" && !verbal(clause, i): // "my boss's car"
 			return whom{}, false
@@ -181,8 +179,6 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 			}
 		case group != "" && (group != anybody || verbal(clause, i)), t.capital && i == 0 && !strings.HasSuffix(t.before, "(") && t.term != "" && !g.foreign && verbal(clause, i) && !openingWords.Has(t.word) && !noNames.Has(t.word) && !isTime(t.word):
 			s = whom{'o', group, t.word}
-		case own && t.term != "":
-			return whom{}, true // a thing of the speaker's
 		case openingWords.Has(t.word):
 			continue
 		default:
@@ -271,8 +267,8 @@ func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.
 
 // hasName reports whether a name is among words, whatever its form.
 func hasName(t token, words []token) bool {
-	for j, w := range words {
-		if sameName(t.word, w) || !w.capital && alike(t, w) || shortens(w, t.word) || j > 0 && words[j-1].word+w.word == t.word {
+	for _, w := range words {
+		if sameName(t.word, w) || !w.capital && alike(t, w) || shortens(w, t.word) {
 			return true
 		}
 	}

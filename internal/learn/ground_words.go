@@ -47,11 +47,8 @@ var (
 	// conditional opens a sentence whose rest holds only if something happens.
 	conditional = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
 	// wishful is what the speaker would do, not what they do.
-	wishful = lazy.Compile(`\b(?:i|we|u|you)(?: (?:would|could|should|might)|'d|d)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
+	wishful = lazy.Compile(`\b(?:(?:i|we|u|you)(?: (?:would|could|should|might)|'d)|id|ud|youd)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
 )
-
-// idioms hold a word of denial and deny nothing.
-var idioms = lazy.Compile(`\b(?:can'?t wait|not gonna lie|no idea|not only|why not|no problem|no worries|no doubt|never looked back|not (?:too |so )?sure|don'?t (?:know|forget|worry)|not to mention|no matter|isn'?t that|don'?t you|doesn'?t it)\b`)
 
 // endingWords say that something is not or no longer so.
 var (
@@ -86,9 +83,6 @@ var (
 	pastForm  = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
 	stateForm = lazy.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
 	intending = lazy.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
-	upToNow   = lazy.Compile(`\b(?:now|still|since|(?:i|we)(?:'ve| ?ve| have|'d))\b`)
-	// bygoneForm is what the user says of what is over.
-	bygoneForm = lazy.Compile(`\b(?:used to|(?:i|we) (?:was|were) (?:an?|the)|(?:i|we) (?:\w+ly )?(?:lived|worked|owned|played|studied|smoked|drove|taught))\b`)
 )
 
 var (

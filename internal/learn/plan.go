@@ -54,8 +54,7 @@ const maxTurns = 16
 // hold the later one does. What a person should look at first is added as
 // pending and replaces nothing; so is what a model read and contradicts a fact that
 // a person wrote, approved or pinned. If the decisions add nothing, the candidates that
-// no known fact was said to repeat are added (design 4's safeguard), but for those that
-// only say that a deleted fact is over.
+// no known fact was said to repeat are added (design 4's safeguard).
 //
 // The order of changes is the order in which they can be applied.
 func Plan(cands []extract.Candidate, decisions []Decision, again []Again, o PlanOptions) ([]memory.Change, []Outcome) {
@@ -75,7 +74,6 @@ func Plan(cands []extract.Candidate, decisions []Decision, again []Again, o Plan
 			p.carryOut(i)
 		}
 	}
-	p.deleteAlone()
 	return p.changes(), p.outcomes
 }
 
@@ -86,7 +84,6 @@ type planner struct {
 	known    map[string]*knownFact // by id
 	order    []string              // ids in the order met
 	verdicts []verdict             // one a candidate
-	alone    []Decision            // deletions that name no candidate
 	adds     []memory.Change
 	live     map[wording]bool // of the facts that will be live
 	outcomes []Outcome
@@ -113,7 +110,6 @@ type verdict struct {
 	decided bool
 	add     bool
 	targets []string // facts it replaces
-	deletes []string // facts it ends without taking their place
 	repeats string   // the fact that says the same
 	text    string   // better words
 	reason  string
@@ -195,13 +191,12 @@ func (p *planner) reinforced(k *knownFact, c extract.Candidate) {
 // judge reads the decisions into verdicts and leaves out what is not valid.
 func (p *planner) judge(decisions []Decision) {
 	for _, d := range decisions {
-		if d.Candidate < 0 || d.Candidate >= len(p.cands) {
-			if d.Verdict == Delete {
-				p.alone = append(p.alone, d)
-			}
-			continue
+		if d.Verdict == Delete && (d.Candidate < 0 || d.Candidate >= len(p.cands)) {
+			d.Candidate = p.newestNear(d.Target)
 		}
-		p.verdicts[d.Candidate].take(d, p.target(d))
+		if 0 <= d.Candidate && d.Candidate < len(p.cands) {
+			p.verdicts[d.Candidate].take(d, p.target(d))
+		}
 	}
 	for i := range p.verdicts {
 		if !p.verdicts[i].decided { // the model passed over it: the rules decide
@@ -210,7 +205,7 @@ func (p *planner) judge(decisions []Decision) {
 			}
 		}
 		v := &p.verdicts[i]
-		if k := p.known[v.repeats]; k != nil && k.SharedByUser() && len(v.deletes) == 0 {
+		if k := p.known[v.repeats]; k != nil && k.SharedByUser() && len(v.targets) == 0 {
 			v.add, v.repeats = true, "" // the user's own statement stays when the share ends
 		}
 		if k := p.known[v.repeats]; k != nil && p.confirmed(p.cands[i]) == k {
@@ -220,17 +215,20 @@ func (p *planner) judge(decisions []Decision) {
 	adds := slices.ContainsFunc(p.verdicts, func(v verdict) bool { return v.add })
 	for i := range p.verdicts {
 		v := &p.verdicts[i]
-		v.add = v.add || !adds && v.repeats == "" && !p.onlyEnds(i)
-		if v.add { // deleting and adding is replacing
-			v.targets, v.deletes = append(v.targets, v.deletes...), nil
-		}
+		v.add = v.add || !adds && v.repeats == ""
 	}
 }
 
-// onlyEnds reports whether all that a candidate says is that a fact it deletes is over.
-func (p *planner) onlyEnds(i int) bool {
-	_, over := endOf(p.cands[i].Text, p.cands[i].ObservedAt)
-	return over && len(p.verdicts[i].deletes) > 0
+// newestNear returns the newest candidate that was found near a fact, -1 without one: what a
+// decision ends without a candidate, that one says is over.
+func (p *planner) newestNear(target string) int {
+	newest := -1
+	for i := range p.cands {
+		if p.near(i, target) != "" && (newest < 0 || saidBefore(&p.cands[newest], &p.cands[i])) {
+			newest = i
+		}
+	}
+	return newest
 }
 
 // target returns the decision's target if it is valid, "" otherwise. What is
@@ -263,7 +261,10 @@ func (v *verdict) take(d Decision, target string) {
 	switch d.Verdict {
 	case Add:
 		v.add = true
-	case Update:
+	case Update, Delete: // what says that something is over takes its place
+		if d.Verdict == Delete && target == "" {
+			return
+		}
 		v.add = true
 		if target != "" && !slices.Contains(v.targets, target) {
 			v.targets = append(v.targets, target)
@@ -271,11 +272,6 @@ func (v *verdict) take(d Decision, target string) {
 		if v.text == "" {
 			v.text = d.Text
 		}
-	case Delete:
-		if target == "" {
-			return
-		}
-		v.deletes = append(v.deletes, target)
 	case None:
 		if v.repeats == "" {
 			v.repeats = target

@@ -40,14 +40,13 @@ func succeeded(cands []extract.Candidate, c extract.Candidate) bool {
 
 func reconcile(i int, c extract.Candidate) []Decision {
 	var out []Decision
-	end, isEnd := endOf(c.Text, c.ObservedAt)
 	for _, n := range c.Near {
 		if !n.Fact.Status.Live() {
 			continue
 		}
 		known := n.Fact.Content
 		switch {
-		case isEnd && end.ends(&c, &n.Fact):
+		case ended(c, n.Fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
 		case c.Subject == n.Fact.Subject && recounts(c.Text, known):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})

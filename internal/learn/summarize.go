@@ -72,7 +72,7 @@ func Summarize(said []extract.Utterance, previous string) string {
 	}
 	asked := ""
 	for _, s := range said {
-		wishes := forgets(s)
+		_, wishes := extract.Commands([]extract.Utterance{s})
 		for _, span := range text.Sentences(s.Text) {
 			sentence := strings.Join(strings.Fields(span.Of(s.Text)), " ")
 			user := s.Turn.Role == memory.RoleUser

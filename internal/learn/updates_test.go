@@ -175,9 +175,8 @@ func TestWhatSoundsLikeAnEndIsNone(t *testing.T) {
 		{"User no longer likes chess", "User plays chess on Sundays"},
 		{"User cancelled User's flight", "User has a dentist appointment"},
 	} {
-		end, ok := endOf(c.said, monday)
 		subject, attribute := extract.Classify(c.known)
-		if ok && end.ends(&extract.Candidate{Text: c.said, Subject: "user"}, &memory.Fact{Content: c.known, Subject: subject, Attribute: attribute, Category: "plan"}) {
+		if ended(extract.Candidate{Text: c.said, Subject: "user", ObservedAt: monday}, memory.Fact{Content: c.known, Subject: subject, Attribute: attribute, Category: "plan"}) {
 			t.Errorf("%q ends %q", c.said, c.known)
 		}
 	}

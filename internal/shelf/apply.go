@@ -54,7 +54,7 @@ func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, cha
 		if err := s.judge(c, before); err != nil {
 			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, run, c.Action, c.After.Target(), err)
 		}
-		c.After = stamp(copyImage(c.After), s.Version)
+		c.After = Stamp(c.After, s.Version)
 		s.put(c.After)
 		if !before.IsZero() && Words(before) != Words(c.After) {
 			s.forgetVectors(c.After)
@@ -173,8 +173,9 @@ func (s *Shelf) versionOf(image memory.Image) int64 {
 	return 0
 }
 
-// stamp sets the version of an image that nobody else holds.
-func stamp(image memory.Image, version int64) memory.Image {
+// Stamp returns a copy of an image as stores keep it: at a version, with times of microseconds.
+func Stamp(image memory.Image, version int64) memory.Image {
+	image = copyImage(image)
 	switch {
 	case image.Fact != nil:
 		image.Fact.Version = version
@@ -211,7 +212,8 @@ func Words(image memory.Image) string {
 	return ""
 }
 
-func idOf(image memory.Image) string {
+// MemoryID is the id of the memory that an image shows, "" if it shows none or is a mark.
+func MemoryID(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
 		return image.Fact.ID
@@ -225,7 +227,7 @@ func idOf(image memory.Image) string {
 
 func (s *Shelf) forgetVectors(image memory.Image) {
 	for key := range s.Vectors {
-		if key.Memory == idOf(image) {
+		if key.Memory == MemoryID(image) {
 			delete(s.Vectors, key)
 		}
 	}
@@ -250,8 +252,8 @@ func (s *Shelf) touch(id string) bool {
 		return true
 	}
 	for target, image := range s.Things {
-		if idOf(image) == id {
-			s.Things[target] = stamp(copyImage(image), s.Version)
+		if MemoryID(image) == id {
+			s.Things[target] = Stamp(image, s.Version)
 			return true
 		}
 	}

@@ -105,7 +105,7 @@ func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 			}
 		}
 	}
-	after = stamp(after, s.Version)
+	after = Stamp(after, s.Version)
 	s.put(after)
 	return after
 }

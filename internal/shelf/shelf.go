@@ -33,6 +33,8 @@ type Shelf struct {
 	Traces        map[string]memory.Trace
 	Spent         []memory.Usage
 	Tombs         map[string]string // of turns that are out of recall, or kept without words: a hash of them, by id
+	Keys          []memory.Key      // of a global owner's namespace, the oldest first
+	SignIns       []memory.Session  // the same
 }
 
 // Run is what is recorded of a run that was applied.

@@ -6,14 +6,11 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/engine/lessons"
-	"github.com/loci-memory/loci/memory"
 )
 
 func (d learningAPI) reviewOperations(a adder) {
 	owned(a, http.MethodGet, "/api/review", "list-review", "What waits for a person, newest first", d.review)
 	owned(a, http.MethodPost, "/api/review", "judge", "Approve or reject what waits, in one run", d.judge)
-	owned(a, http.MethodPost, "/api/review/rejudge", "rejudge", "Judge anew what waits for want of proof, in one run", d.rejudge)
 }
 
 func (d learningAPI) review(ctx context.Context, by caller, in *client.ReviewQuery) (out client.Review, err error) {
@@ -47,31 +44,6 @@ func (d learningAPI) judge(ctx context.Context, by caller, in *judgeInput) (out 
 	out = client.Reviewed{Receipt: receipt(r)}
 	for _, m := range judged {
 		out.Memories = append(out.Memories, client.View(m))
-	}
-	return out, nil
-}
-
-type rejudgeInput struct {
-	Idempotent
-	Body client.RejudgeRequest
-}
-
-func (d learningAPI) rejudge(ctx context.Context, by caller, in *rejudgeInput) (out client.Rejudged, err error) {
-	facts, r, err := d.engine.Lessons.Rejudge(ctx, by.owner, lessons.RejudgeRequest{DryRun: in.Body.DryRun, Idempotency: in.Key}, by.author)
-	if err != nil {
-		return out, err
-	}
-	out = client.Rejudged{Facts: []client.RejudgedFact{}}
-	if r.Run != "" {
-		rec := receipt(r)
-		out.Receipt = &rec
-	}
-	for _, one := range facts {
-		v := client.RejudgedFact{Memory: client.View(memory.Memory{Fact: &one.Fact})}
-		for _, old := range one.Replaces {
-			v.Replaces = append(v.Replaces, client.View(memory.Memory{Fact: &old}))
-		}
-		out.Facts = append(out.Facts, v)
 	}
 	return out, nil
 }

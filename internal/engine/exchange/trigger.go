@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -47,9 +46,8 @@ func (x recorder) asksToLearn(ctx context.Context, now time.Time) ([]memory.Job,
 	return []memory.Job{x.e.Lessons.RestJob(x.In.Owner, x.conversation.ID, first, now)}, nil
 }
 
-// endToLearn returns the jobs that an answer is stored with. One learns from the
-// exchange, if enough has been said or turns moved that had taught something; where a
-// model waits for more, the rules learn at once.
+// endToLearn returns the job that an answer is stored with: it learns from the exchange, if
+// enough has been said, the user asked memory for something, or turns moved that had taught something.
 func (x recorder) endToLearn(ctx context.Context, exchanges int, now time.Time) ([]memory.Job, error) {
 	asked := cmp.Or(x.Asked, x.again)
 	if last := x.In.Chat.LastUser(); asked == "" && len(x.moved) > 0 && last >= 0 {
@@ -74,17 +72,11 @@ func (x recorder) endToLearn(ctx context.Context, exchanges int, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	forgets := func(t memory.Turn) bool { return len(learn.WishesIn(t).Forget) > 0 }
-	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, forgets)
-	if x.e.Lessons.RulesFirst() {
-		first := job
-		first.ID = lessons.RulesPrefix + strings.TrimPrefix(first.ID, lessons.LearnPrefix)
-		if !enough {
-			return []memory.Job{first}, nil
-		}
-		job.RunAt = now.Add(time.Microsecond) // behind the rules
-		return []memory.Job{first, job}, nil
+	asks := func(t memory.Turn) bool {
+		wishes := learn.WishesIn(t)
+		return wishes.Remember || len(wishes.Forget) > 0
 	}
+	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, asks)
 	if !enough {
 		taught, err := x.taught(ctx)
 		if err != nil || !taught {

@@ -55,9 +55,6 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	if err != nil {
 		return "", err
 	}
-	if isRulesJob(job) { // what was said before had its own
-		turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.ID != job.Turns[0] })
-	}
 	return e.learnAll(ctx, job, turns)
 }
 
@@ -144,9 +141,7 @@ func apart(before []memory.Turn, t memory.Turn) bool {
 // forget is retired in the same run.
 func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
 	for _, t := range turns {
-		if !isRulesJob(job) {
-			run.Learned = append(run.Learned, t.ID)
-		}
+		run.Learned = append(run.Learned, t.ID)
 	}
 	l, err := e.Lesson(ctx, job, turns)
 	if err != nil {

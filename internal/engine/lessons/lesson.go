@@ -322,7 +322,7 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []
 	if len(l.said) == 0 {
 		return draft{author: byRule}, nil
 	}
-	if e.LLM == nil || isRulesJob(job) {
+	if e.LLM == nil {
 		return draft{cands: extract.Rules(l.said), author: byRule}, nil
 	}
 	d, err := e.extractByModel(ctx, l, before)

@@ -24,16 +24,6 @@ func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, mo
 	}
 }
 
-// RulesPrefix begins the ids of jobs that learn by rule at once what the model reads later
-// together with more. They leave the turns to be learned from.
-const RulesPrefix = "rules-"
-
-// isRulesJob reports whether the rules alone are to learn.
-func isRulesJob(job memory.Job) bool { return strings.HasPrefix(job.ID, RulesPrefix) }
-
-// RulesFirst reports whether rules learn before the model does.
-func (e *Learner) RulesFirst() bool { return e.LLM != nil && e.Opts.Rules && e.Opts.Learn.Counts() }
-
 // restPrefix begins the ids of jobs that learn what a count left over: they wait
 // for the conversation to rest.
 const restPrefix = "rest-"

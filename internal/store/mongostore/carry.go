@@ -32,7 +32,7 @@ func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
 	return all, s.told(err)
 }
 
-// Carry returns all that an owner has, as of one moment, but for sign-ins.
+// Carry returns all that an owner has.
 func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		of := ofOwner(owner)
@@ -62,11 +62,19 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf
 	if err := cmp.Or(failed, s.told(err)); err != nil {
 		return nil, err
 	}
+	if owner.Kind() == memory.GlobalKind {
+		if out.Keys, err = s.Keys(ctx, owner.Namespace()); err != nil {
+			return nil, err
+		}
+		if out.SignIns, err = s.signIns(ctx, owner.Namespace()); err != nil {
+			return nil, err
+		}
+	}
 	out.Spent, err = s.Spent(ctx, owner, time.Time{})
 	return out, err
 }
 
-// Put writes all that an owner has in place of what is here of them, API keys and sign-ins apart.
+// Put writes all that an owner has in place of what is here of them.
 func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
@@ -74,6 +82,13 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	for _, in := range []string{facts, links, summaries, profile, relations, contexts, turns, conversations, jobs, runs, journal, tombstones, traces, ledger, parts, commits} {
 		if _, err := s.in(in).DeleteMany(ctx, ofOwner(owner)); err != nil {
 			return s.told(err)
+		}
+	}
+	if owner.Kind() == memory.GlobalKind {
+		for _, in := range []string{apiKeys, signIns} {
+			if _, err := s.in(in).DeleteMany(ctx, inNamespace(owner.Namespace())); err != nil {
+				return s.told(err)
+			}
 		}
 	}
 	ops, err := diff(owner, 1, new(shelf.Shelf).Clone(), from)
@@ -93,6 +108,16 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	for _, t := range from.Traces {
 		if err := s.SaveTraces(ctx, math.MaxInt32, t); err != nil {
 			return err
+		}
+	}
+	for _, k := range from.Keys {
+		if err := s.AddKey(ctx, owner.Namespace(), k); err != nil {
+			return err
+		}
+	}
+	for _, one := range from.SignIns {
+		if _, err := s.in(signIns).InsertOne(ctx, signInDocOf(owner.Namespace(), one)); err != nil {
+			return s.told(err)
 		}
 	}
 	return nil

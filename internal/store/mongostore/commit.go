@@ -408,7 +408,7 @@ func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, erro
 	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
 	for target, image := range draft.Things {
 		if was, there := before.Things[target]; was != image {
-			in, doc := imageDoc(d.header(target), image, d.vectors[memoryID(image)])
+			in, doc := imageDoc(d.header(target), image, d.vectors[shelf.MemoryID(image)])
 			d.add(in, !there, doc)
 		}
 	}

@@ -414,19 +414,6 @@ func targetKey(i memory.Image) string {
 	return i.Target()
 }
 
-// memoryID is the id of the memory that an image shows, "" if it shows none.
-func memoryID(i memory.Image) string {
-	switch {
-	case i.Fact != nil:
-		return i.Fact.ID
-	case i.Link != nil:
-		return i.Link.Fact.ID
-	case i.Summary != nil:
-		return i.Summary.ID
-	}
-	return ""
-}
-
 func marshal(doc any) (bson.Raw, error) {
 	var out bytes.Buffer
 	enc := bson.NewEncoder(bson.NewDocumentWriter(&out))

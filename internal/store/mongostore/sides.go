@@ -88,13 +88,17 @@ func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) er
 
 // Keys returns the keys of a namespace: see [memory.Keys].
 func (s *Store) Keys(ctx context.Context, namespace string) (out []memory.Key, err error) {
-	oldest := options.Find().SetSort(bson.D{{Key: "created", Value: 1}, {Key: "hash", Value: 1}})
-	err = stream(ctx, s, apiKeys, bson.D{{Key: "namespace", Value: namespace}}, oldest, func(d *keyDoc) bool {
+	err = stream(ctx, s, apiKeys, inNamespace(namespace), oldest, func(d *keyDoc) bool {
 		out = append(out, memory.Key{Hash: d.Hash, Name: d.Name, Role: d.Role, User: d.User, CreatedAt: d.CreatedAt})
 		return true
 	})
 	return out, s.told(err)
 }
+
+// inNamespace finds what is of a namespace, and oldest sorts it.
+func inNamespace(namespace string) bson.D { return bson.D{{Key: "namespace", Value: namespace}} }
+
+var oldest = options.Find().SetSort(bson.D{{Key: "created", Value: 1}, {Key: "hash", Value: 1}})
 
 // RemoveKey removes an API key: see [memory.Keys].
 func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
@@ -111,17 +115,31 @@ func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
 	return memory.Errorf(memory.NotFound, "no key %s", id)
 }
 
-type signinDoc struct {
+type signInDoc struct {
 	Key       string    `bson:"_id"` // namespace and hash
 	Namespace string    `bson:"namespace"`
+	Hash      string    `bson:"hash"`
 	User      string    `bson:"user"`
 	CreatedAt time.Time `bson:"created"`
 	ExpiresAt time.Time `bson:"expires"`
 }
 
+func signInDocOf(namespace string, one memory.Session) signInDoc {
+	return signInDoc{namespace + " " + one.Hash, namespace, one.Hash, one.User, memory.Time(one.CreatedAt), memory.Time(one.ExpiresAt)}
+}
+
+// signIns returns the sign-ins of a namespace.
+func (s *Store) signIns(ctx context.Context, namespace string) (out []memory.Session, err error) {
+	err = stream(ctx, s, signIns, inNamespace(namespace), oldest, func(d *signInDoc) bool {
+		out = append(out, memory.Session{Hash: d.Hash, User: d.User, CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt})
+		return true
+	})
+	return out, s.told(err)
+}
+
 // AddSession keeps a sign-in: see [memory.Sessions].
 func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Session) error {
-	_, err := s.in(signIns).InsertOne(ctx, signinDoc{namespace + " " + one.Hash, namespace, one.User, memory.Time(one.CreatedAt), memory.Time(one.ExpiresAt)})
+	_, err := s.in(signIns).InsertOne(ctx, signInDocOf(namespace, one))
 	if mongo.IsDuplicateKeyError(err) {
 		return memory.Errorf(memory.Conflict, "the session is there already")
 	}
@@ -135,7 +153,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Ses
 
 // Session returns a sign-in: see [memory.Sessions].
 func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Session, error) {
-	var d signinDoc
+	var d signInDoc
 	err := s.in(signIns).FindOne(ctx, byID(namespace+" "+hash)).Decode(&d)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return memory.Session{}, memory.Errorf(memory.NotFound, "no such session")

@@ -3,10 +3,9 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -16,13 +15,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 		return memory.Receipt{}, err
 	}
 	var receipt memory.Receipt
-	ask := func() []question {
-		if run.Check(owner, changes...) != nil {
-			return nil
-		}
-		return askApply(owner, run, changes)
-	}
-	err := s.writeAsking(ctx, owner, ask, func(t *tx) (err error) {
+	err := s.write(ctx, owner, func(t *tx) (err error) {
 		receipt, err = t.apply(owner, run, changes)
 		return err
 	})
@@ -33,7 +26,6 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 }
 
 func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) (memory.Receipt, error) {
-	t.precise = true
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
 	}
@@ -84,7 +76,7 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 // receipt returns what a run that was applied before was answered.
 func (t *tx) receipt(owner memory.Owner, run string) (memory.Receipt, bool, error) {
 	r := memory.Receipt{Run: run, Again: true}
-	err := asked{t, runOf(owner, run)}.Scan(&r.Version, asTime{&r.At}, &r.Changes)
+	err := t.row(`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, run}, &r.Version, asTime{&r.At}, &r.Changes)
 	if noRows(err) {
 		return memory.Receipt{}, false, nil
 	}
@@ -118,7 +110,7 @@ func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
 	if !w.at.After(last.clock) {
 		w.at = last.clock.Add(time.Microsecond)
 	}
-	if w.raised = raises; raises {
+	if raises {
 		w.version++
 	}
 	return w, nil
@@ -129,11 +121,12 @@ func (w *write) end() error {
 	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
-	w.headOf, w.head = w.owner, w.version
 	if w.locked != nil { // what follows in this transaction goes on from here
 		w.locked = &head{w.owner, w.version, w.at}
 	}
-	w.changed = slices.AppendSeq(w.changed, maps.Keys(w.wrote))
+	for id := range w.wrote {
+		w.changed = append(w.changed, memoryKey{w.owner, id})
+	}
 	return wrap("raise the owner's version", err)
 }
 
@@ -142,8 +135,6 @@ func (w *write) record(kind string, author memory.Author, r memory.Receipt) erro
 	if err != nil {
 		return err
 	}
-	w.stale("run:" + r.Run)
-	w.leaves(`SELECT version FROM runs WHERE owner = ? AND id = ? AND version = ? AND at = ?`, w.owner, r.Run, r.Version, micros(r.At))
 	err = w.exec(`INSERT INTO runs (owner, id, kind, author, version, at, changes) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		w.owner, r.Run, kind, by, r.Version, micros(r.At), r.Changes)
 	return wrap("record the run", err)
@@ -156,7 +147,7 @@ func (w *write) learned(turns []string) error {
 		if err != nil {
 			return fmt.Errorf("mark turn %s as learned: %w", id, err)
 		}
-		w.changed = append(w.changed, id)
+		w.changed = append(w.changed, memoryKey{w.owner, id})
 	}
 	return nil
 }
@@ -172,20 +163,16 @@ func (w *write) changes(run string, author memory.Author, changes []memory.Chang
 }
 
 func (w *write) change(run string, author memory.Author, ordinal int, c memory.Change) error {
-	before, err := w.load(c.After)
+	before, twin, err := w.find(c.After)
 	if err != nil {
 		return err
 	}
-	c.Before, c.After = before.Image, stamped(c.After, w.version)
+	c.Before, c.After = before.Image, shelf.Stamp(c.After, w.version)
 	if err := checkConflict(c, before.version); err != nil {
 		return err
 	}
-	if err := w.checkDuplicate(c.After); err != nil {
-		return err
-	}
-	w.stale(c.After.Target())
-	if f := c.After.Fact; f != nil {
-		w.stale("hash:" + f.Hash)
+	if twin != "" {
+		return memory.Errorf(memory.Duplicate, "fact %s says the same", twin)
 	}
 	if err := w.save(c); err != nil {
 		return err
@@ -212,22 +199,15 @@ func checkConflict(c memory.Change, version int64) error {
 	return nil
 }
 
-func (w *write) checkDuplicate(after memory.Image) error {
-	f := after.Fact
-	if f == nil || !f.Status.Live() {
-		return nil
+// find returns what stands where an image has its target, the zero thing for nothing, and the
+// id of another live fact that says the same.
+func (w *write) find(after memory.Image) (before thing, twin string, err error) {
+	asks := []ask{w.thingAt(after, &before)}
+	if f := after.Fact; f != nil && f.Status.Live() {
+		asks = append(asks, ask{`SELECT id FROM facts WHERE owner = ? AND hash = ? AND project = ? AND agent = ? AND conversation = ?
+			AND status IN ('active', 'pending') AND id <> ? LIMIT 1`,
+			[]any{w.owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID},
+			func(row scanner) error { return row.Scan(&twin) }})
 	}
-	var other string
-	q := twinOf(w.owner, f)
-	err := asked{w.tx, q}.Scan(&other)
-	if err == nil { // which may have ended since it was asked for
-		err = w.row(q.text, q.args, &other)
-	}
-	if noRows(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look for a duplicate: %w", err)
-	}
-	return memory.Errorf(memory.Duplicate, "fact %s says the same", other)
+	return before, twin, wrap("read what is there", w.ask(asks...))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +13,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A copy between this and another kind of store goes owner by owner, as a shelf: see
-// [Store.Carry] and [Store.Put]. Between two SQL databases [Copy] goes row by row.
+// A copy into another database goes owner by owner, as a shelf: see [Store.Carry] and
+// [Store.Put].
+
+// tables are all that rows of an owner are in.
+var tables = []string{
+	"owners", "facts", "fact_tags", "fact_turns", "links", "vectors", "conversations", "turns", "summaries", "profile", "relations", "journal",
+	"runs", "jobs", "contexts", "conversation_events", "traces", "trace_facts", "ledger", "feedback", "tombstones", "secrets", "api_keys",
+}
+
+// copyMark is the table that says, while a copy is not done, where it comes from.
+const copyMark = "unfinished_copy"
+
+// nextOwner asks for the first owner after one who has anything: a probe of every table's key.
+var nextOwner = func() string {
+	var each []string
+	for _, table := range tables {
+		each = append(each, `SELECT MIN(owner) AS o FROM `+table+` WHERE owner > ?1`)
+	}
+	return `SELECT COALESCE(MIN(o), '') FROM (` + strings.Join(each, ` UNION ALL `) + `) AS f`
+}()
 
 // Everyone returns who has anything here, in order: keys of a namespace are its global owner's.
 func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
@@ -28,7 +45,7 @@ func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	}
 }
 
-// Carry returns all that an owner has, as of one moment, but for sign-ins.
+// Carry returns all that an owner has. Nobody may write meanwhile.
 func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error) {
 	out := new(shelf.Shelf).Clone()
 	if _, err := s.secret(ctx, owner); err != nil { // with it, all that is out of recall has a mark
@@ -115,6 +132,18 @@ func (v *view) carry(out *shelf.Shelf) error {
 			out.Traces[t.ID] = t
 			return err
 		}},
+		{`SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
+			var k memory.Key
+			err := row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
+			out.Keys = append(out.Keys, k)
+			return err
+		}},
+		{`SELECT hash, "user", created_at, revoked_at FROM api_keys WHERE owner = ? AND role = '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
+			var one memory.Session
+			err := row.Scan(&one.Hash, &one.User, asTime{&one.CreatedAt}, asTime{&one.ExpiresAt})
+			out.SignIns = append(out.SignIns, one)
+			return err
+		}},
 	} {
 		if err := v.all(read.query, read.scan); err != nil {
 			return err
@@ -130,33 +159,18 @@ func (v *view) all(query string, scan func(scanner) error) error {
 	return wrap(query, err)
 }
 
-// Put writes all that an owner has in place of what is here of them, API keys and sign-ins apart.
+// Put writes all that an owner has in place of what is here of them.
 func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
 	err := s.write(ctx, "", func(t *tx) error {
 		w := &write{tx: t, owner: owner, version: from.Version, at: from.At, wrote: map[string]bool{}}
 		for _, table := range tables {
-			if table.name != "api_keys" {
-				if err := w.exec(`DELETE FROM `+table.name+` WHERE owner = ?`, owner); err != nil {
-					return err
-				}
+			if err := w.exec(`DELETE FROM `+table+` WHERE owner = ?`, owner); err != nil {
+				return err
 			}
 		}
 		return w.put(from)
 	})
-	if err != nil {
-		return fmt.Errorf("write what %s has: %w", owner, err)
-	}
-	for _, u := range from.Spent {
-		if err := s.Spend(ctx, owner, u); err != nil {
-			return err
-		}
-	}
-	for _, t := range from.Traces {
-		if err := s.SaveTraces(ctx, math.MaxInt32, t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return wrap("write what "+string(owner)+" has", err)
 }
 
 func (w *write) put(from *shelf.Shelf) error {
@@ -215,6 +229,33 @@ func (w *write) put(from *shelf.Shelf) error {
 			return err
 		}
 	}
+	for _, u := range from.Spent {
+		if err := w.spend(w.owner, u); err != nil {
+			return err
+		}
+	}
+	for _, trace := range from.Traces {
+		data, err := encodeTrace(trace)
+		if err == nil {
+			err = w.writeTrace(trace, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, k := range from.Keys {
+		if err := w.addKey(w.owner, k, time.Time{}); err != nil {
+			return err
+		}
+	}
+	for _, one := range from.SignIns {
+		if err := w.addKey(w.owner, signIn(one), one.ExpiresAt); err != nil {
+			return err
+		}
+	}
+	if from.At.IsZero() { // never written, but for what is next to memory
+		return nil
+	}
 	return w.exec(`INSERT INTO owners (owner, version, clock, horizon) VALUES (?, ?, ?, ?)`, w.owner, from.Version, micros(from.At), from.Horizon)
 }
 
@@ -226,14 +267,14 @@ func (s *Store) BeginCarry(ctx context.Context, source string) error {
 			return cmp.Or(err, memory.Errorf(memory.Conflict, "it has memory already; what is copied goes into an empty database"))
 		}
 		return s.write(ctx, "", func(t *tx) error {
-			if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL, upto TEXT NOT NULL)`); err != nil {
+			if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL)`); err != nil {
 				return err
 			}
 			var one int // a server reads the next statement once it has the table
 			if err := t.row(`SELECT 1`, nil, &one); err != nil {
 				return err
 			}
-			return t.exec(`INSERT INTO `+copyMark+` (source, upto) VALUES (?, '')`, source)
+			return t.exec(`INSERT INTO `+copyMark+` (source) VALUES (?)`, source)
 		})
 	}
 	var was string
@@ -247,7 +288,29 @@ func (s *Store) BeginCarry(ctx context.Context, source string) error {
 	return nil
 }
 
-// EndCarry says that the database is whole.
+// EndCarry says that the database is whole. A server learns what it was given.
 func (s *Store) EndCarry(ctx context.Context) error {
-	return s.write(ctx, "", func(t *tx) error { return t.exec(`DROP TABLE ` + copyMark) })
+	return s.write(ctx, "", func(t *tx) error {
+		if err := t.exec(`DROP TABLE ` + copyMark); err != nil || t.session.into == nil {
+			return err
+		}
+		return t.exec(`ANALYZE ` + strings.Join(tables, ", "))
+	})
+}
+
+// Whole reports, by its error, whether a copy into this database was begun and is not done.
+func (s *Store) Whole(ctx context.Context) error {
+	query := `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '` + copyMark + `')`
+	if s.reads.into != nil {
+		query = `SELECT to_regclass('` + copyMark + `') IS NOT NULL`
+	}
+	rows, err := s.reads.ask(ctx, query)
+	var marked bool
+	if err := only(rows, err, &marked); err != nil {
+		return fmt.Errorf("ask whether the database is whole: %w", err)
+	}
+	if marked {
+		return memory.Errorf(memory.Unavailable, "a copy into this database broke off and is not whole; loci migrate with the same --from and --to goes on with it")
+	}
+	return nil
 }

@@ -105,15 +105,15 @@ func (t *tx) first(lines []line, now int64) (best waiting, err error) {
 	return best, nil
 }
 
-// takeBackOf makes jobs due again whose leases ran out. The error counts the attempts in a
+// takeBackJobs makes jobs due again whose leases ran out. The error counts the attempts in a
 // row that were abandoned.
-var takeBackOf = fmt.Sprintf(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0,
+var takeBackJobs = fmt.Sprintf(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0,
 	error = CASE error WHEN '%[1]s' THEN '%[2]s' WHEN '%[2]s' THEN '%[3]s' ELSE '%[1]s' END,
-	state = CASE WHEN attempts + 1 >= ? OR error = '%[2]s' THEN 'parked' ELSE 'queued' END
-	WHERE state = 'running' AND lease_until <= ?`, memory.AbandonedError(1), memory.AbandonedError(2), memory.AbandonedError(3))
+	state = CASE WHEN attempts + 1 >= %[4]d OR error = '%[2]s' THEN 'parked' ELSE 'queued' END `,
+	memory.AbandonedError(1), memory.AbandonedError(2), memory.AbandonedError(3), memory.MaxAttempts)
 
 func (t *tx) takeBack(now time.Time) error {
-	n, err := t.count(takeBackOf, memory.MaxAttempts, micros(now))
+	n, err := t.count(takeBackJobs+`WHERE state = 'running' AND lease_until <= ?`, micros(now))
 	if err != nil {
 		return fmt.Errorf("take back leases: %w", err)
 	}

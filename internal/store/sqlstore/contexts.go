@@ -83,12 +83,11 @@ func (e *eraser) untitle(conversation, title, said string) error {
 		}
 	}
 	target := memory.Image{Conversation: &memory.ConversationMark{ID: conversation}}.Target()
-	_, _, err := e.rewrite(target, e.lightened[target], 0, func(i memory.Image) (memory.Image, bool) {
+	return e.rewrite(target, func(i memory.Image) (memory.Image, bool) {
 		if i.Conversation == nil || !strings.Contains(said, i.Conversation.Title) {
 			return i, false
 		}
 		i.Conversation.Title = ""
 		return i, true
 	})
-	return err
 }

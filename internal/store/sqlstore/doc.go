@@ -2,7 +2,8 @@
 // hand-written SQL, in SQLite or on a PostgreSQL server. Statements are written as
 // SQLite takes them; translate.go says them to PostgreSQL. What is SQLite's alone stands
 // in sqlite.go, writer.go, claim.go and the files of what is remembered; what is
-// PostgreSQL's in postgres.go, server.go, serverclaim.go, retry.go and notifier.go. It does
+// PostgreSQL's in postgres.go, server.go, serverclaim.go, retry.go and notifier.go; asks.go
+// has statements that a server is sent in one go. It does
 // not search: a resident index follows it by Since.
 //
 // # How it writes
@@ -12,22 +13,22 @@
 // the commit; a call that comes alone is committed at once. Readers have
 // connections of their own and never wait for it.
 //
-// On a server each call has a transaction of its own, which first takes the row of its
-// owner in the table owners, and reads the server's clock with it. So writes of one
-// owner are serial, whichever store makes them, and nobody holds two owners. What fails
-// since others were in the way, or since the connection was lost, is done again; what
-// became of a transaction whose commit was not answered is asked by its number. Most
-// writes are sent with the next statement that wants an answer, or with the commit.
+// On a server each call has a transaction, which it shares with whoever waits for the same
+// owner here: BEGIN, which takes the row of its
+// owner in the table owners and reads the server's clock, statements, COMMIT. So writes of
+// one owner are serial, whichever store makes them, and nobody holds two owners. What fails
+// since others were in the way, or since the connection was lost, is done again. Each
+// transaction leaves its id in the table commits, which says whether a commit that was not
+// answered was done. Jobs are claimed by one statement, which skips what others claim.
+// Statements that want no answer are sent with the next question, or with COMMIT.
 //
 // # What it remembers
 //
 // On a server, nothing: others write as well. With SQLite nobody else writes to the
-// file while it is locked, so that what is asked with every chat is answered from
-// memory, in step with the commits: the writer tells each of what a commit changed
-// before its callers are told. These are owners' versions (versionCache), memories as they
-// were read (memoryCache), what facts say of the prompt (factCache), and where in the
-// queue there is something to claim (due). Each is bounded, may be forgotten at any time, and knows nothing after a commit that failed: then the
-// database is asked.
+// file while it is locked: memories as they were read (memoryCache), and where in the queue
+// there is something to claim (due), are remembered in step with the commits. The writer tells
+// each of what a commit changed before its callers are told. Both are bounded, may be forgotten
+// at any time, and know nothing after a commit that failed: then the database is asked.
 //
 // # How it reads the past
 //
@@ -40,12 +41,10 @@
 // # How it erases
 //
 // The rows of what is erased, and the images in the journal, lose their words in one
-// transaction. Then what the file's pages do not use is overwritten with zeros (see wipe.go)
-// and the log is emptied, since SQLite leaves the old bytes there. That reads the whole file,
-// table after table, between which others write. Where most pages are free the file is written
-// anew (VACUUM) instead, and nobody writes meanwhile. A mark in the file, its user_version,
-// says until then that this is to be done (1, or 2 once it has begun), at the next start if
-// need be. On a server its keepers see to that.
+// transaction. SQLite overwrites them (secure_delete), but for what it moved between pages
+// earlier and for the log. So the file is written again (VACUUM) and its log emptied, once
+// nothing is written for a moment. A mark in the file, its user_version, says until then that
+// this is to be done, at the next start if need be. On a server its keepers see to that.
 //
 // # Tables
 //

@@ -11,11 +11,9 @@ import (
 
 var _ memory.Eraser = (*Store)(nil)
 
-// Erase removes words for good: see [memory.Eraser]. The rows lose them in one
-// transaction, after portions of what is much; then what the file does not use is
-// overwritten, so that no free page has them, and the log is emptied. A mark in the file
-// says that this is still to be done, so that it is done at the next start should the
-// program die in between.
+// Erase removes words for good: see [memory.Eraser]. The rows lose them in one transaction.
+// A mark in the file says until then that it is to be written again, since free pages and the
+// log still have them: once nothing is written for a moment, or at the next start.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	if err := checkOwner(owner); err != nil {
 		return memory.Receipt{}, err
@@ -23,31 +21,28 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	if err := run.Check(owner); err != nil {
 		return memory.Receipt{}, err
 	}
-	past, err := s.lighten(ctx, owner, run.ID, ids)
+	done, err := s.commits.erasing(ctx)
 	if err != nil {
-		return memory.Receipt{}, fmt.Errorf("erase what is much in portions: %w", err)
+		return memory.Receipt{}, err
 	}
+	defer done()
 	var receipt memory.Receipt
 	err = s.write(ctx, owner, func(t *tx) (err error) {
-		receipt, err = t.erase(owner, run, ids, past)
+		receipt, err = t.erase(owner, run, ids)
 		return err
 	})
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := s.commits.scrub(ctx); err != nil {
-		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the words are erased, but may still be in the file's free pages or its log; erase again to remove them there: %w", err)
-	}
 	return receipt, nil
 }
 
-// erase erases what ids name. past says up to which version the journal of a target has lost
-// the words already.
-func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string, past map[string]int64) (memory.Receipt, error) {
+// erase erases what ids name.
+func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
 	}
-	e := &eraser{lightened: past}
+	e := &eraser{}
 	things, err := e.find(&write{tx: t, owner: owner}, ids)
 	if err != nil {
 		return memory.Receipt{}, err
@@ -74,10 +69,7 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string, past map[st
 }
 
 // eraser is a write that erases.
-type eraser struct {
-	*write
-	lightened map[string]int64 // see [tx.erase]
-}
+type eraser struct{ *write }
 
 // find returns what there is of ids and has words or is not retired, each once.
 func (e *eraser) find(w *write, ids []string) ([]memory.Image, error) {
@@ -125,7 +117,7 @@ func (w *write) words(i memory.Image) (string, error) {
 
 // thing takes the words of one thing away, here and in the journal, and journals that.
 func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
-	after := stamped(shelf.Blank(before, run.ID, e.at), e.version)
+	after := shelf.Stamp(shelf.Blank(before, run.ID, e.at), e.version)
 	switch {
 	case after.Conversation != nil:
 		if err := e.exec(`UPDATE conversations SET project = '', agent = '' WHERE owner = ? AND id = ?`, e.owner, after.Conversation.ID); err != nil {
@@ -171,17 +163,16 @@ func (e *eraser) turn(id string) error {
 	if err := e.untitle(conversation, title, said); err != nil {
 		return err
 	}
-	err = e.exec(`UPDATE turns SET content = '', project = '', agent = '', given = '', foreign_ranges = '', no_learn = 1 WHERE owner = ? AND id = ?`, e.owner, id)
+	err = e.exec(`UPDATE turns SET content = '', project = '', agent = '', given = '', foreign_ranges = '', no_learn = true WHERE owner = ? AND id = ?`, e.owner, id)
 	return wrap("erase the turn", err)
 }
 
 // past takes the words of a thing out of the journal, which then is of target left.
 func (e *eraser) past(run, target, left, id string) error {
-	after := e.lightened[target]
-	if _, _, err := e.rewrite(target, after, 0, func(i memory.Image) (memory.Image, bool) { return i.Erased(run), true }); err != nil {
+	if err := e.rewrite(target, func(i memory.Image) (memory.Image, bool) { return i.Erased(run), true }); err != nil {
 		return err
 	}
-	if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND target = ? AND version > ? AND reason <> ''`, e.owner, target, after); err != nil {
+	if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND target = ? AND reason <> ''`, e.owner, target); err != nil {
 		return fmt.Errorf("erase reasons: %w", err)
 	}
 	for _, side := range []string{"old_id", "new_id"} {
@@ -195,16 +186,10 @@ func (e *eraser) past(run, target, left, id string) error {
 	return wrap("rename in the journal", e.exec(`UPDATE journal SET target = ? WHERE owner = ? AND target = ?`, left, e.owner, target))
 }
 
-// rewrite puts other images into the journal where do says so of those that changes of a
-// target after a version found: of the first most of them, with all others of the last one's
-// version, or of all for 0. It returns that version and how many it read.
-func (w *write) rewrite(target string, after int64, most int, do func(memory.Image) (memory.Image, bool)) (last int64, read int, err error) {
-	query, args := `SELECT version, ordinal, before FROM journal WHERE owner = ?1 AND target = ?2 AND version > ?3`, []any{w.owner, target, after}
-	if most > 0 {
-		query += ` AND version <= (SELECT max(version) FROM (SELECT version FROM journal WHERE owner = ?1 AND target = ?2 AND version > ?3 ORDER BY version LIMIT ?4) first)`
-		args = append(args, most)
-	}
-	rows, err := w.query(query, args...)
+// rewrite puts other images into the journal of a target where do says so of those that
+// its changes found.
+func (w *write) rewrite(target string, do func(memory.Image) (memory.Image, bool)) error {
+	rows, err := w.query(`SELECT version, ordinal, before FROM journal WHERE owner = ? AND target = ?`, w.owner, target)
 	type entry struct {
 		version int64
 		ordinal int
@@ -214,23 +199,22 @@ func (w *write) rewrite(target string, after int64, most int, do func(memory.Ima
 		return n, row.Scan(&n.version, &n.ordinal, asImage{&n.before})
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the journal: %w", err)
+		return fmt.Errorf("read the journal: %w", err)
 	}
 	for _, n := range entries {
-		last = max(last, n.version)
 		image, other := do(n.before)
 		if !other {
 			continue
 		}
 		before, err := encodeImage(image)
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
 		if err := w.exec(`UPDATE journal SET before = ? WHERE owner = ? AND version = ? AND ordinal = ?`, before, w.owner, n.version, n.ordinal); err != nil {
-			return 0, 0, fmt.Errorf("erase the journal: %w", err)
+			return fmt.Errorf("erase the journal: %w", err)
 		}
 	}
-	return last, len(entries), nil
+	return nil
 }
 
 // modelReasons removes the reasons that a model gave: each may quote what is erased.

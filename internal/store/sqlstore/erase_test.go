@@ -3,11 +3,13 @@ package sqlstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -70,10 +72,10 @@ func holders(t *testing.T, dir, word string) (names []string) {
 }
 
 // TestErasedWordsAreInNoFile looks for them in the file, its free pages and its log,
-// while the store is open.
+// while the store is open. Until they are gone the store says where they may be.
 func TestErasedWordsAreInNoFile(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), Options{})
+	s, err := OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +84,21 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	if len(holders(t, dir, "marzipan")) == 0 {
 		t.Fatal("no file has the word before")
 	}
-	if _, err := s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), ids...); err != nil {
+	if held := s.MayHold(); len(held) != 0 {
+		t.Errorf("before: got %q", held)
+	}
+	began := time.Now()
+	if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...); err != nil {
 		t.Fatal(err)
+	}
+	if held := s.MayHold(); len(held) != 1 || !strings.Contains(held[0], "until it is written again") {
+		t.Errorf("at once: got %q", held)
+	}
+	for len(s.MayHold()) > 0 && time.Since(began) < 20*time.Second {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if took := time.Since(began); took < vacuumAfter {
+		t.Errorf("the file was written again after %v, want it idle before", took)
 	}
 	if got := holders(t, dir, "marzipan"); len(got) > 0 {
 		t.Errorf("the word is still in %q", got)
@@ -91,88 +106,70 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	if got := holders(t, dir, "i play chess"); len(got) == 0 {
 		t.Error("what was not erased is gone")
 	}
-	if _, err := s.Append(context.Background(), memtest.Ana, memtest.Batch(memtest.Ana, "d", 0, "Hello")); err != nil {
+	if _, err := s.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, "d", 0, "Hello")); err != nil {
 		t.Errorf("writing afterwards: %v", err)
 	}
-}
-
-// TestErasedWordsAreInNoFileAfterARestart lets the program end after the rows have
-// lost the words and before the file is written anew.
-func TestErasedWordsAreInNoFileAfterARestart(t *testing.T) {
-	ctx, dir := context.Background(), t.TempDir()
-	s, err := OpenSQLite(ctx, filepath.Join(dir, "loci.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids := marzipan(t, s)
-	err = s.write(ctx, "", func(t *tx) error {
-		_, err := t.erase(memtest.Ana, memtest.Run("erase"), ids, nil)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	if n, err := s.EraseTraces(t.Context(), memtest.Ben); err != nil || n != 20 || len(s.MayHold()) != 1 {
+		t.Errorf("traces: got %d, %v, and that %q may hold them", n, err, s.MayHold())
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if len(holders(t, dir, "marzipan")) == 0 {
-		t.Fatal("no file has the word before the restart: there is nothing to see here")
-	}
-	if s, err = OpenSQLite(ctx, filepath.Join(dir, "loci.db"), Options{}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if got := holders(t, dir, "marzipan"); len(got) > 0 {
-		t.Errorf("the word is still in %q", got)
+	if got := holders(t, dir, "chess?"); len(got) > 0 {
+		t.Errorf("once it is closed, traces are still in %q", got)
 	}
 }
 
-// TestWhatIsErasedWhileAnotherErasureIsUnderWayIsNotForgotten erases a second thing between
-// the portions that go through the file for the first.
-func TestWhatIsErasedWhileAnotherErasureIsUnderWayIsNotForgotten(t *testing.T) {
-	ctx, dir := context.Background(), t.TempDir()
-	var s *Store
-	var ids []string
-	began := false
-	s, err := OpenSQLite(ctx, filepath.Join(dir, "loci.db"), Options{portion: 40, failpoint: func(point string) {
-		if point != betweenPortion || began {
-			return
+// TestLingeringWaitsForAMomentOfRest: after a minute it waits no more.
+func TestLingeringWaitsForAMomentOfRest(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		l        lingering
+		min, max time.Duration
+	}{
+		"at once":     {lingering{since: now}, vacuumAfter, vacuumAfter},
+		"never idle":  {lingering{since: now.Add(-vacuumWithin)}, -time.Minute, 0},
+		"it failed":   {lingering{since: now.Add(-time.Hour), failed: now, cause: errors.New("full")}, vacuumWithin - time.Second, vacuumWithin},
+		"failed once": {lingering{since: now.Add(-time.Hour), failed: now.Add(-vacuumWithin), cause: errors.New("full")}, -time.Hour, 0},
+	} {
+		if got := c.l.wait(); got < c.min || got > c.max {
+			t.Errorf("%s: got %v, want %v to %v", name, got, c.min, c.max)
 		}
-		began = true
-		err := s.write(ctx, "", func(t *tx) error {
-			_, err := t.erase(memtest.Ana, memtest.Run("second"), ids[1:], nil)
-			return err
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	}})
+	}
+}
+
+// TestNothingIsErasedWithoutRoom asks for the room of a file that is larger than any disk.
+func TestNothingIsErasedWithoutRoom(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ids = marzipan(t, s)
-	if _, err := s.Erase(ctx, memtest.Ana, memtest.Run("first"), ids[:1]...); err != nil || !began {
-		t.Fatal(began, err)
-	}
-	var mark int
-	found, err := s.reads.ask(ctx, `PRAGMA user_version`)
-	if err := only(found, err, &mark); err != nil || mark != 1 {
-		t.Errorf("got mark %d (%v), want 1: the second is to be taken out yet", mark, err)
-	}
-	if err := s.commits.scrub(ctx); err != nil {
+	ids := marzipan(t, s)
+	large := filepath.Join(dir, "large")
+	f, err := os.Create(large)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := holders(t, dir, "marzipan"); len(got) > 0 {
-		t.Errorf("the word is still in %q", got)
+	if err := errors.Join(f.Truncate(1<<43), f.Close()); err != nil { // a hole
+		t.Skip(err)
 	}
-	found, err = s.reads.ask(ctx, `PRAGMA user_version`)
-	if err := only(found, err, &mark); err != nil || mark != 0 {
-		t.Errorf("got mark %d (%v) in the end, want 0", mark, err)
+	s.commits.(*writer).path = large
+	_, err = s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...)
+	_, tracesErr := s.EraseTraces(t.Context(), memtest.Ana)
+	_, ofErr := s.EraseTracesOf(t.Context(), memtest.Ana.Namespace(), ids...)
+	for _, err := range []error{err, tracesErr, ofErr} {
+		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "nothing was erased: it needs 8388609 MB free") && !strings.Contains(err.Error(), "nothing was erased: it needs 16777217 MB free") {
+			t.Errorf("got %v, want that there is no room", err)
+		}
+	}
+	if found, err := s.Get(t.Context(), memtest.Ana, ids...); err != nil || len(found) != 2 || found[0].Content() == "" {
+		t.Errorf("got %v, %v; want all there", found, err)
 	}
 }
 
-// BenchmarkErase is one fact of so many erased, with all that the file has of it.
+// BenchmarkErase is one fact of so many erased; vacuum-ms is how long writing the file again takes.
 func BenchmarkErase(b *testing.B) {
 	ctx := context.Background()
 	s, err := OpenSQLite(ctx, filepath.Join(b.TempDir(), "loci.db"), Options{})
@@ -198,4 +195,9 @@ func BenchmarkErase(b *testing.B) {
 		}
 		next++
 	}
+	began := time.Now()
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(time.Since(began).Milliseconds()), "vacuum-ms")
 }

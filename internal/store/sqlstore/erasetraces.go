@@ -13,23 +13,41 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 	if err := checkOwner(owner); err != nil {
 		return 0, err
 	}
-	var ids []string
-	if err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT id FROM traces WHERE owner = ?`)
-		ids, err = collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
-		return wrap("list traces", err)
-	}); err != nil {
+	done, err := s.commits.erasing(ctx)
+	if err != nil {
 		return 0, err
 	}
-	removed, err := s.eraseTraces(ctx, owner, ids)
+	defer done()
+	removed := 0
+	err = s.write(ctx, "", func(t *tx) (err error) {
+		if err := t.exec(`DELETE FROM trace_facts WHERE owner = ?`, owner); err != nil {
+			return fmt.Errorf("erase traces: %w", err)
+		}
+		removed, err = t.eraseTraces(`owner = ?`, owner)
+		return err
+	})
 	if err != nil {
-		return removed, err
+		return 0, err
 	}
-	return removed, s.scrubTraces(ctx)
+	return removed, nil
+}
+
+// eraseTraces removes traces and returns how many there were.
+func (t *tx) eraseTraces(where string, args ...any) (int, error) {
+	n, err := t.count(`DELETE FROM traces WHERE `+where, args...)
+	if err != nil || n == 0 {
+		return 0, wrap("erase traces", err)
+	}
+	return int(n), t.marksFile()
 }
 
 // EraseTracesOf removes the traces that show one of the facts: see [memory.Eraser].
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+	done, err := s.commits.erasing(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
 	removed := 0
 	for some := range slices.Chunk(facts, maxListed) { // as many as a statement has arguments for
 		named, err := s.tracesOf(ctx, some)
@@ -40,16 +58,21 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 			if owner.Namespace() != namespace {
 				continue
 			}
-			n, err := s.eraseTraces(ctx, owner, ids)
-			if removed += n; err != nil {
+			n := 0
+			err := s.write(ctx, "", func(t *tx) (err error) {
+				if err := t.exec(`DELETE FROM trace_facts WHERE owner = ? AND trace IN (SELECT value FROM json_each(?))`, owner, listed(ids)); err != nil {
+					return fmt.Errorf("erase traces: %w", err)
+				}
+				n, err = t.eraseTraces(`owner = ? AND id IN (SELECT value FROM json_each(?))`, owner, listed(ids))
+				return err
+			})
+			if err != nil {
 				return removed, err
 			}
+			removed += n
 		}
 	}
-	if len(facts) == 0 {
-		return 0, nil
-	}
-	return removed, s.scrubTraces(ctx)
+	return removed, nil
 }
 
 // tracesOf returns the ids of the traces that show one of the facts, by owner.
@@ -69,47 +92,4 @@ func (s *Store) tracesOf(ctx context.Context, facts []string) (map[memory.Owner]
 		return wrap("find the traces", err)
 	})
 	return found, err
-}
-
-// eraseTraces removes traces of an owner from the rows, in portions, and returns how many it
-// removed.
-func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, ids []string) (removed int, err error) {
-	for some := range slices.Chunk(ids, s.rows) {
-		if removed > 0 {
-			s.between()
-		}
-		err := s.write(ctx, "", func(t *tx) error {
-			for _, statement := range []string{
-				`DELETE FROM trace_facts WHERE owner = ? AND trace IN (SELECT value FROM json_each(?))`,
-				`DELETE FROM traces WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`,
-			} {
-				if err := t.exec(statement, owner, listed(some)); err != nil {
-					return fmt.Errorf("erase traces: %w", err)
-				}
-			}
-			return t.marksFile()
-		})
-		if err != nil {
-			return removed, err
-		}
-		removed += len(some)
-	}
-	return removed, nil
-}
-
-// marksFile says in the file that words were erased. A server sees to its own files.
-func (t *tx) marksFile() error {
-	if t.session.into != nil {
-		return nil
-	}
-	return wrap("mark the file", t.exec(toScrub))
-}
-
-// scrubTraces takes the words out of the file if something was removed, now or by a call that
-// failed here.
-func (s *Store) scrubTraces(ctx context.Context) error {
-	if err := s.commits.scrub(ctx); err != nil {
-		return memory.Errorf(memory.Unavailable, "traces are erased, but may still be in the file's free pages or its log; erase again to remove them there: %w", err)
-	}
-	return nil
 }

@@ -3,17 +3,25 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-// load returns what stands where like has its target; the zero thing for nothing.
-func (w *write) load(like memory.Image) (thing, error) {
-	q, scan := loadOf(w.owner, like)
-	found, err := scan(asked{w.tx, q})
-	if noRows(err) {
-		return thing{}, nil
+// thingAt asks what stands where like has its target.
+func (w *write) thingAt(like memory.Image, found *thing) ask {
+	kind, key, _ := strings.Cut(like.Target(), ":")
+	query, scan := thingOf(w.owner, kind)
+	query, args := query+` = ?`, []any{w.owner, key}
+	if r := like.Relation; r != nil { // for the index
+		query, args = query+` AND from_fact = ? AND to_fact = ?`, append(args, r.From, r.To)
 	}
+	return ask{query, args, func(row scanner) (err error) { *found, err = scan(row); return err }}
+}
+
+// load returns what stands where like has its target; the zero thing for nothing.
+func (w *write) load(like memory.Image) (found thing, err error) {
+	err = w.ask(w.thingAt(like, &found))
 	return found, wrap("read what is there", err)
 }
 
@@ -200,7 +208,6 @@ func (w *write) saveSummary(before, after *memory.Summary) error {
 
 // saveMark gives a turn another status, and keeps its conversation's count.
 func (w *write) saveMark(before, after *memory.TurnMark) error {
-	w.stale("marks")
 	err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
 		after.Status, w.version, w.owner, after.ID)
 	if err != nil {
@@ -241,45 +248,6 @@ func (w *write) remember(was memory.Status, after *memory.TurnMark) error {
 		return w.unbury(w.owner, after.ID)
 	}
 	return nil
-}
-
-// stamped returns a copy of the image as it is kept: at a version, with times of
-// microseconds.
-func stamped(i memory.Image, version int64) memory.Image {
-	switch {
-	case i.Fact != nil:
-		f := *i.Fact
-		f.Version = version
-		roundFact(&f)
-		return memory.Image{Fact: &f}
-	case i.Link != nil:
-		l := *i.Link
-		l.Version, l.CreatedAt, l.Fact.Version = version, memory.Time(l.CreatedAt), l.HomeVersion
-		roundFact(&l.Fact)
-		return memory.Image{Link: &l}
-	case i.Profile != nil:
-		p := *i.Profile
-		p.Version, p.UpdatedAt = version, memory.Time(p.UpdatedAt)
-		return memory.Image{Profile: &p}
-	case i.Relation != nil:
-		r := *i.Relation
-		r.Version, r.CreatedAt = version, memory.Time(r.CreatedAt)
-		return memory.Image{Relation: &r}
-	case i.Summary != nil:
-		s := *i.Summary
-		s.Version, s.CreatedAt = version, memory.Time(s.CreatedAt)
-		return memory.Image{Summary: &s}
-	case i.Context != nil:
-		c := *i.Context
-		c.Version, c.CreatedAt, c.UpdatedAt = version, memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
-		return memory.Image{Context: &c}
-	}
-	return i
-}
-
-func roundFact(f *memory.Fact) {
-	f.ObservedAt, f.ValidFrom, f.ValidTo = memory.Time(f.ObservedAt), memory.Time(f.ValidFrom), memory.Time(f.ValidTo)
-	f.CreatedAt, f.UpdatedAt, f.ExpiresAt = memory.Time(f.CreatedAt), memory.Time(f.UpdatedAt), memory.Time(f.ExpiresAt)
 }
 
 // memoryID is the id of the memory that the image shows, "" if it shows none.

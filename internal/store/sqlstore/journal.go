@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -96,7 +97,7 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 		if e.After.IsZero() {
 			e.After = images[e.target]
 		}
-		e.After = stamped(e.After, e.Version)
+		e.After = shelf.Stamp(e.After, e.Version)
 		changes = append(changes, e.Change)
 	}
 	return changes, nil
@@ -242,7 +243,7 @@ func (a asImage) Scan(src any) error {
 	if err := json.Unmarshal([]byte(data), &r); err != nil {
 		return fmt.Errorf("read an image: %w", err)
 	}
-	*a.image = stamped(r.Image, r.Version)
+	*a.image = shelf.Stamp(r.Image, r.Version)
 	switch {
 	case a.image.Fact != nil:
 		a.image.Fact.Hash = r.Hash

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -15,14 +16,17 @@ func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) er
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
-	return s.write(ctx, "", func(t *tx) error {
-		n, err := t.count(`INSERT INTO api_keys (owner, hash, name, role, "user", created_at, last_used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING`,
-			owner, key.Hash, key.Name, key.Role, key.User, micros(key.CreatedAt))
-		if err == nil && n == 0 {
-			return memory.Errorf(memory.Conflict, "the key is there already")
-		}
-		return wrap("keep the key", err)
-	})
+	return s.write(ctx, "", func(t *tx) error { return t.addKey(owner, key, time.Time{}) })
+}
+
+// addKey writes a row of api_keys; a sign-in has a time at which it expires.
+func (t *tx) addKey(owner memory.Owner, key memory.Key, expires time.Time) error {
+	n, err := t.count(`INSERT INTO api_keys (owner, hash, name, role, "user", created_at, last_used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
+		owner, key.Hash, key.Name, key.Role, key.User, micros(key.CreatedAt), micros(expires))
+	if err == nil && n == 0 {
+		return memory.Errorf(memory.Conflict, "it is there already")
+	}
+	return wrap("keep it", err)
 }
 
 // Keys returns the keys of a namespace: see [memory.Keys].

@@ -16,13 +16,15 @@ func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) e
 	if err := u.Check(); err != nil {
 		return err
 	}
-	return s.write(ctx, "", func(t *tx) error {
-		err := t.exec(`INSERT INTO ledger (owner, day, purpose, model, calls, input_tokens, output_tokens, cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (owner, day, purpose, model) DO UPDATE SET calls = ledger.calls + excluded.calls,
-				input_tokens = ledger.input_tokens + excluded.input_tokens, output_tokens = ledger.output_tokens + excluded.output_tokens, cost = ledger.cost + excluded.cost`,
-			owner, micros(memory.DayOf(u.Day)), u.Purpose, u.Model, u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
-		return wrap("write the ledger", err)
-	})
+	return s.write(ctx, "", func(t *tx) error { return t.spend(owner, u) })
+}
+
+func (t *tx) spend(owner memory.Owner, u memory.Usage) error {
+	err := t.exec(`INSERT INTO ledger (owner, day, purpose, model, calls, input_tokens, output_tokens, cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (owner, day, purpose, model) DO UPDATE SET calls = ledger.calls + excluded.calls,
+			input_tokens = ledger.input_tokens + excluded.input_tokens, output_tokens = ledger.output_tokens + excluded.output_tokens, cost = ledger.cost + excluded.cost`,
+		owner, micros(memory.DayOf(u.Day)), u.Purpose, u.Model, u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
+	return wrap("write the ledger", err)
 }
 
 // Spent returns what was spent from a day on: see [memory.Ledger].

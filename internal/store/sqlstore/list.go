@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -46,15 +45,14 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	byID, missing, l := s.known.memoryCache.find(owner, ids)
+	byID, missing, commits := s.known.memoryCache.find(owner, ids)
 	if len(missing) > 0 {
 		read, err := s.read(ctx, owner, missing)
 		if err != nil {
-			l.end(false)
 			return nil, err
 		}
-		if !s.known.memoryCache.learn(l, ids, read) && len(byID) > 0 {
-			// A commit came in between: what was known may be older than what was read.
+		if !s.known.memoryCache.learn(owner, read, commits) && len(byID) > 0 {
+			// A commit came in between: what was cached may be older than what was read.
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
 			}
@@ -69,14 +67,15 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	return found, nil
 }
 
-// read reads memories from the database, by id. Most are turns: they are asked for
-// alone, which needs no snapshot. An id is of one memory, so that what was found is
-// not looked for any further.
+// read reads memories from the database, by id. With SQLite turns, which most are, are asked
+// for alone, which needs no snapshot. An id is of one memory, so that what was found is not
+// looked for any further.
 func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
-	if s.reads.into != nil {
-		return s.readFromServer(ctx, owner, ids)
-	}
 	byID := make(map[string][]memory.Memory, len(ids))
+	if s.reads.into != nil {
+		err := s.reads.together(ctx, owner, func(v *view) ([]ask, error) { return v.byIDs(ids, byID), nil })
+		return byID, err
+	}
 	err := s.reads.look(ctx, owner, func(v *view) error { return v.brief().byID(turns, ids, byID) })
 	if err != nil || len(byID) == len(ids) {
 		return byID, err
@@ -90,6 +89,25 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map
 		return nil
 	})
 	return byID, err
+}
+
+// byIDs asks for memories by id. One that is in several tables is what the first says.
+func (v *view) byIDs(ids []string, found map[string][]memory.Memory) (all []ask) {
+	if len(ids) == 0 {
+		return nil
+	}
+	for _, from := range []source{turns, facts, links, summaries} {
+		w := ofOwner()
+		w.anyOf(`id`, ids) // one statement however many there are
+		all = append(all, v.asking(`SELECT `+from.columns+` FROM `+from.table+` `+w.text(), w.args, func(row scanner) error {
+			m, err := from.scan(v.owner, row)
+			if err == nil && found[m.ID()] == nil {
+				found[m.ID()] = []memory.Memory{m}
+			}
+			return err
+		}))
+	}
+	return all
 }
 
 // byID adds what a table has of the ids that were not found yet.
@@ -118,58 +136,51 @@ func (v *view) byID(from source, ids []string, found map[string][]memory.Memory)
 
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
-	if !reflect.DeepEqual(q, memory.Query{Pinned: true}) {
-		return s.list(ctx, owner, q)
-	}
-	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
-		return memory.Page{}, err
-	}
-	facts, known, commits := s.known.factCache.pinnedFacts(owner)
-	if known {
-		return memory.Page{Memories: facts}, nil
-	}
-	page, err := s.list(ctx, owner, q)
-	if err == nil && page.Next == "" {
-		s.known.factCache.learnPinned(owner, page.Memories, commits)
-	}
-	return page, err
-}
-
-func (s *Store) list(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
-	if s.reads.into != nil && atOnce(q) {
-		seen, err := s.lookAtServer(ctx, owner, memory.Look{Queries: []memory.Query{q}}, false)
-		if err != nil {
-			return memory.Page{}, err
-		}
-		return seen.Pages[0], nil
-	}
 	limit := limited(q.Limit)
 	var found []memory.Memory
-	err := s.reads.see(ctx, owner, func(v *view) error {
-		found = nil
-		list := v.list
-		if !q.At.AsOf.IsZero() {
-			p, err := v.past(q.At.AsOf)
-			if err != nil {
-				return err
-			}
-			list = func(from source, q memory.Query, limit int) ([]memory.Memory, error) {
-				return v.listAsOf(from, q, p, limit)
-			}
-		}
-		for _, from := range sourcesOf(q) {
-			some, err := list(from, q, limit+1)
-			if err != nil {
-				return err
-			}
-			found = append(found, some...)
-		}
-		return nil
-	})
+	var err error
+	if s.inOne(q) {
+		err = s.reads.together(ctx, owner, func(v *view) ([]ask, error) {
+			found = nil
+			return v.listing(sourcesOf(q), q, limit+1, &found)
+		})
+	} else {
+		err = s.reads.see(ctx, owner, func(v *view) (err error) {
+			found, err = v.listInTurn(q, limit+1)
+			return err
+		})
+	}
 	if err != nil {
 		return memory.Page{}, err
 	}
 	return firstPage(found, limit), nil
+}
+
+// inOne reports whether all that a list asks is known before it begins.
+func (s *Store) inOne(q memory.Query) bool {
+	return q.At.AsOf.IsZero() && (q.Text == "" || s.reads.into == nil)
+}
+
+// listInTurn is listing for who has to know one answer before the next question.
+func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err error) {
+	list := v.list
+	if !q.At.AsOf.IsZero() {
+		p, err := v.past(q.At.AsOf)
+		if err != nil {
+			return nil, err
+		}
+		list = func(from source, q memory.Query, limit int) ([]memory.Memory, error) {
+			return v.listAsOf(from, q, p, limit)
+		}
+	}
+	for _, from := range sourcesOf(q) {
+		some, err := list(from, q, limit)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+	}
+	return found, nil
 }
 
 // firstPage is the first page of what was found.
@@ -208,21 +219,35 @@ func sourcesOf(q memory.Query) []source {
 
 // list returns memories of a table that match, among them the newest limit of all
 // that do.
-func (v *view) list(from source, q memory.Query, limit int) ([]memory.Memory, error) {
-	if from.table == links.table {
-		return v.listLinks(q)
+func (v *view) list(from source, q memory.Query, limit int) (all []memory.Memory, err error) {
+	if q.Text != "" && v.conn.into != nil && from.table != links.table {
+		return v.containing(from, q, limit)
 	}
-	page := v.page
-	if q.Text != "" && v.conn.into != nil {
-		page = v.containing
+	asks, err := v.listing([]source{from}, q, limit, &all)
+	if err == nil {
+		err = v.conn.ask(v.ctx, asks...)
 	}
-	var all []memory.Memory
-	for _, sel := range v.selections(from, q) {
-		some, err := page(from, sel, q, limit)
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", from.table, err)
+	return all, wrap("list "+from.table, err)
+}
+
+// listing asks for what matches in some tables, each of which adds to found, among it the
+// newest limit of all that does.
+func (v *view) listing(tables []source, q memory.Query, limit int, found *[]memory.Memory) (all []ask, err error) {
+	if v.conn.into != nil && isLong(q) {
+		all = append(all, say(pageByPage))
+	}
+	for _, from := range tables {
+		selections := v.selections(from, q)
+		if from.table == links.table { // all: they are few, and their facts are copies that have no columns
+			selections = []selection{{links.table, ofOwner()}}
 		}
-		all = append(all, some...)
+		for _, sel := range selections {
+			one, err := v.pageOf(from, sel, q, limit, found)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
 	}
 	return all, nil
 }
@@ -243,14 +268,15 @@ func (v *view) selections(from source, q memory.Query) (all []selection) {
 		sel.scope(from, q)
 		if from.table == facts.table {
 			sel.fact(v.owner, q)
-			switch {
-			case q.Hash != "" && some[0].Live():
-				sel.table += byHash
-			case q.Hash != "":
-				sel.table += byPastHash
-			case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "" && q.Begins == "":
-				sel.table += byPin
-			}
+		}
+		switch {
+		case from.table != facts.table || v.conn.into != nil:
+		case q.Hash != "" && some[0].Live():
+			sel.table += byHash
+		case q.Hash != "":
+			sel.table += byPastHash
+		case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "" && q.Begins == "":
+			sel.table += byPin
 		}
 		if q.Text != "" && v.conn.into == nil {
 			sel.and(containsFold+`(content, ?)`, q.Text)
@@ -274,78 +300,61 @@ func (v *view) apart(of []memory.Status, q memory.Query) (parts [][]memory.Statu
 	return parts
 }
 
-// page returns what follows q's cursor of what is selected, newest first, at least as
-// much as limit if there is so much.
-func (v *view) page(from source, sel selection, q memory.Query, limit int) ([]memory.Memory, error) {
-	ask, err := v.pageOf(from, sel, q, limit)
-	if err != nil {
-		return nil, err
+// pageOf asks for what follows q's cursor of what is selected, newest first, at least as
+// much as limit if there is so much, and for all links.
+func (v *view) pageOf(from source, sel selection, q memory.Query, limit int, found *[]memory.Memory) (ask, error) {
+	ofLinks := from.table == links.table
+	column, end := `created_at`, ` ORDER BY created_at DESC, id DESC`+limitOf(limit)
+	if ofLinks {
+		column, end = `fact_created_at`, ``
 	}
-	query := v.conn.query
-	if isLong(q) {
-		query = v.conn.queryPage
+	if err := sel.after(q.Cursor, column); err != nil {
+		return ask{}, err
 	}
-	rows, err := query(v.ctx, ask.text, ask.args...)
-	return collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(v.owner, row) })
+	return v.asking(`SELECT `+from.columns+` FROM `+sel.table+` `+sel.text()+end, sel.args, func(row scanner) error {
+		m, err := from.scan(v.owner, row)
+		if err == nil && (!ofLinks || q.Matches(m)) {
+			*found = append(*found, m)
+		}
+		return err
+	}), nil
 }
 
-// pageOf asks for a page.
-func (v *view) pageOf(from source, sel selection, q memory.Query, limit int) (statement, error) {
-	if err := sel.after(q.Cursor, `created_at`); err != nil {
-		return statement{}, err
-	}
-	return v.asking(`SELECT `+from.columns+` FROM `+sel.table+` `+sel.text()+`
-		ORDER BY created_at DESC, id DESC`+limitOf(limit), sel.args), nil
-}
-
-// asking is a statement whose first argument is the owner.
-func (v *view) asking(query string, args []any) statement {
-	return statement{query, append([]any{string(v.owner)}, args...)}
+// asking is a question whose first argument is the owner.
+func (v *view) asking(query string, args []any, read func(scanner) error) ask {
+	return ask{query, append([]any{string(v.owner)}, args...), read}
 }
 
 // scanned is how many memories are read at a time to look for a text in them.
 const scanned = 512
 
-// containing is page for a database that cannot compare as [memory.ContainsFold] does:
+// containing is list for a database that cannot compare as [memory.ContainsFold] does:
 // it reads page after page, and keeps what has q's text.
-func (v *view) containing(from source, sel selection, q memory.Query, limit int) ([]memory.Memory, error) {
-	var found []memory.Memory
-	for len(found) < limit {
-		some, err := v.page(from, sel, q, scanned)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range some {
-			if memory.ContainsFold(m.Content(), q.Text) {
-				found = append(found, m)
+func (v *view) containing(from source, q memory.Query, limit int) (found []memory.Memory, err error) {
+	for _, sel := range v.selections(from, q) {
+		q, enough := q, len(found)+limit
+		for len(found) < enough {
+			var some []memory.Memory
+			one, err := v.pageOf(from, sel, q, scanned, &some)
+			if err == nil {
+				err = v.conn.ask(v.ctx, say(pageByPage), one)
 			}
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range some {
+				if memory.ContainsFold(m.Content(), q.Text) {
+					found = append(found, m)
+				}
+			}
+			if len(some) < scanned {
+				break
+			}
+			last := some[len(some)-1]
+			q.Cursor = cursor{micros(last.CreatedAt()), last.ID()}.String()
 		}
-		if len(some) < scanned {
-			break
-		}
-		last := some[len(some)-1]
-		q.Cursor = cursor{micros(last.CreatedAt()), last.ID()}.String()
 	}
 	return found, nil
-}
-
-// listLinks returns all links that match: they are few, and their facts are
-// copies that have no columns.
-func (v *view) listLinks(q memory.Query) ([]memory.Memory, error) {
-	ask, err := v.linksOf(q)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := v.conn.query(v.ctx, ask.text, ask.args...)
-	all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return links.scan(v.owner, row) })
-	return slices.DeleteFunc(all, func(m memory.Memory) bool { return !q.Matches(m) }), wrap("list links", err)
-}
-
-// linksOf asks for the links that may match.
-func (v *view) linksOf(q memory.Query) (statement, error) {
-	w := ofOwner()
-	err := w.after(q.Cursor, `fact_created_at`)
-	return v.asking(`SELECT `+links.columns+` FROM links `+w.text(), w.args), err
 }
 
 // statuses returns those that q selects, each once. There are no others than

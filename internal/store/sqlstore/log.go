@@ -20,7 +20,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 		return memory.Receipt{}, err
 	}
 	var receipt memory.Receipt
-	err := s.writeAsking(ctx, owner, func() []question { return askAppend(owner, b) }, func(t *tx) (err error) {
+	err := s.write(ctx, owner, func(t *tx) (err error) {
 		receipt, err = t.append(owner, b)
 		return err
 	})
@@ -31,7 +31,6 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 }
 
 func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	t.precise = true
 	marked := false
 	if b.Run != "" && (len(b.Marks) > 0 || len(b.Turns) == 0) {
 		var err error
@@ -45,22 +44,22 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if len(b.Turns) == 0 && marked {
 		return t.unchanged(owner, b.Run)
 	}
+	found, err := t.present(owner, b)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
 	w, err := t.begin(owner, true)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	stood, err := w.stood(b)
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	fresh, err := w.turns(b.Conversation, b.Turns)
+	fresh, err := w.turns(b.Conversation, b.Turns, found.there)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	if len(b.Turns) > 0 && fresh == 0 { // and nothing was written
 		return t.unchanged(owner, b.Run)
 	}
-	if err := holds(b, stood); err != nil {
+	if err := holds(b, found.stood); err != nil {
 		return memory.Receipt{}, err
 	}
 	if err := w.changes(b.Run, memory.Author{}, b.Marks); err != nil {
@@ -72,7 +71,6 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if err := w.enqueue(b.Jobs); err != nil {
 		return memory.Receipt{}, err
 	}
-	w.only = len(b.Marks) == 0 && len(w.wrote) == fresh
 	receipt := memory.Receipt{Run: b.Run, Version: w.version, At: w.at, Changes: len(b.Marks)}
 	if len(b.Marks) > 0 {
 		if err := w.record(record, memory.Author{}, receipt); err != nil {
@@ -89,13 +87,9 @@ func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
 }
 
 // turns writes the turns that are not there yet, and their conversation, and
-// returns how many those were. If there are none it writes nothing.
-func (w *write) turns(c memory.Conversation, turns []memory.Turn) (fresh int, err error) {
+// returns how many those were. If there are none it writes nothing. there is as in [present].
+func (w *write) turns(c memory.Conversation, turns []memory.Turn, there map[string]bool) (fresh int, err error) {
 	messages := 0
-	there, err := w.there(w.owner, turns)
-	if err != nil {
-		return 0, fmt.Errorf("look for the turns: %w", err)
-	}
 	for _, t := range turns {
 		written, err := w.turn(t, there)
 		if err != nil {
@@ -135,8 +129,6 @@ func (w *write) turn(t memory.Turn, there map[string]bool) (bool, error) {
 	}
 	if n > 0 {
 		w.wrote[t.ID] = true
-		w.stale("turn:"+t.ID, "path:"+t.Conversation)
-		w.leaves(`SELECT version FROM turns WHERE owner = ? AND id = ? AND version = ? AND recorded_at = ?`, w.owner, t.ID, t.Version, micros(t.RecordedAt))
 		if t.Status == memory.Retired {
 			if err := w.bury(w.owner, t.ID, t.Role, t.Content); err != nil {
 				return false, err

@@ -7,121 +7,133 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRecent bounds the bytes of one generation of [memoryCache]; there are two.
-const maxRecent = 12 << 20
+// maxCached bounds the bytes of one generation of [memoryCache]; there are two.
+const maxCached = 12 << 20
 
-// memoryCache has memories that were read not long ago, as they stand: recall comes
-// back to the same ones, and to those that an index was just made of. Nobody else
-// writes to the file while it is locked, and the writer says what each commit changes
-// before its callers are told. So what is found here is what the database would answer
-// to somebody who asks now.
+// memoryCache has memories that were read not long ago, as they are: recall comes back to the
+// same ones. Nobody else writes to the file while it is locked, and the writer says what a
+// commit changed before its callers are told.
 type memoryCache struct {
-	off bool       // they learn nothing
+	off bool       // it learns nothing
 	mu  sync.Mutex // guards what follows
 
-	// underWay is what a commit changes that is under way: what the database answers of
-	// that may be newer than what is here.
-	underWay   map[memoryKey]struct{}
-	young, old generation
-	size       int                // of young
-	loads      map[*load]struct{} // under way
+	commits    uint64 // how often a commit began or ended: while one is under way it is odd
+	young, old map[memoryKey]memory.Memory
+	size       int // of young
 }
-
-type generation map[memoryKey]kept
 
 type memoryKey struct {
 	owner memory.Owner
 	id    string
 }
 
-// find returns copies of what is known, by id, and the ids that are not; for those a load
-// begins, which learn ends.
-func (r *memoryCache) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, l *load) {
-	known := make([]kept, len(ids))
-	r.mu.Lock()
-	for i, id := range ids {
-		key := memoryKey{owner, id}
-		k, ok := r.young[key]
-		if !ok {
-			if k, ok = r.old[key]; !ok {
-				missing = append(missing, id)
-				continue
-			}
-			r.keep(key, k)
-		}
-		known[i] = k
-	}
-	if len(missing) > 0 {
-		l = r.begin(owner)
-	}
-	r.mu.Unlock()
-	found = make(map[string][]memory.Memory, len(ids)-len(missing))
+// find returns copies of what is known, by id, and the ids that are not. commits is the
+// epoch to pass to learn.
+func (c *memoryCache) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, commits uint64) {
+	found = make(map[string][]memory.Memory, len(ids))
 	all := make([]memory.Memory, 0, len(ids))
-	for i, id := range ids {
-		start := len(all)
-		if all = known[i].appendTo(all, owner); len(all) > start {
-			found[id] = all[start:len(all):len(all)]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		key := memoryKey{owner, id}
+		m, ok := c.young[key]
+		if !ok {
+			if m, ok = c.old[key]; ok {
+				c.keep(key, m)
+			}
 		}
+		if !ok {
+			missing = append(missing, id)
+			continue
+		}
+		all = append(all, copyMemory(m))
+		found[id] = all[len(all)-1:]
 	}
-	return found, missing, l
+	return found, missing, c.commits
 }
 
-// learn keeps what was read from the database for the ids that find missed, and reports
-// whether all that was asked for is of the same moment: that no commit came in between
-// which changed any of it.
-func (r *memoryCache) learn(l *load, ids []string, read map[string][]memory.Memory) bool {
-	if l == nil {
+// learn keeps what was read from the database, unless there was a commit since the epoch. It
+// reports whether there was none, so that what find found is of the same moment.
+func (c *memoryCache) learn(owner memory.Owner, read map[string][]memory.Memory, commits uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.off || commits != c.commits || commits%2 == 1 {
 		return false
 	}
-	for id, memories := range read {
-		l.read = append(l.read, loaded{memoryKey{l.owner, id}, keptOf(memories)})
+	for id, found := range read {
+		if len(found) == 1 {
+			c.keep(memoryKey{owner, id}, copyMemory(found[0]))
+		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.end(l, true)
-	return !l.void && !slices.ContainsFunc(ids, func(id string) bool {
-		key := memoryKey{l.owner, id}
-		_, changed := l.changed[key]
-		_, changing := r.underWay[key]
-		return changed || changing
-	})
+	return true
 }
 
-// keep puts memories among the young, and lets those be old once they are many.
-func (r *memoryCache) keep(key memoryKey, k kept) {
-	if r.young == nil || r.size > maxRecent {
-		r.old, r.young, r.size = r.young, generation{}, 0
+// keep puts a memory among the young, and lets those be old once they are many.
+func (c *memoryCache) keep(key memoryKey, m memory.Memory) {
+	if c.young == nil || c.size > maxCached {
+		c.old, c.young, c.size = c.young, map[memoryKey]memory.Memory{}, 0
 	}
-	if k.turn != "" {
-		u := unpacker(k.turn)
-		key.id = u.text() // which takes no room of its own
-	}
-	r.young[key] = k
-	r.size += k.size(key)
+	c.young[key] = m
+	c.size += sizeOf(m)
 }
 
-// committing tells that a commit begins, and what it changes.
-func (r *memoryCache) committing(changes map[memoryKey]struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.underWay = changes
+// sizeOf estimates what a memory takes in the cache.
+func sizeOf(m memory.Memory) int {
+	const fields = 700
+	n := fields + len(m.Content())
+	if f := m.Fact; f != nil {
+		n += len(f.Metadata) + 40*len(f.Provenance.Turns)
+	}
+	return n
 }
 
-// committed tells that a commit ended, and what it changed. What a failed one left behind,
+// committing says that a commit begins: from now on the database may answer what it changes.
+func (c *memoryCache) committing() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.commits++
+}
+
+// committed says that a commit ended, and what it changed. What a failed one left behind,
 // only the database knows.
-func (r *memoryCache) committed(changed map[memoryKey]struct{}, failed error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.underWay = nil
-	for l := range r.loads {
-		l.committed(changed, failed)
-	}
+func (c *memoryCache) committed(changed []memoryKey, failed error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.commits++
 	if failed != nil {
-		r.young, r.old, r.size = nil, nil, 0
-		return
+		c.young, c.old, c.size = nil, nil, 0
 	}
-	for key := range changed {
-		delete(r.young, key)
-		delete(r.old, key)
+	for _, key := range changed {
+		delete(c.young, key)
+		delete(c.old, key)
 	}
+}
+
+// copyMemory returns a copy that shares nothing that can be written to.
+func copyMemory(m memory.Memory) memory.Memory {
+	switch {
+	case m.Link != nil:
+		l := *m.Link
+		l.Fact = copyFact(l.Fact)
+		return memory.Memory{Fact: &l.Fact, Link: &l}
+	case m.Fact != nil:
+		f := copyFact(*m.Fact)
+		return memory.Memory{Fact: &f}
+	case m.Turn != nil:
+		t := *m.Turn
+		return memory.Memory{Turn: &t}
+	case m.Summary != nil:
+		s := *m.Summary
+		return memory.Memory{Summary: &s}
+	}
+	return memory.Memory{}
+}
+
+func copyFact(f memory.Fact) memory.Fact {
+	f.Tags, f.Metadata, f.Provenance.Turns = slices.Clone(f.Tags), slices.Clone(f.Metadata), slices.Clone(f.Provenance.Turns)
+	if f.Provenance.Quote != nil {
+		quote := *f.Provenance.Quote
+		f.Provenance.Quote = &quote
+	}
+	return f
 }

@@ -2,14 +2,13 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
@@ -79,7 +78,7 @@ func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
 	}
 }
 
-func TestRecentIsWhatTheDatabaseSays(t *testing.T) {
+func TestCacheIsWhatTheDatabaseSays(t *testing.T) {
 	r := newRig(t)
 	if _, err := r.Append(t.Context(), memtest.Ana, turnOf(memtest.Ana, "said")); err != nil {
 		t.Fatal(err)
@@ -133,7 +132,7 @@ func TestRecentIsWhatTheDatabaseSays(t *testing.T) {
 	}
 }
 
-func TestRecentIsNotTheCallers(t *testing.T) {
+func TestCacheIsNotTheCallers(t *testing.T) {
 	r := newRig(t)
 	fact := memtest.Fact(memtest.Ana, "one")
 	fact.Tags = []string{"a", "b"}
@@ -149,45 +148,51 @@ func TestRecentIsNotTheCallers(t *testing.T) {
 	}
 }
 
-func TestRecentIsBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	var c memoryCache
 	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, string(make([]byte, 10_000)))
-	each := keptOf([]memory.Memory{{Turn: &turn}}).size(memoryKey{memtest.Ana, "0000"})
-	for i := range 5 * maxRecent / each {
+	each := sizeOf(memory.Memory{Turn: &turn})
+	for i := range 5 * maxCached / each {
 		id := fmt.Sprintf("%04d", i)
-		turn.ID = id
-		_, _, l := c.find(memtest.Ana, []string{id})
-		if !c.learn(l, []string{id}, map[string][]memory.Memory{id: {{Turn: &turn}}}) {
+		_, _, commits := c.find(memtest.Ana, []string{id})
+		if !c.learn(memtest.Ana, map[string][]memory.Memory{id: {{Turn: &turn}}}, commits) {
 			t.Fatal("nothing was written, and it does not learn")
 		}
 		if _, missing, _ := c.find(memtest.Ana, []string{"0000"}); len(missing) > 0 {
 			t.Fatalf("what is asked for all the time is gone after %d others", i)
 		}
 	}
-	if n := len(c.young) + len(c.old); n > 2*(maxRecent/each+2) {
-		t.Errorf("%d memories of %d bytes are kept, want %d bytes at most", n, each, 2*maxRecent)
+	if n := len(c.young) + len(c.old); n > 2*(maxCached/each+2) {
+		t.Errorf("%d memories of %d bytes are kept, want %d bytes at most", n, each, 2*maxCached)
 	}
 }
 
-// TestEveryFieldOfATurnIsKept keeps a field that is added from being left out of
-// what is packed.
-func TestEveryFieldOfATurnIsKept(t *testing.T) {
-	said := memtest.Epoch.Add(-time.Hour)
-	full := memory.Turn{
-		ID: "id", Owner: memtest.Ana, Conversation: "talk", Project: "house", Agent: "cook", Index: 300, Parent: "before", Chain: "c", Role: memory.RoleUser,
-		Name: "Ana", Content: strings.Repeat("“tea” ", 1000), Ref: "r", Status: memory.Active, CreatedAt: said, RecordedAt: memtest.Epoch, LearnedAt: said,
-		NoLearn: true, History: true, Given: "{}", Version: 1 << 62, Foreign: "0-3",
+func TestCacheForgetsWhatIsOlderThanACommit(t *testing.T) {
+	var c memoryCache
+	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, "tea")
+	read := map[string][]memory.Memory{turn.ID: {{Turn: &turn}}}
+	known := func() bool {
+		_, missing, _ := c.find(memtest.Ana, []string{turn.ID})
+		return len(missing) == 0
 	}
-	for i, field := range reflect.VisibleFields(reflect.TypeFor[memory.Turn]()) {
-		if reflect.ValueOf(full).Field(i).IsZero() {
-			t.Errorf("the sample has no %s", field.Name)
-		}
+	_, _, before := c.find(memtest.Ana, []string{turn.ID})
+	c.committing()
+	_, _, during := c.find(memtest.Ana, []string{turn.ID})
+	if c.learn(memtest.Ana, read, before) || c.learn(memtest.Ana, read, during) || known() {
+		t.Error("it learned what a commit under way may change")
 	}
-	odd := memory.Turn{Owner: memtest.Ana, ID: "x", Index: -1, Version: -1}
-	for _, want := range []memory.Turn{full, odd, {Owner: memtest.Ana}} {
-		if got := unpackTurn(want.Owner, packTurn(&want)); !reflect.DeepEqual(*got, want) {
-			t.Errorf("got %+v, want %+v", *got, want)
-		}
+	c.committed([]memoryKey{{memtest.Ana, turn.ID}}, nil)
+	if c.learn(memtest.Ana, read, before) || c.learn(memtest.Ana, read, during) || known() {
+		t.Error("it learned what was read before a commit")
+	}
+	_, _, after := c.find(memtest.Ana, []string{turn.ID})
+	if !c.learn(memtest.Ana, read, after) || !known() {
+		t.Error("it did not learn")
+	}
+	c.committing()
+	c.committed(nil, errors.New("disk full"))
+	if known() {
+		t.Error("a commit failed, and it knows something")
 	}
 }
 
@@ -227,4 +232,10 @@ func BenchmarkGet(b *testing.B) {
 			}
 		}
 	})
+}
+
+func turnOf(owner memory.Owner, id string) memory.Batch {
+	turn := memtest.Turn(owner, "talk", 0, memory.RoleUser, "said "+id)
+	turn.ID = id
+	return memory.Batch{Conversation: memtest.Conversation(owner, "talk"), Turns: []memory.Turn{turn}}
 }

@@ -45,13 +45,13 @@ func startNotifier(db *sql.DB, config *pgx.ConnConfig, database string) *notifie
 	return b
 }
 
-// notify is the statement that tells the others.
-const notify = `SELECT pg_notify($1, $2)`
+// notifyOthers is the statement that tells the others.
+const notifyOthers = `SELECT pg_notify(?1, ?2)`
 
 // ofErasure tells the others of whom something was erased: as part of the transaction that
 // does so they are told once it is committed.
-func (b *notifier) ofErasure(owner memory.Owner) statement {
-	return statement{notify, []any{b.channel, b.name + " " + string(owner)}}
+func (b *notifier) ofErasure(owner memory.Owner) ask {
+	return say(notifyOthers, b.channel, b.name+" "+string(owner))
 }
 
 // ring has the others told soon.
@@ -70,7 +70,7 @@ func (b *notifier) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		_, _ = b.db.ExecContext(ctx, notify, b.channel, b.name)
+		_, _ = b.db.ExecContext(ctx, translate(notifyOthers), b.channel, b.name)
 		if !rest(ctx, notifyRest) {
 			return
 		}

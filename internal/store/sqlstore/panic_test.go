@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,8 +103,7 @@ func TestAPanicIsItsCallersOwn(t *testing.T) {
 	}
 }
 
-// TestAPanicOfALoneWriteIsItsCallersOwn: for nobody's sake, and where a willing one takes
-// an owner's row.
+// TestAPanicOfALoneWriteIsItsCallersOwn: for an owner, and for nobody.
 func TestAPanicOfALoneWriteIsItsCallersOwn(t *testing.T) {
 	for dialect, open := range map[string]func(*testing.T) *panicRig{"sqlite": sqlitePanics, "postgres": postgresPanics} {
 		for when, panics := range panics {
@@ -115,11 +115,6 @@ func TestAPanicOfALoneWriteIsItsCallersOwn(t *testing.T) {
 				}
 				if err := caught(func() error { return r.write(t.Context(), "", panics) })(); !errors.Is(err, errPanicked) {
 					t.Errorf("for no owner: got %v, want the panic", err)
-				}
-				if p, ok := r.commits.(*server); ok {
-					if err := caught(func() error { _, err := p.hold(t.Context(), memtest.Ana, willing, nil, panics); return err })(); !errors.Is(err, errPanicked) {
-						t.Errorf("willing: got %v, want the panic", err)
-					}
 				}
 				r.free(t)
 				if _, err := r.Claim(t.Context(), anyKind, time.Minute); err != nil {
@@ -157,13 +152,15 @@ func sqlitePanics(t *testing.T) *panicRig {
 func postgresPanics(t *testing.T) *panicRig {
 	p := &panicRig{}
 	address := pgtest.Schema(t)
-	r := newGroupRigWith(t, address, Options{Log: slog.New(slog.NewTextHandler(&p.log, nil))})
-	p.Store = r.Store
+	p.Store = openServer(t, address, Options{Log: slog.New(slog.NewTextHandler(&p.log, nil))})
 	p.group = func(calls ...func() error) []error {
-		release := r.hold(memtest.Ana)
-		outcomes := r.queue(memtest.Ana, calls...)
-		release()
-		return outcomes()
+		outcomes := make([]error, len(calls))
+		var group sync.WaitGroup
+		for i, call := range calls {
+			group.Go(func() { outcomes[i] = call() })
+		}
+		group.Wait()
+		return outcomes
 	}
 	p.free = func(t *testing.T) {
 		t.Helper()
@@ -172,7 +169,7 @@ func postgresPanics(t *testing.T) *panicRig {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
-		db := r.Store.commits.(*server).db
+		db := p.Store.commits.(*server).db
 		for i := range db.Stats().MaxOpenConnections {
 			conn, err := db.Conn(ctx)
 			if err != nil {

@@ -1,8 +1,6 @@
 package sqlstore
 
 import (
-	"fmt"
-
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -19,36 +17,50 @@ const wholeTalk = -2
 // pathOf asks what stands in a conversation where a path is to be, and right before it:
 // in order of place, so that any planner takes the index which has that. And it asks
 // whether the conversation was deleted.
-func pathOf(owner memory.Owner, conversation string, p *memory.Path) question {
-	return question{statement{`SELECT id, place, status FROM (SELECT id, place, status FROM turns WHERE owner = ?1 AND conversation = ?2 AND place >= ?3 ORDER BY place) p
-		UNION ALL SELECT id, -2, status FROM conversations WHERE owner = ?1 AND id = ?2`,
-		[]any{owner, conversation, p.From - 1}}, []string{"path:" + conversation, "marks", "conversation:" + conversation}, nil}
+const pathOf = `SELECT id, place, status FROM (SELECT id, place, status FROM turns WHERE owner = ?1 AND conversation = ?2 AND place >= ?3 ORDER BY place) p
+	UNION ALL SELECT id, -2, status FROM conversations WHERE owner = ?1 AND id = ?2`
+
+// thereOf asks which turns are there. Each is looked for as a range in order, which only the
+// primary key has: to a server without statistics of the table, any index by owner seems as
+// good, and it would read all that the owner has.
+const thereOf = `SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
+	LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`
+
+// present is what of a batch is there before anything of it is written.
+type present struct {
+	stood []standing      // where its path is to be, and what else its marks are about
+	there map[string]bool // its turns that a server has already; nil: see when they are written
 }
 
-// onPathOf asks [thereOf] and [pathOf] of a batch in one: a row of the first is an id alone.
-func onPathOf(owner memory.Owner, b memory.Batch) question {
-	there, path := thereOf(owner, b.Turns), pathOf(owner, b.Conversation.ID, b.Path)
-	return question{
-		statement: statement{`SELECT t.id, NULL AS place, NULL AS status FROM unnest((SELECT ?2::text[])) AS one (id),
-		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t
-		UNION ALL (SELECT id, place, status FROM turns WHERE owner = ?1 AND conversation = ?3 AND place >= ?4 ORDER BY place)
-		UNION ALL SELECT id, -2, status FROM conversations WHERE owner = ?1 AND id = ?3`,
-			[]any{owner, there.args[1], b.Conversation.ID, b.Path.From - 1}},
-		parts: []question{there, path},
+// present reads what of a batch is there.
+func (t *tx) present(owner memory.Owner, b memory.Batch) (present, error) {
+	var found present
+	var asks []ask
+	scan := func(row scanner) error {
+		s, err := scanStanding(row)
+		found.stood = append(found.stood, s)
+		return err
 	}
-}
-
-// stood returns what stands where a batch's path is to be, and what else its marks are about,
-// before its turns are written, after which no answer would tell that was had ahead.
-func (w *write) stood(b memory.Batch) ([]standing, error) {
-	if b.Path == nil {
-		return nil, nil
+	if b.Path != nil {
+		asks = append(asks, ask{pathOf, []any{owner, b.Conversation.ID, b.Path.From - 1}, scan})
 	}
-	found, err := w.standing(pathOf(w.owner, b.Conversation.ID, b.Path))
-	if err != nil {
-		return nil, fmt.Errorf("read the path: %w", err)
+	if t.session.into != nil && len(b.Turns) > 0 {
+		found.there = map[string]bool{}
+		ids := make(listed, len(b.Turns))
+		for i, turn := range b.Turns {
+			ids[i] = turn.ID
+		}
+		asks = append(asks, ask{thereOf, []any{owner, ids}, func(row scanner) error {
+			var id string
+			err := row.Scan(&id)
+			found.there[id] = true
+			return err
+		}})
 	}
-	known := turnIDs(found)
+	if err := t.ask(asks...); err != nil || b.Path == nil {
+		return found, wrap("read the path", err)
+	}
+	known := turnIDs(found.stood)
 	var off listed
 	for _, c := range b.Marks {
 		if m := c.After.Turn; m != nil && !known[m.ID] {
@@ -58,10 +70,9 @@ func (w *write) stood(b memory.Batch) ([]standing, error) {
 	if len(off) == 0 {
 		return found, nil
 	}
-	rows, err := w.query(`SELECT id, CASE WHEN conversation = ? THEN place ELSE -1 END, status FROM turns WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`,
-		b.Conversation.ID, w.owner, off)
-	more, err := collect(rows, err, scanStanding)
-	return append(found, more...), wrap("read what leaves the path", err)
+	err := t.ask(ask{`SELECT id, CASE WHEN conversation = ? THEN place ELSE -1 END, status FROM turns WHERE owner = ? AND id IN (SELECT value FROM json_each(?))`,
+		[]any{b.Conversation.ID, owner, off}, scan})
+	return found, wrap("read what leaves the path", err)
 }
 
 // turnIDs returns the ids of the turns among what stands there.
@@ -123,21 +134,4 @@ func holds(b memory.Batch, stood []standing) error {
 
 func scanStanding(row scanner) (s standing, err error) {
 	return s, row.Scan(&s.id, &s.index, &s.status)
-}
-
-// standing returns what a question of [pathOf] finds.
-func (t *tx) standing(q question) ([]standing, error) {
-	ahead, ok := t.aheadOf(q)
-	if !ok {
-		rows, err := t.query(q.text, q.args...)
-		return collect(rows, err, scanStanding)
-	}
-	out := make([]standing, len(ahead.rows))
-	for i, row := range ahead.rows {
-		s := &out[i]
-		if err := t.scan(ahead, row, &s.id, &s.index, &s.status); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }

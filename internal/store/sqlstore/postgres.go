@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -33,8 +32,6 @@ const (
 	// migrationLock is the advisory lock that stores take while they bring the schema up
 	// to date: "Loci" in ASCII.
 	migrationLock = 1282368361
-
-	beginToRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 )
 
 // IsPostgres reports whether the address is one of PostgreSQL.
@@ -104,18 +101,20 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	// A quarter of the connections write, a quarter follow, half read.
 	writes, follows := conns/4, conns/4-apart/2
 	reads := conns - writes - follows - 2*apart
-	open := func(conns int) *sql.DB {
+	open := func(config *pgx.ConnConfig, conns int) *sql.DB {
 		db := stdlib.OpenDB(*config)
 		db.SetMaxOpenConns(conns)
 		db.SetMaxIdleConns(conns)
 		db.SetConnMaxIdleTime(idleConn)
 		return db
 	}
-	w := &server{db: open(writes), into: into, now: o.Now, log: o.Log, failpoint: o.failpoint}
-	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }, rows: cmp.Or(o.rows, erasedRows), failpoint: o.failpoint, traceBytes: o.TraceBytes}
-	s.reads, s.follows = newReader(open(reads), reads, into), newReader(open(follows), follows, into)
+	toRead := config.Copy() // one snapshot a transaction
+	toRead.RuntimeParams["default_transaction_isolation"] = "repeatable read"
+	toRead.RuntimeParams["default_transaction_read_only"] = "on"
+	w := &server{db: open(config, writes), waiting: map[memory.Owner][]*call{}, into: into, now: o.Now, log: o.Log, failpoint: o.failpoint}
+	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }, traceBytes: o.TraceBytes}
+	s.reads, s.follows = newReader(open(toRead, reads), reads, into), newReader(open(toRead, follows), follows, into)
 	s.reads.log, s.follows.log = o.Log, o.Log
-	w.reads = s.reads
 	if err := s.describe(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -19,10 +19,9 @@ import (
 // call goes to the next of them.
 
 // TestPostgresContract looks at every statement besides: all are about owners that they
-// name, so that one node has all that they are about, but for those of the small table of
-// hints, of the sweep that makes it anew once a minute, of the totals for metrics, and of
-// the list of owners for upkeep of all memory and of the traces of who was shown what is
-// erased.
+// name, so that one node has all that they are about, but for those that claim jobs, of the
+// totals for metrics, of the list of owners for upkeep of all memory and of the traces of who
+// was shown what is erased.
 func TestPostgresContract(t *testing.T) {
 	said := map[string]bool{}
 	storetest.Run(t, func(t *testing.T, now func() time.Time) memory.Store {
@@ -36,8 +35,8 @@ func TestPostgresContract(t *testing.T) {
 		})
 		return r
 	})
-	named := regexp.MustCompile(`(?s)\bowner( = \$| = ANY \(\$)|^INSERT INTO \w+ \(owner,`)
-	across := regexp.MustCompile(`(?s)^(BEGIN|ROLLBACK|EXPLAIN|SELECT\s+\(SELECT COUNT|SELECT current_setting|SELECT e.extversion|SELECT to_regclass|SELECT owner FROM owners WHERE version > 0|SELECT DISTINCT f.owner, f.trace FROM trace_facts|SELECT owner, kind, at, created, leased, n FROM due|WITH RECURSIVE one .*INSERT INTO due)`)
+	named := regexp.MustCompile(`(?s)\bowner( = \$| = ANY \(+\$)|^INSERT INTO \w+ \(owner,`)
+	across := regexp.MustCompile(`(?s)^(BEGIN|COMMIT|ROLLBACK|EXPLAIN|SELECT set_config|SELECT pg_notify|SELECT \(extract|SELECT\s+\(SELECT COUNT|SELECT current_setting|SELECT e.extversion|SELECT to_regclass|SELECT owner FROM owners WHERE version > 0|SELECT DISTINCT f.owner, f.trace FROM trace_facts|UPDATE jobs SET attempts = attempts \+ 1|WITH next \(of, job, now\))`)
 	for text := range said {
 		if !named.MatchString(text) && !across.MatchString(text) {
 			t.Errorf("this names no owner: %s", text)

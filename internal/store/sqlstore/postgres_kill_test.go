@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -147,43 +146,6 @@ func TestPostgresLosesTheAnswerToACommit(t *testing.T) {
 				t.Errorf("got %+v, %v and %+v, %v; want each once", counts, err, spent, err2)
 			}
 		})
-	}
-}
-
-// TestPostgresKnowsItsOwnCommit asks for the outcome of transactions by numbers that a
-// server may have given to others after it crashed.
-func TestPostgresKnowsItsOwnCommit(t *testing.T) {
-	s := openServer(t, pgtest.Schema(t), Options{})
-	p, cause := s.commits.(*server), errors.New("cut off")
-	var id string
-	var left statement
-	err := s.write(t.Context(), memtest.Ana, func(t *tx) error {
-		if _, err := t.apply(memtest.Ana, memtest.Run("run"), nil); err != nil {
-			return err
-		}
-		left = t.witness
-		return t.row(`SELECT pg_current_xact_id()::text`, nil, &id)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := left
-	other.args = []any{memtest.Ana, "another run", 1, 2}
-	for why, c := range map[string]struct {
-		id      string
-		witness statement
-		done    bool
-	}{
-		"committed, and here is what it left":     {id, left, true},
-		"committed, which leaves nothing":         {id, statement{}, true},
-		"committed, but what it left is not here": {id, other, false},
-		"never heard of":                          {"99999999999", left, false},
-	} {
-		err := p.outcome(t.Context(), &attempt{id: c.id, witness: c.witness}, cause)
-		var nothing *notDone
-		if (err == nil) != c.done || errors.As(err, &nothing) == c.done {
-			t.Errorf("%s: got %v, want done: %v", why, err, c.done)
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -12,24 +11,6 @@ import (
 
 // Profile returns the active profile entries: see [memory.Facts].
 func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
-	if at != (memory.At{}) {
-		return s.readProfile(ctx, owner, at)
-	}
-	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
-		return nil, err
-	}
-	entries, known, commits := s.known.factCache.profileOf(owner)
-	if known {
-		return entries, nil
-	}
-	entries, err := s.readProfile(ctx, owner, at)
-	if err == nil {
-		s.known.factCache.learnProfile(owner, entries, commits)
-	}
-	return entries, err
-}
-
-func (s *Store) readProfile(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
 	var entries []memory.ProfileEntry
 	see := s.reads.see
 	if at.AsOf.IsZero() {

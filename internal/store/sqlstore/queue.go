@@ -37,7 +37,6 @@ func (w *write) enqueue(jobs []memory.Job) error {
 		}
 		l := line{w.owner, j.Kind}
 		w.queue(func(d *due) { d.queued(l) })
-		w.added = append(w.added, lineHint{line: l, at: micros(j.RunAt), created: micros(w.at)})
 		w.queues = true
 	}
 	return nil
@@ -46,7 +45,6 @@ func (w *write) enqueue(jobs []memory.Job) error {
 // complete ends a job whose lease was checked. Now and then it removes the rows of jobs that
 // the owner has long finished. Nothing depends on them: a run is known by its id.
 func (t *tx) complete(owner memory.Owner, job string) error {
-	t.stale("job:" + job)
 	if memory.SweepsDone(job) {
 		now, err := t.time()
 		if err != nil {
@@ -64,28 +62,21 @@ func (t *tx) complete(owner memory.Owner, job string) error {
 
 // attempts reads how often a job that the lease holds has failed.
 func (t *tx) attempts(owner memory.Owner, held memory.Lease) (int, error) {
-	now, err := t.time()
-	if err != nil {
-		return 0, err
-	}
 	var attempts int
 	var until int64
-	err = asked{t, heldOf(owner, held)}.Scan(&attempts, &until)
+	query := `SELECT attempts, lease_until FROM jobs WHERE owner = ? AND id = ? AND state = 'running' AND token = ?`
+	if t.session.into != nil { // where others may take it back meanwhile
+		query += ` FOR UPDATE`
+	}
+	err := t.row(query, []any{owner, held.Job, held.Token}, &attempts, &until)
+	now, failed := t.time()
+	if failed != nil {
+		return 0, failed
+	}
 	if noRows(err) || err == nil && (until <= micros(now) || held.Owner != owner) {
 		return 0, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", held.Job)
 	}
 	return attempts, wrap("check the lease", err)
-}
-
-// heldOf asks how often a job that the lease holds has failed, and when the lease ends.
-func heldOf(owner memory.Owner, held memory.Lease) question {
-	return question{statement{`SELECT attempts, lease_until FROM jobs WHERE owner = ? AND id = ? AND state = 'running' AND token = ?`,
-		[]any{owner, held.Job, held.Token}}, []string{"job:" + held.Job}, nil}
-}
-
-// writeHolding is write for who first makes sure that a lease holds.
-func (s *Store) writeHolding(ctx context.Context, held memory.Lease, do func(*tx) error) error {
-	return s.writeAsking(ctx, held.Owner, func() []question { return []question{heldOf(held.Owner, held)} }, do)
 }
 
 // Claim leases the next job: see [memory.Queue].
@@ -121,7 +112,6 @@ type claiming struct {
 // start leases a job that is queued.
 func (t *tx) start(now time.Time, owner memory.Owner, id string, lease time.Duration) (memory.Job, error) {
 	until, token := micros(memory.Time(now.Add(lease))), rand.Text()
-	t.leaves(`SELECT attempts FROM jobs WHERE owner = ? AND id = ? AND token = ?`, owner, id, token)
 	job, err := scanJob(row{t, `UPDATE jobs SET state = 'running', token = ?, lease_until = ? WHERE owner = ? AND id = ?
 		RETURNING ` + jobColumns, []any{token, until, owner, id}})
 	t.queue(func(d *due) { d.started(line{job.Owner, job.Kind}, job.ID, until) })
@@ -136,7 +126,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 	if lease <= 0 {
 		return memory.Lease{}, memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
 	}
-	err := s.writeHolding(ctx, held, func(t *tx) error {
+	err := s.write(ctx, held.Owner, func(t *tx) error {
 		if _, err := t.attempts(held.Owner, held); err != nil {
 			return err
 		}
@@ -172,12 +162,11 @@ func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 	if err := checkOwner(held.Owner); err != nil {
 		return err
 	}
-	return s.writeHolding(ctx, held, func(t *tx) error {
+	return s.write(ctx, held.Owner, func(t *tx) error {
 		failed, err := t.attempts(held.Owner, held)
 		if err != nil {
 			return err
 		}
-		t.leaves(`SELECT attempts FROM jobs WHERE owner = ? AND id = ? AND token <> ?`, held.Owner, held.Job, held.Token)
 		if o.Done {
 			return t.complete(held.Owner, held.Job)
 		}
@@ -245,7 +234,6 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 		if err != nil {
 			return err
 		}
-		t.leaves(`SELECT attempts FROM jobs WHERE owner = ? AND id = ? AND state <> 'parked'`, owner, job)
 		err = t.exec(`UPDATE jobs SET state = 'queued', attempts = 0, error = '', run_at = ? WHERE owner = ? AND id = ?`,
 			micros(now), owner, job)
 		t.queue((*due).forget)

@@ -116,12 +116,8 @@ type view struct {
 // see calls with with a snapshot. It waits for a free connection, so with must not
 // ask for another snapshot. As look does, it may call with again.
 func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) error) error {
-	begin := "BEGIN"
-	if r.into != nil {
-		begin = beginToRead
-	}
 	return r.look(ctx, owner, func(v *view) error {
-		if _, err := v.conn.exec(ctx, begin); err != nil {
+		if _, err := v.conn.exec(ctx, "BEGIN"); err != nil {
 			v.conn.drop()
 			return fmt.Errorf("begin to read: %w", err)
 		}

@@ -1,20 +1,19 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/loci-memory/loci/internal/retry"
@@ -23,21 +22,17 @@ import (
 
 // server is how a PostgreSQL server is written to: in transactions that hold their owner's
 // row from the start. So writes of one owner are serial, whichever replica makes them,
-// while different owners do not wait for each other. Calls of one owner that wait for each
-// other share a transaction: see [group].
+// while different owners do not wait for each other.
 type server struct {
 	db        *sql.DB
 	into      *translator
 	now       func() time.Time // nil: the server's clock
 	log       *slog.Logger     // nil: nobody's
-	reads     *reader
 	notifier  *notifier
-	swept     atomic.Int64 // when hints were last made of all jobs, since the start; 0: never
-	hinted    atomic.Bool  // the last hint was written, or others were in its way
-	missed    sync.Map     // of owners whose hints others were in the way of
 	failpoint func(point string)
 
-	groups
+	joining sync.Mutex
+	waiting map[memory.Owner][]*call // guarded by joining: who waits to write; of whom somebody writes
 
 	mu   sync.RWMutex // held for reading by those who write; guards done
 	done bool
@@ -46,56 +41,104 @@ type server struct {
 func (p *server) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running.Wait() // for those whom nobody waits for any more
 	if p.done = true; p.notifier != nil {
 		p.notifier.close()
 	}
 	return p.db.Close()
 }
 
-// scrub does nothing: a server's own files are its keeper's.
-func (p *server) scrub(context.Context) error { return nil }
+// erasing waits for nothing: a server's own files are its keeper's.
+func (p *server) erasing(context.Context) (done func(), err error) { return func() {}, nil }
 
+// write runs do in a transaction of the owner's, which it shares with whoever waits for the
+// same owner here: so a disk that is waited for is waited for once. If one of them fails,
+// each is done in a transaction of its own.
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
-	if owner != "" {
-		return p.together(ctx, owner, nil, do)
-	}
-	_, err := p.hold(ctx, owner, patient, nil, do)
-	return err
-}
-
-// How the row of an owner is taken that somebody else holds.
-type taking string
-
-const (
-	patient taking = `` // when they are done
-	willing taking = ` SKIP LOCKED`
-)
-
-// hold runs do in a transaction that holds the owner's row, and asks for it what is known
-// before. held is false if a willing caller did not get the row; then nothing was done.
-func (p *server) hold(ctx context.Context, owner memory.Owner, how taking, asks []question, do func(*tx) error) (held bool, err error) {
 	if err := p.enter(ctx); err != nil {
-		return false, err
+		return err
 	}
 	defer p.mu.RUnlock()
-	err = persist(ctx, retry.WritePatience, func() (bool, error) {
-		asking := &call{asks: asks}
-		a := &attempt{server: p, owner: owner, how: how, asks: []*call{asking}}
-		err := a.run(ctx, func(t *tx) error {
-			t.ahead = asking.ahead
-			return do(t)
+	if owner == "" {
+		return p.answer(ctx, p.try(ctx, owner, do))
+	}
+	c := &call{ctx: ctx, do: do, done: make(chan struct{})}
+	p.joining.Lock()
+	waiting, running := p.waiting[owner]
+	p.waiting[owner] = append(waiting, c)
+	p.joining.Unlock()
+	if !running {
+		go p.writeAll(owner)
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		if c.taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		<-c.done
+	}
+	return p.answer(ctx, c.err)
+}
+
+// writeAll writes for an owner until nobody waits.
+func (p *server) writeAll(owner memory.Owner) {
+	for {
+		p.joining.Lock()
+		calls := p.waiting[owner]
+		if len(calls) == 0 {
+			delete(p.waiting, owner)
+			p.joining.Unlock()
+			return
+		}
+		p.waiting[owner] = nil
+		p.joining.Unlock()
+		calls = slices.DeleteFunc(calls, func(c *call) bool { return !c.taken.CompareAndSwap(false, true) })
+		p.writeTogether(owner, calls)
+		for _, c := range calls {
+			close(c.done)
+		}
+	}
+}
+
+func (p *server) writeTogether(owner memory.Owner, calls []*call) {
+	if len(calls) > 1 {
+		err := p.try(context.Background(), owner, func(t *tx) error {
+			for _, c := range calls {
+				if err := c.do(t); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
-		held = a.held
-		if err != nil && a.committing && !refused(err) {
-			err = p.outcome(ctx, a, err)
+		if err == nil || errors.Is(err, memory.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
+			for _, c := range calls {
+				c.err = err
+			}
+			return
 		}
-		if err == nil && a.queued {
-			p.notifier.ring()
+	}
+	for _, c := range calls {
+		c.err = p.try(c.ctx, owner, c.do)
+	}
+}
+
+// try runs do in a transaction. It does so again while the server or the way to it fails: a
+// commit that was not answered left its id in the table commits if it was done.
+func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+	within, stop := context.WithTimeout(ctx, retry.WritePatience)
+	defer stop()
+	a := &attempt{server: p, owner: owner, id: rand.Text(), do: do}
+	err := persist(within, retry.WritePatience, func() (bool, error) { return true, a.run(within) })
+	if err != nil && a.unknown {
+		if p.log != nil {
+			p.log.Warn("whether something was written is not known", "err", err)
 		}
-		return true, err
-	})
-	return held, p.answer(ctx, err)
+		return errUnknown
+	}
+	if err == nil && a.queues {
+		p.notifier.ring()
+	}
+	return err
 }
 
 // enter begins to write, unless ctx ended or the store is closed; p.mu is to be unlocked in
@@ -125,55 +168,50 @@ func (p *server) answer(ctx context.Context, err error) error {
 	return withhold(p.log, err)
 }
 
-// attempt is one transaction.
+// attempt is a write that is tried, each time in a transaction of its own.
 type attempt struct {
 	*server
 	owner memory.Owner
-	how   taking
-	asks  []*call // whose questions are asked on the way
+	id    string // that the transaction leaves in the table commits
+	do    func(*tx) error
 
-	id         string    // of the transaction, as the server has it
-	witness    statement // of what it did
-	held       bool
-	queued     bool // a job was
-	due        bool // it gives hints
-	committing bool // the server was told to commit
+	unknown bool // the server was told to commit and did not answer
+	queues  bool // a job was queued
 }
 
-func (a *attempt) run(ctx context.Context, do func(*tx) error) error {
+func (a *attempt) run(ctx context.Context) error {
 	conn, err := a.db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("open a connection to write: %w", err)
 	}
 	s := &session{conn: conn, into: a.into}
 	defer s.release()
-	t := &tx{session: s, now: a.clock(nil)}
-	if err := a.begin(ctx, t); err != nil {
-		s.rollback(ctx)
-		return fmt.Errorf("begin to write: %w", err)
-	}
-	if !a.held {
-		s.rollback(ctx)
-		return nil
-	}
 	// A caller who leaves now finds it done: to break off would cost the connection.
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
-	t.ctx = within
-	if err := safely(a.log, do, t); err != nil {
+	t := &tx{ctx: ctx, session: s}
+	done := a.begin(t, func() { t.ctx = within })
+	if a.unknown {
+		if err := t.ask(); err != nil {
+			s.rollback(ctx)
+			return fmt.Errorf("begin to write: %w", err)
+		}
+		if a.unknown = false; *done {
+			s.rollback(ctx)
+			return nil
+		}
+	}
+	if err := safely(a.log, a.do, t); err != nil {
 		s.rollback(ctx)
 		return a.withoutPgvector(err)
 	}
-	a.witness, a.queued, a.due = t.witness, t.queues, len(t.queued) > 0
+	a.queues = t.queues
 	a.point(beforeCommit)
-	if err := a.commit(within, t); err != nil {
+	if err := a.commit(t); err != nil {
 		s.rollback(ctx)
 		return fmt.Errorf("commit: %w", a.withoutPgvector(err))
 	}
 	a.point(afterCommit)
-	if a.owner == "" && len(t.queued) > 0 {
-		a.sweepNext()
-	}
 	return nil
 }
 
@@ -183,102 +221,48 @@ func (a *attempt) point(name string) {
 	}
 }
 
-// clock is the store's: the server's, unless there is one to go by.
-func (p *server) clock(at *time.Time) func() (time.Time, error) {
-	return func() (time.Time, error) {
-		if p.now != nil {
-			return p.now(), nil
-		}
-		return *at, nil
-	}
-}
-
 const (
 	// serverTime is the server's clock in microseconds since the year 1.
 	serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 62135596800000000`
-	lockOwner  = `SELECT pg_current_xact_id()::text, ` + serverTime + `, version, clock FROM owners WHERE owner = $1 FOR UPDATE`
-	lockNobody = `SELECT pg_current_xact_id()::text, ` + serverTime + `, 0, 0`
-	newOwner   = `INSERT INTO owners (owner, version, clock) VALUES ($1, 0, 0) ON CONFLICT DO NOTHING`
+	newOwner   = `INSERT INTO owners (owner, version, clock) VALUES (?, 0, 0) ON CONFLICT DO NOTHING`
+	lockOwner  = `SELECT ` + serverTime + `, version, clock FROM owners WHERE owner = ? FOR UPDATE`
+	newCommit  = `INSERT INTO commits (owner, id, at) VALUES (?, ?, ` + serverTime + `) ON CONFLICT DO NOTHING RETURNING id`
+	// oldCommits removes ids that nobody asks for any more.
+	oldCommits = `DELETE FROM commits WHERE owner = ? AND id IN (SELECT id FROM commits WHERE owner = ? AND at < ` + serverTime + ` - 60000000 FOR UPDATE SKIP LOCKED)`
 )
 
-// begin begins the transaction and takes the owner's row, both in one go.
-func (a *attempt) begin(ctx context.Context, t *tx) error {
-	return raw(t.session, func(c *pgx.Conn) error {
-		b := &pgx.Batch{}
-		b.Queue("BEGIN")
-		a.queueLock(b)
-		found, err := a.lock(ctx, c, b, t)
-		if err != nil || found {
-			return err
-		}
-		if a.how == willing {
-			return nil
-		}
-		b = &pgx.Batch{} // it is the owner's first write
-		b.Queue(newOwner, string(a.owner))
-		a.queueLock(b)
-		if found, err = a.lock(ctx, c, b, t); err == nil && !found {
-			err = errors.New("the owner's row is gone")
-		}
-		return err
-	})
-}
-
-func (a *attempt) queueLock(b *pgx.Batch) {
-	if a.owner == "" {
-		b.Queue(lockNobody)
-		return
-	}
-	b.Queue(lockOwner+string(a.how), string(a.owner))
-	for _, c := range a.asks {
-		for _, q := range c.asks {
-			b.Queue(a.into.text(q.text), a.into.values(q.args)...)
-		}
-	}
-}
-
-// lock sends the batch, whose second statement takes the row, and reports whether it
-// is there.
-func (a *attempt) lock(ctx context.Context, c *pgx.Conn, b *pgx.Batch, t *tx) (found bool, err error) {
-	sent := c.SendBatch(ctx, b)
-	defer func() { err = errors.Join(err, sent.Close()) }()
-	if _, err := sent.Exec(); err != nil {
-		return false, err
-	}
+// begin begins the transaction and takes the owner's row, with the first that is asked in
+// it. begun is called then. done is whether an earlier attempt was committed.
+func (a *attempt) begin(t *tx, begun func()) (done *bool) {
 	var now, clock int64
-	h := head{owner: a.owner}
-	err = sent.QueryRow().Scan(&a.id, &now, &h.version, &clock)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	a.held = true
-	for _, c := range a.asks {
-		c.ahead = c.ahead[:0]
-		for _, q := range c.asks {
-			answer, err := readAnswer(q, sent)
-			if err != nil {
-				return false, err
-			}
-			c.ahead = append(c.ahead, answer.apart()...)
-		}
-	}
-	at := fromMicros(now)
-	t.now = a.clock(&at)
-	if h.clock = fromMicros(clock); a.owner != "" {
+	h, isDone := head{owner: a.owner}, true
+	t.begins = true
+	t.later = []ask{say("BEGIN"), {newCommit, []any{a.owner, a.id}, func(scanner) error { isDone = false; return nil }}}
+	if a.owner == "" {
+		t.later = append(t.later, ask{`SELECT ` + serverTime, nil, func(row scanner) error { begun(); return row.Scan(&now) }})
+	} else {
+		t.later = append(t.later, say(newOwner, a.owner), ask{lockOwner, []any{a.owner}, func(row scanner) error {
+			begun()
+			err := row.Scan(&now, &h.version, &clock)
+			h.clock = fromMicros(clock)
+			return err
+		}})
 		t.locked = &h
 	}
-	return true, nil
+	t.now = func() (time.Time, error) {
+		if a.now != nil {
+			return a.now(), nil
+		}
+		return fromMicros(now), nil
+	}
+	return &isDone
 }
 
-// commit says what the server was not told yet, that it may commit and, on the same way,
-// what there is to be done since.
-func (a *attempt) commit(ctx context.Context, t *tx) error {
+// commit tells the server what it was not told yet, and that it may commit.
+func (a *attempt) commit(t *tx) error {
 	// In a transaction that failed, and whose failure nobody minded, it would roll back.
 	err := raw(t.session, func(c *pgx.Conn) error {
-		if state := c.PgConn().TxStatus(); state != 'T' {
+		if state := c.PgConn().TxStatus(); state == 'E' {
 			return fmt.Errorf("the transaction is in state %q", state)
 		}
 		return nil
@@ -286,55 +270,16 @@ func (a *attempt) commit(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
+	var last []ask
 	if t.erases && a.notifier != nil {
-		t.later = append(t.later, a.notifier.ofErasure(a.owner))
+		last = append(last, a.notifier.ofErasure(a.owner))
 	}
-	hints := append(a.hints(t), t.after...)
-	last := append(t.take(), statement{text: "COMMIT"})
-	a.committing = true
-	if !a.hinted.Load() { // a server that does not understand one would not commit with it
-		if err := t.session.send(ctx, last...); err != nil {
-			return err
-		}
-		a.heard(len(hints), t.session.send(ctx, hints...))
-		return nil
+	if mathrand.N(64) == 0 {
+		last = append(last, say(oldCommits, a.owner, a.owner))
 	}
-	missed, err := t.session.sendBoth(ctx, last, hints)
-	if err != nil {
-		return err
-	}
-	a.heard(len(hints), missed)
-	return nil
-}
-
-// send runs statements in order, all in one go. After one that fails none is run.
-func (s *session) send(ctx context.Context, all ...statement) error {
-	missed, err := s.sendBoth(ctx, nil, all)
-	return cmp.Or(err, missed)
-}
-
-// sendBoth is send for statements and more, where it matters which of them failed: err is of
-// the first, missed of more.
-func (s *session) sendBoth(ctx context.Context, first, more []statement) (missed, err error) {
-	if len(first)+len(more) == 0 {
-		return nil, nil
-	}
-	err = raw(s, func(c *pgx.Conn) error {
-		b := &pgx.Batch{}
-		for _, one := range slices.Concat(first, more) {
-			b.Queue(one.text, one.args...)
-		}
-		sent := c.SendBatch(ctx, b)
-		for range first {
-			if _, err := sent.Exec(); err != nil {
-				_ = sent.Close() // which says the same
-				return err
-			}
-		}
-		missed = sent.Close()
-		return nil
-	})
-	return missed, err
+	err = t.ask(append(last, say("COMMIT"))...)
+	a.unknown = err != nil && !refused(err)
+	return err
 }
 
 // raw runs do on the driver's own connection.
@@ -348,59 +293,9 @@ func raw(s *session, do func(*pgx.Conn) error) error {
 	})
 }
 
-// outcome finds out whether a transaction was committed whose connection was lost while
-// it was told to: nil if it was, cause if it was not and may be done again. A server that
-// crashed gives the numbers of transactions that left nothing on its disk to others: what
-// is committed under ours has to have left what ours leaves.
-func (p *server) outcome(ctx context.Context, a *attempt, cause error) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
-	defer stop()
-	committed := false
-	err := persist(ctx, retry.WritePatience, func() (bool, error) {
-		var state sql.NullString
-		err := p.db.QueryRowContext(ctx, `SELECT pg_xact_status($1::text::xid8)`, a.id).Scan(&state)
-		var e *pgconn.PgError
-		switch {
-		case errors.As(err, &e) && e.Code == "22023": // of the future: it was never heard of
-			return true, nil
-		case err != nil:
-			return true, err
-		case state.String == "in progress":
-			return true, driver.ErrBadConn // look again
-		case state.String == "aborted":
-			return true, nil
-		case state.String != "committed":
-			return true, errors.New("it is too long ago")
-		case a.witness.text == "":
-			committed = true
-			return true, nil
-		}
-		found, err := p.db.QueryContext(ctx, p.into.text(a.witness.text), p.into.values(a.witness.args)...)
-		if err == nil {
-			committed = found.Next()
-			err = errors.Join(found.Err(), found.Close())
-		}
-		return true, err
-	})
-	switch {
-	case err != nil:
-		p.sweepNext() // it may have been, without its hints
-		if p.log != nil {
-			p.log.Warn("whether something was written is not known", "err", err, "cause", cause)
-		}
-		return errUnknown
-	case committed:
-		if a.due { // its hints may be lost
-			p.remind(ctx, a.owner)
-		}
-		return nil
-	}
-	return &notDone{cause}
-}
-
 var errUnknown = memory.Errorf(memory.Unavailable, "the database server does not answer: whether it was written is not known")
 
-// notDone is the error of a transaction that is known to have done nothing.
+// notDone is the error of what did nothing and may be done again.
 type notDone struct{ cause error }
 
 func (n *notDone) Error() string { return n.cause.Error() }

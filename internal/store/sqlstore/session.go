@@ -80,7 +80,7 @@ func (s *session) queryPage(ctx context.Context, query string, args ...any) (row
 // pageByPage has a server plan each statement of the transaction for the values that it is
 // given. A plan that is kept is made for what most owners have, which is little: all of it is
 // read and sorted. Of an owner who has very much it would read everything for every page.
-const pageByPage = `SET LOCAL plan_cache_mode = force_custom_plan`
+const pageByPage = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
 
 // drop gives up the connection; the next use opens another.
 func (s *session) drop() {

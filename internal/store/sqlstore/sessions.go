@@ -18,16 +18,17 @@ func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Ses
 		return err
 	}
 	return s.write(ctx, "", func(t *tx) error {
-		n, err := t.count(`INSERT INTO api_keys (owner, hash, name, role, "user", created_at, last_used_at, revoked_at) VALUES (?, ?, '', ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
-			owner, one.Hash, roleSession, one.User, micros(one.CreatedAt), micros(one.ExpiresAt))
-		if err == nil && n == 0 {
-			return memory.Errorf(memory.Conflict, "the session is there already")
+		if err := t.addKey(owner, signIn(one), one.ExpiresAt); err != nil {
+			return err
 		}
-		if err == nil {
-			_, err = t.count(`DELETE FROM api_keys WHERE owner = ? AND role = ? AND revoked_at < ?`, owner, roleSession, micros(one.CreatedAt))
-		}
-		return wrap("keep the session", err)
+		err := t.exec(`DELETE FROM api_keys WHERE owner = ? AND role = ? AND revoked_at < ?`, owner, roleSession, micros(one.CreatedAt))
+		return wrap("remove sessions that expired", err)
 	})
+}
+
+// signIn is the key that a session's row is like.
+func signIn(one memory.Session) memory.Key {
+	return memory.Key{Hash: one.Hash, Role: roleSession, User: one.User, CreatedAt: one.CreatedAt}
 }
 
 // Session returns a session: see [memory.Sessions].

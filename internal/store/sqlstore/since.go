@@ -41,14 +41,12 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 		return nil, err
 	}
 	versions := make([]int64, len(owners))
-	commits, all := s.known.versionCache.find(owners, versions)
-	if all || toldVersions(ctx, owners, versions) {
+	if toldVersions(ctx, owners, versions) {
 		return versions, nil
 	}
 	if err := s.readVersions(ctx, owners, versions); err != nil {
 		return nil, err
 	}
-	s.known.versionCache.learn(owners, versions, commits)
 	return versions, nil
 }
 
@@ -86,13 +84,7 @@ func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, version
 
 // Since yields what was written after a version: see [memory.Source].
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
-	l := s.known.memoryCache.load(owner)
-	version, err := s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error {
-		l.add(p.Memory)
-		return yield(p.item())
-	}})
-	l.end(err == nil)
-	return version, err
+	return s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error { return yield(p.item()) }})
 }
 
 // pulling is one pull of what was written after a version.
@@ -109,17 +101,22 @@ type pulled struct {
 	vector []byte
 }
 
+func (p pulled) compare(q pulled) int {
+	return cmp.Or(cmp.Compare(p.Version, q.Version), strings.Compare(p.ID, q.ID))
+}
+
 func (p pulled) item() memory.Item {
 	p.Vector = vector.FromBytes(p.vector)
 	return p.Item
 }
 
-func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (int64, error) {
+func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (version int64, err error) {
 	if s.follows.into != nil {
-		return s.pullFromServer(ctx, owner, p)
+		if version, all, err := s.pullInOne(ctx, owner, p); all || err != nil {
+			return version, err
+		}
 	}
-	var version int64
-	err := s.follows.see(ctx, owner, func(v *view) error {
+	err = s.follows.see(ctx, owner, func(v *view) error {
 		var horizon int64
 		changed := make([]bool, len(p.of))
 		rows, err := v.query(changedSince, p.after)
@@ -149,6 +146,43 @@ func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (int64,
 		return 0, err
 	}
 	return version, nil
+}
+
+// pullInOne is pull with one question to a server, if each table has no more than a page;
+// else it yields nothing.
+func (s *Store) pullInOne(ctx context.Context, owner memory.Owner, p pulling) (version int64, all bool, err error) {
+	var horizon int64
+	pages := make([][]pulled, len(p.of))
+	err = s.follows.together(ctx, owner, func(v *view) ([]ask, error) {
+		version, horizon = 0, 0
+		asks := []ask{v.asking(`SELECT version, horizon FROM owners WHERE owner = ?`, nil, func(row scanner) error { return row.Scan(&version, &horizon) })}
+		for i, from := range p.of {
+			pages[i] = nil
+			asks = append(asks, v.asking(from.since(p.after)+inOrder+limitOf(followPage), []any{p.model, p.after}, func(row scanner) error {
+				one, err := from.pulled(owner, row)
+				pages[i] = append(pages[i], one)
+				return err
+			}))
+		}
+		return asks, nil
+	})
+	if err != nil || slices.ContainsFunc(pages, func(page []pulled) bool { return len(page) >= followPage }) {
+		return 0, false, err
+	}
+	if err := goesOn(owner, p.after, horizon, version); err != nil {
+		return 0, true, err
+	}
+	found := slices.Concat(pages...)
+	slices.SortFunc(found, pulled.compare)
+	for _, one := range found {
+		if one.Removed && p.after == 0 {
+			continue
+		}
+		if err := p.yield(one); err != nil {
+			return 0, true, err
+		}
+	}
+	return version, true, nil
 }
 
 // goesOn reports whether a version can be followed from.
@@ -193,9 +227,7 @@ func (v *view) merge(streams []*stream, p pulling) error {
 		if len(streams) == 0 {
 			return nil
 		}
-		next := slices.MinFunc(streams, func(a, b *stream) int {
-			return cmp.Or(cmp.Compare(a.head.Version, b.head.Version), strings.Compare(a.head.ID, b.head.ID))
-		})
+		next := slices.MinFunc(streams, func(a, b *stream) int { return a.head.compare(b.head) })
 		if !next.head.Removed || p.after > 0 {
 			*v.told = true
 			if err := p.yield(next.head); err != nil {
@@ -220,7 +252,7 @@ type stream struct {
 func (v *view) stream(from source, p pulling) (*stream, error) {
 	s := &stream{from: from, stop: func() {}}
 	if v.conn.into != nil {
-		s.next = v.paged(from, p, nil, false)
+		s.next = v.paged(from, p)
 		return s, s.advance()
 	}
 	rows, err := v.query(from.since(p.after)+inOrder, p.model, p.after)
@@ -255,8 +287,10 @@ const inOrder = ` ORDER BY version, id`
 const followPage = 1024
 
 // paged reads a page at a time, since a connection to PostgreSQL answers one question
-// at a time. The pages are of one snapshot; the first of them may be there already.
-func (v *view) paged(from source, p pulling, page []pulled, ended bool) func() (pulled, error) {
+// at a time. The pages are of one snapshot.
+func (v *view) paged(from source, p pulling) func() (pulled, error) {
+	var page []pulled
+	ended := false
 	query := from.since(p.after)
 	last := memory.Item{Version: p.after}
 	return func() (pulled, error) {

@@ -17,8 +17,8 @@ import (
 const snapshotPages = 2048
 
 // Snapshot is a database file as it stood at one moment, while others read and write. As
-// long as it is open the log grows, and an erasure that was begun waits to go through the
-// file, so that no copy has words of which it was said that they are gone.
+// long as it is open the log grows, and an erasure waits, so that no copy has words of which it
+// was said that they are gone.
 type Snapshot struct {
 	db      *sql.DB
 	conn    *sql.Conn
@@ -33,11 +33,11 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, memory.Errorf(memory.Invalid, "a server's database is copied by the server")
 	}
 	select {
-	case w.scrubs <- struct{}{}:
+	case w.copying <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	p := &Snapshot{release: func() { <-w.scrubs }}
+	p := &Snapshot{release: func() { <-w.copying }}
 	defer func() {
 		if err != nil {
 			err = errors.Join(explain(err), p.Close())
@@ -160,7 +160,7 @@ func (p *Snapshot) settle(ctx context.Context, path string) error {
 		return err
 	}
 	if marked != 0 {
-		for _, s := range []string{`VACUUM`, scrubbed} {
+		for _, s := range []string{`VACUUM`, vacuumed} {
 			if _, err := db.ExecContext(ctx, s); err != nil {
 				return fmt.Errorf("%s: %w", s, err)
 			}

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -74,8 +73,7 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 		return nil, err
 	}
 	s := &Store{
-		known: &known{}, path: path, damage: &damage{path: path, log: o.Log}, rows: cmp.Or(o.rows, erasedRows),
-		failpoint: o.failpoint, traceBytes: o.TraceBytes,
+		known: &known{}, path: path, damage: &damage{path: path, log: o.Log}, traceBytes: o.TraceBytes,
 	}
 	if s.release, err = filelock.Take(path+".lock", "has it open; only one may write"); err != nil {
 		return nil, err
@@ -101,7 +99,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	// Temporary files in memory: savepoints keep pages there, which die with the process anyway.
-	db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=synchronous(full)&_pragma=temp_store(memory)", writeCache)))
+	db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=synchronous(full)&_pragma=temp_store(memory)&_pragma=secure_delete(1)", writeCache)))
 	if err != nil {
 		return err
 	}
@@ -109,13 +107,11 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if err := prepare(ctx, db, path, had); err != nil {
 		return errors.Join(explain(err), db.Close())
 	}
-	w, err := startWriter(ctx, db, o, s.known, s.damage)
+	w, err := startWriter(ctx, db, path, o, s.known, s.damage)
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.commits = w
-	// What an erasure left to do. Should it fail, the mark stays for the next start.
-	_ = w.scrub(ctx)
 	for _, pool := range []struct {
 		to    **reader
 		conns int

@@ -28,8 +28,6 @@ type Options struct {
 
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)
-	portion   int // pages that an erasure looks at between others' writes; 0: portionPages
-	rows      int // as [Store].rows; 0: erasedRows
 }
 
 // Store is a [memory.Store] in an SQL database.
@@ -48,9 +46,6 @@ type Store struct {
 
 	traceBytes int64 // see Options
 
-	rows      int // traces, or entries of one thing's journal, that one transaction erases
-	failpoint func(point string)
-
 	closing sync.Once
 	closed  error
 }
@@ -63,22 +58,21 @@ type committer interface {
 	write(ctx context.Context, owner memory.Owner, do func(*tx) error) error
 	// claim leases the next job, the zero Job if none is due.
 	claim(ctx context.Context, c claiming) (memory.Job, error)
-	// scrub removes what was erased from where only the database's own files have it.
-	scrub(ctx context.Context) error
+	// erasing waits until no copy is being made of the database, of which none begins before
+	// done is called. It is an error if the disk has no room for an erasure.
+	erasing(ctx context.Context) (done func(), err error)
 	close() error
 }
 
 // known is what is remembered in step with the commits: see the package's comment.
 type known struct {
-	versionCache versionCache // versions as they were committed
-	memoryCache  memoryCache  // memories as they were committed
-	due          due          // the queue as it was committed
-	factCache    factCache    // what is asked about facts, as it was committed
+	memoryCache memoryCache // memories as they were committed
+	due         due         // the queue as it was committed
 }
 
 // nothingKnown remembers nothing, since others may commit as well.
 func nothingKnown() *known {
-	return &known{versionCache: versionCache{off: true}, memoryCache: memoryCache{off: true}, factCache: factCache{off: true}}
+	return &known{memoryCache: memoryCache{off: true}}
 }
 
 // Ping reports whether the database answers and no damage of it is known.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,13 +35,7 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 			} else if gone {
 				continue
 			}
-			err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
-				ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data`,
-				trace.Owner, trace.ID, micros(trace.At), data[i])
-			if err != nil {
-				return fmt.Errorf("write the trace: %w", err)
-			}
-			if err := t.listShown(trace); err != nil {
+			if err := t.writeTrace(trace, data[i]); err != nil {
 				return err
 			}
 		}
@@ -52,102 +43,9 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 	})
 }
 
-// encodeTrace returns the trace's JSON. Every recall leaves one, with some hundred
-// numbers in it, so that lists and numbers are written without reflection.
 func encodeTrace(t memory.Trace) (string, error) {
 	t.At = memory.Time(t.At)
-	b, err := json.Marshal(traceHead{Trace: t})
-	if err != nil {
-		return "", err
-	}
-	if b, err = appendHits(b, "hits", t.Hits); err == nil {
-		b, err = appendHits(b, "cut", t.Cut)
-	}
-	return string(b), err
-}
-
-// traceHead is what is left to encoding/json: its own fields hide those that are
-// written by hand.
-type traceHead struct {
-	memory.Trace
-	Hits *struct{} `json:"hits,omitempty"`
-	Cut  *struct{} `json:"cut,omitempty"`
-}
-
-// appendHits adds a list to the object that b ends with.
-func appendHits(b []byte, name string, hits []memory.TraceHit) ([]byte, error) {
-	if hits == nil {
-		return b, nil
-	}
-	b = slices.Grow(b, 512*len(hits))
-	b = append(b[:len(b)-1], `,"`+name+`":[`...)
-	for i, h := range hits {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendField(append(b, '{'), "id", h.ID)
-		b = appendField(append(b, ','), "kind", string(h.Kind))
-		if h.Content != "" {
-			b = appendField(append(b, ','), "content", h.Content)
-		}
-		if h.Owner != "" {
-			b = appendField(append(b, ','), "owner", string(h.Owner))
-		}
-		if h.Cut != "" {
-			b = appendField(append(b, ','), "cut", h.Cut)
-		}
-		b = append(b, `,"score":`...)
-		var err error
-		if b, err = appendNumber(b, "score", h.Score); err != nil {
-			return nil, err
-		}
-		if b, err = appendWhy(b, h.Why); err != nil {
-			return nil, err
-		}
-		b = append(b, '}')
-	}
-	return append(b, "]}"...), nil
-}
-
-func appendWhy(b []byte, why memory.Why) (_ []byte, err error) {
-	if why == nil {
-		return b, nil
-	}
-	b = append(b, `,"why":{`...)
-	for i, part := range why {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendText(b, part.Name), ':')
-		if b, err = appendNumber(b, part.Name, part.Value); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, '}'), nil
-}
-
-func appendNumber(b []byte, name string, x float64) ([]byte, error) {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil, fmt.Errorf("%s is %v, which JSON cannot say", name, x)
-	}
-	return strconv.AppendFloat(b, x, 'g', -1, 64), nil
-}
-
-func appendField(b []byte, name, text string) []byte {
-	return appendText(append(appendText(b, name), ':'), text)
-}
-
-// appendText adds a text as JSON writes it.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := json.Marshal(s) // texts always marshal
-			return append(b, quoted...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
+	return toJSON(t)
 }
 
 // erasedAt returns when something of the owner's was erased last, the zero time for
@@ -196,6 +94,16 @@ func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+func (t *tx) writeTrace(trace memory.Trace, data string) error {
+	err := t.exec(`INSERT INTO traces (owner, id, at, data) VALUES (?, ?, ?, ?)
+		ON CONFLICT (owner, id) DO UPDATE SET at = excluded.at, data = excluded.data`,
+		trace.Owner, trace.ID, micros(trace.At), data)
+	if err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	return t.listShown(trace)
 }
 
 // listShown writes down which facts of others a trace shows.

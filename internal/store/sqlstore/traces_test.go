@@ -1,11 +1,9 @@
 package sqlstore
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
-	"reflect"
 	"testing"
 	"time"
 
@@ -33,68 +31,12 @@ func sampleTrace(hits, cut int) memory.Trace {
 	return t
 }
 
-// TestTraceIsEncodedAsJSONDoes compares with encoding/json, reflection and all.
-func TestTraceIsEncodedAsJSONDoes(t *testing.T) {
-	empty := memory.Trace{ID: "x", Owner: memtest.Ana}
-	for _, want := range []memory.Trace{sampleTrace(10, 20), sampleTrace(0, 3), sampleTrace(3, 0), empty} {
-		plain, err := json.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := encodeTrace(want)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got, read memory.Trace
-		if err := json.Unmarshal([]byte(text), &got); err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
-		if err := json.Unmarshal(plain, &read); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(got, read) {
-			t.Errorf("got %s, want %s", text, plain)
-		}
-	}
-}
-
-// TestSampleTraceShowsEveryField keeps a field that is added from being left out of
-// what is written by hand.
-func TestSampleTraceShowsEveryField(t *testing.T) {
-	sample := sampleTrace(1, 1)
-	for i, field := range reflect.VisibleFields(reflect.TypeFor[memory.TraceHit]()) {
-		if reflect.ValueOf(sample.Hits[0]).Field(i).IsZero() && reflect.ValueOf(sample.Cut[0]).Field(i).IsZero() {
-			t.Errorf("no hit of the sample has a %s", field.Name)
-		}
-	}
-}
-
 func TestTraceOfNoNumberIsRefused(t *testing.T) {
 	trace := sampleTrace(1, 0)
 	trace.Hits[0].Why[0].Value = math.NaN()
 	if text, err := encodeTrace(trace); err == nil {
 		t.Errorf("got %s", text)
 	}
-}
-
-func BenchmarkEncodeTrace(b *testing.B) {
-	trace := sampleTrace(10, 20)
-	b.Run("by hand", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := encodeTrace(trace); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("encoding/json", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := json.Marshal(trace); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }
 
 // BenchmarkEraseTracesOf is one fact erased that a few of so many traces have.

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // translator says to PostgreSQL what is written for SQLite: the statements and, since
@@ -28,30 +26,23 @@ func (t *translator) text(query string) string {
 	return text
 }
 
-// phrases are what the two say differently. Hints for SQLite's planner go; numbers of
-// arguments come last.
-var phrases = []struct {
-	of *lazy.Pattern
-	to string
-}{
-	{lazy.Compile(` INDEXED BY \w+`), ``},
-	{lazy.Compile(`\+((?:\w+\.)?status\b)`), `$1`},
-	{lazy.Compile(`\bCROSS JOIN\b`), `JOIN`},
-	{lazy.Compile(`\bIN \(SELECT value FROM json_each\((\?\d*)\)\)`), `= ANY (${1}::text[])`},
-	{lazy.Compile(`\bno_learn = 0\b`), `NOT no_learn`},
-	{lazy.Compile(`\bno_learn = 1\b`), `no_learn = true`},
-	{lazy.Compile(`\?(\d+)`), `$$$1`},
-}
+// phrases are what the two say differently. The plus is a hint for SQLite's planner.
+var phrases = strings.NewReplacer(
+	` IN (SELECT value FROM json_each(`, ` = ANY ((`,
+	`+status`, `status`,
+	`+f.status`, `f.status`,
+	`no_learn = 0`, `NOT no_learn`,
+)
 
+// translate also numbers the arguments; no text of ours has a question mark.
 func translate(query string) string {
-	for _, p := range phrases {
-		query = p.of.ReplaceAllString(query, p.to)
-	}
-	parts := strings.Split(query, "?") // no text of ours has one
 	var b strings.Builder
-	for i, part := range parts {
+	for i, part := range strings.Split(phrases.Replace(query), "?") {
 		if i > 0 {
-			b.WriteString("$" + strconv.Itoa(i))
+			b.WriteByte('$')
+			if part == "" || part[0] < '0' || part[0] > '9' {
+				b.WriteString(strconv.Itoa(i))
+			}
 		}
 		b.WriteString(part)
 	}

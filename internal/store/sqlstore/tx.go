@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"strings"
+	"database/sql"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -14,26 +14,14 @@ type tx struct {
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
-	later   []statement     // that a server is still to be told of
-	others  int             // how many of them others left who are in the same transaction
-	after   []statement     // that it is told once this is committed, and that may be lost
-	told    bool            // the server was asked or told something
-	writes  bool            // and that was no question alone
-	ahead   []answer        // that a server gave already
-	touched map[string]bool // what those answers may say no more: see [tx.stale]
-	blurred bool            // they may all do so
-	precise bool            // the call tells of all that it writes to
-	locked  *head           // of the owner that the transaction is for; nil: see the database
-	witness statement       // finds a row if this transaction was committed; without one, see its number
-	headOf  memory.Owner    // who was written for; "" for nobody
-	head    int64           // the version since
-	changed []string        // ids of memories that were written
-	queued  []func(*due)    // what was done to the queue
-	added   []lineHint      // of that, the jobs that were queued: one for each such step
-	erases  bool            // words of the owner's: other servers are told
-	queues  bool            // whether a job was added to it
-	raised  bool            // whether the version is another than before
-	only    bool            // nothing but turns was written that recall may see
+	later   []ask        // that a server is still to be told of
+	begins  bool         // they begin the transaction
+	locked  *head        // of the owner that the transaction is for; nil: see the database
+	changed []memoryKey  // memories that were written
+	queued  []func(*due) // what was done to the queue
+	erases  bool         // words of the owner's: other servers are told
+	queues  bool         // whether a job was added to the queue
+	marked  bool         // the file may still have erased words
 }
 
 // head is an owner's version and the time of the last write.
@@ -45,6 +33,9 @@ type head struct {
 
 // time is the store's clock.
 func (t *tx) time() (time.Time, error) {
+	if err := t.open(); err != nil {
+		return time.Time{}, err
+	}
 	now, err := t.now()
 	return memory.Time(now), err
 }
@@ -52,7 +43,8 @@ func (t *tx) time() (time.Time, error) {
 // owner reads an owner's version and clock; both are zero for one never written.
 func (t *tx) owner(owner memory.Owner) (head, error) {
 	if t.locked != nil && t.locked.owner == owner {
-		return *t.locked, nil
+		err := t.open()
+		return *t.locked, err
 	}
 	h := head{owner: owner}
 	err := t.row(`SELECT version, clock FROM owners WHERE owner = ?`, []any{owner}, &h.version, asTime{&h.clock})
@@ -66,22 +58,38 @@ func (t *tx) owner(owner memory.Owner) (head, error) {
 func (t *tx) queue(step func(*due)) { t.queued = append(t.queued, step) }
 
 // exec runs a statement. Statements are prepared once and kept, so query must be
-// one of a few fixed texts. A server is told of it with the next that has an answer,
-// or with the commit, so that each does not take its own way there and back; what
-// it says against it comes with that one's error.
+// one of a few fixed texts. A server is told of it with the next question, or with the
+// commit, whose error is then its own.
 func (t *tx) exec(query string, args ...any) error {
-	if into := t.session.into; into != nil {
-		t.later = append(t.later, statement{into.text(query), into.values(args)})
+	if t.session.into != nil {
+		t.later = append(t.later, say(query, args...))
 		return nil
 	}
 	_, err := t.session.exec(t.ctx, query, args...)
 	return err
 }
 
+// ask asks questions, on a server in one go with what it is still to be told of.
+func (t *tx) ask(all ...ask) error {
+	all = append(t.later, all...)
+	t.later, t.begins = nil, false
+	if len(all) == 0 {
+		return nil
+	}
+	return t.session.ask(t.ctx, all...)
+}
+
+// open begins the transaction on a server, if that was not done with a question.
+func (t *tx) open() error {
+	if !t.begins {
+		return nil
+	}
+	return t.ask()
+}
+
 // count runs a statement and says how many rows it changed.
 func (t *tx) count(query string, args ...any) (int64, error) {
-	t.writes = true
-	if err := t.session.send(t.ctx, t.take()...); err != nil {
+	if err := t.ask(); err != nil {
 		return 0, err
 	}
 	done, err := t.session.exec(t.ctx, query, args...)
@@ -93,29 +101,10 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 
 // query is exec for rows; they must be closed before the next statement.
 func (t *tx) query(query string, args ...any) (rows, error) {
-	t.writes = t.writes || !strings.HasPrefix(query, "SELECT")
-	if err := t.session.send(t.ctx, t.take()...); err != nil {
+	if err := t.ask(); err != nil {
 		return rows{}, err
 	}
 	return t.session.query(t.ctx, query, args...)
-}
-
-// take returns the statements that the server was not told of yet. They are its own
-// words.
-func (t *tx) take() []statement {
-	waiting := t.later
-	t.told, t.writes = true, t.writes || len(waiting) > t.others
-	t.later, t.others = nil, 0
-	return waiting
-}
-
-// leaves says by which row a server's transaction is known again. It is in our words.
-func (t *tx) leaves(query string, args ...any) { t.witness = statement{query, args} }
-
-// statement is one with its arguments.
-type statement struct {
-	text string
-	args []any
 }
 
 // row is a query for one row, which runs when it is scanned.
@@ -127,8 +116,18 @@ type row struct {
 
 func (r row) Scan(into ...any) error { return r.tx.row(r.query, r.args, into...) }
 
-// row scans the one row of a query; [sql.ErrNoRows] without one.
+// row scans the first row of a query; [sql.ErrNoRows] without one.
 func (t *tx) row(query string, args []any, into ...any) error {
-	found, err := t.query(query, args...)
-	return only(found, err, into...)
+	found := false
+	err := t.ask(ask{query, args, func(row scanner) error {
+		if found {
+			return nil
+		}
+		found = true
+		return row.Scan(into...)
+	}})
+	if err == nil && !found {
+		err = sql.ErrNoRows
+	}
+	return err
 }

@@ -57,7 +57,6 @@ func (w *write) touch(vectors []memory.Vector) error {
 		}
 		for _, id := range there {
 			w.wrote[id] = true
-			w.stale("turn:"+id, "fact:"+id, "link:"+id, "summary:"+id)
 		}
 		missing = slices.DeleteFunc(missing, func(id string) bool { return w.wrote[id] })
 	}

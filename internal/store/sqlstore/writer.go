@@ -36,16 +36,15 @@ type writer struct {
 	damage    *damage
 	log       *slog.Logger // nil: nobody's
 	failpoint func(point string)
-	portion   int           // pages that are scrubbed at a time
-	scrubs    chan struct{} // holds one while the file is scrubbed
+	path      string        // of the file
+	copying   chan struct{} // holds one while the file is copied, erased from, or written again
 	done      chan struct{}
-	raised    map[memory.Owner]int64 // versions that the transaction under way has raised
-	changed   map[memoryKey]struct{} // memories that it has changed
-	queued    []func(*due)           // what the transaction under way did to the queue
-	written   []written              // whom it wrote for
+	changed   []memoryKey  // memories that the transaction under way has changed
+	queued    []func(*due) // what it did to the queue
 
-	mu     sync.RWMutex // guards closed against sends on calls
+	mu     sync.RWMutex // guards closed against sends on calls, and left
 	closed bool
+	left   lingering
 	calls  chan *call
 }
 
@@ -53,18 +52,12 @@ type writer struct {
 type call struct {
 	ctx   context.Context
 	do    func(*tx) error
-	alone bool // in no transaction
 	err   error
 	done  chan struct{}
-
-	// What a server's group wants to know.
-	until time.Time   // how long it is tried
-	asks  []question  // what do will ask
-	ahead []answer    // to them
 	taken atomic.Bool // by the writer, or by its caller who gives it up
 }
 
-func startWriter(ctx context.Context, db *sql.DB, o Options, k *known, d *damage) (*writer, error) {
+func startWriter(ctx context.Context, db *sql.DB, path string, o Options, k *known, d *damage) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the writer: %w", err)
@@ -74,8 +67,15 @@ func startWriter(ctx context.Context, db *sql.DB, o Options, k *known, d *damage
 	}
 	w := &writer{
 		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, damage: d, log: o.Log, failpoint: o.failpoint,
-		portion: cmp.Or(o.portion, portionPages), scrubs: make(chan struct{}, 1), done: make(chan struct{}), raised: map[memory.Owner]int64{},
-		changed: map[memoryKey]struct{}{}, calls: make(chan *call, maxGroup),
+		path: path, copying: make(chan struct{}, 1), done: make(chan struct{}), calls: make(chan *call, maxGroup),
+	}
+	var mark int
+	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&mark); err != nil {
+		return nil, fmt.Errorf("read whether words were erased: %w", err)
+	}
+	if mark != 0 { // the program ended before the file was written again
+		w.left.since = time.Now()
+		w.vacuum()
 	}
 	go w.run()
 	return w, nil
@@ -125,37 +125,30 @@ func (w *writer) send(c *call) error {
 
 func (w *writer) run() {
 	defer close(w.done)
-	for first := range w.calls {
-		if first.alone {
-			w.apart(first)
-			continue
+	for {
+		var idle <-chan time.Time // never
+		if l := w.lingers(); !l.since.IsZero() {
+			idle = time.After(l.wait())
 		}
-		w.commit(first)
-		w.failpoint(betweenGroup)
-	}
-}
-
-// apart runs a call between transactions.
-func (w *writer) apart(c *call) {
-	if c.taken.CompareAndSwap(false, true) {
-		c.err = safely(w.log, c.do, w.tx())
-		close(c.done)
+		select {
+		case first, open := <-w.calls:
+			if !open {
+				return
+			}
+			w.commit(first)
+			w.failpoint(betweenGroup)
+		case <-idle:
+			w.vacuum()
+		}
 	}
 }
 
 // commit runs first, and whatever else waits by then, in one transaction.
 func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
-	var alone []*call
-	clear(w.raised)
-	clear(w.changed)
-	w.queued, w.written = w.queued[:0], w.written[:0]
+	w.changed, w.queued = w.changed[:0], w.queued[:0]
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
-		if c.alone {
-			alone = append(alone, c)
-			continue
-		}
 		if !c.taken.CompareAndSwap(false, true) {
 			continue
 		}
@@ -164,16 +157,14 @@ func (w *writer) commit(first *call) {
 			err = w.attempt(c, len(group) == 1)
 		}
 	}
-	w.known.memoryCache.committing(w.changed)
+	w.known.memoryCache.committing()
 	if err == nil {
 		w.failpoint(beforeCommit)
 		err = w.exec("COMMIT")
 		w.failpoint(afterCommit)
 	}
-	w.known.versionCache.committed(w.raised, err)
 	w.known.memoryCache.committed(w.changed, err)
 	w.known.due.committed(w.queued, err)
-	w.known.factCache.committed(w.written, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -182,9 +173,6 @@ func (w *writer) commit(first *call) {
 			c.err = fmt.Errorf("commit: %w", err)
 		}
 		close(c.done)
-	}
-	for _, c := range alone {
-		w.apart(c)
 	}
 }
 
@@ -225,14 +213,11 @@ func (w *writer) attempt(c *call, first bool) error {
 	if c.err = safely(w.log, c.do, t); c.err != nil {
 		return w.undo(c.err, first)
 	}
-	w.queued = append(w.queued, t.queued...)
-	if t.headOf != "" {
-		w.raised[t.headOf] = t.head
-		w.written = append(w.written, written{owner: t.headOf, facts: t.raised && !t.only})
-		for _, id := range t.changed {
-			w.changed[memoryKey{t.headOf, id}] = struct{}{}
-		}
+	if t.marked {
+		w.linger(func(l *lingering) { l.since = cmp.Or(l.since, time.Now()) })
 	}
+	w.queued = append(w.queued, t.queued...)
+	w.changed = append(w.changed, t.changed...)
 	if first {
 		return nil
 	}
@@ -259,14 +244,17 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
-// close waits for the queue to empty, moves the log into the main file and
-// closes the connection.
+// close waits for the queue to empty, takes erased words out of the file, moves the log into
+// it and closes the connection.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
 	close(w.calls)
 	w.mu.Unlock()
 	<-w.done
+	if !w.left.since.IsZero() {
+		w.vacuum()
+	}
 	errs := []error{w.exec("PRAGMA wal_checkpoint(TRUNCATE)")}
 	for _, s := range w.session.kept {
 		errs = append(errs, s.Close())

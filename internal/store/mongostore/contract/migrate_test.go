@@ -75,7 +75,9 @@ func furnish(t *testing.T, s memory.Store) {
 			}
 		}
 	}
-	must(s.(memory.Keys).AddKey(ctx, "default", memory.Key{Hash: "00ff", Name: "k", Role: memory.KeyAdmin, CreatedAt: memory.Time(time.Now())}))
+	now := memory.Time(time.Now())
+	must(s.(memory.Keys).AddKey(ctx, "default", memory.Key{Hash: "00ff", Name: "k", Role: memory.KeyAdmin, CreatedAt: now}))
+	must(s.(memory.Sessions).AddSession(ctx, "default", memory.Session{Hash: "0aa0", User: "ana", CreatedAt: now, ExpiresAt: now.Add(time.Hour)}))
 }
 
 func TestMigrateThereAndBack(t *testing.T) {
@@ -96,7 +98,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 	// It breaks off after two owners, the first of whom has keys alone, and goes on.
 	ctx, stop := context.WithCancel(t.Context())
 	if _, err := backup.Migrate(ctx, "sqlite:"+first, server, func(m backup.Moving) {
-		if m.Rows == 2 {
+		if m.Users == 2 {
 			stop()
 		}
 	}); err == nil {
@@ -142,6 +144,9 @@ func TestMigrateThereAndBack(t *testing.T) {
 		}
 		if keys, err := s.Keys(t.Context(), "default"); err != nil || len(keys) != 1 || keys[0].Name != "k" {
 			t.Errorf("keys: got %+v, %v", keys, err)
+		}
+		if one, err := s.Session(t.Context(), "default", "0aa0"); err != nil || one.User != "ana" || !one.ExpiresAt.Equal(one.CreatedAt.Add(time.Hour)) {
+			t.Errorf("a sign-in: got %+v, %v", one, err)
 		}
 		if err := s.Whole(t.Context()); err != nil {
 			t.Errorf("back: %v", err)

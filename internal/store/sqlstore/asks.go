@@ -1,0 +1,100 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// ask is a statement with its arguments, and what reads each row of its answer; nil for
+// nothing.
+type ask struct {
+	text string
+	args []any
+	read func(row scanner) error
+}
+
+// say is a statement that nobody wants an answer to.
+func say(text string, args ...any) ask { return ask{text: text, args: args} }
+
+// ask runs statements in order, which a server is sent in one go. After one that fails none
+// is run.
+func (s *session) ask(ctx context.Context, all ...ask) error {
+	if s.into != nil {
+		return raw(s, func(c *pgx.Conn) error { return s.into.ask(ctx, c, all) })
+	}
+	for _, a := range all {
+		rows, err := s.query(ctx, a.text, a.args...)
+		if _, err := collect(rows, err, func(row scanner) (struct{}, error) { return struct{}{}, a.read(row) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *translator) ask(ctx context.Context, c *pgx.Conn, all []ask) (err error) {
+	b := &pgx.Batch{}
+	for _, a := range all {
+		b.Queue(t.text(a.text), t.values(a.args)...)
+	}
+	sent := c.SendBatch(ctx, b)
+	defer func() { err = errors.Join(err, sent.Close()) }()
+	for _, a := range all {
+		if err := readAnswer(sent, t, a.read); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAnswer reads the answer to the next statement of a batch.
+func readAnswer(sent pgx.BatchResults, from *translator, read func(scanner) error) error {
+	if read == nil {
+		_, err := sent.Exec()
+		return err
+	}
+	rows, err := sent.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(restored{rows, from}); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// restored is a row of the driver's own as it was written.
+type restored struct {
+	pgx.Rows
+	from *translator
+}
+
+func (r restored) Scan(into ...any) error {
+	err := r.Rows.Scan(into...)
+	if err == nil {
+		r.from.restore(into)
+	}
+	return err
+}
+
+// together answers questions of one moment, which a server is sent in one go: to it that is
+// one transaction. It may ask again, so that asking begins with nothing each time.
+func (r *reader) together(ctx context.Context, owner memory.Owner, asking func(*view) ([]ask, error)) error {
+	see := r.see
+	if r.into != nil {
+		see = r.look
+	}
+	return see(ctx, owner, func(v *view) error {
+		all, err := asking(v)
+		if err != nil {
+			return err
+		}
+		return v.conn.ask(ctx, all...)
+	})
+}

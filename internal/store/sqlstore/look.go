@@ -1,0 +1,49 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+var _ memory.Looker = (*Store)(nil)
+
+// Look implements [memory.Looker].
+func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
+	if s.reads.into == nil || slices.ContainsFunc(l.Queries, func(q memory.Query) bool { return !s.inOne(q) }) {
+		return memory.LookAt(ctx, inTurn{s}, owner, l)
+	}
+	var version int64
+	var byID map[string][]memory.Memory
+	found := make([][]memory.Memory, len(l.Queries))
+	err := s.reads.together(ctx, owner, func(v *view) ([]ask, error) {
+		version, byID = 0, map[string][]memory.Memory{}
+		all := []ask{v.asking(`SELECT version FROM owners WHERE owner = ?`, nil, func(row scanner) error { return row.Scan(&version) })}
+		all = append(all, v.byIDs(l.IDs, byID)...)
+		for i, q := range l.Queries {
+			found[i] = nil
+			some, err := v.listing(sourcesOf(q), q, limited(q.Limit)+1, &found[i])
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+		}
+		return all, nil
+	})
+	if err != nil {
+		return memory.Seen{}, fmt.Errorf("look at memories: %w", err)
+	}
+	seen := memory.Seen{Version: version}
+	for _, id := range l.IDs {
+		seen.Memories = append(seen.Memories, byID[id]...)
+	}
+	for i, q := range l.Queries {
+		seen.Pages = append(seen.Pages, firstPage(found[i], limited(q.Limit)))
+	}
+	return seen, nil
+}
+
+// inTurn is a store that is asked one question after the other: most answers are at hand.
+type inTurn struct{ memory.Store }
