@@ -96,7 +96,7 @@ var house = rules{
 		"modernc.org/sqlite":                     {"internal/store/sqlstore"},
 		"pgregory.net/rapid":                     {"memory/storetest"},
 		"github.com/google/go-cmp":               {"memory/storetest", "memory/memtest"},
-		"github.com/rogpeppe/go-internal":        {"cmd/*"},
+		"github.com/rogpeppe/go-internal":        {"memory/storetest"},
 	},
 	common: []string{"golang.org/x/sync"},
 	testing: []string{

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,10 +17,8 @@ import (
 
 // RunConcurrent checks what must hold when many goroutines use a store at once.
 func RunConcurrent(t *testing.T, open Open) {
+	runScripts(t, open, "scripts/together")
 	for _, r := range []rule{
-		{"OneOfManyTwinsIsAdded", oneOfManyTwinsIsAdded},
-		{"RunAppliesOnceForAll", runAppliesOnceForAll},
-		{"AppendEqualsOnceForAll", appendEqualsOnceForAll},
 		{"VersionsAreDense", versionsAreDense},
 		{"BaseLetsOneThrough", baseLetsOneThrough},
 		{"EachJobRunsOnceAndAlone", eachJobRunsOnceAndAlone},
@@ -34,119 +33,32 @@ const (
 	rounds  = 12
 )
 
-// together calls do from many goroutines at once and waits for all.
-func together(do func(worker int)) {
+// together calls do from many goroutines at once, each on a store of its own where there are
+// many, and waits for all.
+func (r *rig) together(do func(s memory.Store, worker int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})
 	for w := range workers {
 		group.Go(func() {
 			<-start
-			do(w)
+			do(r.stores[w%len(r.stores)], w)
 		})
 	}
 	close(start)
 	group.Wait()
 }
 
-func oneOfManyTwinsIsAdded(r *rig) {
-	var mu sync.Mutex
-	added := map[string]int{}
-	together(func(w int) {
-		for i := range rounds {
-			f := memtest.Fact(ana, fmt.Sprint("said by all, ", i))
-			f.ID = memtest.ID(fmt.Sprint(w, " ", i))
-			_, err := r.Apply(r.Context(), ana, memtest.Run(f.ID), memtest.Add(f))
-			switch {
-			case err == nil:
-				mu.Lock()
-				added[f.Content]++
-				mu.Unlock()
-			case !errors.Is(err, memory.Duplicate):
-				r.Errorf("add by worker %d: got %v, want %s or nothing", w, err, memory.Duplicate)
-			}
-		}
-	})
-	live := map[string]int{}
-	for _, m := range r.list(ana, memory.Query{Limit: 500}) {
-		live[m.Content()]++
-	}
-	for i := range rounds {
-		content := fmt.Sprint("said by all, ", i)
-		if added[content] != 1 || live[content] != 1 {
-			r.Errorf("%q: got %d adds and %d live, want one", content, added[content], live[content])
-		}
-	}
-}
-
-func runAppliesOnceForAll(r *rig) {
-	var mu sync.Mutex
-	firsts := map[string]int{}
-	receipts := map[string]map[string]bool{}
-	together(func(int) {
-		for i := range rounds {
-			run := memtest.Run(fmt.Sprint("run ", i))
-			receipt, err := r.Apply(r.Context(), ana, run, memtest.Add(memtest.Fact(ana, run.ID)))
-			if err != nil {
-				r.Errorf("apply %s: %v", run.ID, err)
-				return
-			}
-			mu.Lock()
-			if !receipt.Again {
-				firsts[run.ID]++
-			}
-			receipt.Again = false
-			if receipts[run.ID] == nil {
-				receipts[run.ID] = map[string]bool{}
-			}
-			receipts[run.ID][fmt.Sprintf("%+v", receipt)] = true
-			mu.Unlock()
-		}
-	})
-	for run, n := range firsts {
-		if n != 1 || len(receipts[run]) != 1 {
-			r.Errorf("%s: got %d first times and receipts %v, want one", run, n, receipts[run])
-		}
-	}
-	r.same("runs", len(firsts), rounds)
-	r.same("journal entries", len(r.changes(ana, memory.ChangeQuery{Limit: 500})), rounds)
-}
-
-func appendEqualsOnceForAll(r *rig) {
-	var mu sync.Mutex
-	firsts := 0
-	together(func(int) {
-		for i := range rounds {
-			b := memtest.Batch(ana, "c", 2*i, "hello", "hi")
-			b.Jobs = []memory.Job{job(ana, fmt.Sprint(i))}
-			receipt, err := r.Append(r.Context(), ana, b)
-			if err != nil {
-				r.Errorf("append %d: %v", i, err)
-				return
-			}
-			if !receipt.Again {
-				mu.Lock()
-				firsts++
-				mu.Unlock()
-			}
-		}
-	})
-	r.same("batches written", firsts, rounds)
-	r.same("turns", len(r.turns(ana, memory.TurnQuery{})), 2*rounds)
-	r.same("jobs", len(r.jobs(ana)), rounds)
-	r.same("version", r.version(ana), int64(rounds))
-}
-
 func versionsAreDense(r *rig) {
 	var mu sync.Mutex
 	at := map[int64]time.Time{}
-	together(func(w int) {
+	r.together(func(s memory.Store, w int) {
 		for i := range rounds {
 			var receipt memory.Receipt
 			var err error
 			if (w+i)%2 == 0 {
-				receipt, err = r.Append(r.Context(), ana, memtest.Batch(ana, fmt.Sprint("c", w), i, "hello"))
+				receipt, err = s.Append(r.Context(), ana, memtest.Batch(ana, fmt.Sprint("c", w), i, "hello"))
 			} else {
-				receipt, err = r.Apply(r.Context(), ana, memtest.Run(fmt.Sprint(w, " ", i)), memtest.Add(memtest.Fact(ana, fmt.Sprint(w, i))))
+				receipt, err = s.Apply(r.Context(), ana, memtest.Run(fmt.Sprint(w, " ", i)), memtest.Add(memtest.Fact(ana, fmt.Sprint(w, i))))
 			}
 			if err != nil {
 				r.Errorf("write %d of worker %d: %v", i, w, err)
@@ -174,11 +86,10 @@ func versionsAreDense(r *rig) {
 
 func baseLetsOneThrough(r *rig) {
 	f := r.add(ana, "counted")[0]
-	var mu sync.Mutex
-	won := 0
-	together(func(w int) {
+	var won atomic.Int64
+	r.together(func(s memory.Store, w int) {
 		for i := range rounds {
-			read, err := r.Get(r.Context(), ana, f.ID)
+			read, err := s.Get(r.Context(), ana, f.ID)
 			if err != nil || len(read) != 1 {
 				r.Errorf("get: %v, %v", read, err)
 				return
@@ -187,19 +98,17 @@ func baseLetsOneThrough(r *rig) {
 			next.ObservedSeq++
 			c := memtest.Change(memory.ActionReinforce, next)
 			c.Base = read[0].Fact.Version
-			_, err = r.Apply(r.Context(), ana, memtest.Run(fmt.Sprint(w, " ", i)), c)
+			_, err = s.Apply(r.Context(), ana, memtest.Run(fmt.Sprint(w, " ", i)), c)
 			switch {
 			case err == nil:
-				mu.Lock()
-				won++
-				mu.Unlock()
+				won.Add(1)
 			case !errors.Is(err, memory.Conflict):
 				r.Errorf("reinforce: got %v, want %s or nothing", err, memory.Conflict)
 			}
 		}
 	})
-	if got := r.fact(ana, f.ID).ObservedSeq; got != int64(won) || won == 0 {
-		r.Errorf("counter: got %d, want %d, one for each change that went through", got, won)
+	if got := r.fact(ana, f.ID).ObservedSeq; got != won.Load() || got == 0 {
+		r.Errorf("counter: got %d, want %d, one for each change that went through", got, won.Load())
 	}
 }
 
@@ -210,7 +119,9 @@ func eachJobRunsOnceAndAlone(r *rig) {
 	for i := range rounds {
 		for _, o := range owners {
 			for _, k := range kinds {
-				r.enqueue(memtest.Job(o, k, fmt.Sprint(k, i)))
+				run := r.run()
+				run.Jobs = []memory.Job{memtest.Job(o, k, fmt.Sprint(k, i))}
+				r.applyRun(o, run)
 				want++
 			}
 		}
@@ -221,9 +132,9 @@ func eachJobRunsOnceAndAlone(r *rig) {
 	}
 	var mu sync.Mutex // guards the next two
 	running, ran := map[line]string{}, map[string]int{}
-	together(func(int) {
+	r.together(func(s memory.Store, _ int) {
 		for {
-			j, err := r.Claim(r.Context(), kinds, time.Hour)
+			j, err := s.Claim(r.Context(), kinds, time.Hour)
 			if errors.Is(err, memory.NotFound) {
 				mu.Lock()
 				busy := len(running) > 0
@@ -232,7 +143,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 					continue
 				}
 				// Nothing ran a moment ago, so what is left now would be due.
-				if j, err = r.Claim(r.Context(), kinds, time.Hour); errors.Is(err, memory.NotFound) {
+				if j, err = s.Claim(r.Context(), kinds, time.Hour); errors.Is(err, memory.NotFound) {
 					return
 				}
 			}
@@ -254,7 +165,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			mu.Lock()
 			delete(running, at) // before it commits, since afterwards the next may start
 			mu.Unlock()
-			if _, err := r.Apply(r.Context(), j.Owner, run); err != nil {
+			if _, err := s.Apply(r.Context(), j.Owner, run); err != nil {
 				r.Errorf("complete %s: %v", j.ID, err)
 				return
 			}
@@ -276,10 +187,10 @@ func eachJobRunsOnceAndAlone(r *rig) {
 func readersSeeWholeRuns(r *rig) {
 	ctx, stop := context.WithCancel(r.Context())
 	var readers sync.WaitGroup
-	follow := func() {
+	follow := func(s memory.Store) {
 		seen, at := map[string]bool{}, int64(0)
 		for ctx.Err() == nil {
-			version, err := r.Since(r.Context(), ana, model, at, func(i memory.Item) error {
+			version, err := s.Since(r.Context(), ana, model, at, func(i memory.Item) error {
 				seen[i.ID] = !i.Removed
 				return nil
 			})
@@ -298,22 +209,22 @@ func readersSeeWholeRuns(r *rig) {
 			}
 		}
 	}
-	list := func() {
+	list := func(s memory.Store) {
 		for ctx.Err() == nil {
-			n, err := r.Counts(r.Context(), ana)
+			n, err := s.Counts(r.Context(), ana)
 			if err != nil || n.Facts%2 != 0 || n.Changes != n.Facts {
 				r.Errorf("counts: got %+v, %v; want an even number of facts and as many changes", n, err)
 				return
 			}
 		}
 	}
-	readers.Go(follow)
-	readers.Go(follow)
-	readers.Go(list)
-	together(func(w int) {
+	for i, read := range []func(memory.Store){follow, follow, list} {
+		readers.Go(func() { read(r.stores[i%len(r.stores)]) })
+	}
+	r.together(func(s memory.Store, w int) {
 		for i := range rounds {
 			name := fmt.Sprint(w, " ", i)
-			_, err := r.Apply(r.Context(), ana, memtest.Run(name), memtest.Add(memtest.Fact(ana, name+" a")), memtest.Add(memtest.Fact(ana, name+" b")))
+			_, err := s.Apply(r.Context(), ana, memtest.Run(name), memtest.Add(memtest.Fact(ana, name+" a")), memtest.Add(memtest.Fact(ana, name+" b")))
 			if err != nil {
 				r.Errorf("apply: %v", err)
 			}

@@ -166,7 +166,7 @@ func (p *crashParent) open(t *testing.T) *rig {
 	if err != nil {
 		t.Fatalf("open after the kill: %v", err)
 	}
-	return &rig{T: t, Store: s}
+	return rigOn(t, s, nil)
 }
 
 func (p *crashParent) check(t *testing.T) {

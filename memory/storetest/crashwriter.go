@@ -24,7 +24,7 @@ const crashWriters = 3
 
 func exchange(writer, n int) memory.Batch {
 	b := memtest.Batch(ana, fmt.Sprint("conversation ", writer), 2*n, fmt.Sprintf("said by %d, %d", writer, n), "noted")
-	j := job(ana, b.Turns[0].ID)
+	j := memtest.Job(ana, memory.JobLearn, b.Turns[0].ID)
 	j.Conversation, j.Turns = b.Conversation.ID, []string{b.Turns[0].ID}
 	b.Jobs = []memory.Job{j}
 	b.Vectors = []memory.Vector{memtest.Vector(b.Turns[0].ID, b.Turns[0].Content)}
@@ -164,8 +164,7 @@ func (l *ledger) check(r *rig) {
 	if len(l.bad) > 0 {
 		r.Fatalf("the children said %q", l.bad)
 	}
-	there, err := readAll(r)
-	r.must("read all", err)
+	there := readAll(r)
 	for w := range crashWriters {
 		for n := range l.exchanges[w] {
 			for _, t := range exchange(w, n).Turns {
@@ -194,42 +193,32 @@ type found struct {
 	writes   map[int64]bool // versions that anything has
 }
 
-func readAll(r *rig) (*found, error) {
+func readAll(r *rig) *found {
+	r.Helper()
 	f := &found{
 		memories: map[string]int{}, added: map[string]int{}, turns: map[string]memory.Turn{},
 		jobs: map[string]memory.Job{}, vectors: map[string]bool{}, writes: map[int64]bool{},
 	}
-	memories, err := listAll(r.Context(), r.Store, ana, memory.Query{Kinds: allKinds, Statuses: allStatuses, Limit: 500})
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range memories {
+	all := r.snapshot(ana)
+	for _, m := range all.Export.Memories {
 		f.memories[m.ID()]++
 		f.writes[m.Version()] = true
 		if m.Turn != nil {
 			f.turns[m.ID()] = *m.Turn
 		}
 	}
-	changes, err := changesAll(r.Context(), r.Store, ana, memory.ChangeQuery{Limit: 500})
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range changes {
+	for _, c := range all.Journal {
 		f.added[c.After.Fact.ID]++
 		f.writes[c.Version] = true
 	}
-	jobs, err := r.Jobs(r.Context(), ana, memory.JobQueued, memory.JobRunning, memory.JobDone, memory.JobParked)
-	if err != nil {
-		return nil, err
-	}
-	for _, j := range jobs {
+	for _, j := range all.Jobs {
 		f.jobs[j.ID] = j
 	}
-	f.version, err = r.Since(r.Context(), ana, model, 0, func(i memory.Item) error {
+	for _, i := range all.Items {
 		f.vectors[i.ID] = i.Vector != nil
-		return nil
-	})
-	return f, err
+	}
+	f.version = all.Version
+	return f
 }
 
 func (f *found) once(r *rig, what, id string) {

@@ -2,8 +2,6 @@ package storetest
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"slices"
 
 	"github.com/loci-memory/loci/memory"
@@ -23,44 +21,33 @@ var (
 	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 )
 
-// exportAt reads everything, by small pages, whatever its status.
-func exportAt(ctx context.Context, s memory.Store, owner memory.Owner, at memory.At) (export, error) {
+// export reads everything, by small pages, whatever its status.
+func (r *rig) export(owner memory.Owner, at memory.At) export {
+	r.Helper()
 	var out export
 	var err error
 	q := memory.Query{Kinds: allKinds, Statuses: allStatuses, At: at, Limit: 7}
-	if out.Memories, err = listAll(ctx, s, owner, q); err != nil {
-		return export{}, fmt.Errorf("list: %w", err)
-	}
-	if out.Profile, err = s.Profile(ctx, owner, at); err != nil {
-		return export{}, fmt.Errorf("profile: %w", err)
-	}
-	if out.Contexts, err = s.Contexts(ctx, owner, at); err != nil {
-		return export{}, fmt.Errorf("contexts: %w", err)
-	}
-	if out.Turns, err = s.Turns(ctx, owner, memory.TurnQuery{Statuses: allStatuses, AsOf: at.AsOf}); err != nil {
-		return export{}, fmt.Errorf("turns: %w", err)
-	}
+	out.Memories, err = memory.Collect(memory.AllMemories(r.Context(), r.List, owner, q))
+	r.must("list", err)
+	out.Profile, err = r.Profile(r.Context(), owner, at)
+	r.must("profile", err)
+	out.Contexts, err = r.Contexts(r.Context(), owner, at)
+	r.must("contexts", err)
+	out.Turns, err = r.Turns(r.Context(), owner, memory.TurnQuery{Statuses: allStatuses, AsOf: at.AsOf})
+	r.must("turns", err)
 	for _, m := range out.Memories {
 		if m.Kind() != memory.KindFact {
 			continue
 		}
-		relations, err := s.Relations(ctx, owner, m.ID(), at)
-		if err != nil {
-			return export{}, fmt.Errorf("relations of %s: %w", m.ID(), err)
-		}
+		relations, err := r.Relations(r.Context(), owner, m.ID(), at)
+		r.must("relations", err)
 		out.Relations = append(out.Relations, relations...)
 	}
-	slices.SortFunc(out.Relations, compareRelations)
+	slices.SortFunc(out.Relations, func(a, b memory.Relation) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
+	})
 	out.Relations = slices.Compact(out.Relations) // each is of two facts
-	return out, nil
-}
-
-func listAll(ctx context.Context, s memory.Store, owner memory.Owner, q memory.Query) ([]memory.Memory, error) {
-	return memory.Collect(memory.AllMemories(ctx, s.List, owner, q))
-}
-
-func changesAll(ctx context.Context, s memory.Store, owner memory.Owner, q memory.ChangeQuery) ([]memory.Change, error) {
-	return memory.Collect(memory.AllChanges(ctx, s.Changes, owner, q))
+	return out
 }
 
 // snapshot is everything that can be read of an owner.
@@ -74,51 +61,26 @@ type snapshot struct {
 	Items         []memory.Item
 }
 
-func takeSnapshot(ctx context.Context, s memory.Store, owner memory.Owner) (snapshot, error) {
-	var out snapshot
+func (r *rig) snapshot(owner memory.Owner) snapshot {
+	r.Helper()
+	out := snapshot{Export: r.export(owner, memory.At{})}
 	var err error
-	if out.Export, err = exportAt(ctx, s, owner, memory.At{}); err != nil {
-		return snapshot{}, err
-	}
-	if out.Journal, err = changesAll(ctx, s, owner, memory.ChangeQuery{Limit: 5}); err != nil {
-		return snapshot{}, fmt.Errorf("changes: %w", err)
-	}
-	page, err := s.Conversations(ctx, owner, memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}, Limit: 500})
-	if err != nil {
-		return snapshot{}, fmt.Errorf("conversations: %w", err)
-	}
+	out.Journal, err = memory.Collect(memory.AllChanges(r.Context(), r.Changes, owner, memory.ChangeQuery{Limit: 5}))
+	r.must("changes", err)
+	page, err := r.Conversations(r.Context(), owner, memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}, Limit: 500})
+	r.must("conversations", err)
 	out.Conversations = page.Conversations
-	states := []memory.JobState{memory.JobQueued, memory.JobRunning, memory.JobDone, memory.JobParked}
-	if out.Jobs, err = s.Jobs(ctx, owner, states...); err != nil {
-		return snapshot{}, fmt.Errorf("jobs: %w", err)
-	}
+	out.Jobs = r.jobs(owner, memory.JobQueued, memory.JobRunning, memory.JobDone, memory.JobParked)
 	for i := range out.Jobs {
 		out.Jobs[i].Lease.Token = "" // a store's own
 	}
-	if out.Counts, err = s.Counts(ctx, owner); err != nil {
-		return snapshot{}, fmt.Errorf("counts: %w", err)
-	}
-	out.Version, err = s.Since(ctx, owner, model, 0, func(i memory.Item) error {
+	out.Counts, err = r.Counts(r.Context(), owner)
+	r.must("counts", err)
+	out.Version, err = r.Since(r.Context(), owner, model, 0, func(i memory.Item) error {
 		out.Items = append(out.Items, i)
 		return nil
 	})
-	if err != nil {
-		return snapshot{}, fmt.Errorf("since: %w", err)
-	}
-	return out, nil
-}
-
-func (r *rig) export(owner memory.Owner, at memory.At) export {
-	r.Helper()
-	out, err := exportAt(r.Context(), r.Store, owner, at)
-	r.must("export", err)
-	return out
-}
-
-func (r *rig) snapshot(owner memory.Owner) snapshot {
-	r.Helper()
-	out, err := takeSnapshot(r.Context(), r.Store, owner)
-	r.must("snapshot", err)
+	r.must("since", err)
 	return out
 }
 
@@ -137,8 +99,4 @@ func (e export) active() export {
 		}
 	}
 	return out
-}
-
-func compareRelations(a, b memory.Relation) int {
-	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
 }

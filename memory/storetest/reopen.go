@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -29,18 +30,20 @@ func RunReopen(t *testing.T, open OpenAt) {
 	r.clock.Step(-1)
 	trace := memory.Trace{ID: "trace", Owner: ana, At: memtest.Epoch, Question: "tea?"}
 	for _, o := range []memory.Owner{ana, ben} {
-		r.furnish(o)
+		newPlay(r).furnish(o)
 	}
 	r.must("save trace", r.SaveTraces(r.Context(), 5, trace))
-	r.apply(ana, memtest.Retire(r.fact(ana, memtest.ID("shared fact"))), memtest.TurnMark(memory.ActionUpdate, "turn 0", memory.Replaced))
-	held := r.claim()
+	r.apply(ana, memtest.Retire(r.fact(ana, "fact")), memtest.TurnMark(memory.ActionUpdate, "c0", memory.Replaced))
+	held, err := r.Claim(r.Context(), learning, time.Minute)
+	r.must("claim", err)
 	was := map[memory.Owner]snapshot{ana: r.snapshot(ana), ben: r.snapshot(ben)}
 	at := was[ana].Journal[len(was[ana].Journal)-1].At
 	past := r.export(ana, memory.At{AsOf: at})
 
 	for range 2 {
 		r.must("close", r.Close())
-		r.Store = openIt(t, r.clock.Now)
+		r.stores = []memory.Store{openIt(t, r.clock.Now)}
+		r.next()
 		for o, want := range was {
 			r.same("what "+string(o)+" has", r.snapshot(o), want)
 		}
@@ -56,7 +59,11 @@ func RunReopen(t *testing.T, open OpenAt) {
 		r.Errorf("next write: got %+v, want version %d and a later time", next, was[ana].Version+1)
 	}
 	r.must("finish with the lease from before", r.Finish(r.Context(), held.Lease, memory.Outcome{Done: true}))
-	twin := twinOf(memtest.Fact(ana, "unheard of"))
-	r.apply(ana, memtest.Add(twin))
-	r.refuse("a duplicate", memory.Duplicate, ana, memtest.Add(twinOf(twin)))
+	unheard := memtest.Fact(ana, "unheard of")
+	twin := unheard
+	twin.ID = memtest.ID("twin")
+	r.apply(ana, memtest.Add(unheard))
+	if _, err := r.Apply(r.Context(), ana, r.run(), memtest.Add(twin)); !errors.Is(err, memory.Duplicate) {
+		r.Errorf("a duplicate: got %v, want %s", err, memory.Duplicate)
+	}
 }

@@ -2,13 +2,13 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -24,17 +24,50 @@ var (
 	team = memtest.Team
 )
 
+// TB is what a rig needs of a test.
+type TB interface {
+	Helper()
+	Context() context.Context
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
+}
+
 // rig is a test with an empty store and its clock.
 type rig struct {
-	*testing.T
-	memory.Store
-	clock *memtest.Clock
-	runs  int
+	TB
+	memory.Store                // that the next step is taken on
+	stores       []memory.Store // all that are on the same database
+	clock        *memtest.Clock
+	runs         int
 }
 
 func newRig(t *testing.T, open Open) *rig {
 	clock := new(memtest.Clock)
-	return &rig{T: t, Store: open(t, clock.Now), clock: clock}
+	return rigOn(t, open(t, clock.Now), clock)
+}
+
+func rigOn(tb TB, s memory.Store, clock *memtest.Clock) *rig {
+	r := &rig{TB: tb, Store: s, stores: []memory.Store{s}, clock: clock}
+	if all, ok := s.(*Replicas); ok {
+		r.Store, r.stores = all.Of[0], all.Of
+	}
+	return r
+}
+
+// next takes the next step on another store.
+func (r *rig) next() {
+	r.stores = append(r.stores[1:len(r.stores):len(r.stores)], r.stores[0])
+	r.Store = r.stores[0]
+}
+
+// Close closes all stores.
+func (r *rig) Close() error {
+	var errs []error
+	for _, s := range r.stores {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // run returns a run that was not there before.
@@ -51,28 +84,17 @@ func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt
 
 func (r *rig) applyRun(owner memory.Owner, run memory.Run, changes ...memory.Change) memory.Receipt {
 	r.Helper()
+	r.next()
 	receipt, err := r.Apply(r.Context(), owner, run, changes...)
-	if err != nil {
-		r.Fatalf("apply %s: %v", run.ID, err)
-	}
+	r.must("apply "+run.ID, err)
 	return receipt
-}
-
-// refuse makes changes that must be refused with this code.
-func (r *rig) refuse(why string, code memory.Code, owner memory.Owner, changes ...memory.Change) {
-	r.Helper()
-	receipt, err := r.Apply(r.Context(), owner, r.run(), changes...)
-	if !errors.Is(err, code) {
-		r.Errorf("%s: got receipt %+v and error %v, want %s", why, receipt, err, code)
-	}
 }
 
 func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
 	r.Helper()
+	r.next()
 	receipt, err := r.Append(r.Context(), owner, b)
-	if err != nil {
-		r.Fatalf("append to %s: %v", b.Conversation.ID, err)
-	}
+	r.must("append to "+b.Conversation.ID, err)
 	return receipt
 }
 
@@ -115,56 +137,29 @@ func (r *rig) fact(owner memory.Owner, id string) memory.Fact {
 func (r *rig) list(owner memory.Owner, q memory.Query) []memory.Memory {
 	r.Helper()
 	page, err := r.List(r.Context(), owner, q)
-	if err != nil {
-		r.Fatalf("list %+v: %v", q, err)
-	}
+	r.must("list", err)
 	return page.Memories
-}
-
-// lists checks the contents of what a query lists, newest first.
-func (r *rig) lists(why string, owner memory.Owner, q memory.Query, want ...string) {
-	r.Helper()
-	var got []string
-	for _, m := range r.list(owner, q) {
-		got = append(got, m.Content())
-	}
-	r.same(why, got, want)
 }
 
 func (r *rig) turns(owner memory.Owner, q memory.TurnQuery) []memory.Turn {
 	r.Helper()
 	turns, err := r.Turns(r.Context(), owner, q)
-	if err != nil {
-		r.Fatalf("turns %+v: %v", q, err)
-	}
+	r.must("turns", err)
 	return turns
 }
 
 func (r *rig) changes(owner memory.Owner, q memory.ChangeQuery) []memory.Change {
 	r.Helper()
 	page, err := r.Changes(r.Context(), owner, q)
-	if err != nil {
-		r.Fatalf("changes %+v: %v", q, err)
-	}
+	r.must("changes", err)
 	return page.Changes
 }
 
 func (r *rig) jobs(owner memory.Owner, states ...memory.JobState) []memory.Job {
 	r.Helper()
 	jobs, err := r.Jobs(r.Context(), owner, states...)
-	if err != nil {
-		r.Fatalf("jobs %q: %v", states, err)
-	}
+	r.must("jobs", err)
 	return jobs
-}
-
-func (r *rig) counts(owner memory.Owner) memory.Counts {
-	r.Helper()
-	counts, err := r.Counts(r.Context(), owner)
-	if err != nil {
-		r.Fatalf("counts of %s: %v", owner, err)
-	}
-	return counts
 }
 
 func (r *rig) version(owner memory.Owner) int64 {
@@ -176,29 +171,9 @@ func (r *rig) version(owner memory.Owner) int64 {
 	return versions[0]
 }
 
-// since returns what Since yields, for the zero Embedder's model.
-func (r *rig) since(owner memory.Owner, after int64) ([]memory.Item, int64) {
-	r.Helper()
-	var items []memory.Item
-	version, err := r.Since(r.Context(), owner, model, after, func(i memory.Item) error {
-		items = append(items, i)
-		return nil
-	})
-	if err != nil {
-		r.Fatalf("since %d: %v", after, err)
-	}
-	return items, version
-}
+var learning = []memory.JobKind{memory.JobLearn}
 
 var model = new(memtest.Embedder).Fingerprint()
-
-// wantCode checks an error.
-func (r *rig) wantCode(what string, err error, code memory.Code) {
-	r.Helper()
-	if !errors.Is(err, code) {
-		r.Errorf("%s: got %v, want %s", what, err, code)
-	}
-}
 
 // must checks that something worked.
 func (r *rig) must(what string, err error) {
@@ -245,6 +220,3 @@ var ignoreVersions = cmp.FilterPath(func(p cmp.Path) bool {
 	field, ok := p.Last().(cmp.StructField)
 	return ok && field.Name() == "Version"
 }, cmp.Ignore())
-
-// before is the moment just before t.
-func before(t time.Time) time.Time { return t.Add(-time.Microsecond) }

@@ -1,7 +1,7 @@
 // Package storetest is the contract of [memory.Store] as tests. Every store runs
 // it: the reference in package inmem, each SQL dialect, and stores around stores.
 //
-//	Run            the rules, one subtest each
+//	Run            the rules, one subtest each: most are scripts, see scripts/README.md
 //	RunConcurrent  the rules that hold between goroutines; run it under -race
 //	RunHistory     random histories, compared with the reference read by read
 //	RunReopen      what was acknowledged is there after closing and opening
@@ -22,10 +22,9 @@ type Open func(t *testing.T, now func() time.Time) memory.Store
 
 // Run checks every rule on stores of its own.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]rule{changeRules, timeRules, readRules, logRules, queueRules, sourceRules, limitRules, ledgerRules, eraseRules, contextRules, sessionRules} {
-		for _, r := range group {
-			t.Run(r.name, func(t *testing.T) { r.check(newRig(t, open)) })
-		}
+	runScripts(t, open, "scripts")
+	for _, r := range goRules {
+		t.Run(r.name, func(t *testing.T) { r.check(newRig(t, open)) })
 	}
 }
 

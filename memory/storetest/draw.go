@@ -1,0 +1,164 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// drawStep draws a piece of a random history: steps of a script that belong together. Ids and
+// words are drawn from few, so that steps meet. $n is the number of the piece.
+func drawStep(t *rapid.T) []string {
+	owner := pick(t, "ana", "ben")
+	steps := []string{"wait " + pick(t, "0s", "0s", "1us", "1s", "1h", "-1m")}
+	switch pick(t, "apply", "apply", "apply", "append", "append", "queue", "queue", "read") {
+	case "apply":
+		return append(steps, drawApply(t, owner)...)
+	case "append":
+		return append(steps, drawAppend(t, owner))
+	case "queue":
+		return append(steps, drawQueue(t, owner))
+	}
+	return append(steps, drawRead(t, owner))
+}
+
+func pick(t *rapid.T, of ...string) string { return rapid.SampledFrom(of).Draw(t, "word") }
+
+// oneIn returns a text now and then, and otherwise none.
+func oneIn(t *rapid.T, n int, text func() string) string {
+	if rapid.IntRange(1, n).Draw(t, "chance") < n {
+		return ""
+	}
+	return text()
+}
+
+func which(t *rapid.T) int { return rapid.IntRange(0, 4).Draw(t, "which") }
+
+func drawWords(t *rapid.T) string {
+	return pick(t, `"Ana lives in Berlin"`, `"Ana LIVES in Łódź"`, `"100% of plan_b"`, `""`)
+}
+
+func drawTurn(t *rapid.T) string { return fmt.Sprint("t", which(t)) }
+
+func drawJob(t *rapid.T) string { return pick(t, "a", "b", "c") }
+
+func drawLease(t *rapid.T) string { return pick(t, "last", "last", "last", "last", "last", drawJob(t)) }
+
+// drawApply draws a run and, now and then, that it is taken back at once.
+func drawApply(t *rapid.T, owner string) []string {
+	var clauses []string
+	for range rapid.IntRange(0, 4).Draw(t, "changes") {
+		clauses = append(clauses, drawChange(t))
+	}
+	for _, clause := range []string{
+		oneIn(t, 4, func() string { return fmt.Sprintf("vector f%d %s", which(t), drawWords(t)) }),
+		oneIn(t, 4, func() string { return fmt.Sprintf("vector %s %s", drawTurn(t), drawWords(t)) }),
+		oneIn(t, 2, func() string { return "job " + drawJob(t) + " kind=" + pick(t, "learn", "embed") }),
+	} {
+		if clause != "" {
+			clauses = append(clauses, clause)
+		}
+	}
+	run := oneIn(t, 6, func() string { return " lease=" + drawLease(t) })
+	work := func(args string) string { return "apply " + owner + run + args + ": " + strings.Join(clauses, "; ") }
+	if oneIn(t, 4, func() string { return "undone" }) != "" {
+		return []string{
+			"remember " + owner + " as=before", work(" as=undone$n"),
+			"undo " + owner + " limit=500 run=undone$n", "compare " + owner + " before active",
+		}
+	}
+	return []string{work(pick(t, "", "", "", " as=again") + oneIn(t, 5, func() string { return " learned=" + drawTurn(t) }))}
+}
+
+// drawChange draws a change which, most of the time, is replaced by another where its action
+// does not fit what is there: that is what the question mark means.
+func drawChange(t *rapid.T) string {
+	fits := "?"
+	if rapid.IntRange(0, 7).Draw(t, "fits") == 7 {
+		fits = ""
+	}
+	base := pick(t, "", "", "", " base=same", " base=same", " base=same", " base=next")
+	action := func(more ...string) string {
+		return pick(t, append(more, "add", "add", "update", "retire", "restore")...) + fits
+	}
+	status := " status=" + pick(t, "active", "active", "retired") + base
+	n, words := which(t), drawWords(t)
+	switch pick(t, "fact", "fact", "fact", "link", "profile", "relation", "summary", "turn", "context", "conversation") {
+	case "link":
+		return fmt.Sprintf("%s link:l%d%s", action("link", "link", "unlink"), n, status)
+	case "profile":
+		return fmt.Sprintf("%s profile:key%d %s%s", action(), n, words, status)
+	case "relation":
+		return fmt.Sprintf("%s relation:f%d:f%d:refines%s", action(), n, which(t), status)
+	case "summary":
+		return fmt.Sprintf("%s summary:s%d %s scope.conversation=%s%s", action(), n, words, pick(t, "c", "d"), status)
+	case "turn":
+		return fmt.Sprintf("%s turn:t%d status=%s%s", pick(t, "update", "retire", "restore")+fits, n, pick(t, "active", "active", "retired", "replaced"), base)
+	case "context":
+		return fmt.Sprintf("%s context:x%d %s title=%d%s", action(), n, words, n, status)
+	case "conversation":
+		return fmt.Sprintf("%s conversation:%s title=%s contexts=%s rules=%s%s", pick(t, "update", "retire", "restore")+fits, pick(t, "c", "d"), words, pick(t, "", "x|y"), words, status)
+	}
+	if oneIn(t, 8, func() string { return "replace" }) != "" {
+		return fmt.Sprintf("replace%s fact:f%d f%d %s", fits, n, 5+which(t), words)
+	}
+	return fmt.Sprintf("%s fact:f%d %s status=%s scope.project=%s created_at=+%dh valid_from=-%dh provenance.conversation=%s%s",
+		action("add", "reinforce", "undo"), n, words, pick(t, "active", "active", "active", "pending", "superseded", "retired"),
+		pick(t, "", "", "p"), n/2, 8760*rapid.IntRange(0, 2).Draw(t, "years"), pick(t, "c", "d"), base)
+}
+
+func drawAppend(t *rapid.T, owner string) string {
+	first := which(t)
+	step := fmt.Sprintf("append %s %s from=%d title=%s updated_at=+%dm", owner, pick(t, "c", "d"), first, pick(t, "", "title"), first)
+	var clauses, path []string
+	for i := range rapid.IntRange(0, 2).Draw(t, "turns") {
+		id := fmt.Sprint("t", first+i)
+		clauses, path = append(clauses, "turn "+id+" "+drawWords(t)), append(path, id)
+	}
+	if oneIn(t, 3, func() string { return "marked" }) != "" {
+		step += " run=" + pick(t, "mark", "again")
+		clauses = append(clauses, fmt.Sprintf("update? turn:%s status=%s", drawTurn(t), pick(t, "active", "replaced")))
+	}
+	for _, clause := range []string{
+		oneIn(t, 2, func() string { return "vector " + drawTurn(t) + " " + drawWords(t) }),
+		oneIn(t, 2, func() string { return "job " + drawJob(t) + " turns=" + drawTurn(t) }),
+		oneIn(t, 3, func() string {
+			return fmt.Sprintf("path %s after=t%d from=%d", strings.Join(path, " "), first-1, first)
+		}),
+	} {
+		if clause != "" {
+			clauses = append(clauses, clause)
+		}
+	}
+	return step + ": " + strings.Join(clauses, "; ")
+}
+
+func drawQueue(t *rapid.T, owner string) string {
+	switch pick(t, "claim", "claim", "claim", "claim", "extend", "finish", "finish", "requeue") {
+	case "claim":
+		return "claim " + pick(t, "learn", "embed", "learn|embed") + " " + pick(t, "24h", "24h", "1s") + " as=last"
+	case "extend":
+		return "extend " + drawLease(t) + " " + pick(t, "24h", "1s")
+	case "finish":
+		return "finish " + drawLease(t) + " " + pick(t, "done=true", "cause=no", "park=true cause=never", "retry_at=+1m", "later=true retry_at=+1m")
+	}
+	return "requeue " + owner + " " + drawJob(t)
+}
+
+func drawRead(t *rapid.T, owner string) string {
+	asOf := pick(t, "", "", "+0s", "+1s", "+1h")
+	statuses := pick(t, "", "", "retired", "active|pending|replaced")
+	switch pick(t, "list", "list", "turns", "changes", "since") {
+	case "list":
+		return fmt.Sprintf("list %s kinds=%s statuses=%s project=%s conversation=%s text=%s at.as_of=%s at.valid_at=%s", owner,
+			pick(t, "", "fact|turn|summary", "turn"), statuses, pick(t, "", "", "p"), pick(t, "", "", "c"),
+			pick(t, "", "", "ana", "łódź", "%", "_"), asOf, pick(t, "", "", "-8760h", "+8760h"))
+	case "turns":
+		return fmt.Sprintf("turns %s conversation=%s unlearned=%s statuses=%s as_of=%s last=%s", owner,
+			pick(t, "", "c"), pick(t, "false", "true"), statuses, asOf, pick(t, "0", "1", "2"))
+	case "changes":
+		return fmt.Sprintf("changes %s fact=%s action=%s after=%s", owner, pick(t, "", "f0", "f1"), pick(t, "", "add"), asOf)
+	}
+	return fmt.Sprintf("since %s %d", owner, rapid.IntRange(0, 12).Draw(t, "after"))
+}

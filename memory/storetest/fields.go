@@ -1,0 +1,245 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// values are what the words of a script mean.
+type values struct {
+	clock   *memtest.Clock
+	at      map[string]time.Time    // by label: when a write was made
+	leases  map[string]memory.Lease // by label and by job: as last claimed
+	cursors map[string]string       // by label: where a page ended
+}
+
+// set sets the field at a path such as scope.project or valid_to, and makes what it leads
+// through.
+func (v *values) set(into reflect.Value, w word) error {
+	for name := range strings.SplitSeq(w.key, ".") {
+		if into.Kind() == reflect.Pointer {
+			if into.IsNil() {
+				into.Set(reflect.New(into.Type().Elem()))
+			}
+			into = into.Elem()
+		}
+		field := fieldOf(into, name)
+		if !field.IsValid() {
+			return fmt.Errorf("%s has no %s", into.Type(), name)
+		}
+		into = field
+	}
+	return v.read(into, w.value)
+}
+
+func fieldOf(v reflect.Value, name string) reflect.Value {
+	name = strings.ReplaceAll(name, "_", "")
+	return v.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+}
+
+// read sets a value to what a text means. Lists are written a|b, a vector as the words
+// that it is of, a lease as the step that claimed it or its job, a hit of a trace as
+// KIND:ID:OWNER:WORDS, and the hash of words as $words.
+func (v *values) read(into reflect.Value, text string) error {
+	switch into.Interface().(type) {
+	case time.Time:
+		t, err := v.time(text)
+		into.Set(reflect.ValueOf(t))
+		return err
+	case time.Duration:
+		d, err := time.ParseDuration(text)
+		into.SetInt(int64(d))
+		return err
+	case memory.Owner:
+		into.SetString(string(v.owner(text)))
+		return nil
+	case json.RawMessage:
+		into.SetBytes([]byte(text))
+		return nil
+	case memory.Core:
+		into.SetString(strings.TrimPrefix(text, "auto"))
+		return nil
+	case memory.Lease:
+		lease, err := v.lease(text)
+		into.Set(reflect.ValueOf(lease))
+		return err
+	case *memory.Lease:
+		lease, err := v.lease(text)
+		into.Set(reflect.ValueOf(&lease))
+		return err
+	case []memory.TraceHit:
+		var hits []memory.TraceHit
+		for one := range strings.SplitSeq(text, "|") {
+			parts := append(strings.SplitN(one, ":", 4), "", "", "")
+			hits = append(hits, memory.TraceHit{Kind: memory.Kind(parts[0]), ID: parts[1], Owner: v.owner(parts[2]), Content: parts[3]})
+		}
+		into.Set(reflect.ValueOf(hits))
+		return nil
+	case []float32:
+		if text != "" {
+			into.Set(reflect.ValueOf(memtest.Embed(text)))
+		}
+		return nil
+	}
+	return v.readPlain(into, text)
+}
+
+func (v *values) readPlain(into reflect.Value, text string) error {
+	switch into.Kind() {
+	case reflect.String:
+		if words, ok := strings.CutPrefix(text, "$"); ok {
+			text = memtest.Hash(words)
+		}
+		into.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		into.SetBool(b)
+		return err
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		into.SetInt(n)
+		return err
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		into.SetFloat(f)
+		return err
+	case reflect.Slice:
+		list := strings.Split(text, "|")
+		if text == "" {
+			list = nil
+		}
+		into.Set(reflect.MakeSlice(into.Type(), len(list), len(list)))
+		for i, one := range list {
+			if err := v.read(into.Index(i), one); err != nil {
+				return err
+			}
+		}
+	default:
+		return fmt.Errorf("a %s has no text", into.Type())
+	}
+	return nil
+}
+
+// owner returns whom a script names; any other text is an owner's own.
+func (v *values) owner(name string) memory.Owner {
+	switch name {
+	case "ana":
+		return ana
+	case "ben":
+		return ben
+	case "team":
+		return team
+	}
+	return memory.Owner(name)
+}
+
+// lease returns a lease by the label of its claim or by its job; none:OWNER is one that
+// nobody gave.
+func (v *values) lease(name string) (memory.Lease, error) {
+	if owner, ok := strings.CutPrefix(name, "none:"); ok {
+		return memory.Lease{Owner: v.owner(owner), Job: "job", Token: "none"}, nil
+	}
+	lease, ok := v.leases[name]
+	if !ok {
+		return lease, fmt.Errorf("no job or claim is called %q", name)
+	}
+	return lease, nil
+}
+
+// time reads a time: +1h and -1h are from [memtest.Epoch] on, now is the clock's, @run is
+// that of a write and @run-1us a little before it, 2021-06-01 is a day; "" is none.
+func (v *values) time(text string) (time.Time, error) {
+	switch {
+	case text == "":
+		return time.Time{}, nil
+	case text[0] == '+' || text[0] == '-':
+		d, err := time.ParseDuration(text)
+		return memtest.Epoch.Add(d), err
+	case text == "now":
+		return v.clock.Now(), nil
+	case text[0] == '@':
+		label, by := text[1:], time.Duration(0)
+		var err error
+		if i := strings.LastIndexAny(label, "+-"); i > 0 {
+			by, err = time.ParseDuration(label[i:])
+			label = label[:i]
+		}
+		at, ok := v.at[label]
+		if err == nil && !ok {
+			err = fmt.Errorf("no step is called %q", label)
+		}
+		return at.Add(by), err
+	case len(text) == len(time.DateOnly):
+		return time.Parse(time.DateOnly, text)
+	}
+	return time.Parse(time.RFC3339Nano, text)
+}
+
+// lookUp finds what a row has at a path: a field, what a method returns, or a field of what
+// the row holds, as a memory holds a fact.
+func lookUp(row reflect.Value, path string) reflect.Value {
+	for name := range strings.SplitSeq(path, ".") {
+		row = part(row, name)
+	}
+	return row
+}
+
+func part(v reflect.Value, name string) reflect.Value {
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return reflect.Value{}
+	}
+	whole := v
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	} else {
+		whole = reflect.New(v.Type())
+		whole.Elem().Set(v)
+	}
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	if field := fieldOf(v, name); field.IsValid() {
+		return field
+	}
+	flat := strings.ReplaceAll(name, "_", "")
+	for i := range whole.NumMethod() {
+		method := whole.Type().Method(i)
+		if strings.EqualFold(method.Name, flat) && method.Type.NumIn() == 1 && method.Type.NumOut() == 1 {
+			return whole.Method(i).Call(nil)[0]
+		}
+	}
+	for i := range v.NumField() {
+		if held := v.Field(i); held.Kind() == reflect.Pointer || held.Type() == reflect.TypeFor[memory.Memory]() {
+			if found := part(held, name); found.IsValid() {
+				return found
+			}
+		}
+	}
+	return reflect.Value{}
+}
+
+// nameOf returns what a row is called by in scripts.
+func nameOf(row reflect.Value) string {
+	switch v := row.Interface().(type) {
+	case memory.ProfileEntry:
+		return v.Key
+	case memory.Relation:
+		return strings.TrimPrefix(memory.Image{Relation: &v}.Target(), "relation:")
+	case memory.Key:
+		return v.Name
+	}
+	if row.Kind() != reflect.Struct {
+		return fmt.Sprint(row.Interface())
+	}
+	if id := part(row, "id"); id.IsValid() {
+		return fmt.Sprint(id.Interface())
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// line is one step of a script: VERB ARGS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is
+// always there.
+type line struct {
+	text    string
+	verb    string
+	args    []word
+	clauses [][]word
+	checked bool // it has a =>
+	want    [][]word
+	label   string // the value of as=, by which later steps name it
+	more    bool   // its answer is a page with another behind it
+}
+
+// word is a bare word or, with a key, KEY=VALUE. Where either has spaces it is quoted as
+// in Go, and 3*"ab" is "ababab". mark is punctuation.
+type word struct {
+	key, value string
+	mark       bool
+}
+
+// parse reads a script: a step a line, in which a line that is indented goes on with the
+// one before. # begins a comment. The lines between each $name A B and end are there once
+// for A and once for B, which may be in single quotes.
+func parse(script string) ([]*line, error) {
+	var steps []string
+	for text := range strings.Lines(script) {
+		switch trimmed := strings.TrimSpace(text); {
+		case trimmed == "" || trimmed[0] == '#':
+		case text[0] == '\t' && len(steps) > 0:
+			steps[len(steps)-1] += " " + trimmed
+		default:
+			steps = append(steps, trimmed)
+		}
+	}
+	var lines []*line
+	for _, text := range unrolled(steps) {
+		l, err := parseLine(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// unrolled repeats the steps between each and end.
+func unrolled(steps []string) []string {
+	var out []string
+	for i := 0; i < len(steps); i++ {
+		rest, ok := strings.CutPrefix(steps[i], "each ")
+		if !ok {
+			out = append(out, steps[i])
+			continue
+		}
+		name, values, _ := strings.Cut(rest, " ")
+		end := i + slices.Index(steps[i:], "end")
+		for values != "" {
+			value, others, _ := strings.Cut(values, " ")
+			if quoted, ok := strings.CutPrefix(values, "'"); ok {
+				value, others, _ = strings.Cut(quoted, "'")
+			}
+			for _, step := range steps[i+1 : end] {
+				out = append(out, strings.ReplaceAll(step, name, value))
+			}
+			values = strings.TrimSpace(others)
+		}
+		i = end
+	}
+	return out
+}
+
+func parseLine(text string) (*line, error) {
+	words, err := split(text)
+	if err != nil {
+		return nil, err
+	}
+	l := &line{text: text, verb: words[0].value}
+	words = words[1:]
+	if i := slices.Index(words, word{value: "=>", mark: true}); i >= 0 {
+		l.checked, l.want = true, parts(words[i+1:], ",")
+		words = words[:i]
+	}
+	if i := slices.Index(words, word{value: ":", mark: true}); i >= 0 {
+		l.clauses = parts(words[i+1:], ";")
+		words = words[:i]
+	}
+	l.args = slices.DeleteFunc(words, func(w word) bool {
+		if w.key == "as" {
+			l.label = w.value
+		}
+		return w.key == "as"
+	})
+	return l, nil
+}
+
+// parts cuts words at a punctuation mark.
+func parts(words []word, mark string) [][]word {
+	var out [][]word
+	for len(words) > 0 {
+		i := slices.Index(words, word{value: mark, mark: true})
+		if i < 0 {
+			return append(out, words)
+		}
+		out, words = append(out, words[:i]), words[i+1:]
+	}
+	return out
+}
+
+func split(text string) ([]word, error) {
+	var words []word
+	for {
+		text = strings.TrimLeft(text, " \t")
+		if text == "" {
+			return words, nil
+		}
+		w, rest, err := nextWord(text)
+		if err != nil {
+			return nil, err
+		}
+		words, text = append(words, w), rest
+	}
+}
+
+// nextWord reads the first word of a text. Punctuation counts where a space follows, so
+// that fact:tea is one word.
+func nextWord(text string) (word, string, error) {
+	for _, mark := range []string{"=>", ":", ";", ","} {
+		if rest, ok := strings.CutPrefix(text, mark); ok && (rest == "" || rest[0] == ' ') {
+			return word{value: mark, mark: true}, rest, nil
+		}
+	}
+	var w word
+	var value strings.Builder
+	quoted := false
+	for text != "" && text[0] != ' ' {
+		c := text[0]
+		if strings.IndexByte(":;,", c) >= 0 && (len(text) == 1 || text[1] == ' ') {
+			break
+		}
+		switch {
+		case c == '"' || c == '`':
+			quote, err := strconv.QuotedPrefix(text)
+			if err != nil {
+				return w, "", fmt.Errorf("quote: %w", err)
+			}
+			plain, err := strconv.Unquote(quote)
+			if err != nil {
+				return w, "", fmt.Errorf("quote %s: %w", quote, err)
+			}
+			if times, ok := strings.CutSuffix(value.String(), "*"); ok && !quoted {
+				n, err := strconv.Atoi(times)
+				if err != nil {
+					return w, "", fmt.Errorf("times: %w", err)
+				}
+				value.Reset()
+				plain = strings.Repeat(plain, n)
+			}
+			value.WriteString(plain)
+			text, quoted = text[len(quote):], true
+		case c == '=' && w.key == "" && !quoted:
+			w.key, text = value.String(), text[1:]
+			value.Reset()
+		default:
+			value.WriteByte(c)
+			text = text[1:]
+		}
+	}
+	w.value = value.String()
+	return w, text, nil
+}

@@ -1,0 +1,536 @@
+package storetest
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// scriptFiles are the rules as scripts; scripts/README.md describes their language.
+//
+//go:embed scripts
+var scriptFiles embed.FS
+
+// runScripts plays each script of a folder on a store of its own.
+func runScripts(t *testing.T, open Open, folder string) {
+	files, err := fs.Glob(scriptFiles, folder+"/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := scriptFiles.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, script := range txtar.Parse(text).Files {
+			t.Run(script.Name, func(t *testing.T) {
+				p := newPlay(newRig(t, open))
+				p.perform(string(script.Data))
+				p.atTheEnd()
+			})
+		}
+	}
+}
+
+// play is a script while it runs. It remembers what the script wrote, so that it can say
+// what the store must have at the end.
+type play struct {
+	rig
+	values
+	owners  []memory.Owner                           // who was written
+	things  map[memory.Owner]map[string]memory.Image // by target, as last written
+	said    map[memory.Owner]map[string]memory.Turn  // by id, as first written
+	traces  map[string]memory.Trace                  // by id, as last saved
+	known   map[string]snapshot                      // by label
+	watched map[memory.Owner][]moment
+	every   int64                   // how many versions of theirs are between two moments
+	draft   map[string]memory.Image // what earlier changes of a step write
+	ctx     context.Context         // a script may cancel it
+}
+
+func newPlay(r *rig) *play {
+	return &play{
+		rig: *r, ctx: r.Context(),
+		values: values{clock: r.clock, at: map[string]time.Time{}, leases: map[string]memory.Lease{}, cursors: map[string]string{}},
+		things: map[memory.Owner]map[string]memory.Image{}, said: map[memory.Owner]map[string]memory.Turn{},
+		traces: map[string]memory.Trace{}, known: map[string]snapshot{}, watched: map[memory.Owner][]moment{}, every: 1,
+	}
+}
+
+// perform plays the steps of a script.
+func (p *play) perform(script string) {
+	p.Helper()
+	lines, err := parse(script)
+	p.must("parse", err)
+	for _, l := range lines {
+		answer, err := p.take(l)
+		p.check(l, answer, err)
+	}
+}
+
+// atTheEnd checks that everything is as it was last written, and that the past of those who
+// are watched is as it was.
+func (p *play) atTheEnd() {
+	p.Helper()
+	for _, o := range p.owners {
+		p.asWritten(o)
+		p.asWatched(o)
+	}
+}
+
+// check compares an answer with what the step expects.
+func (p *play) check(l *line, answer any, err error) {
+	p.Helper()
+	if want := l.refusal(); want != nil {
+		if !errors.Is(err, want) {
+			p.Errorf("%s\ngot %+v and error %v", l.text, answer, err)
+		}
+		return
+	}
+	if err != nil {
+		p.Fatalf("%s\ngot error %v", l.text, err)
+	}
+	rows := rowsOf(answer)
+	for _, row := range rows {
+		p.hold(l, row.Interface())
+		if t, ok := oddTime(row); ok {
+			p.Errorf("%s\ngot the time %#v, want UTC and microseconds", l.text, t)
+		}
+	}
+	if !l.checked {
+		return
+	}
+	want, more := slices.Clone(l.want), false
+	if n := len(want); n > 0 && is(want[n-1], "...") {
+		want, more = want[:n-1], true
+	}
+	if len(want) == 1 && is(want[0], "nothing") {
+		want = nil
+	}
+	if len(rows) != len(want) || more != l.more {
+		p.Errorf("%s\ngot %s", l.text, showAll(rows, l.more))
+		return
+	}
+	for i, row := range rows {
+		if wrong := p.differs(row, want[i]); wrong != "" {
+			p.Errorf("%s\nrow %d: %s\ngot %s", l.text, i+1, wrong, showAll(rows, l.more))
+		}
+	}
+}
+
+// refusal returns the error that the step expects, nil if it is to be taken.
+func (l *line) refusal() error {
+	switch {
+	case len(l.want) != 1 || len(l.want[0]) != 2 || l.want[0][0] != word{value: "error"}:
+		return nil
+	case l.want[0][1].value == "canceled":
+		return context.Canceled
+	}
+	return memory.Code(l.want[0][1].value)
+}
+
+// idle reports whether the step expects that nothing changes.
+func (l *line) idle() bool {
+	return l.refusal() != nil || len(l.want) == 1 && slices.Contains(l.want[0], word{key: "again", value: "true"})
+}
+
+// hold remembers the lease of a job that was claimed, and checks that a trace is as it was
+// saved.
+func (p *play) hold(l *line, row any) {
+	p.Helper()
+	switch row := row.(type) {
+	case memory.Job:
+		if l.verb != "claim" {
+			return
+		}
+		if row.State != memory.JobRunning || row.Lease.Owner != row.Owner || row.Lease.Job != row.ID || row.Lease.Token == "" || row.Lease.Token == p.leases[row.ID].Token {
+			p.Errorf("%s\ngot %+v, want it running under a lease of its own", l.text, row)
+		}
+		p.leases[row.ID], p.leases[l.label] = row.Lease, row.Lease
+	case memory.Trace:
+		p.same(l.text, row, p.traces[string(row.Owner)+" "+row.ID])
+		p.same("the time of "+l.text, row.At, memory.Time(row.At))
+	}
+}
+
+// oddTime finds a time that is not as stores keep it.
+func oddTime(v reflect.Value) (odd time.Time, ok bool) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return oddTime(v.Elem())
+	case reflect.Slice:
+		for i := 0; i < v.Len() && !ok; i++ {
+			odd, ok = oddTime(v.Index(i))
+		}
+	case reflect.Struct:
+		if t, is := v.Interface().(time.Time); is {
+			return t, t != memory.Time(t)
+		}
+		for i := 0; i < v.NumField() && !ok; i++ {
+			odd, ok = oddTime(v.Field(i))
+		}
+	}
+	return odd, ok
+}
+
+// lacks checks that nothing that can be read of an owner has a word.
+func (p *play) lacks(owner memory.Owner, word string) {
+	p.Helper()
+	all := map[string]any{"the present": p.snapshot(owner)}
+	for name, at := range p.at {
+		all["the past as of "+name] = p.export(owner, memory.At{AsOf: at})
+	}
+	for what, v := range all {
+		data, err := json.Marshal(v)
+		p.must("marshal", err)
+		if strings.Contains(strings.ToLower(string(data)), word) {
+			p.Errorf("%s still says %s: %s", what, word, data)
+		}
+	}
+	if found := p.list(owner, memory.Query{Kinds: allKinds, Statuses: allStatuses, Text: word}); len(found) > 0 {
+		p.Errorf("found by %s: %+v", word, found)
+	}
+}
+
+// furnish gives an owner one of everything, under ids that all owners share.
+func (p *play) furnish(owner memory.Owner) {
+	p.Helper()
+	p.perform(strings.ReplaceAll(furnishing, "$o", string(owner)))
+}
+
+const furnishing = `
+append $o c hello hi: job job
+apply $o as=furnish:
+	add fact:fact "a fact"; vector fact "a fact"; add summary:summary "of $o"; link link:linked; add profile:key $o;
+	add relation:fact:other:refines; add context:style $o; update conversation:c title=$o
+save-traces 5: owner=$o id=trace question=$o
+`
+
+func is(row []word, text string) bool { return len(row) == 1 && row[0] == word{value: text} }
+
+func rowsOf(answer any) []reflect.Value {
+	v := reflect.ValueOf(answer)
+	if !v.IsValid() {
+		return nil
+	}
+	if v.Kind() != reflect.Slice {
+		return []reflect.Value{v}
+	}
+	rows := make([]reflect.Value, v.Len())
+	for i := range rows {
+		rows[i] = v.Index(i)
+	}
+	return rows
+}
+
+// differs says in what a row is not as it is wanted, "" for nothing.
+func (p *play) differs(row reflect.Value, want []word) string {
+	if counts, ok := row.Interface().(memory.Counts); ok { // what is not named is 0
+		var all memory.Counts
+		p.fill(&all, want)
+		return difference(counts, all)
+	}
+	for _, w := range want {
+		if w.key == "" {
+			if name := nameOf(row); name != w.value {
+				return fmt.Sprintf("want %q", w.value)
+			}
+			continue
+		}
+		got := lookUp(row, w.key)
+		if !got.IsValid() {
+			if w.value == "" {
+				continue
+			}
+			return fmt.Sprintf("it has no %s, want %q", w.key, w.value)
+		}
+		wanted := reflect.New(got.Type()).Elem()
+		if err := p.read(wanted, w.value); err != nil {
+			return fmt.Sprintf("%s=%s: %v", w.key, w.value, err)
+		}
+		if diff := difference(got.Interface(), wanted.Interface()); diff != "" {
+			return fmt.Sprintf("%s is %v, want %q", w.key, got.Interface(), w.value)
+		}
+	}
+	return ""
+}
+
+func showAll(rows []reflect.Value, more bool) string {
+	var out []string
+	for _, row := range rows {
+		out = append(out, fmt.Sprintf("%s %+v", nameOf(row), row.Interface()))
+	}
+	if more {
+		out = append(out, "...")
+	}
+	return fmt.Sprintf("%d rows\n\t%s", len(rows), strings.Join(out, "\n\t"))
+}
+
+// fill sets the fields of a struct by the KEY=VALUE among words.
+func (p *play) fill(into any, words []word) {
+	p.Helper()
+	for _, w := range words {
+		if w.key == "" {
+			continue
+		}
+		if err := p.set(reflect.ValueOf(into), w); err != nil {
+			p.Fatalf("%s=%s: %v", w.key, w.value, err)
+		}
+	}
+}
+
+// bare takes the first bare word out of the step's arguments.
+func (p *play) bare(l *line) string {
+	p.Helper()
+	i := slices.IndexFunc(l.args, func(w word) bool { return w.key == "" })
+	if i < 0 {
+		p.Fatalf("%s: a word is missing", l.text)
+	}
+	w := l.args[i]
+	l.args = slices.Delete(slices.Clone(l.args), i, i+1)
+	return w.value
+}
+
+// bare returns the bare words among words.
+func bare(words []word) []string {
+	var out []string
+	for _, w := range words {
+		if w.key == "" {
+			out = append(out, w.value)
+		}
+	}
+	return out
+}
+
+// write makes a write, and remembers the changes if they are made. One that is refused, or was
+// made before, leaves everything as it was.
+func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do func() (memory.Receipt, error)) (memory.Receipt, error) {
+	p.Helper()
+	var was snapshot
+	idle := l.idle() && owner.Valid() && p.ctx.Err() == nil
+	if idle {
+		was = p.snapshot(owner)
+	}
+	receipt, err := do()
+	if idle {
+		p.same(l.text+"\nleaves everything as it was", p.snapshot(owner), was)
+	}
+	if err != nil || receipt.Again {
+		return receipt, err
+	}
+	if p.things[owner] == nil {
+		p.things[owner], p.said[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
+		p.owners = append(p.owners, owner)
+	}
+	if last := p.at[string(owner)]; !receipt.At.After(last) {
+		p.Errorf("%s\nis of %v, want it later than the write before, which is of %v", l.text, receipt.At, last)
+	}
+	p.at[string(owner)], p.at[l.label] = receipt.At, receipt.At
+	if _, ok := p.watched[owner]; ok && receipt.Version%p.every == 0 {
+		p.watched[owner] = append(p.watched[owner], moment{receipt.At, p.export(owner, memory.At{})})
+	}
+	for _, c := range changes[:min(receipt.Changes, len(changes))] {
+		p.things[owner][c.After.Target()] = c.After
+	}
+	return receipt, nil
+}
+
+// asWritten checks that all that an owner has is as the script last wrote it, and that
+// the journal says the same of it.
+func (p *play) asWritten(owner memory.Owner) {
+	p.Helper()
+	now := p.images(owner)
+	for target, want := range p.things[owner] {
+		if got, ok := now[target]; ok || want.Status() == memory.Active {
+			p.same("as last written: "+target+" of "+string(owner), got, want, writtenAlike)
+		}
+		journal := p.changes(owner, memory.ChangeQuery{Target: target, Limit: 1})
+		if len(journal) != 1 {
+			p.Errorf("the journal of %s has nothing of %s", owner, target)
+			continue
+		}
+		p.same("as journalled: "+target+" of "+string(owner), journal[0].After, want, writtenAlike)
+	}
+	for id, want := range p.said[owner] {
+		if mark, ok := p.things[owner]["turn:"+id]; ok {
+			want.Status = mark.Status()
+		}
+		p.same("as said: "+id, p.get(owner, id), []memory.Memory{{Turn: &want}}, writtenAlike)
+	}
+}
+
+// images returns what an owner has, by target: of entries, relations and contexts only
+// those that are active.
+func (p *play) images(owner memory.Owner) map[string]memory.Image {
+	p.Helper()
+	all := p.snapshot(owner)
+	images := map[string]memory.Image{}
+	add := func(i memory.Image) { images[i.Target()] = i }
+	for _, m := range all.Export.Memories {
+		switch {
+		case m.Link != nil:
+			add(memory.Image{Link: m.Link})
+		case m.Turn != nil:
+			add(memory.Image{Turn: &memory.TurnMark{ID: m.Turn.ID, Status: m.Turn.Status}})
+		default:
+			add(memory.Image{Fact: m.Fact, Summary: m.Summary})
+		}
+	}
+	for _, e := range all.Export.Profile {
+		add(memory.Image{Profile: &e})
+	}
+	for _, thing := range p.things[owner] {
+		if thing.Relation == nil {
+			continue
+		}
+		relations, err := p.Relations(p.ctx, owner, thing.Relation.From, memory.At{})
+		p.must("relations", err)
+		for _, e := range relations {
+			add(memory.Image{Relation: &e})
+		}
+	}
+	for _, c := range all.Export.Contexts {
+		add(memory.Image{Context: &c})
+	}
+	for _, c := range all.Conversations {
+		mark := c.Mark()
+		add(memory.Image{Conversation: &mark})
+	}
+	return images
+}
+
+// writtenAlike leaves out what the store sets, and compares times as it keeps them.
+var writtenAlike = cmp.Options{
+	ignoreVersions,
+	cmp.FilterPath(func(path cmp.Path) bool {
+		field, ok := path.Last().(cmp.StructField)
+		return ok && (field.Name() == "RecordedAt" || field.Name() == "LearnedAt")
+	}, cmp.Ignore()),
+	cmp.Comparer(func(a, b time.Time) bool { return memory.Time(a).Equal(memory.Time(b)) }),
+}
+
+// asWatched checks that as of each write, and just before the next, is known what was
+// known then.
+func (p *play) asWatched(owner memory.Owner) {
+	p.Helper()
+	moments := p.watched[owner]
+	for i, m := range moments {
+		p.same(fmt.Sprintf("as of write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at}), m.known, ignoreVersions)
+		if i > 0 && p.every == 1 {
+			p.same(fmt.Sprintf("as of just before write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at.Add(-time.Microsecond)}), moments[i-1].known, ignoreVersions)
+		}
+	}
+}
+
+// state returns the image of a thing as the script last wrote it or, of something new, a
+// sample of it.
+func (p *play) state(owner memory.Owner, target string) memory.Image {
+	p.Helper()
+	kind, id, _ := strings.Cut(target, ":")
+	if kind == "conversation" {
+		mark, _ := p.mark(owner, id)
+		return memory.Image{Conversation: &mark}
+	}
+	if is, ok := p.draft[target]; ok {
+		return clone(is)
+	}
+	if is, ok := p.things[owner][target]; ok {
+		return clone(is)
+	}
+	return p.sample(owner, kind, id)
+}
+
+// mark returns what of a conversation can change, and whether there is one.
+func (p *play) mark(owner memory.Owner, id string) (memory.ConversationMark, bool) {
+	p.Helper()
+	page, err := p.Conversations(p.ctx, owner, memory.ConversationQuery{IDs: []string{id}})
+	p.must("conversations", err)
+	if len(page.Conversations) != 1 {
+		return memory.ConversationMark{ID: id, Status: memory.Active}, false
+	}
+	return page.Conversations[0].Mark(), true
+}
+
+func (p *play) sample(owner memory.Owner, kind, id string) memory.Image {
+	switch kind {
+	case "fact":
+		f := memtest.Fact(owner, id)
+		f.ID = id
+		return memory.Image{Fact: &f}
+	case "link":
+		home := p.state(team, "fact:"+id)
+		l := memtest.Link(owner, *home.Fact)
+		return memory.Image{Link: &l}
+	case "profile":
+		e := memtest.Profile(owner, id, "")
+		return memory.Image{Profile: &e}
+	case "relation":
+		ends := append(strings.Split(id, ":"), "", "")
+		e := memtest.Relation(owner, ends[0], ends[1], memory.RelationKind(ends[2]))
+		return memory.Image{Relation: &e}
+	case "summary":
+		s := memtest.Summary(owner, "c", id)
+		s.ID = id
+		return memory.Image{Summary: &s}
+	case "turn":
+		return memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}
+	case "context":
+		c := memtest.Context(owner, id, "")
+		c.ID = id
+		return memory.Image{Context: &c}
+	}
+	return memory.Image{}
+}
+
+// clone returns an image whose things are its own.
+func clone(i memory.Image) memory.Image {
+	v := reflect.ValueOf(&i).Elem()
+	for n := range v.NumField() {
+		if field := v.Field(n); !field.IsNil() {
+			own := reflect.New(field.Type().Elem())
+			own.Elem().Set(field.Elem())
+			field.Set(own)
+		}
+	}
+	return i
+}
+
+// thingOf returns what an image shows, as a pointer; invalid for nothing.
+func thingOf(i *memory.Image) reflect.Value {
+	v := reflect.ValueOf(i).Elem()
+	for n := range v.NumField() {
+		if !v.Field(n).IsNil() {
+			return v.Field(n)
+		}
+	}
+	return reflect.Value{}
+}
+
+// undo returns what takes back changes that come newest first: each target goes
+// back to its image before, what was added is retired.
+func undo(changes []memory.Change) []memory.Change {
+	var back []memory.Change
+	for _, c := range changes {
+		after := c.Before
+		if after.IsZero() {
+			after = clone(c.After)
+			fieldOf(thingOf(&after).Elem(), "status").SetString(string(memory.Retired))
+		}
+		back = append(back, memory.Change{Action: memory.ActionUndo, After: after, Author: memtest.Person})
+	}
+	return back
+}

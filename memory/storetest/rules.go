@@ -1,0 +1,132 @@
+package storetest
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// goRules are the rules that no script can tell: about callbacks, large numbers
+// and memory that is shared.
+var goRules = []rule{
+	{"SinceEndsWithYield", sinceEndsWithYield},
+	{"LimitsHaveABound", limitsHaveABound},
+	{"ManyAreAskedAtOnce", manyAreAskedAtOnce},
+	{"ValuesAreTheCallers", valuesAreTheCallers},
+	{"CloseTwice", closeTwice},
+}
+
+func sinceEndsWithYield(r *rig) {
+	r.add(ana, "one", "two", "three")
+	enough := errors.New("enough")
+	seen := 0
+	_, err := r.Since(r.Context(), ana, model, 0, func(i memory.Item) error {
+		if got, err := r.Get(r.Context(), ana, i.ID); err != nil || len(got) != 1 {
+			r.Errorf("get from within yield: got %v, %v", got, err)
+		}
+		if seen++; seen == 2 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || seen != 2 {
+		r.Errorf("yield that ends it at the second item: got %v after %d, want %v after 2", err, seen, enough)
+	}
+}
+
+func limitsHaveABound(r *rig) {
+	const many = 501
+	var changes []memory.Change
+	for i := range many {
+		changes = append(changes, memtest.Add(memtest.Fact(ana, fmt.Sprint("fact ", i))))
+	}
+	r.apply(ana, changes...)
+	for limit, want := range map[int]int{0: 50, -1: 50, 1: 1, 500: 500, 501: 500, 1 << 30: 500} {
+		page, err := r.List(r.Context(), ana, memory.Query{Limit: limit})
+		if err != nil || len(page.Memories) != want || page.Next == "" {
+			r.Errorf("list with limit %d: got %d, next %q, %v; want %d and more", limit, len(page.Memories), page.Next, err, want)
+		}
+		journal, err := r.Changes(r.Context(), ana, memory.ChangeQuery{Limit: limit})
+		if err != nil || len(journal.Changes) != want || journal.Next == "" {
+			r.Errorf("changes with limit %d: got %d, next %q, %v; want %d and more", limit, len(journal.Changes), journal.Next, err, want)
+		}
+	}
+	counts, err := r.Counts(r.Context(), ana)
+	r.must("counts", err)
+	r.same("counted", counts.Facts, many)
+}
+
+func manyAreAskedAtOnce(r *rig) {
+	facts := r.add(ana, "one", "two", "three")
+	r.add(ben, "one")
+	ids, owners := make([]string, 3000), make([]memory.Owner, 2000)
+	for i := range ids {
+		ids[i] = facts[i%3].ID
+	}
+	for i := range owners {
+		owners[i] = []memory.Owner{ana, ben}[i%2]
+	}
+	r.get(ana, ids...)
+	if got, err := r.Versions(r.Context(), owners); err != nil || len(got) != len(owners) || got[1999] != 1 {
+		r.Errorf("versions of %d owners: got %d, %v", len(owners), len(got), err)
+	}
+}
+
+// What goes in and what comes out is the caller's to write to.
+func valuesAreTheCallers(r *rig) {
+	fact := memtest.Fact(ana, "Ana is allergic to peanuts")
+	fact.Tags, fact.Metadata = []string{"food", "allergy"}, []byte(`{"z":1}`)
+	fact.Provenance = memory.Provenance{Conversation: "c", Turns: []string{"t2", "t1"}, Quote: &memory.Span{Turn: "t1", Start: 3, End: 9}}
+	b := memtest.Batch(ana, "c", 0, "hello")
+	b.Conversation.Contexts, b.Jobs = []string{"x"}, []memory.Job{memtest.Job(ana, memory.JobLearn, "j")}
+	b.Jobs[0].Turns = []string{"t"}
+	vector := memtest.Vector(fact.ID, fact.Content)
+	run := r.run()
+	run.Vectors = []memory.Vector{vector}
+	r.append(ana, b)
+	r.applyRun(ana, run, memtest.Add(fact))
+	was := r.deepCopy(r.snapshot(ana))
+
+	spoil := func(f *memory.Fact) {
+		f.Content, f.Tags[0], f.Provenance.Turns[0], f.Provenance.Quote.Start, f.Metadata[2] = "spoilt", "spoilt", "spoilt", 99, '!'
+	}
+	spoil(&fact)
+	vector.Values[0], b.Turns[0].Content, b.Conversation.Contexts[0], b.Jobs[0].Turns[0] = 9, "spoilt", "spoilt", "spoilt"
+	r.same("after the writer wrote on", r.snapshot(ana), was)
+
+	read := r.snapshot(ana)
+	for _, m := range read.Export.Memories {
+		if m.Fact != nil {
+			spoil(m.Fact)
+		}
+	}
+	spoil(read.Journal[0].After.Fact)
+	read.Conversations[0].Contexts[0], read.Jobs[0].Turns[0] = "spoilt", "spoilt"
+	for i := range read.Items {
+		if f := read.Items[i].Memory.Fact; f != nil {
+			spoil(f)
+			read.Items[i].Vector[0] = 9
+		}
+	}
+	r.same("after a reader wrote to what it got", r.snapshot(ana), was)
+}
+
+// deepCopy returns a snapshot that shares nothing with s.
+func (r *rig) deepCopy(s snapshot) snapshot {
+	r.Helper()
+	var b bytes.Buffer
+	var out snapshot
+	r.must("encode", gob.NewEncoder(&b).Encode(s))
+	r.must("decode", gob.NewDecoder(&b).Decode(&out))
+	return out
+}
+
+func closeTwice(r *rig) {
+	r.add(ana, "one")
+	r.must("close", r.Close())
+	r.must("close again", r.Close())
+}

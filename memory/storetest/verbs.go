@@ -1,0 +1,547 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
+)
+
+// everything is what a store can be besides a [memory.Store].
+type everything interface {
+	memory.Store
+	memory.Eraser
+	memory.Tombstones
+	memory.Sessions
+	memory.Keys
+}
+
+// take makes a step: one of the script's own, or else the store's method of that name.
+func (p *play) take(l *line) (any, error) {
+	p.next()
+	switch l.verb {
+	case "apply":
+		return p.applyStep(l)
+	case "append":
+		return p.appendStep(l)
+	case "erase":
+		return p.eraseStep(l)
+	case "undo":
+		return p.undoStep(l)
+	case "since":
+		return p.sinceStep(l)
+	case "look":
+		return p.lookStep(l)
+	case "together":
+		return p.togetherStep(l)
+	case "wait":
+		d, err := time.ParseDuration(p.bare(l))
+		p.rig.clock.Advance(d)
+		return nil, err
+	case "stop-clock":
+		p.rig.clock.Step(-1)
+		return nil, nil
+	case "cancel":
+		ctx, cancel := context.WithCancel(p.ctx)
+		cancel()
+		p.ctx = ctx
+		return nil, nil
+	case "renew":
+		p.ctx = p.Context()
+		return nil, nil
+	case "remember", "compare", "watch", "lacks", "furnish":
+		return nil, p.stateStep(l, p.owner(p.bare(l)))
+	}
+	return p.callStep(l)
+}
+
+// callStep calls a method of the store. Its arguments are taken from the step by their types:
+// bare words in their order, the fields of a struct by KEY=VALUE, and of many structs those
+// of one from each clause.
+func (p *play) callStep(l *line) (any, error) {
+	p.Helper()
+	name := strings.ReplaceAll(l.verb, "-", "")
+	known, ok := reflect.TypeFor[everything]().MethodByName(methodNamed(name))
+	if !ok {
+		p.Fatalf("%s: there is no step %q", l.text, l.verb)
+	}
+	method := reflect.ValueOf(p.Store).MethodByName(known.Name)
+	if !method.IsValid() {
+		p.Skipf("this store has no %s", known.Name)
+	}
+	in := []reflect.Value{reflect.ValueOf(p.ctx)}[:min(1, known.Type.NumIn())]
+	for i := len(in); i < known.Type.NumIn(); i++ {
+		param := known.Type.In(i)
+		if known.Type.IsVariadic() && i == known.Type.NumIn()-1 {
+			in = append(in, p.many(l, param.Elem())...)
+			continue
+		}
+		v := reflect.New(param).Elem()
+		if isStruct(param) {
+			p.fill(v.Addr().Interface(), l.args)
+		} else {
+			p.must(l.text, p.read(v, p.bare(l)))
+		}
+		in = append(in, v)
+	}
+	if last := in[max(len(in)-1, 0):]; len(last) == 1 && last[0].Kind() == reflect.Struct && last[0].FieldByName("Cursor").IsValid() {
+		return p.pages(l, last[0], func() (reflect.Value, error) { return results(method.Call(in)) })
+	}
+	out, err := results(method.Call(in))
+	if !out.IsValid() {
+		return nil, err
+	}
+	return out.Interface(), err
+}
+
+// methodNamed returns the method's name for a step: addsession is AddSession.
+func methodNamed(step string) string {
+	for m := range reflect.TypeFor[everything]().Methods() {
+		if strings.EqualFold(m.Name, step) {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// isStruct reports whether an argument is written field by field.
+func isStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() && t != reflect.TypeFor[memory.Lease]()
+}
+
+// many reads the last arguments of a method that takes any number.
+func (p *play) many(l *line, of reflect.Type) []reflect.Value {
+	p.Helper()
+	var out []reflect.Value
+	if of.Kind() != reflect.Struct {
+		for _, text := range bare(l.args) {
+			v := reflect.New(of).Elem()
+			p.must(l.text, p.read(v, text))
+			out = append(out, v)
+		}
+		return out
+	}
+	for _, clause := range l.clauses {
+		v := reflect.New(of)
+		if t, ok := v.Interface().(*memory.Trace); ok {
+			*t = sampleTrace
+		}
+		p.fill(v.Interface(), clause)
+		if t, ok := v.Interface().(*memory.Trace); ok {
+			p.traces[string(t.Owner)+" "+t.ID] = *t
+		}
+		out = append(out, v.Elem())
+	}
+	return out
+}
+
+func results(out []reflect.Value) (first reflect.Value, err error) {
+	err, _ = out[len(out)-1].Interface().(error)
+	if len(out) > 1 {
+		first = out[0]
+	}
+	return first, err
+}
+
+// pages reads one page where the query has a limit or a cursor, and otherwise everything.
+// Everything is the same in small pages.
+func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, error)) (any, error) {
+	limit, cursor := query.FieldByName("Limit"), query.FieldByName("Cursor")
+	if limit.Int() != 0 || cursor.String() != "" {
+		if named, ok := p.cursors[cursor.String()]; ok {
+			cursor.SetString(named)
+		}
+		page, err := read()
+		next := page.FieldByName("Next").String()
+		p.cursors[l.label], l.more = next, next != ""
+		return page.Field(0).Interface(), err
+	}
+	all := func(size int64) (rows reflect.Value, err error) {
+		limit.SetInt(size)
+		for cursor.SetString(""); ; {
+			page, err := read()
+			if !rows.IsValid() {
+				rows = reflect.New(page.Field(0).Type()).Elem()
+			}
+			rows = reflect.AppendSlice(rows, page.Field(0))
+			next := page.FieldByName("Next").String()
+			if err != nil || next == "" {
+				return rows, err
+			}
+			if next == cursor.String() {
+				p.Fatalf("%s\nthe cursor does not move", l.text)
+			}
+			cursor.SetString(next)
+		}
+	}
+	rows, err := all(0)
+	for size := range min(int64(rows.Len()), 2) {
+		small, err := all(size + 1)
+		p.must(l.text, err)
+		p.same(fmt.Sprintf("%s\n%d a page", l.text, size+1), small.Interface(), rows.Interface())
+	}
+	return rows.Interface(), err
+}
+
+// applyStep is apply OWNER run-fields: ACTION TARGET "words" fields; …; job …; vector ….
+func (p *play) applyStep(l *line) (any, error) {
+	owner, run := p.owner(p.bare(l)), p.newRun(l)
+	p.fill(&run, l.args)
+	changes := p.clauses(owner, l.clauses, &run.Jobs, &run.Vectors)
+	return p.write(l, owner, changes, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, run, changes...) })
+}
+
+// newRun returns the run of a step, whose id is the step's label.
+func (p *play) newRun(l *line) memory.Run {
+	if l.label != "" {
+		return memtest.Run(l.label)
+	}
+	return p.run()
+}
+
+// clauses reads what a write does: jobs and vectors, and the changes that it returns.
+func (p *play) clauses(owner memory.Owner, clauses [][]word, jobs *[]memory.Job, vectors *[]memory.Vector) []memory.Change {
+	p.Helper()
+	var changes []memory.Change
+	p.draft = map[string]memory.Image{}
+	for _, clause := range clauses {
+		switch names := bare(clause); names[0] {
+		case "job":
+			j := memory.Job{ID: names[1], Owner: owner, Kind: memory.JobLearn}
+			p.fill(&j, clause)
+			*jobs = append(*jobs, j)
+		case "vector":
+			v := memtest.Vector(names[1], names[2])
+			p.fill(&v, clause)
+			*vectors = append(*vectors, v)
+		default:
+			for _, c := range p.change(owner, memory.Action(names[0]), names[1:], clause) {
+				p.draft[c.After.Target()] = c.After
+				changes = append(changes, c)
+			}
+		}
+	}
+	p.draft = nil
+	return changes
+}
+
+// statusAfter is what an action makes of a thing unless the script says something else.
+var statusAfter = map[memory.Action]memory.Status{
+	memory.ActionRetire: memory.Retired, memory.ActionUnlink: memory.Retired, memory.ActionRestore: memory.Active,
+	memory.ActionApprove: memory.Active, memory.ActionReject: memory.Rejected, memory.ActionLink: memory.Active,
+}
+
+// change makes a change of a thing as the script last wrote it. Words and fields are the
+// thing's; fields that it does not have are the change's. A replace names the fact that
+// comes as well, and makes two changes.
+func (p *play) change(owner memory.Owner, action memory.Action, names []string, fields []word) []memory.Change {
+	p.Helper()
+	if fits, ok := strings.CutSuffix(string(action), "?"); ok {
+		if action, ok = p.fitting(owner, memory.Action(fits), names[0]); !ok {
+			return nil
+		}
+	}
+	c := memory.Change{Action: action, Author: memtest.Person}
+	if len(names) > 0 {
+		c.After, names = p.state(owner, names[0]), names[1:]
+	}
+	old := c.After
+	if action == memory.ActionReplace {
+		c.After, names = p.state(owner, "fact:"+names[0]), names[1:]
+	}
+	thing := thingOf(&c.After)
+	if status, ok := statusAfter[action]; ok && thing.IsValid() {
+		fieldOf(thing.Elem(), "status").SetString(string(status))
+	}
+	if len(names) > 0 {
+		reword(&c.After, names[0])
+	}
+	for _, w := range fields {
+		if w.key == "" || thing.IsValid() && p.set(thing, w) == nil {
+			continue
+		}
+		if w == (word{key: "base", value: "same"}) || w == (word{key: "base", value: "next"}) {
+			c.Base = p.versionOf(owner, c.After) + int64(len(w.value)-len("same"))
+			continue
+		}
+		p.fill(&c, []word{w})
+	}
+	if action == memory.ActionReplace {
+		return memory.Replace(*old.Fact, *c.After.Fact, c.After.Fact.ObservedAt, c.Reason, memtest.Person)
+	}
+	return []memory.Change{c}
+}
+
+// fitting returns an action for a thing that may be there or not: the one that is asked for
+// if it fits, and otherwise an update or an add. Turns and conversations are not added.
+func (p *play) fitting(owner memory.Owner, action memory.Action, target string) (memory.Action, bool) {
+	_, drafted := p.draft[target]
+	_, there := p.things[owner][target]
+	kind, id, _ := strings.Cut(target, ":")
+	if kind == "turn" {
+		_, there = p.said[owner][id]
+	}
+	if kind == "conversation" {
+		_, there = p.mark(owner, id)
+	}
+	adds := action == memory.ActionAdd || action == memory.ActionLink
+	switch there = there || drafted; {
+	case adds != there:
+		return action, true
+	case there:
+		return memory.ActionUpdate, true
+	}
+	return memory.ActionAdd, kind != "turn" && kind != "conversation"
+}
+
+// versionOf returns the version that a memory has, 0 if there is none.
+func (p *play) versionOf(owner memory.Owner, i memory.Image) int64 {
+	_, id, _ := strings.Cut(i.Target(), ":")
+	found, err := p.Get(p.ctx, owner, id)
+	if err != nil || len(found) != 1 {
+		return 0
+	}
+	return found[0].Version()
+}
+
+func reword(i *memory.Image, words string) {
+	switch {
+	case i.Fact != nil:
+		i.Fact.Content, i.Fact.Hash = words, memtest.Hash(words)
+	case i.Link != nil:
+		i.Link.Fact.Content, i.Link.Fact.Hash = words, memtest.Hash(words)
+	case i.Profile != nil:
+		i.Profile.Value = words
+	case i.Summary != nil:
+		i.Summary.Text = words
+	case i.Context != nil:
+		i.Context.Content = words
+	}
+}
+
+// appendStep is append OWNER CONVERSATION conversation-fields from=N "words"…: clauses.
+// The words are said by user and assistant in turn; the turn at place 3 of c is c3. Clauses
+// are those of apply, turn ID "words" fields, and path ID… after=ID from=N.
+func (p *play) appendStep(l *line) (any, error) {
+	owner := p.owner(p.bare(l))
+	b := memory.Batch{Conversation: memtest.Conversation(owner, p.bare(l))}
+	first := 0
+	own := slices.DeleteFunc(slices.Clone(l.args), func(w word) bool {
+		switch w.key {
+		case "run":
+			b.Run = w.value
+		case "from":
+			p.must(l.text, p.read(reflect.ValueOf(&first).Elem(), w.value))
+		}
+		return w.key == "run" || w.key == "from"
+	})
+	p.fill(&b.Conversation, own)
+	for _, words := range bare(own) {
+		b.Turns = append(b.Turns, turnAt(b.Conversation, first+len(b.Turns), words))
+	}
+	var rest [][]word
+	for _, clause := range l.clauses {
+		switch names := bare(clause); names[0] {
+		case "turn":
+			t := turnAt(b.Conversation, first+len(b.Turns), names[2])
+			t.ID, t.Chain = names[1], "chain "+names[1]
+			p.fill(&t, clause)
+			b.Turns = append(b.Turns, t)
+		case "path":
+			b.Path = &memory.Path{Turns: names[1:]}
+			p.fill(b.Path, clause)
+		default:
+			rest = append(rest, clause)
+		}
+	}
+	b.Marks = p.clauses(owner, rest, &b.Jobs, &b.Vectors)
+	receipt, err := p.write(l, owner, b.Marks, func() (memory.Receipt, error) { return p.Append(p.ctx, owner, b) })
+	if err == nil && !receipt.Again {
+		for _, t := range b.Turns {
+			if _, ok := p.said[owner][t.ID]; !ok {
+				p.said[owner][t.ID] = t
+			}
+		}
+	}
+	return receipt, err
+}
+
+// turnAt returns the turn at a place of a conversation's only path.
+func turnAt(c memory.Conversation, index int, words string) memory.Turn {
+	t := memtest.Turn(c.Owner, c.ID, index, []memory.Role{memory.RoleUser, memory.RoleAssistant}[index%2], words)
+	t.ID = fmt.Sprint(c.ID, index)
+	t.Chain = "chain " + t.ID
+	if index > 0 {
+		t.Parent = fmt.Sprint(c.ID, index-1)
+	}
+	return t
+}
+
+// eraseStep is erase OWNER run-fields ID…: job …. What was erased is not as it was written.
+func (p *play) eraseStep(l *line) (any, error) {
+	e, ok := p.Store.(memory.Eraser)
+	if !ok {
+		p.Skipf("this store erases nothing")
+	}
+	owner, run := p.owner(p.bare(l)), p.newRun(l)
+	run.Kind = "erase"
+	p.fill(&run, l.args)
+	p.clauses(owner, l.clauses, &run.Jobs, &run.Vectors)
+	receipt, err := p.write(l, owner, nil, func() (memory.Receipt, error) { return e.Erase(p.ctx, owner, run, bare(l.args)...) })
+	if err == nil && !receipt.Again {
+		p.things[owner], p.said[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
+	}
+	return receipt, err
+}
+
+// undoStep is undo OWNER change-query: it takes back the changes that the query finds.
+func (p *play) undoStep(l *line) (any, error) {
+	owner := p.owner(p.bare(l))
+	var q memory.ChangeQuery
+	p.fill(&q, l.args)
+	back := undo(p.changes(owner, q))
+	return p.write(l, owner, back, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, p.newRun(l), back...) })
+}
+
+// sinceStep is since OWNER VERSION model=NAME. Each item is what get returns, what is gone
+// has an id alone, and the whole is of the owner's version.
+func (p *play) sinceStep(l *line) (any, error) {
+	owner := p.owner(p.bare(l))
+	var of struct {
+		After int64
+		Model string
+	}
+	of.Model = model
+	p.must(l.text, p.read(reflect.ValueOf(&of.After).Elem(), p.bare(l)))
+	p.fill(&of, l.args)
+	var items []memory.Item
+	version, err := p.Since(p.ctx, owner, of.Model, of.After, func(i memory.Item) error {
+		items = append(items, i)
+		return nil
+	})
+	if err != nil {
+		return items, err
+	}
+	p.same("the version of "+l.text, version, p.version(owner))
+	for _, i := range items {
+		want := memory.Item{ID: i.ID, Version: i.Version, Removed: true}
+		if !i.Removed {
+			m := p.get(owner, i.ID)[0]
+			want = memory.Item{ID: i.ID, Version: m.Version(), Memory: m, Vector: i.Vector}
+		}
+		p.same(l.text, i, want)
+	}
+	return items, nil
+}
+
+// lookStep is look OWNER ID…: query; query. It sees what get and list say.
+func (p *play) lookStep(l *line) (any, error) {
+	owner := p.owner(p.bare(l))
+	look := memory.Look{IDs: bare(l.args)}
+	for _, clause := range l.clauses {
+		var q memory.Query
+		p.fill(&q, clause)
+		look.Queries = append(look.Queries, q)
+	}
+	seen, err := memory.LookAt(p.ctx, p.Store, owner, look)
+	if err != nil {
+		return seen, err
+	}
+	want, err := memory.LookAt(p.ctx, struct{ memory.Store }{p.Store}, owner, look) // by Get and List
+	p.must(l.text, err)
+	p.same(l.text, seen, want)
+	return seen.Memories, nil
+}
+
+// atOnce is how a step went that many made at once.
+type atOnce struct {
+	Taken, Again, Refused int
+	Code                  memory.Code // of what was refused
+	Receipts              int         // how many different ones there were, whether again or not
+}
+
+// togetherStep is together STEP: goroutines make it at once, each on a store of its own where
+// there are many. $w is the number of one.
+func (p *play) togetherStep(l *line) (any, error) {
+	var mu sync.Mutex
+	var all atOnce
+	receipts := map[string]bool{}
+	p.together(func(s memory.Store, w int) {
+		own := newPlay(rigOn(p.TB, s, p.rig.clock))
+		step, err := parseLine(strings.ReplaceAll(strings.TrimPrefix(l.text, "together "), "$w", fmt.Sprint(w)))
+		own.must(l.text, err)
+		step.checked, step.want = false, nil
+		answer, err := own.take(step)
+		mu.Lock()
+		defer mu.Unlock()
+		receipt, _ := answer.(memory.Receipt)
+		switch coded := (*memory.Error)(nil); {
+		case errors.As(err, &coded):
+			all.Refused, all.Code = all.Refused+1, coded.Code
+			return
+		case err != nil:
+			p.Errorf("%s\ngot error %v", step.text, err)
+		case receipt.Again:
+			all.Again++
+		default:
+			all.Taken++
+		}
+		receipt.Again = false
+		receipts[fmt.Sprintf("%+v", receipt)] = true
+	})
+	all.Receipts = len(receipts)
+	return all, nil
+}
+
+// stateStep is a step about all that an owner has: see scripts/README.md.
+func (p *play) stateStep(l *line, owner memory.Owner) error {
+	p.Helper()
+	switch l.verb {
+	case "furnish":
+		p.furnish(owner)
+	case "remember":
+		p.known[l.label] = p.snapshot(owner)
+	case "watch":
+		p.watched[owner] = append(p.watched[owner], moment{p.rig.clock.Now(), p.export(owner, memory.At{})})
+	case "compare":
+		p.compare(l, owner)
+	case "lacks":
+		p.lacks(owner, p.bare(l))
+	}
+	return nil
+}
+
+// compare is compare OWNER LABEL: all is as it was remembered. With a word more, active,
+// that is said of what people see, also as_of a time.
+func (p *play) compare(l *line, owner memory.Owner) {
+	p.Helper()
+	want, ok := p.known[p.bare(l)]
+	if !ok {
+		p.Fatalf("%s: that was not remembered", l.text)
+	}
+	if len(l.args) == 0 {
+		p.same(l.text, p.snapshot(owner), want)
+		return
+	}
+	var at memory.At
+	p.fill(&at, l.args)
+	p.same(l.text, p.export(owner, at).active(), want.Export.active(), ignoreVersions)
+}
+
+// sampleTrace is what a trace says unless the script says something else.
+var sampleTrace = memory.Trace{
+	Conversation: "c", Door: "chat", Question: "tea?", At: memtest.Epoch, Found: 3,
+	Hits: []memory.TraceHit{
+		{ID: "f", Kind: memory.KindFact, Content: "tea", Score: 0.5, Why: memory.Why{{Name: "words", Value: 0.25}, {Name: "fused", Value: 0.5}}},
+	},
+	Cut:       []memory.TraceHit{{ID: "t", Kind: memory.KindTurn, Cut: "threshold"}},
+	Placement: "tail", Block: "tea\n", Degraded: []string{"vector: slow"}, Took: 1500 * time.Nanosecond,
+	Remembered: true, Reranked: 8, RerankOf: 24, Misspelt: []memory.Misspelt{{Word: "tae", Meant: []string{"tea"}}},
+}
