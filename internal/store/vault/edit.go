@@ -230,7 +230,7 @@ func (f *files) waits(k key, t thing) bool {
 	}
 	if r := f.index.targets[k]; r != nil {
 		_, missed := f.missed[r.Path]
-		return missed || f.inCloud(r.Path)
+		return missed
 	}
 	kind, _, _ := strings.Cut(k.target, ":")
 	for _, e := range f.open {

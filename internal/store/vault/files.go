@@ -41,8 +41,6 @@ type files struct {
 	unsure  bool                 // some files may be as they were before what their records say; guarded by disk
 	scanned bool                 // the folder was scanned since the start; guarded by disk
 
-	sameFolder func(a, b string) bool // whether the disk finds one folder under both paths; tests replace it
-
 	mu      sync.Mutex             // guards what follows
 	queue   []key                  // in the order in which they became due
 	queued  map[key]int64          // a version that the files had whole before they became due
@@ -82,7 +80,6 @@ func openFiles(s *Store) (*files, error) {
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), wrote: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	f.idle = sync.NewCond(&f.mu)
-	f.sameFolder = f.oneFolder
 	return f, nil
 }
 
@@ -375,16 +372,6 @@ func (f *files) noteAnew(at time.Time) error {
 	defer f.disk.Unlock()
 	f.index.Rebuilt = at
 	return f.snapshot()
-}
-
-// oneFolder reports whether two paths are of one folder.
-func (f *files) oneFolder(a, b string) bool {
-	one, err := f.root.Lstat(a)
-	if err != nil {
-		return false
-	}
-	other, err := f.root.Lstat(b)
-	return err == nil && os.SameFile(one, other)
 }
 
 // full is the path of a file in the vault for the system.

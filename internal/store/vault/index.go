@@ -52,6 +52,12 @@ type record struct {
 	Open bool `json:"open,omitempty"`
 }
 
+// id is the memory's, without its kind.
+func (r *record) id() string {
+	_, id, _ := strings.Cut(r.Target, ":")
+	return id
+}
+
 // own reports whether Loci wrote what has this hash.
 func (r *record) own(sha string) bool { return r != nil && r.SHA == sha }
 

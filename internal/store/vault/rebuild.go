@@ -101,9 +101,6 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	if err := sc.walk(ctx); err != nil {
 		return nil, nil, err
 	}
-	if n := len(sc.cloud); n > 0 {
-		return nil, nil, memory.Errorf(memory.Unavailable, "%s: %s; let the sync tool fetch the folder first, since memory is made of what is there", sc.cloud[0], inTheCloud(n))
-	}
 	out := map[memory.Owner][]thing{}
 	paths := map[key]string{}
 	names := map[memory.Owner]map[string]string{}

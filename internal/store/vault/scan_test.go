@@ -484,19 +484,3 @@ func TestRefusedDeletionIsTakenBack(t *testing.T) {
 	}
 }
 
-// A sync tool that knows no moves deletes a file and writes it anew under another name, which
-// is too young to be read.
-func TestAYoungFileMayBeOneThatIsGone(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	v.settled()
-	text := v.read(teaFile)
-	if err := os.Remove(v.path(teaFile)); err != nil {
-		t.Fatal(err)
-	}
-	v.write("entries/global/facts/bike.md", text)
-	if r := v.scan(ScanOptions{quiet: time.Hour}); len(r.Edits) > 0 {
-		t.Errorf("edits %+v, while its file is there", r.Edits)
-	}
-}
