@@ -134,7 +134,7 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 	behind := got.text != c.text || got.kept || at != c.path && known.summary == nil
 	if behind || s.lacks(c.text, got, known, l.link) { // the next writing adds them, and moves it
 		next.Due, next.There = true, true
-		s.f.park(k)
+		s.f.due(k)
 	}
 	s.adopted = append(s.adopted, next)
 }

@@ -126,7 +126,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 		return err
 	}
 	f.index.put(next)
-	f.park(k)
+	f.due(k)
 	return nil
 }
 
@@ -185,7 +185,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		if err := f.index.note(r); err != nil {
 			return err
 		}
-		f.park(k)
+		f.due(k)
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ const maxRun = 500
 // count as learned. Files that name no id, or that cannot be taken over, are left for [Store.Scan]
 // to tell of. A rebuild that a crash ends is done again at the next start.
 func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bool) error {
-	if err := s.files.forgetRecords(of); err != nil {
+	x := s.files.index // nothing is written yet
+	if err := x.beginRebuild(of); err != nil {
 		return err
 	}
 	byOwner, paths, err := s.readFolder(ctx, of)
@@ -38,7 +39,8 @@ func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bo
 		total += len(byOwner[owner])
 	}
 	if anew && total > 0 {
-		if err := s.files.noteAnew(s.opts.Now().UTC()); err != nil {
+		x.rebuild.At = s.opts.Now().UTC()
+		if err := x.save(row{rebuildRow, "", x.rebuild}); err != nil {
 			return err
 		}
 	}
@@ -82,14 +84,13 @@ func (s *Store) noteRebuilt(paths map[key]string) error {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
+	var from []*record
 	for k, at := range paths {
-		if _, ok := sharedFact(k.target); ok || f.index.targets[k] != nil {
-			continue
+		if _, ok := sharedFact(k.target); !ok && f.index.targets[k] == nil {
+			from = append(from, &record{Path: at, Owner: k.owner, Target: k.target})
 		}
-		f.index.put(&record{Path: at, Owner: k.owner, Target: k.target})
 	}
-	f.index.Rebuilding = false
-	return f.snapshot()
+	return f.index.endRebuild(from)
 }
 
 // readFolder reads all files of some owners that say what they are, and returns their paths as well.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -107,6 +108,11 @@ func (s *Store) open(ctx context.Context, within Within) error {
 		return err
 	}
 	s.unlock = unlock
+	for _, name := range earlierRecords {
+		if err := os.Remove(s.own(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if s.files, err = openFiles(s); err != nil {
 		return err
 	}
@@ -138,7 +144,7 @@ func (s *Store) Written() <-chan struct{} { return s.files.wrote }
 func (s *Store) RebuiltAt() time.Time {
 	s.files.disk.Lock()
 	defer s.files.disk.Unlock()
-	return s.files.index.Rebuilt
+	return s.files.index.rebuild.At
 }
 
 // own returns a path in the vault's own folder.

@@ -41,10 +41,7 @@ func (f *files) write(ctx context.Context, batch []key) (failed []key, err error
 		plans = append(plans, ps...)
 	}
 	f.prepare(plans)
-	if failed, err = f.commit(plans); err == nil && f.index.logged > max(minLog, len(f.index.paths)) {
-		err = f.snapshot()
-	}
-	return failed, err
+	return f.commit(plans)
 }
 
 func ownersOf(batch []key) []memory.Owner {
@@ -93,7 +90,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []key) ([]*p
 	for _, k := range items {
 		p, err := f.planOne(ctx, k, l)
 		if errors.Is(err, errWaits) {
-			f.park(k)
+			f.wait(k)
 			continue
 		}
 		if err != nil {
@@ -106,25 +103,24 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []key) ([]*p
 	return plans, nil
 }
 
-// catchUp makes due what was written for an owner since the version that its files have.
+// catchUp marks what was written for an owner since the version that the files have whole.
 func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
-	f.mu.Lock()
-	written := f.busy[key{owner, ""}]
-	f.mu.Unlock()
 	versions, err := f.s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
 		return err
 	}
-	targets, err := f.s.changedSince(ctx, owner, written)
+	targets, err := f.s.changedSince(ctx, owner, f.index.written[owner])
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	if versions[0] > 0 {
 		f.heads[owner] = max(f.heads[owner], versions[0])
 	}
-	f.mu.Unlock()
-	f.due(owner, targets, written)
+	for _, t := range targets {
+		f.mark(key{owner, t})
+	}
 	return nil
 }
 
@@ -399,7 +395,7 @@ func (f *files) read(at string) (string, error) {
 	return string(text), nil
 }
 
-// commit gives the files their places and writes their records. Before that the log says that
+// commit gives the files their places and writes their records. Before that the records say that
 // they are due, so that after a crash in between they are due again. It returns what it could
 // not place.
 func (f *files) commit(plans []*plan) (failed []key, err error) {
@@ -415,8 +411,8 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		r.Due, r.There = true, false
 		due = append(due, &r)
 	}
-	if err := errors.Join(f.index.note(due...), f.index.log.Sync()); err != nil {
-		return keysOfPlans(plans), fmt.Errorf("write the log of the files: %w", err)
+	if err := f.index.note(due...); err != nil {
+		return keysOfPlans(plans), fmt.Errorf("note which files are due: %w", err)
 	}
 	f.s.opts.failpoint(beforeFiles)
 	folders := map[string]bool{}
