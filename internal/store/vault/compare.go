@@ -166,7 +166,7 @@ func adds(says, known thing, link names) bool {
 
 // lacks reports whether a file lacks a key that Loci writes, or has an outdated value there.
 func (s *scan) lacks(text string, got reading, known thing, link names) bool {
-	values, err := readFront(split(text).front)
+	values, _, err := readFront(split(text).front)
 	if err != nil {
 		return false
 	}

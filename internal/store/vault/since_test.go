@@ -169,7 +169,7 @@ func (d *desk) save(key, value string) (theirs sheet, comment string) {
 	if key != "" {
 		theirs[key] = value
 	}
-	pg = pg.with(fields, words)
+	pg, _ = pg.with(fields, words)
 	pg.front += comment + "\n"
 	d.write(d.path, pg.String())
 	return theirs, comment

@@ -147,8 +147,8 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 				return nil, err
 			}
 		}
-		p := &plan{key: k, old: old, next: next, text: page{end: "\n"}.with(fields, words).String(), erased: true}
-		return f.unless(p, old, at)
+		text, _ := page{end: "\n"}.with(fields, words)
+		return f.unless(&plan{key: k, old: old, next: next, text: text.String(), erased: true}, old, at)
 	}
 	base, err := f.base(ctx, k, old, at, t, l)
 	if err != nil {
@@ -159,12 +159,12 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	if old.of(next.Version) { // another may be shared
 		next.Refused = old.refusedOf(next.Lost)
 	}
-	text, ok := split(base).rewritten(fields, words)
+	text, ok := split(base).with(fields, words)
 	if !ok { // front matter that is not understood is kept beside, too
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		text = page{end: "\n"}.with(fields, words)
+		text, _ = page{end: "\n"}.with(fields, words)
 	}
 	p := &plan{key: k, old: old, next: next, text: text.String(), base: base}
 	next.Past = cmp.Or(old, left).pastOf(hashOf(p.text))
