@@ -18,7 +18,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/internal/model/embed"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
@@ -49,9 +48,6 @@ func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.
 	}
 	o := vaultstore.Options{
 		Now: now, Home: memory.User(memory.DefaultNamespace, httpx.DefaultUser), Log: log, Progress: progress(log),
-	}
-	if c.Embedder == config.Lexical { // what other models embed gets its vectors in the background
-		o.Embedder = embed.Lexical{}
 	}
 	store, err := vaultstore.Open(ctx, dir, within, o)
 	if err != nil {

@@ -191,9 +191,7 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 		}
 		delete(conversations, id)
 		for piece := range slices.Chunk(said, maxRun) {
-			b := memory.Batch{Conversation: c, Turns: piece}
-			b.Vectors = s.vectors(ctx, wordsOf(nil, piece))
-			if err := s.rebuildBatch(ctx, owner, b, paths); err != nil {
+			if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: c, Turns: piece}, paths); err != nil {
 				return err
 			}
 		}
@@ -215,9 +213,7 @@ func (s *Store) rebuildBatch(ctx context.Context, owner memory.Owner, b memory.B
 	}
 	if len(b.Turns) > 1 {
 		for _, t := range b.Turns {
-			one := memory.Batch{Conversation: b.Conversation, Turns: []memory.Turn{t}}
-			one.Vectors = s.vectors(ctx, wordsOf(nil, one.Turns))
-			if err := s.rebuildBatch(ctx, owner, one, paths); err != nil {
+			if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: b.Conversation, Turns: []memory.Turn{t}}, paths); err != nil {
 				return err
 			}
 		}
@@ -282,8 +278,7 @@ func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []th
 
 func (s *Store) applyFiles(ctx context.Context, owner memory.Owner, changes []memory.Change) error {
 	id := rebuildRun + hashOf(strings.Join(targetsOf(changes), "\x00"))[:24]
-	run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}}
-	run.Vectors, run.Jobs = s.vectors(ctx, wordsOf(changes, nil)), shareJobs(owner, run.ID, changes)
+	run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}, Jobs: shareJobs(owner, id, changes)}
 	_, err := s.Apply(ctx, owner, run, changes...)
 	return err
 }

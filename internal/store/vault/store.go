@@ -21,7 +21,6 @@ type Options struct {
 	Now      func() time.Time                   // nil: time.Now
 	Home     memory.Owner                       // whose entries lie at the top of the vault; "": the user "default"
 	Progress func(what string, done, total int) // called during a long start; nil: not
-	Embedder memory.Embedder                    // embeds what a rebuild adds; nil: it gets no vectors
 	Log      *slog.Logger                       // nil: none
 
 	// failpoint is called at the named points of a write; tests kill there.
