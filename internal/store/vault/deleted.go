@@ -85,9 +85,6 @@ func (s *scan) sift(deleted []Edit) []Edit {
 		return deleted
 	}
 	now := time.Now()
-	if s.returns(missed, deleted) {
-		missed = nil
-	}
 	var settled []Edit
 	for _, e := range deleted {
 		since, ok := missed[e.Path]
@@ -103,20 +100,6 @@ func (s *scan) sift(deleted []Edit) []Edit {
 		}
 	}
 	return settled
-}
-
-// returns reports whether a missing file came back: then the others get more time.
-func (s *scan) returns(missed map[string]time.Time, deleted []Edit) bool {
-	still := map[string]bool{}
-	for _, e := range deleted {
-		still[e.Path] = true
-	}
-	for name := range missed {
-		if !still[name] {
-			return true
-		}
-	}
-	return false
 }
 
 // Gone checks again that the files of deleted edits are missing, at their paths and under their

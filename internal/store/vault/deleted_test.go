@@ -72,29 +72,6 @@ func TestFileThatIsAwayForAMomentIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestAFolderThatComesBackTakesNothingAway lets files come back one by one.
-func TestAFolderThatComesBackTakesNothingAway(t *testing.T) {
-	v := several(t)
-	files := tree(t, v.dir)
-	names := keysOf(files)
-	for _, held := range []bool{false, true} {
-		gone := names[:2]
-		if held {
-			gone = names
-		}
-		for _, name := range gone {
-			v.remove(name)
-		}
-		v.scan(ScanOptions{Settle: time.Hour})
-		for _, name := range gone {
-			v.write(name, files[name])
-			if r := v.scan(ScanOptions{Settle: time.Nanosecond}); len(r.Edits) > 0 {
-				t.Fatalf("while the others come back: %+v", r.Edits)
-			}
-		}
-	}
-}
-
 // TestNothingIsWrittenWhereAFileMayComeBack changes a memory whose file is away.
 func TestNothingIsWrittenWhereAFileMayComeBack(t *testing.T) {
 	v := several(t)

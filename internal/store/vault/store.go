@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/internal/filelock"
@@ -18,10 +17,9 @@ import (
 
 // Options configure a vault. The zero value is the default.
 type Options struct {
-	Now      func() time.Time                   // nil: time.Now
-	Home     memory.Owner                       // whose entries lie at the top of the vault; "": the user "default"
-	Progress func(what string, done, total int) // called during a long start; nil: not
-	Log      *slog.Logger                       // nil: none
+	Now  func() time.Time // nil: time.Now
+	Home memory.Owner     // whose entries lie at the top of the vault; "": the user "default"
+	Log  *slog.Logger     // nil: none
 
 	// failpoint is called at the named points of a write; tests kill there.
 	failpoint func(point string)
@@ -51,11 +49,10 @@ type Within func(now func() time.Time) (memory.Store, error)
 type Store struct {
 	memory.Store // the store within, which is read and keeps the history
 
-	dir     string
-	opts    Options
-	files   *files
-	unheard atomic.Pointer[string] // why not every folder is watched, nil while each is
-	unlock  func() error
+	dir    string
+	opts   Options
+	files  *files
+	unlock func() error
 
 	copying  sync.Mutex   // held while the vault is copied or erases; taken before all others
 	mu       sync.RWMutex // guards closed against writes under way
@@ -84,9 +81,6 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 	}
 	if o.lull == 0 {
 		o.lull = lull
-	}
-	if o.Progress == nil {
-		o.Progress = func(string, int, int) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
