@@ -35,7 +35,6 @@ type files struct {
 	open    map[key]Edit         // edits that were given out and not answered; guarded by disk
 	left    map[key]*record      // of files that a person deleted, until Loci writes them elsewhere; guarded by disk
 	missed  map[string]time.Time // since when the last scan misses files, by path: nothing is written there; guarded by disk
-	unsure  bool                 // some files may be as they were before what their records say; guarded by disk
 	scanned bool                 // the folder was scanned since the start; guarded by disk
 
 	mu      sync.Mutex             // guards what follows
@@ -97,7 +96,6 @@ func (f *files) resume(crashed, erasing bool) {
 		}
 	}
 	for k, r := range f.index.targets {
-		f.unsure = f.unsure || r.Due
 		if r.Due || r.Open && crashed {
 			f.mark(k)
 		}

@@ -50,14 +50,14 @@ type ScanOptions struct {
 func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f := s.files
 	f.disk.Lock()
-	if f.unsure { // what a crash left unwritten is not an edit
-		f.disk.Unlock()
+	first := !f.scanned
+	f.disk.Unlock()
+	if first { // what a crash left unwritten is not an edit
 		if err := s.Settle(ctx); ctx.Err() != nil {
 			return Report{}, err
 		}
-		f.disk.Lock()
-		f.unsure = false
 	}
+	f.disk.Lock()
 	defer f.disk.Unlock()
 	f.scanned = true
 	sc := &scan{f: f, o: o, seen: map[string]bool{}, loaders: map[memory.Owner]*loader{}}
@@ -142,8 +142,7 @@ func (s *scan) walk(ctx context.Context) error {
 			return nil
 		}
 		if _, ok := s.f.s.placeOf(name); !ok {
-			if d.Type()&fs.ModeSymlink != 0 && s.leadsToRecords(name) {
-				s.problem(name, "it is a link: what lies behind it is not read")
+			if d.Type()&fs.ModeSymlink != 0 { // what lies behind it is not read, and not deleted
 				s.blind = append(s.blind, name+"/")
 			}
 			return nil
@@ -151,19 +150,6 @@ func (s *scan) walk(ctx context.Context) error {
 		s.look(name, d)
 		return nil
 	})
-}
-
-// leadsToRecords reports whether files of Loci's were under a path.
-func (s *scan) leadsToRecords(name string) bool {
-	if name == "entries" || name == "deleted" {
-		return true
-	}
-	for p := range s.f.index.paths {
-		if strings.HasPrefix(p, name+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *scan) look(name string, d fs.DirEntry) {
