@@ -28,7 +28,6 @@ type ImportQuery struct {
 	DryRun  bool   `query:"dry_run" doc:"Only say what would be added."`
 	Strict  bool   `query:"strict" doc:"End at the first line that cannot be read; what stood before it stays."`
 	Learn   bool   `query:"learn" doc:"Learn from turns that wait for it."`
-	First   int    `query:"first_line" doc:"What to call the first line, where a part of a file is sent; 1 unless given."`
 }
 
 // Imported says what an import did, or would do.
@@ -89,7 +88,7 @@ func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, erro
 	return resp.Body, nil
 }
 
-// Import sends a file, or a part of one, to be brought into memory. key, if not "",
+// Import sends a file to be brought into memory. key, if not "",
 // makes sending it again write nothing.
 func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key string) (out Imported, err error) {
 	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, importType(q.Format), key)

@@ -53,11 +53,11 @@ type Written struct {
 // Hit is a memory that search found.
 type Hit struct {
 	Memory
-	Score float64     `json:"score" doc:"What it was ranked by, 0 to 1."`
-	Why   *memory.Why `json:"why,omitempty" doc:"Each part of the score, by stage."`
-	Now   []string    `json:"now,omitempty" doc:"Of a turn: the facts that took the place of what it says."`
-	Was   []string    `json:"was,omitempty" doc:"Of a fact: what it took the place of, the latest first."`
-	Core  bool        `json:"core,omitempty" doc:"It was not searched for: a fact of the core, or a profile entry by its key."`
+	Score  float64     `json:"score" doc:"What it was ranked by, 0 to 1."`
+	Why    *memory.Why `json:"why,omitempty" doc:"Each part of the score, by stage."`
+	Now    []string    `json:"now,omitempty" doc:"Of a turn: the facts that took the place of what it says."`
+	Was    []string    `json:"was,omitempty" doc:"Of a fact: what it took the place of, the latest first."`
+	InCore bool        `json:"in_core,omitempty" doc:"It was not searched for: a fact of the core, or a profile entry by its key."`
 }
 
 // AddMemory is a fact to write down.

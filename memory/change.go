@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"fmt"
-	"slices"
 	"time"
 )
 
@@ -167,16 +165,11 @@ type Run struct {
 	Kind    string   `json:"kind"` // "learn", "manual", "import", "forget", "undo", …
 	Author  Author   `json:"author"`
 	Base    int64    `json:"-"`                 // the owner's version that it was planned on, if nothing may have been written since, see [PlannedOn]; 0: whatever is there
-	Beside  Runs     `json:"-"`                 // those that may have been written since Base nevertheless; nil: none
 	Lease   *Lease   `json:"-"`                 // of the job this run completes; nil without one
 	Learned []string `json:"learned,omitempty"` // turns whose LearnedAt is set
 	Vectors []Vector `json:"-"`                 // of the memories it adds or rewords
 	Jobs    []Job    `json:"-"`                 // follow-up work, queued in the same transaction
 }
-
-// Runs reports whether a run is one of those that are meant, by its id. It may be called
-// in a transaction: it must not wait for anybody.
-type Runs func(id string) bool
 
 // Unwritten is the [Run.Base] of what was planned before the owner was written at all.
 const Unwritten int64 = -1
@@ -189,27 +182,13 @@ func PlannedOn(version int64) int64 {
 	return version
 }
 
-// Overtaken returns a Conflict if the owner was written since the run was planned, by
-// others than those it may be [Run.Beside]. version is the owner's; since returns the runs
-// that made those after another, one for each: fewer if something else did.
-func (r Run) Overtaken(version int64, since func(version int64) (runs []string, err error)) error {
+// Overtaken returns a Conflict if the owner, whose version is given, was written since the run
+// was planned.
+func (r Run) Overtaken(version int64) error {
 	if r.Base == 0 || r.Base == PlannedOn(version) {
 		return nil
 	}
-	conflict := Errorf(Conflict, "run %s was planned on version %d; the owner's is %d", r.ID, r.Base, version)
-	base := max(r.Base, 0) // Unwritten
-	if r.Beside == nil || version < base {
-		return conflict
-	}
-	runs, err := since(base)
-	if err != nil {
-		return fmt.Errorf("read what was written since version %d: %w", base, err)
-	}
-	others := func(run string) bool { return !r.Beside(run) }
-	if int64(len(runs)) != version-base || slices.ContainsFunc(runs, others) {
-		return conflict
-	}
-	return nil
+	return Errorf(Conflict, "run %s was planned on version %d; the owner's is %d", r.ID, r.Base, version)
 }
 
 // Receipt says what a run did.

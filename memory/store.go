@@ -82,8 +82,7 @@ type Facts interface {
 	//     receipt with Again set, whatever its changes are now.
 	//   - [LeaseLost]: run.Lease is not the job's current lease, or it ran out.
 	//   - [Conflict]: run.Base is not the owner's version, or is [Unwritten] and the owner
-	//     has one, and not all that was written since are runs that run.Beside names; an add whose target exists in any status, a link whose target
-	//     is active, any other action whose target does not exist, a Base that is
+	//     has one; an add whose target exists in any status, a link whose target is active, any other action whose target does not exist, a Base that is
 	//     not the target's version, a replace or reinforce of a fact that is not
 	//     live.
 	//   - [Duplicate]: a fact that is or becomes live while another live fact of

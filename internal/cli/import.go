@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,8 +29,8 @@ func imports(g *global) *cobra.Command {
 		Example: "  loci import memory.jsonl\n  loci import --dry-run facts.txt\n  loci import --from chatgpt conversations.json --learn\n  loci import --dry-run data-2026-01-02.zip",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if b.q.Format != "" && importFormats[b.q.Format] == nil {
-				return memory.Errorf(memory.Invalid, "--from %s: it is none of jsonl, markdown, list, chatgpt, claude, mem0, basic-memory, agent-cli", b.q.Format)
+			if b.q.Format != "" && !slices.Contains(importFormats, b.q.Format) {
+				return memory.Errorf(memory.Invalid, "--from %s: it is none of %s", b.q.Format, strings.Join(importFormats, ", "))
 			}
 			for _, path := range args {
 				if err := readable(path, b.q.Format); err != nil {
@@ -64,13 +66,16 @@ func imports(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&b.q.Format, "from", "", "what it is: jsonl, markdown, list, chatgpt, claude, mem0, basic-memory, agent-cli; found out unless given")
+	f.StringVar(&b.q.Format, "from", "", "what it is: "+strings.Join(importFormats, ", ")+"; found out unless given")
 	f.BoolVar(&b.q.DryRun, "dry-run", false, "only show what would be added")
 	f.BoolVar(&b.q.Strict, "strict", false, "end at the first line that cannot be read")
 	f.BoolVar(&b.q.Learn, "learn", false, "learn from turns that wait for it")
 	f.StringVar(&b.q.Project, "project", "", "project of facts and chats from elsewhere")
 	return onMemory(g, cmd)
 }
+
+// importFormats are the formats that --from names.
+var importFormats = []string{"jsonl", "markdown", "list", "chatgpt", "claude", "mem0", "basic-memory", "agent-cli"}
 
 const mostShown = 20 // troubles, and samples of what would be added
 
@@ -87,7 +92,7 @@ type importer struct {
 	behind int             // chats that could not be learned from, which are tried again
 }
 
-// add puts the counts of a part to those of all; at names its places.
+// add puts the counts of a file to those of all; at names its places.
 func (b *importer) add(at func(n int) string, part client.Imported) {
 	o := &b.out
 	o.Read += part.Read

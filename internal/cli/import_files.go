@@ -14,14 +14,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
 const (
-	sniffed   = 64 << 10 // of a file, to find out what it is
-	mostFiles = 200_000
+	sniffed       = 64 << 10 // of a file, to find out what it is
+	byteOrderMark = "\ufeff" // what some programs begin a file with
+	mostFiles     = 200_000
 
 	// An archive may unpack to so many bytes, and to so many times its size unless that is
 	// little: exports of chats shrink to a tenth.
@@ -226,22 +226,9 @@ func (b *importer) open(ctx context.Context, name string, open func() (io.ReadCl
 	return errors.Join(b.file(ctx, name, in), in.Close())
 }
 
-// whileWanted reads until a context ends.
-type whileWanted struct {
-	ctx context.Context
-	in  io.Reader
-}
-
-func (w whileWanted) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.in.Read(p)
-}
-
-// file sends a file part by part.
+// file sends a file.
 func (b *importer) file(ctx context.Context, name string, in io.Reader) error {
-	buffered := bufio.NewReaderSize(whileWanted{ctx, in}, sniffed)
+	buffered := bufio.NewReaderSize(in, sniffed)
 	format := b.q.Format
 	head, err := buffered.Peek(sniffed)
 	switch {
@@ -252,25 +239,14 @@ func (b *importer) file(ctx context.Context, name string, in io.Reader) error {
 	case format == "":
 		format = formatOf(name, head)
 	}
-	at := placeIn(name, format)
-	c := &cutter{send: func(part []byte, first int) error {
-		q := b.q
-		q.Format, q.First = format, first
-		out, err := b.client.Import(ctx, q, bytes.NewReader(part), "")
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		b.add(at, out)
-		b.gauge.add(int64(len(part)))
-		return nil
-	}, bad: func(line int, reason string) error {
-		b.add(at, client.Imported{Broken: 1, Problems: []client.ImportTrouble{{Line: line, Reason: reason}}})
-		if b.q.Strict {
-			return memory.Errorf(memory.Invalid, "%s: %s", at(line), reason)
-		}
-		return nil
-	}}
-	return importFormats[format](c, buffered)
+	q := b.q
+	q.Format = format
+	out, err := b.client.Import(ctx, q, b.gauge.reading(buffered), "")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	b.add(placeIn(name, format), out)
+	return nil
 }
 
 var frontMatterOf = lazy.Compile(`(?m)^conversation_id:`)

@@ -8,9 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/loci-memory/loci/internal/engine/compare"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
@@ -104,135 +102,6 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestWhatSaysNothingAgainstEachOtherGoesSideBySide writes facts while another one is being
-// written: those that it says nothing against are written meanwhile, also by a run that was
-// planned before; what may contradict it waits, and so does a decision that is alone.
-func TestWhatSaysNothingAgainstEachOtherGoesSideBySide(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // rather than for ever
-		defer stop()
-		home, err := r.Curate.Noted(ana, curate.Note{Content: "User lives in Berlin"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tower, err := r.Curate.Noted(ana, curate.Note{Content: "The harbour has a lighthouse"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range []memory.Fact{home, tower} {
-			place, err := r.Compare.Admission.Enter(ctx, ana, core.NewID(), f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer place.Leave()
-		}
-		for _, words := range []string{"The harbour has two cranes", "User does not like tea", "User works at Acme", "The harbour has no bridge"} {
-			if _, created, err := r.Curate.Remember(ctx, ana, curate.Note{Content: words}, her); err != nil || !created {
-				t.Errorf("%q: created %t, %v", words, created, err)
-			}
-		}
-		for _, words := range []string{"User lives in Rome", "User no longer lives in Berlin", "The harbour has no lighthouse"} {
-			f, err := r.Curate.Noted(ana, curate.Note{Content: words})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.waits(t, words, func(ctx context.Context) (*compare.Admitted, error) {
-				return r.Compare.Admission.Enter(ctx, ana, core.NewID(), f)
-			})
-		}
-		r.waits(t, "alone", func(ctx context.Context) (*compare.Admitted, error) {
-			return r.Compare.Admission.EnterAlone(ctx, ana, core.NewID())
-		})
-	})
-}
-
-// waits fails the test if a place is had at once.
-func (r *rig) waits(t *testing.T, what string, enter func(context.Context) (*compare.Admitted, error)) {
-	t.Helper()
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if place, err := enter(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("%s: got %v, want it to wait", what, err)
-		place.Leave()
-	}
-}
-
-// TestWhatIsWrittenBesideIsNotPlannedAgain has a fact that is compared with others written
-// after it was planned and before it is: it is written as it was planned.
-func TestWhatIsWrittenBesideIsNotPlannedAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		var calls atomic.Int32
-		planned, written := make(chan struct{}), make(chan struct{})
-		r.hook(func(call string) error {
-			if call == "Apply manual" && calls.Add(1) == 1 {
-				close(planned)
-				<-written
-			}
-			return nil
-		}, func(string) error { return nil })
-		var first sync.WaitGroup
-		first.Go(func() {
-			if _, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: "User works at Acme"}, her); err != nil {
-				t.Error(err)
-			}
-		})
-		<-planned
-		for _, words := range []string{"User does not like tea", "The harbour has two cranes"} {
-			if _, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: words}, her); err != nil {
-				t.Error(err)
-			}
-		}
-		close(written)
-		first.Wait()
-		if got := calls.Load(); got != 3 {
-			t.Errorf("three facts were written by %d runs", got)
-		}
-	})
-}
-
-// TestWhoIsAloneLetsOthersInOnceItShares has a place that is alone keep another out until it
-// shares, and after that no one but who is alone, too.
-func TestWhoIsAloneLetsOthersInOnceItShares(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := t.Context()
-		enter := func(ctx context.Context) (*compare.Admitted, error) {
-			return r.Compare.Admission.Enter(ctx, ana, "beside", memory.Fact{Content: "The harbour has two cranes"})
-		}
-		alone, err := r.Compare.Admission.EnterAlone(ctx, ana, "alone")
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.waits(t, "beside one that is alone", enter)
-		in := make(chan *compare.Admitted)
-		go func() {
-			place, err := enter(ctx)
-			if err != nil {
-				t.Error(err)
-			}
-			in <- place
-		}()
-		alone.Share()
-		place := <-in
-		if !place.WasBeside("alone") || !alone.WasBeside("beside") {
-			t.Error("they do not know that they are side by side")
-		}
-		r.waits(t, "alone, beside one that shares", func(ctx context.Context) (*compare.Admitted, error) {
-			return r.Compare.Admission.EnterAlone(ctx, ana, "later")
-		})
-		alone.Leave()
-		alone.Leave() // as often as one likes
-		place.Leave()
-		last, err := r.Compare.Admission.EnterAlone(ctx, ana, "last")
-		if err != nil || last.WasBeside("beside") {
-			t.Errorf("after all have left: %v", err)
-		}
-		last.Leave()
-		if len(r.Compare.Admission.Of) > 0 {
-			t.Errorf("%d owners have somebody left", len(r.Compare.Admission.Of))
-		}
-	})
 }
 
 // TestOppositesAtOnceLeaveOne has many write what contradicts each other, and what does not,

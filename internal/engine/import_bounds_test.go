@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -19,9 +20,10 @@ func TestImportHasBounds(t *testing.T) {
 	if err != nil || out.Broken != 1 || !strings.Contains(out.Problems[0].Reason, "nests deeper") {
 		t.Errorf("deep nesting: got %+v, %v", out, err)
 	}
-	_, err = r.Transfer.Import(ctx, ana, transfer.ImportOptions{}, memory.Author{}, strings.NewReader(strings.Repeat("not JSON\n", transfer.MaxRows+1)))
-	if !errors.Is(err, memory.TooLarge) || !strings.Contains(err.Error(), "records in one request") {
-		t.Errorf("too many rows: got %v, want %s", err, memory.TooLarge)
+	item := io.MultiReader(strings.NewReader(`["`), reading(func(p []byte) (int, error) { return copy(p, "User likes tea "), nil }))
+	out, err = r.Transfer.Import(ctx, ana, transfer.ImportOptions{Format: portable.Mem0}, memory.Author{}, item)
+	if err != nil || out.Broken != 1 || !strings.Contains(out.Problems[0].Reason, "longer than") {
+		t.Errorf("an item without an end: got %+v, %v", out, err)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -101,12 +101,13 @@ func replacedBeside(t *testing.T, others int, batches []batch) (won int) {
 	r.clock.Advance(time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC).Sub(r.Time()))
 	model := &changing{}
 	r.LLM = model
-	facts := otherFacts(others)
+	var facts []string // those that change are the oldest
 	for _, batch := range batches {
 		for _, c := range batch.Changes {
 			facts = append(facts, c.Old)
 		}
 	}
+	facts = append(facts, otherFacts(others)...)
 	var notes []memory.Change
 	for i, words := range facts {
 		f := memory.Fact{ID: fmt.Sprintf("fact-%04d", i), Scope: memory.Scope{Owner: ana}, Content: words, Confidence: 1, Status: memory.Active, Source: memory.Extracted, Trust: memory.TrustUser,

@@ -135,3 +135,23 @@ func TestAWishIsAboutWhatWasSaidBeforeIt(t *testing.T) {
 		}
 	})
 }
+
+// TestAWishForNothingKnownIsTalk has somebody say that something is over in the words of an order to
+// forget: nothing known is what the order names, so what a model reads in the words is learned.
+func TestAWishForNothingKnownIsTalk(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	for _, l := range []struct{ said, ops string }{
+		{"I go to the gym on Tuesdays", `{"op":"add","ids":[],"text":"User goes to the gym on Tuesdays","quote":"I go to the gym on Tuesdays","about":"user","lasting":true}`},
+		{"forget the gym i cancelled it. it's bouldering now", `{"op":"end","ids":["k1"],"text":"User no longer goes to the gym","quote":"forget the gym i cancelled it","about":"user","lasting":true},` +
+			`{"op":"add","ids":[],"text":"User goes bouldering","quote":"it's bouldering now","about":"user","lasting":true}`},
+	} {
+		r.LLM = answering(func(p memory.Prompt) string { return `{"ops":[` + l.ops + `]}` })
+		if _, err := r.Lessons.Learn(t.Context(), r.told(t, ana, "c", l.said)); err != nil {
+			t.Fatal(err)
+		}
+		r.clock.Advance(time.Hour)
+	}
+	if got := r.contents(t, ana, memory.Query{}); !slices.Contains(got, "User goes bouldering") || slices.Contains(got, "User goes to the gym on Tuesdays") {
+		t.Errorf("facts %q", got)
+	}
+}

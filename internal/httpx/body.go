@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -17,6 +18,9 @@ const (
 	// DefaultMaxBody is how much a request may send. Chats carry images as text,
 	// and the largest that providers take are some 20 MB.
 	DefaultMaxBody = 32 << 20
+
+	// MaxStream is how much a request to one of Options.Streamed may send.
+	MaxStream = 16 << 30
 
 	// DefaultBodyTime is how long a body may take to arrive. It bounds slow clients
 	// without bounding how long an answer may stream, as http.Server.ReadTimeout
@@ -105,10 +109,14 @@ func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) (release func(
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
-	timed := &timedBody{
-		ReadCloser: http.MaxBytesReader(w, r.Body, g.MaxBody), control: http.NewResponseController(w),
-		end: time.Now().Add(g.BodyTime), stall: g.StallTime, log: stateOf(r.Context()).log,
+	timed := &timedBody{control: http.NewResponseController(w), stall: g.StallTime, log: stateOf(r.Context()).log}
+	if slices.Contains(g.Streamed, r.URL.Path) {
+		timed.ReadCloser = http.MaxBytesReader(w, r.Body, MaxStream)
+		timed.wait()
+		r.Body = timed
+		return func() {}
 	}
+	timed.ReadCloser, timed.end = http.MaxBytesReader(w, r.Body, g.MaxBody), time.Now().Add(g.BodyTime)
 	timed.wait()
 	counted := &countedBody{ReadCloser: timed, budget: g.Budget}
 	r.Body = counted
@@ -121,7 +129,7 @@ func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) (release func(
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	end     time.Time
+	end     time.Time // zero: however long it takes
 	stall   time.Duration
 	log     *slog.Logger
 }
@@ -130,7 +138,7 @@ type timedBody struct {
 // recorders have none); the size limit holds without.
 func (b *timedBody) wait() {
 	at := time.Now().Add(b.stall)
-	if at.After(b.end) {
+	if !b.end.IsZero() && at.After(b.end) {
 		at = b.end
 	}
 	if err := b.control.SetReadDeadline(at); err != nil && !errors.Is(err, http.ErrNotSupported) {

@@ -37,6 +37,7 @@ type Options struct {
 	Proxies   []netip.Prefix // reverse proxies whose X-Forwarded-* count; none: nobody's
 	Open      []string       // paths that need no key, each exactly; none: DefaultOpen
 	MaxBody   int64          // bytes; 0: DefaultMaxBody
+	Streamed  []string       // paths whose bodies are read as streams: MaxStream bounds them, and they are not held in memory
 	Budget    *Budget        // of all bodies together; nil: none
 	BodyTime  time.Duration  // 0: DefaultBodyTime
 	StallTime time.Duration  // 0: DefaultStallTime

@@ -328,8 +328,16 @@ func TestPanicInTheMiddleCutsTheAnswer(t *testing.T) {
 	}
 }
 
+// slowly is an empty reader that takes its time.
+type slowly struct{ wait time.Duration }
+
+func (s slowly) Read([]byte) (int, error) {
+	time.Sleep(s.wait)
+	return 0, io.EOF
+}
+
 func TestBodyLimits(t *testing.T) {
-	srv := httptest.NewServer(Guard(Options{MaxBody: 10, BodyTime: 50 * time.Millisecond}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(Guard(Options{MaxBody: 10, BodyTime: 50 * time.Millisecond, Streamed: []string{"/import"}}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := ReadBody(r)
 		if err != nil {
 			WriteError(w, r, err)
@@ -347,6 +355,12 @@ func TestBodyLimits(t *testing.T) {
 	t.Run("what does not is refused", func(t *testing.T) {
 		if status, body := post(t, srv.URL, strings.NewReader("0123456789a")); status != 413 || !strings.Contains(body, "too_large") {
 			t.Errorf("11 bytes: %d %s, want 413", status, body)
+		}
+	})
+	t.Run("a stream may be longer, and may take longer", func(t *testing.T) {
+		slow := io.MultiReader(strings.NewReader("0123456789"), slowly{80 * time.Millisecond}, strings.NewReader("a"))
+		if status, body := post(t, srv.URL+"/import", slow); status != 200 || body != "11" {
+			t.Errorf("11 bytes: %d %s, want 200 11", status, body)
 		}
 	})
 	t.Run("a body that never comes is refused", func(t *testing.T) {

@@ -278,8 +278,8 @@ func (g *grounds) unrelated() string {
 	if g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
 		return ""
 	}
-	if g.foreign && len(g.factNumbers()) == 0 {
-		return "" // in another language only numbers tell
+	if g.foreign {
+		return "" // in another language only numbers and names tell, which are checked before
 	}
 	return "the turn says nothing of it"
 }

@@ -353,3 +353,28 @@ func FuzzGround(f *testing.F) {
 		}
 	})
 }
+
+func TestTimesAndAcronymsAreReadAsWritten(t *testing.T) {
+	for _, c := range []struct {
+		said, fact string
+		active     bool
+	}{
+		{"my train's at 8.15 tomorrow", "User's train leaves at 8:15", true},
+		{"my train's at 8:15 tomorrow", "User's train leaves at 8.15", true},
+		{"yoga is tuesdays 18.30 from now on", "User does yoga on Tuesdays at 18:30", true},
+		{"the ferry leaves quarter to seven", "User's ferry leaves at 6:45 p.m.", true},
+		{"the ferry leaves quarter to seven", "User's ferry leaves at 7:15 p.m.", false},
+		{"Little Wattle can hold Ada's spot until the 21st of April", "Little Wattle can hold the spot of User's daughter Ada until 2026-04-21", true},
+		{"Weil der die Hitze hält, muss ich erst um Viertel nach zwei raus", "User gets up at 2:15 a.m.", true},
+		{"my train's at 8.15 tomorrow", "User's train leaves at 8:45", false},
+		{"my train's at 8.15 tomorrow", "User's train leaves at 9:15", false},
+		{"I like JS. what framework would you pick", "User likes JavaScript", true},
+		{"I like JS. what framework would you pick", "User likes TypeScript", false},
+		{"I like Jo. she's fun", "User likes Josephine Baker", false},
+	} {
+		got := groundCase{turn: c.said, at: saidOn("2026-03-02"), claim: Claim{Text: c.fact, Quote: c.said}}.grounded()
+		if is := got != nil && got.Waits == ""; is != c.active {
+			t.Errorf("%q of %q: active %t", c.fact, c.said, is)
+		}
+	}
+}

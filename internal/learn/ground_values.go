@@ -18,6 +18,7 @@ type token struct {
 	term    string // its stem, "" for a function word
 	number  string // its value in digits, "" for a word
 	capital bool
+	acronym bool   // it has at most four letters, all of them capitals
 	opens   bool   // it is the first of its sentence
 	owner   bool   // it ends in 's
 	before  string // what stands between it and the token before
@@ -40,6 +41,7 @@ func readTokens(s string) []token {
 		}
 		first, _ := utf8.DecodeRuneInString(raw)
 		t := token{Span: span, word: word, term: text.Term(word), capital: unicode.IsUpper(first), before: before}
+		t.acronym = t.capital && len(raw) <= 4 && strings.ToUpper(raw) == raw
 		t.opens = len(out) == 0 || strings.ContainsAny(before, ".!?\n:")
 		if n := text.Numbers(word); len(n) == 1 {
 			t.number = n[0]
@@ -158,7 +160,7 @@ func (g *grounds) factNumbers() (out []token) {
 	dates := g.dates()
 	for _, t := range g.fact {
 		inDate := slices.ContainsFunc(dates, func(d text.Date) bool { return t.Start < d.End && d.Start < t.End })
-		if t.number != "" && t.number != "1" && !inDate && !(g.foreign && t.word[0] >= 'a') {
+		if t.number != "" && t.number != "1" && !inDate && !(g.foreign && (t.word[0] >= 'a' || !hasNumber(g.turn))) {
 			out = append(out, t)
 		}
 	}
@@ -168,17 +170,27 @@ func (g *grounds) factNumbers() (out []token) {
 // numbersOf returns the numbers that words give, in all the forms that they may have.
 func numbersOf(words []token) map[string]bool {
 	out := map[string]bool{}
-	before := 0
-	for _, t := range words {
+	before, minutes := 0, 0 // minutes of "quarter to seven"
+	for i, t := range words {
+		n := atoi(t.number)
 		switch t.word {
 		case "half":
 			out["0.5"], out["30"] = true, true
 		case "quarter":
-			out["15"] = true
+			n = 15
+			out["15"] = i+1 == len(words) || words[i+1].word != "to"
+		case "to":
+			minutes = before
+			continue
 		}
-		n := atoi(t.number)
+		if i > 0 && words[i-1].word == "to" && minutes > 0 && n > 0 {
+			out[strconv.Itoa(n-1)], out[strconv.Itoa(60-minutes)] = true, true
+		}
 		if t.number != "" {
 			out[t.number], out[strconv.Itoa(before*n)] = true, true // "two hundred"
+		}
+		if hour, minute, ok := clock(t.number); ok {
+			out[hour], out[minute] = true, true
 		}
 		if strings.HasSuffix(t.word, "k") {
 			out[t.number+"000"] = true
@@ -188,9 +200,18 @@ func numbersOf(words []token) map[string]bool {
 	return out
 }
 
+// clock parts a time that is written with a full stop: 8.15 is 8:15.
+func clock(number string) (hour, minute string, ok bool) {
+	hour, minute, ok = strings.Cut(number, ".")
+	return hour, minute, ok && len(minute) == 2 && atoi(hour) < 24 && atoi(minute) < 60
+}
+
 // isAmong reports whether a number is among those, as an hour of the afternoon too.
 func isAmong(numbers map[string]bool, n string) bool {
 	h := atoi(n)
+	if hour, minute, ok := clock(n); ok && numbers[hour] && numbers[minute] {
+		return true
+	}
 	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 
@@ -257,7 +278,7 @@ func (g *grounds) exchanged() string {
 		}
 		for k := 1; k < len(g.phrase); k++ {
 			x, lead := g.phrase[k], g.phrase[k-1]
-			if x.term == "" || among(g.fact, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
+			if x.term == "" || isTime(x.word) || among(g.fact, x) || before.word != lead.word && (before.term == "" || before.term != lead.term) {
 				continue
 			}
 			follows := i+1 < len(g.fact) && k+1 < len(g.phrase) && g.fact[i+1].term != "" && g.fact[i+1].word == g.phrase[k+1].word

@@ -246,8 +246,7 @@ func (g *grounds) mentionsAnother(said whom) bool {
 // unhasName reports a name that nobody said.
 func (g *grounds) unnamed() string {
 	for i, t := range g.fact {
-		short := t.End-t.Start <= 4 && strings.ToUpper(g.claim.Text[t.Start:t.End]) == g.claim.Text[t.Start:t.End] // an abbreviation
-		if !g.isName(i) || short || hasName(t, g.around) || otherScript(g.turn) {
+		if !g.isName(i) || t.acronym || hasName(t, g.around) || otherScript(g.turn) {
 			continue
 		}
 		if g.foreign && !(g.names[t.word] != "" && g.names[t.word] != anybody || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)) {
@@ -273,11 +272,27 @@ func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.
 // hasName reports whether a name is among words, whatever its form.
 func hasName(t token, words []token) bool {
 	for j, w := range words {
-		if sameName(t.word, w) || !w.capital && alike(t, w) || j > 0 && words[j-1].word+w.word == t.word {
+		if sameName(t.word, w) || !w.capital && alike(t, w) || shortens(w, t.word) || j > 0 && words[j-1].word+w.word == t.word {
 			return true
 		}
 	}
 	return false
+}
+
+// shortens reports whether an acronym is short for a name, as JS is for JavaScript: its first
+// letter is the name's first, the others follow in order.
+func shortens(w token, name string) bool {
+	if !w.acronym || len(w.word) < 2 || len(name) <= len(w.word) || w.word[0] != name[0] {
+		return false
+	}
+	for _, letter := range w.word[1:] {
+		at := strings.IndexRune(name[1:], letter)
+		if at < 0 {
+			return false
+		}
+		name = name[1+at:]
+	}
+	return true
 }
 
 // sameName reports whether a word is a name, or its short form.

@@ -27,13 +27,18 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = buffered.Discard(len(mark)) // it was read just now
 	}
-	dec := json.NewDecoder(buffered)
+	bounded := &itemReader{in: buffered}
+	dec := json.NewDecoder(bounded)
 	if err := intoList(dec); err != nil {
 		return memory.Errorf(memory.Invalid, "is not JSON list: %s", amiss(err))
 	}
 	for n := 1; dec.More(); n++ {
 		var item json.RawMessage
+		bounded.read = 0
 		if err := dec.Decode(&item); err != nil {
+			if errors.Is(err, errLongLine) {
+				return r.Bad(n, memory.Errorf(memory.TooLarge, "%w, and all that follows is left out", err))
+			}
 			var syntax *json.SyntaxError
 			if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) { // where the next begins cannot be told
 				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", amiss(err)))
@@ -53,6 +58,22 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 		}
 	}
 	return nil
+}
+
+// itemReader reads at most twice MaxLine, what the decoder read ahead included, until read is
+// set back.
+type itemReader struct {
+	in   io.Reader
+	read int
+}
+
+func (r *itemReader) Read(p []byte) (int, error) {
+	if r.read > 2*MaxLine {
+		return 0, errLongLine
+	}
+	n, err := r.in.Read(p)
+	r.read += n
+	return n, err
 }
 
 // intoList goes to the first element of the list, or of the first list in an object.

@@ -2,7 +2,6 @@ package shelf
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 		}
 		s.Finish(job, memory.Outcome{Done: true}, now)
 	}
-	if err := run.Overtaken(s.Version, s.runsSince); err != nil {
+	if err := run.Overtaken(s.Version); err != nil {
 		return memory.Receipt{}, err
 	}
 	at := s.tick(now)
@@ -46,21 +45,6 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 	receipt := memory.Receipt{Run: run.ID, Version: s.Version, At: at, Changes: len(changes)}
 	s.Runs[run.ID] = Run{receipt, run.Kind, run.Author}
 	return receipt, nil
-}
-
-// runsSince returns the runs that made the versions after one.
-func (s *Shelf) runsSince(version int64) ([]string, error) {
-	var runs []string
-	last := s.Version + 1
-	for _, c := range slices.Backward(s.Journal) {
-		if c.Version <= version {
-			break
-		}
-		if c.Version < last {
-			runs, last = append(runs, c.Run), c.Version
-		}
-	}
-	return runs, nil
 }
 
 // change makes changes and journals them under the shelf's version and time.

@@ -25,7 +25,6 @@ var changeRules = []rule{
 	{"LearnedMarks", learnedMarks},
 	{"StaleBaseIsConflict", staleBaseIsConflict},
 	{"StaleRunIsConflict", staleRunIsConflict},
-	{"RunsBesideMayComeBetween", runsBesideMayComeBetween},
 	{"ConflictWhereTheTargetIsNotAsPlanned", conflictWhereTheTargetIsNotAsPlanned},
 	{"DuplicateIsRefusedPerScope", duplicateIsRefusedPerScope},
 	{"WrongChangesAreInvalid", wrongChangesAreInvalid},
@@ -433,34 +432,6 @@ func staleRunIsConflict(r *rig) {
 	if !again.Again || again.Version != receipt.Version {
 		r.Errorf("the second receipt is %+v, want the first, %+v", again, receipt)
 	}
-}
-
-func runsBesideMayComeBetween(r *rig) {
-	versions, err := r.Versions(r.Context(), []memory.Owner{ana})
-	r.must("read the version", err)
-	planned := r.run()
-	planned.Base = memory.PlannedOn(versions[0])
-	between := map[string]bool{}
-	planned.Beside = func(run string) bool { return between[run] }
-	for _, words := range []string{"Ana plays the cello", "Ana drinks tea"} {
-		other := r.run()
-		between[other.ID] = true
-		r.applyRun(ana, other, memtest.Add(memtest.Fact(ana, words)), memtest.Add(memtest.Fact(ana, words+" at noon")))
-	}
-	receipt := r.applyRun(ana, planned, memtest.Add(memtest.Fact(ana, "Ana lives in Lisbon")))
-
-	late := r.run()
-	late.Base, late.Beside = planned.Base, planned.Beside
-	was := r.snapshot(ana)
-	_, err = r.Apply(r.Context(), ana, late, memtest.Add(memtest.Fact(ana, "Ana lives in Rome")))
-	r.wantCode("after a run that it may not be beside", err, memory.Conflict)
-	r.same("after the conflict", r.snapshot(ana), was)
-
-	talked := r.run()
-	talked.Base, talked.Beside = receipt.Version, func(string) bool { return true }
-	r.append(ana, memtest.Batch(ana, "c", 0, "hello"))
-	_, err = r.Apply(r.Context(), ana, talked, memtest.Add(memtest.Fact(ana, "Ana lives in Rome")))
-	r.wantCode("after what no run wrote", err, memory.Conflict)
 }
 
 func staleBaseIsConflict(r *rig) {

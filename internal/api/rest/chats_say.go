@@ -158,10 +158,10 @@ func (o *reply) recalled(p retrieve.Prepared) {
 		m.Hits = append(m.Hits, client.ViewHit(hit, false))
 	}
 	for _, fact := range p.Core.Facts {
-		m.Hits = append(m.Hits, client.Hit{Memory: client.View(fact.Memory), Core: true})
+		m.Hits = append(m.Hits, client.Hit{Memory: client.View(fact.Memory), InCore: true})
 	}
 	for _, e := range p.Core.Profile {
-		m.Hits = append(m.Hits, client.Hit{Memory: client.Memory{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt}, Core: true})
+		m.Hits = append(m.Hits, client.Hit{Memory: client.Memory{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt}, InCore: true})
 	}
 	o.send(client.EventMemory, m)
 }

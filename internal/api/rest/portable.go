@@ -15,7 +15,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-const importPath = "/api/import"
+// ImportPath is where a file is brought in; its body is read as a stream.
+const ImportPath = "/api/import"
 
 // mediaTypes of what is exported.
 var mediaTypes = map[portable.Format]string{
@@ -28,7 +29,7 @@ func (d serverAPI) portableOperations(a adder) {
 	operation(a, http.MethodGet, "/api/export", "export", "Take memory away, as a stream", d.export, func(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/x-ndjson", "text/markdown", "application/zip")}}
 	})
-	owned(a, http.MethodPost, importPath, "import", "Bring memory back, or from elsewhere; the body is read as a stream", d.bring, func(op *huma.Operation) {
+	owned(a, http.MethodPost, ImportPath, "import", "Bring memory back, or from elsewhere; the body is read as a stream", d.bring, func(op *huma.Operation) {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: streams("application/x-ndjson", "text/markdown", "text/plain")}
 		op.Middlewares = append(op.Middlewares, withBody)
 	})
@@ -124,9 +125,10 @@ func (d serverAPI) bring(ctx context.Context, by caller, in *importInput) (out c
 	}
 	brought, err := d.engine.Transfer.Import(ctx, by.owner, transfer.ImportOptions{
 		Format: portable.Format(in.Format), Project: in.Project,
-		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, First: in.First, Idempotency: in.Key,
+		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, Idempotency: in.Key,
 	}, by.author, file)
 	if err != nil {
+		_, _ = io.Copy(io.Discard, file) // a client that still sends would not read the answer
 		return out, err
 	}
 	return imported(brought, in.DryRun), nil

@@ -30,7 +30,6 @@ func TestExportAndImport(t *testing.T) {
 		{"import for show", "POST", "/api/import?dry_run=true", profile, 200, []string{`"dry_run":true`, `"profile":1`, `"content":"Europe/Lisbon"`}, []string{"runs"}},
 		{"import a list", "POST", "/api/import?format=list", "- Ana sails\n- Ana rows\n", 200, []string{`"facts":2`}, nil},
 		{"import bytes", "POST", "/api/import", "\xff\n" + profile, 200, []string{`"broken":1`, `"line":1`, "UTF-8", `"profile":1`}, nil},
-		{"import a part", "POST", "/api/import?first_line=41", "\n{\n", 200, []string{`"line":42`}, nil},
 		{"import strictly", "POST", "/api/import?strict=true", profile + "{\n", 400, []string{"line 2", "invalid"}, nil},
 		{"import what is newer", "POST", "/api/import", `{"type":"header","format":"loci","version":9}`, 400, []string{"version 9"}, nil},
 		{"import too much", "POST", "/api/import", strings.Repeat(profile, 1000), 413, []string{"too_large", "too large"}, nil},

@@ -278,7 +278,7 @@ func who(ctx context.Context) (memory.Owner, memory.Author, error) {
 // takes every body for JSON, whatever a client calls it: curl calls it a form.
 func checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == importPath { // read line by line, and checked so
+		if r.URL.Path == ImportPath { // read line by line, and checked so
 			streamed(w, r, next)
 			return
 		}

@@ -129,7 +129,7 @@ func (p *dataViews) bring(w http.ResponseWriter, r *http.Request) {
 // tooLong says what to do with a file that is longer than a request may be.
 func tooLong(err error) error {
 	if is := new(http.MaxBytesError); errors.As(err, &is) {
-		return memory.Errorf(memory.TooLarge, "the file is longer than a request may be, %d bytes (limits.body); loci import takes it in pieces", is.Limit)
+		return memory.Errorf(memory.TooLarge, "the file is longer than a request may be, %d bytes (limits.body); loci import takes it", is.Limit)
 	}
 	return err
 }

@@ -3,18 +3,28 @@
 package compare
 
 import (
+	"context"
 	"sync"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/memory"
 )
 
 // Comparer finds the facts that contradict others, and admits one such write at a time.
 type Comparer struct {
 	*core.Core
 
-	Admission *Admission
-	instead   sync.Map // id of a pending fact to that of the one it would replace, "" for none
+	deciding *core.KeyedMutex
+	instead  sync.Map // id of a pending fact to that of the one it would replace, "" for none
 }
 
 // New returns a comparer.
-func New(c *core.Core) *Comparer { return &Comparer{Core: c, Admission: NewAdmission()} }
+func New(c *core.Core) *Comparer { return &Comparer{Core: c, deciding: core.NewKeyedMutex()} }
+
+// Deciding waits until nobody else in this process compares what they write with the owner's
+// facts, so that of two writes that contradict each other the second is compared with the first;
+// leave must be called. A learner, or another process, may still come in between: see
+// [Comparer.PlannedOn].
+func (e *Comparer) Deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
+	return e.deciding.Enter(ctx, owner, "")
+}

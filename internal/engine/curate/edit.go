@@ -91,11 +91,11 @@ func (e writer) change(ctx context.Context, owner memory.Owner, id, key string, 
 	case len(done) > 0:
 		return e.sameFact(ctx, owner, id, done[0])
 	}
-	place, err := e.Compare.Admission.EnterAlone(ctx, owner, run.ID)
+	leave, err := e.Compare.Deciding(ctx, owner)
 	if err != nil {
 		return memory.Fact{}, err
 	}
-	defer func() { place.Leave() }()
+	defer leave()
 	for try := 1; ; try++ {
 		run.Base = 0
 		was, err := e.Fact(ctx, owner, id)
@@ -111,10 +111,6 @@ func (e writer) change(ctx context.Context, owner memory.Owner, id, key string, 
 		if err != nil {
 			return memory.Fact{}, err
 		}
-		alone := try == 1 && run.Base == 0 // it is about no other fact
-		if alone {
-			place.Share()
-		}
 		receipt, err := e.Store.Apply(ctx, owner, run, compare.Replacing(ends, memory.Change{
 			Action: action, After: memory.Image{Fact: &next}, Base: was.Version, Reason: reason, Author: author,
 		})...)
@@ -124,14 +120,6 @@ func (e writer) change(ctx context.Context, owner memory.Owner, id, key string, 
 		}
 		if !errors.Is(err, memory.Conflict) || try == core.MaxConflicts {
 			return memory.Fact{}, err
-		}
-		if alone { // and in again, to be alone
-			place.Leave()
-			again, err := e.Compare.Admission.EnterAlone(ctx, owner, run.ID)
-			if err != nil {
-				return memory.Fact{}, err
-			}
-			place = again
 		}
 	}
 }

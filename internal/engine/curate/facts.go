@@ -75,12 +75,13 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 func (e writer) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
-	place, err := e.Compare.Admission.Enter(ctx, owner, run.ID, next)
-	if err != nil {
-		return memory.Fact{}, false, err
+	if compare.MayContradict(next) { // others go side by side: the store puts them into one commit
+		leave, err := e.Compare.Deciding(ctx, owner)
+		if err != nil {
+			return memory.Fact{}, false, err
+		}
+		defer leave()
 	}
-	defer place.Leave()
-	run.Beside = place.WasBeside
 	if run.Base, err = e.Compare.PlannedOn(ctx, next); err != nil {
 		return memory.Fact{}, false, err
 	}

@@ -73,24 +73,41 @@ func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (
 	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.said)
 	l.forget, l.author = forget, d.author
 	e.givePlace(&l)
-	l.leaveOut()
+	if err := e.leaveOut(ctx, &l); err != nil {
+		return Lesson{}, err
+	}
 	if err := e.dropKnownContexts(ctx, &l); err != nil {
 		return Lesson{}, err
 	}
 	return l, nil
 }
 
-// leaveOut drops candidates whose source is a wish to forget.
-func (l *Lesson) leaveOut() {
+// leaveOut drops candidates whose source is a wish to forget. A wish that names nothing known is
+// talk where a model reads something in it: "forget the gym i cancelled it".
+func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
+	within := func(c extract.Candidate, w extract.Command) bool {
+		return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
+	}
+	var orders []extract.Command
+	for _, wish := range l.forget {
+		meant, err := e.wished(ctx, *l, wish)
+		if err != nil {
+			return err
+		}
+		names := slices.ContainsFunc(meant, func(m memory.Memory) bool { return m.ID() != wish.Span.Turn })
+		if names || !slices.ContainsFunc(l.cands, func(c extract.Candidate) bool { return c.Op != "" && within(c, wish) }) {
+			orders = append(orders, wish)
+		}
+	}
+	l.forget = orders
 	l.cands = slices.DeleteFunc(l.cands, func(c extract.Candidate) bool {
-		wish := slices.ContainsFunc(l.forget, func(w extract.Command) bool {
-			return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
-		})
+		wish := slices.ContainsFunc(l.forget, func(w extract.Command) bool { return within(c, w) })
 		if wish {
 			l.dropped = append(l.dropped, learn.Dropped{Candidate: c, Reason: "it is asked to be forgotten"})
 		}
 		return wish
 	})
+	return nil
 }
 
 // turn returns one of the turns that are read.
@@ -379,61 +396,35 @@ func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract
 	})
 }
 
-// What a model is told is known: facts near to each clause of what is said, and what the last
-// turns of the user taught.
+// What a model is told is known: facts near to each clause of what is said, and the newest.
 const (
 	knownSearches = 16
 	knownBytes    = 2 << 10 // of each
 	wholeBytes    = 80      // of a turn that is searched for whole
 	knownNear     = 8       // or one a search, if those are more
-	knownTurns    = 6
-	mostToldAll   = 24
+	knownFacts    = 32
 )
 
-// waitingTold is how many of the facts that wait for a person, the newest, a model is told
-// of as known: a search does not find them.
-const waitingTold = 8
-
-// known returns the facts that a model is told are known.
-func (e reader) known(ctx context.Context, scope memory.Scope, said, before []extract.Utterance) ([]memory.Fact, error) {
-	var last []string
-	for _, s := range slices.Concat(before, said) {
-		if s.Turn.Role == memory.RoleUser {
-			last = append(last, s.Turn.ID)
-		}
-	}
+// known returns the facts that a model is told are known: all of somebody who has few of them.
+func (e reader) known(ctx context.Context, scope memory.Scope, said []extract.Utterance) ([]memory.Fact, error) {
 	near, err := e.nearClauses(ctx, scope, said)
 	if err != nil {
 		return nil, err
 	}
-	var l memory.Look
-	if e.Prompts.Form() == prompt.InOps {
-		for _, id := range last[max(0, len(last)-max(knownTurns, len(said))):] {
-			l.Queries = append(l.Queries, memory.Query{Turn: id, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: mostToldAll})
-		}
-	}
-	l.Queries = append(l.Queries, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: waitingTold})
-	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l)
+	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 2 * knownFacts})
 	if err != nil {
-		return nil, fmt.Errorf("read what the last turns taught: %w", err)
+		return nil, fmt.Errorf("read the newest facts: %w", err)
+	}
+	for _, m := range page.Memories {
+		if m.Link == nil && scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) {
+			near = append(near, *m.Fact)
+		}
 	}
 	var out []memory.Fact
-	add := func(f memory.Fact) {
-		if learn.Redact(f.Content, e.Opts.Learn.Personal) != f.Content {
-			return // nobody needs to be told a secret
-		}
-		if len(out) < mostToldAll && !slices.ContainsFunc(out, func(k memory.Fact) bool { return k.ID == f.ID }) {
-			out = append(out, f)
-		}
-	}
 	for _, f := range near {
-		add(f)
-	}
-	for _, page := range slices.Backward(seen.Pages) { // the newest first
-		for _, m := range page.Memories {
-			if m.Link == nil && scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) {
-				add(*m.Fact)
-			}
+		secret := learn.Redact(f.Content, e.Opts.Learn.Personal) != f.Content
+		if !secret && len(out) < knownFacts && !slices.ContainsFunc(out, func(k memory.Fact) bool { return k.ID == f.ID }) {
+			out = append(out, f)
 		}
 	}
 	return out, nil
@@ -503,7 +494,7 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 	if err != nil {
 		return draft{}, err
 	}
-	known, err := e.known(ctx, scope, said, before)
+	known, err := e.known(ctx, scope, said)
 	if err != nil {
 		return draft{}, err
 	}

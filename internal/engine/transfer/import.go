@@ -25,7 +25,6 @@ type ImportOptions struct {
 	DryRun      bool
 	Strict      bool // end at the first problem; what stood before it stays
 	Learn       bool // from turns that wait for it
-	First       int  // what the first line is called, for a part of a file; 0: 1
 	Idempotency string
 }
 
@@ -65,10 +64,6 @@ const (
 	maxTroubles = 100
 	maxSample   = 20
 	maxRuns     = 100
-
-	// maxRows is how many records one import may have, those that cannot be read among them.
-	// loci import sends larger files in parts.
-	MaxRows = 200_000
 )
 
 // Import reads a file into an owner's memory, some hundreds of records at a time, each
@@ -138,7 +133,6 @@ type importer struct {
 
 	batch   []portable.Record
 	bytes   int
-	rows    int
 	flushes int
 	talks   map[string]*talkIn // conversations met, by id; those of earlier batches may be dropped
 	seen    map[hashIn]bool    // of a dry run: live facts that it would have added
@@ -151,11 +145,7 @@ type hashIn struct {
 }
 
 func (i *importer) bad(line int, err error) error {
-	line = i.place(line)
 	i.out.Broken++
-	if err := i.row(); err != nil {
-		return err
-	}
 	if len(i.out.Problems) < maxTroubles {
 		i.out.Problems = append(i.out.Problems, ImportProblem{Line: line, Reason: err.Error()})
 	}
@@ -165,35 +155,16 @@ func (i *importer) bad(line int, err error) error {
 	return nil
 }
 
-// row counts a record, and refuses one too many.
-func (i *importer) row() error {
-	if i.rows++; i.rows > MaxRows {
-		return memory.Errorf(memory.TooLarge, "more than %d records in one request; send the file in parts, as loci import does", MaxRows)
-	}
-	return nil
-}
-
-// place is the number of a line in the file that what is read may be a part of.
-func (i *importer) place(line int) int {
-	if i.First != 0 {
-		line += i.First - 1
-	}
-	return line
-}
-
 func (i *importer) conflict(r portable.Record, format string, args ...any) {
 	i.out.Conflicting++
 	if len(i.out.Conflicts) < maxTroubles {
-		i.out.Conflicts = append(i.out.Conflicts, ImportProblem{Line: i.place(r.Line), Target: r.Target(), Reason: fmt.Sprintf(format, args...)})
+		i.out.Conflicts = append(i.out.Conflicts, ImportProblem{Line: r.Line, Target: r.Target(), Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
 // take checks a record and keeps it for the next batch.
 func (i *importer) take(ctx context.Context, r portable.Record) error {
 	i.out.Read++
-	if err := i.row(); err != nil {
-		return err
-	}
 	if err := i.fit(&r); err != nil {
 		return i.bad(r.Line, err)
 	}

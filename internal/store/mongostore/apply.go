@@ -23,12 +23,6 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 		if run.Check(owner, changes...) != nil { // unless it was applied before
 			return s.want(ctx, owner, on, wanted{run: run.ID})
 		}
-		if run.Base != 0 && run.Beside != nil {
-			since := ofOwner(owner, bson.E{Key: "version", Value: bson.D{{Key: "$gt", Value: max(run.Base, 0)}}})
-			if err := fetch[changeDoc](ctx, s, on, journal, since, inOrder); err != nil {
-				return err
-			}
-		}
 		return s.want(ctx, owner, on, w)
 	}
 	var receipt memory.Receipt

@@ -54,7 +54,7 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 	if raises {
 		was--
 	}
-	if err := run.Overtaken(was, w.runsSince); err != nil {
+	if err := run.Overtaken(was); err != nil {
 		return memory.Receipt{}, err
 	}
 	if err := w.changes(run.ID, run.Author, changes); err != nil {

@@ -33,15 +33,6 @@ func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Chan
 	return wrap("write the journal", err)
 }
 
-// runsSince returns the runs that made the owner's versions after one.
-func (w *write) runsSince(version int64) ([]string, error) {
-	rows, err := w.query(`SELECT run FROM journal WHERE owner = ? AND version > ? GROUP BY version, run ORDER BY version`, w.owner, version)
-	return collect(rows, err, func(row scanner) (run string, err error) {
-		err = row.Scan(&run)
-		return run, err
-	})
-}
-
 // Changes returns the journal: see [memory.Facts].
 func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (memory.ChangePage, error) {
 	where, err := changesWhere(owner, q)
