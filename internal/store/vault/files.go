@@ -38,6 +38,7 @@ type files struct {
 	scanned bool                 // the folder was scanned since the start; guarded by disk
 
 	mu      sync.Mutex             // guards what follows
+	queue   []key                  // what is dirty and waits for nothing, in order: what was written together shares folders
 	dirty   map[key]bool           // whose files are to be written; true: it waits for a scan, or for the answer to an edit
 	writing int                    // how many are being written
 	heads   map[memory.Owner]int64 // newest versions that are known
@@ -134,6 +135,9 @@ func (f *files) due(keys ...key) {
 // mark makes a thing dirty. A target "" is all that was written for the owner since the files were
 // whole. f.mu is held.
 func (f *files) mark(k key) {
+	if waits, ok := f.dirty[k]; !ok || waits {
+		f.queue = append(f.queue, k)
+	}
 	f.dirty[k] = false
 	poke(f.wake)
 }
@@ -278,14 +282,11 @@ func (f *files) rest(commits int, took time.Duration) {
 func (f *files) take() (batch []key, commits int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for k, waits := range f.dirty {
-		if !waits {
-			batch = append(batch, k)
-			delete(f.dirty, k)
-		}
-		if len(batch) == maxBatch {
-			break
-		}
+	n := min(len(f.queue), maxBatch)
+	batch = slices.Clone(f.queue[:n])
+	f.queue = slices.Delete(f.queue, 0, n)
+	for _, k := range batch {
+		delete(f.dirty, k)
 	}
 	f.writing = len(batch)
 	return batch, f.commits
@@ -301,7 +302,7 @@ func (f *files) settle(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failed = nil
-	for ctx.Err() == nil && f.failed == nil && (f.writing > 0 || slices.Contains(slices.Collect(maps.Values(f.dirty)), false)) {
+	for ctx.Err() == nil && f.failed == nil && f.writing+len(f.queue) > 0 {
 		poke(f.hurry)
 		f.idle.Wait()
 	}
