@@ -235,6 +235,11 @@ func (x *index) save(rows ...row) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	put, err := tx.Prepare(`INSERT OR REPLACE INTO records (kind, name, value) VALUES (?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer put.Close() //nolint:errcheck // the transaction tells
 	for _, r := range rows {
 		text, err := json.Marshal(r.value)
 		if err != nil {
@@ -243,7 +248,7 @@ func (x *index) save(rows ...row) error {
 		if r.value == nil {
 			_, err = tx.Exec(`DELETE FROM records WHERE kind = ? AND name = ?`, r.kind, r.name)
 		} else {
-			_, err = tx.Exec(`INSERT OR REPLACE INTO records (kind, name, value) VALUES (?, ?, ?)`, r.kind, r.name, text)
+			_, err = put.Exec(r.kind, r.name, text)
 		}
 		if err != nil {
 			return err
