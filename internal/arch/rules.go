@@ -93,7 +93,7 @@ var house = rules{
 		"github.com/tidwall/sjson":               {"internal/chatapi"},
 		"golang.org/x/sys":                       {"internal/filelock", "internal/vector", "internal/tensor"},
 		"go.mongodb.org/mongo-driver/v2":         {"internal/store/mongostore"},
-		"modernc.org/sqlite":                     {"internal/store/sqlstore"},
+		"modernc.org/sqlite":                     {"internal/store/*"},
 		"pgregory.net/rapid":                     {"memory/storetest"},
 		"github.com/google/go-cmp":               {"memory/storetest", "memory/memtest"},
 		"github.com/rogpeppe/go-internal":        {"memory/storetest"},

@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -475,75 +474,6 @@ func TestLinksAsObsidianWritesThem(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(folder, "*.conflict-*")); len(left) > 0 {
 		t.Errorf("something was refused: %q", left)
 	}
-}
-
-// TestFileOfBeforeRelationsEndsNone edits a file of a vault that was written before relations
-// stood in files, twice, and then takes a link out that stands there since.
-func TestFileOfBeforeRelationsEndsNone(t *testing.T) {
-	for _, says := range []string{"mine: 1\n---\nUser plays chess", "---\nUser plays chess on Tuesdays"} {
-		t.Run("", func(t *testing.T) { fileOfBeforeRelations(t, says) })
-	}
-}
-
-func fileOfBeforeRelations(t *testing.T, says string) {
-	ctx, dir := context.Background(), t.TempDir()
-	l := vaultAt(t, dir)
-	chess, club := l.remember(t, "User plays chess"), l.remember(t, "User goes to a club on Tuesdays")
-	path, old := l.settledFile(t, chess.Content)
-	index := filepath.Join(dir, "vault", ".loci", "memory_index.json")
-	log := filepath.Join(dir, "vault", ".loci", "memory_index.log")
-	closed(t, l)
-	written := readFile(t, index)
-	l = vaultAt(t, dir)
-	related := func() int {
-		t.Helper()
-		ties, err := l.engine.Store.Relations(ctx, userOf("default"), chess.ID, memory.At{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(ties)
-	}
-	if _, err := l.engine.Curate.Relate(ctx, userOf("default"), chess.ID, club.ID, memory.Follows, byProgram); err != nil {
-		t.Fatal(err)
-	}
-	l.settledFile(t, chess.Content)
-	closed(t, l)
-	// As it was: a file without the key, and notes of no other.
-	heads := readFile(t, index)
-	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	was, now := indexOf(t, written), indexOf(t, heads)
-	now["files"] = was["files"]
-	text, err := json.Marshal(now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.WriteFile(index, text, 0o600), os.WriteFile(log, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-
-	l = vaultAt(t, dir)
-	defer func() { closed(t, l) }()
-	l.edited(t, path, strings.Replace(old, "---\nUser plays chess", says, 1))
-	mine, content, _ := strings.Cut(says, "---\n")
-	_, with := l.settledFile(t, content)
-	if related() != 1 || !strings.Contains(with, "follows:") || !strings.Contains(with, mine) {
-		t.Fatalf("there are %d relations, and the file says\n%s", related(), with)
-	}
-	at := strings.Index(with, "follows:")
-	l.edited(t, path, with[:at]+with[at+strings.Index(with[at:], "\n")+1:])
-	if related() != 0 {
-		t.Error("a link that was taken out is a relation still")
-	}
-}
-
-func indexOf(t *testing.T, text []byte) (index map[string]json.RawMessage) {
-	t.Helper()
-	if err := json.Unmarshal(text, &index); err != nil {
-		t.Fatal(err)
-	}
-	return index
 }
 
 // TestUndoOfWhatFilesMadeReachesTheFiles undoes an edit, an added file and a deleted one.

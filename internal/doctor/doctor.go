@@ -90,9 +90,6 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 		return err
 	}
 	c.looked("vault %s: %s", d.Vault.Store.Dir(), many(r.Files, "file"))
-	if why := d.Vault.Store.Unheard(); why != "" {
-		c.looked("the vault's folders every few seconds, for not all can be watched: %s", why)
-	}
 	if at := d.Vault.Store.RebuiltAt(); !at.IsZero() {
 		c.looked("the vault's history: it begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
 	}

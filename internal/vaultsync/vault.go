@@ -18,7 +18,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/internal/model/embed"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
@@ -48,10 +47,7 @@ func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.
 		return nil, err
 	}
 	o := vaultstore.Options{
-		Now: now, Home: memory.User(memory.DefaultNamespace, httpx.DefaultUser), Log: log, Progress: progress(log),
-	}
-	if c.Embedder == config.Lexical { // what other models embed gets its vectors in the background
-		o.Embedder = embed.Lexical{}
+		Now: now, Home: memory.User(memory.DefaultNamespace, httpx.DefaultUser), Log: log,
 	}
 	store, err := vaultstore.Open(ctx, dir, within, o)
 	if err != nil {
@@ -71,18 +67,6 @@ func dropStale(c config.Config) error {
 		return nil
 	}
 	return os.RemoveAll(filepath.Join(dir, config.IndexFolder))
-}
-
-// progress tells of a long start now and then.
-func progress(log *slog.Logger) func(what string, done, total int) {
-	const seldom = 2 * time.Second
-	last := time.Now()
-	return func(what string, done, total int) {
-		if time.Since(last) > seldom {
-			last = time.Now()
-			log.Info("opening the vault", "step", what, "done", done, "of", total)
-		}
-	}
 }
 
 // New returns the vault that a store is, or nil.

@@ -14,7 +14,7 @@ import (
 
 // copied are the files of the vault's own folder that a copy has. The rest is of this
 // process, or made anew. A copy counts as crashed: what was due is looked at again.
-var copied = []string{indexFile, openFile, erasingFile}
+var copied = []string{recordsFile, openFile, erasingFile}
 
 // Copy gives every file of the vault away, as they are at one moment, by its path from the
 // vault's top, with slashes: the files, the journal, and what Loci last wrote to the files.
@@ -72,7 +72,7 @@ func (s *Store) pause(at func() error) error {
 	if err := at(); err != nil {
 		return err
 	}
-	if err := s.files.snapshot(); err != nil {
+	if err := errors.Join(s.files.markWritten(), s.files.index.compact()); err != nil {
 		return fmt.Errorf("note what was written to the files: %w", err)
 	}
 	return nil

@@ -12,21 +12,18 @@ import (
 
 // compareOne adds an edit for a file that differs from what Loci wrote, if it says something new.
 func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {
-	k, base, err := s.whose(ctx, c, gone)
+	k, base, err := s.whose(ctx, c)
 	if err != nil || k.owner == "" {
 		return err
 	}
 	r := s.f.index.targets[k]
 	c.p.owner, c.p.was = k.owner, s.f.before(k)
-	stays := func() { // it is there, under whatever name: nothing is deleted
-		if r == nil { // or was of another kind, or another owner's
-			delete(gone, s.fileThatStrayed(c.path, gone))
-		} else if r.Path != c.path {
-			delete(gone, r.Path)
-		}
-	}
 	if id, ok := sharedFact(k.target); ok {
 		s.problem(c.path, fmt.Sprintf("whom %s is shared with stands in its own file, as %s; this one counts for nothing", id, sharedKey))
+		return nil
+	}
+	if c.wordless(base) {
+		s.tell(Problem{c.path, "it has no words below its front matter; it may be half written", "write them; or, to forget what it said, delete the file"})
 		return nil
 	}
 	l, err := s.loader(ctx, k)
@@ -35,7 +32,6 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	}
 	got, err := l.readFile(ctx, c.p, c.text, base, r)
 	if isUnfit(err) {
-		stays()
 		s.problem(c.path, err)
 		return nil
 	}
@@ -59,7 +55,6 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 			return nil
 		}
 		if got.says.ofChat() {
-			stays()
 			s.unheard = append(s.unheard, c.path)
 			return nil
 		}
@@ -91,6 +86,16 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		s.adopt(c, k, base, r, got, e, l)
 	}
 	return nil
+}
+
+// wordless reports whether a file has front matter and no words, where memory has words or
+// nothing: editors and sync tools write the front matter first.
+func (c found) wordless(known thing) bool {
+	pg := split(c.text)
+	if c.p.folder == "" || !pg.has || strings.TrimSpace(pg.words()) != "" { // a chat may have no rules
+		return false
+	}
+	return known == (thing{}) || strings.TrimSpace(known.words()) != ""
 }
 
 // ofChat reports whether a thing can only come from a chat: a file never starts one.
@@ -129,7 +134,7 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 	behind := got.text != c.text || got.kept || at != c.path && known.summary == nil
 	if behind || s.lacks(c.text, got, known, l.link) { // the next writing adds them, and moves it
 		next.Due, next.There = true, true
-		s.f.park(k)
+		s.f.due(k)
 	}
 	s.adopted = append(s.adopted, next)
 }
@@ -161,7 +166,7 @@ func adds(says, known thing, link names) bool {
 
 // lacks reports whether a file lacks a key that Loci writes, or has an outdated value there.
 func (s *scan) lacks(text string, got reading, known thing, link names) bool {
-	values, err := readFront(split(text).front)
+	values, _, err := readFront(split(text).front)
 	if err != nil {
 		return false
 	}

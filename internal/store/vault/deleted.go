@@ -34,6 +34,16 @@ func (s *scan) gone() map[string]*record {
 	return gone
 }
 
+// named are the ids that changed files say. Whatever is wrong with such a file, its memory was
+// not deleted.
+func (s *scan) named() map[string]bool {
+	ids := map[string]bool{}
+	for _, c := range s.changed {
+		ids[c.id] = true
+	}
+	return ids
+}
+
 // thereAfterAll reports whether a file exists that the walk missed. An error counts as yes, so
 // that nothing is deleted by it.
 func (s *scan) thereAfterAll(name string) bool {
@@ -46,8 +56,7 @@ func (s *scan) thereAfterAll(name string) bool {
 	case info.IsDir():
 		return false
 	}
-	// On a disk that folds case it may be the same file under a name that was changed.
-	return !slices.ContainsFunc(s.changed, func(c found) bool { return c.path != name && strings.EqualFold(c.path, name) })
+	return true
 }
 
 // tooMany reports whether so many files are missing that a disk may be, too.
@@ -76,9 +85,6 @@ func (s *scan) sift(deleted []Edit) []Edit {
 		return deleted
 	}
 	now := time.Now()
-	if s.returns(missed, deleted) {
-		missed = nil
-	}
 	var settled []Edit
 	for _, e := range deleted {
 		since, ok := missed[e.Path]
@@ -96,20 +102,6 @@ func (s *scan) sift(deleted []Edit) []Edit {
 	return settled
 }
 
-// returns reports whether a missing file came back: then the others get more time.
-func (s *scan) returns(missed map[string]time.Time, deleted []Edit) bool {
-	still := map[string]bool{}
-	for _, e := range deleted {
-		still[e.Path] = true
-	}
-	for name := range missed {
-		if !still[name] {
-			return true
-		}
-	}
-	return false
-}
-
 // Gone checks again that the files of deleted edits are missing, at their paths and under their
 // ids elsewhere, and returns the edits for which that holds.
 func (s *Store) Gone(ctx context.Context, deleted []Edit) ([]Edit, error) {
@@ -120,19 +112,10 @@ func (s *Store) Gone(ctx context.Context, deleted []Edit) ([]Edit, error) {
 	if err := sc.walk(ctx); err != nil {
 		return nil, err
 	}
-	for _, name := range sc.cloud {
-		sc.seen[name] = true
-	}
-	gone := sc.gone()
-	sc.tellStrays(gone)
-	there := map[string]bool{} // ids that other files say
-	for _, c := range sc.changed {
-		there[c.id] = true
-	}
+	gone, named := sc.gone(), sc.named()
 	var still []Edit
 	for _, e := range deleted {
-		_, id, _ := strings.Cut(e.Target, ":")
-		if gone[e.Path] != nil && !there[id] {
+		if r := gone[e.Path]; r != nil && !named[r.id()] {
 			still = append(still, e)
 			continue
 		}
@@ -140,23 +123,4 @@ func (s *Store) Gone(ctx context.Context, deleted []Edit) ([]Edit, error) {
 	}
 	f.release()
 	return still, nil
-}
-
-// folds maps a folder such as Users to the name that Loci uses, on a disk that ignores case.
-func (s *scan) folds(name string, d fs.DirEntry) string {
-	if at, ok := s.folded[name]; ok {
-		return at
-	}
-	at := name
-	if folder, ok := s.folded[path.Dir(name)]; ok {
-		at = path.Join(folder, d.Name())
-	}
-	lower := path.Join(path.Dir(at), strings.ToLower(d.Name()))
-	if d.IsDir() && lower != at && s.f.sameFolder(at, lower) {
-		at = lower
-	}
-	if d.IsDir() && at != name {
-		s.folded[name] = at
-	}
-	return at
 }

@@ -72,29 +72,6 @@ func TestFileThatIsAwayForAMomentIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestAFolderThatComesBackTakesNothingAway lets files come back one by one.
-func TestAFolderThatComesBackTakesNothingAway(t *testing.T) {
-	v := several(t)
-	files := tree(t, v.dir)
-	names := keysOf(files)
-	for _, held := range []bool{false, true} {
-		gone := names[:2]
-		if held {
-			gone = names
-		}
-		for _, name := range gone {
-			v.remove(name)
-		}
-		v.scan(ScanOptions{Settle: time.Hour})
-		for _, name := range gone {
-			v.write(name, files[name])
-			if r := v.scan(ScanOptions{Settle: time.Nanosecond}); len(r.Edits) > 0 {
-				t.Fatalf("while the others come back: %+v", r.Edits)
-			}
-		}
-	}
-}
-
 // TestNothingIsWrittenWhereAFileMayComeBack changes a memory whose file is away.
 func TestNothingIsWrittenWhereAFileMayComeBack(t *testing.T) {
 	v := several(t)
@@ -203,72 +180,6 @@ func TestWatchLetsDeletionsSettle(t *testing.T) {
 	})
 }
 
-// TestFilesInTheCloudAreNotDeleted leaves a sync tool's placeholders where files were.
-func TestFilesInTheCloudAreNotDeleted(t *testing.T) {
-	for _, name := range []string{".NAME.icloud", "NAME.nextcloud", "NAME.owncloud"} {
-		t.Run(name, func(t *testing.T) {
-			v := several(t)
-			files := tree(t, v.dir)
-			stub := func(of string) string {
-				return filepath.Join(filepath.Dir(of), strings.Replace(name, "NAME", filepath.Base(of), 1))
-			}
-			for of := range files {
-				v.remove(of)
-				v.write(stub(of), "x")
-			}
-			for range 2 {
-				r := v.scan()
-				if len(r.Edits)+len(r.Held) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, "with 10 more") || r.Problems[0].Do == "" {
-					t.Fatalf("all are in the cloud: %+v", r)
-				}
-			}
-			f := v.fact("tea")
-			f.Core = memory.CoreAlways
-			v.apply(memtest.Change(memory.ActionUpdate, f))
-			for _, when := range []string{"at once", "after a start"} {
-				v.settled()
-				if _, err := os.Stat(v.path(teaFile)); !errors.Is(err, os.ErrNotExist) {
-					t.Fatalf("a file in the cloud is written %s: %v", when, err)
-				}
-				v.reopen()
-			}
-			for of, text := range files {
-				v.remove(stub(of))
-				v.write(of, text)
-			}
-			v.quiet()
-			v.settled()
-			if got := v.read(teaFile); !strings.Contains(got, "pinned: true\n") {
-				t.Errorf("back, it says\n%s", got)
-			}
-		})
-	}
-}
-
-// TestMemoryIsNotMadeOfHalfAFolder opens a folder without a journal, of which a part is in the cloud.
-func TestMemoryIsNotMadeOfHalfAFolder(t *testing.T) {
-	v := several(t)
-	text := v.read(teaFile)
-	if err := v.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(v.path(OwnFolder)); err != nil {
-		t.Fatal(err)
-	}
-	v.remove(teaFile)
-	stub := filepath.Join(filepath.Dir(teaFile), "."+filepath.Base(teaFile)+".icloud")
-	v.write(stub, "x")
-	if _, err := Open(t.Context(), v.dir, inMemory, Options{Home: memtest.Ana}); !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "cloud") {
-		t.Errorf("opened: %v", err)
-	}
-	v.remove(stub)
-	v.write(teaFile, text)
-	v.reopen()
-	if f := v.fact("tea"); f.Content != tea().Content {
-		t.Errorf("it says %q", f.Content)
-	}
-}
-
 // TestFrontMatterWithoutWordsIsLeftAlone writes files piece by piece.
 func TestFrontMatterWithoutWordsIsLeftAlone(t *testing.T) {
 	v := several(t)
@@ -311,40 +222,6 @@ func TestWhatHasNoWordsIsEdited(t *testing.T) {
 	if e := v.edit(); e.Kind != Moved || e.Says.Turn.Status != memory.Retired {
 		t.Errorf("the edit is %+v", e)
 	}
-}
-
-// TestFoldersOfAnotherCase gives a folder another case where the disk finds it under both.
-func TestFoldersOfAnotherCase(t *testing.T) {
-	v := several(t)
-	v.files.sameFolder = strings.EqualFold // as of a disk that folds case
-	if err := os.Rename(v.path("entries"), v.path("Entries")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(v.path("Entries/global/facts"), v.path("Entries/global/Facts")); err != nil {
-		t.Fatal(err)
-	}
-	if r := v.scan(); r.Files != 11 {
-		t.Errorf("%d files were looked at", r.Files)
-	}
-	v.quiet()
-}
-
-// TestDiskThatFoldsCase renames a folder on such a disk, as many systems have it, and edits a
-// file in it.
-func TestDiskThatFoldsCase(t *testing.T) {
-	v := several(t)
-	if _, err := os.Stat(v.path("ENTRIES")); err != nil {
-		t.Skip("the disk of this system does not fold case")
-	}
-	v.move("entries", "Entries")
-	v.quiet()
-	v.write("Entries/"+strings.TrimPrefix(teaFile, "entries/"), strings.Replace(v.read(teaFile), "drinks tea", "drinks green tea", 1))
-	v.take(v.edit())
-	if found, err := filepath.Glob(v.path("*ntries")); err != nil || len(found) != 1 {
-		t.Errorf("folders: %q, %v", found, err)
-	}
-	v.move(teaFile, strings.ToUpper(strings.TrimSuffix(teaFile, ".md"))+".md")
-	v.quiet()
 }
 
 // TestAFileThatComesBackDuringALookIsNotGone: the walk had passed its folder.

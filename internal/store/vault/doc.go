@@ -5,10 +5,10 @@
 // # From the store to files
 //
 // A write is acknowledged once the store within has committed it. What it was about is then
-// due: one goroutine writes each due file as its memory is by then, beside its place, synced,
-// and renamed. The index notes for each owner up to which version all files were written. After
-// a crash the next start asks the store what changed since ([Store.changedSince]), and writes
-// that.
+// dirty: one goroutine writes each dirty file as its memory is by then, under another name, synced,
+// and renamed. A table of records has the hash of what was written to each file, and for each
+// owner the version up to which all files were written. After a crash the next start asks the
+// store what changed since ([Store.changedSince]), and writes that.
 //
 // # From files to the store
 //
@@ -37,7 +37,7 @@
 //	users/NAME/… pools/NAME/… everyone/…            the same, of other owners than [Options].Home
 //	namespaces/NAME/users/NAME/…                    and of other namespaces
 //	….conflict-TIME.md                              a person's words where Loci changed the file meanwhile
-//	.loci/memory_index.json, .loci/memory_index.log the records: what Loci last wrote to each file
+//	.loci/files.db                                  the records: what Loci last wrote to each file
 //	.loci/lock                                      held while a process has the vault open
 //	.loci/open                                      there while the vault is open, and after a crash
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile

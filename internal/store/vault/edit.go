@@ -126,7 +126,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 		return err
 	}
 	f.index.put(next)
-	f.park(k)
+	f.due(k)
 	return nil
 }
 
@@ -185,7 +185,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		if err := f.index.note(r); err != nil {
 			return err
 		}
-		f.park(k)
+		f.due(k)
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (f *files) waits(k key, t thing) bool {
 	}
 	if r := f.index.targets[k]; r != nil {
 		_, missed := f.missed[r.Path]
-		return missed || f.inCloud(r.Path)
+		return missed
 	}
 	kind, _, _ := strings.Cut(k.target, ":")
 	for _, e := range f.open {

@@ -44,15 +44,16 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	w := s.files.begin(owner)
 	receipt, err := inner.Erase(ctx, owner, run, ids...)
-	s.files.end(w, receipt, targets, err)
+	s.files.committed(owner, receipt, targets, err)
 	if err != nil { // they may be gone within all the same
 		return memory.Receipt{}, err
 	}
 	s.opts.failpoint(afterCommit)
 	if receipt.Again { // the last attempt may have left files
-		s.files.due(owner, targets, w.floor)
+		for _, t := range targets {
+			s.files.due(key{owner, t})
+		}
 	}
 	if err := s.endErasing(context.WithoutCancel(ctx)); err != nil { // what was begun is finished
 		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the words are erased, but may still be in files of the vault; erase again to remove them there: %w", err)
@@ -91,7 +92,10 @@ func (s *Store) endErasing(ctx context.Context) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}
-	if err := s.files.forgetPaths(); err != nil {
+	s.files.disk.Lock() // records have the paths of files that are gone, with the keys of profile entries
+	err := s.files.index.compact()
+	s.files.disk.Unlock()
+	if err != nil {
 		return err
 	}
 	if err := os.Remove(s.own(erasingFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -104,14 +108,6 @@ func (s *Store) endErasing(ctx context.Context) error {
 func (s *Store) erasing() bool {
 	_, err := os.Lstat(s.own(erasingFile))
 	return err == nil
-}
-
-// forgetPaths writes the list of files again, so that it and its log have no path of a file
-// that is gone: those of profile entries have their keys.
-func (f *files) forgetPaths() error {
-	f.disk.Lock()
-	defer f.disk.Unlock()
-	return f.snapshot()
 }
 
 // EraseTraces removes all traces of an owner, which the store within has alone: see

@@ -22,12 +22,10 @@ const (
 	again = 2 * time.Second
 	// maxBatch bounds how many files are written between two looks at the world.
 	maxBatch = 256
-	// minLog is the length of the log from which a snapshot is worth its while.
-	minLog = 2000
 )
 
-// files follow the store within: what a write was about is due, and one goroutine writes
-// what is due as it is by then.
+// files follow the store within: what a write was about is dirty, and one goroutine writes what is
+// dirty as it is by then.
 type files struct {
 	s     *Store
 	root  *os.Root
@@ -36,22 +34,17 @@ type files struct {
 	disk    sync.Mutex           // held while files are read or written
 	open    map[key]Edit         // edits that were given out and not answered; guarded by disk
 	left    map[key]*record      // of files that a person deleted, until Loci writes them elsewhere; guarded by disk
-	parked  map[key]int64        // due, but waiting for the answer to an edit, as queued has it; guarded by disk
 	missed  map[string]time.Time // since when the last scan misses files, by path: nothing is written there; guarded by disk
-	unsure  bool                 // some files may be as they were before what their records say; guarded by disk
 	scanned bool                 // the folder was scanned since the start; guarded by disk
 
-	sameFolder func(a, b string) bool // whether the disk finds one folder under both paths; tests replace it
-
 	mu      sync.Mutex             // guards what follows
-	queue   []key                  // in the order in which they became due
-	queued  map[key]int64          // a version that the files had whole before they became due
-	busy    map[key]int64          // taken from the queue and not yet written
+	queue   []key                  // what is dirty and waits for nothing, in order: what was written together shares folders
+	dirty   map[key]bool           // whose files are to be written; true: it waits for a scan, or for the answer to an edit
+	writing int                    // how many are being written
 	heads   map[memory.Owner]int64 // newest versions that are known
-	flights map[*flight]bool
 	commits int
 	failed  error      // why files could not be written the last time
-	idle    *sync.Cond // nothing is due any more, or it cannot be written
+	idle    *sync.Cond // nothing is dirty any more, or it cannot be written
 
 	wake, hurry chan struct{}
 	wrote       chan struct{} // holds a token when something was
@@ -60,29 +53,20 @@ type files struct {
 	started     bool
 }
 
-// flight is a call that may be committing in the store within: what it writes is newer than
-// the floor.
-type flight struct {
-	owner memory.Owner
-	floor int64
-}
-
 func openFiles(s *Store) (*files, error) {
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		return nil, err
 	}
-	x, err := openIndex(s.own(indexFile), s.own(indexLog))
+	x, err := openIndex(s.own(recordsFile))
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	f := &files{
-		s: s, root: root, index: x, open: map[key]Edit{}, left: map[key]*record{}, parked: map[key]int64{},
-		queued: map[key]int64{}, busy: map[key]int64{}, heads: map[memory.Owner]int64{}, flights: map[*flight]bool{},
+		s: s, root: root, index: x, open: map[key]Edit{}, left: map[key]*record{}, dirty: map[key]bool{}, heads: map[memory.Owner]int64{},
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), wrote: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	f.idle = sync.NewCond(&f.mu)
-	f.sameFolder = f.oneFolder
 	return f, nil
 }
 
@@ -91,83 +75,70 @@ func (f *files) start() {
 	go f.run()
 }
 
-// follow notes the version that an owner has in the store within, and up to which the files
-// have it.
-func (f *files) follow(owner memory.Owner, version, written int64) {
+// follow notes the version that an owner has in the store within.
+func (f *files) follow(owner memory.Owner, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heads[owner] = version
-	if written < version {
-		f.enqueue(key{owner, ""}, written)
+	if f.index.written[owner] < version {
+		f.mark(key{owner, ""})
 	}
 }
 
-// resume makes due what was when the last process ended: after an erasure that was cut short
+// resume marks what was dirty when the last process ended: after an erasure that was cut short
 // every file.
 func (f *files) resume(crashed, erasing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for owner := range f.heads {
 		if erasing {
-			f.enqueue(key{owner, ""}, 0)
+			delete(f.index.written, owner)
+			f.mark(key{owner, ""})
 		}
 	}
 	for k, r := range f.index.targets {
-		f.unsure = f.unsure || r.Due
-		if r.Due || erasing || r.Open && crashed {
-			f.enqueue(k, f.heads[k.owner])
+		if r.Due || r.Open && crashed {
+			f.mark(k)
 		}
 	}
 }
 
-// begin is called before a call commits in the store within, end afterwards.
-func (f *files) begin(owner memory.Owner) *flight {
+// committed marks what a call was about. Where nobody knows whether it committed, that is all that
+// was written since the files were whole.
+func (f *files) committed(owner memory.Owner, receipt memory.Receipt, targets []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w := &flight{owner, f.heads[owner]}
-	f.flights[w] = true
-	return w
-}
-
-// end makes due what a call was about. Where nobody knows whether it committed, the store
-// within is asked.
-func (f *files) end(w *flight, receipt memory.Receipt, targets []string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.flights, w)
 	switch {
-	case refused(err) || !w.owner.Valid() || receipt.Again:
+	case refused(err) || !owner.Valid() || receipt.Again:
 	case err != nil:
-		f.enqueue(key{w.owner, ""}, w.floor)
+		f.mark(key{owner, ""})
 	default:
 		f.commits++
 		if receipt.Version > 0 {
-			f.heads[w.owner] = max(f.heads[w.owner], receipt.Version)
+			f.heads[owner] = max(f.heads[owner], receipt.Version)
 		}
 		for _, t := range targets {
-			f.enqueue(key{w.owner, t}, w.floor)
+			f.mark(key{owner, t})
 		}
 	}
 }
 
 // due says that the files of these things are to be written.
-func (f *files) due(owner memory.Owner, targets []string, written int64) {
+func (f *files) due(keys ...key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, t := range targets {
-		f.enqueue(key{owner, t}, written)
+	for _, k := range keys {
+		f.mark(k)
 	}
 }
 
-// enqueue makes a thing's file due. A target "" is all that was written for the owner since
-// the version. f.mu is held.
-func (f *files) enqueue(k key, written int64) {
-	if was, ok := f.queued[k]; ok {
-		written = min(written, was)
-	} else {
+// mark makes a thing dirty. A target "" is all that was written for the owner since the files were
+// whole. f.mu is held.
+func (f *files) mark(k key) {
+	if waits, ok := f.dirty[k]; !ok || waits {
 		f.queue = append(f.queue, k)
 	}
-	f.queued[k] = written
+	f.dirty[k] = false
 	poke(f.wake)
 }
 
@@ -178,28 +149,24 @@ func poke(c chan struct{}) {
 	}
 }
 
-// park leaves a due thing until an edit is answered; f.disk is held.
-func (f *files) park(k key) {
+// wait leaves a dirty thing that was taken until a scan is done, or an edit answered.
+func (f *files) wait(k key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	written, ok := f.busy[k]
-	if !ok {
-		written = f.heads[k.owner]
+	if _, again := f.dirty[k]; !again {
+		f.dirty[k] = true
 	}
-	if was, ok := f.parked[k]; ok {
-		written = min(written, was)
-	}
-	f.parked[k] = written
 }
 
-// release makes due again what waited for answers; f.disk is held.
+// release lets what waited be tried again.
 func (f *files) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for k, written := range f.parked {
-		f.enqueue(k, written)
+	for k, waits := range f.dirty {
+		if waits {
+			f.mark(k)
+		}
 	}
-	clear(f.parked)
 }
 
 // owners are those who have something in the store within, in order.
@@ -235,7 +202,7 @@ func (f *files) run() {
 	}
 }
 
-// drain writes everything that is due. What cannot be written is due again.
+// drain writes everything that is dirty. What cannot be written stays so.
 func (f *files) drain() error {
 	var err error
 	for err == nil {
@@ -246,18 +213,17 @@ func (f *files) drain() error {
 		began := time.Now()
 		var failed []key
 		failed, err = f.write(context.Background(), batch)
+		f.due(failed...)
 		f.mu.Lock()
-		for _, k := range failed {
-			f.enqueue(k, f.busy[k])
-		}
-		for _, k := range batch {
-			delete(f.busy, k)
-		}
+		f.writing = 0
 		f.mu.Unlock()
 		poke(f.wrote)
 		if err == nil {
 			f.rest(commits, time.Since(began))
 		}
+	}
+	if err == nil {
+		err = f.noteWritten()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -269,6 +235,29 @@ func (f *files) drain() error {
 	}
 	f.idle.Broadcast()
 	return err
+}
+
+// noteWritten notes up to which versions the files are whole, if nothing is dirty and no call
+// is committing.
+func (f *files) noteWritten() error {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	if !f.s.mu.TryLock() {
+		return nil
+	}
+	defer f.s.mu.Unlock()
+	return f.markWritten()
+}
+
+// markWritten is noteWritten; f.disk and f.s.mu are held.
+func (f *files) markWritten() error {
+	f.mu.Lock()
+	whole, versions := len(f.dirty)+f.writing == 0, maps.Clone(f.heads)
+	f.mu.Unlock()
+	if !whole {
+		return nil
+	}
+	return f.index.mark(versions)
 }
 
 // rest leaves the disk and the processor to those who write memories, as long as
@@ -297,9 +286,9 @@ func (f *files) take() (batch []key, commits int) {
 	batch = slices.Clone(f.queue[:n])
 	f.queue = slices.Delete(f.queue, 0, n)
 	for _, k := range batch {
-		f.busy[k] = f.queued[k]
-		delete(f.queued, k)
+		delete(f.dirty, k)
 	}
+	f.writing = len(batch)
 	return batch, f.commits
 }
 
@@ -313,33 +302,11 @@ func (f *files) settle(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failed = nil
-	for ctx.Err() == nil && f.failed == nil && len(f.queue)+len(f.busy) > 0 {
+	for ctx.Err() == nil && f.failed == nil && f.writing+len(f.queue) > 0 {
 		poke(f.hurry)
 		f.idle.Wait()
 	}
 	return errors.Join(ctx.Err(), f.failed)
-}
-
-// snapshot saves the index and how far the files were written; f.disk is held.
-func (f *files) snapshot() error {
-	f.mu.Lock()
-	written := maps.Clone(f.heads)
-	lower := func(owner memory.Owner, to int64) {
-		if v, ok := written[owner]; ok {
-			written[owner] = min(v, to)
-		}
-	}
-	for w := range f.flights {
-		lower(w.owner, w.floor)
-	}
-	for _, waiting := range []map[key]int64{f.queued, f.busy, f.parked} {
-		for k, to := range waiting {
-			lower(k.owner, to)
-		}
-	}
-	f.mu.Unlock()
-	f.index.Written = written
-	return f.index.save(f.s.own(indexFile))
 }
 
 func (f *files) close() error {
@@ -348,43 +315,8 @@ func (f *files) close() error {
 		close(f.stop)
 		<-f.done
 		errs = append(errs, f.drain())
-		f.disk.Lock()
-		defer f.disk.Unlock()
-		errs = append(errs, f.snapshot())
 	}
-	return errors.Join(append(errs, f.index.log.Close(), f.root.Close())...)
-}
-
-// forgetRecords forgets what was written to the files of some owners, so that each is read as
-// a person's. Nothing was written yet.
-func (f *files) forgetRecords(of func(memory.Owner) bool) error {
-	f.disk.Lock()
-	defer f.disk.Unlock()
-	f.index.Rebuilding = true
-	for _, r := range slices.Collect(maps.Values(f.index.paths)) {
-		if of(r.Owner) {
-			f.index.drop(r.Path)
-		}
-	}
-	return f.snapshot()
-}
-
-// noteAnew notes when history began anew.
-func (f *files) noteAnew(at time.Time) error {
-	f.disk.Lock()
-	defer f.disk.Unlock()
-	f.index.Rebuilt = at
-	return f.snapshot()
-}
-
-// oneFolder reports whether two paths are of one folder.
-func (f *files) oneFolder(a, b string) bool {
-	one, err := f.root.Lstat(a)
-	if err != nil {
-		return false
-	}
-	other, err := f.root.Lstat(b)
-	return err == nil && os.SameFile(one, other)
+	return errors.Join(append(errs, f.index.db.Close(), f.root.Close())...)
 }
 
 // full is the path of a file in the vault for the system.

@@ -183,7 +183,7 @@ func (v *vault) within(now func() time.Time) (memory.Store, error) {
 	if v.onDisk {
 		return inSQLite(filepath.Join(v.dir, "db", "loci.db"))(now)
 	}
-	if _, err := os.Stat(filepath.Join(v.dir, OwnFolder, indexFile)); v.inner == nil || err != nil {
+	if v.inner == nil {
 		v.inner = inmem.Open(inmem.Options{Now: now})
 	}
 	return lasting{v.inner}, nil
@@ -221,6 +221,9 @@ func (v *vault) reopen() {
 // openWith opens the vault with a failpoint.
 func (v *vault) openWith(failpoint func(string)) {
 	v.Helper()
+	if _, err := os.Stat(filepath.Join(v.dir, OwnFolder)); err != nil {
+		v.inner = nil
+	}
 	s, err := Open(context.Background(), v.dir, v.within, Options{Now: v.now.Now, Home: memtest.Ana, failpoint: failpoint})
 	if err != nil {
 		v.Fatal(err)

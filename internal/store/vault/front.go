@@ -89,92 +89,53 @@ func (p page) String() string {
 // line. A value "" means that the key is not to be there.
 type field struct{ key, value string }
 
-// with returns the page with these fields and words, everything else as it was:
-// lines of other keys, comments, order, and lines whose value stays the same.
-func (p page) with(fields []field, words string) page {
-	out := page{mark: p.mark, end: p.end, has: true, body: words + p.bodyEnd(words)}
-	left := slices.Clone(fields)
-	var front strings.Builder
-	for _, piece := range pieces(p.front) {
-		ours := slices.ContainsFunc(fields, func(f field) bool { return f.key == piece.key })
-		i := slices.IndexFunc(left, func(f field) bool { return f.key == piece.key })
-		switch {
-		case piece.key == "" || !ours:
-			front.WriteString(piece.text)
-			continue
-		case i < 0: // it stands there twice
-			continue
-		}
-		f := left[i]
-		left = slices.Delete(left, i, i+1)
-		switch {
-		case f.value == "":
-		case piece.says(f):
-			front.WriteString(strings.TrimRight(piece.text, "\r\n") + p.end)
-		default:
-			front.WriteString(f.key + ": " + f.value + piece.comment() + p.end)
-		}
-	}
-	for _, f := range left {
-		if f.value != "" {
-			front.WriteString(f.key + ": " + f.value + p.end)
-		}
-	}
-	out.front = front.String()
-	return out
-}
-
-// says reports whether the piece has the field's value, however it is written.
-func (p piece) says(f field) bool {
-	ours := f.key + ": " + f.value
-	if strings.TrimRight(p.text, "\r\n") == ours {
-		return true
-	}
-	stands, err := readFront(p.text)
-	if err != nil || len(stands) != 1 {
-		return false
-	}
-	wanted, err := readFront(ours + "\n")
-	return err == nil && stands[f.key].meaning() == wanted[f.key].meaning()
-}
-
-// rewritten is with, unless what comes out would not say these fields and all that
-// other keys said: then front matter is written in a way that is not understood here,
-// and it must not be touched.
-func (p page) rewritten(fields []field, words string) (out page, ok bool) {
-	out = p.with(fields, words)
-	if !p.has {
-		return out, true
-	}
-	now, err := readFront(out.front)
-	if err != nil {
-		return page{}, false
-	}
+// with returns the page with these fields and words. Lines of other keys, comments, the order and
+// lines whose value stays the same are kept. It is not ok if front matter is not understood: then
+// it must not be touched.
+func (p page) with(fields []field, words string) (out page, ok bool) {
 	var ours strings.Builder
 	for _, f := range fields {
 		if f.value != "" {
 			ours.WriteString(f.key + ": " + f.value + "\n")
 		}
 	}
-	wanted, err := readFront(ours.String())
+	wanted, _, err := readFront(ours.String())
 	if err != nil {
 		return page{}, false
 	}
-	same := func(a, b value) bool { return a.meaning() == b.meaning() }
-	if out.front == p.front && len(now) == len(wanted) {
-		return out, maps.EqualFunc(now, wanted, same)
-	}
-	was, err := readFront(p.front)
+	_, entries, err := readFront(p.front)
 	if err != nil {
 		return page{}, false
 	}
-	for _, f := range fields {
-		delete(was, f.key)
+	left := slices.Clone(fields)
+	lines := slices.Collect(strings.Lines(p.front))
+	at := 0
+	var front strings.Builder
+	for _, e := range entries {
+		i := slices.IndexFunc(left, func(f field) bool { return f.key == e.key })
+		if i < 0 {
+			wanted[e.key] = e.value
+			continue
+		}
+		f := left[i]
+		left = slices.Delete(left, i, i+1)
+		if f.value != "" && wanted[f.key].meaning() == e.value.meaning() {
+			continue
+		}
+		front.WriteString(strings.Join(lines[at:e.from], ""))
+		if at = e.to; f.value != "" {
+			front.WriteString(f.key + ": " + f.value + commentOf(lines[e.from:e.to]) + p.end)
+		}
 	}
-	for key, v := range wanted {
-		was[key] = v
+	front.WriteString(strings.Join(lines[at:], ""))
+	for _, f := range left {
+		if f.value != "" {
+			front.WriteString(f.key + ": " + f.value + p.end)
+		}
 	}
-	return out, maps.EqualFunc(now, was, same)
+	out = page{mark: p.mark, end: p.end, has: true, front: front.String(), body: words + p.bodyEnd(words)}
+	now, _, err := readFront(out.front)
+	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b value) bool { return a.meaning() == b.meaning() })
 }
 
 // bodyEnd closes the file as it was closed, if its words would be read back so.
@@ -189,53 +150,14 @@ func (p page) bodyEnd(words string) string {
 	return end
 }
 
-// piece is a key with all its lines, or lines of none.
-type piece struct{ key, text string }
+var lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
 
-var (
-	keyLine     = lazy.Compile(`^([A-Za-z_][A-Za-z0-9_]*):(?:[ \t\r\n]|$)`)
-	otherKey    = lazy.Compile(`^[^\s\-\]}][^:]*:(?:[ \t\r\n]|$)`)
-	lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
-)
-
-// pieces cuts front matter at its top-level keys. Comments and blank lines after
-// a key's lines are pieces of their own.
-func pieces(front string) []piece {
-	var out []piece
-	var loose strings.Builder // lines that may belong to the last key or stand alone
-	flush := func() {
-		if loose.Len() > 0 {
-			out = append(out, piece{text: loose.String()})
-			loose.Reset()
-		}
-	}
-	for front != "" {
-		l, rest, _ := cutLine(front)
-		front = rest
-		switch m := keyLine.FindStringSubmatch(l); {
-		case m != nil:
-			flush()
-			out = append(out, piece{m[1], l})
-		case strings.TrimSpace(l) == "" || l[0] == '#':
-			loose.WriteString(l)
-		case !otherKey.MatchString(l) && len(out) > 0 && out[len(out)-1].key != "":
-			out[len(out)-1].text += loose.String() + l
-			loose.Reset()
-		default: // a key that is written in another way: not Loci's
-			flush()
-			out = append(out, piece{text: l})
-		}
-	}
-	flush()
-	return out
-}
-
-// comment is what stands behind a value on its line, for people.
-func (p piece) comment() string {
-	if strings.Count(p.text, "\n") > 1 {
+// commentOf is what stands behind a value on its one line, for people.
+func commentOf(lines []string) string {
+	if len(lines) != 1 {
 		return ""
 	}
-	return strings.TrimRight(lineComment.FindString(p.text), "\r\n")
+	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
 // value is a YAML scalar's text or a list of them. One that is neither is known to be
@@ -269,59 +191,73 @@ func (v value) called() string {
 	return strconv.Quote(v.text)
 }
 
+// frontMatter is what front matter says, by key.
+type frontMatter map[string]value
+
+// entry is a top-level key and the lines that are its own, without comments and empty lines
+// that follow. The key is "" if it is no scalar.
+type entry struct {
+	key      string
+	value    value
+	from, to int
+}
+
 // readFront reads the top-level keys. Aliases are not followed.
-func readFront(front string) (values frontMatter, err error) {
+func readFront(front string) (values frontMatter, entries []entry, err error) {
 	if len(front) > maxFront {
-		return nil, fmt.Errorf("front matter of %d bytes; at most %d", len(front), maxFront)
+		return nil, nil, fmt.Errorf("front matter of %d bytes; at most %d", len(front), maxFront)
 	}
 	defer func() {
 		if p := recover(); p != nil { // a fault of the parser is one of the file's
-			values, err = nil, fmt.Errorf("front matter that cannot be read: %v", p)
+			values, entries, err = nil, nil, fmt.Errorf("front matter that cannot be read: %v", p)
 		}
 	}()
-	values = frontMatter{}
-	if strings.TrimSpace(front) == "" {
-		return values, nil
+	front = strings.ReplaceAll(front, "\r\n", "\n")
+	if strings.Contains(front, "\r") { // to YAML it ends a line, and to nobody else
+		return nil, nil, fmt.Errorf("front matter has a carriage return within a line")
 	}
-	file, err := parser.ParseBytes(bytes.ReplaceAll([]byte(front), []byte("\r\n"), []byte("\n")), 0)
+	file, err := parser.ParseBytes([]byte(front), 0)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, fmt.Errorf("front matter is not YAML: %s", first)
+		return nil, nil, fmt.Errorf("front matter is not YAML: %s", first)
 	}
+	values = frontMatter{}
+	lines := strings.Split(front, "\n")
 	for _, doc := range file.Docs {
+		var pairs []*ast.MappingValueNode
 		switch body := doc.Body.(type) {
 		case nil, *ast.CommentGroupNode:
 		case *ast.MappingNode:
-			for _, pair := range body.Values {
-				values.add(pair)
-			}
+			pairs = body.Values
 		case *ast.MappingValueNode:
-			values.add(body)
+			pairs = append(pairs, body)
 		default:
-			return nil, fmt.Errorf("front matter is not keys and values but a %s", body.Type())
+			return nil, nil, fmt.Errorf("front matter is not keys and values but a %s", body.Type())
+		}
+		for _, pair := range pairs {
+			e := entry{value: valueOf(pair.Value), from: pair.Key.GetToken().Position.Line - 1, to: len(lines)}
+			if key, ok := scalar(pair.Key); ok {
+				e.key, values[key] = key, e.value
+			}
+			if n := len(entries); n > 0 {
+				entries[n-1].to = e.from
+			}
+			entries = append(entries, e)
 		}
 	}
-	return values, nil
+	for i := range entries {
+		e := &entries[i]
+		for e.to > e.from+1 && (strings.TrimSpace(lines[e.to-1]) == "" || lines[e.to-1][0] == '#') {
+			e.to--
+		}
+	}
+	return values, entries, nil
 }
 
 // valueIn returns what a file says under a key, "" for nothing.
 func valueIn(text, key string) string {
-	values, err := readFront(split(text).front)
-	if err != nil {
-		return ""
-	}
+	values, _, _ := readFront(split(text).front)
 	return values[key].text
-}
-
-// frontMatter is what front matter says, by key.
-type frontMatter map[string]value
-
-func (m frontMatter) add(pair *ast.MappingValueNode) {
-	key, ok := scalar(pair.Key)
-	if !ok {
-		return
-	}
-	m[key] = valueOf(pair.Value)
 }
 
 func valueOf(n ast.Node) value {

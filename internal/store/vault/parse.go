@@ -29,7 +29,7 @@ func (p place) parse(file string, base thing) (thing, error) {
 	if conflicted(pg.body) {
 		return thing{}, fmt.Errorf("it has git's conflict marks; it waits until they are gone")
 	}
-	values, err := readFront(pg.front)
+	values, _, err := readFront(pg.front)
 	if err != nil {
 		return thing{}, err
 	}

@@ -23,35 +23,34 @@ const maxRun = 500
 // count as learned. Files that name no id, or that cannot be taken over, are left for [Store.Scan]
 // to tell of. A rebuild that a crash ends is done again at the next start.
 func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bool) error {
-	if err := s.files.forgetRecords(of); err != nil {
+	x := s.files.index // nothing is written yet
+	if err := x.beginRebuild(of); err != nil {
 		return err
 	}
 	byOwner, paths, err := s.readFolder(ctx, of)
 	if err != nil {
 		return fmt.Errorf("read the folder: %w", err)
 	}
-	total, done := 0, 0
+	some := false
 	for owner, things := range byOwner {
 		if byOwner[owner], err = s.lacking(ctx, owner, things); err != nil {
 			return fmt.Errorf("read what is known of %s: %w", owner, err)
 		}
-		total += len(byOwner[owner])
+		some = some || len(byOwner[owner]) > 0
 	}
-	if anew && total > 0 {
-		if err := s.files.noteAnew(s.opts.Now().UTC()); err != nil {
+	if anew && some {
+		x.rebuild.At = s.opts.Now().UTC()
+		if err := x.save(row{rebuildRow, "", x.rebuild}); err != nil {
 			return err
 		}
 	}
 	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
-		things := byOwner[owner]
-		if err := s.rebuildTurns(ctx, owner, things, paths); err != nil {
+		if err := s.rebuildTurns(ctx, owner, byOwner[owner], paths); err != nil {
 			return fmt.Errorf("take over the turns of %s: %w", owner, err)
 		}
-		if err := s.rebuildRest(ctx, owner, things, paths); err != nil {
+		if err := s.rebuildRest(ctx, owner, byOwner[owner], paths); err != nil {
 			return fmt.Errorf("take over the files of %s: %w", owner, err)
 		}
-		done += len(things)
-		s.opts.Progress("taking over files", done, total)
 	}
 	return s.noteRebuilt(paths)
 }
@@ -82,14 +81,13 @@ func (s *Store) noteRebuilt(paths map[key]string) error {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
+	var from []*record
 	for k, at := range paths {
-		if _, ok := sharedFact(k.target); ok || f.index.targets[k] != nil {
-			continue
+		if _, ok := sharedFact(k.target); !ok && f.index.targets[k] == nil {
+			from = append(from, &record{Path: at, Owner: k.owner, Target: k.target})
 		}
-		f.index.put(&record{Path: at, Owner: k.owner, Target: k.target})
 	}
-	f.index.Rebuilding = false
-	return f.snapshot()
+	return f.index.endRebuild(from)
 }
 
 // readFolder reads all files of some owners that say what they are, and returns their paths as well.
@@ -100,9 +98,6 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	sc := &scan{f: f, seen: map[string]bool{}}
 	if err := sc.walk(ctx); err != nil {
 		return nil, nil, err
-	}
-	if n := len(sc.cloud); n > 0 {
-		return nil, nil, memory.Errorf(memory.Unavailable, "%s: %s; let the sync tool fetch the folder first, since memory is made of what is there", sc.cloud[0], inTheCloud(n))
 	}
 	out := map[memory.Owner][]thing{}
 	paths := map[key]string{}
@@ -135,7 +130,7 @@ type telling struct {
 // order of path. The others may be a sync tool's copies; a scan tells of them.
 func (s *Store) tellings(files []found) []telling {
 	best := map[key]telling{}
-	for i, c := range files {
+	for _, c := range files {
 		says, err := c.p.parse(c.text, thing{})
 		k := key{c.p.owner, says.target()}
 		if _, id, _ := strings.Cut(k.target, ":"); err != nil || c.p.owner == "" || id == "" {
@@ -145,7 +140,6 @@ func (s *Store) tellings(files []found) []telling {
 		if other, ok := best[k]; !ok || s.likelier(t, other) {
 			best[k] = t
 		}
-		s.opts.Progress("reading files", i+1, len(files))
 	}
 	return slices.SortedFunc(maps.Values(best), func(a, b telling) int { return strings.Compare(a.path, b.path) })
 }
@@ -193,9 +187,7 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 		}
 		delete(conversations, id)
 		for piece := range slices.Chunk(said, maxRun) {
-			b := memory.Batch{Conversation: c, Turns: piece}
-			b.Vectors = s.vectors(ctx, wordsOf(nil, piece))
-			if err := s.rebuildBatch(ctx, owner, b, paths); err != nil {
+			if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: c, Turns: piece}, paths); err != nil {
 				return err
 			}
 		}
@@ -216,10 +208,8 @@ func (s *Store) rebuildBatch(ctx context.Context, owner memory.Owner, b memory.B
 		return err
 	}
 	if len(b.Turns) > 1 {
-		for _, t := range b.Turns {
-			one := memory.Batch{Conversation: b.Conversation, Turns: []memory.Turn{t}}
-			one.Vectors = s.vectors(ctx, wordsOf(nil, one.Turns))
-			if err := s.rebuildBatch(ctx, owner, one, paths); err != nil {
+		for one := range slices.Chunk(b.Turns, 1) {
+			if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: b.Conversation, Turns: one}, paths); err != nil {
 				return err
 			}
 		}
@@ -244,8 +234,7 @@ func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 	delete(paths, k)
 }
 
-// rebuildRest adds facts, summaries, profile entries, contexts and relations, many at a time. If some of
-// them cannot stand together each is tried by itself; of those that fail the paths are dropped.
+// rebuildRest adds facts, summaries, profile entries, contexts and relations, many at a time.
 func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	var changes []memory.Change
 	for _, t := range things {
@@ -263,29 +252,30 @@ func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []th
 		}
 	}
 	for piece := range slices.Chunk(changes, maxRun) {
-		err := s.applyFiles(ctx, owner, piece)
-		if !refusesFile(err) {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		for _, c := range piece {
-			err := s.applyFiles(ctx, owner, []memory.Change{c})
-			if refusesFile(err) {
-				s.leaveFile(paths, key{owner, c.After.Target()}, err)
-			} else if err != nil {
-				return err
-			}
+		if err := s.applyFiles(ctx, owner, piece, paths); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) applyFiles(ctx context.Context, owner memory.Owner, changes []memory.Change) error {
+// applyFiles applies changes. If they cannot stand together each is tried by itself; of those that
+// fail the paths are dropped.
+func (s *Store) applyFiles(ctx context.Context, owner memory.Owner, changes []memory.Change, paths map[key]string) error {
 	id := rebuildRun + hashOf(strings.Join(targetsOf(changes), "\x00"))[:24]
-	run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}}
-	run.Vectors, run.Jobs = s.vectors(ctx, wordsOf(changes, nil)), shareJobs(owner, run.ID, changes)
+	run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}, Jobs: shareJobs(owner, id, changes)}
 	_, err := s.Apply(ctx, owner, run, changes...)
-	return err
+	if !refusesFile(err) {
+		return err
+	}
+	if len(changes) == 1 {
+		s.leaveFile(paths, key{owner, changes[0].After.Target()}, err)
+		return nil
+	}
+	for _, c := range changes {
+		if err := s.applyFiles(ctx, owner, []memory.Change{c}, paths); err != nil {
+			return err
+		}
+	}
+	return nil
 }

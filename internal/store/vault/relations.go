@@ -126,7 +126,7 @@ func (l *loader) resolve(ctx context.Context, text string, says *thing, known th
 	if says.fact == nil {
 		return nil, false, nil
 	}
-	values, err := readFront(split(text).front)
+	values, _, err := readFront(split(text).front)
 	if err != nil {
 		return nil, false, err
 	}
@@ -227,7 +227,7 @@ func nearer(a, b, name string) bool {
 
 // asWritten keeps the tied values as a person wrote them, if Loci knows them or if they are lost.
 func (l *loader) asWritten(fields []field, text string, t thing, lost []string) (out []field, still []string) {
-	values, err := readFront(split(text).front)
+	values, _, err := readFront(split(text).front)
 	if t.fact == nil || err != nil {
 		return fields, nil
 	}
@@ -306,7 +306,7 @@ func (l *loader) lost(ctx context.Context, old *record, text string, t thing) []
 // among resolves the links of a fact's file during a rebuild, by the names of the files that are
 // there. A scan reports the others.
 func (t *thing) among(text string, facts map[string]string) {
-	values, err := readFront(split(text).front)
+	values, _, err := readFront(split(text).front)
 	if t.relations == nil || err != nil {
 		return
 	}

@@ -50,14 +50,14 @@ type ScanOptions struct {
 func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f := s.files
 	f.disk.Lock()
-	if f.unsure { // what a crash left unwritten is not an edit
-		f.disk.Unlock()
+	first := !f.scanned
+	f.disk.Unlock()
+	if first { // what a crash left unwritten is not an edit
 		if err := s.Settle(ctx); ctx.Err() != nil {
 			return Report{}, err
 		}
-		f.disk.Lock()
-		f.unsure = false
 	}
+	f.disk.Lock()
 	defer f.disk.Unlock()
 	f.scanned = true
 	sc := &scan{f: f, o: o, seen: map[string]bool{}, loaders: map[memory.Owner]*loader{}}
@@ -76,13 +76,9 @@ type scan struct {
 	f       *files
 	o       ScanOptions
 	report  Report
-	seen    map[string]bool   // paths of records whose file is there, or cannot be judged
-	strays  []string          // Markdown where nothing of Loci's lies
-	unread  []string          // files that could not be read
-	unheard []string          // files of what was said or summed up in chats that Loci does not know
-	cloud   []string          // files that are in the cloud and not on this disk
-	folded  map[string]string // paths as Loci knows them, by those of folders that the disk finds under both
-	blind   []string          // folders that could not be read
+	seen    map[string]bool // paths of records whose file is there, or cannot be judged
+	unheard []string        // files of what was said or summed up in chats that Loci does not know
+	blind   []string        // folders that could not be read
 	changed []found
 	loaders map[memory.Owner]*loader
 	adopted []*record
@@ -119,11 +115,7 @@ func (s *scan) tell(p Problem) {
 }
 
 func (s *scan) walk(ctx context.Context) error {
-	s.folded = map[string]string{}
 	return fs.WalkDir(s.f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if d != nil {
-			name = s.folds(name, d)
-		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -139,9 +131,6 @@ func (s *scan) walk(ctx context.Context) error {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-			if at, ok := s.inCloud(name); ok {
-				s.cloud = append(s.cloud, at)
-			}
 			if isTemp(d.Name()) { // left by a crash: nobody writes while we look
 				return s.f.root.Remove(name)
 			}
@@ -153,33 +142,14 @@ func (s *scan) walk(ctx context.Context) error {
 			return nil
 		}
 		if _, ok := s.f.s.placeOf(name); !ok {
-			if at, ok := s.inCloud(name); ok {
-				s.cloud = append(s.cloud, at)
-				return nil
-			}
-			if d.Type()&fs.ModeSymlink != 0 && s.leadsToRecords(name) {
-				s.problem(name, "it is a link: what lies behind it is not read")
+			if d.Type()&fs.ModeSymlink != 0 { // what lies behind it is not read, and not deleted
 				s.blind = append(s.blind, name+"/")
 			}
-			s.misplaced(name, d)
 			return nil
 		}
 		s.look(name, d)
 		return nil
 	})
-}
-
-// leadsToRecords reports whether files of Loci's were under a path.
-func (s *scan) leadsToRecords(name string) bool {
-	if name == "entries" || name == "deleted" {
-		return true
-	}
-	for p := range s.f.index.paths {
-		if strings.HasPrefix(p, name+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *scan) look(name string, d fs.DirEntry) {
@@ -199,7 +169,6 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	}
 	if s.o.quiet > 0 && time.Since(info.ModTime()) < s.o.quiet {
 		s.seen[name] = true
-		s.unread = append(s.unread, name) // it may be a memory's whose own file is gone
 		return
 	}
 	text, err := s.f.read(name)
@@ -208,11 +177,9 @@ func (s *scan) look(name string, d fs.DirEntry) {
 		return
 	case err != nil:
 		s.problem(name, err)
-		s.unread = append(s.unread, name)
 		return
 	case strings.TrimSpace(text) == "":
 		s.problem(name, "it is empty; it may be half written")
-		s.unread = append(s.unread, name)
 		return
 	}
 	sha := hashOf(text)
@@ -229,15 +196,8 @@ func (s *scan) look(name string, d fs.DirEntry) {
 
 // compare makes edits of what was found.
 func (s *scan) compare(ctx context.Context) error {
-	s.tellCloud()
 	gone := s.gone()
-	s.tellStrays(gone)
 	for _, c := range s.changed {
-		if left, err := s.wordless(ctx, c, gone); err != nil {
-			return err
-		} else if left {
-			continue
-		}
 		if err := s.compareOne(ctx, c, gone); err != nil {
 			return err
 		}
@@ -250,8 +210,12 @@ func (s *scan) compare(ctx context.Context) error {
 		s.f.index.put(r)
 	}
 	var deleted []Edit
+	named := s.named()
 	for _, name := range slices.Sorted(maps.Keys(gone)) {
 		r := gone[name]
+		if named[r.id()] {
+			continue
+		}
 		e := Edit{Kind: Deleted, Owner: r.Owner, Target: r.Target, Path: r.Path, SHA: r.SHA}
 		t, err := s.known(ctx, key{r.Owner, r.Target})
 		if err != nil {
@@ -274,18 +238,15 @@ func (s *scan) compare(ctx context.Context) error {
 
 // whose finds the memory that a file is of: that which was at the path, or which
 // has the id that it names. A file whose owner cannot be told is a problem.
-func (s *scan) whose(ctx context.Context, c found, gone map[string]*record) (key, thing, error) {
+func (s *scan) whose(ctx context.Context, c found) (key, thing, error) {
 	if c.p.owner == "" && c.old == nil {
 		s.problem(c.path, "whose folder this is cannot be read from its name")
 		return key{}, thing{}, nil
 	}
 	k := c.key()
 	if c.old != nil {
-		if _, was, _ := strings.Cut(c.old.Target, ":"); c.id != "" && c.id != was {
+		if was := c.old.id(); c.id != "" && c.id != was {
 			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", was, c.id))
-			if other := s.f.index.targets[key{c.old.Owner, c.p.target(c.id)}]; other != nil { // its file took another's name
-				delete(gone, other.Path)
-			}
 			return key{}, thing{}, nil
 		}
 	}

@@ -96,11 +96,15 @@ func TestOwnWritesAreNoEdits(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.quiet() // touched, as git does when it checks out
-	for _, name := range []string{indexFile, indexLog} {
+	for _, lose := range []func(path string){
+		func(path string) { v.remove(path) },
+		func(path string) { v.write(path, "this is no database, nor was it ever one") },
+	} {
 		if err := v.Store.Close(); err != nil {
 			t.Fatal(err)
 		}
-		v.remove(filepath.Join(OwnFolder, name))
+		lose(filepath.Join(OwnFolder, recordsFile))
+		v.Store = nil
 		v.reopen()
 		v.settled()
 		v.quiet() // it is known again by what it says
@@ -465,9 +469,6 @@ func TestRefusedDeletionIsTakenBack(t *testing.T) {
 	was := v.read(teaFile)
 	v.remove(teaFile)
 	e := v.edit()
-	v.files.mu.Lock() // until it is released, nothing is written
-	v.files.queued[key{e.Owner, e.Target}] = 0
-	v.files.mu.Unlock()
 	if err := v.Refuse(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
@@ -481,22 +482,5 @@ func TestRefusedDeletionIsTakenBack(t *testing.T) {
 	v.remove(teaFile)
 	if e := v.edit(); e.Kind != Deleted {
 		t.Errorf("deleted once more: %+v", e)
-	}
-}
-
-// A sync tool that knows no moves deletes a file and writes it anew under another name, which
-// is too young to be read.
-func TestAYoungFileMayBeOneThatIsGone(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	v.settled()
-	text := v.read(teaFile)
-	if err := os.Remove(v.path(teaFile)); err != nil {
-		t.Fatal(err)
-	}
-	v.write("entries/global/facts/bike.md", text)
-	if r := v.scan(ScanOptions{quiet: time.Hour}); len(r.Edits) > 0 {
-		t.Errorf("edits %+v, while its file is there", r.Edits)
 	}
 }

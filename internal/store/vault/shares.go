@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/memory"
@@ -106,47 +106,33 @@ func (l *loader) mayShare(text string, known thing, old *record) string {
 
 // whyLost explains lost values, one text for each reason.
 func (l *loader) whyLost(lost []string, old *record) []string {
-	var reasons []reason
-	of := map[reason][]string{}
+	names := map[string][]string{}
 	for _, one := range lost {
-		name, why := l.whyOne(one, old)
-		if of[why] == nil {
-			reasons = append(reasons, why)
-		}
-		of[why] = append(of[why], name)
+		why := l.whyOne(one, old)
+		names[why] = append(names[why], strings.TrimPrefix(one, sharedKey+" "))
 	}
 	var out []string
-	for _, why := range reasons {
-		out = append(out, why.before+some(of[why])+why.after)
+	for _, why := range slices.Sorted(maps.Keys(names)) {
+		text := clip(names[why][0]) + ": " + why
+		if more := len(names[why]) - 1; more > 0 {
+			text += fmt.Sprintf("; the same of %d more", more)
+		}
+		out = append(out, text)
 	}
 	return out
 }
 
-// reason is the text around the names that it applies to.
-type reason struct{ before, after string }
-
-func (l *loader) whyOne(lost string, old *record) (name string, why reason) {
-	name, ok := strings.CutPrefix(lost, sharedKey+" ")
-	if !ok {
-		return clip(lost), reason{before: "its link leads to no fact: "}
-	}
-	o, clipped := ownerCalled(l.owner, name), clip(name)
+func (l *loader) whyOne(lost string, old *record) string {
+	name, isShare := strings.CutPrefix(lost, sharedKey+" ")
 	switch {
+	case !isShare:
+		return "it leads to no fact"
 	case old != nil && old.Refused[lost] != "":
-		return clipped, reason{"it is not shared with ", ": " + old.Refused[lost]}
-	case o == "":
-		return strconv.Quote(clipped), reason{sharedKey + ": ", " is none of user/NAME, pool/NAME and global, or whose folder it is"}
+		return "it is not shared with them: " + old.Refused[lost]
+	case ownerCalled(l.owner, name) == "":
+		return "it is not a valid owner to share with, as user/NAME, pool/NAME and global are, but for whose folder it is"
 	}
-	return clipped, reason{"it is not shared with ", ": whoever runs the server shares with pools and with everybody, by loci share"}
-}
-
-// some lists the first few names and the number of the others.
-func some(names []string) string {
-	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	return "it is not shared with them: whoever runs the server shares with pools and with everybody, by loci share"
 }
 
 // clip cuts a name that a person has to read.

@@ -211,7 +211,7 @@ func (l *loader) since(p place, text string, stands reading, base statement, kno
 	case len(over) == 0:
 		return p, text, clashOf(both)
 	}
-	laid, ok := split(text).rewritten(over, words)
+	laid, ok := split(text).with(over, words)
 	if !ok {
 		return p, text, "Loci changed it meanwhile, and its front matter cannot be laid over that: write it in plain lines"
 	}

@@ -135,19 +135,19 @@ func (d *desk) command(do func(memory.Fact, int) *memory.Fact, unwritten bool) {
 	k := key{memtest.Ana, "fact:tea"}
 	if unwritten {
 		d.settled()
-		d.files.mu.Lock() // until it is released, nothing is written
-		d.files.queued[k] = 0
-		d.files.mu.Unlock()
+		d.files.disk.Lock() // until it is released, it waits for the answer to an edit
+		d.files.open[k] = Edit{}
+		d.files.disk.Unlock()
 	}
 	d.apply(memtest.Change(memory.ActionUpdate, *next))
 }
 
 func (d *desk) release() {
 	k := key{memtest.Ana, "fact:tea"}
-	d.files.mu.Lock()
-	delete(d.files.queued, k)
-	d.files.enqueue(k, 0)
-	d.files.mu.Unlock()
+	d.files.disk.Lock()
+	delete(d.files.open, k)
+	d.files.disk.Unlock()
+	d.files.due(k)
 }
 
 // save writes what is open with another value of a key and a comment that nobody else wrote.
@@ -169,7 +169,7 @@ func (d *desk) save(key, value string) (theirs sheet, comment string) {
 	if key != "" {
 		theirs[key] = value
 	}
-	pg = pg.with(fields, words)
+	pg, _ = pg.with(fields, words)
 	pg.front += comment + "\n"
 	d.write(d.path, pg.String())
 	return theirs, comment

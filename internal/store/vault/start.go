@@ -24,7 +24,6 @@ func (s *Store) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	written := s.files.index.Written
 	owners, err := s.ownersWithin(ctx)
 	if err != nil {
 		return err
@@ -36,13 +35,13 @@ func (s *Store) begin(ctx context.Context) error {
 	empty := !slices.ContainsFunc(versions, func(v int64) bool { return v > 0 })
 	older := map[memory.Owner]bool{}
 	for i, owner := range owners {
-		from := written[owner]
-		if versions[i] < from {
-			older[owner], from = true, 0
+		if versions[i] < s.files.index.written[owner] {
+			older[owner] = true
+			delete(s.files.index.written, owner)
 		}
-		s.files.follow(owner, versions[i], from)
+		s.files.follow(owner, versions[i])
 	}
-	if anew := empty || s.files.index.Rebuilding; anew || len(older) > 0 {
+	if anew := empty || s.files.index.rebuild.UnderWay; anew || len(older) > 0 {
 		if err := s.rebuild(ctx, func(o memory.Owner) bool { return anew || older[o] }, anew); err != nil {
 			return err
 		}
@@ -61,7 +60,7 @@ func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
 	for _, o := range owners {
 		known[o] = true
 	}
-	for o := range s.files.index.Written {
+	for o := range s.files.index.written {
 		known[o] = true
 	}
 	return slices.Sorted(maps.Keys(known)), nil

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/internal/filelock"
@@ -17,11 +17,9 @@ import (
 
 // Options configure a vault. The zero value is the default.
 type Options struct {
-	Now      func() time.Time                   // nil: time.Now
-	Home     memory.Owner                       // whose entries lie at the top of the vault; "": the user "default"
-	Progress func(what string, done, total int) // called during a long start; nil: not
-	Embedder memory.Embedder                    // embeds what a rebuild adds; nil: it gets no vectors
-	Log      *slog.Logger                       // nil: none
+	Now  func() time.Time // nil: time.Now
+	Home memory.Owner     // whose entries lie at the top of the vault; "": the user "default"
+	Log  *slog.Logger     // nil: none
 
 	// failpoint is called at the named points of a write; tests kill there.
 	failpoint func(point string)
@@ -51,11 +49,10 @@ type Within func(now func() time.Time) (memory.Store, error)
 type Store struct {
 	memory.Store // the store within, which is read and keeps the history
 
-	dir     string
-	opts    Options
-	files   *files
-	unheard atomic.Pointer[string] // why not every folder is watched, nil while each is
-	unlock  func() error
+	dir    string
+	opts   Options
+	files  *files
+	unlock func() error
 
 	copying  sync.Mutex   // held while the vault is copied or erases; taken before all others
 	mu       sync.RWMutex // guards closed against writes under way
@@ -85,9 +82,6 @@ func Open(ctx context.Context, dir string, within Within, o Options) (*Store, er
 	if o.lull == 0 {
 		o.lull = lull
 	}
-	if o.Progress == nil {
-		o.Progress = func(string, int, int) {}
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -107,6 +101,11 @@ func (s *Store) open(ctx context.Context, within Within) error {
 		return err
 	}
 	s.unlock = unlock
+	for _, name := range earlierRecords {
+		if err := os.Remove(s.own(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if s.files, err = openFiles(s); err != nil {
 		return err
 	}
@@ -138,7 +137,7 @@ func (s *Store) Written() <-chan struct{} { return s.files.wrote }
 func (s *Store) RebuiltAt() time.Time {
 	s.files.disk.Lock()
 	defer s.files.disk.Unlock()
-	return s.files.index.Rebuilt
+	return s.files.index.rebuild.At
 }
 
 // own returns a path in the vault's own folder.

@@ -82,15 +82,6 @@ func (r Report) signature() string {
 	return b.String() + strings.Join(r.Conflicts, "\n")
 }
 
-// Unheard says why the system does not tell of changes in every folder, so that all are
-// read every few seconds instead; "" while it does, or nobody watches.
-func (s *Store) Unheard() string {
-	if why := s.unheard.Load(); why != nil {
-		return *why
-	}
-	return ""
-}
-
 // notices are what the system tells of folders that were added.
 type notices struct {
 	events chan fsnotify.Event
@@ -124,8 +115,7 @@ func (w *watcher) lost(err error) {
 		why = "the system lets no more programs watch: raise fs.inotify.max_user_instances"
 	}
 	w.blind = true
-	w.s.unheard.Store(&why)
-	w.s.opts.Log.Info("not every folder of the vault can be watched; all are read every few seconds instead", "why", why)
+	w.s.opts.Log.Warn("not every folder of the vault can be watched; all are read every few seconds instead", "why", why)
 }
 
 // quiet is how long a file must have been left alone to be read: without events

@@ -32,12 +32,11 @@ func (s *Store) write(owner memory.Owner, targets []string, commit func() (memor
 	if s.closed {
 		return memory.Receipt{}, errClosed
 	}
-	w := s.files.begin(owner)
 	receipt, err := commit()
 	if err == nil {
 		s.opts.failpoint(afterCommit)
 	}
-	s.files.end(w, receipt, targets, err)
+	s.files.committed(owner, receipt, targets, err)
 	return receipt, err
 }
 

@@ -41,10 +41,7 @@ func (f *files) write(ctx context.Context, batch []key) (failed []key, err error
 		plans = append(plans, ps...)
 	}
 	f.prepare(plans)
-	if failed, err = f.commit(plans); err == nil && f.index.logged > max(minLog, len(f.index.paths)) {
-		err = f.snapshot()
-	}
-	return failed, err
+	return f.commit(plans)
 }
 
 func ownersOf(batch []key) []memory.Owner {
@@ -93,7 +90,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []key) ([]*p
 	for _, k := range items {
 		p, err := f.planOne(ctx, k, l)
 		if errors.Is(err, errWaits) {
-			f.park(k)
+			f.wait(k)
 			continue
 		}
 		if err != nil {
@@ -106,25 +103,24 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, batch []key) ([]*p
 	return plans, nil
 }
 
-// catchUp makes due what was written for an owner since the version that its files have.
+// catchUp marks what was written for an owner since the version that the files have whole.
 func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
-	f.mu.Lock()
-	written := f.busy[key{owner, ""}]
-	f.mu.Unlock()
 	versions, err := f.s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
 		return err
 	}
-	targets, err := f.s.changedSince(ctx, owner, written)
+	targets, err := f.s.changedSince(ctx, owner, f.index.written[owner])
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	if versions[0] > 0 {
 		f.heads[owner] = max(f.heads[owner], versions[0])
 	}
-	f.mu.Unlock()
-	f.due(owner, targets, written)
+	for _, t := range targets {
+		f.mark(key{owner, t})
+	}
 	return nil
 }
 
@@ -151,8 +147,8 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 				return nil, err
 			}
 		}
-		p := &plan{key: k, old: old, next: next, text: page{end: "\n"}.with(fields, words).String(), erased: true}
-		return f.unless(p, old, at)
+		text, _ := page{end: "\n"}.with(fields, words)
+		return f.unless(&plan{key: k, old: old, next: next, text: text.String(), erased: true}, old, at)
 	}
 	base, err := f.base(ctx, k, old, at, t, l)
 	if err != nil {
@@ -163,12 +159,12 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	if old.of(next.Version) { // another may be shared
 		next.Refused = old.refusedOf(next.Lost)
 	}
-	text, ok := split(base).rewritten(fields, words)
+	text, ok := split(base).with(fields, words)
 	if !ok { // front matter that is not understood is kept beside, too
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		text = page{end: "\n"}.with(fields, words)
+		text, _ = page{end: "\n"}.with(fields, words)
 	}
 	p := &plan{key: k, old: old, next: next, text: text.String(), base: base}
 	next.Past = cmp.Or(old, left).pastOf(hashOf(p.text))
@@ -399,7 +395,7 @@ func (f *files) read(at string) (string, error) {
 	return string(text), nil
 }
 
-// commit gives the files their places and writes their records. Before that the log says that
+// commit gives the files their places and writes their records. Before that the records say that
 // they are due, so that after a crash in between they are due again. It returns what it could
 // not place.
 func (f *files) commit(plans []*plan) (failed []key, err error) {
@@ -415,8 +411,8 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		r.Due, r.There = true, false
 		due = append(due, &r)
 	}
-	if err := errors.Join(f.index.note(due...), f.index.log.Sync()); err != nil {
-		return keysOfPlans(plans), fmt.Errorf("write the log of the files: %w", err)
+	if err := f.index.note(due...); err != nil {
+		return keysOfPlans(plans), fmt.Errorf("note which files are due: %w", err)
 	}
 	f.s.opts.failpoint(beforeFiles)
 	folders := map[string]bool{}

@@ -1,9 +1,7 @@
 package vault
 
 import (
-	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,63 +9,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
-
-// TestMarkdownWhereNobodyReadsItIsTold puts files where a person may think that they are read.
-func TestMarkdownWhereNobodyReadsItIsTold(t *testing.T) {
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	const facts = "entries/global/facts/"
-	want := map[string]string{
-		"note.md":                       "move it to " + facts + "note.md",
-		"entries/figs.md":               "move it to " + facts + "figs.md",
-		"entries/global/dates.md":       "move it to " + facts + "dates.md",
-		"entries/trip/kiwis.md":         "move it to entries/trip/facts/kiwis.md, for that chat alone, or to " + facts + "kiwis.md",
-		"entries/My Trip/plums.md":      "move it to entries/%4dy%20%54rip/facts/plums.md",
-		"entries/global/facts/a/b.md":   "move it to " + facts + "b.md",
-		"entries/trip/Facts/pears.md":   "move it to entries/trip/facts/pears.md",
-		facts + "grapes.markdown":       "call it " + facts + "grapes.md",
-		facts + "limes.MD":              "call it " + facts + "limes.md",
-		"deleted/nuts.md":               "move it to " + facts + "nuts.md",
-		"users/melons.md":               "users/NAME/entries/global/facts",
-		"users/ben/mangos.md":           "move it to users/ben/" + facts + "mangos.md",
-		"users/ben/entries/berries.md":  "move it to users/ben/" + facts + "berries.md",
-		"everyone/entries/chat/rice.md": "move it to everyone/entries/chat/facts/rice.md",
-	}
-	for _, name := range slices.Collect(maps.Keys(want)) {
-		v.write(name, "Ana likes "+name)
-	}
-	for _, name := range []string{
-		"README.md", "readme.MD", ".obsidian/x.md", ".trash/x.md", ".git/x.md", "my notes/x.md", "entries/README.md",
-		"entries/trip/pictures/fig.png", "todo.txt", "users/ben/mine/x.md",
-	} {
-		v.write(name, "of nobody's business")
-	}
-	r := v.scan()
-	for _, p := range r.Problems {
-		if says := want[p.Path]; says == "" || !strings.Contains(p.Why, says) {
-			t.Errorf("%s: %s; want %q", p.Path, p.Why, says)
-		}
-		delete(want, p.Path)
-	}
-	if len(want) > 0 || len(r.Edits) > 0 {
-		t.Errorf("not told: %q, and %d edits", slices.Sorted(maps.Keys(want)), len(r.Edits))
-	}
-}
-
-// TestFileThatStrayedIsNotForgotten moves files where nobody reads them.
-func TestFileThatStrayedIsNotForgotten(t *testing.T) {
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	for _, to := range []string{"tea.md", "entries/tea.md", "entries/trip/" + filepath.Base(teaFile)} {
-		v.move(teaFile, to)
-		r := v.scan(ScanOptions{Confirm: true})
-		if len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != to || !strings.Contains(r.Problems[0].Why, "move it back to "+teaFile) {
-			t.Errorf("moved to %s: %+v", to, r)
-		}
-		v.move(to, teaFile)
-		v.quiet()
-	}
-}
 
 // TestFileThatIsNotUnderstoodIsNotForgotten moves files that cannot be taken over as they are.
 func TestFileThatIsNotUnderstoodIsNotForgotten(t *testing.T) {
@@ -90,14 +31,6 @@ func TestFileThatIsNotUnderstoodIsNotForgotten(t *testing.T) {
 		}
 		v.remove(to)
 	}
-	binary := filepath.Join("entries/trip/facts", filepath.Base(teaFile))
-	for _, says := range []string{"\xff\xfe", "", strings.Repeat("x", maxFile+1)} {
-		v.write(binary, says)
-		if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || r.Problems[0].Path != binary {
-			t.Errorf("moved, and nobody can read it: %d edits, %+v", len(r.Edits), r.Problems)
-		}
-	}
-	v.remove(binary)
 	v.write(teaFile, text)
 	v.quiet()
 

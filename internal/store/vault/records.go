@@ -1,0 +1,339 @@
+package vault
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// recordsFile is the database of the records, in the vault's own folder.
+const recordsFile = "files.db"
+
+// earlierRecords are what kept the records before: without them the files are compared with the
+// store within.
+var earlierRecords = []string{"memory_index.json", "memory_index.log"}
+
+// record is what Loci last wrote to a file.
+type record struct {
+	Path    string       `json:"path"` // from the vault's top, with slashes
+	Owner   memory.Owner `json:"owner,omitempty"`
+	Target  string       `json:"id,omitempty"` // as [memory.Image.Target] writes it; "" in the log: the file was taken away
+	SHA     string       `json:"sha256,omitempty"`
+	Past    []string     `json:"past,omitempty"`    // of what texts were there earlier, as pastOf has it
+	Version int64        `json:"version,omitempty"` // of the memory that it shows
+	Size    int64        `json:"size"`
+	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
+
+	// Ties are a fact's keys for relations and sharing as they were written: its version says
+	// nothing of them.
+	Ties map[string]string `json:"ties,omitempty"`
+
+	// Lost are links in a fact's file that lead nowhere, and owners whom it names and is not
+	// shared with, as lostLink writes them. They stay, and each scan looks at them again.
+	Lost []string `json:"lost,omitempty"`
+
+	// Refused says of some that are lost why they were refused.
+	Refused map[string]string `json:"refused,omitempty"`
+
+	// Due: the file is to be written again. A missing file is no deletion, unless a scan found it There.
+	Due   bool `json:"due,omitempty"`
+	There bool `json:"there,omitempty"`
+
+	// Open: it is a turn that was not learned from yet. No version tells when it is.
+	Open bool `json:"open,omitempty"`
+}
+
+// id is the memory's, without its kind.
+func (r *record) id() string {
+	_, id, _ := strings.Cut(r.Target, ":")
+	return id
+}
+
+// own reports whether Loci wrote what has this hash.
+func (r *record) own(sha string) bool { return r != nil && r.SHA == sha }
+
+// deletable reports whether a file that is missing was deleted.
+func (r *record) deletable() bool { return r != nil && (!r.Due || r.There) }
+
+// none reports whether nothing is known of what was written.
+func (r *record) none() bool { return r == nil || r.SHA == "" }
+
+// of reports whether it was written of this version of a memory.
+func (r *record) of(version int64) bool { return r != nil && r.Version == version }
+
+// refusedOf are those that were refused among what is still lost.
+func (r *record) refusedOf(lost []string) map[string]string {
+	if r == nil || len(r.Refused) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for _, one := range lost {
+		if why := r.Refused[one]; why != "" {
+			out[one] = why
+		}
+	}
+	return out
+}
+
+// maxPast is how many texts of a file's past a record knows.
+const maxPast = 16
+
+// pastOf are the short hashes of what Loci wrote of a memory before a text with this hash,
+// oldest first.
+func (r *record) pastOf(sha string) []string {
+	if r == nil {
+		return nil
+	}
+	if r.SHA == "" || r.SHA == sha {
+		return r.Past
+	}
+	now := inPast(r.SHA)
+	past := append(slices.DeleteFunc(slices.Clone(r.Past), func(one string) bool { return one == now }), now)
+	return past[max(0, len(past)-maxPast):]
+}
+
+// inPast is how a record keeps the hash of a text that was written over.
+func inPast(sha string) string { return sha[:min(len(sha), 16)] }
+
+// wrote reports whether a text is one that Loci wrote over since, whatever its line ends: git
+// may change them.
+func (r *record) wrote(text string) bool {
+	for _, one := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
+		switch sha := hashOf(one); {
+		case r == nil || r.own(sha):
+			return false
+		case slices.Contains(r.Past, inPast(sha)):
+			return true
+		}
+	}
+	return false
+}
+
+// key names a thing in the vault.
+type key struct {
+	owner  memory.Owner
+	target string
+}
+
+// index has the records in memory, and in a table of the database [recordsFile]. They are not in the
+// store within: that may be replaced by an older one, which only records that stay with the files
+// can tell.
+type index struct {
+	db      *sql.DB
+	paths   map[string]*record
+	targets map[key]*record
+	written map[memory.Owner]int64 // versions that the files have whole
+	rebuild rebuildState
+}
+
+// rebuildState says when memory was last rebuilt from the files, and whether that is under way.
+type rebuildState struct {
+	At       time.Time `json:"at,omitzero"`
+	UnderWay bool      `json:"under_way,omitempty"`
+}
+
+// row is a row of the table. A nil value deletes it.
+type row struct {
+	kind, name string
+	value      any
+}
+
+// The kinds of rows, and what their names and values are.
+const (
+	fileRow    = "file"    // a path, a record
+	ownerRow   = "owner"   // an owner, the version that the files have whole
+	rebuildRow = "rebuild" // "", a rebuildState
+)
+
+// openIndex reads the records. A damaged database counts as none: then everything is compared with
+// the store within.
+func openIndex(file string) (*index, error) {
+	x, err := loadIndex(file)
+	var damaged *sqlite.Error
+	if !errors.As(err, &damaged) || damaged.Code() != sqlite3.SQLITE_NOTADB && damaged.Code() != sqlite3.SQLITE_CORRUPT {
+		return x, err
+	}
+	for _, end := range []string{"-wal", "-shm", ""} {
+		if err := os.Remove(file + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return loadIndex(file)
+}
+
+func loadIndex(file string) (*index, error) {
+	at := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(file)}
+	db, err := sql.Open("sqlite", at.String()+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=secure_delete(on)")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	x := &index{db: db, paths: map[string]*record{}, targets: map[key]*record{}, written: map[memory.Owner]int64{}}
+	if err := x.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read the records of the files: %w", err), db.Close())
+	}
+	return x, nil
+}
+
+func (x *index) load() error {
+	const schema = `CREATE TABLE IF NOT EXISTS records (kind TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID`
+	if _, err := x.db.Exec(schema); err != nil {
+		return err
+	}
+	rows, err := x.db.Query(`SELECT kind, name, value FROM records`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // Err tells
+	for rows.Next() {
+		var kind, name string
+		var value []byte
+		if err := rows.Scan(&kind, &name, &value); err != nil {
+			return err
+		}
+		switch kind {
+		case fileRow:
+			r := &record{}
+			err = json.Unmarshal(value, r)
+			x.put(r)
+		case ownerRow:
+			x.written[memory.Owner(name)], err = strconv.ParseInt(string(value), 10, 64)
+		case rebuildRow:
+			err = json.Unmarshal(value, &x.rebuild)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", kind, name, err)
+		}
+	}
+	return rows.Err()
+}
+
+// save writes rows in one transaction.
+func (x *index) save(rows ...row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	tx, err := x.db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	put, err := tx.Prepare(`INSERT OR REPLACE INTO records (kind, name, value) VALUES (?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer put.Close() //nolint:errcheck // the transaction tells
+	for _, r := range rows {
+		text, err := json.Marshal(r.value)
+		if err != nil {
+			return err
+		}
+		if r.value == nil {
+			_, err = tx.Exec(`DELETE FROM records WHERE kind = ? AND name = ?`, r.kind, r.name)
+		} else {
+			_, err = put.Exec(r.kind, r.name, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// note saves records; one without a target was dropped.
+func (x *index) note(records ...*record) error {
+	rows := make([]row, len(records))
+	for i, r := range records {
+		if rows[i] = (row{kind: fileRow, name: r.Path}); r.Target != "" {
+			rows[i].value = r
+		}
+	}
+	return x.save(rows...)
+}
+
+// mark saves the versions that the files have whole.
+func (x *index) mark(versions map[memory.Owner]int64) error {
+	var rows []row
+	for owner, version := range versions {
+		if x.written[owner] != version {
+			x.written[owner] = version
+			rows = append(rows, row{ownerRow, string(owner), version})
+		}
+	}
+	return x.save(rows...)
+}
+
+// beginRebuild forgets the records and the marks of some owners, whose files are read like a person's.
+func (x *index) beginRebuild(of func(memory.Owner) bool) error {
+	x.rebuild.UnderWay = true
+	rows := []row{{rebuildRow, "", x.rebuild}}
+	for _, r := range slices.Collect(maps.Values(x.paths)) {
+		if of(r.Owner) {
+			x.drop(r.Path)
+			rows = append(rows, row{kind: fileRow, name: r.Path})
+		}
+	}
+	for owner := range x.written {
+		if of(owner) {
+			delete(x.written, owner)
+			rows = append(rows, row{kind: ownerRow, name: string(owner)})
+		}
+	}
+	return x.save(rows...)
+}
+
+// endRebuild saves the records of the files that memory was rebuilt from, which still have to be looked at.
+func (x *index) endRebuild(from []*record) error {
+	for _, r := range from {
+		x.put(r)
+	}
+	x.rebuild.UnderWay = false
+	return errors.Join(x.note(from...), x.save(row{rebuildRow, "", x.rebuild}))
+}
+
+func (x *index) put(r *record) {
+	if old := x.targets[key{r.Owner, r.Target}]; old != nil && old.Path != r.Path && x.paths[old.Path] == old {
+		delete(x.paths, old.Path)
+	}
+	if old := x.paths[r.Path]; old != nil && x.targets[key{old.Owner, old.Target}] == old {
+		delete(x.targets, key{old.Owner, old.Target})
+	}
+	x.paths[r.Path], x.targets[key{r.Owner, r.Target}] = r, r
+}
+
+func (x *index) drop(path string) {
+	if r := x.paths[path]; r != nil {
+		delete(x.paths, path)
+		if k := (key{r.Owner, r.Target}); x.targets[k] == r {
+			delete(x.targets, k)
+		}
+	}
+}
+
+// compact moves all that was written into the one file, and leaves nothing of what it wrote over.
+func (x *index) compact() error {
+	_, err := x.db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+	return err
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
