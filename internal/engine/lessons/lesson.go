@@ -413,13 +413,15 @@ func (e reader) known(ctx context.Context, scope memory.Scope, said []extract.Ut
 	if err != nil {
 		return nil, err
 	}
-	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 2 * knownFacts})
-	if err != nil {
-		return nil, fmt.Errorf("read the newest facts: %w", err)
-	}
-	for _, m := range page.Memories {
-		if m.Link == nil && scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) {
-			near = append(near, *m.Fact)
+	if e.Prompts.Form() == prompt.InOps {
+		page, err := e.Store.List(ctx, scope.Owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 2 * knownFacts})
+		if err != nil {
+			return nil, fmt.Errorf("read the newest facts: %w", err)
+		}
+		for _, m := range page.Memories {
+			if m.Link == nil && scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) {
+				near = append(near, *m.Fact)
+			}
 		}
 	}
 	var out []memory.Fact
