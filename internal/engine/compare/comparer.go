@@ -28,3 +28,12 @@ func New(c *core.Core) *Comparer { return &Comparer{Core: c, deciding: core.NewK
 func (e *Comparer) Deciding(ctx context.Context, owner memory.Owner) (leave func(), err error) {
 	return e.deciding.Enter(ctx, owner, "")
 }
+
+// Adding waits until nobody is [Comparer.Deciding]. Facts that contradict none go side by side: the
+// store puts them into one commit. leave must be called.
+func (e *Comparer) Adding(ctx context.Context, f memory.Fact) (leave func(), err error) {
+	if mayContradict(f) {
+		return e.Deciding(ctx, f.Scope.Owner)
+	}
+	return e.deciding.Share(ctx, f.Scope.Owner, "")
+}

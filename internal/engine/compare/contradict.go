@@ -86,8 +86,8 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 	return out, nil
 }
 
-// MayContradict reports whether [Comparer.Conflicts] compares a fact with any.
-func MayContradict(f memory.Fact) bool {
+// mayContradict reports whether [Comparer.Conflicts] compares a fact with any.
+func mayContradict(f memory.Fact) bool {
 	return f.Subject != "" || f.Attribute != "" || learn.Denied(f.Content)
 }
 
@@ -95,7 +95,7 @@ func MayContradict(f memory.Fact) bool {
 // each other and are written at once the second one is planned again. What is compared
 // with nothing has none.
 func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) {
-	if !MayContradict(f) {
+	if !mayContradict(f) {
 		return 0, nil
 	}
 	version, err := e.Version(ctx, f.Scope.Owner)

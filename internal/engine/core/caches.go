@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
@@ -108,25 +110,35 @@ const stripes = 256
 // found by the store: see [memory.Path].
 type KeyedMutex struct {
 	seed maphash.Seed
-	gate [stripes]chan struct{}
+	gate [stripes]*semaphore.Weighted
 }
+
+// alone is how many who share a place one who is alone takes it from.
+const alone = 1 << 30
 
 // NewKeyedMutex returns a mutex that nobody holds.
 func NewKeyedMutex() *KeyedMutex {
 	t := &KeyedMutex{seed: maphash.MakeSeed()}
 	for i := range t.gate {
-		t.gate[i] = make(chan struct{}, 1)
+		t.gate[i] = semaphore.NewWeighted(alone)
 	}
 	return t
 }
 
 // Enter waits until the conversation is free; leave must be called.
 func (t *KeyedMutex) Enter(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
+	return t.take(ctx, owner, conversation, alone)
+}
+
+// Share waits until nobody is in who entered; others may share at the same time. leave must be called.
+func (t *KeyedMutex) Share(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
+	return t.take(ctx, owner, conversation, 1)
+}
+
+func (t *KeyedMutex) take(ctx context.Context, owner memory.Owner, conversation string, n int64) (leave func(), err error) {
 	gate := t.gate[maphash.String(t.seed, string(owner)+"\x00"+conversation)%stripes]
-	select {
-	case gate <- struct{}{}:
-		return func() { <-gate }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := gate.Acquire(ctx, n); err != nil {
+		return nil, err
 	}
+	return func() { gate.Release(n) }, nil
 }

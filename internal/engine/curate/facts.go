@@ -75,13 +75,11 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 func (e writer) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
-	if compare.MayContradict(next) { // others go side by side: the store puts them into one commit
-		leave, err := e.Compare.Deciding(ctx, owner)
-		if err != nil {
-			return memory.Fact{}, false, err
-		}
-		defer leave()
+	leave, err := e.Compare.Adding(ctx, next)
+	if err != nil {
+		return memory.Fact{}, false, err
 	}
+	defer leave()
 	if run.Base, err = e.Compare.PlannedOn(ctx, next); err != nil {
 		return memory.Fact{}, false, err
 	}
