@@ -26,10 +26,6 @@ import (
 // recordsFile is the database of the records, in the vault's own folder.
 const recordsFile = "files.db"
 
-// earlierRecords are what kept the records before: without them the files are compared with the
-// store within.
-var earlierRecords = []string{"memory_index.json", "memory_index.log"}
-
 // record is what Loci last wrote to a file.
 type record struct {
 	Path    string       `json:"path"` // from the vault's top, with slashes

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -101,12 +100,10 @@ func (s *Store) open(ctx context.Context, within Within) error {
 		return err
 	}
 	s.unlock = unlock
-	for _, name := range earlierRecords {
-		if err := os.Remove(s.own(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
 	if s.files, err = openFiles(s); err != nil {
+		return err
+	}
+	if err := s.takeEarlier(s.files.index); err != nil {
 		return err
 	}
 	if s.Store, err = within(s.opts.Now); err != nil {
