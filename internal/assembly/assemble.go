@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/client"
@@ -208,7 +209,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err := l.vault.CatchUp(ctx); err != nil {
 		return nil, err
 	}
-	upstream, err := newUpstream(config)
+	upstream, err := newUpstream(config, learner)
 	if err != nil {
 		return nil, err
 	}
@@ -218,22 +219,16 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
 		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.doctor.Warn(doctor.ChatOfNobody), UserIgnored: l.doctor.Warn(doctor.UserIgnored), ClientKeys: config.UsesClientKeys(),
 	})
-	chat := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			defer learner.ChatBegins()()
-		}
-		l.chat.ServeHTTP(w, r)
-	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version(), Profile: config.MCP.Profile}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.QueryModel(ctx, config) }, MaxText: config.Limits.Text}))
-	shown := l.pageOptions(config, learner, chat)
+	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
-	mux.Handle("/v1/", chat)
+	mux.Handle("/v1/", l.chat)
 	for _, path := range proxy.Short() {
-		mux.Handle(path, chat)
+		mux.Handle(path, l.chat)
 	}
 	mem0API := mem0.New(l.engine, mem0.Options{MaxText: config.Limits.Text})
 	for _, path := range append(proxy.Reserved(), mem0.Prefix) {
@@ -476,7 +471,7 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 }
 
 // newUpstream returns nil, as an interface, where none is set.
-func newUpstream(c config.Config) (proxy.Upstream, error) {
+func newUpstream(c config.Config, learner *models.Learner) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
 	}
@@ -484,7 +479,48 @@ func newUpstream(c config.Config) (proxy.Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return answering{f, learner}, nil
+}
+
+// answering is an upstream to whose answers a model that learns on the same machine gives way.
+type answering struct {
+	proxy.Upstream
+	learner *models.Learner
+}
+
+// Do sends a request on. The chat is over when its answer has been read or is closed.
+func (a answering) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+	if method != http.MethodPost {
+		return a.Upstream.Do(ctx, method, path, header, body)
+	}
+	over := sync.OnceFunc(a.learner.ChatBegins())
+	resp, err := a.Upstream.Do(ctx, method, path, header, body)
+	if err != nil {
+		over()
+		return nil, err
+	}
+	resp.Body = answer{resp.Body, over}
+	return resp, nil
+}
+
+type answer struct {
+	io.ReadCloser
+	over func()
+}
+
+// Read implements io.Reader.
+func (a answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err != nil {
+		a.over()
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (a answer) Close() error {
+	a.over()
+	return a.ReadCloser.Close()
 }
 
 // database returns the store that keeps what is not in a vault's files.

@@ -221,11 +221,11 @@ func TestMigrateGoesOnAfterAKill(t *testing.T) {
 	for _, way := range [][2]string{{sqlitePrefix + a, server}, {server, sqlitePrefix + b}} {
 		kills, halves := 0, 0
 		for wait := 50 * time.Millisecond; ; wait = wait * 9 / 8 {
-			child := exec.Command(os.Args[0], "-test.run=^TestMigrateGoesOnAfterAKill$") //nolint:gosec // these tests
+			ctx, stop := context.WithTimeout(t.Context(), wait+rand.N(wait)) // its end is a kill
+			child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestMigrateGoesOnAfterAKill$") //nolint:gosec // these tests
 			child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), migrateInChild+"="+way[0]+" "+way[1])
-			timer := time.AfterFunc(wait+rand.N(wait), func() { _ = child.Process.Kill() })
 			out, err := child.CombinedOutput()
-			timer.Stop()
+			stop()
 			if err == nil {
 				break
 			}
