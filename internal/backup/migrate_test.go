@@ -221,7 +221,7 @@ func TestMigrateGoesOnAfterAKill(t *testing.T) {
 	for _, way := range [][2]string{{sqlitePrefix + a, server}, {server, sqlitePrefix + b}} {
 		kills, halves := 0, 0
 		for wait := 50 * time.Millisecond; ; wait = wait * 9 / 8 {
-			ctx, stop := context.WithTimeout(t.Context(), wait+rand.N(wait)) // its end is a kill
+			ctx, stop := context.WithTimeout(t.Context(), wait+rand.N(wait))                         // its end is a kill
 			child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestMigrateGoesOnAfterAKill$") //nolint:gosec // these tests
 			child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), migrateInChild+"="+way[0]+" "+way[1])
 			out, err := child.CombinedOutput()
