@@ -369,6 +369,7 @@ func TestTimesAndAcronymsAreReadAsWritten(t *testing.T) {
 		{"my train's at 8.15 tomorrow", "User's train leaves at 8:45", false},
 		{"my train's at 8.15 tomorrow", "User's train leaves at 9:15", false},
 		{"practice is mon/wed now btw", "User has practice on Mondays and Wednesdays", true},
+		{"dolly's lot are dead", "Dolly's colony died in March 2026", true},
 		{"I like JS. what framework would you pick", "User likes JavaScript", true},
 		{"I like JS. what framework would you pick", "User likes TypeScript", false},
 		{"I like Jo. she's fun", "User likes Josephine Baker", false},

@@ -256,7 +256,8 @@ func (g *grounds) unnamed() string {
 // isName reports whether a word of the claim is a name.
 func (g *grounds) isName(i int) bool {
 	t := g.fact[i]
-	if !t.capital || noNames.Has(t.word) || t.number != "" || isTime(t.word) {
+	month := text.ClassesOf(t.term)&text.ClassesAsked("month") != 0 && i+1 < len(g.fact) && g.fact[i+1].number != "" // May 2026
+	if !t.capital || noNames.Has(t.word) || t.number != "" || isTime(t.word) || month {
 		return false
 	}
 	return !t.opens || i > 0 || strings.HasPrefix(text.Fold(g.claim.About), t.word) || g.claim.About == "" && t.owner
