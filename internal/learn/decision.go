@@ -31,7 +31,7 @@ type Decision struct {
 var verdicts = map[string]extract.Verdict{
 	"add": Add, "new": Add, "insert": Add, "create": Add,
 	"update": Update, "replace": Update, "merge": Update, "refine": Update, "supersede": Update,
-	"delete": Delete, "remove": Delete, "retire": Delete, "forget": Delete, "end": Delete,
+	"delete": Delete, "remove": Delete, "retire": Delete, "end": Delete, "forget": ToForget,
 	"none": None, "same": None, "ignore": None, "noop": None, "no-op": None, "skip": None, "keep": None, "duplicate": None, "redundant": None,
 }
 
@@ -58,6 +58,9 @@ func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error)
 		verdict, known := verdicts[strings.ToLower(or(w.Event, w.Action))]
 		if listed = listed || known; !known {
 			continue
+		}
+		if verdict == ToForget { // in a reply of this form it asks for no more
+			verdict = Delete
 		}
 		d := Decision{Candidate: -1, Verdict: verdict, Text: w.Text, Reason: w.Reason}
 		for _, id := range append(w.ID, w.TargetID...) {

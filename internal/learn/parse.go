@@ -85,12 +85,7 @@ func (p *proposal) read(e json.RawMessage) bool {
 }
 
 // verdict returns what an operation says, "" where it is none.
-func (p *proposal) verdict() extract.Verdict {
-	if op := strings.ToLower(p.Op); op != string(ToForget) {
-		return verdicts[op]
-	}
-	return ToForget
-}
+func (p *proposal) verdict() extract.Verdict { return verdicts[strings.ToLower(p.Op)] }
 
 func (p *proposal) candidate() extract.Candidate {
 	c := extract.Candidate{

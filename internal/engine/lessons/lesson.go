@@ -92,14 +92,16 @@ func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	}
 	var orders []extract.Command
 	for _, wish := range l.forget {
-		meant, err := e.wished(ctx, *l, wish)
-		if err != nil {
-			return err
+		if slices.ContainsFunc(l.cands, func(c extract.Candidate) bool { return c.Op != "" && within(c, wish) }) {
+			meant, err := e.wished(ctx, *l, wish)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(meant, func(m memory.Memory) bool { return m.ID() != wish.Span.Turn }) {
+				continue
+			}
 		}
-		names := slices.ContainsFunc(meant, func(m memory.Memory) bool { return m.ID() != wish.Span.Turn })
-		if names || !slices.ContainsFunc(l.cands, func(c extract.Candidate) bool { return c.Op != "" && within(c, wish) }) {
-			orders = append(orders, wish)
-		}
+		orders = append(orders, wish)
 	}
 	l.forget = orders
 	l.cands = slices.DeleteFunc(l.cands, func(c extract.Candidate) bool {
@@ -414,7 +416,7 @@ func (e reader) known(ctx context.Context, scope memory.Scope, said []extract.Ut
 		return nil, err
 	}
 	if e.Prompts.Form() == prompt.InOps {
-		page, err := e.Store.List(ctx, scope.Owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 2 * knownFacts})
+		page, err := e.Store.List(ctx, scope.Owner, memory.Query{Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 2 * knownFacts})
 		if err != nil {
 			return nil, fmt.Errorf("read the newest facts: %w", err)
 		}
