@@ -14,36 +14,42 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxConflicts is how often a change is planned again when somebody else changed
+// MaxConflicts is how often a change is planned again at once when somebody else changed
 // the same thing in between.
 const MaxConflicts = 10
 
-// MaxReplans is MaxConflicts of what no model is asked for. Where another server writes for
-// the owner all the time, it is in between more often than not, and ten times in a row happens.
+// MaxReplans is how often it is planned again in all. Where another server writes for the
+// owner all the time, it is in between more often than not, and ten times in a row happens.
 const MaxReplans = 100
 
-// replanPause is the longest that replan waits before it tries once more what was in vain
-// [MaxConflicts] times: those who are in between have the store to themselves meanwhile, and
-// all the waits together are less than half a second.
+// replanPause is the longest wait before each try after [MaxConflicts]: other writers have the
+// store to themselves meanwhile. All the waits together are less than half a second.
 const replanPause = 5 * time.Millisecond
 
-// Replan does what ends in a Conflict when somebody else wrote meanwhile, again until it
-// does not, [MaxReplans] times at most and as long as somebody waits for it. Conflicts that
-// stay are not tried again.
+// PlanAgain reports whether a write that ended with this error at this try, the first is 1,
+// is to be planned again because another writer was quicker. It waits where that happened
+// often.
+func PlanAgain(ctx context.Context, try int, err error) bool {
+	lasting := errors.Is(err, ErrOtherRequest) || errors.Is(err, ErrMeanwhile)
+	if !errors.Is(err, memory.Conflict) || lasting || try == MaxReplans {
+		return false
+	}
+	if try < MaxConflicts {
+		return true
+	}
+	select {
+	case <-time.After(rand.N(replanPause)):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Replan calls do again while [PlanAgain] says so.
 func Replan(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
-		err := do()
-		stays := errors.Is(err, ErrOtherRequest) || errors.Is(err, ErrMeanwhile)
-		if !errors.Is(err, memory.Conflict) || stays || try == MaxReplans {
+		if err := do(); !PlanAgain(ctx, try, err) {
 			return err
-		}
-		if try < MaxConflicts {
-			continue
-		}
-		select {
-		case <-time.After(rand.N(replanPause)):
-		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 }

@@ -3,7 +3,6 @@ package curate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -118,7 +117,7 @@ func (e writer) change(ctx context.Context, owner memory.Owner, id, key string, 
 			next.Version = receipt.Version
 			return next, nil
 		}
-		if !errors.Is(err, memory.Conflict) || try == core.MaxConflicts {
+		if !core.PlanAgain(ctx, try, err) {
 			return memory.Fact{}, err
 		}
 	}

@@ -2,7 +2,6 @@ package curate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -145,7 +144,7 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 			}
 			return j.judged, receipt, nil
 		}
-		if !errors.Is(err, memory.Conflict) || try == core.MaxConflicts {
+		if !core.PlanAgain(ctx, try, err) {
 			return nil, memory.Receipt{}, err
 		}
 	}

@@ -2,7 +2,6 @@ package curate
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -74,7 +73,7 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 			slices.Reverse(changes)
 			return Undone{Receipt: plan.Receipt, Changes: changes}, err
 		}
-		if !errors.Is(err, memory.Conflict) || try == core.MaxConflicts {
+		if !core.PlanAgain(ctx, try, err) {
 			return Undone{}, err
 		}
 	}
