@@ -84,8 +84,8 @@ func newGrounds(c Claim, s extract.Utterance) *grounds {
 		g.around = append(g.around, readTokens(words)...)
 	}
 	g.foreign = isForeign(g.turn)
-	addNames(g.names, g.around, g.foreign)
-	addNames(g.names, g.fact, false)
+	addNames(g.names, g.around)
+	addNames(g.names, g.fact)
 	g.clauses = clausesOf(s.Text, g.turn, g.names)
 	if g.span, g.exact = locate(s.Text, c.Quote); g.exact {
 		g.placed = true
@@ -152,34 +152,16 @@ func (g *grounds) doubt() string {
 	return ""
 }
 
-// place returns where the turn has the words of a quote but for small ones, or else, for a
-// claim without a quote, the sentence that says most of it.
+// place returns the clause of the turn that says most of the claim: all of it, where a quote
+// is given that the turn does not have.
 func (g *grounds) place() (text.Span, bool) {
-	quote, turn := significant(readTokens(g.claim.Quote)), significant(g.turn)
-	if len(quote) > 1 || len(quote) == 1 && quote[0].term != "" {
-		for i := 0; i+len(quote) <= len(turn); i++ {
-			if slices.EqualFunc(quote, turn[i:i+len(quote)], sameWord) {
-				return text.Span{Start: turn[i].Start, End: turn[i+len(quote)-1].End}, true
-			}
-		}
-	}
 	best, most := text.Span{}, 0
 	for _, c := range g.clauses {
 		if n := g.shared(c); n > most {
 			best, most = text.Span{Start: c[0].Start, End: c[len(c)-1].End}, n
 		}
 	}
-	if g.claim.Quote == "" { // the whole sentence
-		best.Start, best.End = sentenceAround(g.said.Text, best)
-	}
 	return best, most > 0 && (g.claim.Quote == "" || most >= g.wanted())
-}
-
-// significant leaves out words that change nothing in what a quote says.
-func significant(words []token) []token {
-	return slices.DeleteFunc(slices.Clone(words), func(t token) bool {
-		return t.term == "" && t.number == "" && !negates(t) && !speakerWords.Has(t.word) && !possessives.Has(t.word) && !english.IsThirdPerson(t.word)
-	})
 }
 
 // widened returns a span up to the pauses around it.
@@ -212,7 +194,7 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 			part := tokensIn(words, clause.Span)
 			for i := 1; i+1 < len(part); i++ {
 				joint, next := part[i], part[i+1]
-				if strings.ContainsAny(joint.before, ".!?\n") || conjunctions.Has(joint.word) && (joint.word != "and" || next.word != "i" && next.word != "me" || i > 3) && (speakerWords.Has(next.word) || possessives.Has(next.word) || english.IsThirdPerson(next.word) || names[next.word] != "" || next.owner || personOf(next.word) != "") {
+				if strings.ContainsAny(joint.before, ".!?\n") || conjunctions.Has(joint.word) && (speakerWords.Has(next.word) || possessives.Has(next.word) || names[next.word] != "") {
 					out, part, i = append(out, part[:i]), part[i:], 0
 				}
 			}
@@ -229,9 +211,6 @@ var speechQuotes = lazy.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}
 // notTheirs reports a quote that the user did not say of themself: what stands in quotation
 // marks, in a letter, and what somebody claims.
 func (g *grounds) notTheirs() string {
-	if !g.placed {
-		return ""
-	}
 	s := g.said.Text
 	for _, m := range speechQuotes.FindAllStringIndex(s, -1) {
 		if m[0] < g.span.Start && g.span.End < m[1] {
@@ -242,7 +221,7 @@ func (g *grounds) notTheirs() string {
 	switch before := text.Fold(s[:g.span.Start]); {
 	case letters.MatchString(before):
 		return "the words are those of a letter"
-	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])) && !slices.ContainsFunc(g.fact, func(t token) bool { return quoting.Has(t.word) || t.word == "according" }):
+	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])):
 		return "somebody else claims it"
 	}
 	return ""
@@ -254,15 +233,15 @@ func (g *grounds) madeUp() string {
 	if g.said.Playing {
 		return reason
 	}
-	if !g.placed || hedged.MatchString(text.Fold(g.claim.Text)) {
+	if hedged.MatchString(text.Fold(g.claim.Text)) {
 		return ""
 	}
 	start, _ := sentenceAround(g.said.Text, g.span)
 	quote, lead := text.Fold(g.span.Of(g.said.Text)), text.Fold(g.said.Text[start:g.span.Start])
-	switch m := wishful.FindStringSubmatch(quote); {
+	switch {
 	case supposed.MatchString(lead + quote), conditional.MatchString(lead + quote):
 		return reason
-	case m != nil && !courtesies.Has(m[1]):
+	case wishful.MatchString(quote):
 		return "it is what the user would do"
 	}
 	return ""
@@ -271,7 +250,7 @@ func (g *grounds) madeUp() string {
 // unrelated reports a claim that has nothing to do with the turn.
 func (g *grounds) unrelated() string {
 	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
-	if g.shared(more) > 0 || g.shared(g.turn) > 0 && g.shared(g.around) >= g.wanted() {
+	if g.shared(more) > 0 {
 		return ""
 	}
 	if g.foreign {
@@ -287,12 +266,9 @@ func (g *grounds) wanted() int { return g.count(func(int) bool { return true }) 
 // counts if there is nothing else.
 func (g *grounds) shared(words []token) int {
 	n := g.count(func(i int) bool {
-		return slices.ContainsFunc(words, func(w token) bool { return alike(g.fact[i], w) }) || g.isName(i) && hasName(g.fact[i], words)
+		return slices.ContainsFunc(words, func(w token) bool { return alike(g.fact[i], w) })
 	})
-	at := g.said.Turn.CreatedAt
-	if n == 0 && slices.ContainsFunc(g.dates(), func(d text.Date) bool {
-		return (isYear(d) || at.Before(d.From) || !at.Before(d.To)) && g.dated(d, words)
-	}) {
+	if n == 0 && slices.ContainsFunc(g.dates(), func(d text.Date) bool { return g.dated(d, words) }) {
 		return 1
 	}
 	return n
@@ -300,7 +276,7 @@ func (g *grounds) shared(words []token) int {
 
 func (g *grounds) count(has func(i int) bool) (n int) {
 	for i, t := range g.fact {
-		if t.word != "user" && (t.term != "" || t.number != "" || g.isName(i)) && has(i) {
+		if t.word != "user" && (t.term != "" || t.number != "") && has(i) {
 			n++
 		}
 	}
@@ -314,7 +290,7 @@ func (g *grounds) denied() string {
 	agree, clash := 0, 0
 	for _, f := range fact {
 		for _, w := range said {
-			if f.term != "" && personOf(f.word) == "" && (g.names[f.word] == "" || g.names[f.word] == anybody) && !lightWords.Has(w.word) && alike(f.token, w.token) {
+			if f.term != "" && personOf(f.word) == "" && alike(f.token, w.token) {
 				if f.denied == w.denied {
 					agree++
 				} else {
@@ -352,10 +328,8 @@ func (g *grounds) deniesClaim(said []polar) bool {
 			switch {
 			case among(said[i]):
 				denied++
-			case said[i].term != "" && !lightWords.Has(said[i].word):
-				if other++; denied == 0 && other > 1 {
-					other = len(said)
-				}
+			case said[i].term != "":
+				other++
 			}
 		}
 		for _, p := range said[min(i, len(said)):] {
@@ -363,7 +337,7 @@ func (g *grounds) deniesClaim(said []polar) bool {
 				rest++
 			}
 		}
-		if denied > 0 && other < len(said) && rest < 2 && (rest == 0 || other == 0) {
+		if denied > 0 && rest < 2 && (rest == 0 || other == 0) {
 			return true
 		}
 	}
@@ -381,12 +355,12 @@ func endsMore(words, others []token) bool {
 // unfulfilled reports a claim that has as so what the user wishes or plans.
 func (g *grounds) unfulfilled() string {
 	fact := text.Fold(g.claim.Text)
-	if !g.placed || !stateForm.MatchString(fact) {
+	if !stateForm.MatchString(fact) {
 		return ""
 	}
 	clause, _, _ := g.saidOf(whom{kind: 's'})
 	said := text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.said.Text))
-	if intending.MatchString(said) && !hedged.MatchString(fact) {
+	if intending.MatchString(said) {
 		return "the user wishes or plans it"
 	}
 	return ""
@@ -409,7 +383,7 @@ func polarity(s string, ends bool) []polar {
 			left = 0
 		}
 		out[i] = polar{t, left > 0}
-		if negates(t) || ends && (ceasing.Has(t.word) || t.word == "used" && i+1 < len(words) && words[i+1].word == "to") {
+		if negates(t) || ends && (ceasing.Has(t.word) || t.word == "used") {
 			left = 5
 		}
 	}
@@ -417,5 +391,5 @@ func polarity(s string, ends bool) []polar {
 }
 
 func anyDenied(words []polar) bool {
-	return slices.ContainsFunc(words, func(p polar) bool { return p.denied || negates(p.token) })
+	return slices.ContainsFunc(words, func(p polar) bool { return p.denied })
 }

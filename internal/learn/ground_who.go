@@ -8,9 +8,6 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// anybody is the group of a name of which nothing more is known.
-const anybody = "name"
-
 // whom is whom a statement is about.
 type whom struct {
 	kind  byte   // 's' the speaker, 'o' another person, 0 unknown
@@ -27,18 +24,15 @@ func personOf(word string) string {
 }
 
 // addNames notes names and, as far as it is told, whose: "my sister Ana", "Ana, my sister".
-func addNames(names map[string]string, words []token, foreign bool) {
+func addNames(names map[string]string, words []token) {
 	for i, t := range words {
 		p := personOf(t.word)
 		if p == "" {
-			if t.capital && !t.opens && !foreign && !noNames.Has(t.word) && !isTime(t.word) && names[t.word] == "" {
-				names[t.word] = anybody
-			}
 			continue
 		}
 		for j := i + 1; j < len(words) && j <= i+3; j++ {
 			w := words[j]
-			if w.capital && !w.opens && !noNames.Has(w.word) && (j == i+1 || strings.TrimSpace(w.before) == "") {
+			if w.capital {
 				names[w.word] = p
 				break
 			}
@@ -46,7 +40,7 @@ func addNames(names map[string]string, words []token, foreign bool) {
 				break
 			}
 		}
-		if i >= 2 && possessives.Has(words[i-1].word) && words[i-2].capital && strings.HasPrefix(words[i-1].before, ",") {
+		if i >= 2 && possessives.Has(words[i-1].word) && words[i-2].capital {
 			names[words[i-2].word] = p
 		}
 	}
@@ -55,11 +49,11 @@ func addNames(names map[string]string, words []token, foreign bool) {
 // ofAnother reports a claim of one person that the quoted words say of another.
 func (g *grounds) ofAnother() string {
 	claimed := g.claimedOf()
-	if !g.placed || claimed.kind == 0 {
+	if claimed.kind == 0 {
 		return ""
 	}
 	clause, said, inherited := g.saidOf(claimed)
-	if said.kind == 0 || said.kind == 's' && claimed.kind == 's' || g.mentions(clause, claimed) || said.name != "" && said.name == claimed.name || said.group != "" && nearGroup(said.group, claimed.group) {
+	if said.kind == 0 || said.kind == 's' && claimed.kind == 's' || g.mentions(clause, claimed) || said.group != "" && nearGroup(said.group, claimed.group) {
 		return ""
 	}
 	switch {
@@ -68,10 +62,8 @@ func (g *grounds) ofAnother() string {
 			return "it is said of somebody else"
 		}
 	case said.kind == 's':
-		if claimed.group != "" && claimed.group != anybody {
-			return "it is said of the user"
-		}
-	case claimed.group != "" && said.group != "" && claimed.group != anybody && said.group != anybody:
+		return "it is said of the user"
+	case said.group != "":
 		return "it is said of " + or(said.name, said.group)
 	}
 	return ""
@@ -95,26 +87,14 @@ func (g *grounds) claimedOf() whom {
 	case len(fact) < 2:
 		return whom{}
 	case fact[0].word != "user":
-		if group := g.names[fact[0].word]; fact[0].capital && (g.isName(start) || group != "") {
-			return whom{'o', group, fact[0].word}
-		}
 		return whom{}
 	case !fact[0].owner:
-		if fact[1].word == "and" || fact[1].word == "or" {
-			return whom{}
-		}
 		return whom{kind: 's'}
 	}
 	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
-		p := personOf(fact[i].word)
-		if p == "" {
-			continue
+		if p := personOf(fact[i].word); p != "" {
+			return whom{'o', p, ""}
 		}
-		of := whom{'o', p, ""}
-		if i+1 < len(fact) && fact[i+1].capital {
-			of.name = fact[i+1].word
-		}
-		return of
 	}
 	return whom{}
 }
@@ -125,7 +105,7 @@ func (g *grounds) saidOf(claimed whom) (clause []token, of whom, inherited bool)
 	best, most := -1, -1
 	start, _ := sentenceAround(g.said.Text, g.span)
 	for i, c := range g.clauses {
-		if c[len(c)-1].End <= g.span.Start || c[0].Start >= g.span.End {
+		if c[len(c)-1].End <= g.span.Start {
 			continue
 		}
 		n := 2 * g.shared(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.isOf(t, claimed) }))
@@ -158,10 +138,7 @@ func omitsI(clause []token) bool {
 // subject returns whom a clause is about, explicit if its words say so.
 func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 	for i := 0; i < len(clause) && i < 7; i++ {
-		t, next := clause[i], token{}
-		if i+1 < len(clause) {
-			next = clause[i+1]
-		}
+		t := clause[i]
 		p := personOf(t.word)
 		switch group := g.names[t.word]; {
 		case speakerWords.Has(t.word):
@@ -170,14 +147,11 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 			s = whom{kind: 'o'}
 		case possessives.Has(t.word):
 			continue
-		case p != "" && t.owner && next.word != "" && !verbal(clause, i): // "my boss's car"
+		case t.owner && !verbal(clause, i): // "my boss's car"
 			return whom{}, false
 		case p != "":
 			s = whom{'o', p, ""}
-			if next.capital || g.names[next.word] != "" {
-				s.name = next.word
-			}
-		case group != "" && (group != anybody || verbal(clause, i)), t.capital && i == 0 && !strings.HasSuffix(t.before, "(") && t.term != "" && !g.foreign && verbal(clause, i) && !openingWords.Has(t.word) && !noNames.Has(t.word) && !isTime(t.word):
+		case group != "", t.capital && t.term != "" && !g.foreign && verbal(clause, i) && !noNames.Has(t.word):
 			s = whom{'o', group, t.word}
 		case openingWords.Has(t.word):
 			continue
@@ -216,7 +190,7 @@ func (g *grounds) isOf(t token, of whom) bool {
 	p := personOf(t.word)
 	return of.kind == 's' && speakerWords.Has(t.word) ||
 		of.name != "" && sameName(of.name, t) ||
-		of.group != "" && (p != "" && nearGroup(p, of.group) || of.group != anybody && g.names[t.word] == of.group)
+		of.group != "" && (p != "" && nearGroup(p, of.group) || g.names[t.word] == of.group)
 }
 
 // mentions reports whether words name a person, or may mean them by a pronoun.
@@ -235,7 +209,7 @@ func (g *grounds) mentionsAnother(said whom) bool {
 	return slices.ContainsFunc(g.fact[1:], func(t token) bool {
 		p := personOf(t.word)
 		return p != "" && (nearGroup(p, said.group) || text.ClassesOf(p)&text.OwnPeople()&^text.ClassesAsked("pet") != 0 || people.Has(t.word)) || heOrShe.Has(t.word) ||
-			said.name != "" && t.word == said.name || g.names[t.word] != "" && g.names[t.word] != anybody
+			said.name != "" && t.word == said.name || g.names[t.word] != ""
 	})
 }
 
@@ -245,7 +219,7 @@ func (g *grounds) unnamed() string {
 		if !g.isName(i) || t.acronym || hasName(t, g.around) || otherScript(g.turn) {
 			continue
 		}
-		if g.foreign && !(g.names[t.word] != "" && g.names[t.word] != anybody || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)) {
+		if g.foreign && !(g.names[t.word] != "" || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)) {
 			continue // it may be a translation
 		}
 		return "nobody said " + g.claim.Text[t.Start:t.End]

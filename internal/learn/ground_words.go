@@ -70,7 +70,6 @@ var (
 	noNames      = lazy.Words("user the my i phd mr mrs ms dr st prof ok am pm usd eur gbp english")
 	titles       = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
 	unslotted    = lazy.Words("a an the and or is are was were be user")
-	courtesies   = lazy.Words("like love rather prefer say know need not have appreciate")
 
 	// letters is how a letter begins, and disbelieved what leads to what somebody is not believed
 	// to know.
