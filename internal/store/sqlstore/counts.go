@@ -36,9 +36,6 @@ func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, 
 
 // Totals says how much there is over all owners: see [memory.Facts].
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	if s.reads.into != nil {
-		return s.roughTotals(ctx, countCost)
-	}
 	return s.counts(ctx, countsOfAll)
 }
 

@@ -45,13 +45,13 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	byID, missing, commits := s.known.memoryCache.find(owner, ids)
+	byID, missing, commits := s.cache.find(owner, ids)
 	if len(missing) > 0 {
 		read, err := s.read(ctx, owner, missing)
 		if err != nil {
 			return nil, err
 		}
-		if !s.known.memoryCache.learn(owner, read, commits) && len(byID) > 0 {
+		if !s.cache.learn(owner, read, commits) && len(byID) > 0 {
 			// A commit came in between: what was cached may be older than what was read.
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
