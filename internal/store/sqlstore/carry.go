@@ -19,7 +19,7 @@ import (
 // tables are all that rows of an owner are in.
 var tables = []string{
 	"owners", "facts", "fact_tags", "fact_turns", "links", "vectors", "conversations", "turns", "summaries", "profile", "relations", "journal",
-	"runs", "jobs", "contexts", "conversation_events", "traces", "trace_facts", "ledger", "feedback", "tombstones", "secrets", "api_keys",
+	"runs", "jobs", "contexts", "traces", "trace_facts", "ledger", "tombstones", "secrets", "api_keys",
 }
 
 // copyMark is the table that says, while a copy is not done, where it comes from.

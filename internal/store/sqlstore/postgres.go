@@ -154,27 +154,18 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
 		return fmt.Errorf("wait for those who bring the schema up to date: %w", err)
 	}
-	return migrate(ctx, db, goose.DialectPostgres, "postgres")
+	return migrate(ctx, db, goose.DialectPostgres, "postgres", postgresSchema)
 }
 
-// upToDate reports whether the schema has all steps and no others, so that most starts
-// wait for nobody.
+// upToDate reports whether the schema is the newest, so that most starts wait for nobody.
 func upToDate(ctx context.Context, conn *sql.Conn) (bool, error) {
-	steps, err := migrations.ReadDir("migrations/postgres")
-	if err != nil {
-		return false, err
-	}
-	newest, err := goose.NumericComponent(steps[len(steps)-1].Name())
-	if err != nil {
-		return false, err
-	}
 	var there bool
 	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('goose_db_version') IS NOT NULL`).Scan(&there); err != nil || !there {
 		return false, err
 	}
 	var current int64
-	err = conn.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&current)
-	return current == newest, err
+	err := conn.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&current)
+	return current == postgresSchema, err
 }
 
 // describe asks what [Store.About] and [Store.Identity] say.

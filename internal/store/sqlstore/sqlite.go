@@ -155,7 +155,7 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool) error {
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
 		return err
 	}
-	if err := migrate(ctx, db, goose.DialectSQLite3, "sqlite"); err != nil {
+	if err := migrate(ctx, db, goose.DialectSQLite3, "sqlite", SQLiteSchema); err != nil {
 		return err
 	}
 	return markDatabase(path)
