@@ -70,12 +70,10 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, er
 }
 
 func (v *view) carry(out *shelf.Shelf) error {
-	for _, kind := range []string{"fact", "link", "summary", "profile", "relation", "context"} {
-		query, scan := thingOf(v.owner, kind)
-		query, _, _ = strings.Cut(query, " AND ")
-		err := v.all(query, func(row scanner) error {
-			i, err := scan(row)
-			out.Things[i.Target()] = i.Image
+	for _, t := range thingTables {
+		err := v.all(`SELECT `+t.columns+` FROM `+t.name+` WHERE owner = ?`, func(row scanner) error {
+			image, err := t.scan(v.owner, row)
+			out.Things[image.Target()] = image
 			return err
 		})
 		if err != nil {
@@ -114,7 +112,7 @@ func (v *view) carry(out *shelf.Shelf) error {
 			out.Runs[r.Run] = r
 			return err
 		}},
-		{`SELECT ` + jobColumns + ` FROM jobs WHERE owner = ?`, func(row scanner) error {
+		{`SELECT owner, ` + jobColumns + ` FROM jobs WHERE owner = ?`, func(row scanner) error {
 			j, err := scanJob(row)
 			out.Jobs[j.ID] = j
 			return err
@@ -184,14 +182,13 @@ func (w *write) put(from *shelf.Shelf) error {
 		if t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
 			messages[t.Conversation]++
 		}
-		if err := w.exec(insertTurn, turnValues(&t)...); err != nil {
+		if err := w.insert(insertTurn, w.owner, turnFields(&t)...); err != nil {
 			return err
 		}
 	}
 	for _, c := range from.Conversations {
-		err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			w.owner, c.ID, c.Project, c.Agent, c.Title, list(c.Contexts), c.Rules, messages[c.ID], micros(c.CreatedAt), micros(c.UpdatedAt), c.Status, c.Version)
-		if err != nil {
+		c.MessageCount = messages[c.ID]
+		if err := w.insert(insertConversation, w.owner, conversationFields(&c)...); err != nil {
 			return err
 		}
 	}
@@ -213,9 +210,7 @@ func (w *write) put(from *shelf.Shelf) error {
 		}
 	}
 	for _, j := range from.Jobs {
-		err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), j.State,
-			j.Attempts, micros(j.RunAt), micros(j.CreatedAt), j.Error, j.Lease.Token, micros(j.Lease.Until))
-		if err != nil {
+		if err := w.insert(insertJob, w.owner, jobFields(&j)...); err != nil {
 			return err
 		}
 	}

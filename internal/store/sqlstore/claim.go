@@ -37,7 +37,7 @@ func newClaims(time, skip string) claims {
 			memory.AbandonedError(1), memory.AbandonedError(2), memory.AbandonedError(3), memory.MaxAttempts, time, skip),
 		fmt.Sprintf(`WITH next (of, job) AS MATERIALIZED (`+dueJob+`%[2]s)
 			UPDATE jobs SET state = 'running', token = ?3, lease_until = %[1]s + ?4 FROM next
-			WHERE owner = next.of AND id = next.job RETURNING `+jobColumns, time, skip),
+			WHERE owner = next.of AND id = next.job RETURNING owner, `+jobColumns, time, skip),
 	}
 }
 

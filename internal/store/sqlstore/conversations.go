@@ -3,17 +3,9 @@ package sqlstore
 import (
 	"context"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
-
-const conversationColumns = `id, project, agent, title, contexts, rules, message_count, created_at, updated_at, status, version`
-
-func scanConversation(owner memory.Owner, row scanner) (memory.Conversation, error) {
-	c := memory.Conversation{Owner: owner}
-	err := row.Scan(&c.ID, &c.Project, &c.Agent, &c.Title, asList{&c.Contexts}, &c.Rules, &c.MessageCount,
-		asTime{&c.CreatedAt}, asTime{&c.UpdatedAt}, &c.Status, &c.Version)
-	return c, err
-}
 
 // Conversations returns conversations: see [memory.Log].
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
@@ -28,7 +20,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	if err := w.after(q.Cursor, `updated_at`); err != nil {
 		return memory.ConversationPage{}, err
 	}
-	limit := limited(q.Limit)
+	limit := shelf.Limit(q.Limit)
 	var page memory.ConversationPage
 	err := s.reads.look(ctx, owner, func(v *view) error {
 		query := v.brief().query
@@ -42,10 +34,11 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 		})
 		return wrap("list conversations", err)
 	})
-	if len(page.Conversations) > limit {
-		page.Conversations = page.Conversations[:limit]
-		last := page.Conversations[limit-1]
-		page.Next = cursor{micros(last.UpdatedAt), last.ID}.String()
+	if err != nil {
+		return memory.ConversationPage{}, err
 	}
+	page.Conversations, page.Next, err = shelf.Cut(page.Conversations, q.Limit, q.Cursor, func(c memory.Conversation) shelf.Place {
+		return shelf.Place{At: c.UpdatedAt, ID: c.ID}
+	})
 	return page, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
@@ -128,7 +129,7 @@ func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
 			return err
 		}
 	}
-	id := memoryID(before)
+	_, id, _ := strings.Cut(before.Target(), ":")
 	if err := e.save(memory.Change{Before: before, After: after}); err != nil {
 		return err
 	}
@@ -165,6 +166,25 @@ func (e *eraser) turn(id string) error {
 	}
 	err = e.exec(`UPDATE turns SET content = '', project = '', agent = '', given = '', foreign_ranges = '', no_learn = true WHERE owner = ? AND id = ?`, e.owner, id)
 	return wrap("erase the turn", err)
+}
+
+// untitle takes away the titles that a conversation has or had, if they stand in what
+// was said.
+func (e *eraser) untitle(conversation, title, said string) error {
+	said = strings.Join(strings.Fields(said), " ")
+	if strings.Contains(said, title) {
+		if err := e.exec(`UPDATE conversations SET title = '' WHERE owner = ? AND id = ?`, e.owner, conversation); err != nil {
+			return fmt.Errorf("erase the title: %w", err)
+		}
+	}
+	target := memory.Image{Conversation: &memory.ConversationMark{ID: conversation}}.Target()
+	return e.rewrite(target, func(i memory.Image) (memory.Image, bool) {
+		if i.Conversation == nil || !strings.Contains(said, i.Conversation.Title) {
+			return i, false
+		}
+		i.Conversation.Title = ""
+		return i, true
+	})
 }
 
 // past takes the words of a thing out of the journal, which then is of target left.

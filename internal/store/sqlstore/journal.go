@@ -40,7 +40,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	if err != nil {
 		return memory.ChangePage{}, err
 	}
-	limit := limited(q.Limit)
+	limit := shelf.Limit(q.Limit)
 	var page memory.ChangePage
 	err = s.reads.see(ctx, owner, func(v *view) error {
 		rows, err := v.queryPage(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
@@ -56,7 +56,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 		if len(entries) > limit {
 			entries = entries[:limit]
 			last := entries[limit-1]
-			page.Next = cursor{last.Version, strconv.Itoa(last.ordinal)}.String()
+			page.Next = shelf.WriteCursor(shelf.Place{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
 		}
 		page.Changes, err = v.withAfter(entries)
 		return wrap("read what stands", err)
@@ -163,15 +163,15 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		w.and(`j.at > ?`, micros(q.After))
 	}
 	if q.Cursor != "" {
-		after, err := readCursor(q.Cursor)
+		after, err := shelf.ReadCursor(q.Cursor)
 		if err != nil {
 			return where{}, err
 		}
-		ordinal, err := strconv.Atoi(after.id)
-		if err != nil {
+		var version, ordinal int64
+		if _, err := fmt.Sscanf(after.ID, "%d/%d", &version, &ordinal); err != nil {
 			return where{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", q.Cursor)
 		}
-		w.and(`(j.version, j.ordinal) < (?, ?)`, after.at, ordinal)
+		w.and(`(j.version, j.ordinal) < (?, ?)`, version, ordinal)
 	}
 	return w, nil
 }
@@ -181,26 +181,6 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 func (w *where) run(owner memory.Owner, run string) {
 	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, run)
 	w.and(`j.run = ?`, run)
-}
-
-// imageVersion is the version that wrote the image, 0 for the mark of a turn or a
-// conversation, which has none.
-func imageVersion(i memory.Image) int64 {
-	switch {
-	case i.Fact != nil:
-		return i.Fact.Version
-	case i.Link != nil:
-		return i.Link.Version
-	case i.Profile != nil:
-		return i.Profile.Version
-	case i.Relation != nil:
-		return i.Relation.Version
-	case i.Summary != nil:
-		return i.Summary.Version
-	case i.Context != nil:
-		return i.Context.Version
-	}
-	return 0
 }
 
 // imageRecord is an image as the journal keeps it, with what its JSON leaves out.
@@ -215,7 +195,7 @@ func encodeImage(i memory.Image) (string, error) {
 	if i.IsZero() {
 		return "", nil
 	}
-	r := imageRecord{Image: i, Version: imageVersion(i)}
+	r := imageRecord{Image: i, Version: shelf.Version(i)}
 	switch {
 	case i.Fact != nil:
 		r.Hash = i.Fact.Hash

@@ -11,14 +11,12 @@ func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []stri
 	var before map[string][]memory.Fact
 	err := s.reads.look(ctx, owner, func(v *view) error {
 		before = map[string][]memory.Fact{}
-		rows, err := v.query(`SELECT `+facts.columns+` FROM facts
+		rows, err := v.query(`SELECT `+factTable.columns+` FROM facts
 			WHERE owner = ? AND superseded_by <> '' AND superseded_by IN (SELECT value FROM json_each(?)) AND +status = 'superseded'
 			ORDER BY updated_at DESC, id DESC`, listed(ids))
 		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
-			f, err := scanFact(v.owner, row)
-			if err == nil {
-				before[f.SupersededBy] = append(before[f.SupersededBy], *f)
-			}
+			image, err := factTable.scan(v.owner, row)
+			before[image.Fact.SupersededBy] = append(before[image.Fact.SupersededBy], *image.Fact)
 			return struct{}{}, err
 		})
 		return wrap("read what facts took the place of", err)

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -22,21 +22,11 @@ type source struct {
 }
 
 var (
-	facts = source{"facts", "fact:", factColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
-		f, err := scanFact(o, row, more...)
-		return memory.Memory{Fact: f}, err
-	}}
-	links = source{"links", "link:", linkColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
-		l, err := scanLink(o, row, more...)
-		return memory.Memory{Fact: &l.Fact, Link: l}, err
-	}}
+	facts, links, summaries = factTable.source(), linkTable.source(), summaryTable.source()
+
 	turns = source{"turns", "turn:", turnColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 		t, err := scanTurn(o, row, more...)
 		return memory.Memory{Turn: t}, err
-	}}
-	summaries = source{"summaries", "summary:", summaryColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
-		s, err := scanSummary(o, row, more...)
-		return memory.Memory{Summary: s}, err
 	}}
 )
 
@@ -136,7 +126,7 @@ func (v *view) byID(from source, ids []string, found map[string][]memory.Memory)
 
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
-	limit := limited(q.Limit)
+	limit := shelf.Limit(q.Limit)
 	var found []memory.Memory
 	var err error
 	if s.inOne(q) {
@@ -153,7 +143,7 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	if err != nil {
 		return memory.Page{}, err
 	}
-	return firstPage(found, limit), nil
+	return page(found, q)
 }
 
 // inOne reports whether all that a list asks is known before it begins.
@@ -183,19 +173,13 @@ func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err
 	return found, nil
 }
 
-// firstPage is the first page of what was found.
-func firstPage(found []memory.Memory, limit int) memory.Page {
-	slices.SortFunc(found, newestFirst)
-	if len(found) <= limit {
-		return memory.Page{Memories: found}
-	}
-	last := found[limit-1]
-	return memory.Page{Memories: found[:limit], Next: cursor{micros(last.CreatedAt()), last.ID()}.String()}
+// page is the page that q asks for of what was found.
+func page(found []memory.Memory, q memory.Query) (memory.Page, error) {
+	some, next, err := shelf.Cut(found, q.Limit, q.Cursor, placeOf)
+	return memory.Page{Memories: some, Next: next}, err
 }
 
-func newestFirst(a, b memory.Memory) int {
-	return cmp.Or(b.CreatedAt().Compare(a.CreatedAt()), strings.Compare(b.ID(), a.ID()))
-}
+func placeOf(m memory.Memory) shelf.Place { return shelf.Place{At: m.CreatedAt(), ID: m.ID()} }
 
 // sourcesOf returns the tables in which something may match.
 func sourcesOf(q memory.Query) []source {
@@ -350,8 +334,7 @@ func (v *view) containing(from source, q memory.Query, limit int) (found []memor
 			if len(some) < scanned {
 				break
 			}
-			last := some[len(some)-1]
-			q.Cursor = cursor{micros(last.CreatedAt()), last.ID()}.String()
+			q.Cursor = shelf.WriteCursor(placeOf(some[len(some)-1]))
 		}
 	}
 	return found, nil

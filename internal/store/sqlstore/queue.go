@@ -8,30 +8,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-const jobColumns = `owner, id, kind, conversation, turns, state, attempts, run_at, created_at, error, token, lease_until`
-
-func scanJob(row scanner) (memory.Job, error) {
-	var j memory.Job
-	var l memory.Lease
-	err := row.Scan(&j.Owner, &j.ID, &j.Kind, &j.Conversation, asList{&j.Turns}, &j.State, &j.Attempts,
-		asTime{&j.RunAt}, asTime{&j.CreatedAt}, &j.Error, &l.Token, asTime{&l.Until})
-	if l.Token != "" {
-		l.Owner, l.Job = j.Owner, j.ID
-		j.Lease = l
-	}
-	return j, err
-}
-
 // enqueue queues jobs at the write's time.
 func (w *write) enqueue(jobs []memory.Job) error {
 	for _, j := range jobs {
-		if j.RunAt = memory.Time(j.RunAt); j.RunAt.IsZero() {
+		j.State, j.Attempts, j.Error, j.Lease = memory.JobQueued, 0, "", memory.Lease{}
+		if j.CreatedAt, j.RunAt = w.at, memory.Time(j.RunAt); j.RunAt.IsZero() {
 			j.RunAt = w.at
 		}
-		err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, 'queued', 0, ?, ?, '', '', 0)
-			ON CONFLICT (owner, id) DO NOTHING`,
-			w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), micros(j.RunAt), micros(w.at))
-		if err != nil {
+		if err := w.insert(insertJob+` ON CONFLICT (owner, id) DO NOTHING`, w.owner, jobFields(&j)...); err != nil {
 			return fmt.Errorf("queue job %s: %w", j.ID, err)
 		}
 		w.queues = true
@@ -181,7 +165,7 @@ func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.J
 	}
 	var jobs []memory.Job
 	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
+		rows, err := v.query(`SELECT owner, `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
 			ORDER BY created_at DESC, id DESC`, wanted)
 		jobs, err = collect(rows, err, scanJob)
 		return wrap("list jobs", err)

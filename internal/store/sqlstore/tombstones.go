@@ -2,13 +2,10 @@ package sqlstore
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 
-	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -78,9 +75,7 @@ func (s *Store) secret(ctx context.Context, owner memory.Owner) (secret string, 
 
 // tombstone is a keyed hash of who said what.
 func tombstone(secret string, role memory.Role, words string) string {
-	h := hmac.New(sha256.New, []byte(secret))
-	h.Write([]byte(string(role) + "\x00" + text.Normalize(words)))
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return (&shelf.Shelf{Secret: secret}).Tombstone(memory.Turn{Role: role, Content: words})
 }
 
 // secret returns the key of an owner's marks. When it is made, what is out of recall

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -182,7 +183,7 @@ func readTrace(data string, into *memory.Trace) error {
 // their JSON alone. There are few of an owner, and they are looked through: a column
 // would cost every recall, and this is asked by people.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
-	limit := limited(q.Limit)
+	limit := shelf.Limit(q.Limit)
 	w := ofOwner()
 	w.says("door", q.Door)
 	w.says("conversation", q.Conversation)
