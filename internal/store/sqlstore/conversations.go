@@ -21,24 +21,21 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 		return memory.ConversationPage{}, err
 	}
 	limit := shelf.Limit(q.Limit)
-	var page memory.ConversationPage
+	var found []memory.Conversation
 	err := s.reads.look(ctx, owner, func(v *view) error {
-		query := v.brief().query
-		if len(q.IDs) == 0 {
-			query = v.brief().queryPage
-		}
-		rows, err := query(`SELECT `+conversationColumns+` FROM conversations `+w.text()+`
-			ORDER BY updated_at DESC, id DESC`+limitOf(limit+1), w.args...)
-		page.Conversations, err = collect(rows, err, func(row scanner) (memory.Conversation, error) {
-			return scanConversation(owner, row)
-		})
-		return wrap("list conversations", err)
+		found = nil
+		return wrap("list conversations", v.brief().askPage(v.asking(`SELECT `+conversationColumns+` FROM conversations `+w.text()+`
+			ORDER BY updated_at DESC, id DESC`+limitOf(limit+1), w.args, func(row scanner) error {
+			c, err := scanConversation(owner, row)
+			found = append(found, c)
+			return err
+		})))
 	})
 	if err != nil {
 		return memory.ConversationPage{}, err
 	}
-	page.Conversations, page.Next, err = shelf.Cut(page.Conversations, q.Limit, q.Cursor, func(c memory.Conversation) shelf.Place {
+	some, next, err := shelf.Cut(found, q.Limit, q.Cursor, func(c memory.Conversation) shelf.Place {
 		return shelf.Place{At: c.UpdatedAt, ID: c.ID}
 	})
-	return page, err
+	return memory.ConversationPage{Conversations: some, Next: next}, err
 }

@@ -43,13 +43,17 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	limit := shelf.Limit(q.Limit)
 	var page memory.ChangePage
 	err = s.reads.see(ctx, owner, func(v *view) error {
-		rows, err := v.queryPage(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
+		var entries []entry
+		err := v.askPage(v.asking(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
 			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before,
 			(SELECT n.before FROM journal n WHERE n.owner = j.owner AND n.target = j.target
 				AND (n.version, n.ordinal) > (j.version, j.ordinal) ORDER BY n.version, n.ordinal LIMIT 1)
 			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.text()+`
-			ORDER BY j.version DESC, j.ordinal DESC`+limitOf(limit+1), where.args...)
-		entries, err := collect(rows, err, func(row scanner) (entry, error) { return scanEntry(owner, row) })
+			ORDER BY j.version DESC, j.ordinal DESC`+limitOf(limit+1), where.args, func(row scanner) error {
+			e, err := scanEntry(owner, row)
+			entries = append(entries, e)
+			return err
+		}))
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
 		}

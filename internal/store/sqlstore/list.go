@@ -321,7 +321,7 @@ func (v *view) containing(from source, q memory.Query, limit int) (found []memor
 			var some []memory.Memory
 			one, err := v.pageOf(from, sel, q, scanned, &some)
 			if err == nil {
-				err = v.conn.ask(v.ctx, say(pageByPage), one)
+				err = v.askPage(one)
 			}
 			if err != nil {
 				return nil, err

@@ -187,7 +187,15 @@ func (v *view) query(query string, args ...any) (rows, error) {
 	return v.conn.query(v.ctx, query, append([]any{string(v.owner)}, args...)...)
 }
 
-// queryPage is query for a page of a long list: see [pageByPage].
-func (v *view) queryPage(query string, args ...any) (rows, error) {
-	return v.conn.queryPage(v.ctx, query, append([]any{string(v.owner)}, args...)...)
+// pageByPage has a server plan each statement of the transaction for the values that it is
+// given. A plan that is kept is made for what most owners have, which is little: all of it is
+// read and sorted. Of an owner who has very much it would read everything for every page.
+const pageByPage = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
+
+// askPage asks for pages of long lists.
+func (v *view) askPage(asks ...ask) error {
+	if v.conn.into != nil {
+		asks = append([]ask{say(pageByPage)}, asks...)
+	}
+	return v.conn.ask(v.ctx, asks...)
 }

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // session is a connection with the statements that are kept for it. Its conn is nil
@@ -68,19 +66,6 @@ func (s *session) query(ctx context.Context, query string, args ...any) (rows, e
 	found, err := made.QueryContext(ctx, args...)
 	return rows{Rows: found}, err
 }
-
-// queryPage is query for a page of a long list: see [pageByPage].
-func (s *session) queryPage(ctx context.Context, query string, args ...any) (rows, error) {
-	if s.into != nil {
-		args = append([]any{pgx.QueryExecModeCacheDescribe}, args...) // which is planned each time
-	}
-	return s.query(ctx, query, args...)
-}
-
-// pageByPage has a server plan each statement of the transaction for the values that it is
-// given. A plan that is kept is made for what most owners have, which is little: all of it is
-// read and sorted. Of an owner who has very much it would read everything for every page.
-const pageByPage = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
 
 // drop gives up the connection; the next use opens another.
 func (s *session) drop() {
