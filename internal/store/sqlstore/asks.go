@@ -28,7 +28,7 @@ func (s *session) ask(ctx context.Context, all ...ask) error {
 	}
 	for _, a := range all {
 		rows, err := s.query(ctx, a.text, a.args...)
-		if _, err := collect(rows, err, func(row scanner) (struct{}, error) { return struct{}{}, a.read(row) }); err != nil {
+		if err := eachRow(rows, err, a.read); err != nil {
 			return err
 		}
 	}

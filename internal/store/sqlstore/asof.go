@@ -17,11 +17,11 @@ func (v *view) past(at time.Time) (past, error) {
 			(SELECT version FROM journal WHERE owner = ?1 AND at <= ?2 ORDER BY version DESC LIMIT 1), 0)
 		ORDER BY version DESC, ordinal DESC`, micros(at))
 	texts := map[string]string{}
-	_, err = collect(rows, err, func(row scanner) (target string, err error) {
-		var before string
-		err = row.Scan(&target, &before)
+	err = eachRow(rows, err, func(row scanner) error {
+		var target, before string
+		err := row.Scan(&target, &before)
 		texts[target] = before // the earliest comes last and stays
-		return target, err
+		return err
 	})
 	p := past{}
 	for target, text := range texts {

@@ -131,14 +131,12 @@ func (v *view) carry(out *shelf.Shelf) error {
 			return err
 		}},
 		{`SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
-			var k memory.Key
-			err := row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
+			k, err := scanKey(row)
 			out.Keys = append(out.Keys, k)
 			return err
 		}},
 		{`SELECT hash, "user", created_at, revoked_at FROM api_keys WHERE owner = ? AND role = '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
-			var one memory.Session
-			err := row.Scan(&one.Hash, &one.User, asTime{&one.CreatedAt}, asTime{&one.ExpiresAt})
+			one, err := scanSession(row)
 			out.SignIns = append(out.SignIns, one)
 			return err
 		}},
@@ -153,8 +151,7 @@ func (v *view) carry(out *shelf.Shelf) error {
 // all reads every row of a query that asks for the view's owner.
 func (v *view) all(query string, scan func(scanner) error) error {
 	rows, err := v.query(query)
-	_, err = collect(rows, err, func(row scanner) (struct{}, error) { return struct{}{}, scan(row) })
-	return wrap(query, err)
+	return wrap(query, eachRow(rows, err, scan))
 }
 
 // Put writes all that an owner has in place of what is here of them.

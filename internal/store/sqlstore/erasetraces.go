@@ -79,17 +79,14 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 func (s *Store) tracesOf(ctx context.Context, facts []string) (map[memory.Owner][]string, error) {
 	const shown = `SELECT DISTINCT f.owner, f.trace FROM trace_facts f JOIN traces t ON t.owner = f.owner AND t.id = f.trace
 		WHERE f.fact IN (SELECT value FROM json_each(?))`
-	found := map[memory.Owner][]string{}
-	err := s.reads.again(ctx, func() error {
-		clear(found)
-		rows, err := s.reads.ask(ctx, shown, listed(facts))
-		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
-			var owner, id string
-			err := row.Scan(&owner, &id)
-			found[memory.Owner(owner)] = append(found[memory.Owner(owner)], id)
-			return struct{}{}, err
-		})
-		return wrap("find the traces", err)
+	type trace struct{ owner, id string }
+	all, err := queryAll(ctx, s.reads, shown, []any{listed(facts)}, func(row scanner) (t trace, err error) {
+		err = row.Scan(&t.owner, &t.id)
+		return t, err
 	})
-	return found, err
+	found := map[memory.Owner][]string{}
+	for _, t := range all {
+		found[memory.Owner(t.owner)] = append(found[memory.Owner(t.owner)], t.id)
+	}
+	return found, wrap("find the traces", err)
 }

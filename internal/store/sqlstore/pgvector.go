@@ -198,26 +198,26 @@ func (p *pgvector) nearest(v *view, model, question string, dims int, ids []stri
 
 // Vectors returns vectors of a model by their memories, as [vector.Pack] has them.
 func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
-	byID := map[string][]uint16{}
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT memory, data FROM vectors WHERE owner = ?1 AND model = ?2 AND memory IN (SELECT value FROM json_each(?3))`, model, listed(ids))
-		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
-			var id string
-			var data []byte
-			err := row.Scan(&id, &data)
-			byID[id] = vector.Words(data)
-			return struct{}{}, err
+	type packed struct {
+		id   string
+		data []byte
+	}
+	found, err := queryOwner(ctx, s.reads, owner, `SELECT memory, data FROM vectors WHERE owner = ?1 AND model = ?2 AND memory IN (SELECT value FROM json_each(?3))`,
+		[]any{model, listed(ids)}, func(row scanner) (p packed, err error) {
+			err = row.Scan(&p.id, &p.data)
+			return p, err
 		})
-		return err
-	})
+	byID := map[string][]uint16{}
+	for _, p := range found {
+		byID[p.id] = vector.Words(p.data)
+	}
 	return byID, wrap("read vectors", err)
 }
 
 // OwnersAbove returns the owners of more vectors of a model than so many.
 func (s *Store) OwnersAbove(ctx context.Context, model string, most int) ([]memory.Owner, error) {
-	rows, err := s.reads.ask(ctx, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, model, most)
-	owners, err := collect(rows, err, func(row scanner) (owner memory.Owner, err error) { return owner, row.Scan((*string)(&owner)) })
-	return owners, wrap("count vectors", explainServer(err))
+	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, most}, scanText[memory.Owner])
+	return owners, wrap("count vectors", err)
 }
 
 // ofNearKey is what an owner's HNSW index of a model is on, and nearKey its value: a hash, so

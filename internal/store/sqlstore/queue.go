@@ -163,14 +163,9 @@ func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.J
 	for i, s := range states {
 		wanted[i] = string(s)
 	}
-	var jobs []memory.Job
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT owner, `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
-			ORDER BY created_at DESC, id DESC`, wanted)
-		jobs, err = collect(rows, err, scanJob)
-		return wrap("list jobs", err)
-	})
-	return jobs, err
+	jobs, err := queryOwner(ctx, s.reads, owner, `SELECT owner, `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
+		ORDER BY created_at DESC, id DESC`, []any{wanted}, scanJob)
+	return jobs, wrap("list jobs", err)
 }
 
 // Requeue makes a parked job due: see [memory.Queue].

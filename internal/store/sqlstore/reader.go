@@ -170,6 +170,26 @@ func (r *reader) once(ctx context.Context, owner memory.Owner, told *bool, with 
 	return err
 }
 
+// queryOwner reads the rows of a query that needs no snapshot, whose first argument is the owner.
+func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
+	err = r.look(ctx, owner, func(v *view) (err error) {
+		rows, err := v.query(query, args...)
+		all, err = collect(rows, err, scan)
+		return err
+	})
+	return all, err
+}
+
+// queryAll is queryOwner for what is of no owner, or of all.
+func queryAll[T any](ctx context.Context, r *reader, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
+	err = r.again(ctx, func() (err error) {
+		rows, err := r.ask(ctx, query, args...)
+		all, err = collect(rows, err, scan)
+		return err
+	})
+	return all, err
+}
+
 // brief is the view for what reads few rows by an index: to watch for the end of
 // ctx would take longer.
 func (v *view) brief() *view {

@@ -120,28 +120,40 @@ func (r rows) Scan(into ...any) error {
 	return err
 }
 
-// collect reads rows to their end.
-func collect[T any](rows rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+// eachRow reads rows to their end.
+func eachRow(rows rows, err error, scan func(scanner) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	row := scanner(rows)
+	for rows.Next() {
+		if err := scan(row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// collect returns what scan reads of each row.
+func collect[T any](rows rows, err error, scan func(scanner) (T, error)) (all []T, _ error) {
+	err = eachRow(rows, err, func(row scanner) error {
+		one, err := scan(row)
+		all = append(all, one)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var all []T
-	row := scanner(rows)
-	for rows.Next() {
-		one, err := scan(row)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
-// one is the one row of a query.
-type one struct{ rows rows }
-
-func (o one) Scan(into ...any) error { return only(o.rows, nil, into...) }
+// scanText reads a row of one text.
+func scanText[S ~string](row scanner) (S, error) {
+	var text string
+	err := row.Scan(&text)
+	return S(text), err
+}
 
 // only reads the one row of a query; [sql.ErrNoRows] without one.
 func only(rows rows, err error, into ...any) error {

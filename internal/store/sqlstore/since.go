@@ -15,17 +15,9 @@ const versionsOf = `SELECT owner, version FROM owners WHERE owner IN (SELECT val
 
 // Owners returns who was ever written: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
-	var owners []memory.Owner
-	err := s.reads.again(ctx, func() error {
-		rows, err := s.reads.ask(ctx, `SELECT owner FROM owners WHERE version > 0`)
-		owners, err = collect(rows, err, func(row scanner) (owner memory.Owner, err error) {
-			err = row.Scan((*string)(&owner))
-			return owner, err
-		})
-		return wrap("list owners", err)
-	})
+	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM owners WHERE version > 0`, nil, scanText[memory.Owner])
 	slices.Sort(owners)
-	return owners, err
+	return owners, wrap("list owners", err)
 }
 
 // Versions returns each owner's version: see [memory.Source].
@@ -59,25 +51,22 @@ func toldVersions(ctx context.Context, owners []memory.Owner, versions []int64) 
 }
 
 func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, versions []int64) error {
-	clear(versions)
-	names := make([]string, len(owners))
-	place := make(map[string][]int, len(owners))
+	names := make(listed, len(owners))
 	for i, o := range owners {
 		names[i] = string(o)
-		place[names[i]] = append(place[names[i]], i)
 	}
-	return s.reads.again(ctx, func() error {
-		rows, err := s.reads.ask(ctx, versionsOf, listed(names))
-		_, err = collect(rows, err, func(row scanner) (version int64, err error) {
-			var name string
-			err = row.Scan(&name, &version)
-			for _, i := range place[name] {
-				versions[i] = version
-			}
-			return version, err
-		})
-		return wrap("read versions", err)
+	found, err := queryAll(ctx, s.reads, versionsOf, []any{names}, func(row scanner) (h head, err error) {
+		err = row.Scan((*string)(&h.owner), &h.version)
+		return h, err
 	})
+	byOwner := make(map[memory.Owner]int64, len(found))
+	for _, h := range found {
+		byOwner[h.owner] = h.version
+	}
+	for i, o := range owners {
+		versions[i] = byOwner[o]
+	}
+	return wrap("read versions", err)
 }
 
 // Since yields what was written after a version: see [memory.Source].

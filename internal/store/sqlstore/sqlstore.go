@@ -70,8 +70,8 @@ func (s *Store) Ping(ctx context.Context) error {
 		return err
 	}
 	rows, err := s.reads.ask(ctx, "SELECT 1")
-	_, err = collect(rows, err, func(row scanner) (one int, err error) { return one, row.Scan(&one) })
-	return wrap("ping the database", withhold(s.reads.log, explainServer(err)))
+	var one int
+	return wrap("ping the database", withhold(s.reads.log, explainServer(only(rows, err, &one))))
 }
 
 // Close waits for what is under way and releases the database.

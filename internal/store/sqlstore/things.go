@@ -18,10 +18,10 @@ func (s *Store) things(ctx context.Context, owner memory.Owner, from table, w wh
 	err := see(ctx, owner, func(v *view) error {
 		clear(on.Things)
 		rows, err := v.query(`SELECT `+from.columns+` FROM `+from.name+` `+w.text(), w.args...)
-		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
+		err = eachRow(rows, err, func(row scanner) error {
 			image, err := from.scan(owner, row)
 			on.Things[image.Target()] = image
-			return struct{}{}, err
+			return err
 		})
 		if err != nil || at.AsOf.IsZero() {
 			return wrap("read "+from.name, err)

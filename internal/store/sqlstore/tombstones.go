@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
@@ -43,31 +45,18 @@ func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.
 	for i, one := range turns {
 		marks[i] = tombstone(secret, one.Role, one.Content)
 	}
-	found := map[string]bool{}
-	err = s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT mark FROM tombstones WHERE owner = ? AND mark IN (SELECT value FROM json_each(?))`, listed(marks))
-		_, err = collect(rows, err, func(row scanner) (mark string, err error) {
-			err = row.Scan(&mark)
-			found[mark] = true
-			return mark, err
-		})
-		return wrap("look for what was said before", err)
-	})
+	found, err := queryOwner(ctx, s.reads, owner, `SELECT mark FROM tombstones WHERE owner = ? AND mark IN (SELECT value FROM json_each(?))`, []any{listed(marks)}, scanText[string])
 	for i, one := range turns {
-		out[i] = one.Content != "" && found[marks[i]]
+		out[i] = one.Content != "" && slices.Contains(found, marks[i])
 	}
-	return out, err
+	return out, wrap("look for what was said before", err)
 }
 
 // secret returns the key of an owner's marks, made now if there is none.
 func (s *Store) secret(ctx context.Context, owner memory.Owner) (secret string, err error) {
-	err = s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT secret FROM secrets WHERE owner = ?`)
-		_, err = collect(rows, err, func(row scanner) (string, error) { return secret, row.Scan(&secret) })
-		return wrap("read the key of marks", err)
-	})
-	if err != nil || secret != "" {
-		return secret, err
+	found, err := queryOwner(ctx, s.reads, owner, `SELECT secret FROM secrets WHERE owner = ?`, nil, scanText[string])
+	if err != nil || len(found) > 0 {
+		return strings.Join(found, ""), wrap("read the key of marks", err)
 	}
 	err = s.write(ctx, owner, func(t *tx) (err error) { secret, err = t.secret(owner); return err })
 	return secret, err

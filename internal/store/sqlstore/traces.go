@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,26 +158,22 @@ func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 
 // Trace returns one: see [memory.Traces].
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
-	var trace memory.Trace
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT data FROM traces WHERE owner = ? AND id = ?`, id)
-		found, err := collect(rows, err, func(row scanner) (data string, err error) { return data, row.Scan(&data) })
-		if err != nil {
-			return fmt.Errorf("read the trace: %w", err)
-		}
-		if len(found) == 0 {
-			return memory.Errorf(memory.NotFound, "no trace %s", id)
-		}
-		return readTrace(found[0], &trace)
-	})
-	return trace, err
+	found, err := queryOwner(ctx, s.reads, owner, `SELECT data FROM traces WHERE owner = ? AND id = ?`, []any{id}, scanTrace)
+	if err != nil {
+		return memory.Trace{}, fmt.Errorf("read the trace: %w", err)
+	}
+	if len(found) == 0 {
+		return memory.Trace{}, memory.Errorf(memory.NotFound, "no trace %s", id)
+	}
+	return found[0], nil
 }
 
-func readTrace(data string, into *memory.Trace) error {
-	if json.Unmarshal([]byte(data), into) != nil {
-		return &unreadable{"a trace is not JSON"}
+func scanTrace(row scanner) (t memory.Trace, err error) {
+	data, err := scanText[string](row)
+	if err == nil && json.Unmarshal([]byte(data), &t) != nil {
+		return t, &unreadable{"a trace is not JSON"}
 	}
-	return nil
+	return t, err
 }
 
 // Traces returns those that match: see [memory.Traces]. What they are of stands in
@@ -191,26 +188,9 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 	if q.Conversation == "" { // LIKE takes no heed of case, so that of conversations too many may come
 		query += limitOf(limit)
 	}
-	var out []memory.Trace
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(query, w.args...)
-		found, err := collect(rows, err, func(row scanner) (data string, err error) { return data, row.Scan(&data) })
-		if err != nil {
-			return fmt.Errorf("read traces: %w", err)
-		}
-		out = nil
-		for _, data := range found {
-			var t memory.Trace
-			if err := readTrace(data, &t); err != nil {
-				return fmt.Errorf("read traces: %w", err)
-			}
-			if q.Matches(t) && len(out) < limit {
-				out = append(out, t)
-			}
-		}
-		return nil
-	})
-	return out, err
+	found, err := queryOwner(ctx, s.reads, owner, query, w.args, scanTrace)
+	found = slices.DeleteFunc(found, func(t memory.Trace) bool { return !q.Matches(t) })
+	return found[:min(len(found), limit)], wrap("read traces", err)
 }
 
 // comparedBytes is how much of a value is looked for: databases bound the length of a

@@ -103,15 +103,6 @@ func (t *tx) query(query string, args ...any) (rows, error) {
 	return t.session.query(t.ctx, query, args...)
 }
 
-// row is a query for one row, which runs when it is scanned.
-type row struct {
-	tx    *tx
-	query string
-	args  []any
-}
-
-func (r row) Scan(into ...any) error { return r.tx.row(r.query, r.args, into...) }
-
 // row scans the first row of a query; [sql.ErrNoRows] without one.
 func (t *tx) row(query string, args []any, into ...any) error {
 	found := false
