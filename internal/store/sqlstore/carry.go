@@ -37,8 +37,7 @@ var nextOwner = func() string {
 // Everyone returns who has anything here, in order: keys of a namespace are its global owner's.
 func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	for last := ""; ; {
-		rows, err := s.reads.ask(ctx, nextOwner, last)
-		if err := only(rows, err, &last); err != nil || last == "" {
+		if last, err = queryOne[string](ctx, s.reads, nextOwner, last); err != nil || last == "" {
 			return all, wrap("look for the next owner", err)
 		}
 		all = append(all, memory.Owner(last))
@@ -269,9 +268,8 @@ func (s *Store) BeginCarry(ctx context.Context, source string) error {
 			return t.exec(`INSERT INTO `+copyMark+` (source) VALUES (?)`, source)
 		})
 	}
-	var was string
-	rows, err := s.reads.ask(ctx, `SELECT source FROM `+copyMark)
-	if err := only(rows, err, &was); err != nil {
+	was, err := queryOne[string](ctx, s.reads, `SELECT source FROM `+copyMark)
+	if err != nil {
 		return fmt.Errorf("read what is being copied: %w", err)
 	}
 	if was != source {
@@ -296,9 +294,8 @@ func (s *Store) Whole(ctx context.Context) error {
 	if s.reads.into != nil {
 		query = `SELECT to_regclass('` + copyMark + `') IS NOT NULL`
 	}
-	rows, err := s.reads.ask(ctx, query)
-	var marked bool
-	if err := only(rows, err, &marked); err != nil {
+	marked, err := queryOne[bool](ctx, s.reads, query)
+	if err != nil {
 		return fmt.Errorf("ask whether the database is whole: %w", err)
 	}
 	if marked {

@@ -58,9 +58,7 @@ func (w *writer) claim(ctx context.Context, kinds listed, lease time.Duration) (
 		return memory.Job{}, nil
 	}
 	now := micros(memory.Time(w.now()))
-	var due bool
-	rows, err := w.reads.ask(ctx, anyDue, now, kinds)
-	if err = w.damage.note(only(rows, err, &due)); err != nil || !due {
+	if due, err := queryOne[bool](ctx, w.reads, anyDue, now, kinds); err != nil || !due {
 		return memory.Job{}, wrap("look whether a job is due", err)
 	}
 	err = w.write(ctx, "", func(t *tx) error {

@@ -74,33 +74,28 @@ type eraser struct{ *write }
 
 // find returns what there is of ids and has words or is not retired, each once.
 func (e *eraser) find(w *write, ids []string) ([]memory.Image, error) {
-	var out []memory.Image
+	var targets []string
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
 			continue
 		}
-		for _, like := range []memory.Image{
-			{Fact: &memory.Fact{ID: id}}, {Link: &memory.Link{Fact: memory.Fact{ID: id}}},
-			{Turn: &memory.TurnMark{ID: id}}, {Summary: &memory.Summary{ID: id}},
-			{Context: &memory.Context{ID: id}}, {Conversation: &memory.ConversationMark{ID: id}}, {Profile: &memory.ProfileEntry{Key: id}},
-		} {
-			found, err := w.load(like)
-			if err != nil {
-				return nil, err
-			}
-			if found.IsZero() {
-				continue
-			}
-			said, err := w.words(found.Image)
-			if err != nil {
-				return nil, err
-			}
-			if said != "" || found.Status() != memory.Retired {
-				out = append(out, found.Image)
-			}
+		for _, kind := range []string{"fact:", "link:", "turn:", "summary:", "context:", "conversation:", "profile:"} {
+			targets = append(targets, kind+id)
 		}
 	}
-	return out, nil
+	images, err := standingOf(w.owner, targets, w.query)
+	var out []memory.Image
+	for _, target := range targets {
+		image := images[target]
+		if err != nil || image.IsZero() {
+			continue
+		}
+		var said string
+		if said, err = w.words(image); said != "" || image.Status() != memory.Retired {
+			out = append(out, image)
+		}
+	}
+	return out, err
 }
 
 // words returns what a thing says.

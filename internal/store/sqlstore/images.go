@@ -26,12 +26,6 @@ func (w *write) thingAt(like memory.Image, found *thing) ask {
 	return ask{query, args, func(row scanner) (err error) { *found, err = scan(row); return err }}
 }
 
-// load returns what stands where like has its target; the zero thing for nothing.
-func (w *write) load(like memory.Image) (found thing, err error) {
-	err = w.ask(w.thingAt(like, &found))
-	return found, wrap("read what is there", err)
-}
-
 // thingOf is how things of a kind of target are read. The query wants its end,
 // which says for which key: what in a target follows the kind.
 func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) (thing, error)) {

@@ -92,7 +92,7 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 			standing = append(standing, e.target)
 		}
 	}
-	images, err := v.standing(standing)
+	images, err := standingOf(v.owner, standing, func(query string, args ...any) (rows, error) { return v.query(query, args[1:]...) })
 	if err != nil {
 		return nil, err
 	}
@@ -107,23 +107,24 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	return changes, nil
 }
 
-// standing returns what stands now of targets.
-func (v *view) standing(targets []string) (map[string]memory.Image, error) {
-	ids := map[string][]string{}
+// standingOf returns what stands now of targets.
+func standingOf(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.Image, error) {
+	ids := map[string]listed{}
 	for _, t := range targets {
 		kind, id, _ := strings.Cut(t, ":")
 		ids[kind] = append(ids[kind], id)
 	}
 	images := map[string]memory.Image{}
 	for kind, of := range ids {
-		query, scan := thingOf(v.owner, kind)
-		rows, err := v.query(query+` IN (SELECT value FROM json_each(?))`, listed(of))
-		found, err := collect(rows, err, scan)
+		text, scan := thingOf(owner, kind)
+		rows, err := query(text+` IN (SELECT value FROM json_each(?))`, owner, of)
+		err = eachRow(rows, err, func(row scanner) error {
+			i, err := scan(row)
+			images[i.Target()] = i.Image
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("read each %s: %w", kind, err)
-		}
-		for _, i := range found {
-			images[i.Target()] = i.Image
 		}
 	}
 	return images, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/shelf"
@@ -217,7 +216,7 @@ func (v *view) list(from source, q memory.Query, limit int) (all []memory.Memory
 // listing asks for what matches in some tables, each of which adds to found, among it the
 // newest limit of all that does.
 func (v *view) listing(tables []source, q memory.Query, limit int, found *[]memory.Memory) (all []ask, err error) {
-	if v.conn.into != nil && isLong(q) {
+	if v.conn.into != nil && !few(q) && !q.Pinned {
 		all = append(all, say(pageByPage))
 	}
 	for _, from := range tables {
@@ -242,24 +241,23 @@ type selection struct {
 	where
 }
 
-// selections returns where the memories are that match: those of each status by
-// themselves, in the order of an index or, on a server, of several together if they
-// are few.
+// selections returns where the memories are that match: those of each status by themselves, in
+// the order of an index.
 func (v *view) selections(from source, q memory.Query) (all []selection) {
-	for _, some := range v.apart(statuses(q), q) {
+	for _, status := range statuses(q) {
 		sel := selection{from.table, ofOwner()}
-		sel.status(some, q)
+		sel.status(status, q)
 		sel.scope(from, q)
 		if from.table == facts.table {
 			sel.fact(v.owner, q)
 		}
 		switch {
 		case from.table != facts.table || v.conn.into != nil:
-		case q.Hash != "" && some[0].Live():
+		case q.Hash != "" && status.Live():
 			sel.table += byHash
 		case q.Hash != "":
 			sel.table += byPastHash
-		case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "" && q.Begins == "":
+		case q.Pinned && !few(q):
 			sel.table += byPin
 		}
 		if q.Text != "" && v.conn.into == nil {
@@ -268,20 +266,6 @@ func (v *view) selections(from source, q memory.Query) (all []selection) {
 		all = append(all, sel)
 	}
 	return all
-}
-
-// apart parts statuses into those that one statement asks for.
-func (v *view) apart(of []memory.Status, q memory.Query) (parts [][]memory.Status) {
-	together := v.conn.into != nil && few(q)
-	for _, s := range of {
-		last := len(parts) - 1
-		if together && last >= 0 && (q.Hash == "" || s.Live() == parts[last][0].Live()) { // each of its index
-			parts[last] = append(parts[last], s)
-			continue
-		}
-		parts = append(parts, []memory.Status{s})
-	}
-	return parts
 }
 
 // pageOf asks for what follows q's cursor of what is selected, newest first, at least as
@@ -353,18 +337,10 @@ func statuses(q memory.Query) []memory.Status {
 	return slices.DeleteFunc(all, func(s memory.Status) bool { return !slices.Contains(q.Statuses, s) })
 }
 
-// status narrows to one, or to some that are all live or all not where q asks for a hash.
-// They stand in the text: as an argument, whose value may decide whether a partial index
-// applies, one would have SQLite plan each time.
-func (w *where) status(some []memory.Status, q memory.Query) {
-	term := `status = '` + string(some[0]) + `'`
-	if len(some) > 1 {
-		names := make([]string, len(some))
-		for i, s := range some {
-			names[i] = `'` + string(s) + `'`
-		}
-		term = `status IN (` + strings.Join(names, `, `) + `)`
-	}
+// status narrows to one. It stands in the text: as an argument, whose value may decide whether a
+// partial index applies, it would have SQLite plan each time.
+func (w *where) status(one memory.Status, q memory.Query) {
+	term := `status = '` + string(one) + `'`
 	if !few(q) {
 		w.and(term)
 		return
@@ -374,7 +350,7 @@ func (w *where) status(some []memory.Status, q memory.Query) {
 	w.and(`+` + term)
 	switch { // in the words of the indexes on hashes
 	case q.Hash == "":
-	case some[0].Live():
+	case one.Live():
 		w.and(`status IN ('active', 'pending')`)
 	default:
 		w.and(`status NOT IN ('active', 'pending')`)
@@ -385,9 +361,6 @@ func (w *where) status(some []memory.Status, q memory.Query) {
 func few(q memory.Query) bool {
 	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != "" || q.Begins != ""
 }
-
-// isLong reports whether q may ask for most of what an owner has.
-func isLong(q memory.Query) bool { return !few(q) && !q.Pinned }
 
 // scope narrows by what the memory's scope or provenance names.
 func (w *where) scope(from source, q memory.Query) {

@@ -65,15 +65,15 @@ const (
 // rows that were written without it. It returns nil without the extension, and why not.
 func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
 	has = &pgvector{}
-	var prepared bool
-	err = conn.QueryRowContext(ctx, `SELECT e.extversion, quote_ident(n.nspname), `+seedPrepared+`
-		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &has.schema, &prepared)
+	var prepared, old bool
+	err = conn.QueryRowContext(ctx, `SELECT e.extversion, string_to_array(substring(e.extversion from '^[0-9]+[.][0-9]+'), '.')::int[] < string_to_array('`+leastPgvector+`', '.')::int[], quote_ident(n.nspname), `+seedPrepared+`
+		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &old, &has.schema, &prepared)
 	switch {
 	case noRows(err):
 		return nil, "no pgvector", nil
 	case err != nil:
 		return nil, "", fmt.Errorf("ask for pgvector: %w", err)
-	case olderThan(has.version, leastPgvector):
+	case old:
 		return nil, "pgvector " + has.version + ", which is too old to be used: that takes " + leastPgvector, nil
 	}
 	if !prepared {
@@ -312,24 +312,6 @@ func halfvec(values []float32) string {
 func missing(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
-}
-
-// olderThan compares the first two numbers of two versions.
-func olderThan(version, least string) bool {
-	number := func(s string, i int) int {
-		parts := strings.Split(s, ".")
-		if i >= len(parts) {
-			return 0
-		}
-		n, _ := strconv.Atoi(parts[i]) // what is not a number is of no release
-		return n
-	}
-	for i := range 2 {
-		if a, b := number(version, i), number(least, i); a != b {
-			return a < b
-		}
-	}
-	return false
 }
 
 // withoutPgvector has a write that failed since the extension was dropped done again without

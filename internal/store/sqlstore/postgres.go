@@ -99,8 +99,8 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
 	into := &translator{}
 	// A quarter of the connections write, a quarter follow, half read.
-	writes, follows := conns/4, conns/4-apart/2
-	reads := conns - writes - follows - 2*apart
+	writes, follows := conns/4, conns/4+1
+	reads := conns - writes - follows
 	open := func(config *pgx.ConnConfig, conns int) *sql.DB {
 		db := stdlib.OpenDB(*config)
 		db.SetMaxOpenConns(conns)
@@ -148,32 +148,19 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn) error {
 	if version < oldestServer {
 		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; it takes %d or later", version/10_000, oldestServer/10_000)
 	}
-	if done, err := upToDate(ctx, conn); err != nil || done {
-		return err
-	}
 	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
 		return fmt.Errorf("wait for those who bring the schema up to date: %w", err)
 	}
 	return migrate(ctx, db, goose.DialectPostgres, "postgres", postgresSchema)
 }
 
-// upToDate reports whether the schema is the newest, so that most starts wait for nobody.
-func upToDate(ctx context.Context, conn *sql.Conn) (bool, error) {
-	var there bool
-	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('goose_db_version') IS NOT NULL`).Scan(&there); err != nil || !there {
-		return false, err
-	}
-	var current int64
-	err := conn.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&current)
-	return current == postgresSchema, err
-}
-
 // describe asks what [Store.About] and [Store.Identity] say.
 func (s *Store) describe(ctx context.Context) error {
-	rows, err := s.reads.ask(ctx, `SELECT current_setting('server_version'),
-		(SELECT md5(current_database() || 'goose_db_version'::regclass::oid || min(tstamp)) FROM goose_db_version)`)
-	var version string
-	if err := only(rows, err, &version, &s.identity); err != nil {
+	version, err := queryOne[string](ctx, s.reads, `SELECT current_setting('server_version')`)
+	if err == nil {
+		s.identity, err = queryOne[string](ctx, s.reads, `SELECT md5(current_database() || 'goose_db_version'::regclass::oid || min(tstamp)) FROM goose_db_version`)
+	}
+	if err != nil {
 		return fmt.Errorf("ask what the server is: %w", err)
 	}
 	s.about = "PostgreSQL " + version

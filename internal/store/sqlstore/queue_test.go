@@ -156,9 +156,8 @@ func BenchmarkNextJob(b *testing.B) {
 		b.Run(fmt.Sprintf("%d owners", owners), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				var due bool
-				rows, err := s.reads.ask(b.Context(), anyDue, micros(time.Now()), listed{"learn", "summarize"})
-				if err := only(rows, err, &due); err != nil || due != (owners > 1) {
+				due, err := queryOne[bool](b.Context(), s.reads, anyDue, micros(time.Now()), listed{"learn", "summarize"})
+				if err != nil || due != (owners > 1) {
 					b.Fatal(due, err)
 				}
 			}

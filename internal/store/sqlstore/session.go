@@ -154,21 +154,3 @@ func scanText[S ~string](row scanner) (S, error) {
 	err := row.Scan(&text)
 	return S(text), err
 }
-
-// only reads the one row of a query; [sql.ErrNoRows] without one.
-func only(rows rows, err error, into ...any) error {
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return err
-		}
-		return sql.ErrNoRows
-	}
-	if err := rows.Scan(into...); err != nil {
-		return err
-	}
-	return rows.Close() // which says whether the statement ended well
-}

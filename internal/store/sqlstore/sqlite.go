@@ -124,9 +124,6 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		(*pool.to).damage = s.damage
 	}
 	w.reads = s.reads
-	if err := s.reads.prepare(ctx, versionsOf, anyDue); err != nil {
-		return errors.Join(err, s.reads.close(), s.follows.close(), w.close())
-	}
 	return nil
 }
 

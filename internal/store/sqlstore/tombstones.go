@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -67,36 +66,15 @@ func tombstone(secret string, role memory.Role, words string) string {
 	return (&shelf.Shelf{Secret: secret}).Tombstone(memory.Turn{Role: role, Content: words})
 }
 
-// secret returns the key of an owner's marks. When it is made, what is out of recall
-// by then is buried, as a database has it that is older than these marks.
+// secret returns the key of an owner's marks, made now if there is none.
 func (t *tx) secret(owner memory.Owner) (string, error) {
 	var secret string
 	err := t.row(`SELECT secret FROM secrets WHERE owner = ?`, []any{owner}, &secret)
-	if err == nil || !noRows(err) {
-		return secret, wrap("read the key of marks", err)
+	if noRows(err) {
+		secret = rand.Text()
+		err = t.exec(`INSERT INTO secrets (owner, secret) VALUES (?, ?)`, owner, secret)
 	}
-	secret = rand.Text()
-	if err := t.exec(`INSERT INTO secrets (owner, secret) VALUES (?, ?)`, owner, secret); err != nil {
-		return "", fmt.Errorf("keep the key of marks: %w", err)
-	}
-	type said struct {
-		id, words string
-		role      memory.Role
-	}
-	rows, err := t.query(`SELECT id, role, content FROM turns WHERE owner = ? AND status = 'retired' AND content <> ''`, owner)
-	all, err := collect(rows, err, func(row scanner) (o said, err error) {
-		err = row.Scan(&o.id, &o.role, &o.words)
-		return o, err
-	})
-	if err != nil {
-		return "", fmt.Errorf("read what is out of recall: %w", err)
-	}
-	for _, o := range all {
-		if err := t.mark(secret, owner, o.id, o.role, o.words); err != nil {
-			return "", err
-		}
-	}
-	return secret, nil
+	return secret, wrap("read the key of marks", err)
 }
 
 // bury keeps a turn's mark; one without words has none.
@@ -108,11 +86,7 @@ func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words strin
 	if err != nil {
 		return err
 	}
-	return t.mark(secret, owner, turn, role, words)
-}
-
-func (t *tx) mark(secret string, owner memory.Owner, turn string, role memory.Role, words string) error {
-	err := t.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, owner, tombstone(secret, role, words), turn)
+	err = t.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, owner, tombstone(secret, role, words), turn)
 	return wrap("keep a mark", err)
 }
 

@@ -130,27 +130,15 @@ func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 			continue
 		}
 		done[trace.Owner] = true
-		const beyond = ` IN (SELECT id FROM traces WHERE owner = ? ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?)`
-		for _, statement := range []string{
-			`DELETE FROM trace_facts WHERE owner = ? AND trace` + beyond,
-			`DELETE FROM traces WHERE owner = ? AND id` + beyond,
-		} {
-			if err := t.exec(statement, trace.Owner, trace.Owner, keep); err != nil {
-				return fmt.Errorf("evict traces: %w", err)
-			}
+		if _, err := t.removeTraces(trace.Owner, ` IN (SELECT id FROM traces WHERE owner = ?1 ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?2)`, keep); err != nil {
+			return err
 		}
 		if most <= 0 {
 			continue
 		}
-		const larger = ` IN (SELECT id FROM (SELECT id, sum(octet_length(data)) OVER (ORDER BY at DESC, id DESC) AS size
-			FROM traces WHERE owner = ?) newest WHERE size > ?)`
-		for _, statement := range []string{
-			`DELETE FROM trace_facts WHERE owner = ? AND trace` + larger,
-			`DELETE FROM traces WHERE owner = ? AND id` + larger,
-		} {
-			if err := t.exec(statement, trace.Owner, trace.Owner, most); err != nil {
-				return fmt.Errorf("evict traces by their bytes: %w", err)
-			}
+		if _, err := t.removeTraces(trace.Owner, ` IN (SELECT id FROM (SELECT id, sum(octet_length(data)) OVER (ORDER BY at DESC, id DESC) AS size
+			FROM traces WHERE owner = ?1) newest WHERE size > ?2)`, most); err != nil {
+			return err
 		}
 	}
 	return nil

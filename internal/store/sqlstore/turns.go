@@ -16,10 +16,7 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	}
 	err := see(ctx, owner, func(v *view) (err error) {
 		if q.AsOf.IsZero() {
-			if len(q.Chains) > 0 || q.Last > 0 || len(q.IDs) > 0 || len(q.Refs) > 0 {
-				v = v.brief()
-			}
-			found, err = v.turns(q)
+			found, err = v.brief().turns(q)
 			return err
 		}
 		p, err := v.past(q.AsOf)
