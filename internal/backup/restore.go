@@ -104,11 +104,8 @@ func openBackup(file string) (*archive.Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest, err := sqlstore.NewestSchema()
-	if err == nil && a.Manifest.Schema > newest {
-		err = memory.Errorf(memory.Unavailable, "%s: its schema is of version %d, this program knows up to %d: use a newer loci", file, a.Manifest.Schema, newest)
-	}
-	if err != nil {
+	if a.Manifest.Schema > sqlstore.SQLiteSchema {
+		err = memory.Errorf(memory.Unavailable, "%s: its schema is of version %d, this program knows up to %d: use a newer loci", file, a.Manifest.Schema, sqlstore.SQLiteSchema)
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil

@@ -114,29 +114,30 @@ func (s *Shelf) put(image memory.Image) {
 
 // judge says why a change cannot be made to what is there.
 func (s *Shelf) judge(c memory.Change, before memory.Image) error {
-	there := !before.IsZero()
-	switch c.Action {
-	case memory.ActionAdd:
-		if there {
-			return memory.Errorf(memory.Conflict, "it is there already")
-		}
-	case memory.ActionLink:
-		if there && before.Link.Status == memory.Active {
-			return memory.Errorf(memory.Conflict, "it is linked already")
-		}
-	default:
-		if !there {
-			return memory.Errorf(memory.Conflict, "it is not there")
-		}
-	}
-	if version := s.versionOf(before); c.Base != 0 && c.Base != version {
-		return memory.Errorf(memory.Conflict, "planned on version %d, but it is at %d", c.Base, version)
-	}
-	if (c.Action == memory.ActionReplace || c.Action == memory.ActionReinforce) && before.Fact != nil && !before.Fact.Status.Live() {
-		return memory.Errorf(memory.Conflict, "it is %s", before.Fact.Status)
+	if err := CheckConflict(c, before, s.versionOf(before)); err != nil {
+		return err
 	}
 	if f := c.After.Fact; f != nil && f.Status.Live() {
 		return s.judgeDuplicate(*f)
+	}
+	return nil
+}
+
+// CheckConflict reports what somebody else did to the target since the change was planned. Before
+// is what is there, and version what it is at.
+func CheckConflict(c memory.Change, before memory.Image, version int64) error {
+	there := !before.IsZero()
+	switch {
+	case c.Action == memory.ActionAdd && there:
+		return memory.Errorf(memory.Conflict, "it is there already")
+	case c.Action == memory.ActionLink && before.Status() == memory.Active:
+		return memory.Errorf(memory.Conflict, "it is linked already")
+	case c.Action != memory.ActionAdd && c.Action != memory.ActionLink && !there:
+		return memory.Errorf(memory.Conflict, "it is not there")
+	case c.Base != 0 && c.Base != version:
+		return memory.Errorf(memory.Conflict, "it was planned on version %d and is at %d", c.Base, version)
+	case (c.Action == memory.ActionReplace || c.Action == memory.ActionReinforce) && before.Fact != nil && !before.Status().Live():
+		return memory.Errorf(memory.Conflict, "it is %s", before.Status())
 	}
 	return nil
 }
@@ -153,42 +154,46 @@ func (s *Shelf) judgeDuplicate(f memory.Fact) error {
 
 func (s *Shelf) versionOf(image memory.Image) int64 {
 	switch {
-	case image.Fact != nil:
-		return image.Fact.Version
-	case image.Link != nil:
-		return image.Link.Version
-	case image.Profile != nil:
-		return image.Profile.Version
-	case image.Relation != nil:
-		return image.Relation.Version
-	case image.Summary != nil:
-		return image.Summary.Version
 	case image.Turn != nil:
 		return s.Turns[image.Turn.ID].Version
-	case image.Context != nil:
-		return image.Context.Version
 	case image.Conversation != nil:
 		return s.Conversations[image.Conversation.ID].Version
 	}
+	return Version(image)
+}
+
+// Version is the version that an image was written at, 0 of a mark, which has none.
+func Version(image memory.Image) int64 {
+	if at := versionIn(image); at != nil {
+		return *at
+	}
 	return 0
+}
+
+// versionIn is where an image has its version, nil of a mark.
+func versionIn(image memory.Image) *int64 {
+	switch {
+	case image.Fact != nil:
+		return &image.Fact.Version
+	case image.Link != nil:
+		return &image.Link.Version
+	case image.Profile != nil:
+		return &image.Profile.Version
+	case image.Relation != nil:
+		return &image.Relation.Version
+	case image.Summary != nil:
+		return &image.Summary.Version
+	case image.Context != nil:
+		return &image.Context.Version
+	}
+	return nil
 }
 
 // Stamp returns a copy of an image as stores keep it: at a version, with times of microseconds.
 func Stamp(image memory.Image, version int64) memory.Image {
 	image = copyImage(image)
-	switch {
-	case image.Fact != nil:
-		image.Fact.Version = version
-	case image.Link != nil:
-		image.Link.Version = version
-	case image.Profile != nil:
-		image.Profile.Version = version
-	case image.Relation != nil:
-		image.Relation.Version = version
-	case image.Summary != nil:
-		image.Summary.Version = version
-	case image.Context != nil:
-		image.Context.Version = version
+	if at := versionIn(image); at != nil {
+		*at = version
 	}
 	return image
 }

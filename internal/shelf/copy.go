@@ -120,9 +120,9 @@ func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
 	return hits
 }
 
-// asMemory returns what recall could return of an image, copied; the zero Memory
-// for profile entries, relations, contexts and marks.
-func asMemory(i memory.Image) memory.Memory {
+// Memory returns what recall could return of an image, copied; the zero Memory for profile
+// entries, relations, contexts and marks.
+func Memory(i memory.Image) memory.Memory {
 	i = copyImage(i)
 	switch {
 	case i.Fact != nil:

@@ -16,22 +16,23 @@ const (
 	maxLimit     = 500
 )
 
-func copyMemory(m memory.Memory) memory.Memory {
+// CopyMemory returns a copy that shares nothing with the memory.
+func CopyMemory(m memory.Memory) memory.Memory {
 	switch {
 	case m.Link != nil:
-		return asMemory(memory.Image{Link: m.Link})
+		return Memory(memory.Image{Link: m.Link})
 	case m.Turn != nil:
 		t := copyTurn(*m.Turn)
 		return memory.Memory{Turn: &t}
 	}
-	return asMemory(memory.Image{Fact: m.Fact, Summary: m.Summary})
+	return Memory(memory.Image{Fact: m.Fact, Summary: m.Summary})
 }
 
 // memories returns copies of all memories as they were at asOf, or as they are.
 func (s *Shelf) memories(asOf time.Time) []memory.Memory {
 	var all []memory.Memory
 	for _, image := range s.imagesAt(asOf) {
-		if m := asMemory(image); m.Kind() != "" {
+		if m := Memory(image); m.Kind() != "" {
 			all = append(all, m)
 		}
 	}
@@ -104,10 +105,11 @@ func Cut[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, strin
 		return all, "", nil
 	}
 	all = all[:limit]
-	return all, writeCursor(at(all[limit-1])), nil
+	return all, WriteCursor(at(all[limit-1])), nil
 }
 
-func writeCursor(p Place) string {
+// WriteCursor is what [ReadCursor] reads.
+func WriteCursor(p Place) string {
 	text, _ := json.Marshal(p) // a time and a string always marshal
 	return base64.RawURLEncoding.EncodeToString(text)
 }
@@ -142,7 +144,7 @@ func (s *Shelf) Get(ids ...string) []memory.Memory {
 	var found []memory.Memory
 	for _, id := range ids {
 		for _, m := range all[id] {
-			found = append(found, copyMemory(m))
+			found = append(found, CopyMemory(m))
 		}
 	}
 	return found

@@ -52,6 +52,18 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	return receipt, nil
 }
 
+// CheckPath returns the Conflict that Append would return of a batch whose turns are there already:
+// of its path, or of what it says in a conversation that is deleted. It makes the batch's marks.
+func (s *Shelf) CheckPath(b memory.Batch) error {
+	if err := s.marks(b); err != nil {
+		return err
+	}
+	for _, c := range b.Marks {
+		s.put(c.After)
+	}
+	return s.holds(b)
+}
+
 // marks returns a Conflict if a batch with a path would bring back a turn that was taken out
 // of memory.
 func (s *Shelf) marks(b memory.Batch) error {
@@ -215,8 +227,11 @@ func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.Conversati
 }
 
 // ListTurns returns turns: see [memory.Log].
-func (s *Shelf) ListTurns(q memory.TurnQuery) []memory.Turn {
-	turns := slices.DeleteFunc(s.turnsAt(q.AsOf), func(t memory.Turn) bool { return !matchesTurn(q, t) })
+func (s *Shelf) ListTurns(q memory.TurnQuery) []memory.Turn { return SelectTurns(s.turnsAt(q.AsOf), q) }
+
+// SelectTurns returns those of some turns, as they were at q's time, that q selects, in order.
+func SelectTurns(turns []memory.Turn, q memory.TurnQuery) []memory.Turn {
+	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return !matchesTurn(q, t) })
 	slices.SortFunc(turns, func(a, b memory.Turn) int {
 		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
 	})

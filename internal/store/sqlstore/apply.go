@@ -168,7 +168,7 @@ func (w *write) change(run string, author memory.Author, ordinal int, c memory.C
 		return err
 	}
 	c.Before, c.After = before.Image, shelf.Stamp(c.After, w.version)
-	if err := checkConflict(c, before.version); err != nil {
+	if err := shelf.CheckConflict(c, c.Before, before.version); err != nil {
 		return err
 	}
 	if twin != "" {
@@ -178,25 +178,6 @@ func (w *write) change(run string, author memory.Author, ordinal int, c memory.C
 		return err
 	}
 	return w.journal(run, author, ordinal, c)
-}
-
-// checkConflict reports what somebody else did to the target since the change was
-// planned. version is what the target is at.
-func checkConflict(c memory.Change, version int64) error {
-	exists := !c.Before.IsZero()
-	switch {
-	case c.Action == memory.ActionAdd && exists:
-		return memory.Errorf(memory.Conflict, "it is there already")
-	case c.Action == memory.ActionLink && c.Before.Status() == memory.Active:
-		return memory.Errorf(memory.Conflict, "it is linked already")
-	case c.Action != memory.ActionAdd && c.Action != memory.ActionLink && !exists:
-		return memory.Errorf(memory.Conflict, "it is not there")
-	case c.Base != 0 && c.Base != version:
-		return memory.Errorf(memory.Conflict, "it was planned on version %d and is at %d", c.Base, version)
-	case (c.Action == memory.ActionReplace || c.Action == memory.ActionReinforce) && c.Before.Fact != nil && !c.Before.Status().Live():
-		return memory.Errorf(memory.Conflict, "it is %s", c.Before.Status())
-	}
-	return nil
 }
 
 // find returns what stands where an image has its target, the zero thing for nothing, and the

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,45 +27,30 @@ func (s *session) ask(ctx context.Context, all ...ask) error {
 	}
 	for _, a := range all {
 		rows, err := s.query(ctx, a.text, a.args...)
-		if _, err := collect(rows, err, func(row scanner) (struct{}, error) { return struct{}{}, a.read(row) }); err != nil {
+		if err := eachRow(rows, err, a.read); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *translator) ask(ctx context.Context, c *pgx.Conn, all []ask) (err error) {
+func (t *translator) ask(ctx context.Context, c *pgx.Conn, all []ask) error {
 	b := &pgx.Batch{}
 	for _, a := range all {
-		b.Queue(t.text(a.text), t.values(a.args)...)
-	}
-	sent := c.SendBatch(ctx, b)
-	defer func() { err = errors.Join(err, sent.Close()) }()
-	for _, a := range all {
-		if err := readAnswer(sent, t, a.read); err != nil {
-			return err
+		queued := b.Queue(t.text(a.text), t.values(a.args)...)
+		if a.read == nil {
+			continue
 		}
+		queued.Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				if err := a.read(restored{rows, t}); err != nil {
+					return err
+				}
+			}
+			return rows.Err()
+		})
 	}
-	return nil
-}
-
-// readAnswer reads the answer to the next statement of a batch.
-func readAnswer(sent pgx.BatchResults, from *translator, read func(scanner) error) error {
-	if read == nil {
-		_, err := sent.Exec()
-		return err
-	}
-	rows, err := sent.Query()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := read(restored{rows, from}); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return c.SendBatch(ctx, b).Close() // which calls what reads
 }
 
 // restored is a row of the driver's own as it was written.

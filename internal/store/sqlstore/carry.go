@@ -19,7 +19,7 @@ import (
 // tables are all that rows of an owner are in.
 var tables = []string{
 	"owners", "facts", "fact_tags", "fact_turns", "links", "vectors", "conversations", "turns", "summaries", "profile", "relations", "journal",
-	"runs", "jobs", "contexts", "conversation_events", "traces", "trace_facts", "ledger", "feedback", "tombstones", "secrets", "api_keys",
+	"runs", "jobs", "contexts", "traces", "trace_facts", "ledger", "tombstones", "secrets", "api_keys",
 }
 
 // copyMark is the table that says, while a copy is not done, where it comes from.
@@ -37,8 +37,7 @@ var nextOwner = func() string {
 // Everyone returns who has anything here, in order: keys of a namespace are its global owner's.
 func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	for last := ""; ; {
-		rows, err := s.reads.ask(ctx, nextOwner, last)
-		if err := only(rows, err, &last); err != nil || last == "" {
+		if last, err = queryOne[string](ctx, s.reads, nextOwner, last); err != nil || last == "" {
 			return all, wrap("look for the next owner", err)
 		}
 		all = append(all, memory.Owner(last))
@@ -70,12 +69,10 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, er
 }
 
 func (v *view) carry(out *shelf.Shelf) error {
-	for _, kind := range []string{"fact", "link", "summary", "profile", "relation", "context"} {
-		query, scan := thingOf(v.owner, kind)
-		query, _, _ = strings.Cut(query, " AND ")
-		err := v.all(query, func(row scanner) error {
-			i, err := scan(row)
-			out.Things[i.Target()] = i.Image
+	for _, t := range thingTables {
+		err := v.all(`SELECT `+t.columns+` FROM `+t.name+` WHERE owner = ?`, func(row scanner) error {
+			image, err := t.scan(v.owner, row)
+			out.Things[image.Target()] = image
 			return err
 		})
 		if err != nil {
@@ -114,7 +111,7 @@ func (v *view) carry(out *shelf.Shelf) error {
 			out.Runs[r.Run] = r
 			return err
 		}},
-		{`SELECT ` + jobColumns + ` FROM jobs WHERE owner = ?`, func(row scanner) error {
+		{`SELECT owner, ` + jobColumns + ` FROM jobs WHERE owner = ?`, func(row scanner) error {
 			j, err := scanJob(row)
 			out.Jobs[j.ID] = j
 			return err
@@ -133,14 +130,12 @@ func (v *view) carry(out *shelf.Shelf) error {
 			return err
 		}},
 		{`SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
-			var k memory.Key
-			err := row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
+			k, err := scanKey(row)
 			out.Keys = append(out.Keys, k)
 			return err
 		}},
 		{`SELECT hash, "user", created_at, revoked_at FROM api_keys WHERE owner = ? AND role = '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
-			var one memory.Session
-			err := row.Scan(&one.Hash, &one.User, asTime{&one.CreatedAt}, asTime{&one.ExpiresAt})
+			one, err := scanSession(row)
 			out.SignIns = append(out.SignIns, one)
 			return err
 		}},
@@ -155,8 +150,7 @@ func (v *view) carry(out *shelf.Shelf) error {
 // all reads every row of a query that asks for the view's owner.
 func (v *view) all(query string, scan func(scanner) error) error {
 	rows, err := v.query(query)
-	_, err = collect(rows, err, func(row scanner) (struct{}, error) { return struct{}{}, scan(row) })
-	return wrap(query, err)
+	return wrap(query, eachRow(rows, err, scan))
 }
 
 // Put writes all that an owner has in place of what is here of them.
@@ -184,14 +178,13 @@ func (w *write) put(from *shelf.Shelf) error {
 		if t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
 			messages[t.Conversation]++
 		}
-		if err := w.exec(insertTurn, turnValues(&t)...); err != nil {
+		if err := w.insert(insertTurn, w.owner, turnFields(&t)...); err != nil {
 			return err
 		}
 	}
 	for _, c := range from.Conversations {
-		err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			w.owner, c.ID, c.Project, c.Agent, c.Title, list(c.Contexts), c.Rules, messages[c.ID], micros(c.CreatedAt), micros(c.UpdatedAt), c.Status, c.Version)
-		if err != nil {
+		c.MessageCount = messages[c.ID]
+		if err := w.insert(insertConversation, w.owner, conversationFields(&c)...); err != nil {
 			return err
 		}
 	}
@@ -213,9 +206,7 @@ func (w *write) put(from *shelf.Shelf) error {
 		}
 	}
 	for _, j := range from.Jobs {
-		err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), j.State,
-			j.Attempts, micros(j.RunAt), micros(j.CreatedAt), j.Error, j.Lease.Token, micros(j.Lease.Until))
-		if err != nil {
+		if err := w.insert(insertJob, w.owner, jobFields(&j)...); err != nil {
 			return err
 		}
 	}
@@ -277,9 +268,8 @@ func (s *Store) BeginCarry(ctx context.Context, source string) error {
 			return t.exec(`INSERT INTO `+copyMark+` (source) VALUES (?)`, source)
 		})
 	}
-	var was string
-	rows, err := s.reads.ask(ctx, `SELECT source FROM `+copyMark)
-	if err := only(rows, err, &was); err != nil {
+	was, err := queryOne[string](ctx, s.reads, `SELECT source FROM `+copyMark)
+	if err != nil {
 		return fmt.Errorf("read what is being copied: %w", err)
 	}
 	if was != source {
@@ -304,9 +294,8 @@ func (s *Store) Whole(ctx context.Context) error {
 	if s.reads.into != nil {
 		query = `SELECT to_regclass('` + copyMark + `') IS NOT NULL`
 	}
-	rows, err := s.reads.ask(ctx, query)
-	var marked bool
-	if err := only(rows, err, &marked); err != nil {
+	marked, err := queryOne[bool](ctx, s.reads, query)
+	if err != nil {
 		return fmt.Errorf("ask whether the database is whole: %w", err)
 	}
 	if marked {

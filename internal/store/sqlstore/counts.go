@@ -36,17 +36,16 @@ func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, 
 
 // Totals says how much there is over all owners: see [memory.Facts].
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	if s.reads.into != nil {
-		return s.roughTotals(ctx, countCost)
-	}
 	return s.counts(ctx, countsOfAll)
 }
 
 func (s *Store) counts(ctx context.Context, query string, args ...any) (memory.Counts, error) {
-	var n memory.Counts
-	err := s.reads.again(ctx, func() error {
-		rows, err := s.reads.ask(ctx, query, args...)
-		return only(rows, err, &n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Contexts, &n.Changes, &n.JobsQueued, &n.JobsParked)
+	found, err := queryAll(ctx, s.reads, query, args, func(row scanner) (n memory.Counts, err error) {
+		err = row.Scan(&n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Contexts, &n.Changes, &n.JobsQueued, &n.JobsParked)
+		return n, err
 	})
-	return n, wrap("count", err)
+	if err != nil {
+		return memory.Counts{}, fmt.Errorf("count: %w", err)
+	}
+	return found[0], nil
 }

@@ -106,7 +106,7 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 
 func faultsOf(ctx context.Context, db *sql.DB) ([]string, error) {
 	found, err := db.QueryContext(ctx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxFaults))
-	faults, err := collect(rows{Rows: found}, err, func(row scanner) (fault string, err error) { return fault, row.Scan(&fault) })
+	faults, err := collect(rows{Rows: found}, err, scanText[string])
 	if err != nil || len(faults) != 1 || faults[0] != "ok" {
 		return faults, err
 	}
@@ -117,20 +117,6 @@ func faultsOf(ctx context.Context, db *sql.DB) ([]string, error) {
 		}
 	}
 	return nil, nil
-}
-
-// eachRow calls scan for each row, which it need not keep.
-func eachRow(rows rows, err error, scan func(scanner) error) error {
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // asUnreadable makes the error of a scan one of the row, without its values:

@@ -82,11 +82,9 @@
 //	jobs                 owner, id | kind, conversation, turns, state, attempts, run_at, created_at, error, token,
 //	                     lease_until
 //	contexts             owner, id | title, content, status, created_at, updated_at, version
-//	conversation_events  owner, conversation, ordinal | kind, at, data
 //	traces               owner, id | at, data (the trace's JSON)
 //	trace_facts          owner, trace, fact (of facts that it was shown out of another's memory)
 //	ledger               owner, day, purpose, model | calls, input_tokens, output_tokens, cost
-//	feedback             owner, memory, at, kind | trace
 //	tombstones           owner, mark, turn (mark: a keyed hash of who said what in a turn that is out of recall)
 //	secrets              owner | secret (the key of those hashes, made when the owner first needs one)
 //	api_keys             owner (the namespace's global one), hash | name, role, user, created_at, last_used_at,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
@@ -73,33 +74,28 @@ type eraser struct{ *write }
 
 // find returns what there is of ids and has words or is not retired, each once.
 func (e *eraser) find(w *write, ids []string) ([]memory.Image, error) {
-	var out []memory.Image
+	var targets []string
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
 			continue
 		}
-		for _, like := range []memory.Image{
-			{Fact: &memory.Fact{ID: id}}, {Link: &memory.Link{Fact: memory.Fact{ID: id}}},
-			{Turn: &memory.TurnMark{ID: id}}, {Summary: &memory.Summary{ID: id}},
-			{Context: &memory.Context{ID: id}}, {Conversation: &memory.ConversationMark{ID: id}}, {Profile: &memory.ProfileEntry{Key: id}},
-		} {
-			found, err := w.load(like)
-			if err != nil {
-				return nil, err
-			}
-			if found.IsZero() {
-				continue
-			}
-			said, err := w.words(found.Image)
-			if err != nil {
-				return nil, err
-			}
-			if said != "" || found.Status() != memory.Retired {
-				out = append(out, found.Image)
-			}
+		for _, kind := range []string{"fact:", "link:", "turn:", "summary:", "context:", "conversation:", "profile:"} {
+			targets = append(targets, kind+id)
 		}
 	}
-	return out, nil
+	images, err := standingOf(w.owner, targets, w.query)
+	var out []memory.Image
+	for _, target := range targets {
+		image := images[target]
+		if err != nil || image.IsZero() {
+			continue
+		}
+		var said string
+		if said, err = w.words(image); said != "" || image.Status() != memory.Retired {
+			out = append(out, image)
+		}
+	}
+	return out, err
 }
 
 // words returns what a thing says.
@@ -128,7 +124,7 @@ func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
 			return err
 		}
 	}
-	id := memoryID(before)
+	_, id, _ := strings.Cut(before.Target(), ":")
 	if err := e.save(memory.Change{Before: before, After: after}); err != nil {
 		return err
 	}
@@ -165,6 +161,25 @@ func (e *eraser) turn(id string) error {
 	}
 	err = e.exec(`UPDATE turns SET content = '', project = '', agent = '', given = '', foreign_ranges = '', no_learn = true WHERE owner = ? AND id = ?`, e.owner, id)
 	return wrap("erase the turn", err)
+}
+
+// untitle takes away the titles that a conversation has or had, if they stand in what
+// was said.
+func (e *eraser) untitle(conversation, title, said string) error {
+	said = strings.Join(strings.Fields(said), " ")
+	if strings.Contains(said, title) {
+		if err := e.exec(`UPDATE conversations SET title = '' WHERE owner = ? AND id = ?`, e.owner, conversation); err != nil {
+			return fmt.Errorf("erase the title: %w", err)
+		}
+	}
+	target := memory.Image{Conversation: &memory.ConversationMark{ID: conversation}}.Target()
+	return e.rewrite(target, func(i memory.Image) (memory.Image, bool) {
+		if i.Conversation == nil || !strings.Contains(said, i.Conversation.Title) {
+			return i, false
+		}
+		i.Conversation.Title = ""
+		return i, true
+	})
 }
 
 // past takes the words of a thing out of the journal, which then is of target left.

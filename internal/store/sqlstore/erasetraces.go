@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -18,78 +17,54 @@ func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error
 		return 0, err
 	}
 	defer done()
-	removed := 0
-	err = s.write(ctx, "", func(t *tx) (err error) {
-		if err := t.exec(`DELETE FROM trace_facts WHERE owner = ?`, owner); err != nil {
-			return fmt.Errorf("erase traces: %w", err)
-		}
-		removed, err = t.eraseTraces(`owner = ?`, owner)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return removed, nil
-}
-
-// eraseTraces removes traces and returns how many there were.
-func (t *tx) eraseTraces(where string, args ...any) (int, error) {
-	n, err := t.count(`DELETE FROM traces WHERE `+where, args...)
-	if err != nil || n == 0 {
-		return 0, wrap("erase traces", err)
-	}
-	return int(n), t.marksFile()
+	return s.eraseTraces(ctx, owner, ` IS NOT NULL`)
 }
 
 // EraseTracesOf removes the traces that show one of the facts: see [memory.Eraser].
-func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
+func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (removed int, err error) {
 	done, err := s.commits.erasing(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer done()
-	removed := 0
-	for some := range slices.Chunk(facts, maxListed) { // as many as a statement has arguments for
-		named, err := s.tracesOf(ctx, some)
+	owners, err := queryAll(ctx, s.reads, `SELECT DISTINCT f.owner FROM trace_facts f WHERE f.fact IN (SELECT value FROM json_each(?))`, []any{listed(facts)}, scanText[memory.Owner])
+	if err != nil {
+		return 0, fmt.Errorf("find the traces: %w", err)
+	}
+	for _, owner := range owners {
+		if owner.Namespace() != namespace {
+			continue
+		}
+		n, err := s.eraseTraces(ctx, owner, ` IN (SELECT trace FROM trace_facts WHERE owner = ?1 AND fact IN (SELECT value FROM json_each(?2)))`, listed(facts))
 		if err != nil {
 			return removed, err
 		}
-		for owner, ids := range named {
-			if owner.Namespace() != namespace {
-				continue
-			}
-			n := 0
-			err := s.write(ctx, "", func(t *tx) (err error) {
-				if err := t.exec(`DELETE FROM trace_facts WHERE owner = ? AND trace IN (SELECT value FROM json_each(?))`, owner, listed(ids)); err != nil {
-					return fmt.Errorf("erase traces: %w", err)
-				}
-				n, err = t.eraseTraces(`owner = ? AND id IN (SELECT value FROM json_each(?))`, owner, listed(ids))
-				return err
-			})
-			if err != nil {
-				return removed, err
-			}
-			removed += n
-		}
+		removed += n
 	}
 	return removed, nil
 }
 
-// tracesOf returns the ids of the traces that show one of the facts, by owner.
-func (s *Store) tracesOf(ctx context.Context, facts []string) (map[memory.Owner][]string, error) {
-	const shown = `SELECT DISTINCT f.owner, f.trace FROM trace_facts f JOIN traces t ON t.owner = f.owner AND t.id = f.trace
-		WHERE f.fact IN (SELECT value FROM json_each(?))`
-	found := map[memory.Owner][]string{}
-	err := s.reads.again(ctx, func() error {
-		clear(found)
-		rows, err := s.reads.ask(ctx, shown, listed(facts))
-		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
-			var owner, id string
-			err := row.Scan(&owner, &id)
-			found[memory.Owner(owner)] = append(found[memory.Owner(owner)], id)
-			return struct{}{}, err
-		})
-		return wrap("find the traces", err)
+// eraseTraces removes traces for good, as removeTraces does.
+func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, which string, args ...any) (removed int, err error) {
+	err = s.write(ctx, "", func(t *tx) (err error) {
+		if removed, err = t.removeTraces(owner, which, args...); err != nil || removed == 0 {
+			return err
+		}
+		return t.marksFile()
 	})
-	return found, err
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
+}
+
+// removeTraces removes those of an owner's traces of whose id a condition is true, and returns
+// how many there were. The owner is its ?1.
+func (t *tx) removeTraces(owner memory.Owner, which string, args ...any) (int, error) {
+	args = append([]any{owner}, args...)
+	n, err := t.count(`DELETE FROM traces WHERE owner = ?1 AND id`+which, args...)
+	if err == nil && n > 0 {
+		err = t.exec(`DELETE FROM trace_facts WHERE owner = ?1 AND trace NOT IN (SELECT id FROM traces WHERE owner = ?1)`, owner)
+	}
+	return int(n), wrap("remove traces", err)
 }

@@ -40,23 +40,27 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	if err != nil {
 		return memory.ChangePage{}, err
 	}
-	limit := limited(q.Limit)
+	limit := shelf.Limit(q.Limit)
 	var page memory.ChangePage
 	err = s.reads.see(ctx, owner, func(v *view) error {
-		rows, err := v.queryPage(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
+		var entries []entry
+		err := v.askPage(v.asking(`SELECT j.version, j.ordinal, j.run, j.target, j.action, j.base, j.old_id, j.new_id, j.reason,
 			CASE j.author WHEN '' THEN r.author ELSE j.author END, j.at, j.before,
 			(SELECT n.before FROM journal n WHERE n.owner = j.owner AND n.target = j.target
 				AND (n.version, n.ordinal) > (j.version, j.ordinal) ORDER BY n.version, n.ordinal LIMIT 1)
 			FROM journal j JOIN runs r ON r.owner = j.owner AND r.id = j.run `+where.text()+`
-			ORDER BY j.version DESC, j.ordinal DESC`+limitOf(limit+1), where.args...)
-		entries, err := collect(rows, err, func(row scanner) (entry, error) { return scanEntry(owner, row) })
+			ORDER BY j.version DESC, j.ordinal DESC`+limitOf(limit+1), where.args, func(row scanner) error {
+			e, err := scanEntry(owner, row)
+			entries = append(entries, e)
+			return err
+		}))
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
 		}
 		if len(entries) > limit {
 			entries = entries[:limit]
 			last := entries[limit-1]
-			page.Next = cursor{last.Version, strconv.Itoa(last.ordinal)}.String()
+			page.Next = shelf.WriteCursor(shelf.Place{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
 		}
 		page.Changes, err = v.withAfter(entries)
 		return wrap("read what stands", err)
@@ -88,7 +92,7 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 			standing = append(standing, e.target)
 		}
 	}
-	images, err := v.standing(standing)
+	images, err := standingOf(v.owner, standing, func(query string, args ...any) (rows, error) { return v.query(query, args[1:]...) })
 	if err != nil {
 		return nil, err
 	}
@@ -103,23 +107,24 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	return changes, nil
 }
 
-// standing returns what stands now of targets.
-func (v *view) standing(targets []string) (map[string]memory.Image, error) {
-	ids := map[string][]string{}
+// standingOf returns what stands now of targets.
+func standingOf(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.Image, error) {
+	ids := map[string]listed{}
 	for _, t := range targets {
 		kind, id, _ := strings.Cut(t, ":")
 		ids[kind] = append(ids[kind], id)
 	}
 	images := map[string]memory.Image{}
 	for kind, of := range ids {
-		query, scan := thingOf(v.owner, kind)
-		rows, err := v.query(query+` IN (SELECT value FROM json_each(?))`, listed(of))
-		found, err := collect(rows, err, scan)
+		text, scan := thingOf(owner, kind)
+		rows, err := query(text+` IN (SELECT value FROM json_each(?))`, owner, of)
+		err = eachRow(rows, err, func(row scanner) error {
+			i, err := scan(row)
+			images[i.Target()] = i.Image
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("read each %s: %w", kind, err)
-		}
-		for _, i := range found {
-			images[i.Target()] = i.Image
 		}
 	}
 	return images, nil
@@ -163,15 +168,15 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		w.and(`j.at > ?`, micros(q.After))
 	}
 	if q.Cursor != "" {
-		after, err := readCursor(q.Cursor)
+		after, err := shelf.ReadCursor(q.Cursor)
 		if err != nil {
 			return where{}, err
 		}
-		ordinal, err := strconv.Atoi(after.id)
-		if err != nil {
+		var version, ordinal int64
+		if _, err := fmt.Sscanf(after.ID, "%d/%d", &version, &ordinal); err != nil {
 			return where{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", q.Cursor)
 		}
-		w.and(`(j.version, j.ordinal) < (?, ?)`, after.at, ordinal)
+		w.and(`(j.version, j.ordinal) < (?, ?)`, version, ordinal)
 	}
 	return w, nil
 }
@@ -181,26 +186,6 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 func (w *where) run(owner memory.Owner, run string) {
 	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, run)
 	w.and(`j.run = ?`, run)
-}
-
-// imageVersion is the version that wrote the image, 0 for the mark of a turn or a
-// conversation, which has none.
-func imageVersion(i memory.Image) int64 {
-	switch {
-	case i.Fact != nil:
-		return i.Fact.Version
-	case i.Link != nil:
-		return i.Link.Version
-	case i.Profile != nil:
-		return i.Profile.Version
-	case i.Relation != nil:
-		return i.Relation.Version
-	case i.Summary != nil:
-		return i.Summary.Version
-	case i.Context != nil:
-		return i.Context.Version
-	}
-	return 0
 }
 
 // imageRecord is an image as the journal keeps it, with what its JSON leaves out.
@@ -215,7 +200,7 @@ func encodeImage(i memory.Image) (string, error) {
 	if i.IsZero() {
 		return "", nil
 	}
-	r := imageRecord{Image: i, Version: imageVersion(i)}
+	r := imageRecord{Image: i, Version: shelf.Version(i)}
 	switch {
 	case i.Fact != nil:
 		r.Hash = i.Fact.Hash

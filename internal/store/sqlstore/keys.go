@@ -31,15 +31,14 @@ func (t *tx) addKey(owner memory.Owner, key memory.Key, expires time.Time) error
 
 // Keys returns the keys of a namespace: see [memory.Keys].
 func (s *Store) Keys(ctx context.Context, namespace string) ([]memory.Key, error) {
-	var keys []memory.Key
-	err := s.reads.again(ctx, func() error {
-		rows, err := s.reads.ask(ctx, `SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> ? ORDER BY created_at, hash`, memory.Global(namespace), roleSession)
-		keys, err = collect(rows, err, func(row scanner) (k memory.Key, err error) {
-			return k, row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
-		})
-		return err
-	})
+	keys, err := queryAll(ctx, s.reads, `SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> ? ORDER BY created_at, hash`,
+		[]any{memory.Global(namespace), roleSession}, scanKey)
 	return keys, wrap("read the keys", err)
+}
+
+func scanKey(row scanner) (k memory.Key, err error) {
+	err = row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
+	return k, err
 }
 
 // RemoveKey removes a key: see [memory.Keys].

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -29,18 +28,10 @@ func (t *tx) spend(owner memory.Owner, u memory.Usage) error {
 
 // Spent returns what was spent from a day on: see [memory.Ledger].
 func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
-	var out []memory.Usage
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT day, purpose, model, calls, input_tokens, output_tokens, cost FROM ledger
-			WHERE owner = ? AND day >= ? ORDER BY day, purpose, model`, micros(memory.DayOf(from)))
-		out, err = collect(rows, err, func(row scanner) (u memory.Usage, err error) {
-			err = row.Scan(asTime{&u.Day}, &u.Purpose, &u.Model, &u.Calls, &u.InputTokens, &u.OutputTokens, &u.Cost)
-			return u, err
-		})
-		if err != nil {
-			return fmt.Errorf("read the ledger: %w", err)
-		}
-		return nil
+	out, err := queryOwner(ctx, s.reads, owner, `SELECT day, purpose, model, calls, input_tokens, output_tokens, cost FROM ledger
+		WHERE owner = ? AND day >= ? ORDER BY day, purpose, model`, []any{micros(memory.DayOf(from))}, func(row scanner) (u memory.Usage, err error) {
+		err = row.Scan(asTime{&u.Day}, &u.Purpose, &u.Model, &u.Calls, &u.InputTokens, &u.OutputTokens, &u.Cost)
+		return u, err
 	})
-	return out, err
+	return out, wrap("read the ledger", err)
 }

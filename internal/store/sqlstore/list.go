@@ -1,15 +1,14 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -22,21 +21,11 @@ type source struct {
 }
 
 var (
-	facts = source{"facts", "fact:", factColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
-		f, err := scanFact(o, row, more...)
-		return memory.Memory{Fact: f}, err
-	}}
-	links = source{"links", "link:", linkColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
-		l, err := scanLink(o, row, more...)
-		return memory.Memory{Fact: &l.Fact, Link: l}, err
-	}}
+	facts, links, summaries = factTable.source(), linkTable.source(), summaryTable.source()
+
 	turns = source{"turns", "turn:", turnColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 		t, err := scanTurn(o, row, more...)
 		return memory.Memory{Turn: t}, err
-	}}
-	summaries = source{"summaries", "summary:", summaryColumns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
-		s, err := scanSummary(o, row, more...)
-		return memory.Memory{Summary: s}, err
 	}}
 )
 
@@ -45,13 +34,13 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return nil, err
 	}
-	byID, missing, commits := s.known.memoryCache.find(owner, ids)
+	byID, missing, commits := s.cache.find(owner, ids)
 	if len(missing) > 0 {
 		read, err := s.read(ctx, owner, missing)
 		if err != nil {
 			return nil, err
 		}
-		if !s.known.memoryCache.learn(owner, read, commits) && len(byID) > 0 {
+		if !s.cache.learn(owner, read, commits) && len(byID) > 0 {
 			// A commit came in between: what was cached may be older than what was read.
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
@@ -136,7 +125,7 @@ func (v *view) byID(from source, ids []string, found map[string][]memory.Memory)
 
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
-	limit := limited(q.Limit)
+	limit := shelf.Limit(q.Limit)
 	var found []memory.Memory
 	var err error
 	if s.inOne(q) {
@@ -153,7 +142,7 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	if err != nil {
 		return memory.Page{}, err
 	}
-	return firstPage(found, limit), nil
+	return page(found, q)
 }
 
 // inOne reports whether all that a list asks is known before it begins.
@@ -183,19 +172,13 @@ func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err
 	return found, nil
 }
 
-// firstPage is the first page of what was found.
-func firstPage(found []memory.Memory, limit int) memory.Page {
-	slices.SortFunc(found, newestFirst)
-	if len(found) <= limit {
-		return memory.Page{Memories: found}
-	}
-	last := found[limit-1]
-	return memory.Page{Memories: found[:limit], Next: cursor{micros(last.CreatedAt()), last.ID()}.String()}
+// page is the page that q asks for of what was found.
+func page(found []memory.Memory, q memory.Query) (memory.Page, error) {
+	some, next, err := shelf.Cut(found, q.Limit, q.Cursor, placeOf)
+	return memory.Page{Memories: some, Next: next}, err
 }
 
-func newestFirst(a, b memory.Memory) int {
-	return cmp.Or(b.CreatedAt().Compare(a.CreatedAt()), strings.Compare(b.ID(), a.ID()))
-}
+func placeOf(m memory.Memory) shelf.Place { return shelf.Place{At: m.CreatedAt(), ID: m.ID()} }
 
 // sourcesOf returns the tables in which something may match.
 func sourcesOf(q memory.Query) []source {
@@ -233,7 +216,7 @@ func (v *view) list(from source, q memory.Query, limit int) (all []memory.Memory
 // listing asks for what matches in some tables, each of which adds to found, among it the
 // newest limit of all that does.
 func (v *view) listing(tables []source, q memory.Query, limit int, found *[]memory.Memory) (all []ask, err error) {
-	if v.conn.into != nil && isLong(q) {
+	if v.conn.into != nil && !few(q) && !q.Pinned {
 		all = append(all, say(pageByPage))
 	}
 	for _, from := range tables {
@@ -258,24 +241,23 @@ type selection struct {
 	where
 }
 
-// selections returns where the memories are that match: those of each status by
-// themselves, in the order of an index or, on a server, of several together if they
-// are few.
+// selections returns where the memories are that match: those of each status by themselves, in
+// the order of an index.
 func (v *view) selections(from source, q memory.Query) (all []selection) {
-	for _, some := range v.apart(statuses(q), q) {
+	for _, status := range statuses(q) {
 		sel := selection{from.table, ofOwner()}
-		sel.status(some, q)
+		sel.status(status, q)
 		sel.scope(from, q)
 		if from.table == facts.table {
 			sel.fact(v.owner, q)
 		}
 		switch {
 		case from.table != facts.table || v.conn.into != nil:
-		case q.Hash != "" && some[0].Live():
+		case q.Hash != "" && status.Live():
 			sel.table += byHash
 		case q.Hash != "":
 			sel.table += byPastHash
-		case q.Pinned && q.Tag == "" && q.Turn == "" && q.Subject == "" && q.Conversation == "" && q.Begins == "":
+		case q.Pinned && !few(q):
 			sel.table += byPin
 		}
 		if q.Text != "" && v.conn.into == nil {
@@ -284,20 +266,6 @@ func (v *view) selections(from source, q memory.Query) (all []selection) {
 		all = append(all, sel)
 	}
 	return all
-}
-
-// apart parts statuses into those that one statement asks for.
-func (v *view) apart(of []memory.Status, q memory.Query) (parts [][]memory.Status) {
-	together := v.conn.into != nil && few(q)
-	for _, s := range of {
-		last := len(parts) - 1
-		if together && last >= 0 && (q.Hash == "" || s.Live() == parts[last][0].Live()) { // each of its index
-			parts[last] = append(parts[last], s)
-			continue
-		}
-		parts = append(parts, []memory.Status{s})
-	}
-	return parts
 }
 
 // pageOf asks for what follows q's cursor of what is selected, newest first, at least as
@@ -337,7 +305,7 @@ func (v *view) containing(from source, q memory.Query, limit int) (found []memor
 			var some []memory.Memory
 			one, err := v.pageOf(from, sel, q, scanned, &some)
 			if err == nil {
-				err = v.conn.ask(v.ctx, say(pageByPage), one)
+				err = v.askPage(one)
 			}
 			if err != nil {
 				return nil, err
@@ -350,8 +318,7 @@ func (v *view) containing(from source, q memory.Query, limit int) (found []memor
 			if len(some) < scanned {
 				break
 			}
-			last := some[len(some)-1]
-			q.Cursor = cursor{micros(last.CreatedAt()), last.ID()}.String()
+			q.Cursor = shelf.WriteCursor(placeOf(some[len(some)-1]))
 		}
 	}
 	return found, nil
@@ -370,18 +337,10 @@ func statuses(q memory.Query) []memory.Status {
 	return slices.DeleteFunc(all, func(s memory.Status) bool { return !slices.Contains(q.Statuses, s) })
 }
 
-// status narrows to one, or to some that are all live or all not where q asks for a hash.
-// They stand in the text: as an argument, whose value may decide whether a partial index
-// applies, one would have SQLite plan each time.
-func (w *where) status(some []memory.Status, q memory.Query) {
-	term := `status = '` + string(some[0]) + `'`
-	if len(some) > 1 {
-		names := make([]string, len(some))
-		for i, s := range some {
-			names[i] = `'` + string(s) + `'`
-		}
-		term = `status IN (` + strings.Join(names, `, `) + `)`
-	}
+// status narrows to one. It stands in the text: as an argument, whose value may decide whether a
+// partial index applies, it would have SQLite plan each time.
+func (w *where) status(one memory.Status, q memory.Query) {
+	term := `status = '` + string(one) + `'`
 	if !few(q) {
 		w.and(term)
 		return
@@ -391,7 +350,7 @@ func (w *where) status(some []memory.Status, q memory.Query) {
 	w.and(`+` + term)
 	switch { // in the words of the indexes on hashes
 	case q.Hash == "":
-	case some[0].Live():
+	case one.Live():
 		w.and(`status IN ('active', 'pending')`)
 	default:
 		w.and(`status NOT IN ('active', 'pending')`)
@@ -402,9 +361,6 @@ func (w *where) status(some []memory.Status, q memory.Query) {
 func few(q memory.Query) bool {
 	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != "" || q.Begins != ""
 }
-
-// isLong reports whether q may ask for most of what an owner has.
-func isLong(q memory.Query) bool { return !few(q) && !q.Pinned }
 
 // scope narrows by what the memory's scope or provenance names.
 func (w *where) scope(from source, q memory.Query) {

@@ -44,7 +44,7 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if len(b.Turns) == 0 && marked {
 		return t.unchanged(owner, b.Run)
 	}
-	found, err := t.present(owner, b)
+	draft, there, err := t.present(owner, b)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -52,14 +52,14 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	fresh, err := w.turns(b.Conversation, b.Turns, found.there)
+	fresh, err := w.turns(b.Conversation, b.Turns, there)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	if len(b.Turns) > 0 && fresh == 0 { // and nothing was written
 		return t.unchanged(owner, b.Run)
 	}
-	if err := holds(b, found.stood); err != nil {
+	if err := checkPath(b, draft); err != nil {
 		return memory.Receipt{}, err
 	}
 	if err := w.changes(b.Run, memory.Author{}, b.Marks); err != nil {
@@ -86,21 +86,21 @@ func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
 	return memory.Receipt{Run: run, Again: true, Version: last.version, At: last.clock}, err
 }
 
-// turns writes the turns that are not there yet, and their conversation, and
-// returns how many those were. If there are none it writes nothing. there is as in [present].
+// turns writes the turns that are not there yet, and their conversation, and returns how many
+// those were. If there are none it writes nothing.
 func (w *write) turns(c memory.Conversation, turns []memory.Turn, there map[string]bool) (fresh int, err error) {
 	messages := 0
 	for _, t := range turns {
-		written, err := w.turn(t, there)
-		if err != nil {
-			return 0, err
-		}
-		if !written {
+		if there[t.ID] {
 			continue
 		}
+		there[t.ID] = true
 		fresh++
 		if t.Status == memory.Active && (t.Role == memory.RoleUser || t.Role == memory.RoleAssistant) {
 			messages++
+		}
+		if err := w.turn(t); err != nil {
+			return 0, fmt.Errorf("write turn %s: %w", t.ID, err)
 		}
 	}
 	if len(turns) > 0 && fresh == 0 {
@@ -109,33 +109,15 @@ func (w *write) turns(c memory.Conversation, turns []memory.Turn, there map[stri
 	return fresh, w.converse(c, messages)
 }
 
-const insertTurn = `INSERT INTO turns (owner, ` + turnColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
-// turn writes a turn and reports whether it was not there yet, which there says of all
-// unless it is nil.
-func (w *write) turn(t memory.Turn, there map[string]bool) (bool, error) {
+func (w *write) turn(t memory.Turn) error {
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
 	t.RecordedAt, t.Version = w.at, w.version
-	n, err := int64(0), error(nil)
-	switch {
-	case there == nil:
-		n, err = w.count(insertTurn+` ON CONFLICT (owner, id) DO NOTHING`, turnValues(&t)...)
-	case !there[t.ID]:
-		n, there[t.ID] = 1, true
-		err = w.exec(insertTurn, turnValues(&t)...)
+	w.wrote[t.ID] = true
+	err := w.insert(insertTurn, w.owner, turnFields(&t)...)
+	if err != nil || t.Status != memory.Retired {
+		return err
 	}
-	if err != nil {
-		return false, fmt.Errorf("write turn %s: %w", t.ID, err)
-	}
-	if n > 0 {
-		w.wrote[t.ID] = true
-		if t.Status == memory.Retired {
-			if err := w.bury(w.owner, t.ID, t.Role, t.Content); err != nil {
-				return false, err
-			}
-		}
-	}
-	return n > 0, err
+	return w.bury(w.owner, t.ID, t.Role, t.Content)
 }
 
 // converse writes a new conversation, or brings an old one up to date.
@@ -146,12 +128,11 @@ func (w *write) converse(c memory.Conversation, messages int) error {
 	if c.UpdatedAt = memory.Time(c.UpdatedAt); c.UpdatedAt.IsZero() {
 		c.UpdatedAt = w.at
 	}
-	err := w.exec(`INSERT INTO conversations (owner, `+conversationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
-		ON CONFLICT (owner, id) DO UPDATE SET
+	c.Status, c.Version, c.MessageCount = cmp.Or(c.Status, memory.Active), 0, messages
+	err := w.insert(insertConversation+` ON CONFLICT (owner, id) DO UPDATE SET
 		title = CASE WHEN conversations.title = '' AND conversations.version = 0 THEN excluded.title ELSE conversations.title END,
 		message_count = conversations.message_count + excluded.message_count,
 		updated_at = CASE WHEN excluded.updated_at > conversations.updated_at THEN excluded.updated_at ELSE conversations.updated_at END`,
-		w.owner, c.ID, c.Project, c.Agent, c.Title, list(c.Contexts), c.Rules, messages, micros(c.CreatedAt), micros(c.UpdatedAt),
-		cmp.Or(c.Status, memory.Active))
+		w.owner, conversationFields(&c)...)
 	return wrap("write the conversation", err)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 		all = append(all, v.byIDs(l.IDs, byID)...)
 		for i, q := range l.Queries {
 			found[i] = nil
-			some, err := v.listing(sourcesOf(q), q, limited(q.Limit)+1, &found[i])
+			some, err := v.listing(sourcesOf(q), q, shelf.Limit(q.Limit)+1, &found[i])
 			if err != nil {
 				return nil, err
 			}
@@ -40,7 +41,11 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 		seen.Memories = append(seen.Memories, byID[id]...)
 	}
 	for i, q := range l.Queries {
-		seen.Pages = append(seen.Pages, firstPage(found[i], limited(q.Limit)))
+		one, err := page(found[i], q)
+		if err != nil {
+			return memory.Seen{}, err
+		}
+		seen.Pages = append(seen.Pages, one)
 	}
 	return seen, nil
 }

@@ -1,9 +1,9 @@
 package sqlstore
 
 import (
-	"slices"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -46,7 +46,7 @@ func (c *memoryCache) find(owner memory.Owner, ids []string) (found map[string][
 			missing = append(missing, id)
 			continue
 		}
-		all = append(all, copyMemory(m))
+		all = append(all, shelf.CopyMemory(m))
 		found[id] = all[len(all)-1:]
 	}
 	return found, missing, c.commits
@@ -62,7 +62,7 @@ func (c *memoryCache) learn(owner memory.Owner, read map[string][]memory.Memory,
 	}
 	for id, found := range read {
 		if len(found) == 1 {
-			c.keep(memoryKey{owner, id}, copyMemory(found[0]))
+			c.keep(memoryKey{owner, id}, shelf.CopyMemory(found[0]))
 		}
 	}
 	return true
@@ -107,33 +107,4 @@ func (c *memoryCache) committed(changed []memoryKey, failed error) {
 		delete(c.young, key)
 		delete(c.old, key)
 	}
-}
-
-// copyMemory returns a copy that shares nothing that can be written to.
-func copyMemory(m memory.Memory) memory.Memory {
-	switch {
-	case m.Link != nil:
-		l := *m.Link
-		l.Fact = copyFact(l.Fact)
-		return memory.Memory{Fact: &l.Fact, Link: &l}
-	case m.Fact != nil:
-		f := copyFact(*m.Fact)
-		return memory.Memory{Fact: &f}
-	case m.Turn != nil:
-		t := *m.Turn
-		return memory.Memory{Turn: &t}
-	case m.Summary != nil:
-		s := *m.Summary
-		return memory.Memory{Summary: &s}
-	}
-	return memory.Memory{}
-}
-
-func copyFact(f memory.Fact) memory.Fact {
-	f.Tags, f.Metadata, f.Provenance.Turns = slices.Clone(f.Tags), slices.Clone(f.Metadata), slices.Clone(f.Provenance.Turns)
-	if f.Provenance.Quote != nil {
-		quote := *f.Provenance.Quote
-		f.Provenance.Quote = &quote
-	}
-	return f
 }

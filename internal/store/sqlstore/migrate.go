@@ -14,14 +14,37 @@ import (
 //go:embed migrations/*/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date, each step in a transaction of its own. It
-// refuses a schema that a newer binary made.
-func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder string) error {
-	p, err := migrator(db, dialect, folder)
+// SQLiteSchema is the version of a file's schema, postgresSchema of a server's. In the folder of
+// each, schema.sql makes it and upgrade.sql makes it of an earlier one.
+const (
+	SQLiteSchema   = 14
+	postgresSchema = 12
+)
+
+// migrate brings the schema up to date in one transaction. It refuses a schema that a newer
+// binary made.
+func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder string, newest int64) error {
+	step := goose.NewGoMigration(newest, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+		var earlier int64
+		if err := tx.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&earlier); err != nil {
+			return err
+		}
+		name := "schema.sql"
+		if earlier > 0 {
+			name = "upgrade.sql"
+		}
+		text, err := migrations.ReadFile("migrations/" + folder + "/" + name)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, string(text))
+		return wrap(name, err)
+	}}, nil)
+	p, err := goose.NewProvider(dialect, db, nil, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(step))
 	if err != nil {
-		return fmt.Errorf("read the migrations: %w", err)
+		return err
 	}
-	current, newest, err := p.GetVersions(ctx)
+	current, err := p.GetDBVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
@@ -32,30 +55,4 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 		return fmt.Errorf("bring the schema from version %d to %d: %w", current, newest, err)
 	}
 	return nil
-}
-
-// migrator knows the steps of a folder. Each runs its file whole: what goose has to tell the
-// statements of a file apart takes 4 MiB for each line of it, which a new database need not
-// wait for.
-func migrator(db *sql.DB, dialect goose.Dialect, folder string) (*goose.Provider, error) {
-	files, err := migrations.ReadDir("migrations/" + folder)
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]*goose.Migration, len(files))
-	for i, file := range files {
-		version, err := goose.NumericComponent(file.Name())
-		if err != nil {
-			return nil, err
-		}
-		text, err := migrations.ReadFile("migrations/" + folder + "/" + file.Name())
-		if err != nil {
-			return nil, err
-		}
-		steps[i] = goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, string(text))
-			return wrap(file.Name(), err)
-		}}, nil)
-	}
-	return goose.NewProvider(dialect, db, nil, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(steps...))
 }

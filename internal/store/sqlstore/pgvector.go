@@ -65,15 +65,15 @@ const (
 // rows that were written without it. It returns nil without the extension, and why not.
 func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
 	has = &pgvector{}
-	var prepared bool
-	err = conn.QueryRowContext(ctx, `SELECT e.extversion, quote_ident(n.nspname), `+seedPrepared+`
-		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &has.schema, &prepared)
+	var prepared, old bool
+	err = conn.QueryRowContext(ctx, `SELECT e.extversion, string_to_array(substring(e.extversion from '^[0-9]+[.][0-9]+'), '.')::int[] < string_to_array('`+leastPgvector+`', '.')::int[], quote_ident(n.nspname), `+seedPrepared+`
+		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'`).Scan(&has.version, &old, &has.schema, &prepared)
 	switch {
 	case noRows(err):
 		return nil, "no pgvector", nil
 	case err != nil:
 		return nil, "", fmt.Errorf("ask for pgvector: %w", err)
-	case olderThan(has.version, leastPgvector):
+	case old:
 		return nil, "pgvector " + has.version + ", which is too old to be used: that takes " + leastPgvector, nil
 	}
 	if !prepared {
@@ -198,26 +198,26 @@ func (p *pgvector) nearest(v *view, model, question string, dims int, ids []stri
 
 // Vectors returns vectors of a model by their memories, as [vector.Pack] has them.
 func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
-	byID := map[string][]uint16{}
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT memory, data FROM vectors WHERE owner = ?1 AND model = ?2 AND memory IN (SELECT value FROM json_each(?3))`, model, listed(ids))
-		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
-			var id string
-			var data []byte
-			err := row.Scan(&id, &data)
-			byID[id] = vector.Words(data)
-			return struct{}{}, err
+	type packed struct {
+		id   string
+		data []byte
+	}
+	found, err := queryOwner(ctx, s.reads, owner, `SELECT memory, data FROM vectors WHERE owner = ?1 AND model = ?2 AND memory IN (SELECT value FROM json_each(?3))`,
+		[]any{model, listed(ids)}, func(row scanner) (p packed, err error) {
+			err = row.Scan(&p.id, &p.data)
+			return p, err
 		})
-		return err
-	})
+	byID := map[string][]uint16{}
+	for _, p := range found {
+		byID[p.id] = vector.Words(p.data)
+	}
 	return byID, wrap("read vectors", err)
 }
 
 // OwnersAbove returns the owners of more vectors of a model than so many.
 func (s *Store) OwnersAbove(ctx context.Context, model string, most int) ([]memory.Owner, error) {
-	rows, err := s.reads.ask(ctx, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, model, most)
-	owners, err := collect(rows, err, func(row scanner) (owner memory.Owner, err error) { return owner, row.Scan((*string)(&owner)) })
-	return owners, wrap("count vectors", explainServer(err))
+	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, most}, scanText[memory.Owner])
+	return owners, wrap("count vectors", err)
 }
 
 // ofNearKey is what an owner's HNSW index of a model is on, and nearKey its value: a hash, so
@@ -312,24 +312,6 @@ func halfvec(values []float32) string {
 func missing(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
-}
-
-// olderThan compares the first two numbers of two versions.
-func olderThan(version, least string) bool {
-	number := func(s string, i int) int {
-		parts := strings.Split(s, ".")
-		if i >= len(parts) {
-			return 0
-		}
-		n, _ := strconv.Atoi(parts[i]) // what is not a number is of no release
-		return n
-	}
-	for i := range 2 {
-		if a, b := number(version, i), number(least, i); a != b {
-			return a < b
-		}
-	}
-	return false
 }
 
 // withoutPgvector has a write that failed since the extension was dropped done again without

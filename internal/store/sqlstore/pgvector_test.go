@@ -341,11 +341,3 @@ func TestNearestNamesItsOwner(t *testing.T) {
 		t.Errorf("got %d statements, want more to look at", seen)
 	}
 }
-
-func TestOlderThan(t *testing.T) {
-	for version, want := range map[string]bool{"0.7.4": true, "0.8.0": false, "0.10.1": false, "1.0": false, "0": true, "": true} {
-		if got := olderThan(version, leastPgvector); got != want {
-			t.Errorf("%q: got %v, want %v", version, got, want)
-		}
-	}
-}

@@ -99,8 +99,8 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
 	into := &translator{}
 	// A quarter of the connections write, a quarter follow, half read.
-	writes, follows := conns/4, conns/4-apart/2
-	reads := conns - writes - follows - 2*apart
+	writes, follows := conns/4, conns/4+1
+	reads := conns - writes - follows
 	open := func(config *pgx.ConnConfig, conns int) *sql.DB {
 		db := stdlib.OpenDB(*config)
 		db.SetMaxOpenConns(conns)
@@ -112,7 +112,7 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	toRead.RuntimeParams["default_transaction_isolation"] = "repeatable read"
 	toRead.RuntimeParams["default_transaction_read_only"] = "on"
 	w := &server{db: open(config, writes), waiting: map[memory.Owner][]*call{}, into: into, now: o.Now, log: o.Log, failpoint: o.failpoint}
-	s := &Store{commits: w, known: nothingKnown(), release: func() error { return nil }, traceBytes: o.TraceBytes}
+	s := &Store{commits: w, cache: &memoryCache{off: true}, release: func() error { return nil }, traceBytes: o.TraceBytes}
 	s.reads, s.follows = newReader(open(toRead, reads), reads, into), newReader(open(toRead, follows), follows, into)
 	s.reads.log, s.follows.log = o.Log, o.Log
 	if err := s.describe(ctx); err != nil {
@@ -148,41 +148,19 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn) error {
 	if version < oldestServer {
 		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; it takes %d or later", version/10_000, oldestServer/10_000)
 	}
-	if done, err := upToDate(ctx, conn); err != nil || done {
-		return err
-	}
 	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
 		return fmt.Errorf("wait for those who bring the schema up to date: %w", err)
 	}
-	return migrate(ctx, db, goose.DialectPostgres, "postgres")
-}
-
-// upToDate reports whether the schema has all steps and no others, so that most starts
-// wait for nobody.
-func upToDate(ctx context.Context, conn *sql.Conn) (bool, error) {
-	steps, err := migrations.ReadDir("migrations/postgres")
-	if err != nil {
-		return false, err
-	}
-	newest, err := goose.NumericComponent(steps[len(steps)-1].Name())
-	if err != nil {
-		return false, err
-	}
-	var there bool
-	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('goose_db_version') IS NOT NULL`).Scan(&there); err != nil || !there {
-		return false, err
-	}
-	var current int64
-	err = conn.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&current)
-	return current == newest, err
+	return migrate(ctx, db, goose.DialectPostgres, "postgres", postgresSchema)
 }
 
 // describe asks what [Store.About] and [Store.Identity] say.
 func (s *Store) describe(ctx context.Context) error {
-	rows, err := s.reads.ask(ctx, `SELECT current_setting('server_version'),
-		(SELECT md5(current_database() || 'goose_db_version'::regclass::oid || min(tstamp)) FROM goose_db_version)`)
-	var version string
-	if err := only(rows, err, &version, &s.identity); err != nil {
+	version, err := queryOne[string](ctx, s.reads, `SELECT current_setting('server_version')`)
+	if err == nil {
+		s.identity, err = queryOne[string](ctx, s.reads, `SELECT md5(current_database() || 'goose_db_version'::regclass::oid || min(tstamp)) FROM goose_db_version`)
+	}
+	if err != nil {
 		return fmt.Errorf("ask what the server is: %w", err)
 	}
 	s.about = "PostgreSQL " + version

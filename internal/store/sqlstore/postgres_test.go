@@ -73,17 +73,14 @@ func TestPostgresTablesAreSQLites(t *testing.T) {
 	defer lite.Close() //nolint:errcheck // it was of use already
 	tables := 0
 	for table, got := range columns {
-		var want []string
-		rows, err := lite.reads.ask(t.Context(), `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
-		want, err = collect(rows, err, func(row scanner) (name string, err error) { return name, row.Scan(&name) })
+		want, err := queryAll(t.Context(), lite.reads, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, []any{table}, scanText[string])
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("table %s: got columns %q, want %q (%v)", table, got, want, err)
 		}
 		tables++
 	}
-	var want int
-	found, err := lite.reads.ask(t.Context(), `SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
-	if err := only(found, err, &want); err != nil || tables != want {
+	want, err := queryOne[int](t.Context(), lite.reads, `SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
+	if err != nil || tables != want {
 		t.Errorf("got %d tables, want %d (%v)", tables, want, err)
 	}
 }

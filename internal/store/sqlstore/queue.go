@@ -2,41 +2,22 @@ package sqlstore
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
 
-const jobColumns = `owner, id, kind, conversation, turns, state, attempts, run_at, created_at, error, token, lease_until`
-
-func scanJob(row scanner) (memory.Job, error) {
-	var j memory.Job
-	var l memory.Lease
-	err := row.Scan(&j.Owner, &j.ID, &j.Kind, &j.Conversation, asList{&j.Turns}, &j.State, &j.Attempts,
-		asTime{&j.RunAt}, asTime{&j.CreatedAt}, &j.Error, &l.Token, asTime{&l.Until})
-	if l.Token != "" {
-		l.Owner, l.Job = j.Owner, j.ID
-		j.Lease = l
-	}
-	return j, err
-}
-
 // enqueue queues jobs at the write's time.
 func (w *write) enqueue(jobs []memory.Job) error {
 	for _, j := range jobs {
-		if j.RunAt = memory.Time(j.RunAt); j.RunAt.IsZero() {
+		j.State, j.Attempts, j.Error, j.Lease = memory.JobQueued, 0, "", memory.Lease{}
+		if j.CreatedAt, j.RunAt = w.at, memory.Time(j.RunAt); j.RunAt.IsZero() {
 			j.RunAt = w.at
 		}
-		err := w.exec(`INSERT INTO jobs (`+jobColumns+`) VALUES (?, ?, ?, ?, ?, 'queued', 0, ?, ?, '', '', 0)
-			ON CONFLICT (owner, id) DO NOTHING`,
-			w.owner, j.ID, j.Kind, j.Conversation, list(j.Turns), micros(j.RunAt), micros(w.at))
-		if err != nil {
+		if err := w.insert(insertJob+` ON CONFLICT (owner, id) DO NOTHING`, w.owner, jobFields(&j)...); err != nil {
 			return fmt.Errorf("queue job %s: %w", j.ID, err)
 		}
-		l := line{w.owner, j.Kind}
-		w.queue(func(d *due) { d.queued(l) })
 		w.queues = true
 	}
 	return nil
@@ -56,7 +37,6 @@ func (t *tx) complete(owner memory.Owner, job string) error {
 		}
 	}
 	err := t.exec(`UPDATE jobs SET state = 'done', token = '', lease_until = 0 WHERE owner = ? AND id = ?`, owner, job)
-	t.queue(func(d *due) { d.ended(owner, job) })
 	return wrap("complete the job", err)
 }
 
@@ -87,12 +67,11 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	if err := ctx.Err(); err != nil {
 		return memory.Job{}, err
 	}
-	c := claiming{kinds: kinds, lease: lease}
-	var err error
-	if c.wanted, err = toJSON(kinds); err != nil {
-		return memory.Job{}, err
+	wanted := make(listed, len(kinds))
+	for i, k := range kinds {
+		wanted[i] = string(k)
 	}
-	job, err := s.commits.claim(ctx, c)
+	job, err := s.commits.claim(ctx, wanted, lease)
 	if err != nil {
 		return memory.Job{}, err
 	}
@@ -100,22 +79,6 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 		return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
 	}
 	return job, nil
-}
-
-// claiming is what a claim wants.
-type claiming struct {
-	kinds  []memory.JobKind
-	wanted string // the kinds as JSON
-	lease  time.Duration
-}
-
-// start leases a job that is queued.
-func (t *tx) start(now time.Time, owner memory.Owner, id string, lease time.Duration) (memory.Job, error) {
-	until, token := micros(memory.Time(now.Add(lease))), rand.Text()
-	job, err := scanJob(row{t, `UPDATE jobs SET state = 'running', token = ?, lease_until = ? WHERE owner = ? AND id = ?
-		RETURNING ` + jobColumns, []any{token, until, owner, id}})
-	t.queue(func(d *due) { d.started(line{job.Owner, job.Kind}, job.ID, until) })
-	return job, wrap("claim a job", err)
 }
 
 // Extend moves the end of a lease: see [memory.Queue].
@@ -135,9 +98,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 			return err
 		}
 		held.Until = memory.Time(now.Add(lease))
-		until := micros(held.Until)
-		t.queue(func(d *due) { d.at = min(d.at, until) }) // it may be shorter than before
-		err = t.exec(`UPDATE jobs SET lease_until = ? WHERE owner = ? AND id = ?`, until, held.Owner, held.Job)
+		err = t.exec(`UPDATE jobs SET lease_until = ? WHERE owner = ? AND id = ?`, micros(held.Until), held.Owner, held.Job)
 		return wrap("extend the lease", err)
 	})
 	if err != nil {
@@ -152,7 +113,6 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 func (s *Store) EndLeases(ctx context.Context) error {
 	return s.write(ctx, "", func(t *tx) error {
 		err := t.exec(`UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)
-		t.queue((*due).forget)
 		return wrap("end the leases", err)
 	})
 }
@@ -191,7 +151,6 @@ func (t *tx) retry(held memory.Lease, attempts int, o memory.Outcome) error {
 	}
 	err = t.exec(`UPDATE jobs SET state = ?, attempts = ?, run_at = ?, error = ?, token = '', lease_until = 0
 		WHERE owner = ? AND id = ?`, state, attempts, micros(at), o.Cause, held.Owner, held.Job)
-	t.queue(func(d *due) { d.ended(held.Owner, held.Job) })
 	return wrap("finish the attempt", err)
 }
 
@@ -204,14 +163,9 @@ func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.J
 	for i, s := range states {
 		wanted[i] = string(s)
 	}
-	var jobs []memory.Job
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
-			ORDER BY created_at DESC, id DESC`, wanted)
-		jobs, err = collect(rows, err, scanJob)
-		return wrap("list jobs", err)
-	})
-	return jobs, err
+	jobs, err := queryOwner(ctx, s.reads, owner, `SELECT owner, `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
+		ORDER BY created_at DESC, id DESC`, []any{wanted}, scanJob)
+	return jobs, wrap("list jobs", err)
 }
 
 // Requeue makes a parked job due: see [memory.Queue].
@@ -236,7 +190,6 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 		}
 		err = t.exec(`UPDATE jobs SET state = 'queued', attempts = 0, error = '', run_at = ? WHERE owner = ? AND id = ?`,
 			micros(now), owner, job)
-		t.queue((*due).forget)
 		return wrap("requeue the job", err)
 	})
 }

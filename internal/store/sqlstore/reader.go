@@ -18,7 +18,6 @@ import (
 // it holds the first, and enough of those at once wait for each other for ever.
 type reader struct {
 	db     *sql.DB
-	ready  map[string]*sql.Stmt // of what is asked often and needs no snapshot
 	into   *translator
 	damage *damage       // of a file
 	log    *slog.Logger  // of a server's troubles; nil: nobody's
@@ -29,13 +28,10 @@ type reader struct {
 	free []*session // the last used last: its pages are at hand
 }
 
-// apart is how many connections are left for questions that need no snapshot.
-const apart = 2
-
-// newReader returns a reader of so many snapshots at a time.
+// newReader returns a reader of so many connections.
 func newReader(db *sql.DB, conns int, into *translator) *reader {
-	db.SetMaxOpenConns(conns + apart)
-	db.SetMaxIdleConns(conns + apart)
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
 	r := &reader{db: db, into: into, tokens: make(chan struct{}, conns), closed: make(chan struct{})}
 	for range conns {
 		r.give(&session{into: into})
@@ -43,38 +39,13 @@ func newReader(db *sql.DB, conns int, into *translator) *reader {
 	return r
 }
 
-// prepare makes statements for [reader.ask].
-func (r *reader) prepare(ctx context.Context, queries ...string) error {
-	r.ready = map[string]*sql.Stmt{}
-	for _, q := range queries {
-		made, err := r.db.PrepareContext(ctx, q)
-		if err != nil {
-			return fmt.Errorf("prepare %q: %w", q, err)
-		}
-		r.ready[q] = made
-	}
-	return nil
-}
-
-// again calls with, and calls it again while the connection to a server is lost.
-func (r *reader) again(ctx context.Context, with func() error) error {
+// again calls with, and calls it again, if it may be, while the connection to a server is lost.
+func (r *reader) again(ctx context.Context, with func() (again bool, err error)) error {
 	if r.into == nil {
-		return r.damage.note(with())
+		_, err := with()
+		return r.damage.note(err)
 	}
-	return withhold(r.log, persist(ctx, retry.Patience(ctx), func() (bool, error) { return true, with() }))
-}
-
-// ask runs a query that needs no snapshot.
-func (r *reader) ask(ctx context.Context, query string, args ...any) (rows, error) {
-	if s := r.ready[query]; s != nil {
-		found, err := s.QueryContext(ctx, args...)
-		return rows{Rows: found}, err
-	}
-	if r.into != nil {
-		query, args = r.into.text(query), r.into.values(args)
-	}
-	found, err := r.db.QueryContext(ctx, query, args...)
-	return rows{found, r.into}, err
+	return withhold(r.log, persist(ctx, retry.Patience(ctx), with))
 }
 
 // close waits for the snapshots under way. It is called once.
@@ -133,14 +104,11 @@ func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) 
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return err
 	}
-	if r.into == nil {
-		return r.damage.note(r.once(ctx, owner, new(bool), with))
-	}
 	told := false
-	return withhold(r.log, persist(ctx, retry.Patience(ctx), func() (bool, error) {
+	return r.again(ctx, func() (bool, error) {
 		err := r.once(ctx, owner, &told, with)
 		return !told, err
-	}))
+	})
 }
 
 func (r *reader) once(ctx context.Context, owner memory.Owner, told *bool, with func(*view) error) error {
@@ -170,6 +138,34 @@ func (r *reader) once(ctx context.Context, owner memory.Owner, told *bool, with 
 	return err
 }
 
+// queryOwner reads the rows of a query that needs no snapshot, whose first argument is the owner.
+func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
+	err = r.look(ctx, owner, func(v *view) (err error) {
+		rows, err := v.query(query, args...)
+		all, err = collect(rows, err, scan)
+		return err
+	})
+	return all, err
+}
+
+// queryAll is queryOwner for what is of no owner, or of all.
+func queryAll[T any](ctx context.Context, r *reader, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
+	err = r.again(ctx, func() (bool, error) {
+		return true, r.once(ctx, "", new(bool), func(v *view) (err error) {
+			rows, err := v.conn.query(ctx, query, args...)
+			all, err = collect(rows, err, scan)
+			return err
+		})
+	})
+	return all, err
+}
+
+// queryOne is queryAll for one row of one value, the zero value without it.
+func queryOne[T any](ctx context.Context, r *reader, query string, args ...any) (value T, err error) {
+	_, err = queryAll(ctx, r, query, args, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&value) })
+	return value, err
+}
+
 // brief is the view for what reads few rows by an index: to watch for the end of
 // ctx would take longer.
 func (v *view) brief() *view {
@@ -187,7 +183,15 @@ func (v *view) query(query string, args ...any) (rows, error) {
 	return v.conn.query(v.ctx, query, append([]any{string(v.owner)}, args...)...)
 }
 
-// queryPage is query for a page of a long list: see [pageByPage].
-func (v *view) queryPage(query string, args ...any) (rows, error) {
-	return v.conn.queryPage(v.ctx, query, append([]any{string(v.owner)}, args...)...)
+// pageByPage has a server plan each statement of the transaction for the values that it is
+// given. A plan that is kept is made for what most owners have, which is little: all of it is
+// read and sorted. Of an owner who has very much it would read everything for every page.
+const pageByPage = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
+
+// askPage asks for pages of long lists.
+func (v *view) askPage(asks ...ask) error {
+	if v.conn.into != nil {
+		asks = append([]ask{say(pageByPage)}, asks...)
+	}
+	return v.conn.ask(v.ctx, asks...)
 }

@@ -25,11 +25,11 @@ func TestReadsForAWriteAreTriedAsLong(t *testing.T) {
 			if forWrite {
 				ctx = memory.ForWrite(ctx)
 			}
-			err := (&reader{into: &translator{}}).again(ctx, func() error {
+			err := (&reader{into: &translator{}}).again(ctx, func() (bool, error) {
 				if time.Since(begun) < 3*retry.ReadPatience {
-					return driver.ErrBadConn
+					return true, driver.ErrBadConn
 				}
-				return nil
+				return true, nil
 			})
 			if (err == nil) != forWrite || err != nil && !errors.Is(err, memory.Unavailable) {
 				t.Errorf("for a write %v: got %v", forWrite, err)

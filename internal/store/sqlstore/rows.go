@@ -2,12 +2,12 @@ package sqlstore
 
 import (
 	"cmp"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -23,24 +23,6 @@ const yearOne = 62135596800
 func micros(t time.Time) int64 {
 	return (t.Unix()+yearOne)*1_000_000 + int64(t.Nanosecond()/1000)
 }
-
-// asTime scans what micros made.
-type asTime struct{ t *time.Time }
-
-func (a asTime) Scan(src any) error {
-	n, ok := src.(int64)
-	if !ok {
-		return fmt.Errorf("a time is an integer, not %T", src)
-	}
-	if n < -lastMicro || n > lastMicro {
-		return errors.New("a time is out of range")
-	}
-	*a.t = fromMicros(n)
-	return nil
-}
-
-// lastMicro ends the year 9999, beyond which JSON has no times.
-const lastMicro = (253402300799+yearOne)*1_000_000 + 999_999
 
 func fromMicros(n int64) time.Time {
 	if n == 0 {
@@ -64,23 +46,60 @@ type listed []string
 // Value returns JSON, which is what SQLite is given.
 func (l listed) Value() (driver.Value, error) { return cmp.Or(list(l), `[]`), nil }
 
-// asList scans what list made.
-type asList struct{ texts *[]string }
-
-func (a asList) Scan(src any) error {
-	s, ok := src.(string)
-	if !ok {
-		return fmt.Errorf("a list is a text, not %T", src)
-	}
-	if s == "" {
-		return nil
-	}
-	return json.Unmarshal([]byte(s), a.texts)
+func toJSON(value any) (string, error) {
+	data, err := json.Marshal(value)
+	return string(data), err
 }
 
-// asJSON scans a JSON text into a value.
-type asJSON struct{ value any }
+// A field of a row is where it is read into and what it is written from: a pointer, or one of
+// the following, for what a column has in another form.
+type (
+	asTime   struct{ t *time.Time }       // microseconds
+	asList   struct{ texts *[]string }    // JSON, "" for none
+	asJSON   struct{ value any }          // JSON
+	asText   struct{ b *json.RawMessage } // JSON as it is, "" for none
+	asNumber struct{ n *float64 }
+	asCore   struct { // whether it is that
+		of *memory.Core
+		is memory.Core
+	}
+	asQuote struct { // one of the columns of a quote; NULL without one
+		of   **memory.Span
+		part func(*memory.Span) any
+	}
+)
 
+// lastMicro ends the year 9999, beyond which JSON has no times.
+const lastMicro = (253402300799+yearOne)*1_000_000 + 999_999
+
+// Scan refuses what is no time.
+func (a asTime) Scan(src any) error {
+	n, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("a time is an integer, not %T", src)
+	}
+	if n < -lastMicro || n > lastMicro {
+		return errors.New("a time is out of range")
+	}
+	*a.t = fromMicros(n)
+	return nil
+}
+
+// Value is what a column has.
+func (a asTime) Value() (driver.Value, error) { return micros(*a.t), nil }
+
+// Scan reads a list.
+func (a asList) Scan(src any) error {
+	if src == "" {
+		return nil
+	}
+	return asJSON{a.texts}.Scan(src)
+}
+
+// Value is what a column has.
+func (a asList) Value() (driver.Value, error) { return list(*a.texts), nil }
+
+// Scan reads JSON into a value.
 func (a asJSON) Scan(src any) error {
 	s, ok := src.(string)
 	if !ok {
@@ -89,116 +108,100 @@ func (a asJSON) Scan(src any) error {
 	return json.Unmarshal([]byte(s), a.value)
 }
 
-func toJSON(value any) (string, error) {
-	data, err := json.Marshal(value)
-	return string(data), err
+// Value is what a column has.
+func (a asJSON) Value() (driver.Value, error) { return toJSON(a.value) }
+
+// Scan refuses what is not JSON.
+func (a asText) Scan(src any) error {
+	s, ok := src.(string)
+	if !ok || s != "" && !json.Valid([]byte(s)) {
+		return errors.New("it is not JSON")
+	}
+	if s != "" {
+		*a.b = json.RawMessage(s)
+	}
+	return nil
 }
 
-const factColumns = `id, project, agent, conversation, content, category, tags, subject, attribute,
-	confidence, status, source, trust, pinned, core_never, from_conversation, from_turns, quote_turn, quote_start, quote_end,
-	observed_at, observed_seq, valid_from, valid_to, created_at, updated_at, expires_at, superseded_by, model,
-	metadata, hash, version`
+// Value is what a column has.
+func (a asText) Value() (driver.Value, error) { return string(*a.b), nil }
 
-func factValues(f *memory.Fact) []any {
-	var turn, start, end any
-	if q := f.Provenance.Quote; q != nil {
-		turn, start, end = q.Turn, q.Start, q.End
+// Scan refuses what is no number.
+func (a asNumber) Scan(src any) error {
+	n, ok := src.(float64)
+	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
+		return errors.New("it is not a number")
 	}
-	return []any{
-		string(f.Scope.Owner), f.ID, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.Content, f.Category,
-		list(f.Tags), f.Subject, f.Attribute, f.Confidence, string(f.Status), string(f.Source), string(f.Trust),
-		f.Pinned(), f.Core == memory.CoreNever, f.Provenance.Conversation, list(f.Provenance.Turns), turn, start, end, micros(f.ObservedAt),
-		f.ObservedSeq, micros(f.ValidFrom), micros(f.ValidTo), micros(f.CreatedAt), micros(f.UpdatedAt),
-		micros(f.ExpiresAt), f.SupersededBy, f.Model, string(f.Metadata), f.Hash, f.Version,
-	}
+	*a.n = n
+	return nil
 }
 
-// scanFact reads factColumns, and whatever the query has after them into more.
-func scanFact(owner memory.Owner, row scanner, more ...any) (*memory.Fact, error) {
-	f := &memory.Fact{Scope: memory.Scope{Owner: owner}}
-	var turn sql.NullString
-	var start, end sql.NullInt64
-	var metadata string
-	var always, never bool
-	err := row.Scan(append([]any{
-		&f.ID, &f.Scope.Project, &f.Scope.Agent, &f.Scope.Conversation, &f.Content, &f.Category, asList{&f.Tags},
-		&f.Subject, &f.Attribute, &f.Confidence, &f.Status, &f.Source, &f.Trust, &always, &never,
-		&f.Provenance.Conversation, asList{&f.Provenance.Turns}, &turn, &start, &end, asTime{&f.ObservedAt},
-		&f.ObservedSeq, asTime{&f.ValidFrom}, asTime{&f.ValidTo}, asTime{&f.CreatedAt}, asTime{&f.UpdatedAt},
-		asTime{&f.ExpiresAt}, &f.SupersededBy, &f.Model, &metadata, &f.Hash, &f.Version,
-	}, more...)...)
-	if f.Core = memory.Pin(always); never && !always {
-		f.Core = memory.CoreNever
+// Value is what a column has.
+func (a asNumber) Value() (driver.Value, error) { return *a.n, nil }
+
+// Scan reads a boolean, which SQLite has as a number.
+func (a asCore) Scan(src any) error {
+	if src == true || src == int64(1) {
+		*a.of = cmp.Or(*a.of, a.is)
 	}
-	if turn.Valid {
-		f.Provenance.Quote = &memory.Span{Turn: turn.String, Start: int(start.Int64), End: int(end.Int64)}
-	}
-	if metadata != "" {
-		f.Metadata = json.RawMessage(metadata)
-	}
-	if err == nil && metadata != "" && !json.Valid(f.Metadata) {
-		return nil, &unreadable{"its metadata is not JSON"}
-	}
-	if err == nil && (math.IsNaN(f.Confidence) || math.IsInf(f.Confidence, 0)) {
-		return nil, &unreadable{"its confidence is not a number"}
-	}
-	return f, err
+	return nil
 }
 
-const linkColumns = `status, created_at, fact, hash, home_version, version`
+// Value is what a column has.
+func (a asCore) Value() (driver.Value, error) { return *a.of == a.is, nil }
 
-func scanLink(owner memory.Owner, row scanner, more ...any) (*memory.Link, error) {
-	l := &memory.Link{Owner: owner}
-	err := row.Scan(append([]any{
-		&l.Status, asTime{&l.CreatedAt}, asJSON{&l.Fact}, &l.Fact.Hash, &l.HomeVersion, &l.Version,
-	}, more...)...)
-	l.Fact.Version = l.HomeVersion
-	return l, err
-}
-
-const turnColumns = `id, conversation, project, agent, place, parent, chain, role, name, content, ref, status,
-	created_at, recorded_at, learned_at, no_learn, history, given, foreign_ranges, version`
-
-func turnValues(t *memory.Turn) []any {
-	return []any{
-		string(t.Owner), t.ID, t.Conversation, t.Project, t.Agent, t.Index, t.Parent, t.Chain, string(t.Role),
-		t.Name, t.Content, t.Ref, string(t.Status), micros(t.CreatedAt), micros(t.RecordedAt), micros(t.LearnedAt),
-		t.NoLearn, t.History, t.Given, string(t.Foreign), t.Version,
+// Scan reads a part of a quote.
+func (a asQuote) Scan(src any) error {
+	if src == nil {
+		return nil
 	}
+	if *a.of == nil {
+		*a.of = &memory.Span{}
+	}
+	switch part := a.part(*a.of).(type) {
+	case *string:
+		*part, _ = src.(string)
+	case *int:
+		n, _ := src.(int64)
+		*part = int(n)
+	}
+	return nil
 }
 
-func scanTurn(owner memory.Owner, row scanner, more ...any) (*memory.Turn, error) {
-	t := &memory.Turn{Owner: owner}
-	err := row.Scan(append([]any{
-		&t.ID, &t.Conversation, &t.Project, &t.Agent, &t.Index, &t.Parent, &t.Chain, &t.Role, &t.Name, &t.Content,
-		&t.Ref, &t.Status, asTime{&t.CreatedAt}, asTime{&t.RecordedAt}, asTime{&t.LearnedAt}, &t.NoLearn, &t.History, &t.Given, &t.Foreign, &t.Version,
-	}, more...)...)
-	return t, err
+// Value is what a column has.
+func (a asQuote) Value() (driver.Value, error) {
+	if *a.of == nil {
+		return nil, nil
+	}
+	if part, ok := a.part(*a.of).(*int); ok {
+		return int64(*part), nil
+	}
+	return *a.part(*a.of).(*string), nil
 }
 
-const summaryColumns = `id, project, agent, conversation, content, message_count, model, status, created_at, version`
-
-func scanSummary(owner memory.Owner, row scanner, more ...any) (*memory.Summary, error) {
-	s := &memory.Summary{Scope: memory.Scope{Owner: owner}}
-	err := row.Scan(append([]any{
-		&s.ID, &s.Scope.Project, &s.Scope.Agent, &s.Scope.Conversation, &s.Text, &s.MessageCount, &s.Model,
-		&s.Status, asTime{&s.CreatedAt}, &s.Version,
-	}, more...)...)
-	return s, err
-}
-
-const profileColumns = `key, value, tokens, status, updated_at, version`
-
-func scanProfile(owner memory.Owner, row scanner) (memory.ProfileEntry, error) {
-	p := memory.ProfileEntry{Owner: owner}
-	err := row.Scan(&p.Key, &p.Value, &p.Tokens, &p.Status, asTime{&p.UpdatedAt}, &p.Version)
-	return p, err
-}
-
-const relationColumns = `from_fact, to_fact, kind, status, created_at, version`
-
-func scanRelation(owner memory.Owner, row scanner) (memory.Relation, error) {
-	r := memory.Relation{Owner: owner}
-	err := row.Scan(&r.From, &r.To, &r.Kind, &r.Status, asTime{&r.CreatedAt}, &r.Version)
-	return r, err
+// insert runs a statement whose arguments are the owner and fields.
+func (t *tx) insert(query string, owner memory.Owner, fields ...any) error {
+	args := make([]any, 1, len(fields)+1)
+	args[0] = string(owner)
+	for _, field := range fields {
+		switch f := field.(type) {
+		case *string:
+			args = append(args, *f)
+		case *int:
+			args = append(args, *f)
+		case *int64:
+			args = append(args, *f)
+		case *bool:
+			args = append(args, *f)
+		case driver.Valuer:
+			value, err := f.Value()
+			if err != nil {
+				return memory.Errorf(memory.Invalid, "write a row: %w", err)
+			}
+			args = append(args, value)
+		default: // a pointer to what is a string
+			args = append(args, reflect.ValueOf(field).Elem().String())
+		}
+	}
+	return t.exec(query, args...)
 }

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // session is a connection with the statements that are kept for it. Its conn is nil
@@ -69,19 +67,6 @@ func (s *session) query(ctx context.Context, query string, args ...any) (rows, e
 	return rows{Rows: found}, err
 }
 
-// queryPage is query for a page of a long list: see [pageByPage].
-func (s *session) queryPage(ctx context.Context, query string, args ...any) (rows, error) {
-	if s.into != nil {
-		args = append([]any{pgx.QueryExecModeCacheDescribe}, args...) // which is planned each time
-	}
-	return s.query(ctx, query, args...)
-}
-
-// pageByPage has a server plan each statement of the transaction for the values that it is
-// given. A plan that is kept is made for what most owners have, which is little: all of it is
-// read and sorted. Of an owner who has very much it would read everything for every page.
-const pageByPage = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
-
 // drop gives up the connection; the next use opens another.
 func (s *session) drop() {
 	if s.conn == nil {
@@ -135,43 +120,37 @@ func (r rows) Scan(into ...any) error {
 	return err
 }
 
-// collect reads rows to their end.
-func collect[T any](rows rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+// eachRow reads rows to their end.
+func eachRow(rows rows, err error, scan func(scanner) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	row := scanner(rows)
+	for rows.Next() {
+		if err := scan(row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// collect returns what scan reads of each row.
+func collect[T any](rows rows, err error, scan func(scanner) (T, error)) (all []T, _ error) {
+	err = eachRow(rows, err, func(row scanner) error {
+		one, err := scan(row)
+		all = append(all, one)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var all []T
-	row := scanner(rows)
-	for rows.Next() {
-		one, err := scan(row)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
-// one is the one row of a query.
-type one struct{ rows rows }
-
-func (o one) Scan(into ...any) error { return only(o.rows, nil, into...) }
-
-// only reads the one row of a query; [sql.ErrNoRows] without one.
-func only(rows rows, err error, into ...any) error {
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return err
-		}
-		return sql.ErrNoRows
-	}
-	if err := rows.Scan(into...); err != nil {
-		return err
-	}
-	return rows.Close() // which says whether the statement ended well
+// scanText reads a row of one text.
+func scanText[S ~string](row scanner) (S, error) {
+	var text string
+	err := row.Scan(&text)
+	return S(text), err
 }

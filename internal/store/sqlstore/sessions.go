@@ -33,10 +33,8 @@ func signIn(one memory.Session) memory.Key {
 
 // Session returns a session: see [memory.Sessions].
 func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Session, error) {
-	rows, err := s.reads.ask(ctx, `SELECT hash, "user", created_at, revoked_at FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`, memory.Global(namespace), hash, roleSession)
-	found, err := collect(rows, err, func(row scanner) (one memory.Session, err error) {
-		return one, row.Scan(&one.Hash, &one.User, asTime{&one.CreatedAt}, asTime{&one.ExpiresAt})
-	})
+	found, err := queryAll(ctx, s.reads, `SELECT hash, "user", created_at, revoked_at FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`,
+		[]any{memory.Global(namespace), hash, roleSession}, scanSession)
 	if err != nil {
 		return memory.Session{}, wrap("read the session", err)
 	}
@@ -44,6 +42,11 @@ func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Ses
 		return memory.Session{}, memory.Errorf(memory.NotFound, "no such session")
 	}
 	return found[0], nil
+}
+
+func scanSession(row scanner) (one memory.Session, err error) {
+	err = row.Scan(&one.Hash, &one.User, asTime{&one.CreatedAt}, asTime{&one.ExpiresAt})
+	return one, err
 }
 
 // RemoveSession removes a session: see [memory.Sessions].

@@ -3,9 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,17 +15,9 @@ const versionsOf = `SELECT owner, version FROM owners WHERE owner IN (SELECT val
 
 // Owners returns who was ever written: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
-	var owners []memory.Owner
-	err := s.reads.again(ctx, func() error {
-		rows, err := s.reads.ask(ctx, `SELECT owner FROM owners WHERE version > 0`)
-		owners, err = collect(rows, err, func(row scanner) (owner memory.Owner, err error) {
-			err = row.Scan((*string)(&owner))
-			return owner, err
-		})
-		return wrap("list owners", err)
-	})
+	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM owners WHERE version > 0`, nil, scanText[memory.Owner])
 	slices.Sort(owners)
-	return owners, err
+	return owners, wrap("list owners", err)
 }
 
 // Versions returns each owner's version: see [memory.Source].
@@ -61,25 +51,22 @@ func toldVersions(ctx context.Context, owners []memory.Owner, versions []int64) 
 }
 
 func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, versions []int64) error {
-	clear(versions)
-	names := make([]string, len(owners))
-	place := make(map[string][]int, len(owners))
+	names := make(listed, len(owners))
 	for i, o := range owners {
 		names[i] = string(o)
-		place[names[i]] = append(place[names[i]], i)
 	}
-	return s.reads.again(ctx, func() error {
-		rows, err := s.reads.ask(ctx, versionsOf, listed(names))
-		_, err = collect(rows, err, func(row scanner) (version int64, err error) {
-			var name string
-			err = row.Scan(&name, &version)
-			for _, i := range place[name] {
-				versions[i] = version
-			}
-			return version, err
-		})
-		return wrap("read versions", err)
+	found, err := queryAll(ctx, s.reads, versionsOf, []any{names}, func(row scanner) (h head, err error) {
+		err = row.Scan((*string)(&h.owner), &h.version)
+		return h, err
 	})
+	byOwner := make(map[memory.Owner]int64, len(found))
+	for _, h := range found {
+		byOwner[h.owner] = h.version
+	}
+	for i, o := range owners {
+		versions[i] = byOwner[o]
+	}
+	return wrap("read versions", err)
 }
 
 // Since yields what was written after a version: see [memory.Source].
@@ -110,163 +97,108 @@ func (p pulled) item() memory.Item {
 	return p.Item
 }
 
+// pull reads a page of each table in one go. If one has more it begins again with a snapshot, in
+// which it reads page after page.
 func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (version int64, err error) {
-	if s.follows.into != nil {
-		if version, all, err := s.pullInOne(ctx, owner, p); all || err != nil {
-			return version, err
-		}
-	}
-	err = s.follows.see(ctx, owner, func(v *view) error {
-		var horizon int64
-		changed := make([]bool, len(p.of))
-		rows, err := v.query(changedSince, p.after)
-		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
-			into := []any{&version, &horizon}
-			for i := range changed {
-				into = append(into, &changed[i])
-			}
-			return struct{}{}, row.Scan(into...)
-		})
-		if err != nil {
-			return fmt.Errorf("read the owner's version: %w", err)
-		}
-		if err := goesOn(owner, p.after, horizon, version); err != nil {
-			return err
-		}
-		var from []source
-		for i, table := range p.of {
-			if changed[i] {
-				from = append(from, table)
-			}
-		}
-		p.of = from
-		return v.pull(p)
-	})
-	if err != nil {
-		return 0, err
-	}
-	return version, nil
-}
-
-// pullInOne is pull with one question to a server, if each table has no more than a page;
-// else it yields nothing.
-func (s *Store) pullInOne(ctx context.Context, owner memory.Owner, p pulling) (version int64, all bool, err error) {
 	var horizon int64
-	pages := make([][]pulled, len(p.of))
-	err = s.follows.together(ctx, owner, func(v *view) ([]ask, error) {
-		version, horizon = 0, 0
+	var streams []*stream
+	begin := func(v *view) ([]ask, error) {
+		version, horizon, streams = 0, 0, nil
 		asks := []ask{v.asking(`SELECT version, horizon FROM owners WHERE owner = ?`, nil, func(row scanner) error { return row.Scan(&version, &horizon) })}
-		for i, from := range p.of {
-			pages[i] = nil
-			asks = append(asks, v.asking(from.since(p.after)+inOrder+limitOf(followPage), []any{p.model, p.after}, func(row scanner) error {
-				one, err := from.pulled(owner, row)
-				pages[i] = append(pages[i], one)
-				return err
-			}))
+		for _, from := range p.of {
+			next := &stream{from: from}
+			streams, asks = append(streams, next), append(asks, next.more(v, p))
 		}
 		return asks, nil
+	}
+	if err := s.follows.together(ctx, owner, begin); err != nil {
+		return 0, err
+	}
+	finish := func(v *view) error {
+		if err := followable(owner, p.after, horizon, version); err != nil {
+			return err
+		}
+		return merge(streams, v, p)
+	}
+	if !slices.ContainsFunc(streams, (*stream).goesOn) {
+		return version, finish(nil)
+	}
+	err = s.follows.see(ctx, owner, func(v *view) error {
+		asks, err := begin(v)
+		if err == nil {
+			err = v.conn.ask(ctx, asks...)
+		}
+		if err != nil {
+			return err
+		}
+		return finish(v)
 	})
-	if err != nil || slices.ContainsFunc(pages, func(page []pulled) bool { return len(page) >= followPage }) {
-		return 0, false, err
-	}
-	if err := goesOn(owner, p.after, horizon, version); err != nil {
-		return 0, true, err
-	}
-	found := slices.Concat(pages...)
-	slices.SortFunc(found, pulled.compare)
-	for _, one := range found {
-		if one.Removed && p.after == 0 {
-			continue
-		}
-		if err := p.yield(one); err != nil {
-			return 0, true, err
-		}
-	}
-	return version, true, nil
+	return version, err
 }
 
-// goesOn reports whether a version can be followed from.
-func goesOn(owner memory.Owner, after, horizon, version int64) error {
+// followable reports whether a version can be followed from.
+func followable(owner memory.Owner, after, horizon, version int64) error {
 	if after > version || after > 0 && after < horizon {
 		return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", after, owner, horizon, version)
 	}
 	return nil
 }
 
-// followed are the tables that Since reads, and changedSince asks which of them
-// have something newer: mostly one, the turns.
-var (
-	followed     = []source{facts, links, turns, summaries}
-	changedSince = func() string {
-		query := `SELECT version, horizon`
-		for _, s := range followed {
-			query += `, EXISTS (SELECT 1 FROM ` + s.table + ` WHERE owner = ?1 AND version > ?2)`
-		}
-		return query + ` FROM owners WHERE owner = ?1`
-	}()
-)
+// followed are the tables that Since reads.
+var followed = []source{facts, links, turns, summaries}
 
-// pull merges what each of the tables has, which is sorted alike.
-func (v *view) pull(p pulling) error {
-	var streams []*stream
-	for _, from := range p.of {
-		s, err := v.stream(from, p)
-		if err != nil {
-			return fmt.Errorf("follow %s: %w", from.table, err)
-		}
-		defer s.stop()
-		streams = append(streams, s)
-	}
-	return v.merge(streams, p)
+// followPage is how many memories of a table are read at a time.
+const followPage = 1024
+
+// stream is what a table has after a version, a page of it at a time.
+type stream struct {
+	from source
+	page []pulled
+	last pulled // that was read
+	read int    // how many the page had
 }
 
-// merge yields what the streams have, in order.
-func (v *view) merge(streams []*stream, p pulling) error {
+// more asks for the next page.
+func (s *stream) more(v *view, p pulling) ask {
+	query, args := s.from.since(p.after), []any{p.model, max(p.after, s.last.Version)}
+	if s.last.ID != "" { // of that version there may be others
+		query, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, s.last.ID)
+	}
+	s.page, s.read = nil, 0
+	return v.asking(query+` ORDER BY version, id`+limitOf(followPage), args, func(row scanner) (err error) {
+		s.last, err = s.from.pulled(v.owner, row)
+		s.page, s.read = append(s.page, s.last), s.read+1
+		return err
+	})
+}
+
+// goesOn reports whether there may be another page.
+func (s *stream) goesOn() bool { return s.read >= followPage }
+
+// merge yields what the streams have, in order. It reads on in a snapshot, unless that is nil.
+func merge(streams []*stream, v *view, p pulling) error {
 	for {
-		streams = slices.DeleteFunc(streams, func(s *stream) bool { return s.done })
+		streams = slices.DeleteFunc(streams, func(s *stream) bool { return len(s.page) == 0 })
 		if len(streams) == 0 {
 			return nil
 		}
-		next := slices.MinFunc(streams, func(a, b *stream) int { return a.head.compare(b.head) })
-		if !next.head.Removed || p.after > 0 {
-			*v.told = true
-			if err := p.yield(next.head); err != nil {
+		from := slices.MinFunc(streams, func(a, b *stream) int { return a.page[0].compare(b.page[0]) })
+		next := from.page[0]
+		if !next.Removed || p.after > 0 {
+			if v != nil {
+				*v.told = true
+			}
+			if err := p.yield(next); err != nil {
 				return err
 			}
 		}
-		if err := next.advance(); err != nil {
-			return err
+		if from.page = from.page[1:]; len(from.page) > 0 || !from.goesOn() {
+			continue
+		}
+		if err := v.askPage(from.more(v, p)); err != nil {
+			return fmt.Errorf("follow %s: %w", from.from.table, err)
 		}
 	}
-}
-
-// stream is what a table has to say after a version, one item ahead.
-type stream struct {
-	from source
-	next func() (pulled, error) // [io.EOF] at the end
-	stop func()
-	head pulled
-	done bool
-}
-
-func (v *view) stream(from source, p pulling) (*stream, error) {
-	s := &stream{from: from, stop: func() {}}
-	if v.conn.into != nil {
-		s.next = v.paged(from, p)
-		return s, s.advance()
-	}
-	rows, err := v.query(from.since(p.after)+inOrder, p.model, p.after)
-	if err != nil {
-		return nil, err
-	}
-	s.stop = func() { _ = rows.Close() }
-	s.next = func() (pulled, error) {
-		if !rows.Next() {
-			return pulled{}, cmp.Or(rows.Err(), io.EOF)
-		}
-		return from.pulled(v.owner, rows.Rows)
-	}
-	return s, s.advance()
 }
 
 // since is the question of what a table has of an owner (1), with vectors of a model (2),
@@ -279,40 +211,6 @@ func (s source) since(after int64) string {
 		query += ` AND status = 'active'`
 	}
 	return query
-}
-
-const inOrder = ` ORDER BY version, id`
-
-// followPage is how many memories are read at a time from a server.
-const followPage = 1024
-
-// paged reads a page at a time, since a connection to PostgreSQL answers one question
-// at a time. The pages are of one snapshot.
-func (v *view) paged(from source, p pulling) func() (pulled, error) {
-	var page []pulled
-	ended := false
-	query := from.since(p.after)
-	last := memory.Item{Version: p.after}
-	return func() (pulled, error) {
-		if len(page) == 0 && !ended {
-			more, args := query, []any{p.model, last.Version}
-			if last.ID != "" { // of that version there may be others
-				more, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, last.ID)
-			}
-			rows, err := v.queryPage(more+inOrder+limitOf(followPage), args...)
-			page, err = collect(rows, err, func(row scanner) (pulled, error) { return from.pulled(v.owner, row) })
-			if err != nil {
-				return pulled{}, err
-			}
-			ended = len(page) < followPage
-		}
-		if len(page) == 0 {
-			return pulled{}, io.EOF
-		}
-		next := page[0]
-		last, page = next.Item, page[1:]
-		return next, nil
-	}
 }
 
 // pulled reads a row of a stream.
@@ -329,12 +227,4 @@ func (s source) pulled(owner memory.Owner, row scanner) (pulled, error) {
 	}
 	k.Memory = m
 	return k, nil
-}
-
-func (s *stream) advance() (err error) {
-	s.head, err = s.next()
-	if s.done = errors.Is(err, io.EOF); s.done {
-		return nil
-	}
-	return err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
 
 	"github.com/loci-memory/loci/memory"
@@ -175,29 +174,10 @@ func (p *Snapshot) settle(ctx context.Context, path string) error {
 	return nil
 }
 
-// NewestSchema is the newest version of SQLite's schema that this program knows.
-func NewestSchema() (int64, error) {
-	db, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		return 0, err
-	}
-	defer db.Close() //nolint:errcheck // it holds nothing
-	p, err := migrator(db, goose.DialectSQLite3, "sqlite")
-	if err != nil {
-		return 0, err
-	}
-	sources := p.ListSources()
-	return sources[len(sources)-1].Version, nil
-}
-
 // CheckFile reports, by its error, whether a file is a database of ours that this program
 // can open, now or after it brought the schema up to date. It changes nothing, and expects
 // that nobody else has it open.
 func CheckFile(ctx context.Context, path string) error {
-	newest, err := NewestSchema()
-	if err != nil {
-		return err
-	}
 	db, err := sql.Open("sqlite", dsn(path, "immutable=1&mode=ro&_pragma=query_only(1)"))
 	if err != nil {
 		return err
@@ -219,8 +199,8 @@ func CheckFile(ctx context.Context, path string) error {
 	if err != nil {
 		return explain(err)
 	}
-	if schema > newest {
-		return memory.Errorf(memory.Unavailable, "its schema is of version %d, this program knows up to %d: use a newer loci", schema, newest)
+	if schema > SQLiteSchema {
+		return memory.Errorf(memory.Unavailable, "its schema is of version %d, this program knows up to %d: use a newer loci", schema, SQLiteSchema)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 		return nil, err
 	}
 	s := &Store{
-		known: &known{}, path: path, damage: &damage{path: path, log: o.Log}, traceBytes: o.TraceBytes,
+		cache: &memoryCache{}, path: path, damage: &damage{path: path, log: o.Log}, traceBytes: o.TraceBytes,
 	}
 	if s.release, err = filelock.Take(path+".lock", "has it open; only one may write"); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if err := prepare(ctx, db, path, had); err != nil {
 		return errors.Join(explain(err), db.Close())
 	}
-	w, err := startWriter(ctx, db, path, o, s.known, s.damage)
+	w, err := startWriter(ctx, db, path, o, s.cache, s.damage)
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -124,9 +124,6 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		(*pool.to).damage = s.damage
 	}
 	w.reads = s.reads
-	if err := s.reads.prepare(ctx, versionsOf, soonest); err != nil {
-		return errors.Join(err, s.reads.close(), s.follows.close(), w.close())
-	}
 	return nil
 }
 
@@ -155,7 +152,7 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool) error {
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
 		return err
 	}
-	if err := migrate(ctx, db, goose.DialectSQLite3, "sqlite"); err != nil {
+	if err := migrate(ctx, db, goose.DialectSQLite3, "sqlite", SQLiteSchema); err != nil {
 		return err
 	}
 	return markDatabase(path)

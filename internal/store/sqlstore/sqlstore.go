@@ -37,7 +37,7 @@ type Store struct {
 	// follows is for Since alone: its connections stay busy while the caller's
 	// yield runs, which may itself read.
 	follows *reader
-	known   *known
+	cache   *memoryCache
 	release func() error
 
 	path            string  // of a file
@@ -57,22 +57,11 @@ type committer interface {
 	// for, "" if it is for none or many: nobody else writes for the owner meanwhile.
 	write(ctx context.Context, owner memory.Owner, do func(*tx) error) error
 	// claim leases the next job, the zero Job if none is due.
-	claim(ctx context.Context, c claiming) (memory.Job, error)
+	claim(ctx context.Context, kinds listed, lease time.Duration) (memory.Job, error)
 	// erasing waits until no copy is being made of the database, of which none begins before
 	// done is called. It is an error if the disk has no room for an erasure.
 	erasing(ctx context.Context) (done func(), err error)
 	close() error
-}
-
-// known is what is remembered in step with the commits: see the package's comment.
-type known struct {
-	memoryCache memoryCache // memories as they were committed
-	due         due         // the queue as it was committed
-}
-
-// nothingKnown remembers nothing, since others may commit as well.
-func nothingKnown() *known {
-	return &known{memoryCache: memoryCache{off: true}}
 }
 
 // Ping reports whether the database answers and no damage of it is known.
@@ -80,9 +69,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.damage.err(); err != nil {
 		return err
 	}
-	rows, err := s.reads.ask(ctx, "SELECT 1")
-	_, err = collect(rows, err, func(row scanner) (one int, err error) { return one, row.Scan(&one) })
-	return wrap("ping the database", withhold(s.reads.log, explainServer(err)))
+	return wrap("ping the database", withhold(s.reads.log, explainServer(s.reads.db.PingContext(ctx))))
 }
 
 // Close waits for what is under way and releases the database.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -128,27 +130,15 @@ func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 			continue
 		}
 		done[trace.Owner] = true
-		const beyond = ` IN (SELECT id FROM traces WHERE owner = ? ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?)`
-		for _, statement := range []string{
-			`DELETE FROM trace_facts WHERE owner = ? AND trace` + beyond,
-			`DELETE FROM traces WHERE owner = ? AND id` + beyond,
-		} {
-			if err := t.exec(statement, trace.Owner, trace.Owner, keep); err != nil {
-				return fmt.Errorf("evict traces: %w", err)
-			}
+		if _, err := t.removeTraces(trace.Owner, ` IN (SELECT id FROM traces WHERE owner = ?1 ORDER BY at DESC, id DESC LIMIT 9223372036854775807 OFFSET ?2)`, keep); err != nil {
+			return err
 		}
 		if most <= 0 {
 			continue
 		}
-		const larger = ` IN (SELECT id FROM (SELECT id, sum(octet_length(data)) OVER (ORDER BY at DESC, id DESC) AS size
-			FROM traces WHERE owner = ?) newest WHERE size > ?)`
-		for _, statement := range []string{
-			`DELETE FROM trace_facts WHERE owner = ? AND trace` + larger,
-			`DELETE FROM traces WHERE owner = ? AND id` + larger,
-		} {
-			if err := t.exec(statement, trace.Owner, trace.Owner, most); err != nil {
-				return fmt.Errorf("evict traces by their bytes: %w", err)
-			}
+		if _, err := t.removeTraces(trace.Owner, ` IN (SELECT id FROM (SELECT id, sum(octet_length(data)) OVER (ORDER BY at DESC, id DESC) AS size
+			FROM traces WHERE owner = ?1) newest WHERE size > ?2)`, most); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -156,33 +146,29 @@ func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 
 // Trace returns one: see [memory.Traces].
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
-	var trace memory.Trace
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(`SELECT data FROM traces WHERE owner = ? AND id = ?`, id)
-		found, err := collect(rows, err, func(row scanner) (data string, err error) { return data, row.Scan(&data) })
-		if err != nil {
-			return fmt.Errorf("read the trace: %w", err)
-		}
-		if len(found) == 0 {
-			return memory.Errorf(memory.NotFound, "no trace %s", id)
-		}
-		return readTrace(found[0], &trace)
-	})
-	return trace, err
+	found, err := queryOwner(ctx, s.reads, owner, `SELECT data FROM traces WHERE owner = ? AND id = ?`, []any{id}, scanTrace)
+	if err != nil {
+		return memory.Trace{}, fmt.Errorf("read the trace: %w", err)
+	}
+	if len(found) == 0 {
+		return memory.Trace{}, memory.Errorf(memory.NotFound, "no trace %s", id)
+	}
+	return found[0], nil
 }
 
-func readTrace(data string, into *memory.Trace) error {
-	if json.Unmarshal([]byte(data), into) != nil {
-		return &unreadable{"a trace is not JSON"}
+func scanTrace(row scanner) (t memory.Trace, err error) {
+	data, err := scanText[string](row)
+	if err == nil && json.Unmarshal([]byte(data), &t) != nil {
+		return t, &unreadable{"a trace is not JSON"}
 	}
-	return nil
+	return t, err
 }
 
 // Traces returns those that match: see [memory.Traces]. What they are of stands in
 // their JSON alone. There are few of an owner, and they are looked through: a column
 // would cost every recall, and this is asked by people.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
-	limit := limited(q.Limit)
+	limit := shelf.Limit(q.Limit)
 	w := ofOwner()
 	w.says("door", q.Door)
 	w.says("conversation", q.Conversation)
@@ -190,26 +176,9 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 	if q.Conversation == "" { // LIKE takes no heed of case, so that of conversations too many may come
 		query += limitOf(limit)
 	}
-	var out []memory.Trace
-	err := s.reads.look(ctx, owner, func(v *view) error {
-		rows, err := v.query(query, w.args...)
-		found, err := collect(rows, err, func(row scanner) (data string, err error) { return data, row.Scan(&data) })
-		if err != nil {
-			return fmt.Errorf("read traces: %w", err)
-		}
-		out = nil
-		for _, data := range found {
-			var t memory.Trace
-			if err := readTrace(data, &t); err != nil {
-				return fmt.Errorf("read traces: %w", err)
-			}
-			if q.Matches(t) && len(out) < limit {
-				out = append(out, t)
-			}
-		}
-		return nil
-	})
-	return out, err
+	found, err := queryOwner(ctx, s.reads, owner, query, w.args, scanTrace)
+	found = slices.DeleteFunc(found, func(t memory.Trace) bool { return !q.Matches(t) })
+	return found[:min(len(found), limit)], wrap("read traces", err)
 }
 
 // comparedBytes is how much of a value is looked for: databases bound the length of a

@@ -1,10 +1,9 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -17,10 +16,7 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	}
 	err := see(ctx, owner, func(v *view) (err error) {
 		if q.AsOf.IsZero() {
-			if len(q.Chains) > 0 || q.Last > 0 || len(q.IDs) > 0 || len(q.Refs) > 0 {
-				v = v.brief()
-			}
-			found, err = v.turns(q)
+			found, err = v.brief().turns(q)
 			return err
 		}
 		p, err := v.past(q.AsOf)
@@ -28,16 +24,12 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 			return err
 		}
 		found, err = v.turnsAsOf(q, p)
-		found = slices.DeleteFunc(found, func(t memory.Turn) bool { return !hasMarks(q, t) })
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(found, func(a, b memory.Turn) int {
-		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
-	})
-	return lastOfEach(found, q.Last), nil
+	return shelf.SelectTurns(found, q), nil
 }
 
 // turns returns the present turns that match. With q.Last it leaves out what
@@ -89,26 +81,4 @@ func statusTexts(statuses []memory.Status, names bool) []string {
 		texts = append(texts, string(s))
 	}
 	return texts
-}
-
-// hasMarks reports whether q selects the turn by what may change about it.
-func hasMarks(q memory.TurnQuery, t memory.Turn) bool {
-	statuses := statusTexts(q.Statuses, len(q.Chains) > 0)
-	return (!q.Unlearned || t.Role == memory.RoleUser && t.LearnedAt.IsZero() && !t.NoLearn) &&
-		(len(statuses) == 0 || slices.Contains(statuses, string(t.Status)))
-}
-
-// lastOfEach keeps the last n turns of each conversation in a sorted list; all
-// for 0.
-func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
-	if n <= 0 {
-		return turns
-	}
-	var kept []memory.Turn
-	for i, t := range turns {
-		if i+n >= len(turns) || turns[i+n].Conversation != t.Conversation {
-			kept = append(kept, t)
-		}
-	}
-	return kept
 }

@@ -14,14 +14,13 @@ type tx struct {
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
-	later   []ask        // that a server is still to be told of
-	begins  bool         // they begin the transaction
-	locked  *head        // of the owner that the transaction is for; nil: see the database
-	changed []memoryKey  // memories that were written
-	queued  []func(*due) // what was done to the queue
-	erases  bool         // words of the owner's: other servers are told
-	queues  bool         // whether a job was added to the queue
-	marked  bool         // the file may still have erased words
+	later   []ask       // that a server is still to be told of
+	begins  bool        // they begin the transaction
+	locked  *head       // of the owner that the transaction is for; nil: see the database
+	changed []memoryKey // memories that were written
+	erases  bool        // words of the owner's: other servers are told
+	queues  bool        // whether a job was added to the queue
+	marked  bool        // the file may still have erased words
 }
 
 // head is an owner's version and the time of the last write.
@@ -53,9 +52,6 @@ func (t *tx) owner(owner memory.Owner) (head, error) {
 	}
 	return h, wrap("read the owner's version", err)
 }
-
-// queue notes what the call does to the queue, should it be committed.
-func (t *tx) queue(step func(*due)) { t.queued = append(t.queued, step) }
 
 // exec runs a statement. Statements are prepared once and kept, so query must be
 // one of a few fixed texts. A server is told of it with the next question, or with the
@@ -106,15 +102,6 @@ func (t *tx) query(query string, args ...any) (rows, error) {
 	}
 	return t.session.query(t.ctx, query, args...)
 }
-
-// row is a query for one row, which runs when it is scanned.
-type row struct {
-	tx    *tx
-	query string
-	args  []any
-}
-
-func (r row) Scan(into ...any) error { return r.tx.row(r.query, r.args, into...) }
 
 // row scans the first row of a query; [sql.ErrNoRows] without one.
 func (t *tx) row(query string, args []any, into ...any) error {

@@ -51,7 +51,7 @@ func (w *write) touch(vectors []memory.Vector) error {
 		}
 		rows, err := w.query(`UPDATE `+table+` SET version = ? WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) RETURNING id`,
 			w.version, string(w.owner), missing)
-		there, err := collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+		there, err := collect(rows, err, scanText[string])
 		if err != nil {
 			return fmt.Errorf("touch %s: %w", table, err)
 		}

@@ -1,25 +1,12 @@
 package sqlstore
 
 import (
-	"encoding/base64"
 	"math/bits"
 	"strconv"
 	"strings"
 
-	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/internal/shelf"
 )
-
-const (
-	defaultLimit = 50
-	maxLimit     = 500
-)
-
-func limited(limit int) int {
-	if limit <= 0 {
-		return defaultLimit
-	}
-	return min(limit, maxLimit)
-}
 
 // limitOf is a LIMIT of at least n rows. It is rounded up, for the kept texts to
 // stay few, and stands in the text: as an argument it would have SQLite plan the
@@ -86,46 +73,12 @@ func (w *where) after(text, column string) error {
 	if text == "" {
 		return nil
 	}
-	c, err := readCursor(text)
+	last, err := shelf.ReadCursor(text)
 	if err != nil {
 		return err
 	}
-	w.and(`(`+column+`, id) < (?, ?)`, c.at, c.id)
+	w.and(`(`+column+`, id) < (?, ?)`, micros(last.At), last.ID)
 	return nil
 }
 
 func (w *where) text() string { return `WHERE ` + strings.Join(w.terms, ` AND `) }
-
-// cursor is where a page ended: the number that it is sorted by, and the id.
-type cursor struct {
-	at int64
-	id string
-}
-
-func (c cursor) String() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.at, 10) + " " + c.id))
-}
-
-// startOf is the cursor of a page; the zero cursor for the first.
-func startOf(text string) (cursor, error) {
-	if text == "" {
-		return cursor{}, nil
-	}
-	return readCursor(text)
-}
-
-// leads reports whether m follows the cursor in a list that is newest first.
-func (c cursor) leads(m memory.Memory) bool {
-	at := micros(m.CreatedAt())
-	return c == cursor{} || at < c.at || at == c.at && m.ID() < c.id
-}
-
-func readCursor(text string) (cursor, error) {
-	data, err := base64.RawURLEncoding.DecodeString(text)
-	number, id, found := strings.Cut(string(data), " ")
-	at, notNumber := strconv.ParseInt(number, 10, 64)
-	if err != nil || !found || notNumber != nil {
-		return cursor{}, memory.Errorf(memory.Invalid, "%q is not a valid cursor", text)
-	}
-	return cursor{at, id}, nil
-}

@@ -32,15 +32,14 @@ type writer struct {
 	session   *session
 	now       func() time.Time
 	reads     *reader // for who looks at the queue in vain
-	known     *known
+	cache     *memoryCache
 	damage    *damage
 	log       *slog.Logger // nil: nobody's
 	failpoint func(point string)
 	path      string        // of the file
 	copying   chan struct{} // holds one while the file is copied, erased from, or written again
 	done      chan struct{}
-	changed   []memoryKey  // memories that the transaction under way has changed
-	queued    []func(*due) // what it did to the queue
+	changed   []memoryKey // memories that the transaction under way has changed
 
 	mu     sync.RWMutex // guards closed against sends on calls, and left
 	closed bool
@@ -57,7 +56,7 @@ type call struct {
 	taken atomic.Bool // by the writer, or by its caller who gives it up
 }
 
-func startWriter(ctx context.Context, db *sql.DB, path string, o Options, k *known, d *damage) (*writer, error) {
+func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache *memoryCache, d *damage) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the writer: %w", err)
@@ -66,7 +65,7 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, k *kno
 		o.failpoint = func(string) {}
 	}
 	w := &writer{
-		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, known: k, damage: d, log: o.Log, failpoint: o.failpoint,
+		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, cache: cache, damage: d, log: o.Log, failpoint: o.failpoint,
 		path: path, copying: make(chan struct{}, 1), done: make(chan struct{}), calls: make(chan *call, maxGroup),
 	}
 	var mark int
@@ -146,7 +145,7 @@ func (w *writer) run() {
 // commit runs first, and whatever else waits by then, in one transaction.
 func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
-	w.changed, w.queued = w.changed[:0], w.queued[:0]
+	w.changed = w.changed[:0]
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
 		if !c.taken.CompareAndSwap(false, true) {
@@ -157,14 +156,13 @@ func (w *writer) commit(first *call) {
 			err = w.attempt(c, len(group) == 1)
 		}
 	}
-	w.known.memoryCache.committing()
+	w.cache.committing()
 	if err == nil {
 		w.failpoint(beforeCommit)
 		err = w.exec("COMMIT")
 		w.failpoint(afterCommit)
 	}
-	w.known.memoryCache.committed(w.changed, err)
-	w.known.due.committed(w.queued, err)
+	w.cache.committed(w.changed, err)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
 	}
@@ -216,7 +214,6 @@ func (w *writer) attempt(c *call, first bool) error {
 	if t.marked {
 		w.linger(func(l *lingering) { l.since = cmp.Or(l.since, time.Now()) })
 	}
-	w.queued = append(w.queued, t.queued...)
 	w.changed = append(w.changed, t.changed...)
 	if first {
 		return nil

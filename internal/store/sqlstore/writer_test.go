@@ -198,21 +198,3 @@ func TestTimesKeepWhatTheyAre(t *testing.T) {
 		}
 	}
 }
-
-func FuzzCursor(f *testing.F) {
-	f.Add(cursor{1, "id"}.String())
-	f.Add("")
-	f.Add("bm90IGEgY3Vyc29y")
-	f.Fuzz(func(t *testing.T, text string) {
-		c, err := readCursor(text)
-		if err != nil {
-			if !errors.Is(err, memory.Invalid) {
-				t.Errorf("%q: got %v, want %v", text, err, memory.Invalid)
-			}
-			return
-		}
-		if again, err := readCursor(c.String()); err != nil || again != c {
-			t.Errorf("%q: got %+v, written and read again %+v, %v", text, c, again, err)
-		}
-	})
-}

@@ -1,5 +1,3 @@
--- +goose Up
-
 -- Texts compare by their bytes, as they do in Go.
 
 CREATE TABLE owners (
@@ -42,6 +40,7 @@ CREATE TABLE facts (
     metadata          TEXT COLLATE "C" NOT NULL,
     hash              TEXT COLLATE "C" NOT NULL,
     version           BIGINT           NOT NULL,
+    core_never        BOOLEAN          NOT NULL DEFAULT false, -- it is found by search alone, never put into a prompt by itself
     PRIMARY KEY (owner, id)
 );
 
@@ -132,6 +131,7 @@ CREATE TABLE turns (
     version      BIGINT           NOT NULL,
     history      BOOLEAN          NOT NULL DEFAULT false,
     given        TEXT             NOT NULL DEFAULT '',
+    foreign_ranges TEXT           NOT NULL DEFAULT '', -- what of a turn somebody else wrote than the one in whose name it came
     PRIMARY KEY (owner, id)
 );
 
@@ -234,7 +234,8 @@ CREATE TABLE jobs (
 );
 
 CREATE INDEX jobs_queued ON jobs (owner, kind, run_at, created_at, id) WHERE state = 'queued';
-CREATE INDEX jobs_running ON jobs (owner, kind, lease_until) WHERE state = 'running';
+-- Of an owner and kind one runs at a time.
+CREATE UNIQUE INDEX jobs_running ON jobs (owner, kind) WHERE state = 'running';
 CREATE INDEX jobs_parked ON jobs (owner) WHERE state = 'parked';
 
 -- Documents that are attached to conversations.
@@ -250,35 +251,15 @@ CREATE TABLE contexts (
     PRIMARY KEY (owner, id)
 );
 
-CREATE TABLE conversation_events (
-    owner        TEXT COLLATE "C" NOT NULL,
-    conversation TEXT COLLATE "C" NOT NULL,
-    ordinal      BIGINT           NOT NULL,
-    kind         TEXT COLLATE "C" NOT NULL,
-    at           BIGINT           NOT NULL,
-    data         TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (owner, conversation, ordinal)
-);
-
 CREATE TABLE traces (
     owner TEXT COLLATE "C" NOT NULL,
     id    TEXT COLLATE "C" NOT NULL,
     at    BIGINT           NOT NULL,
     data  TEXT COLLATE "C" NOT NULL,
-    listed BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (owner, id)
 );
 
 CREATE INDEX traces_at ON traces (owner, at, id);
-
-CREATE TABLE feedback (
-    owner  TEXT COLLATE "C" NOT NULL,
-    memory TEXT COLLATE "C" NOT NULL,
-    at     BIGINT           NOT NULL,
-    kind   TEXT COLLATE "C" NOT NULL,
-    trace  TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (owner, memory, at, kind)
-);
 
 CREATE TABLE api_keys (
     owner        TEXT COLLATE "C" NOT NULL,
@@ -294,7 +275,7 @@ CREATE TABLE api_keys (
 
 -- Workers serve all owners: the next job is the one that has been due the longest
 -- whoever it belongs to.
-CREATE INDEX jobs_due ON jobs (run_at, created_at, owner, id, kind) WHERE state = 'queued';
+CREATE INDEX jobs_due ON jobs (run_at, created_at, owner, kind, id) WHERE state = 'queued';
 
 -- Every chat is given the pinned facts, which are few among all.
 CREATE INDEX facts_pinned ON facts (owner, status, created_at) WHERE pinned;
@@ -332,26 +313,8 @@ CREATE TABLE secrets (
     secret TEXT COLLATE "C" NOT NULL
 );
 
--- Which line of jobs is to be looked at next, and when: a hint to workers, who serve all
--- owners. It is written after what it is about, may be lost, and is made again from the
--- jobs. Where tables are spread over nodes it stays on one. jobs_due stays for servers of
--- the release before.
-CREATE TABLE due (
-    owner   TEXT COLLATE "C" NOT NULL,
-    kind    TEXT COLLATE "C" NOT NULL,
-    at      BIGINT           NOT NULL, -- its first job is due, or its lease runs out
-    created BIGINT           NOT NULL, -- when that job was made, 0 for a lease
-    leased  BOOLEAN          NOT NULL,
-    n       BIGINT           NOT NULL, -- rises with each hint, for those who correct one
-    PRIMARY KEY (owner, kind)
-) WITH (fillfactor = 50);
-
-CREATE INDEX due_at ON due (at, created, owner);
-
 -- Which traces have the words of a fact that their owner was shown out of another's memory:
--- they go when it is erased. A server of the release before takes traces away and leaves what
--- this says of them, which costs nothing but its place. listed: 1 for those of which this
--- says so, 0 for those that a server of the release before wrote.
+-- they go when it is erased.
 CREATE TABLE trace_facts (
     owner TEXT COLLATE "C" NOT NULL,
     trace TEXT COLLATE "C" NOT NULL,
@@ -362,10 +325,17 @@ CREATE TABLE trace_facts (
 -- Who was shown a fact is not known when it is erased.
 CREATE INDEX trace_facts_fact ON trace_facts (fact, owner, trace);
 
-CREATE INDEX traces_unlisted ON traces (owner, id) WHERE listed = 0;
-
 -- A fact that is recalled is told with what it took the place of.
 CREATE INDEX facts_superseded ON facts (owner, superseded_by) WHERE superseded_by <> '';
 
 -- Requests refer to answers by the ids of their items.
 CREATE INDEX turns_ref ON turns (owner, ref) WHERE ref <> '';
+
+-- What was committed a moment ago, for who was not answered when it was. The owner is '' of
+-- what is written for none or many.
+CREATE TABLE commits (
+    owner TEXT COLLATE "C" NOT NULL,
+    id    TEXT COLLATE "C" NOT NULL,
+    at    BIGINT           NOT NULL,
+    PRIMARY KEY (owner, id)
+);

@@ -1,5 +1,3 @@
--- +goose Up
-
 -- 'Loci' in ASCII: how a database of ours is told from any other.
 PRAGMA application_id = 1282368361;
 
@@ -43,6 +41,7 @@ CREATE TABLE facts (
     metadata          TEXT    NOT NULL,
     hash              TEXT    NOT NULL,
     version           INTEGER NOT NULL,
+    core_never        INTEGER NOT NULL DEFAULT 0, -- it is found by search alone, never put into a prompt by itself
     PRIMARY KEY (owner, id)
 ) STRICT;
 
@@ -133,6 +132,7 @@ CREATE TABLE turns (
     version      INTEGER NOT NULL,
     history      INTEGER NOT NULL DEFAULT 0,
     given        TEXT    NOT NULL DEFAULT '',
+    foreign_ranges TEXT  NOT NULL DEFAULT '', -- what of a turn somebody else wrote than the one in whose name it came
     PRIMARY KEY (owner, id)
 ) STRICT;
 
@@ -251,35 +251,15 @@ CREATE TABLE contexts (
     PRIMARY KEY (owner, id)
 ) STRICT;
 
-CREATE TABLE conversation_events (
-    owner        TEXT    NOT NULL,
-    conversation TEXT    NOT NULL,
-    ordinal      INTEGER NOT NULL,
-    kind         TEXT    NOT NULL,
-    at           INTEGER NOT NULL,
-    data         TEXT    NOT NULL,
-    PRIMARY KEY (owner, conversation, ordinal)
-) STRICT;
-
 CREATE TABLE traces (
     owner TEXT    NOT NULL,
     id    TEXT    NOT NULL,
     at    INTEGER NOT NULL,
     data  TEXT    NOT NULL,
-    listed INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (owner, id)
 ) STRICT;
 
 CREATE INDEX traces_at ON traces (owner, at, id);
-
-CREATE TABLE feedback (
-    owner   TEXT    NOT NULL,
-    memory  TEXT    NOT NULL,
-    at      INTEGER NOT NULL,
-    kind    TEXT    NOT NULL,
-    trace   TEXT    NOT NULL,
-    PRIMARY KEY (owner, memory, at, kind)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE api_keys (
     owner        TEXT    NOT NULL,
@@ -334,8 +314,7 @@ CREATE TABLE secrets (
 ) STRICT, WITHOUT ROWID;
 
 -- Which traces have the words of a fact that their owner was shown out of another's memory:
--- they go when it is erased. listed: 1 for those of which this says so, 0 for those that a
--- release before wrote.
+-- they go when it is erased.
 CREATE TABLE trace_facts (
     owner TEXT NOT NULL,
     trace TEXT NOT NULL,
@@ -345,8 +324,6 @@ CREATE TABLE trace_facts (
 
 -- Who was shown a fact is not known when it is erased.
 CREATE INDEX trace_facts_fact ON trace_facts (fact, owner, trace);
-
-CREATE INDEX traces_unlisted ON traces (owner, id) WHERE listed = 0;
 
 -- A fact that is recalled is told with what it took the place of.
 CREATE INDEX facts_superseded ON facts (owner, superseded_by) WHERE superseded_by <> '';

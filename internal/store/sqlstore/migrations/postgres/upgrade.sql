@@ -1,18 +1,19 @@
--- +goose Up
+-- From version 8 or later.
 
--- Workers claim jobs from the table itself: of an owner and kind one runs at a time. No
--- release has due.
+DROP INDEX IF EXISTS traces_unlisted;
+ALTER TABLE traces DROP COLUMN IF EXISTS listed;
+ALTER TABLE turns ADD COLUMN IF NOT EXISTS foreign_ranges TEXT NOT NULL DEFAULT '';
+ALTER TABLE facts ADD COLUMN IF NOT EXISTS core_never BOOLEAN NOT NULL DEFAULT false;
 DROP TABLE due;
 DROP INDEX jobs_due;
 CREATE INDEX jobs_due ON jobs (run_at, created_at, owner, kind, id) WHERE state = 'queued';
 DROP INDEX jobs_running;
 CREATE UNIQUE INDEX jobs_running ON jobs (owner, kind) WHERE state = 'running';
-
--- What was committed a moment ago, for who was not answered when it was. The owner is '' of
--- what is written for none or many.
 CREATE TABLE IF NOT EXISTS commits (
     owner TEXT COLLATE "C" NOT NULL,
     id    TEXT COLLATE "C" NOT NULL,
     at    BIGINT           NOT NULL,
     PRIMARY KEY (owner, id)
 );
+DROP TABLE feedback;
+DROP TABLE conversation_events;

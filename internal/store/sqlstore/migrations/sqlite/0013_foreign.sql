@@ -1,4 +1,0 @@
--- +goose Up
-
--- What of a turn somebody else wrote than the one in whose name it came.
-ALTER TABLE turns ADD COLUMN foreign_ranges TEXT NOT NULL DEFAULT '';
