@@ -110,6 +110,11 @@ func (r Record) Image() memory.Image {
 	return memory.Image{Fact: r.Fact, Summary: r.Summary, Profile: r.Profile, Relation: r.Relation, Context: r.Context}
 }
 
+// Memory is the record as recall has it; the zero Memory for what recall does not return.
+func (r Record) Memory() memory.Memory {
+	return memory.Memory{Turn: r.Turn, Fact: r.Fact, Summary: r.Summary}
+}
+
 // SameMarks reports whether two records are written alike but for their words.
 func (r Record) SameMarks(other Record) bool {
 	one, err1 := json.Marshal(r.value(nil))

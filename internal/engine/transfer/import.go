@@ -89,7 +89,7 @@ func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptio
 	case core.PauseUnknown:
 		return ImportReport{}, core.ErrPauseUnknown
 	}
-	i := &importer{ImportOptions: b, e: e, owner: owner, author: author, talks: map[string]*talkIn{}, seen: map[hashIn]bool{}}
+	i := &importer{ImportOptions: b, e: e, owner: owner, author: author, seen: map[hashIn]bool{}}
 	err := portable.Reader{
 		Owner: owner, Project: b.Project,
 		ID:   func(parts ...string) string { return core.DerivedID(owner, parts...) },
@@ -134,8 +134,8 @@ type importer struct {
 	batch   []portable.Record
 	bytes   int
 	flushes int
-	talks   map[string]*talkIn // conversations met, by id; those of earlier batches may be dropped
-	seen    map[hashIn]bool    // of a dry run: live facts that it would have added
+	talking *talk           // the conversation that was written last
+	seen    map[hashIn]bool // of a dry run: live facts that it would have added
 }
 
 // hashIn is what live facts may not share.
@@ -187,7 +187,7 @@ func (i *importer) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := i.talk(ctx, batch, there); err != nil {
+	if err := i.talks(ctx, batch, there); err != nil {
 		return err
 	}
 	return i.things(ctx, batch, there)
@@ -197,13 +197,8 @@ func (i *importer) flush(ctx context.Context) error {
 func (i *importer) there(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string
 	for _, r := range batch {
-		switch {
-		case r.Turn != nil:
-			ids = append(ids, r.Turn.ID)
-		case r.Fact != nil:
-			ids = append(ids, r.Fact.ID)
-		case r.Summary != nil:
-			ids = append(ids, r.Summary.ID)
+		if r.Turn != nil || r.Fact != nil || r.Summary != nil {
+			ids = append(ids, r.Memory().ID())
 		}
 	}
 	if len(ids) == 0 {
