@@ -46,17 +46,14 @@ func (r Reader) Read(format Format, in io.Reader) error {
 		return r.markdown(in)
 	case List:
 		return r.list(in)
-	case ChatGPT:
-		return r.items(in, r.chatGPT)
-	case Claude:
-		return r.items(in, r.claude)
+	case ChatGPT, Claude:
+		return r.items(in, r.conversation)
 	case Mem0:
 		return r.items(in, r.mem0)
 	case BasicMemory, AgentCLI:
 		return r.note(in)
 	}
-	return memory.Errorf(memory.Invalid, "format: %q is none of %v", format,
-		[]Format{JSONL, Markdown, List, ChatGPT, Claude, Mem0, BasicMemory, AgentCLI})
+	return memory.Errorf(memory.Invalid, "format: %q is none of %v", format, Formats)
 }
 
 // byteOrderMark is what some programs begin a file with.
@@ -227,6 +224,6 @@ func (r Reader) list(in io.Reader) error {
 		case text == "", bullets, strings.HasPrefix(text, "<!--"), strings.HasPrefix(text, "```"), strings.Trim(text, "-=*_ ") == "", strings.HasSuffix(text, ":"):
 			return nil
 		}
-		return r.give(Record{Line: n, Size: len(text), Made: true, Fact: &memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: r.Project}}})
+		return r.giveFact(n, len(text), memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson})
 	})
 }
