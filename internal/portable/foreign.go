@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -44,7 +45,7 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 			return fmt.Errorf("read: %w", err)
 		}
 		err := errNotText
-		if nested(item) {
+		if chatapi.Depth(item) > chatapi.MaxDepth {
 			err = wrong{errNested}
 		} else if utf8.Valid(item) {
 			err = use(n, item)

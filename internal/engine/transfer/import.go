@@ -95,7 +95,7 @@ func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptio
 		ID:   func(parts ...string) string { return core.DerivedID(owner, parts...) },
 		Take: func(r portable.Record) error { return i.take(ctx, r) },
 		Bad:  i.bad,
-	}.Read(b.Format, whileWanted{ctx, in})
+	}.Read(b.Format, in)
 	if err == nil || i.out.Broken > 0 && errors.Is(err, memory.Invalid) {
 		if flushed := i.flush(ctx); err == nil {
 			err = flushed
@@ -108,19 +108,6 @@ func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptio
 		return i.out, fmt.Errorf("import: %w", err)
 	}
 	return i.out, nil
-}
-
-// whileWanted reads until a context ends.
-type whileWanted struct {
-	ctx context.Context
-	in  io.Reader
-}
-
-func (w whileWanted) Read(p []byte) (int, error) {
-	if err := context.Cause(w.ctx); err != nil {
-		return 0, err
-	}
-	return w.in.Read(p)
 }
 
 // importer gathers records into batches.
@@ -164,6 +151,9 @@ func (i *importer) conflict(r portable.Record, format string, args ...any) {
 
 // take checks a record and keeps it for the next batch.
 func (i *importer) take(ctx context.Context, r portable.Record) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	i.out.Read++
 	if err := i.fit(&r); err != nil {
 		return i.bad(r.Line, err)
