@@ -26,13 +26,6 @@ type AllVectors struct {
 	Complete int `json:"complete" doc:"Of those, in whose memory nothing lacks. Each is compared by vector as soon as nearly all of it has one."`
 }
 
-// Returned is the way back to an earlier embedder.
-type Returned struct {
-	From string `json:"from" doc:"The setting embedder that is in use."`
-	To   string `json:"to" doc:"The one that is used from the next start on, as long as the setting stays as it is."`
-	Vectors
-}
-
 // PruneRequest asks for old vectors to be given up.
 type PruneRequest struct {
 	DryRun bool `json:"dry_run,omitempty" doc:"Only say how many there are."`
@@ -72,12 +65,6 @@ func (c *Client) ReembedAll(ctx context.Context, in ReembedRequest) (AllVectors,
 // VectorsOfAll says how far all users' memories have vectors.
 func (c *Client) VectorsOfAll(ctx context.Context) (AllVectors, error) {
 	return call[AllVectors](ctx, c, http.MethodGet, "/api/reembed/all", nil)
-}
-
-// ReembedBack notes that the embedder before this one is used again, from the next
-// start on. Twice, it takes that back.
-func (c *Client) ReembedBack(ctx context.Context) (Returned, error) {
-	return call[Returned](ctx, c, http.MethodPost, "/api/reembed/back", nil)
 }
 
 // PruneVectors gives up vectors of earlier embedders.

@@ -66,6 +66,9 @@ type Facts interface {
 	// request of a user leads here.
 	Owners(ctx context.Context) ([]Owner, error)
 
+	// VectorModels returns the models by which an owner has vectors, in order.
+	VectorModels(ctx context.Context, owner Owner) ([]string, error)
+
 	// Totals says how much there is over all owners. It is for metrics; no
 	// request of a user waits for it.
 	Totals(ctx context.Context) (Counts, error)

@@ -122,12 +122,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	for _, broken := range chosen.Broken {
 		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "get it again or remove it; until then it is passed over"})()
 	}
-	earlier, err := models.ReadEarlier(&config, &l.embeds)
-	if err != nil {
-		return nil, err
-	}
 	l.config = config
-	earlier.Tell(l.log)
 	opened, err := models.Open(config, l.embeds)
 	if err != nil {
 		return nil, err
@@ -156,9 +151,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(fmt.Errorf("read the API keys: %w", err), store.Close(), opened.Close())
 	}
 	embedder := opened.Embedder
-	if err := earlier.Opened(embedder); err != nil {
-		l.log.Warn("loci reembed --back will not know of this embedder", "err", err)
-	}
 	indexed, err := indexOptions(config, embedder, l.log)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
@@ -183,7 +175,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, options)
-	l.engine.Vectors.SetEmbedderHistory(earlier)
 	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
 	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {
 		l.engine.LLM = learner

@@ -302,7 +302,7 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 			t.Errorf("%s holds a secret (%v)", f.Name, err)
 		}
 	}
-	want := []string{"data/loci.db", "data/embedders.json", "data/backups.json", "data/backup-settings.yaml", "manifest.json"}
+	want := []string{"data/loci.db", "data/backups.json", "data/backup-settings.yaml", "manifest.json"}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/backup"
-	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
@@ -50,19 +49,6 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 	l.doctor.Config.Data = filepath.Join(dir, "data", databaseFile) // nothing can be written into a file
 	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "nothing can be written into it") {
 		t.Errorf("where nothing can be written: %+v, %v", found.Findings, err)
-	}
-}
-
-// TestServersThatShareAFolderNoteEmbeddersEachForItself: what another is writing is in
-// nobody's way.
-func TestServersThatShareAFolderNoteEmbeddersEachForItself(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, config.EmbeddersFile+".tmp"), 0o700); err != nil { // another is at it
-		t.Fatal(err)
-	}
-	openWith(t, map[string]string{"store": "sqlite", "data": dir})
-	if file, err := os.ReadFile(filepath.Join(dir, config.EmbeddersFile)); err != nil || !strings.Contains(string(file), "lexical") {
-		t.Errorf("it noted %q, %v", file, err)
 	}
 }
 

@@ -67,9 +67,6 @@ func embedderShown(c config.Config, embeds models.Choice) web.Model {
 	if embeds.Better != "" {
 		m.Why += " Better: " + embeds.Better + "."
 	}
-	if c.From("embedder") == models.FromBack {
-		m.Why += " It was gone back to, and stands before the setting: loci reembed --back takes that back."
-	}
 	return m
 }
 

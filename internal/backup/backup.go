@@ -161,10 +161,8 @@ func (b *Maker) write(ctx context.Context, dir, folder string, began time.Time) 
 	if err := b.addMemory(ctx, w, &m, folder); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{config.EmbeddersFile, NotesFile} {
-		if err := AddFile(w, archive.DataFolder+"/"+name, filepath.Join(dir, name)); err != nil {
-			return nil, err
-		}
+	if err := AddFile(w, archive.DataFolder+"/"+NotesFile, filepath.Join(dir, NotesFile)); err != nil {
+		return nil, err
 	}
 	set, err := b.config.Portable()
 	if err != nil {

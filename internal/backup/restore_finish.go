@@ -24,7 +24,7 @@ const (
 )
 
 // memoryFiles are what a data folder has of memory.
-var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", config.DatabaseFile + "-shm", config.DatabaseFile + "-journal", config.EmbeddersFile, NotesFile, archive.Settings, config.IndexFolder}
+var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", config.DatabaseFile + "-shm", config.DatabaseFile + "-journal", NotesFile, archive.Settings, config.IndexFolder}
 
 // restorePlan is what is left to do of a restore that is decided. Paths are whole.
 type restorePlan struct {

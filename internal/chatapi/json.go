@@ -23,7 +23,7 @@ func check(body []byte) error {
 	if !utf8.Valid(body) {
 		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
 	}
-	if depth(body) > MaxDepth {
+	if Depth(body) > MaxDepth {
 		return memory.Errorf(memory.Invalid, "the body nests deeper than %d levels", MaxDepth)
 	}
 	if !gjson.ValidBytes(body) { // twice as fast as json.Valid, and the same; see FuzzValid
@@ -33,9 +33,9 @@ func check(body []byte) error {
 	return nil
 }
 
-// depth returns how deeply brackets nest outside strings, past [MaxDepth] no
+// Depth returns how deeply brackets nest outside strings, past [MaxDepth] no
 // further than one more.
-func depth(body []byte) int {
+func Depth(body []byte) int {
 	level, deepest := 0, 0
 	for i := 0; i < len(body) && deepest <= MaxDepth; i++ {
 		switch body[i] {

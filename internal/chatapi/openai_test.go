@@ -269,7 +269,7 @@ func FuzzValid(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !utf8.Valid(body) || depth(body) > MaxDepth {
+		if !utf8.Valid(body) || Depth(body) > MaxDepth {
 			return
 		}
 		if got, want := check(body) == nil, json.Valid(body); got != want {

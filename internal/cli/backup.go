@@ -26,7 +26,7 @@ func backups(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the memory of all users into one file, also while a server runs",
-		Long: "Copy the memory of all users, as it is at one moment, into one file: the database, the vault and which embedders were used, with the\n" +
+		Long: "Copy the memory of all users, as it is at one moment, into one file: the database and the vault, with the\n" +
 			"settings that were set, but no secrets. The server goes on meanwhile. FILE is there whole and checked or not at all.\n" +
 			"Keep it as safe as the memory itself: it is not encrypted. A receipt of loci users erase names the backups that still hold the words.\n\n" +
 			"Memory on a PostgreSQL server is backed up by that: pg_dump --format=custom --file=loci.dump ADDRESS.",

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -29,8 +29,8 @@ func imports(g *global) *cobra.Command {
 		Example: "  loci import memory.jsonl\n  loci import --dry-run facts.txt\n  loci import --from chatgpt conversations.json --learn\n  loci import --dry-run data-2026-01-02.zip",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if b.q.Format != "" && !slices.Contains(importFormats, b.q.Format) {
-				return memory.Errorf(memory.Invalid, "--from %s: it is none of %s", b.q.Format, strings.Join(importFormats, ", "))
+			if b.q.Format != "" && !slices.Contains(portable.Formats, portable.Format(b.q.Format)) {
+				return memory.Errorf(memory.Invalid, "--from %s: it is none of %v", b.q.Format, portable.Formats)
 			}
 			for _, path := range args {
 				if err := readable(path, b.q.Format); err != nil {
@@ -66,16 +66,13 @@ func imports(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&b.q.Format, "from", "", "what it is: "+strings.Join(importFormats, ", ")+"; found out unless given")
+	f.StringVar(&b.q.Format, "from", "", fmt.Sprintf("what it is, of %v; found out unless given", portable.Formats))
 	f.BoolVar(&b.q.DryRun, "dry-run", false, "only show what would be added")
 	f.BoolVar(&b.q.Strict, "strict", false, "end at the first line that cannot be read")
 	f.BoolVar(&b.q.Learn, "learn", false, "learn from turns that wait for it")
 	f.StringVar(&b.q.Project, "project", "", "project of facts and chats from elsewhere")
 	return onMemory(g, cmd)
 }
-
-// importFormats are the formats that --from names.
-var importFormats = []string{"jsonl", "markdown", "list", "chatgpt", "claude", "mem0", "basic-memory", "agent-cli"}
 
 const mostShown = 20 // troubles, and samples of what would be added
 

@@ -15,13 +15,13 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/lazy"
+	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/memory"
 )
 
 const (
-	sniffed       = 64 << 10 // of a file, to find out what it is
-	byteOrderMark = "\ufeff" // what some programs begin a file with
-	mostFiles     = 200_000
+	sniffed   = 64 << 10 // of a file, to find out what it is
+	mostFiles = 200_000
 
 	// An archive may unpack to so many bytes, and to so many times its size unless that is
 	// little: exports of chats shrink to a tenth.
@@ -59,7 +59,7 @@ func readable(path, from string) (err error) {
 	if head = head[:n]; bytes.IndexByte(head, 0) >= 0 {
 		return notText(path)
 	}
-	format := formatOf(path, head)
+	format := portable.FormatOf(path, head)
 	if as := anybodys[format]; as != "" {
 		return memory.Errorf(memory.Invalid, "%s: its name is none of %s; if it is memory say what it is with --from: it would be read as %s (--from %s)",
 			path, strings.Join(ownNames, ", "), as, format)
@@ -71,7 +71,7 @@ func readable(path, from string) (err error) {
 var ownNames = []string{".md", ".markdown", ".txt", ".json", ".jsonl", ".ndjson"}
 
 // anybodys are the formats whose beginning many files have that are no memory.
-var anybodys = map[string]string{"list": "a fact a line", "mem0": "what mem0 exports", "basic-memory": "a note of basic-memory"}
+var anybodys = map[portable.Format]string{portable.List: "a fact a line", portable.Mem0: "what mem0 exports", portable.BasicMemory: "a note of basic-memory"}
 
 // notText refuses what of a program or a picture happens to be words.
 func notText(name string) error {
@@ -237,7 +237,7 @@ func (b *importer) file(ctx context.Context, name string, in io.Reader) error {
 	case bytes.IndexByte(head, 0) >= 0:
 		return notText(name)
 	case format == "":
-		format = formatOf(name, head)
+		format = string(portable.FormatOf(name, head))
 	}
 	q := b.q
 	q.Format = format
@@ -245,39 +245,13 @@ func (b *importer) file(ctx context.Context, name string, in io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	b.add(placeIn(name, format), out)
+	b.add(placeIn(name, portable.Format(format)), out)
 	return nil
 }
 
-var frontMatterOf = lazy.Compile(`(?m)^conversation_id:`)
-
-// formatOf finds out what a file is by its beginning.
-func formatOf(name string, head []byte) string {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
-	isJSON := len(head) > 0 && (head[0] == '[' || head[0] == '{')
-	switch {
-	case bytes.HasPrefix(head, []byte(`{"type":`)), strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".ndjson"):
-		return "jsonl"
-	case isJSON && bytes.Contains(head, []byte(`"mapping"`)):
-		return "chatgpt"
-	case isJSON && bytes.Contains(head, []byte(`"chat_messages"`)):
-		return "claude"
-	case isJSON:
-		return "mem0"
-	case bytes.Contains(head, []byte("<!-- loci {")):
-		return "markdown"
-	case bytes.HasPrefix(head, []byte("---")) && frontMatterOf.Match(head):
-		return "agent-cli"
-	case bytes.HasPrefix(head, []byte("---")):
-		return "basic-memory"
-	}
-	return "list"
-}
-
 // placeIn names places in a file: lines, or items where it is a list of JSON.
-func placeIn(name, format string) func(n int) string {
-	switch format {
-	case "chatgpt", "claude", "mem0":
+func placeIn(name string, format portable.Format) func(n int) string {
+	if format.Unit() == "item" {
 		return func(n int) string { return fmt.Sprintf("%s, item %d", name, n) }
 	}
 	return func(n int) string { return fmt.Sprintf("%s:%d", name, n) }

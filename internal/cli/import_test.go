@@ -4,11 +4,16 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/portable"
 )
 
 func TestAnExportLeavesItsFolderByNoName(t *testing.T) {
@@ -37,24 +42,6 @@ func TestAnExportLeavesItsFolderByNoName(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(top, "out.md")); err == nil {
 			t.Errorf("%s was written", name)
-		}
-	}
-}
-
-func TestAFileIsKnownByItsBeginning(t *testing.T) {
-	for name, c := range map[string]struct{ head, want string }{
-		"a.txt":   {"- User likes tea", "list"},
-		"b.md":    {"# Facts\n- x <!-- loci {} -->", "markdown"},
-		"c.json":  {`[{"title":"x","mapping":{}}]`, "chatgpt"},
-		"k.json":  {"[\n {\"uuid\":\"x\",\n \"chat_messages\":[]}]", "claude"},
-		"d.json":  {"\ufeff {\"results\":[{\"memory\":\"x\"}]}", "mem0"},
-		"e.md":    {"---\ntitle: x\n---\n", "basic-memory"},
-		"f.md":    {"---\nid: x\nconversation_id: y\n---\n", "agent-cli"},
-		"g":       {`{"type":"fact"}`, "jsonl"},
-		"h.jsonl": {"", "jsonl"},
-	} {
-		if got := formatOf(name, []byte(c.head)); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }
@@ -108,5 +95,13 @@ func TestAnArchiveIsReadAsItWasDownloaded(t *testing.T) {
 		if _, err := tryAt(t, data, "sqlite", "import", path); err == nil || !strings.Contains(err.Error(), "nothing in it is read") {
 			t.Errorf("%s with nothing in it: %v", what, err)
 		}
+	}
+}
+
+// TestTheAPITakesEveryFormat that a command may name.
+func TestTheAPITakesEveryFormat(t *testing.T) {
+	field, _ := reflect.TypeFor[client.ImportQuery]().FieldByName("Format")
+	if got, want := field.Tag.Get("enum"), strings.Trim(strings.ReplaceAll(fmt.Sprint(portable.Formats), " ", ","), "[]"); got != want {
+		t.Errorf("the API takes %s, want %s", got, want)
 	}
 }

@@ -10,29 +10,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/memory"
 )
 
 func reembed(g *global) *cobra.Command {
-	var dry, all, back, prune bool
+	var dry, all, prune bool
 	cmd := &cobra.Command{
 		Use:   "reembed",
 		Short: "Give memories the vectors that they lack",
 		Long: "After the setting embedder has changed, memories get vectors by the new one in the background; until nearly all have\n" +
 			"one they are found by their words. This begins at once and shows how far it is. Broken off, it goes on where it was:\n" +
 			"a server by itself, without one at the next loci reembed.\n\n" +
-			"Vectors of earlier embedders stay, until --prune gives them up once all have one by the embedder in use. --back uses\n" +
-			"the embedder before again, from the next start on and as long as the setting stays; twice, it takes that back.",
-		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed\n  loci reembed --all\n  loci reembed --back\n  loci reembed --prune --all",
+			"Vectors of earlier embedders stay, until --prune gives them up once nearly all have one by the embedder in use.",
+		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed\n  loci reembed --all\n  loci reembed --prune --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if back && (dry || all) {
-				return memory.Errorf(memory.Invalid, "--back is for the whole server and does nothing but note it: it goes with none of the others")
-			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				switch {
-				case back:
-					return goBack(ctx, g, cmd, c)
 				case prune:
 					return pruneVectors(ctx, g, cmd, c, client.PruneRequest{DryRun: dry, All: all})
 				case all:
@@ -45,9 +38,7 @@ func reembed(g *global) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&dry, "dry-run", false, "only say how many they are")
 	f.BoolVar(&all, "all", false, "those of all users, and what everybody shares")
-	f.BoolVar(&back, "back", false, "use the embedder before this one again, from the next start on")
 	f.BoolVar(&prune, "prune", false, "give up vectors of earlier embedders")
-	cmd.MarkFlagsMutuallyExclusive("back", "prune")
 	return onMemory(g, cmd)
 }
 
@@ -80,14 +71,6 @@ func reembedAll(ctx context.Context, g *global, cmd *cobra.Command, c *client.Cl
 		printVectors(out, first.Vectors, is.Vectors, dry)
 		fmt.Fprintf(out, "%d of %d users have all their vectors\n", is.Complete, is.Users)
 	})
-}
-
-func goBack(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client) error {
-	return show(g, cmd, func(out printer, to client.Returned) {
-		fmt.Fprintf(out, "from the next start on memory is embedded by %s again, and not by %s\n", to.To, to.From)
-		fmt.Fprintf(out, "%d of %d memories have its vectors still; the others get theirs in the background then\n", to.Memories-to.Lacking, to.Memories)
-		fmt.Fprintln(out, "restart loci serve for it, where that runs; to take this back: loci reembed --back")
-	})(c.ReembedBack(ctx))
 }
 
 func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client, in client.PruneRequest) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-func TestReembedOfAllBackAndPruneSayWhatTheyDid(t *testing.T) {
+func TestReembedOfAllAndPruneSayWhatTheyDid(t *testing.T) {
 	half := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5, Lacking: 3, UnderWay: true}, Users: 2, Complete: 1}
 	whole := client.AllVectors{Vectors: client.Vectors{Model: "m", Memories: 5}, Users: 2, Complete: 2}
 	for _, c := range []struct {
@@ -29,10 +29,6 @@ func TestReembedOfAllBackAndPruneSayWhatTheyDid(t *testing.T) {
 	}{
 		{"--all", map[string]any{"POST /api/reembed/all": half, "GET /api/reembed/all": whole}, "3 embedded by m\n2 of 2 users have all their vectors\n", "POST /api/reembed/all {}"},
 		{"--all --dry-run", map[string]any{"POST /api/reembed/all": half}, "3 of 5 memories lack a vector by m; to give them one: loci reembed\n1 of 2 users have all their vectors\n", `POST /api/reembed/all {"dry_run":true}`},
-		{
-			"--back", map[string]any{"POST /api/reembed/back": client.Returned{From: "local:new", To: "lexical", Vectors: client.Vectors{Memories: 5, Lacking: 1}}},
-			"from the next start on memory is embedded by lexical again, and not by local:new\n4 of 5 memories have its vectors still; the others get theirs in the background then\n", "POST /api/reembed/back",
-		},
 		{
 			"--prune", map[string]any{"POST /api/reembed/prune": client.Pruned{Model: "m", Vectors: 7, Models: []client.PrunedModel{{Model: "old", Users: 1, Vectors: 7}}}},
 			"7 vectors by old\n7 vectors given up; those by m stay\n", "POST /api/reembed/prune {}",
@@ -49,12 +45,6 @@ func TestReembedOfAllBackAndPruneSayWhatTheyDid(t *testing.T) {
 		}
 		if len(s.got) < 2 || s.got[1] != c.sent {
 			t.Errorf("%s: sent %q, want %q", c.args, s.got, c.sent)
-		}
-	}
-	s := newStandIn(t, map[string]any{})
-	for _, args := range []string{"--back --all", "--back --dry-run", "--back --prune"} {
-		if got, err := s.loci(t, append([]string{"reembed"}, strings.Fields(args)...)...); err == nil {
-			t.Errorf("%s: %q, want it refused", args, got)
 		}
 	}
 }

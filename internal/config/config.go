@@ -414,10 +414,6 @@ const (
 const (
 	DatabaseFile = "loci.db"
 	IndexFolder  = "index"
-
-	// EmbeddersFile says which embedders memory had, the one in use last, and whether it was gone
-	// back to one of them. Without it nothing is lost but that.
-	EmbeddersFile = "embedders.json"
 )
 
 // DataDir returns the data folder with ~ resolved.

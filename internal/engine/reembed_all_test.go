@@ -54,7 +54,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 			t.Fatalf("%v, want it killed", err)
 		}
 		next.fails = nil
-		all, err = after.Vectors.VectorsOfAll(ctx)
+		all, err = after.Vectors.ReembedAll(ctx, true, "")
 		if err != nil || all.Owners != 3 || all.Complete != 2 || all.Memories != 12 || all.Lacking != 4 || !all.UnderWay {
 			t.Errorf("midway: %+v, %v; want 2 of 3 complete, 4 of 12 lacking, under way", all, err)
 		}
@@ -62,7 +62,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // looked at, and as it is known
-			all, err = after.Vectors.VectorsOfAll(ctx)
+			all, err = after.Vectors.ReembedAll(ctx, true, "")
 			if want := (vectors.Everyone{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12}, Owners: 3, Complete: 3}); err != nil || all != want {
 				t.Errorf("at the end: %+v, %v; want %+v", all, err, want)
 			}
@@ -71,7 +71,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 			t.Errorf("%d texts embedded, want each of 12 once", next.documents.Load())
 		}
 		after.note(t, owners[1], "Something else is written")
-		if all, err = after.Vectors.VectorsOfAll(ctx); err != nil || all.Memories != 13 {
+		if all, err = after.Vectors.ReembedAll(ctx, true, ""); err != nil || all.Memories != 13 {
 			t.Errorf("after a write: %+v, %v; want 13 memories", all, err)
 		}
 	})
@@ -82,15 +82,9 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		ctx := context.Background()
 		old, next := &alike{name: "old"}, &alike{name: "next"}
 		after, owners := threeOf(t, r, old, next, 5)
-		const (
-			was = "alike:old"
-			is  = "alike:next"
-		)
-		if _, err := after.Vectors.Prune(ctx, ana, []string{was}, false); !errors.Is(err, memory.Conflict) {
+		const was = "alike:old"
+		if _, err := after.Vectors.Prune(ctx, false, ana); !errors.Is(err, memory.Conflict) {
 			t.Errorf("before the switch: %v, want a conflict", err)
-		}
-		if _, err := after.Vectors.Prune(ctx, ana, []string{was, is}, false); !errors.Is(err, memory.Invalid) {
-			t.Errorf("of the model in use: %v, want it invalid", err)
 		}
 		if _, err := after.Vectors.ReembedAll(ctx, false, ""); err != nil {
 			t.Fatal(err)
@@ -98,16 +92,15 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		if err := after.give(ctx); err != nil {
 			t.Fatal(err)
 		}
-		models := []string{"never heard of", was}
 		for _, dry := range []bool{true, false} {
-			if got, err := after.Vectors.Prune(ctx, ana, models, dry); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 1, Count: 5}}) {
+			if got, err := after.Vectors.Prune(ctx, dry, ana); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 1, Count: 5}}) {
 				t.Errorf("dry %v: %+v, %v; want 5 by the old one", dry, got, err)
 			}
 		}
-		if got, err := after.Vectors.Prune(ctx, ana, models, false); err != nil || len(got) != 0 {
+		if got, err := after.Vectors.Prune(ctx, false, ana); err != nil || len(got) != 0 {
 			t.Errorf("again: %+v, %v; want nothing left", got, err)
 		}
-		if got, err := after.Vectors.PruneAll(ctx, models, false); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 2, Count: 10}}) {
+		if got, err := after.Vectors.PruneAll(ctx, false); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 2, Count: 10}}) {
 			t.Errorf("of all: %+v, %v; want the other two's 10", got, err)
 		}
 		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 5 {
@@ -118,7 +111,7 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		if hits, by := back.compared(t, "oolong tea"); hits != 5 || by != 0 {
 			t.Errorf("back to the old: %d of %d hits compared by vector, want none until it has embedded again", by, hits)
 		}
-		if all, err := back.Vectors.VectorsOfAll(ctx); err != nil || all.Lacking != 5*len(owners) {
+		if all, err := back.Vectors.ReembedAll(ctx, true, ""); err != nil || all.Lacking != 5*len(owners) {
 			t.Errorf("back to the old: %+v, %v; want all lacking", all, err)
 		}
 		if _, err := back.Vectors.ReembedAll(ctx, false, ""); err != nil {
@@ -249,13 +242,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 						t.Fatal(err)
 					}
 				case "prune":
-					var others []string
-					for i, m := range models {
-						if i != at {
-							others = append(others, m.Fingerprint())
-						}
-					}
-					if _, err := on.Vectors.Prune(ctx, ana, others, false); err != nil && !errors.Is(err, memory.Conflict) {
+					if _, err := on.Vectors.Prune(ctx, false, ana); err != nil && !errors.Is(err, memory.Conflict) {
 						t.Fatal(err)
 					}
 				}

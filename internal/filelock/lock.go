@@ -4,29 +4,13 @@ package filelock
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/memory"
 )
-
-// again is how long Wait lets a holder be before it asks once more.
-const again = 5 * time.Millisecond
-
-// Wait is [Take] of a lock that is held for moments: while another process has it, it is
-// waited for, as long as most.
-func Wait(path string, most time.Duration, means string) (release func() error, err error) {
-	for until := time.Now().Add(most); ; time.Sleep(again) {
-		release, err = Take(path, means)
-		if !errors.Is(err, memory.Conflict) || time.Now().After(until) {
-			return release, err
-		}
-	}
-}
 
 // sign writes into a lock file who holds it.
 func sign(f *os.File) error {

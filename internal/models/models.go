@@ -1,5 +1,4 @@
-// Package models opens the models that the settings name, chooses the one that learns, and knows which
-// embedders were in use earlier.
+// Package models opens the models that the settings name, and chooses the one that learns.
 package models
 
 import (

@@ -1,6 +1,7 @@
 package portable
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +13,11 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// rightTime shows how a time is written.
-const rightTime = "2026-05-03T14:00:00Z"
+// kinds are what JSON's values are called, by Go's names and encoding/json's.
+var kinds = map[string]string{
+	"string": "a text", "bool": "true or false", "number": "a number", "float32": "a number", "float64": "a number",
+	"array": "a list", "slice": "a list", "object": "an object", "struct": "an object", "map": "an object",
+}
 
 // amiss says in words why JSON could not be read: what was expected, what was found and
 // in which field, without Go's names of types.
@@ -22,15 +26,16 @@ func amiss(err error) string {
 	var no *time.ParseError
 	switch {
 	case errors.As(err, &typed):
-		what := "it"
-		if field := fieldOf(typed.Field); field != "" {
-			what = fmt.Sprintf("%q", text.Clip(field, 100))
+		want := typed.Type
+		if want.Kind() == reflect.Pointer {
+			want = want.Elem()
 		}
-		return fmt.Sprintf("%s should be %s and is %s", what, expected(typed.Type), foundOf(typed.Value))
+		found, value, _ := strings.Cut(typed.Value, " ")
+		return strings.TrimSpace(fmt.Sprintf("%s should be %s and is %s %s", fieldOf(typed.Field), cmp.Or(kinds[want.Kind().String()], "a whole number"), kinds[found], text.Clip(value, 40)))
 	case errors.As(err, &no):
-		return fmt.Sprintf("%q is not a valid time; write it as %s", text.Clip(no.Value, 60), rightTime)
+		return fmt.Sprintf("%q is not a valid time; write it as 2026-05-03T14:00:00Z", text.Clip(no.Value, 60))
 	case strings.HasPrefix(err.Error(), "Time."): // of encoding/json for a time that is not text, by words alone
-		return "a time should be a text like " + rightTime
+		return "a time should be a text like 2026-05-03T14:00:00Z"
 	case errors.Is(err, io.EOF):
 		return "there is nothing in it"
 	case errors.Is(err, io.ErrUnexpectedEOF), err.Error() == "unexpected end of JSON input":
@@ -39,8 +44,8 @@ func amiss(err error) string {
 	return text.Clip(strings.TrimPrefix(err.Error(), "json: "), 200)
 }
 
-// fieldOf returns the path of a field as the file has it: without the structs that are
-// embedded in lines, whose names are in capitals.
+// fieldOf names a field as the file does: without the structs that are embedded in lines,
+// whose names are in capitals.
 func fieldOf(path string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path, ".") {
@@ -48,41 +53,8 @@ func fieldOf(path string) string {
 			parts = append(parts, part)
 		}
 	}
-	return strings.Join(parts, ".")
-}
-
-// expected says what JSON a Go type is read from.
-func expected(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Pointer:
-		return expected(t.Elem())
+	if len(parts) == 0 {
+		return "it"
 	}
-	return "a whole number"
-}
-
-// foundOf says what encoding/json found instead.
-func foundOf(value string) string {
-	switch kind, _, _ := strings.Cut(value, " "); kind {
-	case "string":
-		return "a text"
-	case "number":
-		return "a number" + strings.TrimPrefix(text.Clip(value, 40), "number")
-	case "object":
-		return "an object"
-	case "array":
-		return "a list"
-	case "bool":
-		return "true or false"
-	}
-	return text.Clip(value, 40)
+	return fmt.Sprintf("%q", text.Clip(strings.Join(parts, "."), 100))
 }

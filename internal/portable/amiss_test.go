@@ -55,9 +55,9 @@ func TestWhatCannotBeReadIsToldInWords(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		"":                                    "there is nothing in it",
-		"true":                                "it begins with true or false",
-		`"` + strings.Repeat("x", 1000) + `"`: "it begins with a text",
-		"12":                                  "it begins with a number",
+		"true":                                "there is no list in it",
+		`"` + strings.Repeat("x", 1000) + `"`: "there is no list in it",
+		"12":                                  "there is no list in it",
 		`{"a":1}`:                             "there is no list in it",
 		"hello":                               "invalid character",
 		`{"a":{"b":[1]},"c":2}`:               "there is no list in it",

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/lazy"
-	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -48,10 +47,7 @@ func (r Reader) note(in io.Reader) error {
 			continue
 		}
 		words := inBrackets.ReplaceAllString(m[2], "")
-		f := memory.Fact{
-			Category: m[1], Trust: memory.TrustUser, Scope: memory.Scope{Project: r.Project},
-			CreatedAt: someTime(front["created"]), UpdatedAt: someTime(front["modified"]),
-		}
+		f := memory.Fact{Category: m[1], Trust: memory.TrustUser, CreatedAt: someTime(front["created"]), UpdatedAt: someTime(front["modified"])}
 		for _, tag := range hashtag.FindAllStringSubmatch(words, -1) {
 			f.Tags = append(f.Tags, tag[1])
 		}
@@ -59,7 +55,7 @@ func (r Reader) note(in io.Reader) error {
 		if about != "" {
 			f.Content = about + ": " + f.Content
 		}
-		if err := r.give(Record{Line: n, Size: len(line), Made: true, Fact: &f}); err != nil {
+		if err := r.giveFact(n, len(line), f); err != nil {
 			return err
 		}
 	}
@@ -67,31 +63,21 @@ func (r Reader) note(in io.Reader) error {
 }
 
 func (r Reader) agentCLI(front map[string]string, words string) error {
-	at := someTime(front["created_at"])
-	rec := Record{Line: 1, Size: len(words), Made: true}
-	conversation := front["conversation_id"]
-	if conversation == "global" { // the user's own, not of a chat
-		conversation = ""
-	}
+	at, conversation, id := someTime(front["created_at"]), front["conversation_id"], front["id"]
 	switch role := memory.Role(front["role"]); role {
 	case memory.RoleUser, memory.RoleAssistant:
-		c := memory.Conversation{ID: r.ID("agent-cli", front["conversation_id"]), Owner: r.Owner, Project: r.Project, Title: front["conversation_id"], CreatedAt: at, UpdatedAt: at}
-		if err := r.give(Record{Line: 1, Size: 200, Made: true, Conversation: &c}); err != nil {
-			return err
-		}
-		rec.Turn = &memory.Turn{
-			ID: r.ID("agent-cli", front["id"], words), Owner: r.Owner, Conversation: c.ID, Project: r.Project,
-			Role: role, Content: words, Ref: text.Clip(front["id"], 256), Status: memory.Active, CreatedAt: at,
-		}
+		return r.chat(1, chat{
+			from: "agent-cli", id: conversation, title: conversation, created: at, updated: at,
+			messages: map[string]message{id + words: {role: role, words: words, ref: id, created: at}}, current: id + words,
+		})
 	case "summary":
 		return nil // it is written anew from the turns
-	default:
-		rec.Fact = &memory.Fact{Content: words, Trust: memory.TrustUser, Scope: memory.Scope{Project: r.Project}, CreatedAt: at}
-		if conversation != "" {
-			rec.Fact.Provenance.Conversation = r.ID("agent-cli", conversation)
-		}
 	}
-	return r.give(rec)
+	f := memory.Fact{Content: words, Trust: memory.TrustUser, CreatedAt: at}
+	if conversation != "global" { // that is the user's own, not of a chat
+		f.Provenance.Conversation = r.ID("agent-cli", conversation)
+	}
+	return r.giveFact(1, len(words), f)
 }
 
 // frontMatter reads the plain keys of front matter, nil without any, and says on

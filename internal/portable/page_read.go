@@ -124,7 +124,7 @@ func (p *pageReader) bare(n int, text string) error {
 	if m == nil {
 		return nil
 	}
-	return p.give(Record{Line: n, Size: len(text), Made: true, Fact: &memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: p.Project}}})
+	return p.giveFact(n, len(text), memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson})
 }
 
 // unescaped undoes the escaping of ">" in comments, so that raw JSON, such as metadata, is

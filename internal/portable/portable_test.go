@@ -149,3 +149,21 @@ func TestFactsThatHoldStandFirstAndThoseWithoutACategoryLast(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+func TestAFileIsKnownByItsBeginning(t *testing.T) {
+	for name, c := range map[string]struct{ head, want string }{
+		"a.txt":   {"- User likes tea", "list"},
+		"b.md":    {"# Facts\n- x <!-- loci {} -->", "markdown"},
+		"c.json":  {`[{"title":"x","mapping":{}}]`, "chatgpt"},
+		"k.json":  {"[\n {\"uuid\":\"x\",\n \"chat_messages\":[]}]", "claude"},
+		"d.json":  {"\ufeff {\"results\":[{\"memory\":\"x\"}]}", "mem0"},
+		"e.md":    {"---\ntitle: x\n---\n", "basic-memory"},
+		"f.md":    {"---\nid: x\nconversation_id: y\n---\n", "agent-cli"},
+		"g":       {`{"type":"fact"}`, "jsonl"},
+		"h.jsonl": {"", "jsonl"},
+	} {
+		if got := FormatOf(name, []byte(c.head)); string(got) != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

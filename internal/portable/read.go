@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
@@ -46,27 +47,21 @@ func (r Reader) Read(format Format, in io.Reader) error {
 		return r.markdown(in)
 	case List:
 		return r.list(in)
-	case ChatGPT:
-		return r.items(in, r.chatGPT)
-	case Claude:
-		return r.items(in, r.claude)
+	case ChatGPT, Claude:
+		return r.items(in, r.conversation)
 	case Mem0:
 		return r.items(in, r.mem0)
 	case BasicMemory, AgentCLI:
 		return r.note(in)
 	}
-	return memory.Errorf(memory.Invalid, "format: %q is none of %v", format,
-		[]Format{JSONL, Markdown, List, ChatGPT, Claude, Mem0, BasicMemory, AgentCLI})
+	return memory.Errorf(memory.Invalid, "format: %q is none of %v", format, Formats)
 }
 
 // byteOrderMark is what some programs begin a file with.
 const byteOrderMark = "\ufeff"
 
-// maxNesting is how deeply the JSON of a record may nest: what is exported stays far below.
-const maxNesting = 256
-
 var (
-	errNested   = memory.Errorf(memory.Invalid, "nests deeper than %d levels", maxNesting)
+	errNested   = memory.Errorf(memory.Invalid, "nests deeper than %d levels", chatapi.MaxDepth)
 	errLongLine = memory.Errorf(memory.TooLarge, "is longer than %d bytes", MaxLine)
 	errNotText  = memory.Errorf(memory.Invalid, "is not valid UTF-8")
 )
@@ -157,7 +152,7 @@ func (r Reader) jsonl(in io.Reader) error {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}
-		if nested(line) {
+		if chatapi.Depth(line) > chatapi.MaxDepth {
 			return wrong{errNested}
 		}
 		rec, carried, err := r.record(line)
@@ -170,27 +165,6 @@ func (r Reader) jsonl(in io.Reader) error {
 		rec.Line, rec.Size = n, len(line)
 		return r.give(rec)
 	})
-}
-
-// nested reports whether JSON nests deeper than maxNesting.
-func nested(b []byte) bool {
-	depth, inString := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > maxNesting {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
 }
 
 // give hands a record on; a header is only looked at.
@@ -227,6 +201,6 @@ func (r Reader) list(in io.Reader) error {
 		case text == "", bullets, strings.HasPrefix(text, "<!--"), strings.HasPrefix(text, "```"), strings.Trim(text, "-=*_ ") == "", strings.HasSuffix(text, ":"):
 			return nil
 		}
-		return r.give(Record{Line: n, Size: len(text), Made: true, Fact: &memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson, Scope: memory.Scope{Project: r.Project}}})
+		return r.giveFact(n, len(text), memory.Fact{Content: text, Category: category, Trust: memory.TrustPerson})
 	})
 }

@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
 // Format is how memory is written outside of Loci.
 type Format string
 
-// The formats. The first three are written and read; a zip of Markdown is read
-// file by file. The rest are read alone.
+// The formats. The first three are written, all but zips are read.
 const (
 	JSONL       Format = "jsonl"
 	Markdown    Format = "markdown"
@@ -26,6 +27,9 @@ const (
 	AgentCLI    Format = "agent-cli"    // one memory: front matter and its words
 )
 
+// Formats are those that are read: a zip of Markdown is read file by file.
+var Formats = []Format{JSONL, Markdown, List, ChatGPT, Claude, Mem0, BasicMemory, AgentCLI}
+
 // Unit is what [Record.Line] counts in a file of the format: lines, or of a list of
 // JSON its items.
 func (f Format) Unit() string {
@@ -33,6 +37,31 @@ func (f Format) Unit() string {
 		return "item"
 	}
 	return "line"
+}
+
+var frontMatterOf = lazy.Compile(`(?m)^conversation_id:`)
+
+// FormatOf returns the format of a file by its name and how it begins.
+func FormatOf(name string, head []byte) Format {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
+	isJSON := len(head) > 0 && (head[0] == '[' || head[0] == '{')
+	switch {
+	case bytes.HasPrefix(head, []byte(`{"type":`)), strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".ndjson"):
+		return JSONL
+	case isJSON && bytes.Contains(head, []byte(`"mapping"`)):
+		return ChatGPT
+	case isJSON && bytes.Contains(head, []byte(`"chat_messages"`)):
+		return Claude
+	case isJSON:
+		return Mem0
+	case bytes.Contains(head, []byte("<!-- loci {")):
+		return Markdown
+	case bytes.HasPrefix(head, []byte("---")) && frontMatterOf.Match(head):
+		return AgentCLI
+	case bytes.HasPrefix(head, []byte("---")):
+		return BasicMemory
+	}
+	return List
 }
 
 const (
@@ -108,6 +137,11 @@ func (r Record) Target() string {
 // Image is the record as a change has it; the zero Image for what no change adds.
 func (r Record) Image() memory.Image {
 	return memory.Image{Fact: r.Fact, Summary: r.Summary, Profile: r.Profile, Relation: r.Relation, Context: r.Context}
+}
+
+// Memory is the record as recall has it; the zero Memory for what recall does not return.
+func (r Record) Memory() memory.Memory {
+	return memory.Memory{Turn: r.Turn, Fact: r.Fact, Summary: r.Summary}
 }
 
 // SameMarks reports whether two records are written alike but for their words.

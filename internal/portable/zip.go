@@ -15,7 +15,7 @@ import (
 type pages struct {
 	zip   *zip.Writer
 	head  Record
-	owed  bool // a file of facts is still to be written
+	owed  bool // a file of facts is still to be written, be it of none
 	name  string
 	page  *page          // of the file of this name
 	names map[string]int // how many conversations have it
@@ -41,9 +41,7 @@ func (z *pages) Write(r Record) error {
 	case r.Fact != nil:
 		err = z.turnTo("facts")
 	case r.Conversation != nil:
-		if err = z.writeOwed(); err == nil {
-			err = z.turnTo(z.fileName(r.Conversation))
-		}
+		err = z.turnTo(z.fileName(r.Conversation))
 	}
 	if err != nil {
 		return err
@@ -52,21 +50,15 @@ func (z *pages) Write(r Record) error {
 }
 
 func (z *pages) Close() error {
-	if err := z.writeOwed(); err != nil {
-		return err
+	if z.owed {
+		if err := z.turnTo("facts"); err != nil {
+			return err
+		}
 	}
 	if err := z.end(); err != nil {
 		return err
 	}
 	return z.zip.Close()
-}
-
-// writeOwed writes a file of no facts, where one is owed.
-func (z *pages) writeOwed() error {
-	if !z.owed {
-		return nil
-	}
-	return z.turnTo("facts")
 }
 
 // turnTo makes a file the one that is written, and begins it unless it is already.

@@ -2,6 +2,7 @@ package shelf
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,4 +37,15 @@ func (s *Shelf) Since(owner memory.Owner, model string, after int64) ([]memory.I
 		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.ID, b.ID))
 	})
 	return items, nil
+}
+
+// VectorModels returns the models by which there are vectors: see [memory.Facts].
+func (s *Shelf) VectorModels() []string {
+	models := map[string]bool{}
+	for key, values := range s.Vectors {
+		if len(values) > 0 {
+			models[key.Model] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(models))
 }

@@ -14,6 +14,7 @@ import (
 // and memory that is shared.
 var goRules = []rule{
 	{"SinceEndsWithYield", sinceEndsWithYield},
+	{"VectorModels", vectorModels},
 	{"LimitsHaveABound", limitsHaveABound},
 	{"ManyAreAskedAtOnce", manyAreAskedAtOnce},
 	{"ValuesAreTheCallers", valuesAreTheCallers},
@@ -36,6 +37,28 @@ func sinceEndsWithYield(r *rig) {
 	if !errors.Is(err, enough) || seen != 2 {
 		r.Errorf("yield that ends it at the second item: got %v after %d, want %v after 2", err, seen, enough)
 	}
+}
+
+func vectorModels(r *rig) {
+	facts := r.add(ana, "one", "two")
+	r.add(ben, "three")
+	embed := func(f memory.Fact, by string, values ...float32) {
+		run := r.run()
+		run.Vectors = []memory.Vector{{Memory: f.ID, Model: by, Values: values}}
+		r.applyRun(ana, run)
+	}
+	is := func(owner memory.Owner, want ...string) {
+		got, err := r.VectorModels(r.Context(), owner)
+		r.must("models of vectors", err)
+		r.same("models of vectors", got, want)
+	}
+	is(ana)
+	embed(facts[0], "b", 1, 0)
+	embed(facts[1], "a", 1, 0)
+	is(ana, "a", "b")
+	is(ben)
+	embed(facts[0], "b") // no vector takes the place of one
+	is(ana, "a")
 }
 
 func limitsHaveABound(r *rig) {

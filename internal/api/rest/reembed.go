@@ -15,7 +15,6 @@ func (d learningAPI) vectorOperations(a adder) {
 	owned(a, http.MethodPost, "/api/reembed", "reembed", "Give memories the vectors that they lack", d.reembed)
 	operation(a, http.MethodGet, "/api/reembed/all", "get-vectors-of-all", "How far all users' memories have vectors; for whoever runs the server", d.vectorsOfAll)
 	operation(a, http.MethodPost, "/api/reembed/all", "reembed-all", "Give all users' memories the vectors that they lack; for whoever runs the server", d.reembedAll)
-	operation(a, http.MethodPost, "/api/reembed/back", "reembed-back", "Go back to the embedder before, from the next start on; for whoever runs the server", d.reembedBack)
 	owned(a, http.MethodPost, "/api/reembed/prune", "prune-vectors", "Give up vectors of earlier embedders", d.prune)
 }
 
@@ -54,7 +53,7 @@ func (d learningAPI) vectorsOfAll(ctx context.Context, _ *struct{}) (*body[clien
 	if err := runs(ctx, "what all users' memories lack"); err != nil {
 		return nil, err
 	}
-	all, err := d.engine.Vectors.VectorsOfAll(ctx)
+	all, err := d.engine.Vectors.ReembedAll(ctx, true, "")
 	if err != nil {
 		return nil, err
 	}
@@ -72,21 +71,6 @@ func (d learningAPI) reembedAll(ctx context.Context, in *reembedInput) (*body[cl
 	return answer(allVectorsView(all)), nil
 }
 
-func (d learningAPI) reembedBack(ctx context.Context, _ *struct{}) (*body[client.Returned], error) {
-	if err := runs(ctx, "another embedder"); err != nil {
-		return nil, err
-	}
-	owner, _, err := who(ctx)
-	if err != nil {
-		return nil, err
-	}
-	to, is, err := d.engine.Vectors.Back(ctx, owner)
-	if err != nil {
-		return nil, err
-	}
-	return answer(client.Returned{From: to.From, To: to.To, Vectors: vectorsView(is)}), nil
-}
-
 type pruneInput struct {
 	Body *client.PruneRequest
 }
@@ -96,18 +80,14 @@ func (d learningAPI) prune(ctx context.Context, by caller, in *pruneInput) (out 
 	if in.Body != nil {
 		asked = *in.Body
 	}
-	models, err := d.engine.Vectors.EarlierModels(ctx)
-	if err != nil {
-		return out, err
-	}
 	var gone []vectors.Pruned
 	if asked.All {
 		if err := runs(ctx, "giving up all users' old vectors"); err != nil {
 			return out, err
 		}
-		gone, err = d.engine.Vectors.PruneAll(ctx, models, asked.DryRun)
+		gone, err = d.engine.Vectors.PruneAll(ctx, asked.DryRun)
 	} else {
-		gone, err = d.engine.Vectors.Prune(ctx, by.owner, models, asked.DryRun)
+		gone, err = d.engine.Vectors.Prune(ctx, asked.DryRun, by.owner)
 	}
 	if err != nil {
 		return out, err

@@ -9,23 +9,9 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
-
-// before is what is known of the embedder that there was before.
-type before struct {
-	model string
-	backs int // how often it was gone back to
-}
-
-func (b *before) Models(context.Context) ([]string, error) { return []string{b.model}, nil }
-
-func (b *before) Back(context.Context) (vectors.Return, error) {
-	b.backs++
-	return vectors.Return{From: "lexical", To: "local:old", Model: b.model}, nil
-}
 
 // copies is a searcher with copies of everybody's vectors elsewhere.
 type copies struct {
@@ -37,10 +23,9 @@ func (c *copies) DropEarlier(context.Context) error { c.dropped++; return nil }
 
 // embeddedBefore is a rig where ana has two facts and ben one with vectors by an
 // embedder that is not in use.
-func embeddedBefore(t *testing.T) (*rig, *before) {
+func embeddedBefore(t *testing.T) *rig {
 	t.Helper()
-	r, was := newRig(t), &before{model: "old"}
-	r.engine.Vectors.SetEmbedderHistory(was)
+	r := newRig(t)
 	for content, user := range map[string]string{"Ana sails": "ana", "Ana rows": "ana", bensSecret: "ben"} {
 		id := r.idAs(user, "POST", "/api/memory", `{"content":"`+content+`"}`)
 		run := memory.Run{ID: "embed-" + id, Kind: "embed", Vectors: []memory.Vector{{Memory: id, Model: "old", Values: []float32{1, 0}}}}
@@ -48,11 +33,11 @@ func embeddedBefore(t *testing.T) (*rig, *before) {
 			t.Fatal(err)
 		}
 	}
-	return r, was
+	return r
 }
 
-func TestReembeddingForAllAndBack(t *testing.T) {
-	r, was := embeddedBefore(t)
+func TestReembeddingForAll(t *testing.T) {
+	r := embeddedBefore(t)
 	var all client.AllVectors
 	for _, c := range []struct{ method, body string }{{"GET", ""}, {"POST", `{"dry_run":true}`}, {"POST", `{}`}, {"POST", ""}} {
 		r.decode(r.do(c.method, "/api/reembed/all", c.body), &all)
@@ -60,18 +45,10 @@ func TestReembeddingForAllAndBack(t *testing.T) {
 			t.Errorf("%s %s: %+v; want three memories of two users, all complete", c.method, c.body, all)
 		}
 	}
-	var back client.Returned
-	r.decode(r.do("POST", "/api/reembed/back", ""), &back)
-	if back.From != "lexical" || back.To != "local:old" || back.Model != "old" || back.Memories != 2 || back.Lacking != 0 || was.backs != 1 {
-		t.Errorf("back: %+v, noted %d times; want how ana's two memories have their old vectors", back, was.backs)
-	}
-	if w := newRig(t).do("POST", "/api/reembed/back", ""); w.Code != 404 {
-		t.Errorf("back to nothing: %d %s, want 404", w.Code, w.Body)
-	}
 }
 
 func TestOldVectorsAreGivenUpOfOneUserOrOfAll(t *testing.T) {
-	r, _ := embeddedBefore(t)
+	r := embeddedBefore(t)
 	for _, c := range []struct {
 		user, body   string
 		users, count int // of the embedder before; none: it is not named
@@ -103,7 +80,7 @@ func TestOldVectorsAreGivenUpOfOneUserOrOfAll(t *testing.T) {
 // TestWhatIsOfAllUsersIsForWhoRunsTheServer asks with a token of Open WebUI's: what is
 // of everybody is refused and nothing of it is done, what is one's own is not.
 func TestWhatIsOfAllUsersIsForWhoRunsTheServer(t *testing.T) {
-	r, was := embeddedBefore(t)
+	r := embeddedBefore(t)
 	elsewhere := &copies{Searcher: r.engine.Vectors.Searcher}
 	r.engine.Vectors.Searcher = elsewhere
 	guarded := httpx.Guard(httpx.Options{Multi: true, Key: "k", JWTSecret: []byte("s"), Now: r.clock.Now}, New(r.engine, Options{MaxBody: 64 << 10}))
@@ -116,7 +93,6 @@ func TestWhatIsOfAllUsersIsForWhoRunsTheServer(t *testing.T) {
 		{"GET", "/api/reembed/all", "", 403},
 		{"POST", "/api/reembed/all", `{"dry_run":true}`, 403},
 		{"POST", "/api/reembed/all", "", 403},
-		{"POST", "/api/reembed/back", "", 403},
 		{"POST", "/api/reembed/prune", `{"all":true,"dry_run":true}`, 403},
 		{"POST", "/api/reembed/prune", `{"all":true}`, 403},
 		{"POST", "/api/reembed/prune", `{}`, 200},
@@ -132,8 +108,8 @@ func TestWhatIsOfAllUsersIsForWhoRunsTheServer(t *testing.T) {
 			wantProblem(t, c.method+" "+c.path, w)
 		}
 	}
-	if was.backs > 0 || elsewhere.dropped > 0 {
-		t.Errorf("all the same, it was gone back %d times and copies dropped %d times", was.backs, elsewhere.dropped)
+	if elsewhere.dropped > 0 {
+		t.Errorf("all the same, copies were dropped %d times", elsewhere.dropped)
 	}
 	var left client.Pruned
 	r.decode(r.as("ben", "POST", "/api/reembed/prune", `{"dry_run":true}`), &left)
@@ -143,7 +119,7 @@ func TestWhatIsOfAllUsersIsForWhoRunsTheServer(t *testing.T) {
 	if r.as("ben", "POST", "/api/reembed/prune", `{"all":true}`); elsewhere.dropped != 1 {
 		t.Errorf("with the vectors of all users, copies are dropped %d times, want once", elsewhere.dropped)
 	}
-	for _, path := range []string{"/api/reembed", "/api/reembed/back", "/api/reembed/prune"} {
+	for _, path := range []string{"/api/reembed", "/api/reembed/prune"} {
 		if w := r.as("", "POST", path, ""); w.Code != 401 {
 			t.Errorf("nobody in particular: POST %s: %d, want 401", path, w.Code)
 		}

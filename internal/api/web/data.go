@@ -1,12 +1,12 @@
 package web
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -171,16 +171,21 @@ func (p *dataViews) readFile(r *http.Request, v visit, view *dataView) error {
 	}
 }
 
+// sniffed is how much of a file says what it is.
+const sniffed = 64 << 10
+
 // undoable is how many runs one form takes back at most.
 const undoable = listed + hits
 
 func (p *dataViews) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
 	b := &brought{File: clip(80, part.FileName()), Dry: r.URL.Query().Get("do") == "look"}
+	file := bufio.NewReaderSize(part, sniffed)
 	format := portable.Format(view.Format)
 	if format == "" {
-		format = formatOf(part.FileName())
+		head, _ := file.Peek(sniffed) // what is wrong with it the import tells
+		format = portable.FormatOf(part.FileName(), head)
 	}
-	out, err := p.engine.Transfer.Import(r.Context(), v.owner, transfer.ImportOptions{Format: format, Project: view.Project, Learn: view.Learn, DryRun: b.Dry}, v.author, part)
+	out, err := p.engine.Transfer.Import(r.Context(), v.owner, transfer.ImportOptions{Format: format, Project: view.Project, Learn: view.Learn, DryRun: b.Dry}, v.author, file)
 	if err != nil {
 		if out.Read == 0 {
 			return err
@@ -204,21 +209,4 @@ func (p *dataViews) takeFile(r *http.Request, v visit, view *dataView, part *mul
 	}
 	view.Brought = b
 	return nil
-}
-
-// formatOf guesses what a file is by its name.
-func formatOf(name string) portable.Format {
-	name = strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
-	switch path.Ext(name) {
-	case ".md", ".markdown":
-		return portable.Markdown
-	case ".txt":
-		return portable.List
-	case ".json":
-		if strings.Contains(name, "conversations") {
-			return portable.ChatGPT
-		}
-		return portable.Mem0
-	}
-	return portable.JSONL
 }

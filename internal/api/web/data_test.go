@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/internal/portable"
 )
 
 // bring posts a file to be imported; fields stand before it.
@@ -82,13 +81,6 @@ func TestAFileThatCannotBeTakenSaysWhy(t *testing.T) {
 	}
 	if w := r.post("/data/import", url.Values{"x": {"y"}}); w.Code != http.StatusBadRequest {
 		t.Errorf("no multipart form: status %d", w.Code)
-	}
-	for name, want := range map[string]portable.Format{
-		"a.jsonl": portable.JSONL, "a.md": portable.Markdown, "A.TXT": portable.List, "conversations.json": portable.ChatGPT, `C:\x\conversations (1).json`: portable.ChatGPT, "mem.json": portable.Mem0, "": portable.JSONL,
-	} {
-		if got := formatOf(name); got != want {
-			t.Errorf("%q is taken for %s, want %s", name, got, want)
-		}
 	}
 }
 

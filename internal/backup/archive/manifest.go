@@ -23,13 +23,13 @@ const (
 // The files that an archive may have under data/.
 const (
 	Database  = "loci.db"
-	Embedders = "embedders.json"       // which embedders memory had
 	Notes     = "backups.json"         // which backups were made before
 	Settings  = "backup-settings.yaml" // what was set, without secrets
+	embedders = "embedders.json"       // of older backups; nothing reads it
 )
 
 // DataFiles are those names.
-var DataFiles = []string{Database, Embedders, Notes, Settings}
+var DataFiles = []string{Database, Notes, Settings, embedders}
 
 // manifestName is the last member.
 const manifestName = "manifest.json"

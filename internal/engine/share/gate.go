@@ -91,12 +91,12 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	first := g.e.Vectors.MissingVector(b)
 	if first != "" {
 		b.Jobs = append(slices.Clip(b.Jobs), vectors.EmbedJob(owner, first))
-		g.e.Vectors.Giving.Queue(owner) // before it can be claimed
+		g.e.Vectors.Queue(owner) // before it can be claimed
 	}
 	receipt, err := g.Store.Append(ctx, owner, b)
 	if err != nil {
 		if first != "" {
-			g.e.Vectors.Giving.Begin(owner)
+			g.e.Vectors.Begin(owner)
 		}
 		return receipt, err
 	}

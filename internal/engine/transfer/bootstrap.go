@@ -153,11 +153,11 @@ func (e *Transfer) pooled(ctx context.Context, owner memory.Owner) (facts map[st
 
 // untouched reports whether the last to change a fact was a file.
 func (e *Transfer) untouched(ctx context.Context, f memory.Fact) (bool, error) {
-	page, err := e.Store.Changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Limit: 1})
+	last, err := e.LastChange(ctx, f.Scope.Owner, memory.Image{Fact: &f}.Target())
 	if err != nil {
 		return false, fmt.Errorf("read who changed %s: %w", f.ID, err)
 	}
-	return len(page.Changes) > 0 && page.Changes[0].Author == bootstrapper, nil
+	return last.Author == bootstrapper, nil
 }
 
 // listMark is what stands in front of an item of a Markdown list.

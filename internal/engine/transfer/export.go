@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -51,14 +53,14 @@ func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t ExportOptio
 	out := bufio.NewWriterSize(w, 64<<10)
 	walk := walker{e: e, owner: owner, ExportOptions: t}
 	var to portable.Writer
-	sections := walk.pages()
+	sections := []section{walk.profile, walk.contexts, walk.groups, walk.talkPages}
 	switch t.Format {
 	case portable.Zip:
 		to = portable.Pages(out, t.has(FactPart))
 	case portable.Markdown:
 		to = portable.Page(out)
 	default:
-		to, sections = portable.Lines(out), []section{walk.talk, walk.facts, walk.summaries, walk.profile, walk.contexts}
+		to, sections = portable.Lines(out), []section{walk.talks, walk.facts, walk.summaries, walk.profile, walk.contexts}
 	}
 	if err := walk.write(ctx, to, sections); err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -112,27 +114,46 @@ func (w walker) write(ctx context.Context, to portable.Writer, sections []sectio
 	return to.Close()
 }
 
-// talk yields each conversation, oldest first, and its turns.
-func (w walker) talk(ctx context.Context, yield func(portable.Record) error) error {
+// talks yields each conversation, oldest first, and its turns.
+func (w walker) talks(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(TurnPart) {
 		return nil
 	}
+	return w.eachTalk(ctx, yield, w.turns)
+}
+
+// talkPages yields each conversation, oldest first, with its summaries and turns.
+func (w walker) talkPages(ctx context.Context, yield func(portable.Record) error) error {
+	if !w.has(TurnPart) && !w.has(SummaryPart) {
+		return nil
+	}
+	return w.eachTalk(ctx, yield, func(ctx context.Context, conversation string, yield func(portable.Record) error) error {
+		if err := w.summariesOf(ctx, conversation, yield); err != nil || !w.has(TurnPart) {
+			return err
+		}
+		return w.turns(ctx, conversation, yield)
+	})
+}
+
+// eachTalk yields conversations, oldest first, with what is in each; of the past only those
+// in which there was something: else they may not have been there yet.
+func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error, within func(ctx context.Context, conversation string, yield func(portable.Record) error) error) error {
 	all, err := w.conversations(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range all {
-		turns, err := w.turns(ctx, all[i].ID)
+		begin := sync.OnceValue(func() error { return yield(portable.Record{Conversation: &all[i]}) })
+		err := within(ctx, all[i].ID, func(r portable.Record) error {
+			if err := begin(); err != nil {
+				return err
+			}
+			return yield(r)
+		})
+		if err == nil && w.At.AsOf.IsZero() {
+			err = begin()
+		}
 		if err != nil {
-			return err
-		}
-		if len(turns) == 0 && !w.At.AsOf.IsZero() {
-			continue // it may not have been there yet
-		}
-		if err := yield(portable.Record{Conversation: &all[i]}); err != nil {
-			return err
-		}
-		if err := eachTurn(turns, yield); err != nil {
 			return err
 		}
 	}
@@ -165,16 +186,12 @@ func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error
 	return all, nil
 }
 
-// turnsOf yields what was said in a conversation.
-func (w walker) turnsOf(ctx context.Context, conversation string, yield func(portable.Record) error) error {
-	turns, err := w.turns(ctx, conversation)
+// turns yields what was said in a conversation.
+func (w walker) turns(ctx context.Context, conversation string, yield func(portable.Record) error) error {
+	turns, err := w.e.Store.Turns(ctx, w.owner, memory.TurnQuery{Conversation: conversation, Statuses: w.statuses(), AsOf: w.At.AsOf})
 	if err != nil {
-		return err
+		return fmt.Errorf("list turns: %w", err)
 	}
-	return eachTurn(turns, yield)
-}
-
-func eachTurn(turns []memory.Turn, yield func(portable.Record) error) error {
 	for i := range turns {
 		if err := yield(portable.Record{Turn: &turns[i]}); err != nil {
 			return err
@@ -183,21 +200,54 @@ func eachTurn(turns []memory.Turn, yield func(portable.Record) error) error {
 	return nil
 }
 
-func (w walker) turns(ctx context.Context, conversation string) ([]memory.Turn, error) {
-	turns, err := w.e.Store.Turns(ctx, w.owner, memory.TurnQuery{Conversation: conversation, Statuses: w.statuses(), AsOf: w.At.AsOf})
-	if err != nil {
-		return nil, fmt.Errorf("list turns: %w", err)
-	}
-	return turns, nil
-}
-
-// facts yields the owner's own facts, newest first, each followed by the relations
-// that begin at it.
+// facts yields the owner's own facts, each followed by the relations that begin at it.
 func (w walker) facts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(FactPart) {
 		return nil
 	}
 	return w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.fact(ctx, m, yield) })
+}
+
+// groups yields what facts does, by group. It goes through them once and keeps their ids, some
+// 60 bytes each; of the past, facts themselves.
+func (w walker) groups(ctx context.Context, yield func(portable.Record) error) error {
+	if !w.has(FactPart) {
+		return nil
+	}
+	groups, past := map[portable.Group][]string{}, map[string]memory.Memory{}
+	err := w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error {
+		if m.Link != nil {
+			return nil
+		}
+		g := portable.GroupOf(m.Fact)
+		groups[g] = append(groups[g], m.ID())
+		if !w.At.AsOf.IsZero() {
+			past[m.ID()] = m
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, g := range slices.SortedFunc(maps.Keys(groups), portable.Group.Compare) {
+		for part := range slices.Chunk(groups[g], 500) {
+			var facts []memory.Memory
+			for _, id := range part {
+				facts = append(facts, past[id])
+			}
+			if w.At.AsOf.IsZero() {
+				if facts, err = w.e.Store.Get(ctx, w.owner, part...); err != nil {
+					return fmt.Errorf("read facts: %w", err)
+				}
+			}
+			for _, m := range facts {
+				if err := w.fact(ctx, m, yield); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (w walker) fact(ctx context.Context, m memory.Memory, yield func(portable.Record) error) error {
@@ -222,15 +272,15 @@ func (w walker) fact(ctx context.Context, m memory.Memory, yield func(portable.R
 	return nil
 }
 
-// summaries yields them, newest first.
 func (w walker) summaries(ctx context.Context, yield func(portable.Record) error) error {
-	if !w.has(SummaryPart) {
-		return nil
-	}
 	return w.summariesOf(ctx, "", yield)
 }
 
+// summariesOf yields those of a conversation, or of all.
 func (w walker) summariesOf(ctx context.Context, conversation string, yield func(portable.Record) error) error {
+	if !w.has(SummaryPart) {
+		return nil
+	}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Statuses: w.statuses()}
 	return w.list(ctx, q, func(m memory.Memory) error {
 		if m.Summary.Text == "" { // erased
@@ -286,64 +336,23 @@ func (w walker) contexts(ctx context.Context, yield func(portable.Record) error)
 	return nil
 }
 
-// list goes through what matches, newest first, page by page. Each status is a list of
-// its own, which stores can read in order without sorting all of them for each page;
-// of the past there is no such order.
+// list goes through what matches, status by status, newest first: that is the order in which
+// stores can read it.
 func (w walker) list(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
 	q.Project, q.At, q.Limit = w.Project, w.At, 500
-	lists := []*pages{{Query: q}}
-	if len(q.Statuses) > 1 && q.At.AsOf.IsZero() {
-		lists = nil
-		for _, s := range q.Statuses {
-			one := q
-			one.Statuses = []memory.Status{s}
-			lists = append(lists, &pages{Query: one})
-		}
+	each := [][]memory.Status{q.Statuses}
+	if len(q.Statuses) > 1 {
+		each = slices.Collect(slices.Chunk(q.Statuses, 1))
 	}
-	for {
-		var newest *pages
-		for _, l := range lists {
-			if err := l.fill(ctx, w); err != nil {
+	for _, q.Statuses = range each {
+		for m, err := range memory.AllMemories(ctx, w.e.Store.List, w.owner, q) {
+			if err != nil {
+				return fmt.Errorf("list memories: %w", err)
+			}
+			if err := yield(m); err != nil {
 				return err
 			}
-			if len(l.ahead) > 0 && (newest == nil || newer(l.ahead[0], newest.ahead[0])) {
-				newest = l
-			}
 		}
-		if newest == nil {
-			return nil
-		}
-		m := newest.ahead[0]
-		newest.ahead = newest.ahead[1:]
-		if err := yield(m); err != nil {
-			return err
-		}
-	}
-}
-
-// newer reports whether a stands before b in a list.
-func newer(a, b memory.Memory) bool {
-	if n := a.CreatedAt().Compare(b.CreatedAt()); n != 0 {
-		return n > 0
-	}
-	return a.ID() > b.ID()
-}
-
-// pages is a list that is read page by page.
-type pages struct {
-	memory.Query
-	ahead []memory.Memory // of the page that is read
-	ended bool
-}
-
-// fill reads the next page where nothing is left of the last.
-func (p *pages) fill(ctx context.Context, w walker) error {
-	for len(p.ahead) == 0 && !p.ended {
-		page, err := w.e.Store.List(ctx, w.owner, p.Query)
-		if err != nil {
-			return fmt.Errorf("list memories: %w", err)
-		}
-		p.ahead, p.Cursor, p.ended = page.Memories, page.Next, page.Next == ""
 	}
 	return nil
 }

@@ -89,13 +89,13 @@ func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptio
 	case core.PauseUnknown:
 		return ImportReport{}, core.ErrPauseUnknown
 	}
-	i := &importer{ImportOptions: b, e: e, owner: owner, author: author, talks: map[string]*talkIn{}, seen: map[hashIn]bool{}}
+	i := &importer{ImportOptions: b, e: e, owner: owner, author: author, seen: map[hashIn]bool{}}
 	err := portable.Reader{
 		Owner: owner, Project: b.Project,
 		ID:   func(parts ...string) string { return core.DerivedID(owner, parts...) },
 		Take: func(r portable.Record) error { return i.take(ctx, r) },
 		Bad:  i.bad,
-	}.Read(b.Format, whileWanted{ctx, in})
+	}.Read(b.Format, in)
 	if err == nil || i.out.Broken > 0 && errors.Is(err, memory.Invalid) {
 		if flushed := i.flush(ctx); err == nil {
 			err = flushed
@@ -110,19 +110,6 @@ func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptio
 	return i.out, nil
 }
 
-// whileWanted reads until a context ends.
-type whileWanted struct {
-	ctx context.Context
-	in  io.Reader
-}
-
-func (w whileWanted) Read(p []byte) (int, error) {
-	if err := context.Cause(w.ctx); err != nil {
-		return 0, err
-	}
-	return w.in.Read(p)
-}
-
 // importer gathers records into batches.
 type importer struct {
 	ImportOptions
@@ -134,8 +121,8 @@ type importer struct {
 	batch   []portable.Record
 	bytes   int
 	flushes int
-	talks   map[string]*talkIn // conversations met, by id; those of earlier batches may be dropped
-	seen    map[hashIn]bool    // of a dry run: live facts that it would have added
+	talking *talk           // the conversation that was written last
+	seen    map[hashIn]bool // of a dry run: live facts that it would have added
 }
 
 // hashIn is what live facts may not share.
@@ -164,6 +151,9 @@ func (i *importer) conflict(r portable.Record, format string, args ...any) {
 
 // take checks a record and keeps it for the next batch.
 func (i *importer) take(ctx context.Context, r portable.Record) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	i.out.Read++
 	if err := i.fit(&r); err != nil {
 		return i.bad(r.Line, err)
@@ -187,7 +177,7 @@ func (i *importer) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := i.talk(ctx, batch, there); err != nil {
+	if err := i.talks(ctx, batch, there); err != nil {
 		return err
 	}
 	return i.things(ctx, batch, there)
@@ -197,13 +187,8 @@ func (i *importer) flush(ctx context.Context) error {
 func (i *importer) there(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string
 	for _, r := range batch {
-		switch {
-		case r.Turn != nil:
-			ids = append(ids, r.Turn.ID)
-		case r.Fact != nil:
-			ids = append(ids, r.Fact.ID)
-		case r.Summary != nil:
-			ids = append(ids, r.Summary.ID)
+		if r.Turn != nil || r.Fact != nil || r.Summary != nil {
+			ids = append(ids, r.Memory().ID())
 		}
 	}
 	if len(ids) == 0 {

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,183 +14,159 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// talkIn is a conversation on its way in.
-type talkIn struct {
+// talk is a conversation that an import adds turns to.
+type talk struct {
 	memory.Conversation
-	line    int
-	named   bool                // the file has a line for it
-	stored  bool                // it is in the store
-	here    memory.Conversation // as it was there before; zero if it was not
-	counted bool                // it is among what was added or there
-	path    map[int]string      // of one that was stored before: active turns by index
-	last    memory.Turn         // of made turns: the one before; of a stored one without path: its end
-	end     memory.Turn         // of its path as far as that is known; at -1 for none
-	known   bool                // last and end are known
+	isNew   bool           // it is not in the store
+	deleted bool           // it is here, and the file does not say so
+	path    map[int]string // ids of its active turns by index
+	end     memory.Turn    // of the path; at -1 for none
+	last    memory.Turn    // that the next made turn follows
 }
 
-// talk appends the batch's turns to their conversations.
-func (i *importer) talk(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
+// talks appends the batch's turns to their conversations.
+func (i *importer) talks(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
 	var order []string
 	turns := map[string][]portable.Record{}
+	lines := map[string]portable.Record{}
 	for _, r := range batch {
+		var id string
 		switch {
 		case r.Conversation != nil:
-			id := r.Conversation.ID
-			if t := i.talks[id]; t == nil || !t.named {
-				i.talks[id] = &talkIn{Conversation: *r.Conversation, line: r.Line, named: true}
-			}
-			if !slices.Contains(order, id) {
-				order = append(order, id)
+			if id = r.Conversation.ID; lines[id].Conversation == nil {
+				lines[id] = r
 			}
 		case r.Turn != nil:
-			id := r.Turn.Conversation
-			if _, met := turns[id]; !met && !slices.Contains(order, id) {
-				order = append(order, id)
-			}
+			id = r.Turn.Conversation
 			turns[id] = append(turns[id], r)
 		}
-	}
-	if err := i.meet(ctx, order, turns); err != nil {
-		return err
+		if id != "" && !slices.Contains(order, id) {
+			order = append(order, id)
+		}
 	}
 	for _, id := range order {
-		if err := i.say(ctx, i.talks[id], turns[id], there); err != nil {
+		if err := i.say(ctx, id, lines[id], turns[id], there); err != nil {
 			return err
 		}
 	}
-	for id := range i.talks { // bounded: what follows begins with its conversation's line
-		if len(order) > 0 && id != order[len(order)-1] {
-			delete(i.talks, id)
-		}
-	}
 	return nil
 }
 
-// meet finds out which conversations are there.
-func (i *importer) meet(ctx context.Context, order []string, turns map[string][]portable.Record) error {
-	var unknown []string
-	for _, id := range order {
-		if i.talks[id] == nil {
-			first := turns[id][0].Turn
-			i.talks[id] = &talkIn{Conversation: memory.Conversation{
-				ID: id, Owner: i.owner, Project: first.Project, Agent: first.Agent, CreatedAt: first.CreatedAt, UpdatedAt: first.CreatedAt,
-			}}
-		}
-		if !i.talks[id].known {
-			unknown = append(unknown, id)
-		}
+// meet returns a conversation as it is here. The one that was written last is known.
+func (i *importer) meet(ctx context.Context, id string) (*talk, error) {
+	if t := i.talking; t != nil && t.ID == id {
+		i.talking = nil // until this batch is written, too
+		return t, nil
 	}
-	for part := range slices.Chunk(unknown, 500) {
-		page, err := i.e.Store.Conversations(ctx, i.owner, memory.ConversationQuery{IDs: part, Limit: 500})
-		if err != nil {
-			return fmt.Errorf("look up conversations: %w", err)
-		}
-		for _, c := range page.Conversations {
-			i.talks[c.ID].stored, i.talks[c.ID].here = true, c
-		}
+	none := memory.Turn{Index: -1}
+	t := &talk{Conversation: memory.Conversation{ID: id, Owner: i.owner}, isNew: true, path: map[int]string{}, end: none, last: none}
+	page, err := i.e.Store.Conversations(ctx, i.owner, memory.ConversationQuery{IDs: []string{id}})
+	if err != nil {
+		return nil, fmt.Errorf("look up conversations: %w", err)
 	}
-	for _, id := range unknown {
-		t := i.talks[id]
-		t.known, t.last, t.end = true, memory.Turn{Index: -1}, memory.Turn{Index: -1}
-		if !t.stored {
-			continue
-		}
-		path, err := i.e.Store.Turns(ctx, i.owner, memory.TurnQuery{Conversation: id})
-		if err != nil {
-			return fmt.Errorf("look up turns: %w", err)
-		}
-		t.path = make(map[int]string, len(path))
-		for _, turn := range path {
-			t.path[turn.Index] = turn.ID
-			t.last, t.end = turn, turn
-		}
+	if len(page.Conversations) == 0 {
+		return t, nil
 	}
-	return nil
+	t.Conversation, t.isNew = page.Conversations[0], false
+	t.deleted = t.Status == memory.Retired
+	path, err := i.e.Store.Turns(ctx, i.owner, memory.TurnQuery{Conversation: id})
+	if err != nil {
+		return nil, fmt.Errorf("look up turns: %w", err)
+	}
+	for _, turn := range path {
+		t.path[turn.Index], t.end, t.last = turn.ID, turn, turn
+	}
+	return t, nil
 }
 
-// say appends turns to one conversation. Where somebody else wrote to it since it was met,
-// it is met again.
-func (i *importer) say(ctx context.Context, t *talkIn, said []portable.Record, there map[string]memory.Memory) error {
-	out, was, again := i.out, *t, false
+// say appends turns to one conversation, of which the file may have a line. Where somebody
+// else wrote to it since it was met, it is met again.
+func (i *importer) say(ctx context.Context, id string, line portable.Record, said []portable.Record, there map[string]memory.Memory) error {
+	before, again := i.out, false
 	return core.Replan(ctx, func() (err error) {
 		if again {
-			i.out, *t = out, was
-			t.known = false
+			i.out = before
 			if there, err = i.there(ctx, said); err != nil {
-				return err
-			}
-			if err := i.meet(ctx, []string{t.ID}, nil); err != nil {
 				return err
 			}
 		}
 		again = true
-		return i.trySay(ctx, t, said, there)
+		t, err := i.meet(ctx, id)
+		if err != nil {
+			return err
+		}
+		batch := i.plan(t, line, said, there)
+		if len(batch.Turns) > 0 || t.isNew && line.Conversation != nil {
+			if t.isNew {
+				i.out.Added.Conversations++
+				t.Conversation, t.isNew = batch.Conversation, false
+			}
+			i.out.Added.Turns += len(batch.Turns)
+			if !i.DryRun {
+				if err := i.appended(ctx, &batch); err != nil {
+					return err
+				}
+			}
+		}
+		i.talking = t
+		return nil
 	})
 }
 
-// trySay appends turns to a conversation as it was met, or returns a Conflict.
-func (i *importer) trySay(ctx context.Context, t *talkIn, said []portable.Record, there map[string]memory.Memory) error {
-	batch := memory.Batch{Conversation: t.Conversation}
-	met := map[string]bool{}
-	var sample []portable.Record
+// plan returns the turns that are to be appended, and counts or names the others. t has
+// them then.
+func (i *importer) plan(t *talk, line portable.Record, said []portable.Record, there map[string]memory.Memory) memory.Batch {
+	wants := t.Conversation
+	if c := line.Conversation; c != nil {
+		if !t.isNew {
+			i.compareTalk(line, t.Conversation)
+		}
+		wants, t.deleted = *c, t.deleted && c.Status != memory.Retired
+	} else if t.isNew {
+		first := said[0].Turn
+		wants.Project, wants.Agent, wants.CreatedAt, wants.UpdatedAt = first.Project, first.Agent, first.CreatedAt, first.CreatedAt
+	}
+	batch := memory.Batch{Conversation: wants}
+	met, end := map[string]bool{}, t.end
 	for _, r := range said {
 		turn := r.Turn
 		if old, ok := there[turn.ID]; ok || met[turn.ID] {
-			i.known(r, old)
+			i.compareTurn(r, old)
 			if r.Made && old.Turn != nil {
 				t.last = *old.Turn
 			}
 			continue
 		}
 		if r.Made {
-			follow(turn, t)
+			follow(turn, t.last)
 		}
-		if id, taken := t.path[turn.Index]; taken && turn.Status == memory.Active && id != turn.ID {
-			i.conflict(r, "turn %d of conversation %.60s is another one here", turn.Index, t.ID)
-			continue
-		}
-		if t.here.Status == memory.Retired && t.Status != memory.Retired && turn.Status == memory.Active {
-			i.conflict(r, "conversation %.60s was deleted here", t.ID)
-			continue
+		if turn.Status == memory.Active {
+			if id, taken := t.path[turn.Index]; taken && id != turn.ID {
+				i.conflict(r, "turn %d of conversation %.60s is another one here", turn.Index, t.ID)
+				continue
+			}
+			if t.deleted {
+				i.conflict(r, "conversation %.60s was deleted here", t.ID)
+				continue
+			}
+			if t.path[turn.Index] = turn.ID; turn.Index >= t.end.Index {
+				t.end = *turn
+			}
 		}
 		met[turn.ID], t.last = true, *turn
-		if t.path != nil && turn.Status == memory.Active {
-			t.path[turn.Index] = turn.ID
-		}
-		batch.Turns, sample = append(batch.Turns, *turn), append(sample, r)
+		batch.Turns = append(batch.Turns, *turn)
 	}
-	if batch.Conversation.UpdatedAt.IsZero() && len(batch.Turns) > 0 { // an export of the past does not know
-		batch.Conversation.UpdatedAt = t.last.CreatedAt
+	if len(batch.Turns) > 0 {
+		batch.Path = grows(end, batch.Turns)
+		batch.Conversation.UpdatedAt = cmp.Or(wants.UpdatedAt, t.last.CreatedAt) // an export of the past has none
 	}
-	isNew := !t.stored
-	if diff := t.differs(); diff != "" && !t.counted {
-		t.counted = true
-		i.conflict(portable.Record{Line: t.line, Conversation: &t.Conversation}, "%s", diff)
-	}
-	if len(batch.Turns) == 0 && (!isNew || !t.named) {
-		if t.named && !t.counted {
-			t.counted = true
-			i.out.There.Conversations++
-		}
-		return nil
-	}
-	if batch.Path = t.grows(batch.Turns); !i.DryRun {
-		if err := i.appended(ctx, &batch); err != nil {
-			return err
-		}
-	}
-	t.stored, t.counted = true, true
-	if isNew {
-		i.out.Added.Conversations++
-	}
-	i.out.Added.Turns += len(sample)
-	return nil
+	return batch
 }
 
-// grows puts the active ones of these turns to the end of the path, and returns what that
-// is then; nil if they do not all belong there.
-func (t *talkIn) grows(turns []memory.Turn) *memory.Path {
-	p, end := &memory.Path{From: -1}, t.end
+// grows returns what the path is behind its end once turns are appended; nil if they do not
+// all belong there.
+func grows(end memory.Turn, turns []memory.Turn) *memory.Path {
+	p := &memory.Path{From: -1}
 	for _, turn := range turns {
 		if turn.Status != memory.Active {
 			continue
@@ -197,9 +174,7 @@ func (t *talkIn) grows(turns []memory.Turn) *memory.Path {
 		if p.From < 0 || turn.Index < p.From {
 			p.From = turn.Index
 		}
-		if p.Turns = append(p.Turns, turn.ID); turn.Index >= t.end.Index {
-			t.end = turn
-		}
+		p.Turns = append(p.Turns, turn.ID)
 	}
 	if p.From <= end.Index {
 		return nil
@@ -210,33 +185,23 @@ func (t *talkIn) grows(turns []memory.Turn) *memory.Path {
 	return p
 }
 
-// differs says how the conversation that was here differs from the file's, "" if it
-// does not. Titles are not compared: those that chats get by themselves change.
-func (t *talkIn) differs() string {
-	switch {
-	case !t.named || t.here.ID == "":
-		return ""
-	case t.here.Status != t.Status:
-		return fmt.Sprintf("is %s here and %s in the file", t.here.Status, t.Status)
-	case !slices.Equal(t.here.Contexts, t.Contexts):
-		return "has other contexts here"
-	case t.here.Rules != t.Rules:
-		return "has other rules here"
-	}
-	return ""
-}
-
-// follow puts a made turn at the end of its conversation.
-func follow(turn *memory.Turn, t *talkIn) {
-	turn.Index, turn.Parent = t.last.Index+1, t.last.ID
-	turn.Chain = thread.Chain(t.last.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
-	if turn.CreatedAt.IsZero() {
-		turn.CreatedAt = t.CreatedAt
+// compareTalk counts a conversation that is here already, or names how it differs. Titles
+// are not compared: those that chats get by themselves change.
+func (i *importer) compareTalk(line portable.Record, here memory.Conversation) {
+	switch c := line.Conversation; {
+	case here.Status != c.Status:
+		i.conflict(line, "is %s here and %s in the file", here.Status, c.Status)
+	case !slices.Equal(here.Contexts, c.Contexts):
+		i.conflict(line, "has other contexts here")
+	case here.Rules != c.Rules:
+		i.conflict(line, "has other rules here")
+	default:
+		i.out.There.Conversations++
 	}
 }
 
-// known counts a turn whose id is there, or names how it differs.
-func (i *importer) known(r portable.Record, old memory.Memory) {
+// compareTurn counts a turn whose id is there, or names how it differs.
+func (i *importer) compareTurn(r portable.Record, old memory.Memory) {
 	switch turn := old.Turn; {
 	case old.Kind() == "":
 		i.conflict(r, "stands in the file twice; the first is taken")
@@ -253,6 +218,12 @@ func (i *importer) known(r portable.Record, old memory.Memory) {
 	default:
 		i.out.There.Turns++
 	}
+}
+
+// follow puts a made turn behind another.
+func follow(turn *memory.Turn, last memory.Turn) {
+	turn.Index, turn.Parent = last.Index+1, last.ID
+	turn.Chain = thread.Chain(last.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
 }
 
 // appended writes a batch of turns, with the learning that it waits for, or returns a

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -21,52 +20,7 @@ import (
 type Filler struct {
 	*core.Core
 
-	Giving Progress
-}
-
-// Earlier is what is known of the embedders that memory had before the one in use.
-type Earlier interface {
-	// Models returns the fingerprints of other embedders by which there may be vectors.
-	Models(ctx context.Context) ([]string, error)
-
-	// Back notes that the embedder before this one is to be used again, from the next
-	// start on. Noted twice, it is the same. [memory.NotFound]: there was none;
-	// [memory.Invalid]: it cannot be had any more.
-	Back(ctx context.Context) (Return, error)
-}
-
-// Return is the way back to an earlier embedder.
-type Return struct {
-	From, To string // settings, as embedder has them
-	Model    string // the fingerprint of the one gone back to
-}
-
-// SetEmbedderHistory tells the engine of the embedders that there were. It is called before anything
-// else.
-func (e *Filler) SetEmbedderHistory(of Earlier) { e.Giving.earlier = of }
-
-// Back goes back to the embedder before the one in use, from the next start on, and
-// says how far the owner's memories still have its vectors: what lacks one gets one in
-// the background then.
-func (e *Filler) Back(ctx context.Context, owner memory.Owner) (Return, Vectors, error) {
-	if e.Giving.earlier == nil {
-		return Return{}, Vectors{}, memory.Errorf(memory.NotFound, "nothing is known of an earlier embedder")
-	}
-	to, err := e.Giving.earlier.Back(ctx)
-	if err != nil {
-		return to, Vectors{}, err
-	}
-	is, _, _, err := e.lackingOf(ctx, to.Model, owner, 0)
-	return to, is, err
-}
-
-// EarlierModels returns the fingerprints of embedders not in use by which there may be
-// vectors.
-func (e *Filler) EarlierModels(ctx context.Context) ([]string, error) {
-	if e.Giving.earlier == nil {
-		return nil, nil
-	}
-	return e.Giving.earlier.Models(ctx)
+	known recent.Map[memory.Owner, progress]
 }
 
 // Vectors is how far an owner's memories have vectors of the embedder.
@@ -78,86 +32,42 @@ type Vectors struct {
 	Error    string // of that job, while it waits to be tried again
 }
 
-// Progress is what is known of giving vectors. The zero vectoring knows nothing.
-type Progress struct {
-	mu     sync.Mutex               // guards what follows
-	space  string                   // of the vectors that were given
-	queued map[memory.Owner]bool    // a job was queued and has not begun
-	now    map[memory.Owner]Vectors // jobs under way
+// progress is what this process knows of an owner's vectors. Forgetting it costs one look at
+// all that the owner has.
+type progress struct {
+	queued bool    // a job was queued and has not begun
+	now    Vectors // of a job under way
 
-	upTo    recent.Map[memory.Owner, int64] // all written until then has a vector; without it a job looks at everything
-	counted recent.Map[memory.Owner, complete]
-
-	earlier Earlier // set at the start; nil: nothing is known
+	space   string  // of the vectors that the rest is about
+	upTo    int64   // everything written until this version has a vector
+	counted Vectors // what there is at that version; zero: not known
 }
 
-// begin forgets how far others were, where the embedder is another or gives vectors of another length.
-func (v *Progress) begin(in memory.Embedder) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if space := fmt.Sprint(in.Fingerprint(), in.Dims()); v.space != space {
-		v.space = space
-		v.upTo.DeleteFunc(func(memory.Owner, int64) bool { return true })
-		v.counted.DeleteFunc(func(memory.Owner, complete) bool { return true })
-	}
+// space names what the embedder's vectors may be compared with.
+func (e *Filler) space() string { return fmt.Sprint(e.Embedder.Fingerprint(), e.Embedder.Dims()) }
+
+// update changes what is known of an owner's vectors, and returns what is known then.
+func (e *Filler) update(owner memory.Owner, change func(*progress)) (is progress) {
+	space := e.space()
+	e.known.Update(owner, func(was progress, _ bool) (progress, bool) {
+		if is = was; is.space != space {
+			is.space, is.upTo, is.counted = space, 0, Vectors{}
+		}
+		change(&is)
+		return is, true
+	})
+	return is
 }
 
-// Queue reports whether a job is to be queued: none was that has not begun.
-func (v *Progress) Queue(owner memory.Owner) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.queued[owner] {
-		return false
-	}
-	if v.queued == nil {
-		v.queued = map[memory.Owner]bool{}
-	}
-	v.queued[owner] = true
-	return true
+// Queue reports whether a job is to be queued, because none waits to begin.
+func (e *Filler) Queue(owner memory.Owner) (first bool) {
+	e.update(owner, func(p *progress) { first, p.queued = !p.queued, true })
+	return first
 }
 
-// waits reports whether a job was queued and has not begun.
-func (v *Progress) waits(owner memory.Owner) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.queued[owner]
-}
-
-// Begin says that a job has begun, and returns from where on it has to look.
-func (v *Progress) Begin(owner memory.Owner) (after int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.queued, owner)
-	after, _ = v.upTo.Get(owner)
-	return after
-}
-
-// goesOn says how far a job is.
-func (v *Progress) goesOn(owner memory.Owner, is Vectors) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.now == nil {
-		v.now = map[memory.Owner]Vectors{}
-	}
-	v.now[owner] = is
-}
-
-// end says that a job has ended, and until which version everything has a vector; 0 if
-// it did not get there.
-func (v *Progress) end(owner memory.Owner, upTo int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.now, owner)
-	if upTo != 0 {
-		v.upTo.Set(owner, upTo)
-	}
-}
-
-func (v *Progress) underWay(owner memory.Owner) (Vectors, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	is, ok := v.now[owner]
-	return is, ok
+// Begin notes that no job waits to begin any more.
+func (e *Filler) Begin(owner memory.Owner) progress {
+	return e.update(owner, func(p *progress) { p.queued = false })
 }
 
 // EmbedJob is the job that gives vectors to what a run or batch writes.
@@ -168,7 +78,7 @@ func EmbedJob(owner memory.Owner, of string) memory.Job {
 // Lacking queues a job that gives an owner's memories the vectors that they lack,
 // unless one waits already. It is what an index is told by.
 func (e *Filler) Lacking(owner memory.Owner, memories int) {
-	if e.Giving.waits(owner) {
+	if is, _ := e.known.Get(owner); is.queued {
 		return
 	}
 	e.Log.Info("memories have no vector of this embedder yet and are found by their words", "owner", owner, "memories", memories, "model", e.Embedder.Fingerprint())
@@ -194,12 +104,12 @@ func (e *Filler) CatchUp(ctx context.Context, owners ...memory.Owner) error {
 }
 
 func (e *Filler) queueVectors(ctx context.Context, owner memory.Owner, id string) error {
-	if !e.Giving.Queue(owner) {
+	if !e.Queue(owner) {
 		return nil
 	}
 	run := memory.Run{ID: id, Kind: "embed", Author: byEmbedder, Jobs: []memory.Job{EmbedJob(owner, id)}}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
-		e.Giving.Begin(owner)
+		e.Begin(owner)
 		return fmt.Errorf("queue the embedding: %w", err)
 	}
 	e.Wake()
@@ -210,8 +120,8 @@ var byEmbedder = memory.Author{Kind: memory.ByRule, Name: "embedder"}
 
 // Vectors says how far an owner's memories have vectors of the embedder.
 func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, error) {
-	if is, ok := e.Giving.underWay(owner); ok {
-		return is, nil
+	if is, _ := e.known.Get(owner); is.now.UnderWay {
+		return is.now, nil
 	}
 	is, _, _, err := e.missingVectors(ctx, owner, 0)
 	if err != nil {
@@ -233,8 +143,8 @@ func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 }
 
 // Reembed queues the job that gives an owner's memories the vectors that they lack,
-// and returns how many those are. Vectors by other embedders stay, so that going back
-// to one costs little. In a dry run, and where nothing lacks, nothing is queued.
+// and returns how many those are. Vectors by other embedders stay. In a dry run, and
+// where nothing lacks, nothing is queued.
 func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key string) (Vectors, error) {
 	is, err := e.Vectors(ctx, owner)
 	if err != nil || dry || is.Lacking == 0 || is.UnderWay {
@@ -242,6 +152,56 @@ func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key 
 	}
 	is.UnderWay = true
 	return is, e.queueVectors(ctx, owner, core.IDFor(owner, key))
+}
+
+// Everyone is how far the memories of all owners have vectors of the embedder. Each
+// owner's recall begins to use them by itself, once nearly all of that owner's are there.
+type Everyone struct {
+	Vectors      // of all together; Error is one of theirs
+	Owners   int // that have memories
+	Complete int // of those, in whose memory nothing lacks
+}
+
+// ReembedAll does for each owner what [Filler.Reembed] does for one. The jobs are in
+// the store: killed midway, each owner's goes on where it was.
+func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Everyone, err error) {
+	owners, err := e.Store.Owners(ctx)
+	if err != nil {
+		return all, fmt.Errorf("list owners: %w", err)
+	}
+	versions, err := e.Store.Versions(ctx, owners)
+	if err != nil {
+		return all, fmt.Errorf("read versions: %w", err)
+	}
+	all.Model = e.Embedder.Fingerprint()
+	for i, owner := range owners {
+		known := e.update(owner, func(*progress) {})
+		is := known.counted
+		if is.Memories == 0 || known.upTo != versions[i] {
+			if is, err = e.Reembed(ctx, owner, dry, key); err != nil {
+				return all, fmt.Errorf("vectors of %s: %w", owner, err)
+			}
+			if is.Lacking == 0 && !is.UnderWay { // it is asked often how far all are
+				e.update(owner, func(p *progress) {
+					if p.space == known.space {
+						p.upTo, p.counted = versions[i], is
+					}
+				})
+			}
+		}
+		if is.Memories == 0 {
+			continue
+		}
+		all.Owners++
+		if is.Lacking == 0 {
+			all.Complete++
+		}
+		all.Memories += is.Memories
+		all.Lacking += is.Lacking
+		all.UnderWay = all.UnderWay || is.UnderWay
+		all.Error = cmp.Or(all.Error, is.Error)
+	}
+	return all, nil
 }
 
 // EmbedAtOnce is how many memories get vectors in one transaction: what a kill costs.
@@ -259,16 +219,15 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 			e.Log.Warn("the embedder was not measured", "err", err)
 		}
 	}
-	e.Giving.begin(e.Embedder)
-	is, ids, upTo, err := e.missingVectors(ctx, owner, e.Giving.Begin(owner))
+	began := e.Begin(owner)
+	is, ids, upTo, err := e.missingVectors(ctx, owner, began.upTo)
 	if err != nil {
 		return "", err
 	}
-	done := int64(0)
-	defer func() { e.Giving.end(owner, done) }()
+	defer e.update(owner, func(p *progress) { p.now = Vectors{} })
 	is.UnderWay = true
 	for batch := range slices.Chunk(ids, EmbedAtOnce) {
-		e.Giving.goesOn(owner, is)
+		e.update(owner, func(p *progress) { p.now = is })
 		e.Idle.Wait(ctx)
 		err := e.giveVectors(ctx, owner, batch)
 		switch {
@@ -281,7 +240,11 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 		}
 		is.Lacking -= len(batch)
 	}
-	done = upTo
+	e.update(owner, func(p *progress) {
+		if p.space == began.space {
+			p.upTo, p.counted = upTo, Vectors{}
+		}
+	})
 	if len(ids) > 0 {
 		e.Log.Info("memories have vectors", "owner", owner, "memories", len(ids), "model", is.Model)
 	}
@@ -304,16 +267,8 @@ func rest(err error) time.Duration {
 // missingVectors returns the ids of memories written after a version that have no vector of
 // the embedder, the count of what it saw, and the version that this is the state of.
 func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
-	return e.lackingOf(ctx, e.Embedder.Fingerprint(), owner, after)
-}
-
-// lackingOf is lacking for the named model.
-func (e *Filler) lackingOf(ctx context.Context, model string, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
-	is = Vectors{Model: model}
-	dims := 0 // of another model there may be any
-	if model == e.Embedder.Fingerprint() {
-		dims = e.Embedder.Dims()
-	}
+	is.Model = e.Embedder.Fingerprint()
+	dims := e.Embedder.Dims()
 	upTo, err = e.Store.Since(ctx, owner, is.Model, after, func(item memory.Item) error {
 		if item.Removed || !embeds(item.Memory) {
 			return nil
@@ -326,7 +281,7 @@ func (e *Filler) lackingOf(ctx context.Context, model string, owner memory.Owner
 		return nil
 	})
 	if errors.Is(err, memory.Gone) && after > 0 {
-		return e.lackingOf(ctx, model, owner, 0)
+		return e.missingVectors(ctx, owner, 0)
 	}
 	if err != nil {
 		return is, nil, 0, fmt.Errorf("look for memories without vectors: %w", err)
@@ -341,33 +296,58 @@ func embeds(m memory.Memory) bool {
 
 // giveVectors embeds memories and writes the vectors of those that still say the same.
 func (e *Filler) giveVectors(ctx context.Context, owner memory.Owner, ids []string) error {
-	texts := map[string]string{}
-	found, err := e.Store.Get(ctx, owner, ids...)
-	if err != nil {
-		return fmt.Errorf("read what is to be embedded: %w", err)
-	}
-	var order []string
-	for _, m := range found {
-		if embeds(m) {
-			order, texts[m.ID()] = append(order, m.ID()), m.Content()
-		}
-	}
-	vectors, err := e.embedAll(ctx, order, texts)
+	texts, err := e.texts(ctx, owner, ids)
 	if err != nil {
 		return err
 	}
-	for len(vectors) > 0 {
-		err := e.writeVectors(ctx, owner, vectors, texts)
-		if !errors.Is(err, memory.Conflict) { // somebody wrote meanwhile: look again
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return texts[id] == "" })
+	vectors, err := e.embedAll(ctx, ids, texts)
+	if err != nil {
+		return err
+	}
+	return core.Replan(ctx, func() error {
+		version, err := e.Version(ctx, owner)
+		if err != nil {
 			return err
 		}
+		now, err := e.texts(ctx, owner, ids)
+		if err != nil {
+			return err
+		}
+		run := memory.Run{ID: core.NewID(), Kind: "embed", Author: byEmbedder, Base: version}
+		for _, v := range vectors {
+			if now[v.Memory] == texts[v.Memory] {
+				run.Vectors = append(run.Vectors, v)
+			}
+		}
+		if len(run.Vectors) == 0 {
+			return nil
+		}
+		if _, err := e.Store.Apply(ctx, owner, run); err != nil {
+			return fmt.Errorf("write vectors: %w", err)
+		}
+		return nil
+	})
+}
+
+// texts returns what is to be embedded of memories, by id.
+func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (map[string]string, error) {
+	found, err := e.Store.Get(ctx, owner, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read what is to be embedded: %w", err)
 	}
-	return nil
+	texts := map[string]string{}
+	for _, m := range found {
+		if embeds(m) {
+			texts[m.ID()] = m.Content()
+		}
+	}
+	return texts, nil
 }
 
 // embedAll embeds texts; one by one if some are such as the embedder does not take,
 // which are left out.
-func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) ([]memory.Vector, error) {
+func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) (out []memory.Vector, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -377,15 +357,11 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 		inputs[i] = texts[id]
 	}
 	values, err := e.Embedder.Embed(ctx, memory.AsDocument, inputs...)
-	if err == nil && e.Embedder.Fingerprint() != model {
-		return nil, memory.Errorf(memory.Unavailable, "the embedder is another meanwhile")
-	}
-	if errors.Is(err, memory.Invalid) {
-		if len(ids) == 1 {
-			e.Log.Warn("the embedder does not take a memory; it is found by its words", "memory", ids[0], "err", err)
-			return nil, nil
-		}
-		var out []memory.Vector
+	switch {
+	case errors.Is(err, memory.Invalid) && len(ids) == 1:
+		e.Log.Warn("the embedder does not take a memory; it is found by its words", "memory", ids[0], "err", err)
+		return nil, nil
+	case errors.Is(err, memory.Invalid):
 		for i := range ids {
 			one, err := e.embedAll(ctx, ids[i:i+1], texts)
 			if err != nil {
@@ -394,41 +370,12 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 			out = append(out, one...)
 		}
 		return out, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("embed memories: %w", err)
+	case e.Embedder.Fingerprint() != model:
+		return nil, memory.Errorf(memory.Unavailable, "the embedder is another meanwhile")
 	}
 	return core.VectorsOf(ids, model, values), nil
-}
-
-// writeVectors writes those of memories that say what was embedded. A Conflict says
-// that the owner's memory changed between reading and writing.
-func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, vectors []memory.Vector, texts map[string]string) error {
-	version, err := e.Version(ctx, owner)
-	if err != nil {
-		return err
-	}
-	ids := make([]string, len(vectors))
-	for i, v := range vectors {
-		ids[i] = v.Memory
-	}
-	found, err := e.Store.Get(ctx, owner, ids...)
-	if err != nil {
-		return fmt.Errorf("read what was embedded: %w", err)
-	}
-	same := map[string]bool{}
-	for _, m := range found {
-		same[m.ID()] = m.Content() == texts[m.ID()]
-	}
-	vectors = slices.DeleteFunc(slices.Clone(vectors), func(v memory.Vector) bool { return !same[v.Memory] })
-	if len(vectors) == 0 {
-		return nil
-	}
-	run := memory.Run{ID: core.NewID(), Kind: "embed", Author: byEmbedder, Base: version, Vectors: vectors}
-	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
-		return fmt.Errorf("write vectors: %w", err)
-	}
-	return nil
 }
 
 // MissingVector returns the id of the first turn of a batch that is to have a vector and is

@@ -165,6 +165,12 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 	return version, nil
 }
 
+// VectorModels returns the models by which an owner has vectors.
+func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
+	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { models = sh.VectorModels(); return nil })
+	return models, err
+}
+
 // Claim leases the job that has been due the longest.
 func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
 	if err := cmp.Or(ctx.Err(), shelf.CheckLease(lease)); err != nil {

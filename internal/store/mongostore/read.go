@@ -385,6 +385,19 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 	return out, nil
 }
 
+// VectorModels returns the models by which an owner has vectors: see [memory.Facts].
+func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
+	from := func(ctx context.Context, on *shelf.Shelf) error {
+		of := ofOwner(owner)
+		return cmp.Or(
+			fetch[factDoc](ctx, s, on, facts, of, whole), fetch[linkDoc](ctx, s, on, links, of, whole),
+			fetch[summaryDoc](ctx, s, on, summaries, of, whole), fetch[turnDoc](ctx, s, on, turns, of, withVector),
+		)
+	}
+	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { models = at.VectorModels(); return nil })
+	return models, err
+}
+
 // Since yields what was written after a version: see [memory.Source]. What it yields is held
 // until it is yielded.
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (version int64, err error) {

@@ -20,6 +20,20 @@ func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	return owners, wrap("list owners", err)
 }
 
+// VectorModels returns the models by which an owner has vectors: see [memory.Facts].
+func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
+	if err := checkOwner(owner); err != nil {
+		return nil, err
+	}
+	err = s.reads.again(ctx, func() error {
+		rows, err := s.reads.ask(ctx, `SELECT DISTINCT model FROM vectors WHERE owner = ? AND dims > 0`, owner)
+		models, err = collect(rows, err, func(row scanner) (model string, err error) { return model, row.Scan(&model) })
+		return wrap("list models of vectors", err)
+	})
+	slices.Sort(models)
+	return models, err
+}
+
 // Versions returns each owner's version: see [memory.Source].
 func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, error) {
 	for _, o := range owners {

@@ -1,0 +1,208 @@
+package portable
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/internal/text"
+	"github.com/loci-memory/loci/memory"
+)
+
+// chat is a conversation as another program exports it: a tree of messages, of which one
+// path was taken in the end.
+type chat struct {
+	from, id         string // the program, and its id
+	title            string
+	created, updated time.Time
+	messages         map[string]message
+	current          string // id of the last message of the path
+}
+
+// message is one of a chat, or a place in its tree at which nothing was said.
+type message struct {
+	parent  string // "" for the first
+	role    memory.Role
+	words   string
+	ref     string
+	created time.Time
+}
+
+// path returns the ids of the messages that lead to the current one, the first first.
+func (c chat) path() (ids []string) {
+	met := map[string]bool{}
+	for at := c.current; at != "" && !met[at]; at = c.messages[at].parent {
+		met[at] = true
+		ids = append(ids, at)
+	}
+	slices.Reverse(ids)
+	return ids
+}
+
+// chat hands on item n, and what the two sides said on the path in words. A turn that has no
+// time has that of the one before it. Where nothing was said in words there is no
+// conversation.
+func (r Reader) chat(n int, c chat) error {
+	conversation := memory.Conversation{ID: r.ID(c.from, c.id), Owner: r.Owner, Project: r.Project, Title: c.title, CreatedAt: c.created, UpdatedAt: c.updated}
+	last, begun := c.created, false
+	for _, id := range c.path() {
+		m := c.messages[id]
+		if m.words == "" || m.role != memory.RoleUser && m.role != memory.RoleAssistant {
+			continue
+		}
+		if m.created.IsZero() {
+			m.created = last
+		}
+		last = m.created
+		if !begun {
+			begun = true
+			if conversation.CreatedAt.IsZero() {
+				conversation.CreatedAt = m.created
+			}
+			if err := r.give(Record{Line: n, Size: 200, Made: true, Conversation: &conversation}); err != nil {
+				return err
+			}
+		}
+		t := memory.Turn{
+			ID: r.ID(c.from, c.id, id), Owner: r.Owner, Conversation: conversation.ID, Project: r.Project,
+			Role: m.role, Content: m.words, Ref: text.Clip(m.ref, 256), Status: memory.Active, CreatedAt: m.created,
+		}
+		if err := r.give(Record{Line: n, Size: len(m.words), Made: true, Turn: &t}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conversation reads an item of conversations.json, of ChatGPT or Claude: their files have the
+// same name.
+func (r Reader) conversation(n int, item []byte) error {
+	var of struct {
+		Claude json.RawMessage `json:"chat_messages"`
+	}
+	err := json.Unmarshal(item, &of)
+	var c interface{ chat() chat } = &chatGPTConversation{}
+	if of.Claude != nil {
+		c = &claudeConversation{}
+	}
+	if err == nil {
+		err = json.Unmarshal(item, c)
+	}
+	if err != nil {
+		return wrong{memory.Errorf(memory.Invalid, "is not a conversation: %s", amiss(err))}
+	}
+	is := c.chat()
+	if is.id == "" || is.messages == nil {
+		return wrong{memory.Errorf(memory.Invalid, "is not a conversation: it has no id, uuid, mapping or chat_messages")}
+	}
+	return r.chat(n, is)
+}
+
+// chatGPTConversation is an item of ChatGPT's conversations.json.
+type chatGPTConversation struct {
+	ID             string  `json:"id"`
+	ConversationID string  `json:"conversation_id"`
+	Title          string  `json:"title"`
+	Created        float64 `json:"create_time"`
+	Updated        float64 `json:"update_time"`
+	Current        string  `json:"current_node"`
+	Mapping        map[string]struct {
+		Parent  string `json:"parent"`
+		Message struct {
+			ID      string  `json:"id"`
+			Created float64 `json:"create_time"`
+			Author  struct {
+				Role memory.Role `json:"role"`
+			} `json:"author"`
+			Content struct {
+				Parts []json.RawMessage `json:"parts"` // images and files are objects
+			} `json:"content"`
+		} `json:"message"`
+	} `json:"mapping"`
+}
+
+func (c chatGPTConversation) chat() chat {
+	out := chat{from: "chatgpt", id: cmp.Or(c.ConversationID, c.ID), title: c.Title, created: unix(c.Created), updated: unix(c.Updated), current: c.Current}
+	for id, node := range c.Mapping {
+		m := node.Message
+		var texts []string
+		for _, p := range m.Content.Parts {
+			var s string
+			if json.Unmarshal(p, &s) == nil {
+				texts = append(texts, s)
+			}
+		}
+		if out.messages == nil {
+			out.messages = map[string]message{}
+		}
+		out.messages[id] = message{parent: node.Parent, role: m.Author.Role, words: joined(texts), ref: m.ID, created: unix(m.Created)}
+	}
+	return out
+}
+
+// claudeConversation is an item of conversations.json in the export of a Claude account: a
+// list of messages, in newer ones a tree of them. What is attached to them was written by
+// others and is not read.
+type claudeConversation struct {
+	UUID      string          `json:"uuid"`
+	Name      string          `json:"name"`
+	CreatedAt string          `json:"created_at"`
+	UpdatedAt string          `json:"updated_at"`
+	Leaf      string          `json:"current_leaf_message_uuid"`
+	Messages  []claudeMessage `json:"chat_messages"`
+}
+
+type claudeMessage struct {
+	ID      string `json:"uuid"`
+	Parent  string `json:"parent_message_uuid"` // "": the one before it in the list
+	Sender  string `json:"sender"`
+	Text    string `json:"text"`
+	Content []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+	Created string `json:"created_at"`
+}
+
+func (c claudeConversation) chat() chat {
+	out := chat{from: "claude", id: c.UUID, title: c.Name, created: someTime(c.CreatedAt), updated: someTime(c.UpdatedAt), messages: map[string]message{}}
+	roles := map[string]memory.Role{"human": memory.RoleUser, "assistant": memory.RoleAssistant}
+	before := ""
+	for i, m := range c.Messages {
+		id := cmp.Or(m.ID, fmt.Sprint(i))
+		if _, met := out.messages[id]; met {
+			continue
+		}
+		out.messages[id] = message{parent: cmp.Or(m.Parent, before), role: roles[m.Sender], words: m.words(), ref: m.ID, created: someTime(m.Created)}
+		before = id
+	}
+	out.current = before
+	if _, found := out.messages[c.Leaf]; found {
+		out.current = c.Leaf
+	}
+	return out
+}
+
+// words returns what a message says. Where it has parts, its text also has marks in
+// place of those that are not words; a person has none of those.
+func (m claudeMessage) words() string {
+	var texts []string
+	for _, p := range m.Content {
+		if p.Type == "text" {
+			texts = append(texts, p.Text)
+		}
+	}
+	words := joined(texts)
+	if words == "" && (len(m.Content) == 0 || m.Sender == "human") {
+		return joined([]string{m.Text})
+	}
+	return words
+}
+
+// joined returns the texts that say something, each on lines of its own.
+func joined(texts []string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n")
+}
