@@ -38,7 +38,7 @@ func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, vaultsto
 }
 
 func (v *Vault) fileEdit(e vaultstore.Edit) files.FileEdit {
-	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
+	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: e.Was, Says: e.Says, PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
 }
 
 // stillGone leaves out the deletions of files that are there by now, so that nothing is

@@ -16,7 +16,6 @@ import (
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
-	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/httpx"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
@@ -242,13 +241,6 @@ func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, er
 		v.warn("a file of the vault waits", "file", vaultstore.LogPath(e.Path), "why", err)
 	}
 	return nil
-}
-
-// shown is what a file shows of a memory itself.
-func shown(c vaultstore.Content) files.FileContent {
-	return files.FileContent{
-		Fact: c.Fact, Relations: c.Relations, Turn: c.Turn, Summary: c.Summary, Profile: c.Profile, Conversation: c.Conversation, Context: c.Context,
-	}
 }
 
 // final reports whether an edit is refused for what it is.

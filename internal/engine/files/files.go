@@ -23,8 +23,8 @@ import (
 type FileEdit struct {
 	Owner memory.Owner
 	Key   string // names the edit: the same edit of the same state again changes nothing more
-	Was   FileContent
-	Says  FileContent
+	Was   memory.FileContent
+	Says  memory.FileContent
 
 	// PutBack: Loci itself wrote the file so earlier. All that it says counts, also what is Loci's to
 	// say, and it ends a fact alone.
@@ -39,17 +39,6 @@ type FileEdit struct {
 
 	// Moved: from what holds to what is deleted, or back.
 	Moved bool
-}
-
-// FileContent is what a file shows. One field is set at most, but for what a fact has beside.
-type FileContent struct {
-	Fact         *memory.Fact
-	Relations    *[]memory.Relation // of the fact to others; nil for none
-	Turn         *memory.Turn
-	Summary      *memory.Summary
-	Profile      *memory.ProfileEntry
-	Conversation *memory.Conversation
-	Context      *memory.Context
 }
 
 // ByFile is who edits files.
@@ -81,7 +70,7 @@ func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err
 		return "", memory.Errorf(memory.Invalid, "a conversation is neither begun nor ended by its file")
 	case says.Context != nil:
 		return e.contextFile(ctx, edit)
-	case says == FileContent{}:
+	case says == memory.FileContent{}:
 		return edit.forget(ctx, e)
 	case says.Fact != nil && was.Fact == nil:
 		return e.addFile(ctx, edit, *says.Fact)
@@ -108,23 +97,16 @@ func (f FileEdit) why(action memory.Action) string {
 		return string(action) + " by a person"
 	}
 	switch {
-	case f.Says == FileContent{}:
+	case f.Says == memory.FileContent{}:
 		return "its file was deleted"
 	case f.PutBack:
-		return fileWasBack + ", and says that it is " + string(f.Says.status())
+		return fileWasBack + ", and says that it is " + string(f.Says.Image().Status())
 	case f.Moved && action == memory.ActionRestore:
 		return "its file was moved back from what is deleted"
 	case f.Moved:
 		return "its file was moved to what is deleted"
 	}
-	return "its file says that it is " + string(f.Says.status())
-}
-
-func (c FileContent) status() memory.Status {
-	if c.Turn != nil {
-		return c.Turn.Status
-	}
-	return memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}.Status()
+	return "its file says that it is " + string(f.Says.Image().Status())
 }
 
 // run is a run of changes by an edit.
@@ -158,15 +140,7 @@ func (f FileEdit) forget(ctx context.Context, e *Files) (string, error) {
 		return e.applyFile(ctx, f, memory.ActionRetire, memory.Image{Context: &gone}, was.Context.Status == memory.Active)
 	}
 	_, err := e.Curate.ForgetAll(ctx, f.Owner, f.run().ID, []string{id}, f.why(memory.ActionRetire), ByFile)
-	return f.Was.target(), err
-}
-
-func (c FileContent) target() string {
-	i := memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
-	if c.Turn != nil {
-		i = memory.Image{Turn: &memory.TurnMark{ID: c.Turn.ID}}
-	}
-	return i.Target()
+	return f.Was.Image().Target(), err
 }
 
 // applyFile makes the one change of an edit, if there is one to make.

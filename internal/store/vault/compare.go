@@ -46,11 +46,11 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		s.problem(c.path, why)
 	}
 	e := Edit{
-		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: got.says.content(),
+		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.FileContent, Says: got.says.FileContent,
 		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash, lost: got.lost,
 	}
 	if base == (thing{}) {
-		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.fact != nil {
+		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.Fact != nil {
 			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
 			return nil
 		}
@@ -98,9 +98,6 @@ func (c found) wordless(known thing) bool {
 	return known == (thing{}) || strings.TrimSpace(known.words()) != ""
 }
 
-// ofChat reports whether a thing can only come from a chat: a file never starts one.
-func (t thing) ofChat() bool { return t.turn != nil || t.summary != nil || t.conversation != nil }
-
 // tellUnheard reports files of unknown chats in one line: another machine's files may be many.
 func (s *scan) tellUnheard() {
 	if len(s.unheard) == 0 {
@@ -120,7 +117,7 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 	}
 	folder, name := s.f.s.place(k.owner, known)
 	at := path.Join(folder, name+".md")
-	if folder == path.Dir(c.path) && known.summary == nil {
+	if folder == path.Dir(c.path) && known.Summary == nil {
 		at = c.path
 	}
 	next := &record{
@@ -131,7 +128,7 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 		next.Refused = r.refusedOf(got.lost)
 	}
 	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
-	behind := got.text != c.text || got.kept || at != c.path && known.summary == nil
+	behind := got.behind || at != c.path && known.Summary == nil
 	if behind || s.lacks(c.text, got, known, l.link) { // the next writing adds them, and moves it
 		next.Due, next.There = true, true
 		s.f.due(k)
@@ -172,7 +169,7 @@ func (s *scan) lacks(text string, got reading, known thing, link names) bool {
 	}
 	theirs := got.says.fields(link)
 	for i, f := range known.fields(link) {
-		if kept[f.key] && (got.later || f.key == sourceKey && learnedElsewhere(theirs[i], f)) {
+		if kept[f.key] && (got.later || f.key == sourceKey && learnedElsewhere(theirs[i].value, f.value)) {
 			continue
 		}
 		if _, has := values[f.key]; f.value != "" && !has || theirs[i] != f {
@@ -186,6 +183,6 @@ func (s *scan) lacks(text string, got reading, known thing, link names) bool {
 var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true, "learned_at": true}
 
 // learnedElsewhere reports whether another machine learned the fact from turns that are unknown here.
-func learnedElsewhere(says, known field) bool {
-	return says.value == string(memory.Extracted) && known.value == string(memory.FromFile)
+func learnedElsewhere(says, known string) bool {
+	return says == string(memory.Extracted) && known == string(memory.FromFile)
 }

@@ -74,7 +74,7 @@ func (l *loader) targetOf(name string) string {
 	if text, err := l.f.read(name); err == nil {
 		id = cmp.Or(valueIn(text, "id"), id)
 	}
-	return p.target(id)
+	return p.kind() + id
 }
 
 // besideOf is the path of the file that a conflict file was made of.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/memory"
@@ -26,14 +27,14 @@ const (
 // [Store.Refuse]; until then Loci leaves the file alone. Unanswered edits come with the next scan.
 type Edit struct {
 	Kind   EditKind
-	Owner  memory.Owner // whose folder it is in
-	Target string       // the memory's, as [memory.Image.Target] writes it; of an added file without an id ""
-	Path   string       // from the vault's top, with slashes; of a deleted file where it was
-	From   string       // where a moved file was
-	Across bool         // it was moved from what holds to what is deleted, or back
-	SHA    string       // sha256 of the file, in hex; of a deleted file as Loci wrote it
-	Was    Content      // what Loci knows of the memory now; zero for an added one
-	Says   Content      // what the file says; zero for a deleted one
+	Owner  memory.Owner       // whose folder it is in
+	Target string             // the memory's, as [memory.Image.Target] writes it; of an added file without an id ""
+	Path   string             // from the vault's top, with slashes; of a deleted file where it was
+	From   string             // where a moved file was
+	Across bool               // it was moved from what holds to what is deleted, or back
+	SHA    string             // sha256 of the file, in hex; of a deleted file as Loci wrote it
+	Was    memory.FileContent // what Loci knows of the memory now; zero for an added one
+	Says   memory.FileContent // what the file says; zero for a deleted one
 
 	// Unshared says why the caller could not share it with some whom it names. Their names
 	// stay, and a scan tells of them, until the file or the fact is another one.
@@ -53,31 +54,11 @@ type Edit struct {
 	lost []string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
-// Content is what a file shows. Only one field is set, except for a fact's relations and sharing.
-type Content struct {
-	Fact         *memory.Fact
-	Relations    *[]memory.Relation // of the fact to others, in order; nil for none
-	Shared       *[]memory.Owner    // whom the fact is shared with, in order; nil for nobody
-	Turn         *memory.Turn
-	Summary      *memory.Summary
-	Profile      *memory.ProfileEntry
-	Conversation *memory.Conversation
-	Context      *memory.Context
-}
-
-func (t thing) content() Content {
-	return Content{t.fact, t.relations, t.shared, t.turn, t.summary, t.profile, t.conversation, t.context}
-}
-
 // Run is an id for the run that applies the edit. It is the same for the same edit of the same
 // state, so that a crash before Accept applies nothing twice.
 func (e Edit) Run() string {
-	state := e.Was.version()
-	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.From + "\x00" + e.SHA + "\x00" + number64(state))[:24]
-}
-
-func (c Content) version() int64 {
-	return thing{fact: c.Fact, turn: c.Turn, summary: c.Summary, profile: c.Profile, conversation: c.Conversation, context: c.Context}.version()
+	state := thing{FileContent: e.Was}.version()
+	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.From + "\x00" + e.SHA + "\x00" + strconv.FormatInt(state, 10))[:24]
 }
 
 // Accept records that an edit was applied. Its file is written again with what Loci adds. target
@@ -234,7 +215,7 @@ func (f *files) waits(k key, t thing) bool {
 	}
 	kind, _, _ := strings.Cut(k.target, ":")
 	for _, e := range f.open {
-		says := thing{fact: e.Says.Fact, turn: e.Says.Turn, summary: e.Says.Summary, profile: e.Says.Profile, conversation: e.Says.Conversation, context: e.Says.Context}
+		says := thing{FileContent: e.Says}
 		if e.Kind == Added && e.Owner == k.owner && strings.HasPrefix(says.target(), kind+":") && sameWords(says.words(), t.words()) {
 			return true
 		}

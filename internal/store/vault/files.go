@@ -169,6 +169,18 @@ func (f *files) release() {
 	}
 }
 
+// before is where the file of a memory was last written: amongKept, amongDeleted, or "" for nowhere.
+func (f *files) before(k key) string {
+	r := f.index.targets[k]
+	if r == nil || r.SHA == "" {
+		return ""
+	}
+	if p, ok := f.s.placeOf(r.Path); ok && p.deleted {
+		return amongDeleted
+	}
+	return amongKept
+}
+
 // owners are those who have something in the store within, in order.
 func (f *files) owners() []memory.Owner {
 	f.mu.Lock()

@@ -86,8 +86,11 @@ func (p page) String() string {
 }
 
 // field is a key of front matter that is Loci's, with its value in YAML on one
-// line. A value "" means that the key is not to be there.
-type field struct{ key, value string }
+// line. A value "" means that the key is not to be there. A field that is kept stays as it is written.
+type field struct {
+	key, value string
+	kept       bool
+}
 
 // with returns the page with these fields and words. Lines of other keys, comments, the order and
 // lines whose value stays the same are kept. It is not ok if front matter is not understood: then
@@ -119,6 +122,10 @@ func (p page) with(fields []field, words string) (out page, ok bool) {
 		}
 		f := left[i]
 		left = slices.Delete(left, i, i+1)
+		if f.kept {
+			wanted[f.key] = e.value
+			continue
+		}
 		if f.value != "" && wanted[f.key].meaning() == e.value.meaning() {
 			continue
 		}
@@ -193,6 +200,16 @@ func (v value) called() string {
 
 // frontMatter is what front matter says, by key.
 type frontMatter map[string]value
+
+// with returns the front matter with what a field says under its key.
+func (m frontMatter) with(f field) frontMatter {
+	out := maps.Clone(m)
+	delete(out, f.key)
+	if one, _, err := readFront(f.key + ": " + f.value); err == nil && f.value != "" {
+		out[f.key] = one[f.key]
+	}
+	return out
+}
 
 // entry is a top-level key and the lines that are its own, without comments and empty lines
 // that follow. The key is "" if it is no scalar.

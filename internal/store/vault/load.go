@@ -27,10 +27,12 @@ func (f *files) loader(owner memory.Owner) *loader {
 	return &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}, homes: map[string]memory.Owner{}}
 }
 
+func (l *loader) set(t thing) { l.things[t.target()] = t }
+
 // load reads the things and returns the items in the order in which their files
 // are to be written, with those that must follow.
 func (l *loader) load(ctx context.Context, items []key) ([]key, error) {
-	if err := l.read(ctx, items); err != nil {
+	if err := l.get(ctx, items); err != nil {
 		return nil, err
 	}
 	items, err := l.summaries(ctx, items)
@@ -40,7 +42,7 @@ func (l *loader) load(ctx context.Context, items []key) ([]key, error) {
 	return items, l.name(ctx)
 }
 
-func (l *loader) read(ctx context.Context, items []key) error {
+func (l *loader) get(ctx context.Context, items []key) error {
 	var ids, conversations []string
 	for _, i := range items {
 		kind, id, _ := strings.Cut(i.target, ":")
@@ -58,7 +60,7 @@ func (l *loader) read(ctx context.Context, items []key) error {
 				return err
 			}
 			for _, c := range page.Changes {
-				l.things[i.target] = thing{profile: c.After.Profile, context: c.After.Context}
+				l.set(thing{FileContent: memory.FileContent{Profile: c.After.Profile, Context: c.After.Context}})
 			}
 		}
 	}
@@ -71,7 +73,7 @@ func (l *loader) read(ctx context.Context, items []key) error {
 			return err
 		}
 		for _, c := range page.Conversations {
-			l.things[conversationTarget+c.ID] = thing{conversation: &c}
+			l.set(thing{FileContent: memory.FileContent{Conversation: &c}})
 		}
 	}
 	return nil
@@ -89,16 +91,16 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 		if m.Link != nil { // its fact has its file at home
 			l.homes[m.ID()] = m.Fact.Scope.Owner
 		} else {
-			t := thing{fact: m.Fact, turn: m.Turn, summary: m.Summary}
+			t := thing{FileContent: memory.FileContent{Fact: m.Fact, Turn: m.Turn, Summary: m.Summary}}
 			if m.Fact != nil {
-				if t.relations, err = l.relate(ctx, m.ID()); err != nil {
+				if t.Relations, err = l.relate(ctx, m.ID()); err != nil {
 					return err
 				}
-				if t.shared, err = l.sharing(ctx, m.Fact); err != nil {
+				if t.Shared, err = l.sharing(ctx, m.Fact); err != nil {
 					return err
 				}
 			}
-			l.things[t.target()] = t
+			l.set(t)
 		}
 	}
 	return nil
@@ -111,7 +113,7 @@ func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 	var rest, leaving, coming []key
 	seen := map[string]bool{}
 	for _, i := range items {
-		m := l.things[i.target].summary
+		m := l.things[i.target].Summary
 		if m == nil {
 			rest = append(rest, i)
 			continue
@@ -148,7 +150,7 @@ func (l *loader) family(ctx context.Context, conversation string, items []key) (
 		}
 	}
 	for _, i := range items {
-		if m := l.things[i.target].summary; m != nil && m.Scope.Conversation == conversation {
+		if m := l.things[i.target].Summary; m != nil && m.Scope.Conversation == conversation {
 			add(i.target)
 		}
 	}
@@ -186,19 +188,19 @@ func (l *loader) name(ctx context.Context) error {
 	}
 	for _, t := range l.things {
 		switch {
-		case t.fact != nil:
-			refer(t.fact.SupersededBy)
-			for _, r := range t.ties() {
+		case t.Fact != nil:
+			refer(t.Fact.SupersededBy)
+			for _, r := range t.relations() {
 				refer(r.To)
 			}
-			for _, id := range t.fact.Provenance.Turns {
+			for _, id := range t.Fact.Provenance.Turns {
 				refer(id)
 			}
-			if q := t.fact.Provenance.Quote; q != nil {
+			if q := t.Fact.Provenance.Quote; q != nil {
 				refer(q.Turn)
 			}
-		case t.turn != nil:
-			refer(t.turn.Parent)
+		case t.Turn != nil:
+			refer(t.Turn.Parent)
 		}
 	}
 	if len(missing) == 0 {

@@ -68,7 +68,7 @@ func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing)
 		for _, t := range some {
 			keys = append(keys, key{owner, t.target()})
 		}
-		if err := l.read(ctx, keys); err != nil {
+		if err := l.get(ctx, keys); err != nil {
 			return nil, err
 		}
 	}
@@ -108,11 +108,13 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 			continue
 		}
 		paths[k] = c.path
-		if t.fact != nil {
+		if t.Fact != nil {
 			if names[k.owner] == nil {
 				names[k.owner] = sc.factsByName(k.owner)
 			}
-			t.among(c.text, names[k.owner])
+			if d, err := readDocument(c.text); err == nil {
+				t, _, _ = c.p.read(d, thing{}, among(k.owner, names[k.owner]))
+			}
 		}
 		out[k.owner] = append(out[k.owner], t)
 	}
@@ -149,7 +151,7 @@ func (s *Store) tellings(files []found) []telling {
 // with the plainer name, to which copies add something.
 func (s *Store) likelier(one, other telling) bool {
 	called := func(t telling) int {
-		if _, name := s.place(t.key.owner, t.says); t.p.name == name || t.says.summary != nil && t.p.name == summaryName {
+		if _, name := s.place(t.key.owner, t.says); t.p.name == name || t.says.Summary != nil && t.p.name == summaryName {
 			return 1
 		}
 		return 0
@@ -166,13 +168,13 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 	turns := map[string][]memory.Turn{}
 	for _, t := range things {
 		switch {
-		case t.conversation != nil:
-			conversations[t.conversation.ID] = *t.conversation
-		case t.turn != nil:
+		case t.Conversation != nil:
+			conversations[t.Conversation.ID] = *t.Conversation
+		case t.Turn != nil:
 			if t.open() { // what it taught is in the folder, or was deleted there
-				t.turn.LearnedAt = memory.Time(s.opts.Now())
+				t.Turn.LearnedAt = memory.Time(s.opts.Now())
 			}
-			turns[t.turn.Conversation] = append(turns[t.turn.Conversation], *t.turn)
+			turns[t.Turn.Conversation] = append(turns[t.Turn.Conversation], *t.Turn)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(turns)) {
@@ -238,7 +240,7 @@ func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	var changes []memory.Change
 	for _, t := range things {
-		if i := (memory.Image{Fact: t.fact, Summary: t.summary, Profile: t.profile, Context: t.context}); !i.IsZero() {
+		if i := t.Image(); t.Turn == nil && t.Conversation == nil {
 			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: i, Reason: "was in the vault"})
 		}
 	}
@@ -247,7 +249,7 @@ func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []th
 		return err
 	}
 	for _, t := range things {
-		for _, r := range t.ties() {
+		for _, r := range t.relations() {
 			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &r}, Reason: "was in the vault"})
 		}
 	}

@@ -104,7 +104,7 @@ func (c found) key() key {
 	case c.id == "":
 		return key{c.p.owner, ""}
 	}
-	return key{c.p.owner, c.p.target(c.id)}
+	return key{c.p.owner, c.p.kind() + c.id}
 }
 
 func (s *scan) problem(name string, why any) { s.tell(Problem{Path: name, Why: fmt.Sprint(why)}) }
@@ -221,10 +221,10 @@ func (s *scan) compare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if t == (thing{}) || t.conversation != nil {
+		if t == (thing{}) || t.Conversation != nil {
 			continue // nothing to forget: it is written again when it is due
 		}
-		e.Was = t.content()
+		e.Was = t.FileContent
 		deleted = append(deleted, e)
 	}
 	s.report.Edits = append(s.sift(deleted), s.report.Edits...)
@@ -251,27 +251,10 @@ func (s *scan) whose(ctx context.Context, c found) (key, thing, error) {
 		}
 	}
 	if k.target == "" {
-		return key{c.p.owner, c.p.target("")}, thing{}, nil
+		return key{c.p.owner, c.p.kind()}, thing{}, nil
 	}
 	t, err := s.known(ctx, k)
 	return k, t, err
-}
-
-// target is that of a memory with an id whose file lies in the folder.
-func (p place) target(id string) string {
-	switch p.folder {
-	case "facts":
-		return factTarget + id
-	case "summaries":
-		return summaryTarget + id
-	case "profile":
-		return profileTarget + id
-	case contextsFolder:
-		return contextTarget + id
-	case "":
-		return conversationTarget + id
-	}
-	return turnTarget + id
 }
 
 // known is what Loci has of a memory, zero for nothing.

@@ -25,12 +25,23 @@ func sharedFact(target string) (id string, ok bool) {
 	return strings.CutPrefix(target, profileTarget+sharedEntry)
 }
 
+// sharedWith is the property that has the owners a fact is shared with.
+func (t *thing) sharedWith() property {
+	return property{sharedKey, func(names) string { return listed(t.linked(sharedKey)) }, func(r *reader) {
+		var with []memory.Owner
+		for _, name := range r.leads(sharedKey, "") {
+			with = append(with, ownerCalled(t.Fact.Scope.Owner, name))
+		}
+		t.Shared = shared(with)
+	}}
+}
+
 // sharers are the owners that a fact is shared with.
 func (t thing) sharers() []memory.Owner {
-	if t.shared == nil {
+	if t.Shared == nil {
 		return nil
 	}
-	return *t.shared
+	return *t.Shared
 }
 
 // shared sorts owners and drops duplicates; nil for none.
@@ -85,7 +96,7 @@ func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, 
 			}
 		}
 	}
-	if (thing{fact: f}).erased() {
+	if (thing{FileContent: memory.FileContent{Fact: f}}).erased() {
 		return nil, nil
 	}
 	return shared(slices.Clone(l.shares[f.ID])), nil
@@ -150,7 +161,7 @@ func withShares(changes []memory.Change, things []thing) ([]memory.Change, error
 	var shares []memory.Change
 	says := map[string]bool{}
 	for _, t := range things {
-		if t.shared == nil {
+		if t.Shared == nil {
 			continue
 		}
 		value, err := json.Marshal(t.sharers())
@@ -158,10 +169,10 @@ func withShares(changes []memory.Change, things []thing) ([]memory.Change, error
 			return nil, err
 		}
 		entry := memory.ProfileEntry{
-			Owner: t.fact.Scope.Owner, Key: sharedEntry + t.fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.fact.UpdatedAt,
+			Owner: t.Fact.Scope.Owner, Key: sharedEntry + t.Fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.Fact.UpdatedAt,
 		}
 		says[profileTarget+entry.Key] = true
-		shares = append(shares, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.fact.ID, Reason: "was in the vault"})
+		shares = append(shares, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: "was in the vault"})
 	}
 	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { return says[c.After.Target()] })
 	return append(changes, shares...), nil

@@ -155,7 +155,9 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 		return nil, err
 	}
 	delete(f.left, k)
-	fields, next.Lost = l.asWritten(fields, base, t, l.lost(ctx, old, base, t))
+	if p, ok := f.s.placeOf(at); ok && base != "" {
+		fields, next.Lost = l.asWritten(ctx, p, base, t, old)
+	}
 	if old.of(next.Version) { // another may be shared
 		next.Refused = old.refusedOf(next.Lost)
 	}
@@ -211,7 +213,7 @@ func (f *files) unless(p *plan, old *record, at string) (*plan, error) {
 func (f *files) pathOf(k key, t thing, was *record) string {
 	folder, name := f.s.place(k.owner, t)
 	at := path.Join(folder, name+".md")
-	if was == nil || t.summary != nil || t.erased() {
+	if was == nil || t.Summary != nil || t.erased() {
 		return at
 	}
 	named := path.Join(folder, path.Base(was.Path))
@@ -240,23 +242,18 @@ func from(r *record) string {
 	return r.Path
 }
 
-// written are the keys of a fact of which its version says nothing.
+// written are the links of a fact, of which its version says nothing.
 func (t thing) written() map[string]string {
-	var ties map[string]string
-	for _, f := range t.tiedFields(func(id string) string { return id }) {
-		if f.value != "" {
-			if ties == nil {
-				ties = map[string]string{}
+	var links map[string]string
+	for _, f := range t.fields(func(id string) string { return id }) {
+		if isLinks(f.key) && f.value != "" {
+			if links == nil {
+				links = map[string]string{}
 			}
-			ties[f.key] = f.value
+			links[f.key] = f.value
 		}
 	}
-	return ties
-}
-
-// open reports whether it is a turn that is still to be learned from.
-func (t thing) open() bool {
-	return t.turn != nil && t.turn.Role == memory.RoleUser && t.turn.LearnedAt.IsZero() && !t.turn.NoLearn
+	return links
 }
 
 // base returns the text that is written over, whose other lines stay. If it is not what Loci
@@ -266,7 +263,7 @@ func (t thing) open() bool {
 func (f *files) base(ctx context.Context, k key, old *record, at string, t thing, l *loader) (string, error) {
 	from := at
 	var deleted error // by a person, if nothing is there
-	if old.deletable() && t.conversation == nil {
+	if old.deletable() && t.Conversation == nil {
 		deleted = errWaits
 	}
 	if old != nil && old.Path != at {
