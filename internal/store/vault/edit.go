@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,10 +71,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	if e.Target != "" {
-		target = e.Target
-	}
-	k := key{e.Owner, target}
+	k := key{e.Owner, cmp.Or(e.Target, target)}
 	if e.Kind == Deleted {
 		return f.acceptDeleted(e, k)
 	}
@@ -87,9 +85,9 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if _, err := l.load(ctx, []key{k}); err != nil {
 		return fmt.Errorf("read what the files of %s show: %w", k.owner, err)
 	}
-	t, old := l.things[target], f.index.targets[k]
+	t, old := l.things[k.target], f.index.targets[k]
 	next := &record{
-		Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Past: old.pastOf(e.SHA), Version: t.version(), Ties: t.written(),
+		Path: e.Path, Owner: e.Owner, Target: k.target, SHA: e.SHA, Past: old.pastOf(e.SHA), Version: t.version(), Ties: t.written(),
 		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost), Due: true, There: true,
 	}
 	next.refuse(e)
@@ -100,34 +98,29 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 				return err
 			}
 		}
-		f.index.drop(old.Path)
 		notes = []*record{{Path: old.Path}, next}
 	}
-	if err := f.index.note(notes...); err != nil {
-		return err
-	}
-	f.index.put(next)
 	f.due(k)
-	return nil
+	return f.index.note(notes...)
 }
 
-// acceptDeleted is Accept of a deleted file; f.disk is held. If the file is back, the next scan
-// reads it.
+// acceptDeleted is Accept of a deleted file; f.disk is held. The record keeps its name for where Loci
+// writes it next. If the file is back, the next scan reads it.
 func (f *files) acceptDeleted(e Edit, k key) error {
-	r := f.index.targets[k]
-	own := r != nil && r.Path == e.Path
-	if _, err := f.root.Lstat(e.Path); !errors.Is(err, fs.ErrNotExist) {
-		if own {
-			f.index.put(&record{Path: e.Path, Owner: k.owner, Target: k.target, Past: r.pastOf("")})
-		}
-		return changedAgain(e)
+	_, err := f.root.Lstat(e.Path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	if gone {
+		f.answered(e)
+		defer f.release()
 	}
-	f.answered(e)
-	defer f.release()
-	if own {
-		f.left[k] = r
-		f.index.drop(e.Path)
-		return f.index.note(&record{Path: e.Path})
+	if r := f.index.targets[k]; r != nil && r.Path == e.Path {
+		err := f.index.note(&record{Path: e.Path, Owner: k.owner, Target: k.target, Past: r.pastOf(""), Due: gone})
+		if err != nil {
+			return err
+		}
+	}
+	if !gone {
+		return changedAgain(e)
 	}
 	return nil
 }
@@ -142,12 +135,13 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	defer f.disk.Unlock()
 	f.answered(e)
 	defer f.release()
+	k := key{e.Owner, e.Target}
 	if e.Kind != Deleted {
 		text, err := f.read(e.Path)
 		if err != nil || hashOf(text) != e.SHA {
 			return changedAgain(e)
 		}
-		gone, err := f.wasErased(ctx, key{e.Owner, e.Target})
+		gone, err := f.wasErased(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -160,15 +154,8 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 			return err
 		}
 	}
-	k := key{e.Owner, e.Target}
-	if r := f.index.targets[k]; r != nil {
-		r.Due, r.There = true, false // until it is written it is not deleted
-		if err := f.index.note(r); err != nil {
-			return err
-		}
-		f.due(k)
-	}
-	return nil
+	f.due(k)
+	return f.index.noteDue(f.index.targets[k])
 }
 
 // wasErased reports whether a memory was erased.

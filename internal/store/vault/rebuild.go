@@ -90,6 +90,16 @@ func (s *Store) noteRebuilt(paths map[key]string) error {
 	return f.index.endRebuild(from)
 }
 
+// noteFolder notes which memories the files are of that have no records: they are compared with the
+// store within.
+func (s *Store) noteFolder(ctx context.Context) error {
+	_, paths, err := s.readFolder(ctx, func(memory.Owner) bool { return true })
+	if err != nil {
+		return fmt.Errorf("read the folder: %w", err)
+	}
+	return s.noteRebuilt(paths)
+}
+
 // readFolder reads all files of some owners that say what they are, and returns their paths as well.
 func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files

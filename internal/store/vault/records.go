@@ -253,8 +253,31 @@ func (x *index) save(rows ...row) error {
 	return tx.Commit()
 }
 
-// note saves records; one without a target was dropped.
+// note saves records, and then has them; one without a target is dropped.
 func (x *index) note(records ...*record) error {
+	if err := x.write(records...); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if x.drop(r.Path); r.Target != "" {
+			x.put(r)
+		}
+	}
+	return nil
+}
+
+// noteDue notes that the file of a record is to be written; until then it is not deleted.
+func (x *index) noteDue(r *record) error {
+	if r == nil {
+		return nil
+	}
+	due := *r
+	due.Due, due.There = true, false
+	return x.note(&due)
+}
+
+// write saves records and leaves those in memory.
+func (x *index) write(records ...*record) error {
 	rows := make([]row, len(records))
 	for i, r := range records {
 		if rows[i] = (row{kind: fileRow, name: r.Path}); r.Target != "" {
@@ -297,9 +320,6 @@ func (x *index) beginRebuild(of func(memory.Owner) bool) error {
 
 // endRebuild saves the records of the files that memory was rebuilt from, which still have to be looked at.
 func (x *index) endRebuild(from []*record) error {
-	for _, r := range from {
-		x.put(r)
-	}
 	x.rebuild.UnderWay = false
 	return errors.Join(x.note(from...), x.save(row{rebuildRow, "", x.rebuild}))
 }

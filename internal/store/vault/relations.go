@@ -184,8 +184,9 @@ func (l *loader) asWritten(ctx context.Context, p place, text string, t thing, o
 	var failed error
 	lead := l.leader(ctx, t, old, &failed)
 	for i, f := range fields {
-		learned := f.key == sourceKey && learnedElsewhere(theirs[f.key], ours[f.key]) && theirs.same(ours, theWords)
-		if fields[i].kept = learned || theirs.same(ours, f.key); fields[i].kept || !isLinks(f.key) {
+		if !isLinks(f.key) {
+			learned := f.key == sourceKey && learnedElsewhere(theirs[f.key], ours[f.key]) && theirs.same(ours, theWords)
+			fields[i].kept = learned || strings.Contains(d.values[f.key].meaning(), "[[") && theirs.same(ours, f.key)
 			continue
 		}
 		var texts []string

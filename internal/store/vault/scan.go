@@ -206,9 +206,6 @@ func (s *scan) compare(ctx context.Context) error {
 	if err := s.f.index.note(s.adopted...); err != nil {
 		return err
 	}
-	for _, r := range s.adopted {
-		s.f.index.put(r)
-	}
 	var deleted []Edit
 	named := s.named()
 	for _, name := range slices.Sorted(maps.Keys(gone)) {

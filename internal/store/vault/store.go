@@ -103,16 +103,14 @@ func (s *Store) open(ctx context.Context, within Within) error {
 	if s.files, err = openFiles(s); err != nil {
 		return err
 	}
-	if err := s.takeEarlier(s.files.index); err != nil {
-		return err
-	}
 	if s.Store, err = within(s.opts.Now); err != nil {
 		return err
 	}
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	s.files.start()
+	s.files.done = make(chan struct{})
+	go s.files.run()
 	if s.erasing() { // a crash interrupted it
 		return s.endErasing(ctx)
 	}
@@ -173,7 +171,7 @@ func (s *Store) release() error {
 
 // Settle waits until the files have everything that was acknowledged before.
 // Files that cannot be written now are left for later and named in the error.
-func (s *Store) Settle(ctx context.Context) error { return s.files.settle(ctx) }
+func (s *Store) Settle(ctx context.Context) error { return s.files.flush(ctx) }
 
 // Ping reports whether the store within answers.
 func (s *Store) Ping(ctx context.Context) error {
