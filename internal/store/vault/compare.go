@@ -121,7 +121,7 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 		at = c.path
 	}
 	next := &record{
-		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, Past: r.pastOf(c.sha), Version: known.version(), Ties: known.written(),
+		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: known.version(),
 		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: got.lost,
 	}
 	if r.own(c.sha) {

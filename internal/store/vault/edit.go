@@ -87,7 +87,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	}
 	t, old := l.things[k.target], f.index.targets[k]
 	next := &record{
-		Path: e.Path, Owner: e.Owner, Target: k.target, SHA: e.SHA, Past: old.pastOf(e.SHA), Version: t.version(), Ties: t.written(),
+		Path: e.Path, Owner: e.Owner, Target: k.target, SHA: e.SHA, text: text, Version: t.version(),
 		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost), Due: true, There: true,
 	}
 	next.refuse(e)
@@ -114,7 +114,7 @@ func (f *files) acceptDeleted(e Edit, k key) error {
 		defer f.release()
 	}
 	if r := f.index.targets[k]; r != nil && r.Path == e.Path {
-		err := f.index.note(&record{Path: e.Path, Owner: k.owner, Target: k.target, Past: r.pastOf(""), Due: gone})
+		err := f.index.note(&record{Path: e.Path, Owner: k.owner, Target: k.target, Due: gone})
 		if err != nil {
 			return err
 		}

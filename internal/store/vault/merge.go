@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -38,7 +39,11 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	if !r.own(hashOf(text)) {
 		as = nil
 	}
-	if r.none() || known == (thing{}) {
+	last, past, err := l.f.index.texts(key{l.owner, known.target()})
+	if err != nil {
+		return out, err
+	}
+	if r.none() || last == "" || known == (thing{}) {
 		out.says, out.lost, err = l.read(ctx, p, d, known, as)
 		out.later = err == nil && d.values["id"].text != "" && l.f.isLater(out.says, known, d)
 		return out, err
@@ -49,11 +54,11 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	if err != nil {
 		return out, err
 	}
-	base, earlier, err := l.basis(ctx, d, r, known)
+	base, earlier, err := l.basis(ctx, plain, d, known, r, append([]string{last}, past...))
 	if err != nil {
 		return out, err
 	}
-	wrote := r.wrote(text)
+	wrote := wrote(text, last, past)
 	later := !wrote && l.f.isLater(stands, known, d)
 	if out.putBack = wrote && stands.live() != p.deleted; !out.putBack {
 		out.behind, out.clash = l.merge(&p, &d, stands, base, known)
@@ -104,76 +109,29 @@ func (m statement) same(other statement, key string) bool { return m[key] == oth
 func (m statement) live() bool { return memory.Status(m[statusKey]).Live() }
 
 // basis is what the file said before a person changed it: what Loci last wrote or, if its
-// updated_at is older, the memory as of that time. Relations and sharing are always the last ones.
-func (l *loader) basis(ctx context.Context, d document, r *record, known thing) (base statement, earlier bool, err error) {
-	last, err := l.at(ctx, r, known)
-	if err != nil {
-		return nil, false, err
-	}
-	written := func(t thing) statement {
-		m := statementOf(t)
-		for key := range m {
-			if isLinks(key) {
-				m[key] = r.Ties[key]
-			}
-		}
-		return m
-	}
-	base = written(last)
+// updated_at is older, what Loci wrote then. texts are what Loci wrote, the last first.
+func (l *loader) basis(ctx context.Context, p place, d document, known thing, r *record, texts []string) (base statement, earlier bool, err error) {
 	when := d.values[updatedKey].text
-	if _, is := asLoci(when); !is || base[updatedKey] == when || len(r.Past) == 0 {
-		return base, false, nil
+	from := texts[0]
+	if _, is := asLoci(when); is {
+		since := func(text string) bool { return valueIn(text, updatedKey) == when }
+		if earlier = !since(texts[0]) && len(texts) > 1; earlier {
+			from = texts[max(0, slices.IndexFunc(texts, since))]
+		}
 	}
-	page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: r.Target, Limit: maxRun})
+	was, err := readDocument(from)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, c := range page.Changes {
-		if then := written(known.with(c.After)); then[updatedKey] == when {
-			return then, true, nil
+	var failed error
+	lead := l.leader(ctx, known, nil, &failed)
+	then, _, err := p.read(was, known, func(key, text, from string) string {
+		if slices.Contains(r.Lost, lostLink(key, text)) {
+			return ""
 		}
-	}
-	return base, true, nil
-}
-
-// at returns what a memory was when its file was written.
-func (l *loader) at(ctx context.Context, r *record, known thing) (thing, error) {
-	if known.version() == r.Version {
-		return known, nil
-	}
-	for c, err := range memory.AllChanges(ctx, l.f.s.Changes, l.owner, memory.ChangeQuery{Target: r.Target}) {
-		if err != nil {
-			return thing{}, err
-		}
-		if c.Version <= r.Version {
-			break
-		}
-		known = known.with(c.Before)
-	}
-	return known, nil
-}
-
-// with returns the thing as an image of a change shows it.
-func (t thing) with(i memory.Image) thing {
-	switch {
-	case t.Fact != nil && i.Fact != nil:
-		t.Fact = i.Fact
-	case t.Profile != nil && i.Profile != nil:
-		t.Profile = i.Profile
-	case t.Context != nil && i.Context != nil:
-		t.Context = i.Context
-	case t.Summary != nil && i.Summary != nil:
-		t.Summary = i.Summary
-	case t.Turn != nil && i.Turn != nil:
-		turn := *t.Turn
-		turn.Status = i.Turn.Status
-		t.Turn = &turn
-	case t.Conversation != nil && i.Conversation != nil:
-		c := *t.Conversation
-		c.Title, c.Contexts, c.Rules, c.Status = i.Conversation.Title, i.Conversation.Contexts, i.Conversation.Rules, i.Conversation.Status
-		t.Conversation = &c
-	}
-	return t
+		return lead(key, text, from)
+	})
+	return statementOf(then), earlier, cmp.Or(failed, err)
 }
 
 // merge lays what Loci changed since base over the document, where the person left it as it was, and

@@ -120,10 +120,10 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	}
 	at := f.pathOf(k, t, old)
 	p := &plan{key: k, old: old, erased: t.erased()}
-	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Ties: t.written(), Open: t.open()}
+	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open()}
 	fields := t.fields(l.link)
 	if p.erased { // nothing stays of the file, not even what a person added
-		if err := l.removeBeside(k, from(old), at); err != nil {
+		if err := errors.Join(l.removeBeside(k, from(old), at), f.index.forget(k)); err != nil {
 			return nil, err
 		}
 	} else {
@@ -147,9 +147,6 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	}
 	p.text = pg.String()
 	p.next.SHA, p.next.Size = hashOf(p.text), int64(len(p.text))
-	if !p.erased {
-		p.next.Past = old.pastOf(p.next.SHA)
-	}
 	if p.erased || p.text == p.base {
 		return f.unless(p), nil
 	}
@@ -163,7 +160,7 @@ func (f *files) planMissing(k key, old *record, l *loader) (*plan, error) {
 	case old == nil:
 		return nil, nil
 	case strings.HasPrefix(k.target, profileTarget) && f.s.erasing():
-		return &plan{key: k, old: old, erased: true}, l.removeBeside(k, old.Path)
+		return &plan{key: k, old: old, erased: true}, errors.Join(l.removeBeside(k, old.Path), f.index.forget(k))
 	}
 	return nil, f.index.note(&record{Path: old.Path})
 }
@@ -219,20 +216,6 @@ func from(r *record) string {
 	return r.Path
 }
 
-// written are the links of a fact, of which its version says nothing.
-func (t thing) written() map[string]string {
-	var links map[string]string
-	for _, f := range t.fields(func(id string) string { return id }) {
-		if isLinks(f.key) && f.value != "" {
-			if links == nil {
-				links = map[string]string{}
-			}
-			links[f.key] = f.value
-		}
-	}
-	return links
-}
-
 // base returns the text that is written over, whose other lines stay. If it is not what Loci
 // wrote, nor says what Loci says, a person was quicker: their file is kept beside, under a
 // name that says so. Before the first scan it waits for that instead, as it does for a scan of a
@@ -260,7 +243,7 @@ func (f *files) under(ctx context.Context, k key, at string, t thing, l *loader)
 		return "", false, nil
 	case err != nil:
 		return "", true, f.aside(at)
-	case own.own(sha), own != nil && own.Due && own.wrote(text):
+	case own.own(sha), own != nil && own.Due && f.isPast(k, text):
 		return text, true, nil
 	case r.own(sha): // its own plan moves it, or has
 		return "", false, nil
@@ -270,6 +253,12 @@ func (f *files) under(ctx context.Context, k key, at string, t thing, l *loader)
 		return "", true, errWaits
 	}
 	return text, true, f.aside(at)
+}
+
+// isPast reports whether a text is one that Loci wrote of a thing, but not the last.
+func (f *files) isPast(k key, text string) bool {
+	last, past, err := f.index.texts(k)
+	return err == nil && wrote(text, last, past)
 }
 
 // saysTheSame reports whether a file says nothing that Loci does not say.
@@ -380,6 +369,7 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 			done = append(done, &record{Path: p.old.Path})
 		}
 		if p.next != nil {
+			p.next.text = p.text
 			done = append(done, p.next)
 		}
 	}
