@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -165,12 +166,18 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	if n := len(r.Held); n > 0 {
 		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
 	}
-	edits, err := v.stillGone(ctx, r.Edits)
-	if err != nil {
-		return err
+	n := len(r.Edits)
+	if i := slices.IndexFunc(r.Edits, func(e vaultstore.Edit) bool { return e.Kind != vaultstore.Deleted }); i >= 0 {
+		n = i
 	}
-	together, err := v.forget(ctx, edits)
-	if err != nil {
+	deleted, edits := r.Edits[:n], r.Edits[n:]
+	if n > 0 { // nothing is forgotten whose file was away for a moment
+		var err error
+		if deleted, err = v.Store.Gone(ctx, deleted); err != nil {
+			return err
+		}
+	}
+	if err := v.forget(ctx, deleted); err != nil {
 		return err
 	}
 	if err := v.bringBack(ctx, edits); err != nil {
@@ -178,12 +185,8 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	}
 	v.coming = coming(edits)
 	for _, e := range edits {
-		if together[e.Owner] && e.Kind == vaultstore.Deleted {
-			err = v.answer(ctx, e, e.Target, nil)
-		} else {
-			err = v.takeOne(ctx, e)
-		}
-		if err != nil {
+		target, e, err := v.Change(ctx, e)
+		if err := v.answer(ctx, e, target, err); err != nil {
 			return err
 		}
 	}
@@ -210,11 +213,6 @@ func (v *Vault) warn(msg string, args ...any) {
 	if v.warned[one] = true; !v.told[one] {
 		v.Log.Warn(msg, args...)
 	}
-}
-
-func (v *Vault) takeOne(ctx context.Context, e vaultstore.Edit) error {
-	target, e, err := v.Change(ctx, e)
-	return v.answer(ctx, e, target, err)
 }
 
 // answer tells the store what became of an edit: changes of the memory target, or why none.

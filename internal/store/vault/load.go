@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -111,70 +112,53 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 // leave a name come first.
 func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 	var rest, leaving, coming []key
-	seen := map[string]bool{}
+	family, current := map[string]bool{}, map[string]bool{} // targets
+	asked := map[string]bool{}                              // conversations
 	for _, i := range items {
 		m := l.things[i.target].Summary
 		if m == nil {
 			rest = append(rest, i)
 			continue
 		}
-		if seen[m.Scope.Conversation] {
+		family[i.target] = true
+		conversation := m.Scope.Conversation
+		if asked[conversation] {
 			continue
 		}
-		seen[m.Scope.Conversation] = true
-		family, current, err := l.family(ctx, m.Scope.Conversation, items)
-		if err != nil {
-			return nil, err
+		asked[conversation] = true
+		if r := l.f.index.paths[path.Join(l.f.s.folderOf(l.owner, conversation, false, "summaries"), summaryName+".md")]; r != nil {
+			family[r.Target] = true
 		}
-		for _, target := range family {
-			t, ok := l.things[target]
-			next := key{l.owner, target}
-			if ok && target == current {
-				t.current = true
-				l.things[target] = t
-				coming = append(coming, next)
-			} else {
-				leaving = append(leaving, next)
+		q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Limit: 50}
+		for m, err := range memory.AllMemories(ctx, l.f.s.List, l.owner, q) {
+			if err != nil {
+				return nil, err
+			}
+			if m.Summary.Scope.Conversation == conversation {
+				family[summaryTarget+m.ID()], current[summaryTarget+m.ID()] = true, true
+				break
 			}
 		}
 	}
-	return append(append(rest, leaving...), coming...), nil
-}
-
-// family are the targets of a conversation's summaries whose files may change, and
-// the current one.
-func (l *loader) family(ctx context.Context, conversation string, items []key) (family []string, current string, err error) {
-	add := func(target string) {
-		if !slices.Contains(family, target) {
-			family = append(family, target)
-		}
-	}
-	for _, i := range items {
-		if m := l.things[i.target].Summary; m != nil && m.Scope.Conversation == conversation {
-			add(i.target)
-		}
-	}
-	if r := l.f.index.paths[path.Join(l.f.s.folderOf(l.owner, conversation, false, "summaries"), summaryName+".md")]; r != nil {
-		add(r.Target)
-	}
-	q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Limit: 50}
-	for m, err := range memory.AllMemories(ctx, l.f.s.List, l.owner, q) {
-		if err != nil {
-			return nil, "", err
-		}
-		if m.Summary.Scope.Conversation == conversation {
-			current = summaryTarget + m.ID()
-			add(current)
-			break
-		}
-	}
 	var missing []string
-	for _, target := range family {
+	for target := range family {
 		if _, ok := l.things[target]; !ok {
 			missing = append(missing, strings.TrimPrefix(target, summaryTarget))
 		}
 	}
-	return family, current, l.memories(ctx, missing)
+	if err := l.memories(ctx, missing); err != nil {
+		return nil, err
+	}
+	for _, target := range slices.Sorted(maps.Keys(family)) {
+		t := l.things[target]
+		if t.current = current[target] && t.Summary != nil; t.current {
+			l.set(t)
+			coming = append(coming, key{l.owner, target})
+		} else {
+			leaving = append(leaving, key{l.owner, target})
+		}
+	}
+	return slices.Concat(rest, leaving, coming), nil
 }
 
 // name finds what the files are called that the things refer to.

@@ -100,7 +100,9 @@ func (s *Store) noteFolder(ctx context.Context) error {
 	return s.noteRebuilt(paths)
 }
 
-// readFolder reads all files of some owners that say what they are, and returns their paths as well.
+// readFolder reads all files of some owners that say which memory they are of, and returns their
+// paths as well. Of several files of a memory it takes the one that is most likely its own: the
+// others may be a sync tool's copies; a scan tells of them.
 func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
@@ -109,26 +111,35 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	if err := sc.walk(ctx); err != nil {
 		return nil, nil, err
 	}
-	out := map[memory.Owner][]thing{}
-	paths := map[key]string{}
-	names := map[memory.Owner]map[string]string{}
-	for _, c := range s.tellings(sc.changed) {
-		k, t := c.key, c.says
-		if !of(k.owner) {
+	leaders := map[memory.Owner]leader{}
+	best := map[key]telling{}
+	for _, c := range sc.changed {
+		owner := c.p.owner
+		if owner == "" || !of(owner) {
 			continue
 		}
-		paths[k] = c.path
-		if t.Fact != nil {
-			if names[k.owner] == nil {
-				names[k.owner] = sc.factsByName(k.owner)
-			}
-			if d, err := readDocument(c.text); err == nil {
-				t, _, _ = c.p.read(d, thing{}, among(k.owner, names[k.owner]))
-			}
+		if leaders[owner] == nil {
+			leaders[owner] = among(owner, sc.factsByName(owner))
 		}
-		out[k.owner] = append(out[k.owner], t)
+		d, err := readDocument(c.text)
+		if err != nil {
+			continue
+		}
+		says, _, err := c.p.read(d, thing{}, leaders[owner])
+		t := telling{c, key{owner, says.target()}, says}
+		if _, id, _ := strings.Cut(t.key.target, ":"); err != nil || id == "" {
+			continue
+		}
+		if other, ok := best[t.key]; !ok || s.likelier(t, other) {
+			best[t.key] = t
+		}
 	}
-	return out, paths, nil
+	things, paths := map[memory.Owner][]thing{}, map[key]string{}
+	for _, t := range slices.SortedFunc(maps.Values(best), func(a, b telling) int { return strings.Compare(a.path, b.path) }) {
+		paths[t.key] = t.path
+		things[t.key.owner] = append(things[t.key.owner], t.says)
+	}
+	return things, paths, nil
 }
 
 // telling is a file that says which memory it is of.
@@ -136,24 +147,6 @@ type telling struct {
 	found
 	key  key
 	says thing
-}
-
-// tellings returns, of each memory that files say, the file that is most likely its own, in
-// order of path. The others may be a sync tool's copies; a scan tells of them.
-func (s *Store) tellings(files []found) []telling {
-	best := map[key]telling{}
-	for _, c := range files {
-		says, err := c.p.parse(c.text, thing{})
-		k := key{c.p.owner, says.target()}
-		if _, id, _ := strings.Cut(k.target, ":"); err != nil || c.p.owner == "" || id == "" {
-			continue
-		}
-		t := telling{c, k, says}
-		if other, ok := best[k]; !ok || s.likelier(t, other) {
-			best[k] = t
-		}
-	}
-	return slices.SortedFunc(maps.Values(best), func(a, b telling) int { return strings.Compare(a.path, b.path) })
 }
 
 // likelier reports whether one of two files of the same memory is likelier its own: the one
@@ -187,51 +180,58 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 			turns[t.Turn.Conversation] = append(turns[t.Turn.Conversation], *t.Turn)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(turns)) {
-		said := turns[id]
-		slices.SortFunc(said, func(a, b memory.Turn) int {
-			return cmp.Or(cmp.Compare(a.Index, b.Index), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-		})
-		c, ok := conversations[id]
-		if !ok {
-			c = memory.Conversation{ID: id, Owner: owner, Project: said[0].Project, Agent: said[0].Agent}
-			c.CreatedAt, c.UpdatedAt = said[0].CreatedAt, said[len(said)-1].CreatedAt
-		}
-		delete(conversations, id)
-		for piece := range slices.Chunk(said, maxRun) {
-			if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: c, Turns: piece}, paths); err != nil {
-				return err
-			}
+	for id, said := range turns {
+		if _, ok := conversations[id]; !ok {
+			conversations[id] = memory.Conversation{ID: id, Owner: owner, Project: said[0].Project, Agent: said[0].Agent}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(conversations)) {
-		if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: conversations[id]}, paths); err != nil {
+		c, said := conversations[id], turns[id]
+		slices.SortFunc(said, func(a, b memory.Turn) int {
+			return cmp.Or(cmp.Compare(a.Index, b.Index), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+		})
+		if c.CreatedAt.IsZero() && len(said) > 0 {
+			c.CreatedAt, c.UpdatedAt = said[0].CreatedAt, said[len(said)-1].CreatedAt
+		}
+		add := func(some []memory.Turn) error {
+			_, err := s.Append(ctx, owner, memory.Batch{Conversation: c, Turns: some})
+			return err
+		}
+		leave := func(t memory.Turn, why error) { s.leaveFile(paths, key{owner, turnTarget + t.ID}, why) }
+		if len(said) > 0 {
+			if err := piecewise(said, add, leave); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := add(nil); refusesFile(err) {
+			s.leaveFile(paths, key{owner, conversationTarget + id}, err)
+		} else if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rebuildBatch appends a batch. If its turns cannot stand together each is tried by itself; of
-// those that fail the paths are dropped.
-func (s *Store) rebuildBatch(ctx context.Context, owner memory.Owner, b memory.Batch, paths map[key]string) error {
-	_, err := s.Append(ctx, owner, b)
-	if !refusesFile(err) {
-		return err
-	}
-	if len(b.Turns) > 1 {
-		for one := range slices.Chunk(b.Turns, 1) {
-			if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: b.Conversation, Turns: one}, paths); err != nil {
+// piecewise adds many things at a time. If some cannot stand together each is tried by itself; those
+// that fail are left.
+func piecewise[T any](all []T, add func([]T) error, leave func(T, error)) error {
+	for some := range slices.Chunk(all, maxRun) {
+		err := add(some)
+		if !refusesFile(err) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for one := range slices.Chunk(some, 1) {
+			if err := add(one); refusesFile(err) {
+				leave(one[0], err)
+			} else if err != nil {
 				return err
 			}
 		}
-		return nil
 	}
-	target := conversationTarget + b.Conversation.ID
-	if len(b.Turns) == 1 {
-		target = turnTarget + b.Turns[0].ID
-	}
-	s.leaveFile(paths, key{owner, target}, err)
 	return nil
 }
 
@@ -246,12 +246,15 @@ func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 	delete(paths, k)
 }
 
-// rebuildRest adds facts, summaries, profile entries, contexts and relations, many at a time.
+// rebuildRest adds facts, summaries, profile entries, contexts and relations.
 func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	var changes []memory.Change
+	add := func(after memory.Image) {
+		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: after, Reason: "was in the vault"})
+	}
 	for _, t := range things {
-		if i := t.Image(); t.Turn == nil && t.Conversation == nil {
-			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: i, Reason: "was in the vault"})
+		if t.Turn == nil && t.Conversation == nil {
+			add(t.Image())
 		}
 	}
 	changes, err := withShares(changes, things)
@@ -260,34 +263,14 @@ func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []th
 	}
 	for _, t := range things {
 		for _, r := range t.relations() {
-			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &r}, Reason: "was in the vault"})
+			add(memory.Image{Relation: &r})
 		}
 	}
-	for piece := range slices.Chunk(changes, maxRun) {
-		if err := s.applyFiles(ctx, owner, piece, paths); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// applyFiles applies changes. If they cannot stand together each is tried by itself; of those that
-// fail the paths are dropped.
-func (s *Store) applyFiles(ctx context.Context, owner memory.Owner, changes []memory.Change, paths map[key]string) error {
-	id := rebuildRun + hashOf(strings.Join(targetsOf(changes), "\x00"))[:24]
-	run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}, Jobs: shareJobs(owner, id, changes)}
-	_, err := s.Apply(ctx, owner, run, changes...)
-	if !refusesFile(err) {
+	apply := func(some []memory.Change) error {
+		id := rebuildRun + hashOf(strings.Join(targetsOf(some), "\x00"))[:24]
+		run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}, Jobs: shareJobs(owner, id, some)}
+		_, err := s.Apply(ctx, owner, run, some...)
 		return err
 	}
-	if len(changes) == 1 {
-		s.leaveFile(paths, key{owner, changes[0].After.Target()}, err)
-		return nil
-	}
-	for _, c := range changes {
-		if err := s.applyFiles(ctx, owner, []memory.Change{c}, paths); err != nil {
-			return err
-		}
-	}
-	return nil
+	return piecewise(changes, apply, func(c memory.Change, why error) { s.leaveFile(paths, key{owner, c.After.Target()}, why) })
 }
