@@ -142,7 +142,7 @@ func (p page) with(fields []field, words string) (out page, ok bool) {
 	}
 	out = page{mark: p.mark, end: p.end, has: true, front: front.String(), body: words + p.bodyEnd(words)}
 	now, _, err := readFront(out.front)
-	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b value) bool { return a.meaning() == b.meaning() })
+	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.meaning() == b.meaning() })
 }
 
 // bodyEnd closes the file as it was closed, if its words would be read back so.
@@ -167,9 +167,9 @@ func commentOf(lines []string) string {
 	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
-// value is a YAML scalar's text or a list of them. One that is neither is known to be
+// scalarOrList is a YAML scalar's text or a list of them. One that is neither is known to be
 // there, so that nobody takes it for one that was deleted.
-type value struct {
+type scalarOrList struct {
 	text string
 	list []string
 	many bool
@@ -177,7 +177,7 @@ type value struct {
 }
 
 // meaning tells values apart, but for odd ones.
-func (v value) meaning() string {
+func (v scalarOrList) meaning() string {
 	switch {
 	case v.odd != "":
 		return "odd\x00"
@@ -188,7 +188,7 @@ func (v value) meaning() string {
 }
 
 // called is what stands there, for people.
-func (v value) called() string {
+func (v scalarOrList) called() string {
 	switch {
 	case v.odd != "":
 		return v.odd
@@ -199,7 +199,7 @@ func (v value) called() string {
 }
 
 // frontMatter is what front matter says, by key.
-type frontMatter map[string]value
+type frontMatter map[string]scalarOrList
 
 // with returns the front matter with what a field says under its key.
 func (m frontMatter) with(f field) frontMatter {
@@ -215,7 +215,7 @@ func (m frontMatter) with(f field) frontMatter {
 // that follow. The key is "" if it is no scalar.
 type entry struct {
 	key      string
-	value    value
+	value    scalarOrList
 	from, to int
 }
 
@@ -277,22 +277,22 @@ func valueIn(text, key string) string {
 	return values[key].text
 }
 
-func valueOf(n ast.Node) value {
+func valueOf(n ast.Node) scalarOrList {
 	if text, ok := scalar(n); ok {
-		return value{text: text}
+		return scalarOrList{text: text}
 	}
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return value{odd: oddly(n)}
+		return scalarOrList{odd: oddly(n)}
 	}
-	v := value{many: true}
+	v := scalarOrList{many: true}
 	for _, item := range seq.Values {
 		text, ok := scalar(item)
 		switch {
 		case !ok && item.Type() == ast.SequenceType:
-			return value{odd: "a list within a list, as [[…]] is without quotes"}
+			return scalarOrList{odd: "a list within a list, as [[…]] is without quotes"}
 		case !ok:
-			return value{odd: "a list with " + oddly(item) + " in it"}
+			return scalarOrList{odd: "a list with " + oddly(item) + " in it"}
 		}
 		v.list = append(v.list, text)
 	}

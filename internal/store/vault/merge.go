@@ -54,7 +54,7 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	if err != nil {
 		return out, err
 	}
-	base, earlier, err := l.basis(ctx, plain, d, known, r, append([]string{last}, past...))
+	base, earlier, err := l.basis(ctx, d, known, r, append([]string{last}, past...))
 	if err != nil {
 		return out, err
 	}
@@ -110,7 +110,7 @@ func (m statement) live() bool { return memory.Status(m[statusKey]).Live() }
 
 // basis is what the file said before a person changed it: what Loci last wrote or, if its
 // updated_at is older, what Loci wrote then. texts are what Loci wrote, the last first.
-func (l *loader) basis(ctx context.Context, p place, d document, known thing, r *record, texts []string) (base statement, earlier bool, err error) {
+func (l *loader) basis(ctx context.Context, d document, known thing, r *record, texts []string) (base statement, earlier bool, err error) {
 	when := d.values[updatedKey].text
 	from := texts[0]
 	if _, is := asLoci(when); is {
@@ -123,6 +123,8 @@ func (l *loader) basis(ctx context.Context, p place, d document, known thing, r 
 	if err != nil {
 		return nil, false, err
 	}
+	p, _ := l.f.s.placeOf(r.Path)
+	p.owner, p.plain = l.owner, true
 	var failed error
 	lead := l.leader(ctx, known, nil, &failed)
 	then, _, err := p.read(was, known, func(key, text, from string) string {

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
@@ -175,46 +173,6 @@ func (r *reader) list(key string) []string {
 		}
 	}
 	return out
-}
-
-func (r *reader) time(key string, base time.Time) time.Time {
-	const want = "a time like 2026-01-31T12:00:00Z or a day"
-	v := r.one(key, want)
-	if v == "" {
-		return base
-	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.Parse(layout, v); err == nil {
-			return memory.Time(t)
-		}
-	}
-	r.fail(key, want)
-	return base
-}
-
-func (r *reader) number(key string, base int64) int64 {
-	const want = "a whole number"
-	v := r.one(key, want)
-	if v == "" {
-		return base
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil {
-		r.fail(key, want)
-	}
-	return n
-}
-
-func (r *reader) bool(key string) bool {
-	const want = "true or false"
-	switch strings.ToLower(r.one(key, want)) {
-	case "", "false", "no", "off":
-		return false
-	case "true", "yes", "on":
-		return true
-	}
-	r.fail(key, want)
-	return false
 }
 
 // links are the values under a key. A single link may contain a comma.

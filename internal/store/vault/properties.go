@@ -89,6 +89,16 @@ func (t *thing) properties() []property {
 	return nil
 }
 
+// value is a property with one value, which parse takes, "" for a key that is missing. It reports
+// whether the value is what is wanted.
+func value(key, want string, show func(names) string, parse func(v string) bool) property {
+	return property{key, show, func(r *reader) {
+		if !parse(r.one(key, want)) {
+			r.fail(key, want)
+		}
+	}}
+}
+
 // plainText is there if it is not empty. A key that is missing empties it.
 func plainText(key string, v *string) property {
 	return property{key, func(names) string { return optional(*v) }, func(r *reader) { *v = r.text(key) }}
@@ -113,35 +123,66 @@ func texts(key string, v *[]string) property {
 }
 
 func moment(key string, v *time.Time) property {
-	return property{key, func(names) string { return at(*v) }, func(r *reader) { *v = r.time(key, time.Time{}) }}
+	return value(key, aTime, func(names) string { return at(*v) }, func(s string) (ok bool) {
+		*v, ok = parseTime(s, time.Time{})
+		return ok
+	})
 }
 
 // keptTime is as keptText; what is not known yet is like another time, if there is one.
 func keptTime(key string, v, like *time.Time) property {
-	return property{key, func(names) string { return at(*v) }, func(r *reader) {
+	return value(key, aTime, func(names) string { return at(*v) }, func(s string) (ok bool) {
 		if v.IsZero() && like != nil {
 			*v = *like
 		}
-		*v = r.time(key, *v)
-	}}
+		*v, ok = parseTime(s, *v)
+		return ok
+	})
 }
 
+const aTime = "a time like 2026-01-31T12:00:00Z or a day"
+
+// parseTime reads a time as people write one; "" is the base.
+func parseTime(s string, base time.Time) (time.Time, bool) {
+	if s == "" {
+		return base, true
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return memory.Time(t), true
+		}
+	}
+	return base, false
+}
+
+// number is there if it is not 0. A key that is missing makes it that.
 func number[T int | int64](key string, v *T) property {
-	show := func(names) string {
+	p := keptNumber(key, v)
+	return property{key, func(names) string {
 		if *v == 0 {
 			return ""
 		}
-		return strconv.FormatInt(int64(*v), 10)
-	}
-	return property{key, show, func(r *reader) { *v = T(r.number(key, 0)) }}
+		return p.show(nil)
+	}, func(r *reader) {
+		*v = 0
+		p.read(r)
+	}}
 }
 
-func keptNumber(key string, v *int) property {
-	return property{key, func(names) string { return strconv.Itoa(*v) }, func(r *reader) { *v = int(r.number(key, int64(*v))) }}
+func keptNumber[T int | int64](key string, v *T) property {
+	return value(key, "a whole number", func(names) string { return strconv.FormatInt(int64(*v), 10) }, func(s string) bool {
+		n, err := strconv.ParseInt(cmp.Or(s, strconv.FormatInt(int64(*v), 10)), 10, 64)
+		*v = T(n)
+		return err == nil
+	})
 }
 
 func flag(key string, v *bool) property {
-	return property{key, func(names) string { return yes(*v) }, func(r *reader) { *v = r.bool(key) }}
+	return value(key, "true or false", func(names) string { return yes(*v) }, func(s string) bool {
+		s = strings.ToLower(s)
+		*v = s == "true" || s == "yes" || s == "on"
+		return *v || s == "" || s == "false" || s == "no" || s == "off"
+	})
 }
 
 // link is one to a memory, by its id.
@@ -185,7 +226,12 @@ func title(c *memory.Context) property {
 }
 
 func pinned(f *memory.Fact) property {
-	return property{"pinned", func(names) string { return yes(f.Pinned()) }, func(r *reader) { f.Core = memory.Pin(r.bool("pinned")) }}
+	is := f.Pinned()
+	p := flag("pinned", &is)
+	return property{p.key, p.show, func(r *reader) {
+		p.read(r)
+		f.Core = memory.Pin(is)
+	}}
 }
 
 // core is what pinned cannot say.
@@ -196,39 +242,32 @@ func core(f *memory.Fact) property {
 		}
 		return ""
 	}
-	return property{"core", show, func(r *reader) {
-		if err := f.Core.UnmarshalText([]byte(cmp.Or(r.text("core"), string(f.Core)))); err != nil {
-			r.fail("core", "auto, always or never")
-		}
-	}}
+	return value("core", "auto, always or never", show, func(s string) bool {
+		return f.Core.UnmarshalText([]byte(cmp.Or(s, string(f.Core)))) == nil
+	})
 }
 
 func confidence(f *memory.Fact) property {
-	const key, want = "confidence", "a number from 0 to 1"
-	return property{key, func(names) string { return strconv.FormatFloat(f.Confidence, 'g', -1, 64) }, func(r *reader) {
-		v := r.one(key, want)
-		if v == "" {
-			return
+	show := func(names) string { return strconv.FormatFloat(f.Confidence, 'g', -1, 64) }
+	return value("confidence", "a number from 0 to 1", show, func(s string) bool {
+		if s == "" {
+			return true
 		}
-		c, err := strconv.ParseFloat(v, 64)
+		c, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(c >= 0 && c <= 1) {
-			r.fail(key, want)
-			return
+			return false
 		}
 		f.Confidence = c
-	}}
+		return true
+	})
 }
 
 func trust(f *memory.Fact) property {
-	const key, want = "trust", "one of person, user, assistant, untrusted"
 	all := []memory.Trust{memory.TrustPerson, memory.TrustUser, memory.TrustAssistant, memory.TrustUntrusted}
-	return property{key, func(names) string { return quoted(string(f.Trust)) }, func(r *reader) {
-		if said := memory.Trust(r.one(key, want)); slices.Contains(all, said) {
-			f.Trust = said
-		} else if said != "" {
-			r.fail(key, want)
-		}
-	}}
+	return value("trust", "one of person, user, assistant, untrusted", func(names) string { return quoted(string(f.Trust)) }, func(s string) bool {
+		f.Trust = cmp.Or(memory.Trust(s), f.Trust)
+		return slices.Contains(all, f.Trust)
+	})
 }
 
 func turns(f *memory.Fact) property {
@@ -250,7 +289,6 @@ func turns(f *memory.Fact) property {
 
 // quote is "START-END LINK".
 func quote(f *memory.Fact) property {
-	const key, want = "quote", "two numbers and a turn, like 0-12 [[turn]]"
 	show := func(link names) string {
 		q := f.Provenance.Quote
 		if q == nil {
@@ -258,37 +296,27 @@ func quote(f *memory.Fact) property {
 		}
 		return quoted(strconv.Itoa(q.Start) + "-" + strconv.Itoa(q.End) + " " + link(q.Turn))
 	}
-	return property{key, show, func(r *reader) {
-		f.Provenance.Quote = nil
-		v := r.one(key, want)
-		if v == "" {
-			return
+	return value("quote", "two numbers and a turn, like 0-12 [[turn]]", show, func(s string) bool {
+		if f.Provenance.Quote = nil; s == "" {
+			return true
 		}
-		span, link, _ := strings.Cut(v, " ")
+		span, link, _ := strings.Cut(s, " ")
 		from, to, _ := strings.Cut(span, "-")
 		start, err1 := strconv.Atoi(from)
 		end, err2 := strconv.Atoi(to)
-		if err1 != nil || err2 != nil {
-			r.fail(key, want)
-			return
-		}
 		f.Provenance.Quote = &memory.Span{Turn: idOfLink(link), Start: start, End: end}
-	}}
+		return err1 == nil && err2 == nil
+	})
 }
 
 func metadata(f *memory.Fact) property {
-	const key, want = "metadata", "a JSON object in quotes"
-	return property{key, func(names) string { return optional(string(f.Metadata)) }, func(r *reader) {
-		f.Metadata = nil
-		v := strings.TrimSpace(r.one(key, want))
-		switch {
-		case v == "":
-		case !json.Valid([]byte(v)) || v[0] != '{':
-			r.fail(key, want)
-		default:
-			f.Metadata = json.RawMessage(v)
+	return value("metadata", "a JSON object in quotes", func(names) string { return optional(string(f.Metadata)) }, func(s string) bool {
+		s = strings.TrimSpace(s)
+		if f.Metadata = nil; s != "" {
+			f.Metadata = json.RawMessage(s)
 		}
-	}}
+		return s == "" || json.Valid(f.Metadata) && s[0] == '{'
+	})
 }
 
 func at(t time.Time) string {

@@ -50,7 +50,8 @@ type record struct {
 	// Open: it is a turn that was not learned from yet. No version tells when it is.
 	Open bool `json:"open,omitempty"`
 
-	text string // that was written, until it is saved with the record
+	text  string // that was written, until it is saved with the record
+	alone bool   // with it no earlier text stays
 }
 
 // id is the memory's, without its kind.
@@ -259,12 +260,16 @@ const maxTexts = 16
 
 // saveText saves what was last written of a thing.
 func saveText(tx *sql.Tx, r *record) error {
+	known := maxTexts
+	if r.alone {
+		known = 0
+	}
 	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, text) VALUES (?, ?, ?)`, r.Owner, r.Target, r.text)
 	if err == nil {
 		_, err = tx.Exec(`DELETE FROM texts WHERE owner = ?1 AND target = ?2 AND id NOT IN
-			(SELECT id FROM texts WHERE owner = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3)`, r.Owner, r.Target, maxTexts+1)
+			(SELECT id FROM texts WHERE owner = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3)`, r.Owner, r.Target, known+1)
 	}
-	r.text = ""
+	r.text, r.alone = "", false
 	return err
 }
 
@@ -302,8 +307,11 @@ func wrote(text, last string, past []string) bool {
 	return false
 }
 
-// forget removes the texts of a thing.
-func (x *index) forget(k key) error {
+// forgetIf removes the texts of a thing while something is erased.
+func (x *index) forgetIf(erasing bool, k key) error {
+	if !erasing {
+		return nil
+	}
 	_, err := x.db.Exec(`DELETE FROM texts WHERE owner = ? AND target = ?`, k.owner, k.target)
 	return err
 }

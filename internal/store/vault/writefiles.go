@@ -113,7 +113,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	old := f.index.targets[k]
 	t, there := l.things[k.target]
 	if !t.erased() && f.waits(k, t) {
-		return nil, errWaits
+		return nil, cmp.Or(f.index.forgetIf(f.s.erasing(), k), errWaits)
 	}
 	if !there {
 		return f.planMissing(k, old, l)
@@ -123,7 +123,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open()}
 	fields := t.fields(l.link)
 	if p.erased { // nothing stays of the file, not even what a person added
-		if err := errors.Join(l.removeBeside(k, from(old), at), f.index.forget(k)); err != nil {
+		if err := l.removeBeside(k, from(old), at); err != nil {
 			return nil, err
 		}
 	} else {
@@ -158,9 +158,9 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 func (f *files) planMissing(k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
-		return nil, nil
+		return nil, f.index.forgetIf(f.s.erasing(), k)
 	case strings.HasPrefix(k.target, profileTarget) && f.s.erasing():
-		return &plan{key: k, old: old, erased: true}, errors.Join(l.removeBeside(k, old.Path), f.index.forget(k))
+		return &plan{key: k, old: old, erased: true}, l.removeBeside(k, old.Path)
 	}
 	return nil, f.index.note(&record{Path: old.Path})
 }
@@ -176,7 +176,7 @@ func (f *files) unless(p *plan) *plan {
 		return p
 	}
 	p.there, p.next.Mtime = true, info.ModTime().UnixNano()
-	if p.old != nil && reflect.DeepEqual(*p.old, *p.next) {
+	if p.old != nil && reflect.DeepEqual(*p.old, *p.next) && !f.s.erasing() {
 		return nil
 	}
 	return p
@@ -353,7 +353,7 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		return keysOfPlans(plans), fmt.Errorf("note which files are due: %w", err)
 	}
 	f.s.opts.failpoint(beforeFiles)
-	folders := map[string]bool{}
+	folders, erasing := map[string]bool{}, f.s.erasing()
 	var errs []error
 	for _, p := range plans {
 		err := p.fault
@@ -369,8 +369,10 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 			done = append(done, &record{Path: p.old.Path})
 		}
 		if p.next != nil {
-			p.next.text = p.text
+			p.next.text, p.next.alone = p.text, erasing
 			done = append(done, p.next)
+		} else {
+			errs = append(errs, f.index.forgetIf(erasing, p.key))
 		}
 	}
 	for folder := range folders {
