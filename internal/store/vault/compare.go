@@ -12,9 +12,9 @@ import (
 
 // compareOne adds an edit for a file that differs from what Loci wrote, if it says something new.
 func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {
-	k, base, err := s.whose(ctx, c)
-	if err != nil || k.owner == "" {
-		return err
+	k, base, ok := s.whose(c)
+	if !ok {
+		return nil
 	}
 	r := s.f.index.targets[k]
 	c.p.owner, c.p.was = k.owner, s.f.before(k)
@@ -26,10 +26,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		s.tell(Problem{c.path, "it has no words below its front matter; it may be half written", "write them; or, to forget what it said, delete the file"})
 		return nil
 	}
-	l, err := s.loader(ctx, k)
-	if err != nil {
-		return err
-	}
+	l := s.loaders[k.owner]
 	got, err := l.readFile(ctx, c.p, c.text, base, r)
 	if isUnfit(err) {
 		s.problem(c.path, err)
@@ -38,11 +35,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	if err != nil {
 		return err
 	}
-	same := r
-	if !r.own(c.sha) {
-		same = nil
-	}
-	for _, why := range l.whyLost(got.lost, same) {
+	for _, why := range whyLost(got.lost) {
 		s.problem(c.path, why)
 	}
 	e := Edit{
@@ -79,11 +72,11 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		e.Across = e.Kind == Moved && c.p.across()
 	}
 	switch {
-	case e.Clash != "" || adds(got.says, base, l.link):
+	case e.Clash != "" || adds(got.says, base):
 		s.report.Edits = append(s.report.Edits, e)
 	case e.Kind == Edited && r != nil && r.SHA == c.sha: // read again for its lost links alone
 	default:
-		s.adopt(c, k, base, r, got, e, l)
+		s.adopt(c, k, base, r, got, e)
 	}
 	return nil
 }
@@ -111,7 +104,7 @@ func (s *scan) tellUnheard() {
 }
 
 // adopt records a file that says nothing new. If it lacks keys, it becomes due.
-func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit, l *loader) {
+func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit) {
 	if e.Kind == Moved {
 		s.adopted = append(s.adopted, &record{Path: e.From})
 	}
@@ -124,12 +117,9 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: known.version(),
 		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: got.lost,
 	}
-	if r.own(c.sha) {
-		next.Refused = r.refusedOf(got.lost)
-	}
 	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
 	behind := got.behind || at != c.path && known.Summary == nil
-	if behind || s.lacks(c.text, got, known, l.link) { // the next writing adds them, and moves it
+	if behind || c.lacks(got, known) { // the next writing adds them, and moves it
 		next.Due, next.There = true, true
 		s.f.due(k)
 	}
@@ -148,31 +138,28 @@ func (s *scan) putBack(c found, r *record) bool {
 }
 
 // adds reports whether a file says something that Loci does not know, apart from the keys in kept.
-func adds(says, known thing, link names) bool {
-	if !sameWords(says.words(), known.words()) || says.target() != known.target() {
-		return true
-	}
-	ours := known.fields(link)
-	for i, f := range says.fields(link) {
-		if f != ours[i] && !kept[f.key] {
+func adds(says, known thing) bool {
+	theirs, ours := statementOf(says), statementOf(known)
+	for key := range theirs {
+		if !theirs.same(ours, key) && !kept[key] {
 			return true
 		}
 	}
-	return false
+	return says.target() != known.target()
 }
 
 // lacks reports whether a file lacks a key that Loci writes, or has an outdated value there.
-func (s *scan) lacks(text string, got reading, known thing, link names) bool {
-	values, _, err := readFront(split(text).front)
+func (c found) lacks(got reading, known thing) bool {
+	d, err := readDocument(c.text)
 	if err != nil {
 		return false
 	}
-	theirs := got.says.fields(link)
-	for i, f := range known.fields(link) {
-		if kept[f.key] && (got.later || f.key == sourceKey && learnedElsewhere(theirs[i].value, f.value)) {
+	theirs, ours := statementOf(got.says), statementOf(known)
+	for key, value := range ours {
+		if kept[key] && (got.later || key == sourceKey && learnedElsewhere(theirs[key], value)) {
 			continue
 		}
-		if _, has := values[f.key]; f.value != "" && !has || theirs[i] != f {
+		if _, has := d.values[key]; key != theWords && (value != "" && !has || !theirs.same(ours, key)) {
 			return true
 		}
 	}

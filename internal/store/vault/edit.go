@@ -52,7 +52,7 @@ type Edit struct {
 	// Clash says why the edit is to be refused: Loci changed the same meanwhile. "" if it did not.
 	Clash string
 
-	lost []string // links of it that lead nowhere, and whom it cannot be shared with
+	lost map[string]string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
 // Run is an id for the run that applies the edit. It is the same for the same edit of the same
@@ -88,9 +88,14 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	t, old := l.things[k.target], f.index.targets[k]
 	next := &record{
 		Path: e.Path, Owner: e.Owner, Target: k.target, SHA: e.SHA, text: text, Version: t.version(),
-		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost), Due: true, There: true,
+		Size: int64(len(text)), Lost: e.lost, Due: true, There: true,
 	}
-	next.refuse(e)
+	for o, why := range e.Unshared {
+		if next.Lost == nil {
+			next.Lost = map[string]string{}
+		}
+		next.Lost[lostLink(sharedKey, o.Called())] = "it is not shared with them: " + why
+	}
 	notes := []*record{next}
 	if old != nil && old.Path != e.Path {
 		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, for want of this answer

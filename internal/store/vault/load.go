@@ -171,21 +171,10 @@ func (l *loader) name(ctx context.Context) error {
 		}
 	}
 	for _, t := range l.things {
-		switch {
-		case t.Fact != nil:
-			refer(t.Fact.SupersededBy)
-			for _, r := range t.relations() {
-				refer(r.To)
-			}
-			for _, id := range t.Fact.Provenance.Turns {
-				refer(id)
-			}
-			if q := t.Fact.Provenance.Quote; q != nil {
-				refer(q.Turn)
-			}
-		case t.Turn != nil:
-			refer(t.Turn.Parent)
-		}
+		t.fields(func(id string) string {
+			refer(id)
+			return id
+		})
 	}
 	if len(missing) == 0 {
 		return nil

@@ -14,12 +14,12 @@ import (
 // reading is what a person changed in a file, applied to what Loci knows now.
 type reading struct {
 	says    thing
-	lost    []string // links that lead nowhere
-	behind  bool     // what Loci changed meanwhile is not in the file
-	earlier bool     // it was made of what Loci wrote there before what it last wrote
-	putBack bool     // it is what Loci wrote there before, and lies where that lay
-	later   bool     // it is what another machine's Loci wrote after all that is known here
-	clash   string   // why not both can be what they wrote and what Loci did; "" if they can
+	lost    map[string]string // links that lead nowhere, and why
+	behind  bool              // what Loci changed meanwhile is not in the file
+	earlier bool              // it was made of what Loci wrote there before what it last wrote
+	putBack bool              // it is what Loci wrote there before, and lies where that lay
+	later   bool              // it is what another machine's Loci wrote after all that is known here
+	clash   string            // why not both can be what they wrote and what Loci did; "" if they can
 }
 
 // unfit is an error of the file's content, not of reading it.
@@ -127,9 +127,9 @@ func (l *loader) basis(ctx context.Context, d document, known thing, r *record, 
 	p.owner, p.plain = l.owner, true
 	var failed error
 	lead := l.leader(ctx, known, nil, &failed)
-	then, _, err := p.read(was, known, func(key, text, from string) string {
-		if slices.Contains(r.Lost, lostLink(key, text)) {
-			return ""
+	then, _, err := p.read(was, known, func(key, text, from string) (to, why string) {
+		if _, isLost := r.Lost[lostLink(key, text)]; isLost {
+			return "", ""
 		}
 		return lead(key, text, from)
 	})

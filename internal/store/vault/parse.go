@@ -53,23 +53,23 @@ func (p place) parse(file string, base thing) (thing, error) {
 	if err != nil {
 		return thing{}, err
 	}
-	says, _, err := p.read(d, base, func(key, text, _ string) string {
+	says, _, err := p.read(d, base, func(key, text, _ string) (to, why string) {
 		if key == sharedKey {
-			return ownerCalled(p.owner, text).Called()
+			return ownerCalled(p.owner, text).Called(), ""
 		}
-		return idOfLink(text)
+		return idOfLink(text), ""
 	})
 	return says, err
 }
 
 // leader returns what a value under the key of a relation leads to from a fact, or under that of
-// sharing: an id or the name of an owner; "" for nothing.
-type leader func(key, text, from string) string
+// sharing: an id or the name of an owner; "" for nothing, with the reason.
+type leader func(key, text, from string) (to, why string)
 
 // read reads what a document says that lies at p. Keys that are missing leave what base says, if
 // they are always written, and otherwise mean nothing; base is what Loci has, the zero thing without
 // any. A value that does not fit its key is an error; one that leads nowhere is lost.
-func (p place) read(d document, base thing, lead leader) (says thing, lost []string, err error) {
+func (p place) read(d document, base thing, lead leader) (says thing, lost map[string]string, err error) {
 	r := reader{p: p, known: base != (thing{}), values: d.values, lead: lead}
 	words := d.words
 	if p.kind() != turnTarget { // editors leave an empty line below the front matter; a turn is as it was said
@@ -131,7 +131,7 @@ type reader struct {
 	known  bool // Loci has the memory
 	values frontMatter
 	lead   leader
-	lost   []string // as lostLink writes them
+	lost   map[string]string // why, by what lostLink writes
 	err    error
 }
 
@@ -142,7 +142,7 @@ func (r *reader) failf(format string, args ...any) {
 }
 
 func (r *reader) fail(key, want string) {
-	r.failf("%s is %s, not %s", key, r.values[key].called(), want)
+	r.failf("%s is %s, not %s", key, want, r.values[key].called())
 }
 
 // one is a key's that has one value, "" for none. A value that is no such text is not as
@@ -186,10 +186,14 @@ func (r *reader) links(key string) []string {
 // leads are what the values under a key lead to from a fact. Those that lead to nothing are lost.
 func (r *reader) leads(key, from string) (out []string) {
 	for _, text := range r.links(key) {
-		if to := r.lead(key, text, from); to != "" {
+		to, why := r.lead(key, text, from)
+		switch {
+		case to != "":
 			out = append(out, to)
-		} else {
-			r.lost = append(r.lost, lostLink(key, text))
+		case r.lost == nil:
+			r.lost = map[string]string{lostLink(key, text): why}
+		default:
+			r.lost[lostLink(key, text)] = why
 		}
 	}
 	return out

@@ -37,11 +37,9 @@ type record struct {
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
 	// Lost are links in a fact's file that lead nowhere, and owners whom it names and is not
-	// shared with, as lostLink writes them. They stay, and each scan looks at them again.
-	Lost []string `json:"lost,omitempty"`
-
-	// Refused says of some that are lost why they were refused.
-	Refused map[string]string `json:"refused,omitempty"`
+	// shared with, as lostLink writes them, with the reason. They stay, and each scan looks at them
+	// again.
+	Lost map[string]string `json:"lost_links,omitempty"`
 
 	// Due: the file is to be written again. A missing file is no deletion, unless a scan found it There.
 	Due   bool `json:"due,omitempty"`
@@ -71,20 +69,6 @@ func (r *record) none() bool { return r == nil || r.SHA == "" }
 
 // of reports whether it was written of this version of a memory.
 func (r *record) of(version int64) bool { return r != nil && r.Version == version }
-
-// refusedOf are those that were refused among what is still lost.
-func (r *record) refusedOf(lost []string) map[string]string {
-	if r == nil || len(r.Refused) == 0 {
-		return nil
-	}
-	out := map[string]string{}
-	for _, one := range lost {
-		if why := r.Refused[one]; why != "" {
-			out[one] = why
-		}
-	}
-	return out
-}
 
 // key names a thing in the vault.
 type key struct {
@@ -154,7 +138,7 @@ func loadIndex(file string) (*index, error) {
 
 func (x *index) load() error {
 	const schema = `CREATE TABLE IF NOT EXISTS records (kind TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
-		CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, owner TEXT, target TEXT, text TEXT, UNIQUE (owner, target, text))`
+		CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, owner TEXT, target TEXT, sha TEXT, text TEXT, UNIQUE (owner, target, sha))`
 	if _, err := x.db.Exec(schema); err != nil {
 		return err
 	}
@@ -264,7 +248,7 @@ func saveText(tx *sql.Tx, r *record) error {
 	if r.alone {
 		known = 0
 	}
-	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, text) VALUES (?, ?, ?)`, r.Owner, r.Target, r.text)
+	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, sha, text) VALUES (?, ?, ?, ?)`, r.Owner, r.Target, r.SHA, r.text)
 	if err == nil {
 		_, err = tx.Exec(`DELETE FROM texts WHERE owner = ?1 AND target = ?2 AND id NOT IN
 			(SELECT id FROM texts WHERE owner = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3)`, r.Owner, r.Target, known+1)
@@ -277,17 +261,17 @@ func saveText(tx *sql.Tx, r *record) error {
 // be the first where a crash came before the record.
 func (x *index) texts(k key) (last string, past []string, err error) {
 	r := x.targets[k]
-	rows, err := x.db.Query(`SELECT text FROM texts WHERE owner = ? AND target = ? ORDER BY id DESC`, k.owner, k.target)
+	rows, err := x.db.Query(`SELECT sha, text FROM texts WHERE owner = ? AND target = ? ORDER BY id DESC`, k.owner, k.target)
 	if err != nil {
 		return "", nil, err
 	}
 	defer rows.Close() //nolint:errcheck // Err tells
 	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
+		var sha, text string
+		if err := rows.Scan(&sha, &text); err != nil {
 			return "", nil, err
 		}
-		if r.own(hashOf(text)) {
+		if r.own(sha) {
 			last = text
 		} else {
 			past = append(past, text)

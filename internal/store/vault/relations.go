@@ -3,6 +3,7 @@ package vault
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func lostLink(key, text string) string { return key + " " + text }
 
 // read reads a document of the memory known, and looks up where its links lead. old is the record
 // of the file as it is, nil for none. A file that brings its id from elsewhere shares with nobody.
-func (l *loader) read(ctx context.Context, p place, d document, known thing, old *record) (says thing, lost []string, err error) {
+func (l *loader) read(ctx context.Context, p place, d document, known thing, old *record) (says thing, lost map[string]string, err error) {
 	var failed error
 	says, lost, err = p.read(d, known, l.leader(ctx, known, old, &failed))
 	if err != nil {
@@ -86,20 +87,20 @@ func (l *loader) read(ctx context.Context, p place, d document, known thing, old
 	}
 	if known.Fact == nil && d.values["id"].text != "" {
 		says.Shared = nil
-		lost = slices.DeleteFunc(lost, func(one string) bool { return strings.HasPrefix(one, lostLink(sharedKey, "")) })
+		maps.DeleteFunc(lost, func(one, _ string) bool { return strings.HasPrefix(one, lostLink(sharedKey, "")) })
 	}
 	return says, lost, cmp.Or(failed, err)
 }
 
 // leader looks up what links of the memory known lead to.
 func (l *loader) leader(ctx context.Context, known thing, old *record, failed *error) leader {
-	return func(key, text, from string) string {
+	return func(key, text, from string) (to, why string) {
 		if key == sharedKey {
 			return l.mayShare(text, known, old)
 		}
 		to, err := l.leadsTo(ctx, text, from, known)
 		*failed = cmp.Or(*failed, err)
-		return to
+		return to, "it leads to no fact"
 	}
 }
 
@@ -166,7 +167,7 @@ func nearer(a, b, name string) int {
 }
 
 // asWritten keeps values as the text has them that say what Loci says, and those that are lost.
-func (l *loader) asWritten(ctx context.Context, p place, text string, t thing, old *record) (fields []field, lost []string) {
+func (l *loader) asWritten(ctx context.Context, p place, text string, t thing, old *record) (fields []field, lost map[string]string) {
 	fields = t.fields(l.link)
 	d, err := readDocument(text)
 	if err != nil {
@@ -192,9 +193,12 @@ func (l *loader) asWritten(ctx context.Context, p place, text string, t thing, o
 		var texts []string
 		left := t.linked(f.key)
 		for _, text := range (&reader{values: d.values}).links(f.key) {
-			if slices.Contains(lost, lostLink(f.key, text)) {
+			if _, isLost := lost[lostLink(f.key, text)]; isLost {
 				texts = append(texts, text)
-			} else if at := slices.Index(left, lead(f.key, text, "")); at >= 0 {
+				continue
+			}
+			to, _ := lead(f.key, text, "")
+			if at := slices.Index(left, to); at >= 0 {
 				texts, left = append(texts, text), slices.Delete(left, at, at+1)
 			}
 		}
@@ -221,20 +225,20 @@ func among(owner memory.Owner, facts map[string]string) leader {
 	for _, id := range facts {
 		there[id] = true
 	}
-	return func(key, text, _ string) string {
+	return func(key, text, _ string) (to, why string) {
 		if key == sharedKey {
-			return ownerCalled(owner, text).Called()
+			return ownerCalled(owner, text).Called(), ""
 		}
 		name, _, isLink := cutLink(text)
 		if !isLink {
-			return text // a plain id
+			return text, "" // a plain id
 		}
 		for _, id := range append([]string{facts[path.Base(name)]}, idsOfLink(text)...) {
 			if id != "" && there[id] {
-				return id
+				return id, ""
 			}
 		}
 		id, _ := idOfName(path.Base(name)) // Loci wrote it
-		return id
+		return id, ""
 	}
 }

@@ -102,27 +102,29 @@ func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, 
 	return shared(slices.Clone(l.shares[f.ID])), nil
 }
 
-// mayShare returns text if its owner is a user or known to share the fact; "" if a file alone
-// may not share with it, or if that was refused and neither file nor fact changed since.
-func (l *loader) mayShare(text string, known thing, old *record) string {
+// mayShare returns text if its owner is a user or known to share the fact; "" with the reason if a
+// file alone may not share with it, or if that was refused and neither file nor fact changed since.
+func (l *loader) mayShare(text string, known thing, old *record) (to, why string) {
 	o := ownerCalled(l.owner, text)
 	switch {
-	case o != "" && slices.Contains(known.sharers(), o):
-		return text
-	case o == "" || o.Kind() != memory.UserKind, old.of(known.version()) && old.Refused[lostLink(sharedKey, text)] != "":
-		return ""
+	case o == "":
+		return "", "it is not a valid owner to share with, as user/NAME, pool/NAME and global are, but for whose folder it is"
+	case slices.Contains(known.sharers(), o):
+		return text, ""
+	case o.Kind() != memory.UserKind:
+		return "", "it is not shared with them: whoever runs the server shares with pools and with everybody, by loci share"
+	case old.of(known.version()) && old.Lost[lostLink(sharedKey, text)] != "":
+		return "", old.Lost[lostLink(sharedKey, text)]
 	}
-	return text
+	return text, ""
 }
 
 // whyLost explains lost values, one text for each reason.
-func (l *loader) whyLost(lost []string, old *record) []string {
+func whyLost(lost map[string]string) (out []string) {
 	names := map[string][]string{}
-	for _, one := range lost {
-		why := l.whyOne(one, old)
-		names[why] = append(names[why], strings.TrimPrefix(one, sharedKey+" "))
+	for _, one := range slices.Sorted(maps.Keys(lost)) {
+		names[lost[one]] = append(names[lost[one]], strings.TrimPrefix(one, sharedKey+" "))
 	}
-	var out []string
 	for _, why := range slices.Sorted(maps.Keys(names)) {
 		text := clip(names[why][0]) + ": " + why
 		if more := len(names[why]) - 1; more > 0 {
@@ -131,19 +133,6 @@ func (l *loader) whyLost(lost []string, old *record) []string {
 		out = append(out, text)
 	}
 	return out
-}
-
-func (l *loader) whyOne(lost string, old *record) string {
-	name, isShare := strings.CutPrefix(lost, sharedKey+" ")
-	switch {
-	case !isShare:
-		return "it leads to no fact"
-	case old != nil && old.Refused[lost] != "":
-		return "it is not shared with them: " + old.Refused[lost]
-	case ownerCalled(l.owner, name) == "":
-		return "it is not a valid owner to share with, as user/NAME, pool/NAME and global are, but for whose folder it is"
-	}
-	return "it is not shared with them: whoever runs the server shares with pools and with everybody, by loci share"
 }
 
 // clip cuts a name that a person has to read.
@@ -190,16 +179,4 @@ func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory
 		return nil
 	}
 	return []memory.Job{{ID: "share-" + run, Owner: owner, Kind: memory.JobShare, Turns: facts}}
-}
-
-// refuse records whom the fact could not be shared with.
-func (r *record) refuse(e Edit) {
-	for o, why := range e.Unshared {
-		one := lostLink(sharedKey, o.Called())
-		if r.Refused == nil {
-			r.Refused = map[string]string{}
-		}
-		r.Lost, r.Refused[one] = append(r.Lost, one), why
-	}
-	slices.Sort(r.Lost)
 }

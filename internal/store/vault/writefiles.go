@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"reflect"
@@ -134,8 +135,11 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 		if pl, ok := f.s.placeOf(at); ok && p.base != "" {
 			fields, p.next.Lost = l.asWritten(ctx, pl, p.base, t, old)
 		}
-		if old.of(p.next.Version) { // another may be shared
-			p.next.Refused = old.refusedOf(p.next.Lost)
+		if !old.of(p.next.Version) { // another may be shared
+			p.next.Lost = maps.Clone(p.next.Lost)
+			for one := range p.next.Lost {
+				p.next.Lost[one] = ""
+			}
 		}
 	}
 	pg, ok := split(p.base).with(fields, t.words())
@@ -269,7 +273,7 @@ func (f *files) saysTheSame(ctx context.Context, k key, at, text string, t thing
 	}
 	p.owner, p.was = k.owner, f.before(k)
 	read, err := l.readFile(ctx, p, text, t, f.index.targets[k])
-	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t, l.link)
+	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t)
 }
 
 // sameWords reports whether texts are the same but for how lines end.
@@ -376,7 +380,9 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		}
 	}
 	for folder := range folders {
-		errs = append(errs, f.syncFolder(folder))
+		if err := f.syncFolder(folder); !errors.Is(err, fs.ErrNotExist) { // a person took it away
+			errs = append(errs, err)
+		}
 	}
 	f.s.opts.failpoint(afterFiles)
 	if err := errors.Join(append(errs, f.index.write(done...))...); err != nil {
