@@ -39,7 +39,6 @@
 //	….conflict-TIME.md                              a person's words where Loci changed the file meanwhile
 //	.loci/files.db                                  the records: what Loci last wrote to each file
 //	.loci/lock                                      held while a process has the vault open
-//	.loci/open                                      there while the vault is open, and after a crash
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
 //
 // Names are escaped so that no two meet on a disk that folds case, none leaves its

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/loci-memory/loci/memory"
@@ -20,10 +18,6 @@ var (
 // begin compares how far the files were written with the versions of the store within. What
 // is missing in files becomes due; what is missing in the store is rebuilt from files.
 func (s *Store) begin(ctx context.Context) error {
-	crashed, err := s.marked()
-	if err != nil {
-		return err
-	}
 	owners, err := s.ownersWithin(ctx)
 	if err != nil {
 		return err
@@ -52,7 +46,7 @@ func (s *Store) begin(ctx context.Context) error {
 		err = s.noteFolder(ctx)
 	}
 	for k, r := range x.targets {
-		if r.Due || r.Open && crashed {
+		if r.Due || r.Open {
 			s.files.due(k)
 		}
 	}
@@ -73,16 +67,6 @@ func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
 		known[o] = true
 	}
 	return slices.Sorted(maps.Keys(known)), nil
-}
-
-// marked leaves a sign that the vault is open, and reports whether the last process that
-// opened it left one behind.
-func (s *Store) marked() (bool, error) {
-	_, err := os.Stat(s.own(openFile))
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return true, err
-	}
-	return false, os.WriteFile(s.own(openFile), nil, 0o600)
 }
 
 // changedSince returns the targets of what was written for an owner after a version, or all

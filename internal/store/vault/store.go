@@ -39,7 +39,6 @@ const (
 const (
 	OwnFolder = ".loci" // in the vault
 	lockName  = "lock"
-	openFile  = "open" // there while the vault is open, and after a crash
 )
 
 // Within opens the store that a vault is around, on the vault's clock.
@@ -153,9 +152,7 @@ func (s *Store) Close() error {
 		s.mu.Lock()
 		s.closed = true
 		s.mu.Unlock()
-		if s.closeErr = s.release(); s.closeErr == nil {
-			s.closeErr = os.Remove(s.own(openFile))
-		}
+		s.closeErr = s.release()
 	})
 	return s.closeErr
 }
