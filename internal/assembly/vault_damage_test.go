@@ -97,54 +97,47 @@ func TestUnreadableFileDoesNotStopForgettingOthers(t *testing.T) {
 // that it cannot read.
 func TestLostDatabaseIsRebuiltFromEveryReadableFile(t *testing.T) {
 	for _, own := range []bool{true, false} {
-		for _, crashed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("its own folder is there %v, crashed %v", own, crashed), func(t *testing.T) {
-				t.Parallel()
-				dir := t.TempDir()
-				l := vaultAt(t, dir)
-				for i := range 30 {
-					l.remember(t, fmt.Sprintf("User owns gadget %d", i))
-				}
-				if _, err := l.Record(t.Context(), "default", "chat", Message{Role: memory.RoleUser, Content: "Hello there."}, Message{Role: memory.RoleAssistant, Content: "Hello."}); err != nil {
+		t.Run(fmt.Sprintf("its own folder is there %v", own), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			l := vaultAt(t, dir)
+			for i := range 30 {
+				l.remember(t, fmt.Sprintf("User owns gadget %d", i))
+			}
+			if _, err := l.Record(t.Context(), "default", "chat", Message{Role: memory.RoleUser, Content: "Hello there."}, Message{Role: memory.RoleAssistant, Content: "Hello."}); err != nil {
+				t.Fatal(err)
+			}
+			closed(t, l)
+			broken := factFiles(t, dir)[3]
+			if err := os.Truncate(broken, 3<<20); err != nil {
+				t.Fatal(err)
+			}
+			if !own {
+				if err := os.RemoveAll(filepath.Join(dir, "vault", ".loci")); err != nil {
 					t.Fatal(err)
+				}
+			}
+			if err := os.Remove(filepath.Join(dir, "data", databaseFile)); err != nil {
+				t.Fatal(err)
+			}
+			for _, start := range []string{"first", "second"} {
+				l = vaultAt(t, dir)
+				if got := l.facts(t); got < 29 {
+					t.Errorf("%s start: %d facts are served, want those of 29 files", start, got)
+				}
+				turns, err := l.engine.Store.Turns(t.Context(), userOf(httpx.DefaultUser), memory.TurnQuery{})
+				if err != nil || len(turns) != 2 {
+					t.Errorf("%s start: %d turns are served, %v; want 2", start, len(turns), err)
+				}
+				looked, found := doctorSays(t, l)
+				if !strings.Contains(looked, "history: it begins on") {
+					t.Errorf("%s start: doctor does not say where history begins: %q", start, looked)
+				}
+				if got := l.facts(t); got == 29 && !strings.Contains(found, filepath.Base(broken)) {
+					t.Errorf("doctor found %q, want %s", found, broken)
 				}
 				closed(t, l)
-				broken := factFiles(t, dir)[3]
-				if err := os.Truncate(broken, 3<<20); err != nil {
-					t.Fatal(err)
-				}
-				if crashed {
-					if err := os.WriteFile(filepath.Join(dir, "vault", ".loci", "open"), nil, 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if !own {
-					if err := os.RemoveAll(filepath.Join(dir, "vault", ".loci")); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if err := os.Remove(filepath.Join(dir, "data", databaseFile)); err != nil {
-					t.Fatal(err)
-				}
-				for _, start := range []string{"first", "second"} {
-					l = vaultAt(t, dir)
-					if got := l.facts(t); got < 29 {
-						t.Errorf("%s start: %d facts are served, want those of 29 files", start, got)
-					}
-					turns, err := l.engine.Store.Turns(t.Context(), userOf(httpx.DefaultUser), memory.TurnQuery{})
-					if err != nil || len(turns) != 2 {
-						t.Errorf("%s start: %d turns are served, %v; want 2", start, len(turns), err)
-					}
-					looked, found := doctorSays(t, l)
-					if !strings.Contains(looked, "history: it begins on") {
-						t.Errorf("%s start: doctor does not say where history begins: %q", start, looked)
-					}
-					if got := l.facts(t); got == 29 && !strings.Contains(found, filepath.Base(broken)) {
-						t.Errorf("doctor found %q, want %s", found, broken)
-					}
-					closed(t, l)
-				}
-			})
-		}
+			}
+		})
 	}
 }

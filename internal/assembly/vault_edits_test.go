@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/files"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
-	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -156,7 +156,7 @@ func TestRejectedByItsFile(t *testing.T) {
 	defer closed(t, l)
 	owner := userOf("default")
 	byPage, byHand := l.waiting(t, "User has a cat"), l.waiting(t, "User has a dog")
-	if _, _, err := l.engine.Curate.Judge(ctx, owner, []curate.Judgement{{ID: byPage.ID, Action: memory.ActionReject}}, "", vaultsync.ByFile); err != nil {
+	if _, _, err := l.engine.Curate.Judge(ctx, owner, []curate.Judgement{{ID: byPage.ID, Action: memory.ActionReject}}, "", files.ByFile); err != nil {
 		t.Fatal(err)
 	}
 	path, text := l.settledFile(t, byHand.Content)
@@ -198,7 +198,7 @@ func TestForgottenByItsStatusComesBack(t *testing.T) {
 		t.Errorf("words that nobody is to recall ended a fact: it is %s", f.Status)
 	}
 	page, err := l.engine.Store.Changes(ctx, userOf("default"), memory.ChangeQuery{Target: "fact:" + home.ID})
-	if err != nil || len(page.Changes) != 2 || page.Changes[0].Action != memory.ActionRetire || page.Changes[0].Author != vaultsync.ByFile {
+	if err != nil || len(page.Changes) != 2 || page.Changes[0].Action != memory.ActionRetire || page.Changes[0].Author != files.ByFile {
 		t.Fatalf("forgotten and reworded in one: %+v, %v", page.Changes, err)
 	}
 	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.UndoRequest{Run: page.Changes[0].Run}, byProgram); err != nil {
@@ -309,7 +309,7 @@ func TestConfirmedDeletionsAreOneUndo(t *testing.T) {
 		t.Fatalf("confirmed, but: %q", told)
 	}
 	page, err := l.engine.Store.Changes(ctx, userOf("default"), memory.ChangeQuery{Limit: 1})
-	if err != nil || page.Changes[0].Author != vaultsync.ByFile {
+	if err != nil || page.Changes[0].Author != files.ByFile {
 		t.Fatalf("the last change is %+v, %v", page.Changes, err)
 	}
 	if _, err := l.engine.Curate.Undo(ctx, userOf("default"), curate.UndoRequest{Run: page.Changes[0].Run}, byProgram); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
+	"github.com/loci-memory/loci/internal/engine/files"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/internal/vaultsync"
 	"github.com/loci-memory/loci/memory"
@@ -69,7 +70,7 @@ func TestASaveIsOneRun(t *testing.T) {
 			l.look(t, vaultstore.ScanOptions{})
 			got := l.fact(t, f.ID)
 			last := l.lately(t, f.ID)
-			if got.Content != "User has a cat named Tom" || len(got.Tags) != 1 || last.Action != c.action || last.Author != vaultsync.ByFile || last.Reason != c.why {
+			if got.Content != "User has a cat named Tom" || len(got.Tags) != 1 || last.Action != c.action || last.Author != files.ByFile || last.Reason != c.why {
 				t.Errorf("it is %s and says %q %q; %s by %s: %s", got.Status, got.Content, got.Tags, last.Action, last.Author.Name, last.Reason)
 			}
 			since, err := l.engine.Store.Changes(ctx, owner, memory.ChangeQuery{After: before.At})
@@ -125,7 +126,7 @@ func TestHistorySaysWhatFilesEndedAndRestored(t *testing.T) {
 	said := func(what string, id string, action memory.Action, why, verb string) {
 		t.Helper()
 		c := l.lately(t, id)
-		if c.Action != action || c.Reason != why || c.Author != vaultsync.ByFile {
+		if c.Action != action || c.Reason != why || c.Author != files.ByFile {
 			t.Errorf("%s: %s by %s: %q, want %s: %q", what, c.Action, c.Author.Name, c.Reason, action, why)
 		}
 		if line := vaultsync.ChangeLine(c, []memory.Change{c}); !strings.HasPrefix(line, verb+": ") {

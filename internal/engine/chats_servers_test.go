@@ -198,7 +198,7 @@ func TestTwoServersOfWhichOneReadsAFileKeepOneHome(t *testing.T) {
 			_, _, err := other.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Lisbon"}, her)
 			return err
 		})
-		edit := files.FileEdit{Owner: ana, Key: "k", Says: files.FileContent{Fact: &memory.Fact{
+		edit := files.FileEdit{Owner: ana, Key: "k", Says: memory.FileContent{Fact: &memory.Fact{
 			Content: "User lives in Berlin", Scope: memory.Scope{Owner: ana}, Status: memory.Active, Confidence: 1,
 		}}}
 		target, err := r.Files.TakeFile(ctx, edit)

@@ -18,10 +18,10 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
 			f.t.Fatal(err)
 		}
-		_, err := f.edit(files.FileContent{Fact: &fact}, files.FileContent{})
+		_, err := f.edit(memory.FileContent{Fact: &fact}, memory.FileContent{})
 		f.must(err)
 		for i, came := range []int{2, 0} {
-			back, err := f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: files.FileContent{Fact: &fact}, Says: files.FileContent{Fact: &fact}}}, "back")
+			back, err := f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: memory.FileContent{Fact: &fact}, Says: memory.FileContent{Fact: &fact}}}, "back")
 			f.must(err)
 			if n := len(back); n != came/2 || n > 0 && (back[0].Came != came || back[0].Left > 0) {
 				f.t.Errorf("the %d. time %+v came back", i+1, back)
@@ -33,7 +33,7 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 		}
 		_, err = f.Curate.Forget(ctx, ana, []string{fact.ID}, "asked", memory.Author{Kind: memory.ByPerson, Name: "ana"})
 		f.must(err)
-		if back, err := f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: files.FileContent{Fact: &fact}, Says: files.FileContent{Fact: &fact}}}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
+		if back, err := f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: memory.FileContent{Fact: &fact}, Says: memory.FileContent{Fact: &fact}}}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
 			f.t.Errorf("what was forgotten by hand came back: %+v, %v", back, err)
 		}
 	})

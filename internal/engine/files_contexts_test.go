@@ -14,7 +14,7 @@ func TestContextsAndChatsAreEditedInFiles(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		says := &memory.Context{Owner: ana, Title: "style", Content: "Short sentences.", Status: memory.Active}
-		target, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "1", Says: files.FileContent{Context: says}})
+		target, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "1", Says: memory.FileContent{Context: says}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +22,7 @@ func TestContextsAndChatsAreEditedInFiles(t *testing.T) {
 		was := must[memory.Context](t)(r.Context(ctx, ana, id))
 		next := was
 		next.Content = "Short words."
-		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "2", Was: files.FileContent{Context: &was}, Says: files.FileContent{Context: &next}}); err != nil {
+		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "2", Was: memory.FileContent{Context: &was}, Says: memory.FileContent{Context: &next}}); err != nil {
 			t.Fatal(err)
 		}
 		now := must[memory.Context](t)(r.Context(ctx, ana, id))
@@ -33,14 +33,14 @@ func TestContextsAndChatsAreEditedInFiles(t *testing.T) {
 		chat := must[memory.Conversation](t)(r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{}))
 		edited := chat
 		edited.Title, edited.Contexts = "Trip", []string{id}
-		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "3", Was: files.FileContent{Conversation: &chat}, Says: files.FileContent{Conversation: &edited}}); err != nil {
+		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "3", Was: memory.FileContent{Conversation: &chat}, Says: memory.FileContent{Conversation: &edited}}); err != nil {
 			t.Fatal(err)
 		}
 		if c := must[memory.Conversation](t)(r.Chats.Chat(ctx, ana, chat.ID)); c.Title != "Trip" || len(c.Contexts) != 1 {
 			t.Errorf("got %+v", c)
 		}
 
-		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "4", Was: files.FileContent{Context: &now}}); err != nil {
+		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "4", Was: memory.FileContent{Context: &now}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Context(ctx, ana, id); !errors.Is(err, memory.NotFound) {

@@ -45,7 +45,7 @@ func (f *filing) wrote(content string) memory.Fact {
 }
 
 // edit takes over an edit of its own.
-func (f *filing) edit(was, says files.FileContent) (string, error) {
+func (f *filing) edit(was, says memory.FileContent) (string, error) {
 	f.n++
 	return f.Files.TakeFile(context.Background(), files.FileEdit{Owner: ana, Key: string(rune('a' + f.n)), Was: was, Says: says})
 }
@@ -65,7 +65,7 @@ func (f *filing) rewords(fact memory.Fact, do func(*memory.Fact)) error {
 	f.t.Helper()
 	says := fact
 	do(&says)
-	_, err := f.edit(files.FileContent{Fact: &fact}, files.FileContent{Fact: &says})
+	_, err := f.edit(memory.FileContent{Fact: &fact}, memory.FileContent{Fact: &says})
 	return err
 }
 
@@ -168,7 +168,7 @@ func TestDeletedFileIsForgottenAndComesBack(t *testing.T) {
 		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
 			f.t.Fatal(err)
 		}
-		gone := files.FileEdit{Owner: ana, Key: "gone", Was: files.FileContent{Fact: &fact}}
+		gone := files.FileEdit{Owner: ana, Key: "gone", Was: memory.FileContent{Fact: &fact}}
 		for range 2 { // as after a crash before it was accepted
 			target, err := f.Files.TakeFile(ctx, gone)
 			if err != nil || target != "fact:"+fact.ID {
@@ -199,7 +199,7 @@ func TestFileOfAPersonsOwnIsAFact(t *testing.T) {
 		ctx := context.Background()
 		old := f.wrote("User lives in Lisbon")
 		says := memory.Fact{Scope: memory.Scope{Owner: ana}, Content: "User lives in Porto", Confidence: 1, Status: memory.Active, Tags: []string{"home"}}
-		added := files.FileEdit{Owner: ana, Key: "added", Says: files.FileContent{Fact: &says}}
+		added := files.FileEdit{Owner: ana, Key: "added", Says: memory.FileContent{Fact: &says}}
 		first, err := f.Files.TakeFile(ctx, added)
 		f.must(err)
 		again, err := f.Files.TakeFile(ctx, added)
@@ -216,7 +216,7 @@ func TestFileOfAPersonsOwnIsAFact(t *testing.T) {
 		}
 		named := says
 		named.ID, named.Content = "of-old", "User plays go"
-		if target, err := f.edit(files.FileContent{}, files.FileContent{Fact: &named}); err != nil || target != "fact:of-old" {
+		if target, err := f.edit(memory.FileContent{}, memory.FileContent{Fact: &named}); err != nil || target != "fact:of-old" {
 			f.t.Errorf("a file that names its id: %q, %v", target, err)
 		}
 	})
@@ -238,23 +238,23 @@ func TestWhatWasSaidIsNotEdited(t *testing.T) {
 		was, other := read(), *read()
 		other.Content = "I play go"
 		for what, e := range map[string]files.FileEdit{
-			"other words":    {Was: files.FileContent{Turn: was}, Says: files.FileContent{Turn: &other}},
-			"one of its own": {Says: files.FileContent{Turn: &other}},
-			"a conversation": {Says: files.FileContent{Conversation: &memory.Conversation{ID: "c"}}},
+			"other words":    {Was: memory.FileContent{Turn: was}, Says: memory.FileContent{Turn: &other}},
+			"one of its own": {Says: memory.FileContent{Turn: &other}},
+			"a conversation": {Says: memory.FileContent{Conversation: &memory.Conversation{ID: "c"}}},
 		} {
 			e.Owner, e.Key = ana, what
 			if _, err := f.Files.TakeFile(ctx, e); !errors.Is(err, memory.Invalid) {
 				f.t.Errorf("%s: %v, want it refused", what, err)
 			}
 		}
-		_, err := f.edit(files.FileContent{Turn: was}, files.FileContent{})
+		_, err := f.edit(memory.FileContent{Turn: was}, memory.FileContent{})
 		f.must(err)
 		gone, back := read(), *read()
 		if gone.Status != memory.Retired {
 			f.t.Errorf("a deleted turn is %s", gone.Status)
 		}
 		back.Status = memory.Active
-		_, err = f.edit(files.FileContent{Turn: gone}, files.FileContent{Turn: &back})
+		_, err = f.edit(memory.FileContent{Turn: gone}, memory.FileContent{Turn: &back})
 		f.must(err)
 		if got := read(); got.Status != memory.Active || got.Content != "I play chess" {
 			f.t.Errorf("a turn that was put back is %s and says %q", got.Status, got.Content)
@@ -271,24 +271,24 @@ func TestSummariesAndProfileAreEdited(t *testing.T) {
 		}
 		other := summary
 		other.Text = "They spoke of go"
-		_, err := f.edit(files.FileContent{Summary: &summary}, files.FileContent{Summary: &other})
+		_, err := f.edit(memory.FileContent{Summary: &summary}, memory.FileContent{Summary: &other})
 		f.must(err)
 		m, err := f.Get(ctx, ana, summary.ID)
 		if err != nil || m.Content() != other.Text {
 			f.t.Errorf("the summary says %q, %v", m.Content(), err)
 		}
 		zone := memory.ProfileEntry{Owner: ana, Key: "zone", Value: "Lisbon", Status: memory.Active}
-		_, err = f.edit(files.FileContent{}, files.FileContent{Profile: &zone})
+		_, err = f.edit(memory.FileContent{}, memory.FileContent{Profile: &zone})
 		f.must(err)
 		moved := zone
 		moved.Value = "Porto"
-		_, err = f.edit(files.FileContent{Profile: &zone}, files.FileContent{Profile: &moved})
+		_, err = f.edit(memory.FileContent{Profile: &zone}, memory.FileContent{Profile: &moved})
 		f.must(err)
 		entries, err := f.Store.Profile(ctx, ana, memory.At{})
 		if err != nil || len(entries) != 1 || entries[0].Value != "Porto" {
 			f.t.Errorf("the profile is %+v, %v", entries, err)
 		}
-		_, err = f.edit(files.FileContent{Profile: &moved}, files.FileContent{})
+		_, err = f.edit(memory.FileContent{Profile: &moved}, memory.FileContent{})
 		f.must(err)
 		if entries, err := f.Store.Profile(ctx, ana, memory.At{}); err != nil || len(entries) > 0 {
 			f.t.Errorf("the profile is %+v, %v", entries, err)

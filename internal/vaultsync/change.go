@@ -2,7 +2,6 @@ package vaultsync
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/files"
@@ -38,26 +37,7 @@ func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, vaultsto
 }
 
 func (v *Vault) fileEdit(e vaultstore.Edit) files.FileEdit {
-	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: shown(e.Was), Says: shown(e.Says), PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
-}
-
-// stillGone leaves out the deletions of files that are there by now, so that nothing is
-// forgotten whose file was away for a moment.
-func (v *Vault) stillGone(ctx context.Context, edits []vaultstore.Edit) ([]vaultstore.Edit, error) {
-	isDeleted := func(e vaultstore.Edit) bool { return e.Kind == vaultstore.Deleted }
-	if !slices.ContainsFunc(edits, isDeleted) {
-		return edits, nil
-	}
-	var deleted, rest []vaultstore.Edit
-	for _, e := range edits {
-		if isDeleted(e) {
-			deleted = append(deleted, e)
-		} else {
-			rest = append(rest, e)
-		}
-	}
-	still, err := v.Store.Gone(ctx, deleted)
-	return append(still, rest...), err
+	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: e.Was, Says: e.Says, PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
 }
 
 // returns reports whether an edit is of a forgotten fact whose file is back with the same words.
@@ -96,68 +76,28 @@ func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	return nil
 }
 
-// forget forgets, for each owner of whom several files are gone, what they were of: facts,
-// turns and summaries in one run, entries of the profile and contexts in another, so that
-// each is one undo. It returns of whom it did; the others' files are taken one by one, which
-// tells what is wrong with which.
-func (v *Vault) forget(ctx context.Context, edits []vaultstore.Edit) (map[memory.Owner]bool, error) {
+// forget forgets what files were of that are gone. Of an owner who lost several all are forgotten
+// together or, if they cannot be, one by one, which tells what is wrong with which.
+func (v *Vault) forget(ctx context.Context, deleted []vaultstore.Edit) error {
 	gone := map[memory.Owner][]vaultstore.Edit{}
-	for _, e := range edits {
-		if e.Kind == vaultstore.Deleted {
-			gone[e.Owner] = append(gone[e.Owner], e)
-		}
+	for _, e := range deleted {
+		gone[e.Owner] = append(gone[e.Owner], e)
 	}
-	together := map[memory.Owner]bool{}
 	for owner, edits := range gone {
-		if len(edits) < 2 {
-			continue
+		var all []files.FileEdit
+		for _, e := range edits {
+			all = append(all, v.fileEdit(e))
 		}
-		err := v.forgetAll(ctx, owner, edits)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		together[owner] = err == nil
-	}
-	return together, nil
-}
-
-// deletedTogether is why, in the journal.
-const deletedTogether = "its file was deleted, with others"
-
-func (v *Vault) forgetAll(ctx context.Context, owner memory.Owner, edits []vaultstore.Edit) error {
-	var ids []string
-	var entries []memory.Change
-	now := v.engine.Now()
-	retire := func(after memory.Image) {
-		entries = append(entries, memory.Change{Action: memory.ActionRetire, After: after, Reason: deletedTogether, Author: ByFile})
-	}
-	for _, e := range edits {
-		switch was := e.Was; {
-		case was.Fact != nil && was.Fact.Status.Live():
-			ids = append(ids, was.Fact.ID)
-		case was.Turn != nil && was.Turn.Status == memory.Active:
-			ids = append(ids, was.Turn.ID)
-		case was.Summary != nil && was.Summary.Status == memory.Active:
-			ids = append(ids, was.Summary.ID)
-		case was.Profile != nil && was.Profile.Status == memory.Active:
-			after := *was.Profile
-			after.Status, after.UpdatedAt = memory.Retired, now
-			retire(memory.Image{Profile: &after})
-		case was.Context != nil && was.Context.Status == memory.Active:
-			after := *was.Context
-			after.Status, after.UpdatedAt = memory.Retired, now
-			retire(memory.Image{Context: &after})
+		together := v.engine.Files.Forget(ctx, owner, all)
+		for i, e := range edits {
+			err := together
+			if err != nil && len(all) > 1 {
+				err = v.engine.Files.Forget(ctx, owner, all[i:i+1])
+			}
+			if err := v.answer(ctx, e, e.Target, err); err != nil {
+				return err
+			}
 		}
 	}
-	if len(ids) > 0 {
-		if _, err := v.engine.Curate.Forget(ctx, owner, ids, deletedTogether, ByFile); err != nil {
-			return err
-		}
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	run := memory.Run{ID: edits[0].Run() + "-together", Kind: "manual", Author: ByFile}
-	_, err := v.engine.Store.Apply(ctx, owner, run, entries...)
-	return err
+	return nil
 }

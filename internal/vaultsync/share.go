@@ -7,13 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/engine/share"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
-
-// ByFile is who edits files.
-var ByFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
 // unshare ends what a fact's file shares no longer. It comes before the edit's other changes,
 // so that nobody is shown new words by a file that does not name them. A file that is gone
@@ -26,7 +24,7 @@ func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	if len(ended) == 0 {
 		return nil
 	}
-	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, ByFile); err != nil {
+	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, files.ByFile); err != nil {
 		return fmt.Errorf("end what %s shares: %w", e.Path, err)
 	}
 	return nil
@@ -40,7 +38,7 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) (va
 		return e, nil
 	}
 	for _, o := range without(e.Says.Shared, e.Was.Shared) {
-		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, ByFile)
+		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, files.ByFile)
 		if err != nil && !final(err) {
 			return e, fmt.Errorf("share what %s says: %w", e.Path, err)
 		}

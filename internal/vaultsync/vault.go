@@ -10,13 +10,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine"
-	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/internal/httpx"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
@@ -166,12 +166,18 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	if n := len(r.Held); n > 0 {
 		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
 	}
-	edits, err := v.stillGone(ctx, r.Edits)
-	if err != nil {
-		return err
+	n := len(r.Edits)
+	if i := slices.IndexFunc(r.Edits, func(e vaultstore.Edit) bool { return e.Kind != vaultstore.Deleted }); i >= 0 {
+		n = i
 	}
-	together, err := v.forget(ctx, edits)
-	if err != nil {
+	deleted, edits := r.Edits[:n], r.Edits[n:]
+	if n > 0 { // nothing is forgotten whose file was away for a moment
+		var err error
+		if deleted, err = v.Store.Gone(ctx, deleted); err != nil {
+			return err
+		}
+	}
+	if err := v.forget(ctx, deleted); err != nil {
 		return err
 	}
 	if err := v.bringBack(ctx, edits); err != nil {
@@ -179,12 +185,8 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	}
 	v.coming = coming(edits)
 	for _, e := range edits {
-		if together[e.Owner] && e.Kind == vaultstore.Deleted {
-			err = v.answer(ctx, e, e.Target, nil)
-		} else {
-			err = v.takeOne(ctx, e)
-		}
-		if err != nil {
+		target, e, err := v.Change(ctx, e)
+		if err := v.answer(ctx, e, target, err); err != nil {
 			return err
 		}
 	}
@@ -213,11 +215,6 @@ func (v *Vault) warn(msg string, args ...any) {
 	}
 }
 
-func (v *Vault) takeOne(ctx context.Context, e vaultstore.Edit) error {
-	target, e, err := v.Change(ctx, e)
-	return v.answer(ctx, e, target, err)
-}
-
 // answer tells the store what became of an edit: changes of the memory target, or why none.
 func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
 	switch {
@@ -242,13 +239,6 @@ func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, er
 		v.warn("a file of the vault waits", "file", vaultstore.LogPath(e.Path), "why", err)
 	}
 	return nil
-}
-
-// shown is what a file shows of a memory itself.
-func shown(c vaultstore.Content) files.FileContent {
-	return files.FileContent{
-		Fact: c.Fact, Relations: c.Relations, Turn: c.Turn, Summary: c.Summary, Profile: c.Profile, Conversation: c.Conversation, Context: c.Context,
-	}
 }
 
 // final reports whether an edit is refused for what it is.

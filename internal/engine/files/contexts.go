@@ -16,14 +16,8 @@ func (e *Files) contextFile(ctx context.Context, edit FileEdit) (string, error) 
 	next := memory.Context{ID: says.ID, Owner: edit.Owner, CreatedAt: memory.Time(says.CreatedAt)}
 	action, was := memory.ActionAdd, edit.Was.Context
 	if was != nil {
-		next, action = *was, memory.ActionUpdate
-		switch {
-		case was.Title+was.Content == "":
+		if next, action = *was, actionOf(was.Status, says.Status); was.Title+was.Content == "" {
 			return "", core.ErrErased("context:" + was.ID)
-		case was.Status != memory.Active && says.Status == memory.Active:
-			action = memory.ActionRestore
-		case was.Status == memory.Active && says.Status != memory.Active:
-			action = memory.ActionRetire
 		}
 	}
 	if err := e.Curate.Write(&next, curate.ContextEdit{Title: &says.Title, Content: &says.Content}); err != nil {

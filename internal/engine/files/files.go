@@ -23,8 +23,8 @@ import (
 type FileEdit struct {
 	Owner memory.Owner
 	Key   string // names the edit: the same edit of the same state again changes nothing more
-	Was   FileContent
-	Says  FileContent
+	Was   memory.FileContent
+	Says  memory.FileContent
 
 	// PutBack: Loci itself wrote the file so earlier. All that it says counts, also what is Loci's to
 	// say, and it ends a fact alone.
@@ -39,17 +39,6 @@ type FileEdit struct {
 
 	// Moved: from what holds to what is deleted, or back.
 	Moved bool
-}
-
-// FileContent is what a file shows. One field is set at most, but for what a fact has beside.
-type FileContent struct {
-	Fact         *memory.Fact
-	Relations    *[]memory.Relation // of the fact to others; nil for none
-	Turn         *memory.Turn
-	Summary      *memory.Summary
-	Profile      *memory.ProfileEntry
-	Conversation *memory.Conversation
-	Context      *memory.Context
 }
 
 // ByFile is who edits files.
@@ -81,8 +70,8 @@ func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err
 		return "", memory.Errorf(memory.Invalid, "a conversation is neither begun nor ended by its file")
 	case says.Context != nil:
 		return e.contextFile(ctx, edit)
-	case says == FileContent{}:
-		return edit.forget(ctx, e)
+	case says == memory.FileContent{}:
+		return was.Image().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
 	case says.Fact != nil && was.Fact == nil:
 		return e.addFile(ctx, edit, *says.Fact)
 	case says.Fact != nil:
@@ -108,23 +97,16 @@ func (f FileEdit) why(action memory.Action) string {
 		return string(action) + " by a person"
 	}
 	switch {
-	case f.Says == FileContent{}:
+	case f.Says == memory.FileContent{}:
 		return "its file was deleted"
 	case f.PutBack:
-		return fileWasBack + ", and says that it is " + string(f.Says.status())
+		return fileWasBack + ", and says that it is " + string(f.Says.Image().Status())
 	case f.Moved && action == memory.ActionRestore:
 		return "its file was moved back from what is deleted"
 	case f.Moved:
 		return "its file was moved to what is deleted"
 	}
-	return "its file says that it is " + string(f.Says.status())
-}
-
-func (c FileContent) status() memory.Status {
-	if c.Turn != nil {
-		return c.Turn.Status
-	}
-	return memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}.Status()
+	return "its file says that it is " + string(f.Says.Image().Status())
 }
 
 // run is a run of changes by an edit.
@@ -132,41 +114,46 @@ func (f FileEdit) run() memory.Run {
 	return memory.Run{ID: core.IDFor(f.Owner, f.Key), Kind: "manual", Author: ByFile}
 }
 
-// forget takes what a file was of out of recall.
-func (f FileEdit) forget(ctx context.Context, e *Files) (string, error) {
-	id := ""
-	switch was := f.Was; {
-	case was.Fact != nil:
-		if id = was.Fact.ID; !was.Fact.Status.Live() {
-			return "fact:" + id, nil
-		}
-	case was.Turn != nil:
-		if id = was.Turn.ID; was.Turn.Status != memory.Active {
-			return "turn:" + id, nil
-		}
-	case was.Summary != nil:
-		if id = was.Summary.ID; was.Summary.Status != memory.Active {
-			return "summary:" + id, nil
-		}
-	case was.Profile != nil:
-		gone := *was.Profile
-		gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
-		return e.applyFile(ctx, f, memory.ActionRetire, memory.Image{Profile: &gone}, was.Profile.Status == memory.Active)
-	case was.Context != nil:
-		gone := *was.Context
-		gone.Status, gone.UpdatedAt = memory.Retired, e.Time()
-		return e.applyFile(ctx, f, memory.ActionRetire, memory.Image{Context: &gone}, was.Context.Status == memory.Active)
+// Forget takes what files were of out of recall, as [curate.Curator.Forget] does: facts, turns and
+// summaries in one run, and entries of the profile and contexts in another, so that each is one undo.
+func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit) error {
+	ctx = memory.ForWrite(ctx)
+	run, why := gone[0].run(), gone[0].why(memory.ActionRetire)
+	if len(gone) > 1 {
+		run.ID, why = run.ID+"-together", "its file was deleted, with others"
 	}
-	_, err := e.Curate.ForgetAll(ctx, f.Owner, f.run().ID, []string{id}, f.why(memory.ActionRetire), ByFile)
-	return f.Was.target(), err
-}
-
-func (c FileContent) target() string {
-	i := memory.Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
-	if c.Turn != nil {
-		i = memory.Image{Turn: &memory.TurnMark{ID: c.Turn.ID}}
+	var ids []string
+	var entries []memory.Change
+	for _, f := range gone {
+		was := f.Was.Image()
+		if !was.Status().Live() {
+			continue
+		}
+		switch now := e.Time(); {
+		case was.Profile != nil:
+			entry := *was.Profile
+			entry.Status, entry.UpdatedAt, was.Profile = memory.Retired, now, &entry
+		case was.Context != nil:
+			entry := *was.Context
+			entry.Status, entry.UpdatedAt, was.Context = memory.Retired, now, &entry
+		default:
+			_, id, _ := strings.Cut(was.Target(), ":")
+			ids = append(ids, id)
+			continue
+		}
+		entries = append(entries, memory.Change{Action: memory.ActionRetire, After: was, Reason: why, Author: ByFile})
 	}
-	return i.Target()
+	if len(ids) > 0 {
+		if _, err := e.Curate.ForgetAll(ctx, owner, run.ID, ids, why, ByFile); err != nil {
+			return err
+		}
+		run.ID += "-entries"
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	_, err := e.Store.Apply(ctx, owner, run, entries...)
+	return err
 }
 
 // applyFile makes the one change of an edit, if there is one to make.
@@ -340,7 +327,7 @@ func (e *Files) turnFile(ctx context.Context, edit FileEdit) (string, error) {
 	case strings.TrimSpace(says.Content) != strings.TrimSpace(was.Content):
 		return "", errSaid
 	case was.Status == memory.Active && says.Status != memory.Active:
-		return edit.forget(ctx, e)
+		return edit.Was.Image().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
 	case was.Status == memory.Retired && says.Status == memory.Active && was.Content != "":
 		mark := &memory.TurnMark{ID: was.ID, Status: memory.Active}
 		return e.applyFile(ctx, edit, memory.ActionRestore, memory.Image{Turn: mark}, true)
@@ -360,7 +347,7 @@ func (e *Files) summaryFile(ctx context.Context, edit FileEdit) (string, error) 
 		return "", core.ErrErased("summary:" + was.ID)
 	}
 	if was.Status == memory.Active && says.Status != memory.Active {
-		return edit.forget(ctx, e)
+		return edit.Was.Image().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
 	}
 	words, err := e.CheckText("the file", says.Text)
 	if err != nil {
@@ -383,17 +370,10 @@ func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) 
 		return "", err
 	}
 	next := memory.ProfileEntry{Owner: edit.Owner, Key: says.Key}
-	action := memory.ActionAdd
-	needed := true
+	action, needed := memory.ActionAdd, true
 	if was := edit.Was.Profile; was != nil {
 		next = *was
-		action, needed = memory.ActionUpdate, was.Value != value || was.Status != says.Status
-		switch {
-		case was.Status != memory.Active && says.Status == memory.Active:
-			action = memory.ActionRestore
-		case was.Status == memory.Active && says.Status != memory.Active:
-			action = memory.ActionRetire
-		}
+		action, needed = actionOf(was.Status, says.Status), was.Value != value || was.Status != says.Status
 	}
 	if value != next.Value {
 		next.Tokens = text.Tokens(value)

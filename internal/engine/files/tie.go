@@ -15,7 +15,7 @@ import (
 // from what it names no more. To what is not a fact any more nothing can be tied: the edit then
 // waits, since the next look at the file tells of it.
 func (e *Files) tieFile(ctx context.Context, edit FileEdit, id string) ([]memory.Change, error) {
-	was, says := edit.Was.relations(), edit.Says.relations()
+	was, says := all(edit.Was.Relations), all(edit.Says.Relations)
 	var changes []memory.Change
 	for _, r := range says {
 		if slices.ContainsFunc(was, same(r)) {
@@ -62,11 +62,11 @@ func (e *Files) tieFile(ctx context.Context, edit FileEdit, id string) ([]memory
 	return changes, nil
 }
 
-func (c FileContent) relations() []memory.Relation {
-	if c.Relations == nil {
+func all(relations *[]memory.Relation) []memory.Relation {
+	if relations == nil {
 		return nil
 	}
-	return *c.Relations
+	return *relations
 }
 
 // same reports whether another relation of the same fact says what r does.

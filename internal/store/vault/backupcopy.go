@@ -13,8 +13,8 @@ import (
 )
 
 // copied are the files of the vault's own folder that a copy has. The rest is of this
-// process, or made anew. A copy counts as crashed: what was due is looked at again.
-var copied = []string{recordsFile, openFile, erasingFile}
+// process, or made anew.
+var copied = []string{recordsFile, erasingFile}
 
 // Copy gives every file of the vault away, as they are at one moment, by its path from the
 // vault's top, with slashes: the files, the journal, and what Loci last wrote to the files.

@@ -142,7 +142,7 @@ func TestCopiedVaultLeavesOutWhatIsNotItsOwn(t *testing.T) {
 			delete(got, name)
 		}
 	}
-	want := map[string]bool{".obsidian/app.json": true, "picture.png": true, "entries/.mine.tmp": true, ".loci/open": true, ".loci/files.db": true}
+	want := map[string]bool{".obsidian/app.json": true, "picture.png": true, "entries/.mine.tmp": true, ".loci/files.db": true}
 	if diff := cmp.Diff(want, got); diff != "" || facts != 1 {
 		t.Errorf("%d files of facts, and (-want +got)\n%s", facts, diff)
 	}

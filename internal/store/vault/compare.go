@@ -12,9 +12,9 @@ import (
 
 // compareOne adds an edit for a file that differs from what Loci wrote, if it says something new.
 func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {
-	k, base, err := s.whose(ctx, c)
-	if err != nil || k.owner == "" {
-		return err
+	k, base, ok := s.whose(c)
+	if !ok {
+		return nil
 	}
 	r := s.f.index.targets[k]
 	c.p.owner, c.p.was = k.owner, s.f.before(k)
@@ -26,10 +26,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		s.tell(Problem{c.path, "it has no words below its front matter; it may be half written", "write them; or, to forget what it said, delete the file"})
 		return nil
 	}
-	l, err := s.loader(ctx, k)
-	if err != nil {
-		return err
-	}
+	l := s.loaders[k.owner]
 	got, err := l.readFile(ctx, c.p, c.text, base, r)
 	if isUnfit(err) {
 		s.problem(c.path, err)
@@ -38,19 +35,15 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	if err != nil {
 		return err
 	}
-	same := r
-	if !r.own(c.sha) {
-		same = nil
-	}
-	for _, why := range l.whyLost(got.lost, same) {
+	for _, why := range whyLost(got.lost) {
 		s.problem(c.path, why)
 	}
 	e := Edit{
-		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.content(), Says: got.says.content(),
+		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.FileContent, Says: got.says.FileContent,
 		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash, lost: got.lost,
 	}
 	if base == (thing{}) {
-		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.fact != nil {
+		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.Fact != nil {
 			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
 			return nil
 		}
@@ -79,11 +72,11 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		e.Across = e.Kind == Moved && c.p.across()
 	}
 	switch {
-	case e.Clash != "" || adds(got.says, base, l.link):
+	case e.Clash != "" || adds(got.says, base):
 		s.report.Edits = append(s.report.Edits, e)
 	case e.Kind == Edited && r != nil && r.SHA == c.sha: // read again for its lost links alone
 	default:
-		s.adopt(c, k, base, r, got, e, l)
+		s.adopt(c, k, base, r, got, e)
 	}
 	return nil
 }
@@ -98,9 +91,6 @@ func (c found) wordless(known thing) bool {
 	return known == (thing{}) || strings.TrimSpace(known.words()) != ""
 }
 
-// ofChat reports whether a thing can only come from a chat: a file never starts one.
-func (t thing) ofChat() bool { return t.turn != nil || t.summary != nil || t.conversation != nil }
-
 // tellUnheard reports files of unknown chats in one line: another machine's files may be many.
 func (s *scan) tellUnheard() {
 	if len(s.unheard) == 0 {
@@ -114,25 +104,22 @@ func (s *scan) tellUnheard() {
 }
 
 // adopt records a file that says nothing new. If it lacks keys, it becomes due.
-func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit, l *loader) {
+func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit) {
 	if e.Kind == Moved {
 		s.adopted = append(s.adopted, &record{Path: e.From})
 	}
 	folder, name := s.f.s.place(k.owner, known)
 	at := path.Join(folder, name+".md")
-	if folder == path.Dir(c.path) && known.summary == nil {
+	if folder == path.Dir(c.path) && known.Summary == nil {
 		at = c.path
 	}
 	next := &record{
-		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, Past: r.pastOf(c.sha), Version: known.version(), Ties: known.written(),
+		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: known.version(),
 		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: got.lost,
 	}
-	if r.own(c.sha) {
-		next.Refused = r.refusedOf(got.lost)
-	}
 	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
-	behind := got.text != c.text || got.kept || at != c.path && known.summary == nil
-	if behind || s.lacks(c.text, got, known, l.link) { // the next writing adds them, and moves it
+	behind := got.behind || at != c.path && known.Summary == nil
+	if behind || c.lacks(got, known) { // the next writing adds them, and moves it
 		next.Due, next.There = true, true
 		s.f.due(k)
 	}
@@ -151,31 +138,28 @@ func (s *scan) putBack(c found, r *record) bool {
 }
 
 // adds reports whether a file says something that Loci does not know, apart from the keys in kept.
-func adds(says, known thing, link names) bool {
-	if !sameWords(says.words(), known.words()) || says.target() != known.target() {
-		return true
-	}
-	ours := known.fields(link)
-	for i, f := range says.fields(link) {
-		if f != ours[i] && !kept[f.key] {
+func adds(says, known thing) bool {
+	theirs, ours := statementOf(says), statementOf(known)
+	for key := range theirs {
+		if !theirs.same(ours, key) && !kept[key] {
 			return true
 		}
 	}
-	return false
+	return says.target() != known.target()
 }
 
 // lacks reports whether a file lacks a key that Loci writes, or has an outdated value there.
-func (s *scan) lacks(text string, got reading, known thing, link names) bool {
-	values, _, err := readFront(split(text).front)
+func (c found) lacks(got reading, known thing) bool {
+	d, err := readDocument(c.text)
 	if err != nil {
 		return false
 	}
-	theirs := got.says.fields(link)
-	for i, f := range known.fields(link) {
-		if kept[f.key] && (got.later || f.key == sourceKey && learnedElsewhere(theirs[i], f)) {
+	theirs, ours := statementOf(got.says), statementOf(known)
+	for key, value := range ours {
+		if kept[key] && (got.later || key == sourceKey && learnedElsewhere(theirs[key], value)) {
 			continue
 		}
-		if _, has := values[f.key]; f.value != "" && !has || theirs[i] != f {
+		if _, has := d.values[key]; key != theWords && (value != "" && !has || !theirs.same(ours, key)) {
 			return true
 		}
 	}
@@ -186,6 +170,6 @@ func (s *scan) lacks(text string, got reading, known thing, link names) bool {
 var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true, "learned_at": true}
 
 // learnedElsewhere reports whether another machine learned the fact from turns that are unknown here.
-func learnedElsewhere(says, known field) bool {
-	return says.value == string(memory.Extracted) && known.value == string(memory.FromFile)
+func learnedElsewhere(says, known string) bool {
+	return says == string(memory.Extracted) && known == string(memory.FromFile)
 }

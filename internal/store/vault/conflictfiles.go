@@ -10,15 +10,16 @@ import (
 	"strings"
 )
 
-// removeBeside removes the conflict files of a memory that is erased, found by path, id or name.
-func (l *loader) removeBeside(target string, paths ...string) error {
+// removeBeside removes what a person wrote of a memory that is erased: its conflict files, found by
+// path, id or name, and the file of an unanswered edit. Those at paths are written over.
+func (l *loader) removeBeside(k key, paths ...string) error {
 	if l.beside == nil {
 		if err := l.readBeside(); err != nil {
 			return fmt.Errorf("look for conflict files: %w", err)
 		}
 	}
 	for at, of := range l.beside {
-		if of != target && !slices.Contains(paths, besideOf(at)) {
+		if of != k.target && !slices.Contains(paths, besideOf(at)) {
 			continue
 		}
 		if err := l.f.root.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -26,20 +27,14 @@ func (l *loader) removeBeside(target string, paths ...string) error {
 		}
 		delete(l.beside, at)
 	}
-	return nil
-}
-
-// removeOpen removes the file of an unanswered edit that a person moved; those at paths are
-// written over.
-func (f *files) removeOpen(k key, paths ...string) error {
-	e, waits := f.open[k]
+	e, waits := l.f.open[k]
 	if !waits || e.Kind == Deleted || slices.Contains(paths, e.Path) {
 		return nil
 	}
-	if text, err := f.read(e.Path); err != nil || hashOf(text) != e.SHA {
+	if text, err := l.f.read(e.Path); err != nil || hashOf(text) != e.SHA {
 		return nil // it went, or is another one by now: the next scan tells
 	}
-	return f.root.Remove(e.Path)
+	return l.f.root.Remove(e.Path)
 }
 
 // readBeside finds the conflict files of an owner and their memories.
@@ -74,7 +69,7 @@ func (l *loader) targetOf(name string) string {
 	if text, err := l.f.read(name); err == nil {
 		id = cmp.Or(valueIn(text, "id"), id)
 	}
-	return p.target(id)
+	return p.kind() + id
 }
 
 // besideOf is the path of the file that a conflict file was made of.

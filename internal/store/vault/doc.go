@@ -5,18 +5,18 @@
 // # From the store to files
 //
 // A write is acknowledged once the store within has committed it. What it was about is then
-// dirty: one goroutine writes each dirty file as its memory is by then, under another name, synced,
-// and renamed. A table of records has the hash of what was written to each file, and for each
-// owner the version up to which all files were written. After a crash the next start asks the
-// store what changed since ([Store.changedSince]), and writes that.
+// dirty, and is written as it is by then, under another name, synced, and renamed. Tables of
+// records have the last texts of each file, and for each owner the version up to which all files
+// were written. After a crash the next start asks the store what changed since
+// ([Store.changedSince]), and writes that.
 //
 // # From files to the store
 //
 // [Store.Scan] compares the folder with the hashes of what Loci last wrote and returns what
-// people did as values of [Edit]. An edit counts key by key: the file is compared with what the
-// memory was at the version that was written ([loader.since]), so that what a person left as it
-// was does not undo what Loci changed meanwhile. The caller makes changes of edits, and answers
-// with [Store.Accept] or [Store.Refuse].
+// people did as values of [Edit]. An edit counts key by key: the file is compared with the text that
+// was written ([loader.merge]), so that what a person left as it was does not undo what Loci
+// changed meanwhile. The caller makes changes of edits, and answers with [Store.Accept] or
+// [Store.Refuse].
 //
 // A store within that is empty, or older than the index says, gets what it lacks from the files
 // ([Store.rebuild]); its history begins anew. Vectors are computed again.
@@ -39,7 +39,6 @@
 //	….conflict-TIME.md                              a person's words where Loci changed the file meanwhile
 //	.loci/files.db                                  the records: what Loci last wrote to each file
 //	.loci/lock                                      held while a process has the vault open
-//	.loci/open                                      there while the vault is open, and after a crash
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
 //
 // Names are escaped so that no two meet on a disk that folds case, none leaves its

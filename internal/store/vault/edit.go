@@ -1,11 +1,13 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/memory"
@@ -26,14 +28,14 @@ const (
 // [Store.Refuse]; until then Loci leaves the file alone. Unanswered edits come with the next scan.
 type Edit struct {
 	Kind   EditKind
-	Owner  memory.Owner // whose folder it is in
-	Target string       // the memory's, as [memory.Image.Target] writes it; of an added file without an id ""
-	Path   string       // from the vault's top, with slashes; of a deleted file where it was
-	From   string       // where a moved file was
-	Across bool         // it was moved from what holds to what is deleted, or back
-	SHA    string       // sha256 of the file, in hex; of a deleted file as Loci wrote it
-	Was    Content      // what Loci knows of the memory now; zero for an added one
-	Says   Content      // what the file says; zero for a deleted one
+	Owner  memory.Owner       // whose folder it is in
+	Target string             // the memory's, as [memory.Image.Target] writes it; of an added file without an id ""
+	Path   string             // from the vault's top, with slashes; of a deleted file where it was
+	From   string             // where a moved file was
+	Across bool               // it was moved from what holds to what is deleted, or back
+	SHA    string             // sha256 of the file, in hex; of a deleted file as Loci wrote it
+	Was    memory.FileContent // what Loci knows of the memory now; zero for an added one
+	Says   memory.FileContent // what the file says; zero for a deleted one
 
 	// Unshared says why the caller could not share it with some whom it names. Their names
 	// stay, and a scan tells of them, until the file or the fact is another one.
@@ -50,34 +52,14 @@ type Edit struct {
 	// Clash says why the edit is to be refused: Loci changed the same meanwhile. "" if it did not.
 	Clash string
 
-	lost []string // links of it that lead nowhere, and whom it cannot be shared with
-}
-
-// Content is what a file shows. Only one field is set, except for a fact's relations and sharing.
-type Content struct {
-	Fact         *memory.Fact
-	Relations    *[]memory.Relation // of the fact to others, in order; nil for none
-	Shared       *[]memory.Owner    // whom the fact is shared with, in order; nil for nobody
-	Turn         *memory.Turn
-	Summary      *memory.Summary
-	Profile      *memory.ProfileEntry
-	Conversation *memory.Conversation
-	Context      *memory.Context
-}
-
-func (t thing) content() Content {
-	return Content{t.fact, t.relations, t.shared, t.turn, t.summary, t.profile, t.conversation, t.context}
+	lost map[string]string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
 // Run is an id for the run that applies the edit. It is the same for the same edit of the same
 // state, so that a crash before Accept applies nothing twice.
 func (e Edit) Run() string {
-	state := e.Was.version()
-	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.From + "\x00" + e.SHA + "\x00" + number64(state))[:24]
-}
-
-func (c Content) version() int64 {
-	return thing{fact: c.Fact, turn: c.Turn, summary: c.Summary, profile: c.Profile, conversation: c.Conversation, context: c.Context}.version()
+	state := thing{FileContent: e.Was}.version()
+	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.From + "\x00" + e.SHA + "\x00" + strconv.FormatInt(state, 10))[:24]
 }
 
 // Accept records that an edit was applied. Its file is written again with what Loci adds. target
@@ -89,10 +71,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	if e.Target != "" {
-		target = e.Target
-	}
-	k := key{e.Owner, target}
+	k := key{e.Owner, cmp.Or(e.Target, target)}
 	if e.Kind == Deleted {
 		return f.acceptDeleted(e, k)
 	}
@@ -106,12 +85,17 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if _, err := l.load(ctx, []key{k}); err != nil {
 		return fmt.Errorf("read what the files of %s show: %w", k.owner, err)
 	}
-	t, old := l.things[target], f.index.targets[k]
+	t, old := l.things[k.target], f.index.targets[k]
 	next := &record{
-		Path: e.Path, Owner: e.Owner, Target: target, SHA: e.SHA, Past: old.pastOf(e.SHA), Version: t.version(), Ties: t.written(),
-		Size: int64(len(text)), Lost: e.lost, Refused: old.refusedOf(e.lost), Due: true, There: true,
+		Path: e.Path, Owner: e.Owner, Target: k.target, SHA: e.SHA, text: text, Version: t.version(),
+		Size: int64(len(text)), Lost: e.lost, Due: true, There: true,
 	}
-	next.refuse(e)
+	for o, why := range e.Unshared {
+		if next.Lost == nil {
+			next.Lost = map[string]string{}
+		}
+		next.Lost[lostLink(sharedKey, o.Called())] = "it is not shared with them: " + why
+	}
 	notes := []*record{next}
 	if old != nil && old.Path != e.Path {
 		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, for want of this answer
@@ -119,34 +103,29 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 				return err
 			}
 		}
-		f.index.drop(old.Path)
 		notes = []*record{{Path: old.Path}, next}
 	}
-	if err := f.index.note(notes...); err != nil {
-		return err
-	}
-	f.index.put(next)
 	f.due(k)
-	return nil
+	return f.index.note(notes...)
 }
 
-// acceptDeleted is Accept of a deleted file; f.disk is held. If the file is back, the next scan
-// reads it.
+// acceptDeleted is Accept of a deleted file; f.disk is held. The record keeps its name for where Loci
+// writes it next. If the file is back, the next scan reads it.
 func (f *files) acceptDeleted(e Edit, k key) error {
-	r := f.index.targets[k]
-	own := r != nil && r.Path == e.Path
-	if _, err := f.root.Lstat(e.Path); !errors.Is(err, fs.ErrNotExist) {
-		if own {
-			f.index.put(&record{Path: e.Path, Owner: k.owner, Target: k.target, Past: r.pastOf("")})
-		}
-		return changedAgain(e)
+	_, err := f.root.Lstat(e.Path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	if gone {
+		f.answered(e)
+		defer f.release()
 	}
-	f.answered(e)
-	defer f.release()
-	if own {
-		f.left[k] = r
-		f.index.drop(e.Path)
-		return f.index.note(&record{Path: e.Path})
+	if r := f.index.targets[k]; r != nil && r.Path == e.Path {
+		err := f.index.note(&record{Path: e.Path, Owner: k.owner, Target: k.target, Due: gone})
+		if err != nil {
+			return err
+		}
+	}
+	if !gone {
+		return changedAgain(e)
 	}
 	return nil
 }
@@ -161,12 +140,13 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	defer f.disk.Unlock()
 	f.answered(e)
 	defer f.release()
+	k := key{e.Owner, e.Target}
 	if e.Kind != Deleted {
 		text, err := f.read(e.Path)
 		if err != nil || hashOf(text) != e.SHA {
 			return changedAgain(e)
 		}
-		gone, err := f.wasErased(ctx, key{e.Owner, e.Target})
+		gone, err := f.wasErased(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -179,15 +159,8 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 			return err
 		}
 	}
-	k := key{e.Owner, e.Target}
-	if r := f.index.targets[k]; r != nil {
-		r.Due, r.There = true, false // until it is written it is not deleted
-		if err := f.index.note(r); err != nil {
-			return err
-		}
-		f.due(k)
-	}
-	return nil
+	f.due(k)
+	return f.index.noteDue(f.index.targets[k])
 }
 
 // wasErased reports whether a memory was erased.
@@ -234,7 +207,7 @@ func (f *files) waits(k key, t thing) bool {
 	}
 	kind, _, _ := strings.Cut(k.target, ":")
 	for _, e := range f.open {
-		says := thing{fact: e.Says.Fact, turn: e.Says.Turn, summary: e.Says.Summary, profile: e.Says.Profile, conversation: e.Says.Conversation, context: e.Says.Context}
+		says := thing{FileContent: e.Says}
 		if e.Kind == Added && e.Owner == k.owner && strings.HasPrefix(says.target(), kind+":") && sameWords(says.words(), t.words()) {
 			return true
 		}

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,7 @@ const (
 	maxBatch = 256
 )
 
-// files follow the store within: what a write was about is dirty, and one goroutine writes what is
-// dirty as it is by then.
+// files follow the store within: what a write was about is dirty, and is written as it is by then.
 type files struct {
 	s     *Store
 	root  *os.Root
@@ -33,24 +33,17 @@ type files struct {
 
 	disk    sync.Mutex           // held while files are read or written
 	open    map[key]Edit         // edits that were given out and not answered; guarded by disk
-	left    map[key]*record      // of files that a person deleted, until Loci writes them elsewhere; guarded by disk
 	missed  map[string]time.Time // since when the last scan misses files, by path: nothing is written there; guarded by disk
 	scanned bool                 // the folder was scanned since the start; guarded by disk
 
-	mu      sync.Mutex             // guards what follows
-	queue   []key                  // what is dirty and waits for nothing, in order: what was written together shares folders
-	dirty   map[key]bool           // whose files are to be written; true: it waits for a scan, or for the answer to an edit
-	writing int                    // how many are being written
-	heads   map[memory.Owner]int64 // newest versions that are known
-	commits int
-	failed  error      // why files could not be written the last time
-	idle    *sync.Cond // nothing is dirty any more, or it cannot be written
+	mu    sync.Mutex             // guards what follows
+	dirty map[key]bool           // whose files are to be written; true: it waits for a scan, or for the answer to an edit
+	heads map[memory.Owner]int64 // newest versions that are known
 
-	wake, hurry chan struct{}
-	wrote       chan struct{} // holds a token when something was
-	stop        chan struct{}
-	done        chan struct{}
-	started     bool
+	wake  chan struct{} // holds a token when something is dirty
+	wrote chan struct{} // holds a token when something was written
+	stop  chan struct{}
+	done  chan struct{} // nil: not started
 }
 
 func openFiles(s *Store) (*files, error) {
@@ -62,84 +55,50 @@ func openFiles(s *Store) (*files, error) {
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	f := &files{
-		s: s, root: root, index: x, open: map[key]Edit{}, left: map[key]*record{}, dirty: map[key]bool{}, heads: map[memory.Owner]int64{},
-		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), wrote: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-	}
-	f.idle = sync.NewCond(&f.mu)
-	return f, nil
-}
-
-func (f *files) start() {
-	f.started = true
-	go f.run()
-}
-
-// follow notes the version that an owner has in the store within.
-func (f *files) follow(owner memory.Owner, version int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.heads[owner] = version
-	if f.index.written[owner] < version {
-		f.mark(key{owner, ""})
-	}
-}
-
-// resume marks what was dirty when the last process ended: after an erasure that was cut short
-// every file.
-func (f *files) resume(crashed, erasing bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for owner := range f.heads {
-		if erasing {
-			delete(f.index.written, owner)
-			f.mark(key{owner, ""})
-		}
-	}
-	for k, r := range f.index.targets {
-		if r.Due || r.Open && crashed {
-			f.mark(k)
-		}
-	}
+	return &files{
+		s: s, root: root, index: x, open: map[key]Edit{}, dirty: map[key]bool{}, heads: map[memory.Owner]int64{},
+		wake: make(chan struct{}, 1), wrote: make(chan struct{}, 1), stop: make(chan struct{}),
+	}, nil
 }
 
 // committed marks what a call was about. Where nobody knows whether it committed, that is all that
 // was written since the files were whole.
 func (f *files) committed(owner memory.Owner, receipt memory.Receipt, targets []string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	switch {
 	case refused(err) || !owner.Valid() || receipt.Again:
 	case err != nil:
-		f.mark(key{owner, ""})
+		f.due(key{owner, ""})
 	default:
-		f.commits++
-		if receipt.Version > 0 {
-			f.heads[owner] = max(f.heads[owner], receipt.Version)
-		}
+		f.follow(owner, receipt.Version)
 		for _, t := range targets {
-			f.mark(key{owner, t})
+			f.due(key{owner, t})
 		}
 	}
 }
 
-// due says that the files of these things are to be written.
+// follow notes a version that an owner has in the store within.
+func (f *files) follow(owner memory.Owner, version int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.heads[owner] = max(f.heads[owner], version)
+}
+
+// due makes things dirty. A target "" is all that was written for the owner since the files were
+// whole.
 func (f *files) due(keys ...key) {
+	f.mark(false, keys...)
+	poke(f.wake)
+}
+
+// mark makes things dirty. Those that wait for a scan, or the answer to an edit, do not if they are
+// dirty once more.
+func (f *files) mark(waits bool, keys ...key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, k := range keys {
-		f.mark(k)
+		_, dirty := f.dirty[k]
+		f.dirty[k] = waits && !dirty
 	}
-}
-
-// mark makes a thing dirty. A target "" is all that was written for the owner since the files were
-// whole. f.mu is held.
-func (f *files) mark(k key) {
-	if waits, ok := f.dirty[k]; !ok || waits {
-		f.queue = append(f.queue, k)
-	}
-	f.dirty[k] = false
-	poke(f.wake)
 }
 
 func poke(c chan struct{}) {
@@ -149,24 +108,26 @@ func poke(c chan struct{}) {
 	}
 }
 
-// wait leaves a dirty thing that was taken until a scan is done, or an edit answered.
-func (f *files) wait(k key) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, again := f.dirty[k]; !again {
-		f.dirty[k] = true
-	}
-}
-
 // release lets what waited be tried again.
 func (f *files) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for k, waits := range f.dirty {
-		if waits {
-			f.mark(k)
-		}
+	for k := range f.dirty {
+		f.dirty[k] = false
 	}
+	poke(f.wake)
+}
+
+// before is where the file of a memory was last written: amongKept, amongDeleted, or "" for nowhere.
+func (f *files) before(k key) string {
+	r := f.index.targets[k]
+	if r.none() {
+		return ""
+	}
+	if p, ok := f.s.placeOf(r.Path); ok && p.deleted {
+		return amongDeleted
+	}
+	return amongKept
 }
 
 // owners are those who have something in the store within, in order.
@@ -176,72 +137,77 @@ func (f *files) owners() []memory.Owner {
 	return slices.Sorted(maps.Keys(f.heads))
 }
 
+// run writes what is dirty once it has been so for the lull, until it is stopped.
 func (f *files) run() {
 	defer close(f.done)
-	var retry <-chan time.Time
+	pause := time.NewTimer(0)
+	defer pause.Stop()
 	for {
 		select {
 		case <-f.stop:
 			return
-		case <-f.hurry:
-		case <-retry:
 		case <-f.wake:
-			pause := time.NewTimer(f.s.opts.lull)
-			select {
-			case <-f.stop:
-			case <-f.hurry:
-			case <-pause.C:
-			}
-			pause.Stop()
 		}
-		retry = nil
-		if err := f.drain(); err != nil {
+		pause.Reset(f.s.opts.lull)
+		select {
+		case <-f.stop:
+			return
+		case <-pause.C:
+		}
+		if err := f.flush(context.Background()); err != nil {
 			f.s.opts.Log.Warn("files of the vault wait", "error", err)
-			retry = time.After(again)
+			time.AfterFunc(again, func() { poke(f.wake) })
 		}
 	}
 }
 
-// drain writes everything that is dirty. What cannot be written stays so.
-func (f *files) drain() error {
-	var err error
-	for err == nil {
-		batch, commits := f.take()
-		if len(batch) == 0 {
-			break
+// flush writes everything that is dirty and waits for nothing, and notes up to which versions the
+// files are whole. What cannot be written stays dirty.
+func (f *files) flush(ctx context.Context) error {
+	for {
+		wrote, err := f.flushSome(ctx)
+		if err != nil || !wrote {
+			return err
 		}
-		began := time.Now()
-		var failed []key
-		failed, err = f.write(context.Background(), batch)
-		f.due(failed...)
-		f.mu.Lock()
-		f.writing = 0
-		f.mu.Unlock()
 		poke(f.wrote)
-		if err == nil {
-			f.rest(commits, time.Since(began))
-		}
 	}
-	if err == nil {
-		err = f.noteWritten()
+}
+
+func (f *files) flushSome(ctx context.Context) (wrote bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
 	}
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	batch := f.take()
+	if len(batch) == 0 {
+		return false, f.noteWritten()
+	}
+	failed, err := f.write(context.WithoutCancel(ctx), batch)
+	f.mark(false, failed...)
+	return true, err
+}
+
+// take returns dirty things that wait for nothing, which are no longer dirty.
+func (f *files) take() (batch []key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.failed = err; err != nil {
-		select { // the retry comes later
-		case <-f.wake:
-		default:
+	for k, waits := range f.dirty {
+		if len(batch) == maxBatch {
+			break
+		}
+		if !waits {
+			batch = append(batch, k)
+			delete(f.dirty, k)
 		}
 	}
-	f.idle.Broadcast()
-	return err
+	slices.SortFunc(batch, func(a, b key) int { return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.target, b.target)) })
+	return batch
 }
 
 // noteWritten notes up to which versions the files are whole, if nothing is dirty and no call
-// is committing.
+// is committing; f.disk is held.
 func (f *files) noteWritten() error {
-	f.disk.Lock()
-	defer f.disk.Unlock()
 	if !f.s.mu.TryLock() {
 		return nil
 	}
@@ -252,7 +218,7 @@ func (f *files) noteWritten() error {
 // markWritten is noteWritten; f.disk and f.s.mu are held.
 func (f *files) markWritten() error {
 	f.mu.Lock()
-	whole, versions := len(f.dirty)+f.writing == 0, maps.Clone(f.heads)
+	whole, versions := len(f.dirty) == 0, maps.Clone(f.heads)
 	f.mu.Unlock()
 	if !whole {
 		return nil
@@ -260,61 +226,12 @@ func (f *files) markWritten() error {
 	return f.index.mark(versions)
 }
 
-// rest leaves the disk and the processor to those who write memories, as long as
-// they do: files take a tenth of the time, and lag behind.
-func (f *files) rest(commits int, took time.Duration) {
-	f.mu.Lock()
-	busy := f.commits != commits
-	f.mu.Unlock()
-	if !busy {
-		return
-	}
-	pause := time.NewTimer(min(9*took, 2*time.Second))
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-f.stop:
-	case <-f.hurry:
-		poke(f.hurry) // for the next one
-	}
-}
-
-func (f *files) take() (batch []key, commits int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := min(len(f.queue), maxBatch)
-	batch = slices.Clone(f.queue[:n])
-	f.queue = slices.Delete(f.queue, 0, n)
-	for _, k := range batch {
-		delete(f.dirty, k)
-	}
-	f.writing = len(batch)
-	return batch, f.commits
-}
-
-func (f *files) settle(ctx context.Context) error {
-	wakeUp := context.AfterFunc(ctx, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.idle.Broadcast()
-	})
-	defer wakeUp()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.failed = nil
-	for ctx.Err() == nil && f.failed == nil && f.writing+len(f.queue) > 0 {
-		poke(f.hurry)
-		f.idle.Wait()
-	}
-	return errors.Join(ctx.Err(), f.failed)
-}
-
 func (f *files) close() error {
 	var errs []error
-	if f.started {
+	if f.done != nil {
 		close(f.stop)
 		<-f.done
-		errs = append(errs, f.drain())
+		errs = append(errs, f.flush(context.Background()))
 	}
 	return errors.Join(append(errs, f.index.db.Close(), f.root.Close())...)
 }

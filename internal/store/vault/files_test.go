@@ -58,6 +58,8 @@ func TestFilesSayEverything(t *testing.T) {
 	})
 }
 
+func showing(c memory.FileContent) thing { return thing{FileContent: c} }
+
 // checkFiles takes from files those of an owner and compares what they say.
 func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[string]string) {
 	t.Helper()
@@ -90,20 +92,20 @@ func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[s
 	}
 	for _, m := range k.Memories {
 		if m.Link == nil {
-			check(thing{fact: m.Fact, shared: sharedIn(owner, m.Fact, k.Profile), turn: m.Turn, summary: m.Summary, current: m.Summary != nil && current[m.Summary.Scope.Conversation] == m.ID()})
+			check(thing{FileContent: memory.FileContent{Fact: m.Fact, Shared: sharedIn(owner, m.Fact, k.Profile), Turn: m.Turn, Summary: m.Summary}, current: m.Summary != nil && current[m.Summary.Scope.Conversation] == m.ID()})
 		}
 	}
 	for _, c := range k.Conversations {
-		check(thing{conversation: &c})
+		check(showing(memory.FileContent{Conversation: &c}))
 	}
 	for _, entry := range latestProfile(k.Journal) {
-		check(thing{profile: &entry})
+		check(showing(memory.FileContent{Profile: &entry}))
 	}
 	seen := map[string]bool{}
 	for _, change := range k.Journal { // newest first
 		if c := change.After.Context; c != nil && !seen[c.ID] {
 			seen[c.ID] = true
-			check(thing{context: c})
+			check(showing(memory.FileContent{Context: c}))
 		}
 	}
 }
@@ -125,28 +127,28 @@ func latestProfile(journal []memory.Change) []memory.ProfileEntry {
 func plainThing(t thing) []any {
 	var out []any
 	switch {
-	case t.fact != nil:
-		f := *t.fact
+	case t.Fact != nil:
+		f := *t.Fact
 		f.Version, f.Hash = 0, "" // sample data hash in their own way
 		out = append(out, f, t.sharers())
-	case t.turn != nil:
-		u := *t.turn
+	case t.Turn != nil:
+		u := *t.Turn
 		u.Version, u.RecordedAt = 0, time.Time{}
 		out = append(out, u)
-	case t.summary != nil:
-		m := *t.summary
+	case t.Summary != nil:
+		m := *t.Summary
 		m.Version = 0
 		out = append(out, m)
-	case t.profile != nil:
-		p := *t.profile
+	case t.Profile != nil:
+		p := *t.Profile
 		p.Version = 0
 		out = append(out, p)
-	case t.context != nil:
-		c := *t.context
+	case t.Context != nil:
+		c := *t.Context
 		c.Version = 0
 		out = append(out, c)
-	case t.conversation != nil:
-		c := *t.conversation
+	case t.Conversation != nil:
+		c := *t.Conversation
 		c.MessageCount, c.Version = 0, 0
 		out = append(out, c)
 	}

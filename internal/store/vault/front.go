@@ -86,8 +86,11 @@ func (p page) String() string {
 }
 
 // field is a key of front matter that is Loci's, with its value in YAML on one
-// line. A value "" means that the key is not to be there.
-type field struct{ key, value string }
+// line. A value "" means that the key is not to be there. A field that is kept stays as it is written.
+type field struct {
+	key, value string
+	kept       bool
+}
 
 // with returns the page with these fields and words. Lines of other keys, comments, the order and
 // lines whose value stays the same are kept. It is not ok if front matter is not understood: then
@@ -119,6 +122,10 @@ func (p page) with(fields []field, words string) (out page, ok bool) {
 		}
 		f := left[i]
 		left = slices.Delete(left, i, i+1)
+		if f.kept {
+			wanted[f.key] = e.value
+			continue
+		}
 		if f.value != "" && wanted[f.key].meaning() == e.value.meaning() {
 			continue
 		}
@@ -135,7 +142,7 @@ func (p page) with(fields []field, words string) (out page, ok bool) {
 	}
 	out = page{mark: p.mark, end: p.end, has: true, front: front.String(), body: words + p.bodyEnd(words)}
 	now, _, err := readFront(out.front)
-	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b value) bool { return a.meaning() == b.meaning() })
+	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.meaning() == b.meaning() })
 }
 
 // bodyEnd closes the file as it was closed, if its words would be read back so.
@@ -160,9 +167,9 @@ func commentOf(lines []string) string {
 	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
-// value is a YAML scalar's text or a list of them. One that is neither is known to be
+// scalarOrList is a YAML scalar's text or a list of them. One that is neither is known to be
 // there, so that nobody takes it for one that was deleted.
-type value struct {
+type scalarOrList struct {
 	text string
 	list []string
 	many bool
@@ -170,7 +177,7 @@ type value struct {
 }
 
 // meaning tells values apart, but for odd ones.
-func (v value) meaning() string {
+func (v scalarOrList) meaning() string {
 	switch {
 	case v.odd != "":
 		return "odd\x00"
@@ -181,7 +188,7 @@ func (v value) meaning() string {
 }
 
 // called is what stands there, for people.
-func (v value) called() string {
+func (v scalarOrList) called() string {
 	switch {
 	case v.odd != "":
 		return v.odd
@@ -192,13 +199,23 @@ func (v value) called() string {
 }
 
 // frontMatter is what front matter says, by key.
-type frontMatter map[string]value
+type frontMatter map[string]scalarOrList
+
+// with returns the front matter with what a field says under its key.
+func (m frontMatter) with(f field) frontMatter {
+	out := maps.Clone(m)
+	delete(out, f.key)
+	if one, _, err := readFront(f.key + ": " + f.value); err == nil && f.value != "" {
+		out[f.key] = one[f.key]
+	}
+	return out
+}
 
 // entry is a top-level key and the lines that are its own, without comments and empty lines
 // that follow. The key is "" if it is no scalar.
 type entry struct {
 	key      string
-	value    value
+	value    scalarOrList
 	from, to int
 }
 
@@ -260,22 +277,22 @@ func valueIn(text, key string) string {
 	return values[key].text
 }
 
-func valueOf(n ast.Node) value {
+func valueOf(n ast.Node) scalarOrList {
 	if text, ok := scalar(n); ok {
-		return value{text: text}
+		return scalarOrList{text: text}
 	}
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return value{odd: oddly(n)}
+		return scalarOrList{odd: oddly(n)}
 	}
-	v := value{many: true}
+	v := scalarOrList{many: true}
 	for _, item := range seq.Values {
 		text, ok := scalar(item)
 		switch {
 		case !ok && item.Type() == ast.SequenceType:
-			return value{odd: "a list within a list, as [[…]] is without quotes"}
+			return scalarOrList{odd: "a list within a list, as [[…]] is without quotes"}
 		case !ok:
-			return value{odd: "a list with " + oddly(item) + " in it"}
+			return scalarOrList{odd: "a list with " + oddly(item) + " in it"}
 		}
 		v.list = append(v.list, text)
 	}

@@ -57,7 +57,7 @@ func TestPlacesAreReadBack(t *testing.T) {
 		f := memtest.Fact(owner, "x")
 		f.ID, f.Scope.Conversation = id.Draw(t, "id"), rapid.SampledFrom([]string{"", "global", "c", "a/../b"}).Draw(t, "conversation")
 		f.Status = rapid.SampledFrom([]memory.Status{memory.Active, memory.Retired}).Draw(t, "status")
-		folder, name := s.place(owner, thing{fact: &f})
+		folder, name := s.place(owner, showing(memory.FileContent{Fact: &f}))
 		at := path.Join(folder, name+".md")
 		if path.Clean("/"+at) != "/"+at {
 			t.Fatalf("%q leaves the vault", at)
@@ -87,7 +87,7 @@ func FuzzFile(f *testing.F) {
 		words = strings.TrimLeft(words, "\r\n") // they begin below empty lines
 		fact := memtest.Fact(memtest.Ana, words)
 		fact.Tags, fact.Subject = []string{words, "b"}, words
-		ours := thing{fact: &fact}
+		ours := showing(memory.FileContent{Fact: &fact})
 		fields := ours.fields(func(id string) string { return id })
 		before := split(file)
 		out, ok := before.with(fields, words)
@@ -101,8 +101,8 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%q", err, text)
 		}
-		if got.fact.Content != words || got.fact.Subject != words || !slices.Equal(got.fact.Tags, fact.Tags) || got.fact.ID != fact.ID {
-			t.Fatalf("written %q, read %q, %q, %q, %q from %q", words, got.fact.Content, got.fact.Subject, got.fact.Tags, got.fact.ID, text)
+		if got.Fact.Content != words || got.Fact.Subject != words || !slices.Equal(got.Fact.Tags, fact.Tags) || got.Fact.ID != fact.ID {
+			t.Fatalf("written %q, read %q, %q, %q, %q from %q", words, got.Fact.Content, got.Fact.Subject, got.Fact.Tags, got.Fact.ID, text)
 		}
 		own := func(key string) bool { return slices.ContainsFunc(fields, func(f field) bool { return f.key == key }) }
 		lines := func(front string) []string {
@@ -128,8 +128,8 @@ func FuzzFile(f *testing.F) {
 }
 
 func TestTimesAreReadBack(t *testing.T) {
-	r := reader{values: frontMatter{"a": {text: at(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.FixedZone("", 3600)))}}}
-	if got := r.time("a", time.Time{}); r.err != nil || !got.Equal(time.Date(2026, 1, 2, 2, 4, 5, 6000, time.UTC)) {
-		t.Errorf("got %v, %v", got, r.err)
+	got, ok := parseTime(at(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.FixedZone("", 3600))), time.Time{})
+	if !ok || !got.Equal(time.Date(2026, 1, 2, 2, 4, 5, 6000, time.UTC)) {
+		t.Errorf("got %v, %v", got, ok)
 	}
 }

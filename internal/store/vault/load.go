@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -27,10 +28,12 @@ func (f *files) loader(owner memory.Owner) *loader {
 	return &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}, homes: map[string]memory.Owner{}}
 }
 
+func (l *loader) set(t thing) { l.things[t.target()] = t }
+
 // load reads the things and returns the items in the order in which their files
 // are to be written, with those that must follow.
 func (l *loader) load(ctx context.Context, items []key) ([]key, error) {
-	if err := l.read(ctx, items); err != nil {
+	if err := l.get(ctx, items); err != nil {
 		return nil, err
 	}
 	items, err := l.summaries(ctx, items)
@@ -40,7 +43,7 @@ func (l *loader) load(ctx context.Context, items []key) ([]key, error) {
 	return items, l.name(ctx)
 }
 
-func (l *loader) read(ctx context.Context, items []key) error {
+func (l *loader) get(ctx context.Context, items []key) error {
 	var ids, conversations []string
 	for _, i := range items {
 		kind, id, _ := strings.Cut(i.target, ":")
@@ -58,7 +61,7 @@ func (l *loader) read(ctx context.Context, items []key) error {
 				return err
 			}
 			for _, c := range page.Changes {
-				l.things[i.target] = thing{profile: c.After.Profile, context: c.After.Context}
+				l.set(thing{FileContent: memory.FileContent{Profile: c.After.Profile, Context: c.After.Context}})
 			}
 		}
 	}
@@ -71,7 +74,7 @@ func (l *loader) read(ctx context.Context, items []key) error {
 			return err
 		}
 		for _, c := range page.Conversations {
-			l.things[conversationTarget+c.ID] = thing{conversation: &c}
+			l.set(thing{FileContent: memory.FileContent{Conversation: &c}})
 		}
 	}
 	return nil
@@ -89,16 +92,16 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 		if m.Link != nil { // its fact has its file at home
 			l.homes[m.ID()] = m.Fact.Scope.Owner
 		} else {
-			t := thing{fact: m.Fact, turn: m.Turn, summary: m.Summary}
+			t := thing{FileContent: memory.FileContent{Fact: m.Fact, Turn: m.Turn, Summary: m.Summary}}
 			if m.Fact != nil {
-				if t.relations, err = l.relate(ctx, m.ID()); err != nil {
+				if t.Relations, err = l.relate(ctx, m.ID()); err != nil {
 					return err
 				}
-				if t.shared, err = l.sharing(ctx, m.Fact); err != nil {
+				if t.Shared, err = l.sharing(ctx, m.Fact); err != nil {
 					return err
 				}
 			}
-			l.things[t.target()] = t
+			l.set(t)
 		}
 	}
 	return nil
@@ -109,70 +112,53 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 // leave a name come first.
 func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 	var rest, leaving, coming []key
-	seen := map[string]bool{}
+	family, current := map[string]bool{}, map[string]bool{} // targets
+	asked := map[string]bool{}                              // conversations
 	for _, i := range items {
-		m := l.things[i.target].summary
+		m := l.things[i.target].Summary
 		if m == nil {
 			rest = append(rest, i)
 			continue
 		}
-		if seen[m.Scope.Conversation] {
+		family[i.target] = true
+		conversation := m.Scope.Conversation
+		if asked[conversation] {
 			continue
 		}
-		seen[m.Scope.Conversation] = true
-		family, current, err := l.family(ctx, m.Scope.Conversation, items)
-		if err != nil {
-			return nil, err
+		asked[conversation] = true
+		if r := l.f.index.paths[path.Join(l.f.s.folderOf(l.owner, conversation, false, "summaries"), summaryName+".md")]; r != nil {
+			family[r.Target] = true
 		}
-		for _, target := range family {
-			t, ok := l.things[target]
-			next := key{l.owner, target}
-			if ok && target == current {
-				t.current = true
-				l.things[target] = t
-				coming = append(coming, next)
-			} else {
-				leaving = append(leaving, next)
+		q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Limit: 50}
+		for m, err := range memory.AllMemories(ctx, l.f.s.List, l.owner, q) {
+			if err != nil {
+				return nil, err
+			}
+			if m.Summary.Scope.Conversation == conversation {
+				family[summaryTarget+m.ID()], current[summaryTarget+m.ID()] = true, true
+				break
 			}
 		}
 	}
-	return append(append(rest, leaving...), coming...), nil
-}
-
-// family are the targets of a conversation's summaries whose files may change, and
-// the current one.
-func (l *loader) family(ctx context.Context, conversation string, items []key) (family []string, current string, err error) {
-	add := func(target string) {
-		if !slices.Contains(family, target) {
-			family = append(family, target)
-		}
-	}
-	for _, i := range items {
-		if m := l.things[i.target].summary; m != nil && m.Scope.Conversation == conversation {
-			add(i.target)
-		}
-	}
-	if r := l.f.index.paths[path.Join(l.f.s.folderOf(l.owner, conversation, false, "summaries"), summaryName+".md")]; r != nil {
-		add(r.Target)
-	}
-	q := memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: conversation, Limit: 50}
-	for m, err := range memory.AllMemories(ctx, l.f.s.List, l.owner, q) {
-		if err != nil {
-			return nil, "", err
-		}
-		if m.Summary.Scope.Conversation == conversation {
-			current = summaryTarget + m.ID()
-			add(current)
-			break
-		}
-	}
 	var missing []string
-	for _, target := range family {
+	for target := range family {
 		if _, ok := l.things[target]; !ok {
 			missing = append(missing, strings.TrimPrefix(target, summaryTarget))
 		}
 	}
-	return family, current, l.memories(ctx, missing)
+	if err := l.memories(ctx, missing); err != nil {
+		return nil, err
+	}
+	for _, target := range slices.Sorted(maps.Keys(family)) {
+		t := l.things[target]
+		if t.current = current[target] && t.Summary != nil; t.current {
+			l.set(t)
+			coming = append(coming, key{l.owner, target})
+		} else {
+			leaving = append(leaving, key{l.owner, target})
+		}
+	}
+	return slices.Concat(rest, leaving, coming), nil
 }
 
 // name finds what the files are called that the things refer to.
@@ -185,21 +171,10 @@ func (l *loader) name(ctx context.Context) error {
 		}
 	}
 	for _, t := range l.things {
-		switch {
-		case t.fact != nil:
-			refer(t.fact.SupersededBy)
-			for _, r := range t.ties() {
-				refer(r.To)
-			}
-			for _, id := range t.fact.Provenance.Turns {
-				refer(id)
-			}
-			if q := t.fact.Provenance.Quote; q != nil {
-				refer(q.Turn)
-			}
-		case t.turn != nil:
-			refer(t.turn.Parent)
-		}
+		t.fields(func(id string) string {
+			refer(id)
+			return id
+		})
 	}
 	if len(missing) == 0 {
 		return nil

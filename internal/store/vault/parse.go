@@ -2,65 +2,36 @@ package vault
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
-// parse reads what a file says that lies at p. Keys that are missing leave what
-// base says, if they are always written, and otherwise mean nothing; base is what
-// Loci has, the zero thing without any. Text that is not UTF-8, or front matter
-// that cannot be read, is an error; so is a value that does not fit its key.
-func (p place) parse(file string, base thing) (thing, error) {
+// document is what a file says, before anybody asks what it means.
+type document struct {
+	values frontMatter
+	words  string
+}
+
+// readDocument reads a file. Text that is not UTF-8 or half written, or front matter that cannot be
+// read, is an error.
+func readDocument(file string) (document, error) {
 	if !utf8.ValidString(file) {
-		return thing{}, fmt.Errorf("it is not UTF-8 text")
+		return document{}, fmt.Errorf("it is not UTF-8 text")
 	}
 	pg := split(file)
 	if first, _, _ := cutLine(pg.body); !pg.has && strings.TrimRight(first, " \t\r\n") == "---" && strings.HasSuffix(first, "\n") {
-		return thing{}, fmt.Errorf("its front matter has no end; it may be half written")
+		return document{}, fmt.Errorf("its front matter has no end; it may be half written")
 	}
 	if conflicted(pg.body) {
-		return thing{}, fmt.Errorf("it has git's conflict marks; it waits until they are gone")
+		return document{}, fmt.Errorf("it has git's conflict marks; it waits until they are gone")
 	}
 	values, _, err := readFront(pg.front)
-	if err != nil {
-		return thing{}, err
-	}
-	r := reader{values: values}
-	var t thing
-	words := pg.words()
-	if values["kind"].text != "turn" { // editors leave an empty line below the front matter; a turn is as it was said
-		words = strings.TrimLeft(words, "\r\n")
-	}
-	switch {
-	case p.folder == "facts":
-		f := r.fact(p, base.fact, words)
-		t.fact = &f
-		t.tie(r.ties(p.owner))
-	case p.folder == "summaries":
-		m := r.summary(p, base.summary, words)
-		t.summary = &m
-	case p.folder == "profile":
-		e := r.profile(p, base.profile, words)
-		t.profile = &e
-	case p.folder == contextsFolder:
-		c := r.context(p, base.context, words)
-		t.context = &c
-	case p.folder == "":
-		c := r.conversation(p, base.conversation, words)
-		t.conversation = &c
-	default:
-		u := r.turn(p, base.turn, words)
-		t.turn = &u
-	}
-	return t, r.err
+	return document{values, pg.words()}, err
 }
 
 // conflicted reports whether a merge of git's left both sides in a text, one after the other.
@@ -76,16 +47,102 @@ func conflicted(text string) bool {
 	return false
 }
 
+// parse reads what a file at p says by itself: links are to the ids in them.
+func (p place) parse(file string, base thing) (thing, error) {
+	d, err := readDocument(file)
+	if err != nil {
+		return thing{}, err
+	}
+	says, _, err := p.read(d, base, func(key, text, _ string) (to, why string) {
+		if key == sharedKey {
+			return ownerCalled(p.owner, text).Called(), ""
+		}
+		return idOfLink(text), ""
+	})
+	return says, err
+}
+
+// leader returns what a value under the key of a relation leads to from a fact, or under that of
+// sharing: an id or the name of an owner; "" for nothing, with the reason.
+type leader func(key, text, from string) (to, why string)
+
+// read reads what a document says that lies at p. Keys that are missing leave what base says, if
+// they are always written, and otherwise mean nothing; base is what Loci has, the zero thing without
+// any. A value that does not fit its key is an error; one that leads nowhere is lost.
+func (p place) read(d document, base thing, lead leader) (says thing, lost map[string]string, err error) {
+	r := reader{p: p, known: base != (thing{}), values: d.values, lead: lead}
+	words := d.words
+	if p.kind() != turnTarget { // editors leave an empty line below the front matter; a turn is as it was said
+		words = strings.TrimLeft(words, "\r\n")
+	}
+	switch p.kind() {
+	case factTarget:
+		f := copyOf(base.Fact, memory.Fact{Confidence: 1, Source: memory.FromFile, Trust: memory.TrustPerson, CreatedAt: p.created()})
+		if f.Scope.Owner = p.owner; base.Fact == nil || f.Content != words {
+			f.Content, f.Hash = words, text.Hash(words)
+		}
+		says.Fact = f
+	case summaryTarget:
+		says.Summary = copyOf(base.Summary, memory.Summary{CreatedAt: p.created()})
+		says.Summary.Scope.Owner, says.Summary.Text = p.owner, words
+	case profileTarget:
+		key, _ := unescape(p.name)
+		says.Profile = copyOf(base.Profile, memory.ProfileEntry{Key: key})
+		says.Profile.Owner, says.Profile.Value = p.owner, words
+	case contextTarget:
+		says.Context = copyOf(base.Context, memory.Context{Title: p.name})
+		says.Context.Owner, says.Context.Content = p.owner, words
+	case conversationTarget:
+		says.Conversation = copyOf(base.Conversation, memory.Conversation{})
+		says.Conversation.Owner, says.Conversation.Rules = p.owner, words
+	default:
+		role, _ := unescape(strings.TrimPrefix(p.folder, "turns/"))
+		says.Turn = copyOf(base.Turn, memory.Turn{CreatedAt: p.created(), Role: memory.Role(role)})
+		says.Turn.Owner, says.Turn.Content = p.owner, words
+	}
+	for _, one := range says.properties() {
+		one.read(&r)
+	}
+	switch {
+	case says.Conversation != nil:
+		c := says.Conversation
+		if id, ok := unescape(p.conversation); ok {
+			c.ID = id
+		}
+		if c.Status = memory.Active; p.deleted {
+			c.Status = memory.Retired
+		}
+	case says.Fact != nil && !p.plain:
+		r.holds(base.Fact, says.Fact)
+	}
+	return says, r.lost, r.err
+}
+
+func copyOf[T any](base *T, fresh T) *T {
+	if base != nil {
+		fresh = *base
+	}
+	return &fresh
+}
+
 // reader reads values and keeps the first error.
 type reader struct {
+	p      place
+	known  bool // Loci has the memory
 	values frontMatter
+	lead   leader
+	lost   map[string]string // why, by what lostLink writes
 	err    error
 }
 
-func (r *reader) fail(key, want string) {
+func (r *reader) failf(format string, args ...any) {
 	if r.err == nil {
-		r.err = fmt.Errorf("%s is %s, not %s", key, want, r.values[key].called())
+		r.err = fmt.Errorf(format, args...)
 	}
+}
+
+func (r *reader) fail(key, want string) {
+	r.failf("%s is %s, not %s", key, want, r.values[key].called())
 }
 
 // one is a key's that has one value, "" for none. A value that is no such text is not as
@@ -98,11 +155,7 @@ func (r *reader) one(key, want string) string {
 	return v.text
 }
 
-// text is an optional key's.
 func (r *reader) text(key string) string { return r.one(key, "a text") }
-
-// keep is a key's that is always there.
-func (r *reader) keep(key, base string) string { return cmp.Or(r.text(key), base) }
 
 func (r *reader) list(key string) []string {
 	v := r.values[key]
@@ -112,8 +165,6 @@ func (r *reader) list(key string) []string {
 		return nil
 	case v.many:
 		return v.list
-	case v.text == "":
-		return nil
 	}
 	var out []string // "a, b": as Obsidian reads tags on one line
 	for _, t := range strings.Split(v.text, ",") {
@@ -124,255 +175,117 @@ func (r *reader) list(key string) []string {
 	return out
 }
 
-func (r *reader) time(key string, base time.Time) time.Time {
-	const want = "a time like 2026-01-31T12:00:00Z or a day"
-	v := r.one(key, want)
-	if v == "" {
-		return base
+// links are the values under a key. A single link may contain a comma.
+func (r *reader) links(key string) []string {
+	if v := r.values[key]; !v.many && strings.HasPrefix(v.text, "[[") && strings.Count(v.text, "[[") == 1 {
+		return []string{v.text}
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.Parse(layout, v); err == nil {
-			return memory.Time(t)
+	return r.list(key)
+}
+
+// leads are what the values under a key lead to from a fact. Those that lead to nothing are lost.
+func (r *reader) leads(key, from string) (out []string) {
+	for _, text := range r.links(key) {
+		to, why := r.lead(key, text, from)
+		switch {
+		case to != "":
+			out = append(out, to)
+		case r.lost == nil:
+			r.lost = map[string]string{lostLink(key, text): why}
+		default:
+			r.lost[lostLink(key, text)] = why
 		}
 	}
-	r.fail(key, want)
-	return base
+	return out
 }
 
-func (r *reader) number(key string, base int64) int64 {
-	const want = "a whole number"
-	v := r.one(key, want)
-	if v == "" {
-		return base
+// status is a memory's status by its file and folder; was is its current one, "" for none. Of a
+// file that was moved to deleted/ or back the folder counts, of others the key. Superseded and
+// replaced count only in files that were moved to deleted/.
+func (r *reader) status(was memory.Status, allowed []memory.Status) memory.Status {
+	p, said := r.p, r.saidStatus(allowed)
+	alone := (said == memory.Superseded || said == memory.Replaced) && said != was
+	moved := p.across()
+	switch {
+	case p.plain:
+		return cmp.Or(said, was, memory.Active)
+	case moved && !p.deleted:
+		if said.Live() {
+			return said
+		}
+		return memory.Active
+	case p.deleted && (moved || p.was == "") && (said == "" || said.Live() || moved && alone):
+		switch {
+		case was != "" && !was.Live():
+			return was
+		case moved && alone:
+			return said
+		}
+		return memory.Retired
+	case said == "":
+		return cmp.Or(was, memory.Active)
+	case alone && (p.was != "" || !p.deleted):
+		r.failf("status is %s, which only Loci makes it when something takes its place: write retired to forget it, or other words to replace what it says", said)
+		return was
 	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil {
-		r.fail(key, want)
-	}
-	return n
+	return said
 }
 
-func (r *reader) bool(key string) bool {
-	const want = "true or false"
-	switch strings.ToLower(r.one(key, want)) {
-	case "", "false", "no", "off":
-		return false
-	case "true", "yes", "on":
-		return true
+// saidStatus is the value of the key status, "" for none.
+func (r *reader) saidStatus(allowed []memory.Status) memory.Status {
+	want := "one of"
+	for i, s := range allowed {
+		if i > 0 {
+			want += ","
+		}
+		want += " " + string(s)
 	}
-	r.fail(key, want)
-	return false
+	said := memory.Status(r.one(statusKey, want))
+	if said != "" && !slices.Contains(allowed, said) {
+		r.fail(statusKey, want)
+		return ""
+	}
+	return said
 }
 
-func (r *reader) oneOf(key, base string, allowed ...string) string {
-	want := "one of " + strings.Join(allowed, ", ")
-	v := cmp.Or(r.one(key, want), base)
-	if !slices.Contains(allowed, v) {
-		r.fail(key, want)
-		return base
+// elsewhere reports whether the file brings its id from elsewhere, or belongs to a rebuild.
+func (r *reader) elsewhere() bool { return !r.known && r.values["id"].text != "" }
+
+// conversation is that of a file's folder; was is the memory's current one. The key conversation_id
+// only counts where the folder's name was cut.
+func (r *reader) conversation(was string) string {
+	said := r.text(conversationKey)
+	id, ok := "", r.p.conversation == globalFolder
+	if !ok {
+		id, ok = unescape(r.p.conversation)
 	}
-	return v
+	if !ok {
+		for _, one := range []string{said, was} {
+			if one != "" && escape(one) == r.p.conversation {
+				return one
+			}
+		}
+		r.failf("no chat has a folder called %q: facts of a chat called so lie in entries/%s/facts, facts of no chat in entries/%s/facts",
+			r.p.conversation, escape(r.p.conversation), globalFolder)
+		return was
+	}
+	named := func(conversation string) string { return cmp.Or(conversation, globalFolder) }
+	if said != "" && said != named(id) && (!r.known || said != named(was)) && !r.elsewhere() {
+		folder := globalFolder
+		if said != globalFolder {
+			folder = escape(said)
+		}
+		r.failf("conversation_id is %q, but the folder says where a file belongs: move it to entries/%s/%s, or take the line out", said, folder, r.p.folder)
+	}
+	return id
 }
 
-// created is the time that a file's name begins with, if it does.
-func (p place) created() time.Time {
-	stamp, _, _ := strings.Cut(p.name, "__")
-	t, err := time.Parse("2006-01-02T15-04-05Z", stamp)
-	if err != nil {
-		return time.Time{}
+// holds refuses a valid_to before valid_from that a person wrote.
+func (r *reader) holds(base, f *memory.Fact) {
+	if f.ValidFrom.IsZero() || f.ValidTo.IsZero() || !f.ValidTo.Before(f.ValidFrom) || r.elsewhere() {
+		return
 	}
-	return t
-}
-
-func (r *reader) fact(p place, base *memory.Fact, words string) memory.Fact {
-	f := memory.Fact{Confidence: 1, Status: memory.Active, Source: memory.FromFile, Trust: memory.TrustPerson, CreatedAt: p.created()}
-	var was memory.Fact
-	if base != nil {
-		f, was = *base, *base
+	if base == nil || !base.ValidFrom.Equal(f.ValidFrom) || !base.ValidTo.Equal(f.ValidTo) {
+		r.failf("valid_to is before valid_from: it would hold at no time")
 	}
-	r.constant("kind", "fact")
-	r.constant("role", "memory")
-	f.Scope = memory.Scope{Owner: p.owner, Project: r.text("project"), Agent: r.text("agent"), Conversation: r.conversationOf(p, base != nil, was.Scope.Conversation)}
-	f.ID = r.keep("id", f.ID)
-	f.Content = words
-	f.CreatedAt = r.time("created_at", f.CreatedAt)
-	f.UpdatedAt = r.time("updated_at", or(f.UpdatedAt, f.CreatedAt))
-	f.Status = r.status(p, was.Status, memory.Active, memory.Pending, memory.Retired, memory.Rejected, memory.Superseded)
-	f.SupersededBy = idOfLink(r.text("superseded_by"))
-	f.Category, f.Tags, f.Core = r.text("category"), r.list("tags"), r.core()
-	f.Subject, f.Attribute = r.text("subject"), r.text("attribute")
-	f.Confidence = r.confidence(f.Confidence)
-	f.ObservedAt = r.time("observed_at", or(f.ObservedAt, f.CreatedAt))
-	f.ObservedSeq = r.number("observed_seq", 0)
-	f.ValidFrom, f.ValidTo, f.ExpiresAt = r.time("valid_from", time.Time{}), r.time("valid_to", time.Time{}), r.time("expires_at", time.Time{})
-	if !p.plain {
-		r.holds(base, f)
-	}
-	f.Source = memory.FactSource(r.keep("source", string(f.Source)))
-	f.Trust = memory.Trust(r.oneOf("trust", string(f.Trust), "person", "user", "assistant", "untrusted"))
-	f.Model = r.text("model")
-	f.Provenance = memory.Provenance{Conversation: r.text("from_conversation"), Quote: r.quote()}
-	for _, link := range r.list("from_turns") {
-		f.Provenance.Turns = append(f.Provenance.Turns, idOfLink(link))
-	}
-	f.Metadata = r.metadata()
-	if base == nil || base.Content != words {
-		f.Hash = text.Hash(words)
-	}
-	return f
-}
-
-// core reads pinned, and what only core can say.
-func (r *reader) core() memory.Core {
-	c := memory.Pin(r.bool("pinned"))
-	if err := c.UnmarshalText([]byte(cmp.Or(r.text("core"), string(c)))); err != nil {
-		r.fail("core", "auto, always or never")
-	}
-	return c
-}
-
-func (r *reader) confidence(base float64) float64 {
-	const want = "a number from 0 to 1"
-	v := r.one("confidence", want)
-	if v == "" {
-		return base
-	}
-	c, err := strconv.ParseFloat(v, 64)
-	if err != nil || !(c >= 0 && c <= 1) {
-		r.fail("confidence", want)
-		return base
-	}
-	return c
-}
-
-// quote reads "START-END LINK".
-func (r *reader) quote() *memory.Span {
-	const want = "two numbers and a turn, like 0-12 [[turn]]"
-	v := r.one("quote", want)
-	if v == "" {
-		return nil
-	}
-	span, link, _ := strings.Cut(v, " ")
-	from, to, _ := strings.Cut(span, "-")
-	start, err1 := strconv.Atoi(from)
-	end, err2 := strconv.Atoi(to)
-	if err1 != nil || err2 != nil {
-		r.fail("quote", want)
-		return nil
-	}
-	return &memory.Span{Turn: idOfLink(link), Start: start, End: end}
-}
-
-func (r *reader) metadata() json.RawMessage {
-	const want = "a JSON object in quotes"
-	v := strings.TrimSpace(r.one("metadata", want))
-	if v == "" {
-		return nil
-	}
-	if !json.Valid([]byte(v)) || v[0] != '{' {
-		r.fail("metadata", want)
-		return nil
-	}
-	return json.RawMessage(v)
-}
-
-func (r *reader) turn(p place, base *memory.Turn, words string) memory.Turn {
-	_, role, _ := strings.Cut(p.folder, "/")
-	role, _ = unescape(role)
-	t := memory.Turn{CreatedAt: p.created()}
-	if base != nil {
-		t = *base
-	}
-	r.constant("kind", "turn")
-	t.ID, t.Owner = r.keep("id", t.ID), p.owner
-	if p.conversation == globalFolder {
-		t.Conversation = r.text("conversation_id")
-	} else {
-		t.Conversation = r.conversationOf(p, base != nil, t.Conversation)
-	}
-	t.Role = memory.Role(r.keep("role", role))
-	t.Content = words
-	t.CreatedAt = r.time("created_at", t.CreatedAt)
-	t.Status = r.status(p, t.Status, memory.Active, memory.Retired, memory.Replaced)
-	t.Index = int(r.number("index", int64(t.Index)))
-	t.Parent, t.Name, t.Ref = idOfLink(r.text("parent")), r.text("name"), r.text("ref")
-	t.Project, t.Agent = r.text("project"), r.text("agent")
-	t.LearnedAt, t.NoLearn, t.History, t.Chain = r.time("learned_at", time.Time{}), r.bool("no_learn"), r.bool("history"), r.text("chain")
-	return t
-}
-
-func (r *reader) summary(p place, base *memory.Summary, words string) memory.Summary {
-	m := memory.Summary{CreatedAt: p.created()}
-	if base != nil {
-		m = *base
-	}
-	r.constant("kind", "summary")
-	m.ID = r.keep("id", m.ID)
-	m.Scope = memory.Scope{Owner: p.owner, Project: r.text("project"), Agent: r.text("agent"), Conversation: r.conversationOf(p, base != nil, m.Scope.Conversation)}
-	m.Text = words
-	m.CreatedAt = r.time("created_at", m.CreatedAt)
-	m.Status = r.status(p, m.Status, memory.Active, memory.Retired)
-	m.MessageCount = int(r.number("message_count", int64(m.MessageCount)))
-	m.Model = r.text("model")
-	return m
-}
-
-func (r *reader) profile(p place, base *memory.ProfileEntry, words string) memory.ProfileEntry {
-	var e memory.ProfileEntry
-	e.Key, _ = unescape(p.name)
-	if base != nil {
-		e = *base
-	}
-	r.constant("kind", "profile")
-	e.Owner = p.owner
-	e.Key = r.keep("id", e.Key)
-	e.Value = words
-	e.Status = r.status(p, e.Status, memory.Active, memory.Retired)
-	e.UpdatedAt = r.time("updated_at", e.UpdatedAt)
-	e.Tokens = int(r.number("token_count", 0))
-	return e
-}
-
-// context reads a document. One without a title is called what its file is.
-func (r *reader) context(p place, base *memory.Context, words string) memory.Context {
-	c := memory.Context{Title: p.name}
-	if base != nil {
-		c = *base
-		c.Title = ""
-	}
-	r.constant("kind", "context")
-	c.Owner = p.owner
-	c.ID = r.keep("id", c.ID)
-	c.Title, c.Content = r.keep("title", c.Title), words
-	c.Status = r.status(p, c.Status, memory.Active, memory.Retired)
-	c.CreatedAt, c.UpdatedAt = r.time("created_at", c.CreatedAt), r.time("updated_at", c.UpdatedAt)
-	return c
-}
-
-func (r *reader) conversation(p place, base *memory.Conversation, words string) memory.Conversation {
-	var c memory.Conversation
-	if base != nil {
-		c = *base
-	}
-	if c.Status = memory.Active; p.deleted {
-		c.Status = memory.Retired
-	}
-	r.constant("kind", "conversation")
-	c.Owner = p.owner
-	if id, ok := unescape(p.conversation); ok {
-		c.ID = id
-	} else {
-		c.ID = r.keep("id", c.ID)
-	}
-	c.Title, c.Project, c.Agent = r.text("title"), r.text("project"), r.text("agent")
-	c.Contexts, c.Rules = r.list("contexts"), words
-	c.CreatedAt, c.UpdatedAt = r.time("created_at", c.CreatedAt), r.time("updated_at", c.UpdatedAt)
-	return c
-}
-
-func or(t, u time.Time) time.Time {
-	if t.IsZero() {
-		return u
-	}
-	return t
 }

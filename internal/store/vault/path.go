@@ -116,6 +116,42 @@ type place struct {
 	plain        bool   // what the file says is read as it is written, and not judged yet
 }
 
+// Where Loci last wrote a memory's file, as [place] has it.
+const (
+	amongKept    = "entries"
+	amongDeleted = "deleted"
+)
+
+// across reports whether a file was moved to deleted/ or back.
+func (p place) across() bool { return p.was != "" && (p.was == amongDeleted) != p.deleted }
+
+// kind is what the target of a memory begins with whose file lies in the folder.
+func (p place) kind() string {
+	switch p.folder {
+	case "facts":
+		return factTarget
+	case "summaries":
+		return summaryTarget
+	case "profile":
+		return profileTarget
+	case contextsFolder:
+		return contextTarget
+	case "":
+		return conversationTarget
+	}
+	return turnTarget
+}
+
+// created is the time that a file's name begins with, if it does.
+func (p place) created() time.Time {
+	stamp, _, _ := strings.Cut(p.name, "__")
+	t, err := time.Parse("2006-01-02T15-04-05Z", stamp)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
 // placeOf reads a path. It is not ok if nothing of Loci's belongs there.
 func (s *Store) placeOf(name string) (p place, ok bool) {
 	base, isFile := strings.CutSuffix(name, ".md")

@@ -68,7 +68,7 @@ func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing)
 		for _, t := range some {
 			keys = append(keys, key{owner, t.target()})
 		}
-		if err := l.read(ctx, keys); err != nil {
+		if err := l.get(ctx, keys); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,19 @@ func (s *Store) noteRebuilt(paths map[key]string) error {
 	return f.index.endRebuild(from)
 }
 
-// readFolder reads all files of some owners that say what they are, and returns their paths as well.
+// noteFolder notes which memories the files are of that have no records: they are compared with the
+// store within.
+func (s *Store) noteFolder(ctx context.Context) error {
+	_, paths, err := s.readFolder(ctx, func(memory.Owner) bool { return true })
+	if err != nil {
+		return fmt.Errorf("read the folder: %w", err)
+	}
+	return s.noteRebuilt(paths)
+}
+
+// readFolder reads all files of some owners that say which memory they are of, and returns their
+// paths as well. Of several files of a memory it takes the one that is most likely its own: the
+// others may be a sync tool's copies; a scan tells of them.
 func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
@@ -99,24 +111,35 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	if err := sc.walk(ctx); err != nil {
 		return nil, nil, err
 	}
-	out := map[memory.Owner][]thing{}
-	paths := map[key]string{}
-	names := map[memory.Owner]map[string]string{}
-	for _, c := range s.tellings(sc.changed) {
-		k, t := c.key, c.says
-		if !of(k.owner) {
+	leaders := map[memory.Owner]leader{}
+	best := map[key]telling{}
+	for _, c := range sc.changed {
+		owner := c.p.owner
+		if owner == "" || !of(owner) {
 			continue
 		}
-		paths[k] = c.path
-		if t.fact != nil {
-			if names[k.owner] == nil {
-				names[k.owner] = sc.factsByName(k.owner)
-			}
-			t.among(c.text, names[k.owner])
+		if leaders[owner] == nil {
+			leaders[owner] = among(owner, sc.factsByName(owner))
 		}
-		out[k.owner] = append(out[k.owner], t)
+		d, err := readDocument(c.text)
+		if err != nil {
+			continue
+		}
+		says, _, err := c.p.read(d, thing{}, leaders[owner])
+		t := telling{c, key{owner, says.target()}, says}
+		if _, id, _ := strings.Cut(t.key.target, ":"); err != nil || id == "" {
+			continue
+		}
+		if other, ok := best[t.key]; !ok || s.likelier(t, other) {
+			best[t.key] = t
+		}
 	}
-	return out, paths, nil
+	things, paths := map[memory.Owner][]thing{}, map[key]string{}
+	for _, t := range slices.SortedFunc(maps.Values(best), func(a, b telling) int { return strings.Compare(a.path, b.path) }) {
+		paths[t.key] = t.path
+		things[t.key.owner] = append(things[t.key.owner], t.says)
+	}
+	return things, paths, nil
 }
 
 // telling is a file that says which memory it is of.
@@ -126,30 +149,12 @@ type telling struct {
 	says thing
 }
 
-// tellings returns, of each memory that files say, the file that is most likely its own, in
-// order of path. The others may be a sync tool's copies; a scan tells of them.
-func (s *Store) tellings(files []found) []telling {
-	best := map[key]telling{}
-	for _, c := range files {
-		says, err := c.p.parse(c.text, thing{})
-		k := key{c.p.owner, says.target()}
-		if _, id, _ := strings.Cut(k.target, ":"); err != nil || c.p.owner == "" || id == "" {
-			continue
-		}
-		t := telling{c, k, says}
-		if other, ok := best[k]; !ok || s.likelier(t, other) {
-			best[k] = t
-		}
-	}
-	return slices.SortedFunc(maps.Values(best), func(a, b telling) int { return strings.Compare(a.path, b.path) })
-}
-
 // likelier reports whether one of two files of the same memory is likelier its own: the one
 // that is called as Loci calls it, or else the one that was written later, or else the one
 // with the plainer name, to which copies add something.
 func (s *Store) likelier(one, other telling) bool {
 	called := func(t telling) int {
-		if _, name := s.place(t.key.owner, t.says); t.p.name == name || t.says.summary != nil && t.p.name == summaryName {
+		if _, name := s.place(t.key.owner, t.says); t.p.name == name || t.says.Summary != nil && t.p.name == summaryName {
 			return 1
 		}
 		return 0
@@ -166,60 +171,67 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 	turns := map[string][]memory.Turn{}
 	for _, t := range things {
 		switch {
-		case t.conversation != nil:
-			conversations[t.conversation.ID] = *t.conversation
-		case t.turn != nil:
+		case t.Conversation != nil:
+			conversations[t.Conversation.ID] = *t.Conversation
+		case t.Turn != nil:
 			if t.open() { // what it taught is in the folder, or was deleted there
-				t.turn.LearnedAt = memory.Time(s.opts.Now())
+				t.Turn.LearnedAt = memory.Time(s.opts.Now())
 			}
-			turns[t.turn.Conversation] = append(turns[t.turn.Conversation], *t.turn)
+			turns[t.Turn.Conversation] = append(turns[t.Turn.Conversation], *t.Turn)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(turns)) {
-		said := turns[id]
-		slices.SortFunc(said, func(a, b memory.Turn) int {
-			return cmp.Or(cmp.Compare(a.Index, b.Index), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-		})
-		c, ok := conversations[id]
-		if !ok {
-			c = memory.Conversation{ID: id, Owner: owner, Project: said[0].Project, Agent: said[0].Agent}
-			c.CreatedAt, c.UpdatedAt = said[0].CreatedAt, said[len(said)-1].CreatedAt
-		}
-		delete(conversations, id)
-		for piece := range slices.Chunk(said, maxRun) {
-			if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: c, Turns: piece}, paths); err != nil {
-				return err
-			}
+	for id, said := range turns {
+		if _, ok := conversations[id]; !ok {
+			conversations[id] = memory.Conversation{ID: id, Owner: owner, Project: said[0].Project, Agent: said[0].Agent}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(conversations)) {
-		if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: conversations[id]}, paths); err != nil {
+		c, said := conversations[id], turns[id]
+		slices.SortFunc(said, func(a, b memory.Turn) int {
+			return cmp.Or(cmp.Compare(a.Index, b.Index), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+		})
+		if c.CreatedAt.IsZero() && len(said) > 0 {
+			c.CreatedAt, c.UpdatedAt = said[0].CreatedAt, said[len(said)-1].CreatedAt
+		}
+		add := func(some []memory.Turn) error {
+			_, err := s.Append(ctx, owner, memory.Batch{Conversation: c, Turns: some})
+			return err
+		}
+		leave := func(t memory.Turn, why error) { s.leaveFile(paths, key{owner, turnTarget + t.ID}, why) }
+		if len(said) > 0 {
+			if err := piecewise(said, add, leave); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := add(nil); refusesFile(err) {
+			s.leaveFile(paths, key{owner, conversationTarget + id}, err)
+		} else if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rebuildBatch appends a batch. If its turns cannot stand together each is tried by itself; of
-// those that fail the paths are dropped.
-func (s *Store) rebuildBatch(ctx context.Context, owner memory.Owner, b memory.Batch, paths map[key]string) error {
-	_, err := s.Append(ctx, owner, b)
-	if !refusesFile(err) {
-		return err
-	}
-	if len(b.Turns) > 1 {
-		for one := range slices.Chunk(b.Turns, 1) {
-			if err := s.rebuildBatch(ctx, owner, memory.Batch{Conversation: b.Conversation, Turns: one}, paths); err != nil {
+// piecewise adds many things at a time. If some cannot stand together each is tried by itself; those
+// that fail are left.
+func piecewise[T any](all []T, add func([]T) error, leave func(T, error)) error {
+	for some := range slices.Chunk(all, maxRun) {
+		err := add(some)
+		if !refusesFile(err) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for one := range slices.Chunk(some, 1) {
+			if err := add(one); refusesFile(err) {
+				leave(one[0], err)
+			} else if err != nil {
 				return err
 			}
 		}
-		return nil
 	}
-	target := conversationTarget + b.Conversation.ID
-	if len(b.Turns) == 1 {
-		target = turnTarget + b.Turns[0].ID
-	}
-	s.leaveFile(paths, key{owner, target}, err)
 	return nil
 }
 
@@ -234,12 +246,15 @@ func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 	delete(paths, k)
 }
 
-// rebuildRest adds facts, summaries, profile entries, contexts and relations, many at a time.
+// rebuildRest adds facts, summaries, profile entries, contexts and relations.
 func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	var changes []memory.Change
+	add := func(after memory.Image) {
+		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: after, Reason: "was in the vault"})
+	}
 	for _, t := range things {
-		if i := (memory.Image{Fact: t.fact, Summary: t.summary, Profile: t.profile, Context: t.context}); !i.IsZero() {
-			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: i, Reason: "was in the vault"})
+		if t.Turn == nil && t.Conversation == nil {
+			add(t.Image())
 		}
 	}
 	changes, err := withShares(changes, things)
@@ -247,35 +262,15 @@ func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []th
 		return err
 	}
 	for _, t := range things {
-		for _, r := range t.ties() {
-			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &r}, Reason: "was in the vault"})
+		for _, r := range t.relations() {
+			add(memory.Image{Relation: &r})
 		}
 	}
-	for piece := range slices.Chunk(changes, maxRun) {
-		if err := s.applyFiles(ctx, owner, piece, paths); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// applyFiles applies changes. If they cannot stand together each is tried by itself; of those that
-// fail the paths are dropped.
-func (s *Store) applyFiles(ctx context.Context, owner memory.Owner, changes []memory.Change, paths map[key]string) error {
-	id := rebuildRun + hashOf(strings.Join(targetsOf(changes), "\x00"))[:24]
-	run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}, Jobs: shareJobs(owner, id, changes)}
-	_, err := s.Apply(ctx, owner, run, changes...)
-	if !refusesFile(err) {
+	apply := func(some []memory.Change) error {
+		id := rebuildRun + hashOf(strings.Join(targetsOf(some), "\x00"))[:24]
+		run := memory.Run{ID: id, Kind: "import", Author: memory.Author{Kind: memory.ByRule, Name: "vault"}, Jobs: shareJobs(owner, id, some)}
+		_, err := s.Apply(ctx, owner, run, some...)
 		return err
 	}
-	if len(changes) == 1 {
-		s.leaveFile(paths, key{owner, changes[0].After.Target()}, err)
-		return nil
-	}
-	for _, c := range changes {
-		if err := s.applyFiles(ctx, owner, []memory.Change{c}, paths); err != nil {
-			return err
-		}
-	}
-	return nil
+	return piecewise(changes, apply, func(c memory.Change, why error) { s.leaveFile(paths, key{owner, c.After.Target()}, why) })
 }

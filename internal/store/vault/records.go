@@ -32,28 +32,24 @@ type record struct {
 	Owner   memory.Owner `json:"owner,omitempty"`
 	Target  string       `json:"id,omitempty"` // as [memory.Image.Target] writes it; "" in the log: the file was taken away
 	SHA     string       `json:"sha256,omitempty"`
-	Past    []string     `json:"past,omitempty"`    // of what texts were there earlier, as pastOf has it
 	Version int64        `json:"version,omitempty"` // of the memory that it shows
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Ties are a fact's keys for relations and sharing as they were written: its version says
-	// nothing of them.
-	Ties map[string]string `json:"ties,omitempty"`
-
 	// Lost are links in a fact's file that lead nowhere, and owners whom it names and is not
-	// shared with, as lostLink writes them. They stay, and each scan looks at them again.
-	Lost []string `json:"lost,omitempty"`
-
-	// Refused says of some that are lost why they were refused.
-	Refused map[string]string `json:"refused,omitempty"`
+	// shared with, as lostLink writes them, with the reason. They stay, and each scan looks at them
+	// again.
+	Lost map[string]string `json:"lost_links,omitempty"`
 
 	// Due: the file is to be written again. A missing file is no deletion, unless a scan found it There.
 	Due   bool `json:"due,omitempty"`
 	There bool `json:"there,omitempty"`
 
-	// Open: it is a turn that was not learned from yet. No version tells when it is.
+	// Open: it is a turn that was not learned from yet. No version tells when it is, so a start looks.
 	Open bool `json:"open,omitempty"`
+
+	text  string // that was written, until it is saved with the record
+	alone bool   // with it no earlier text stays
 }
 
 // id is the memory's, without its kind.
@@ -73,54 +69,6 @@ func (r *record) none() bool { return r == nil || r.SHA == "" }
 
 // of reports whether it was written of this version of a memory.
 func (r *record) of(version int64) bool { return r != nil && r.Version == version }
-
-// refusedOf are those that were refused among what is still lost.
-func (r *record) refusedOf(lost []string) map[string]string {
-	if r == nil || len(r.Refused) == 0 {
-		return nil
-	}
-	out := map[string]string{}
-	for _, one := range lost {
-		if why := r.Refused[one]; why != "" {
-			out[one] = why
-		}
-	}
-	return out
-}
-
-// maxPast is how many texts of a file's past a record knows.
-const maxPast = 16
-
-// pastOf are the short hashes of what Loci wrote of a memory before a text with this hash,
-// oldest first.
-func (r *record) pastOf(sha string) []string {
-	if r == nil {
-		return nil
-	}
-	if r.SHA == "" || r.SHA == sha {
-		return r.Past
-	}
-	now := inPast(r.SHA)
-	past := append(slices.DeleteFunc(slices.Clone(r.Past), func(one string) bool { return one == now }), now)
-	return past[max(0, len(past)-maxPast):]
-}
-
-// inPast is how a record keeps the hash of a text that was written over.
-func inPast(sha string) string { return sha[:min(len(sha), 16)] }
-
-// wrote reports whether a text is one that Loci wrote over since, whatever its line ends: git
-// may change them.
-func (r *record) wrote(text string) bool {
-	for _, one := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
-		switch sha := hashOf(one); {
-		case r == nil || r.own(sha):
-			return false
-		case slices.Contains(r.Past, inPast(sha)):
-			return true
-		}
-	}
-	return false
-}
 
 // key names a thing in the vault.
 type key struct {
@@ -189,7 +137,8 @@ func loadIndex(file string) (*index, error) {
 }
 
 func (x *index) load() error {
-	const schema = `CREATE TABLE IF NOT EXISTS records (kind TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID`
+	const schema = `CREATE TABLE IF NOT EXISTS records (kind TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
+		CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, owner TEXT, target TEXT, sha TEXT, text TEXT, UNIQUE (owner, target, sha))`
 	if _, err := x.db.Exec(schema); err != nil {
 		return err
 	}
@@ -246,15 +195,49 @@ func (x *index) save(rows ...row) error {
 		} else {
 			_, err = put.Exec(r.kind, r.name, text)
 		}
+		if file, ok := r.value.(*record); ok && file.text != "" && err == nil {
+			err = saveText(tx, file)
+		}
 		if err != nil {
 			return err
 		}
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if file, ok := r.value.(*record); ok {
+			file.text, file.alone = "", false
+		}
+	}
+	return nil
 }
 
-// note saves records; one without a target was dropped.
+// note saves records, and then has them; one without a target is dropped.
 func (x *index) note(records ...*record) error {
+	if err := x.write(records...); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if x.drop(r.Path); r.Target != "" {
+			x.put(r)
+		}
+	}
+	return nil
+}
+
+// noteDue notes that the file of a record is to be written; until then it is not deleted.
+func (x *index) noteDue(r *record) error {
+	if r == nil {
+		return nil
+	}
+	due := *r
+	due.Due, due.There = true, false
+	return x.note(&due)
+}
+
+// write saves records, and the texts of those that have one, and leaves those in memory.
+func (x *index) write(records ...*record) error {
 	rows := make([]row, len(records))
 	for i, r := range records {
 		if rows[i] = (row{kind: fileRow, name: r.Path}); r.Target != "" {
@@ -262,6 +245,66 @@ func (x *index) note(records ...*record) error {
 		}
 	}
 	return x.save(rows...)
+}
+
+// maxTexts is how many texts of a file's past are known, besides the last.
+const maxTexts = 16
+
+// saveText saves what was last written of a thing.
+func saveText(tx *sql.Tx, r *record) error {
+	known := maxTexts
+	if r.alone {
+		known = 0
+	}
+	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, sha, text) VALUES (?, ?, ?, ?)`, r.Owner, r.Target, r.SHA, r.text)
+	if err == nil {
+		_, err = tx.Exec(`DELETE FROM texts WHERE owner = ?1 AND target = ?2 AND id NOT IN
+			(SELECT id FROM texts WHERE owner = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3)`, r.Owner, r.Target, known+1)
+	}
+	return err
+}
+
+// texts are what Loci wrote of a thing, the last first. That is the one of its record, which may not
+// be the first where a crash came before the record.
+func (x *index) texts(k key) (last string, past []string, err error) {
+	r := x.targets[k]
+	rows, err := x.db.Query(`SELECT sha, text FROM texts WHERE owner = ? AND target = ? ORDER BY id DESC`, k.owner, k.target)
+	if err != nil {
+		return "", nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err tells
+	for rows.Next() {
+		var sha, text string
+		if err := rows.Scan(&sha, &text); err != nil {
+			return "", nil, err
+		}
+		if r.own(sha) {
+			last = text
+		} else {
+			past = append(past, text)
+		}
+	}
+	return last, past, rows.Err()
+}
+
+// wrote reports whether a text is one that Loci wrote over since, whatever its line ends: git
+// may change them.
+func wrote(text, last string, past []string) bool {
+	for _, one := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
+		if one == last || slices.Contains(past, one) {
+			return one != last
+		}
+	}
+	return false
+}
+
+// forgetIf removes the texts of a thing while something is erased.
+func (x *index) forgetIf(erasing bool, k key) error {
+	if !erasing {
+		return nil
+	}
+	_, err := x.db.Exec(`DELETE FROM texts WHERE owner = ? AND target = ?`, k.owner, k.target)
+	return err
 }
 
 // mark saves the versions that the files have whole.
@@ -297,9 +340,6 @@ func (x *index) beginRebuild(of func(memory.Owner) bool) error {
 
 // endRebuild saves the records of the files that memory was rebuilt from, which still have to be looked at.
 func (x *index) endRebuild(from []*record) error {
-	for _, r := range from {
-		x.put(r)
-	}
 	x.rebuild.UnderWay = false
 	return errors.Join(x.note(from...), x.save(row{rebuildRow, "", x.rebuild}))
 }

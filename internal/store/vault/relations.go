@@ -11,13 +11,31 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tiedKeys are the keys of front matter that are no part of a fact's own image: to which facts
-// it is tied, and whom it is shared with.
-var tiedKeys = []string{string(memory.SameSubject), string(memory.Refines), string(memory.Contradicts), string(memory.Follows), sharedKey}
+// relationKinds are those that files show.
+var relationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}
 
-// tied are the ids, or the names of owners, that a fact has under one of those keys.
-func (t thing) tied(key string) (out []string) {
-	for _, r := range t.ties() {
+// relation is the property that has a fact's relations of a kind. A file does not say when one was made.
+func (t *thing) relation(kind memory.RelationKind) property {
+	key := string(kind)
+	show := func(link names) string {
+		links := t.linked(key)
+		for i, id := range links {
+			links[i] = link(id)
+		}
+		return listed(links)
+	}
+	return property{key, show, func(r *reader) {
+		f, all := t.Fact, slices.Clone(t.relations())
+		for _, to := range r.leads(key, f.ID) {
+			all = append(all, memory.Relation{Owner: f.Scope.Owner, From: f.ID, To: to, Kind: kind, Status: memory.Active, CreatedAt: f.CreatedAt})
+		}
+		t.Relations = inOrder(all)
+	}}
+}
+
+// linked are the ids of facts, or the names of owners, that a fact has under a key.
+func (t thing) linked(key string) (out []string) {
+	for _, r := range t.relations() {
 		if string(r.Kind) == key {
 			out = append(out, r.To)
 		}
@@ -30,33 +48,16 @@ func (t thing) tied(key string) (out []string) {
 	return out
 }
 
-func (t thing) tiedFields(link names) []field {
-	var fields []field
-	for _, key := range tiedKeys {
-		texts := t.tied(key)
-		if key != sharedKey {
-			for i, id := range texts {
-				texts[i] = link(id)
-			}
-		}
-		fields = append(fields, field{key, listed(texts)})
-	}
-	return fields
-}
-
-// ties are a fact's relations to others.
-func (t thing) ties() []memory.Relation {
-	if t.relations == nil {
+func (t thing) relations() []memory.Relation {
+	if t.Relations == nil {
 		return nil
 	}
-	return *t.relations
+	return *t.Relations
 }
 
-// tied returns relations as a thing has them: in order, each once, nil for none.
-func tied(relations []memory.Relation) *[]memory.Relation {
-	slices.SortFunc(relations, func(a, b memory.Relation) int {
-		return strings.Compare(string(a.Kind)+"\x00"+a.To, string(b.Kind)+"\x00"+b.To)
-	})
+// inOrder returns relations as a thing has them: in order, each once, nil for none.
+func inOrder(relations []memory.Relation) *[]memory.Relation {
+	slices.SortFunc(relations, func(a, b memory.Relation) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.To, b.To)) })
 	relations = slices.CompactFunc(relations, func(a, b memory.Relation) bool { return a.Kind == b.Kind && a.To == b.To })
 	if len(relations) == 0 {
 		return nil
@@ -70,99 +71,43 @@ func (l *loader) relate(ctx context.Context, fact string) (*[]memory.Relation, e
 	if err != nil {
 		return nil, err
 	}
-	return tied(slices.DeleteFunc(all, func(r memory.Relation) bool { return r.From != fact || !slices.Contains(tiedKeys, string(r.Kind)) })), nil
-}
-
-func relationOf(f memory.Fact, kind, to string) memory.Relation {
-	return memory.Relation{Owner: f.Scope.Owner, From: f.ID, To: to, Kind: memory.RelationKind(kind), Status: memory.Active, CreatedAt: f.CreatedAt}
-}
-
-// tie sets relations and sharing. A file does not say when a relation was made.
-func (t *thing) tie(ties map[string][]string) {
-	var relations []memory.Relation
-	var owners []memory.Owner
-	for key, all := range ties {
-		for _, to := range all {
-			if key == sharedKey {
-				owners = append(owners, ownerCalled(t.fact.Scope.Owner, to))
-			} else {
-				relations = append(relations, relationOf(*t.fact, key, to))
-			}
-		}
-	}
-	t.relations, t.shared = tied(relations), shared(owners)
-}
-
-// ties reads the tied keys without looking up where links lead; see [loader.resolve].
-func (r *reader) ties(owner memory.Owner) map[string][]string {
-	out := map[string][]string{}
-	for _, key := range tiedKeys {
-		for _, text := range r.links(key) {
-			if key != sharedKey {
-				out[key] = append(out[key], idOfLink(text))
-			} else if ownerCalled(owner, text) != "" {
-				out[key] = append(out[key], text)
-			}
-		}
-	}
-	return out
-}
-
-// links are the values under a key. A single link may contain a comma.
-func (r *reader) links(key string) []string {
-	if v := r.values[key]; !v.many && strings.HasPrefix(v.text, "[[") && strings.Count(v.text, "[[") == 1 {
-		return []string{v.text}
-	}
-	return r.list(key)
+	return inOrder(slices.DeleteFunc(all, func(r memory.Relation) bool { return r.From != fact || !slices.Contains(relationKinds, r.Kind) })), nil
 }
 
 // lostLink is how a record keeps a value that leads to nothing.
 func lostLink(key, text string) string { return key + " " + text }
 
-// resolve looks up the values under the tied keys of a fact's file; those that lead nowhere are
-// lost. With keep, a missing key changes nothing. old is the record of the file, nil for none. A
-// file that brings its id from elsewhere shares with nobody.
-func (l *loader) resolve(ctx context.Context, text string, says *thing, known thing, old *record, keep bool) (lost []string, kept bool, err error) {
-	if says.fact == nil {
-		return nil, false, nil
-	}
-	values, _, err := readFront(split(text).front)
+// read reads a document of the memory known, and looks up where its links lead. old is the record
+// of the file as it is, nil for none. A file that brings its id from elsewhere shares with nobody.
+func (l *loader) read(ctx context.Context, p place, d document, known thing, old *record) (says thing, lost map[string]string, err error) {
+	var failed error
+	says, lost, err = p.read(d, known, l.leader(ctx, known, old, &failed))
 	if err != nil {
-		return nil, false, err
+		err = unfit{err}
 	}
-	r := reader{values: values}
-	ties := map[string][]string{}
-	for _, key := range tiedKeys {
-		if _, has := values[key]; !has && keep {
-			ties[key] = known.tied(key)
-			kept = kept || len(ties[key]) > 0
-		}
-		if key == sharedKey && known.fact == nil && values["id"].text != "" {
-			delete(ties, key)
-			continue
-		}
-		for _, text := range r.links(key) {
-			to := ""
-			if key == sharedKey {
-				to = l.mayShare(text, known, old)
-			} else if to, err = l.leadsTo(ctx, text, says.fact.ID, known); err != nil {
-				return nil, false, err
-			}
-			if to == "" {
-				lost = append(lost, lostLink(key, text))
-			} else {
-				ties[key] = append(ties[key], to)
-			}
-		}
+	if known.Fact == nil && d.values["id"].text != "" {
+		says.Shared = nil
+		maps.DeleteFunc(lost, func(one, _ string) bool { return strings.HasPrefix(one, lostLink(sharedKey, "")) })
 	}
-	says.tie(ties)
-	return lost, kept, nil
+	return says, lost, cmp.Or(failed, err)
+}
+
+// leader looks up what links of the memory known lead to.
+func (l *loader) leader(ctx context.Context, known thing, old *record, failed *error) leader {
+	return func(key, text, from string) (to, why string) {
+		if key == sharedKey {
+			return l.mayShare(text, known, old)
+		}
+		to, err := l.leadsTo(ctx, text, from, known)
+		*failed = cmp.Or(*failed, err)
+		return to, "it leads to no fact"
+	}
 }
 
 // leadsTo returns the fact that a link leads to, "" for none.
 func (l *loader) leadsTo(ctx context.Context, link, from string, known thing) (string, error) {
 	for _, id := range l.candidates(link) {
-		if slices.ContainsFunc(known.ties(), func(r memory.Relation) bool { return r.To == id }) {
+		if slices.ContainsFunc(known.relations(), func(r memory.Relation) bool { return r.To == id }) {
 			return id, nil
 		}
 		if id == "" || id == from {
@@ -174,7 +119,7 @@ func (l *loader) leadsTo(ctx context.Context, link, from string, known thing) (s
 				return "", err
 			}
 		}
-		if t := l.things[target]; t.fact != nil && !t.erased() {
+		if t := l.things[target]; t.Fact != nil && !t.erased() {
 			return id, nil
 		}
 	}
@@ -201,20 +146,16 @@ func (l *loader) candidates(link string) []string {
 			}
 		}
 	}
-	var best *record
-	for _, r := range l.paths[path.Base(name)] {
-		if best == nil || nearer(r.Path, best.Path, name) {
-			best = r
-		}
-	}
-	if best == nil {
+	same := l.paths[path.Base(name)]
+	if len(same) == 0 {
 		return ids
 	}
-	return append([]string{strings.TrimPrefix(best.Target, factTarget)}, ids...)
+	best := slices.MinFunc(same, func(a, b *record) int { return nearer(a.Path, b.Path, name) })
+	return append([]string{best.id()}, ids...)
 }
 
-// nearer reports whether a link means file a rather than b of the same name, by the folders in it.
-func nearer(a, b, name string) bool {
+// nearer compares which of two files of the same name a link means, by the folders in it.
+func nearer(a, b, name string) int {
 	fits := func(at string) int {
 		at = "/" + strings.TrimSuffix(at, ".md")
 		if strings.HasSuffix(at, "/"+name) || strings.HasSuffix("/"+name, at) {
@@ -222,38 +163,42 @@ func nearer(a, b, name string) bool {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(fits(a), fits(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b)) < 0
+	return cmp.Or(fits(a)-fits(b), len(a)-len(b), strings.Compare(a, b))
 }
 
-// asWritten keeps the tied values as a person wrote them, if Loci knows them or if they are lost.
-func (l *loader) asWritten(fields []field, text string, t thing, lost []string) (out []field, still []string) {
-	values, _, err := readFront(split(text).front)
-	if t.fact == nil || err != nil {
+// asWritten keeps values as the text has them that say what Loci says, and those that are lost.
+func (l *loader) asWritten(ctx context.Context, p place, text string, t thing, old *record) (fields []field, lost map[string]string) {
+	fields = t.fields(l.link)
+	d, err := readDocument(text)
+	if err != nil {
 		return fields, nil
 	}
-	r := reader{values: values}
-	sameText := sameWords(split(text).words(), t.words())
-	out = slices.Clone(fields)
-	for i, f := range out {
-		if value, ok := standsAs(&r, f, t.fact); ok && sameText {
-			out[i].value = value
-		}
-		if !slices.Contains(tiedKeys, f.key) {
+	p.plain = true
+	says, lost, err := l.read(ctx, p, d, t, old)
+	if err != nil {
+		return fields, nil // what is not understood is kept beside
+	}
+	if old.own(hashOf(text)) {
+		lost = old.Lost
+	}
+	theirs, ours := statementOf(says), statementOf(t)
+	var failed error
+	lead := l.leader(ctx, t, old, &failed)
+	for i, f := range fields {
+		if !isLinks(f.key) {
+			learned := f.key == sourceKey && learnedElsewhere(theirs[f.key], ours[f.key]) && theirs.same(ours, theWords)
+			fields[i].kept = learned || strings.Contains(d.values[f.key].meaning(), "[[") && theirs.same(ours, f.key)
 			continue
 		}
 		var texts []string
-		left := t.tied(f.key)
-		for _, text := range r.links(f.key) {
-			if one := lostLink(f.key, text); slices.Contains(lost, one) {
-				texts, still = append(texts, text), append(still, one)
+		left := t.linked(f.key)
+		for _, text := range (&reader{values: d.values}).links(f.key) {
+			if _, isLost := lost[lostLink(f.key, text)]; isLost {
+				texts = append(texts, text)
 				continue
 			}
-			ids := []string{ownerCalled(l.owner, text).Called()}
-			if f.key != sharedKey {
-				ids = l.candidates(text)
-			}
-			at := slices.IndexFunc(left, func(id string) bool { return slices.Contains(ids, id) })
-			if at >= 0 {
+			to, _ := lead(f.key, text, "")
+			if at := slices.Index(left, to); at >= 0 {
 				texts, left = append(texts, text), slices.Delete(left, at, at+1)
 			}
 		}
@@ -263,74 +208,37 @@ func (l *loader) asWritten(fields []field, text string, t thing, lost []string) 
 			}
 			texts = append(texts, id)
 		}
-		out[i].value = listed(texts)
+		fields[i].value = listed(texts)
 	}
-	return out, still
+	return fields, lost
 }
 
-// standsAs keeps a value as it is in the file where another machine's Loci knew more.
-func standsAs(r *reader, known field, f *memory.Fact) (value string, ok bool) {
-	switch known.key {
-	case sourceKey:
-		says := field{sourceKey, r.text(sourceKey)}
-		return says.value, learnedElsewhere(says, known)
-	case "superseded_by":
-		return quoted(r.text(known.key)), known.value != "" && idOfLink(r.text(known.key)) == f.SupersededBy
-	case "from_turns":
-		texts := r.list(known.key)
-		same := func(link, id string) bool { return idOfLink(link) == id }
-		return listed(texts), len(texts) > 0 && slices.EqualFunc(texts, f.Provenance.Turns, same)
-	case "quote":
-		q := r.quote()
-		return quoted(r.text(known.key)), q != nil && f.Provenance.Quote != nil && *q == *f.Provenance.Quote
-	}
-	return "", false
+// isLinks reports whether a key has relations, or whom a fact is shared with.
+func isLinks(key string) bool {
+	return key == sharedKey || slices.Contains(relationKinds, memory.RelationKind(key))
 }
 
-// lost are the tied values in a text that lead nowhere.
-func (l *loader) lost(ctx context.Context, old *record, text string, t thing) []string {
-	if t.fact == nil || text == "" {
-		return nil
+// among looks up the links of a fact's file during a rebuild, by the names of the files that are
+// there: facts are their ids by name. A scan reports the others.
+func among(owner memory.Owner, facts map[string]string) leader {
+	there := map[string]bool{}
+	for _, id := range facts {
+		there[id] = true
 	}
-	if old != nil && old.own(hashOf(text)) {
-		return old.Lost
-	}
-	says := thing{fact: t.fact}
-	lost, _, err := l.resolve(ctx, text, &says, t, old, false)
-	if err != nil {
-		return nil // what is not understood is kept beside
-	}
-	return lost
-}
-
-// among resolves the links of a fact's file during a rebuild, by the names of the files that are
-// there. A scan reports the others.
-func (t *thing) among(text string, facts map[string]string) {
-	values, _, err := readFront(split(text).front)
-	if t.relations == nil || err != nil {
-		return
-	}
-	ids := slices.Collect(maps.Values(facts))
-	r := reader{values: values}
-	ties := map[string][]string{sharedKey: t.tied(sharedKey)}
-	for _, key := range tiedKeys {
+	return func(key, text, _ string) (to, why string) {
 		if key == sharedKey {
-			continue
+			return ownerCalled(owner, text).Called(), ""
 		}
-		for _, link := range r.links(key) {
-			name, _, isLink := cutLink(link)
-			all := append([]string{facts[path.Base(name)]}, idsOfLink(link)...)
-			i := slices.IndexFunc(all, func(id string) bool { return slices.Contains(ids, id) })
-			id, own := idOfName(path.Base(name))
-			switch {
-			case !isLink:
-				ties[key] = append(ties[key], link) // a plain id
-			case i >= 0:
-				ties[key] = append(ties[key], all[i])
-			case own: // Loci wrote it
-				ties[key] = append(ties[key], id)
+		name, _, isLink := cutLink(text)
+		if !isLink {
+			return text, "" // a plain id
+		}
+		for _, id := range append([]string{facts[path.Base(name)]}, idsOfLink(text)...) {
+			if id != "" && there[id] {
+				return id, ""
 			}
 		}
+		id, _ := idOfName(path.Base(name)) // Loci wrote it
+		return id, ""
 	}
-	t.tie(ties)
 }

@@ -104,7 +104,7 @@ func (c found) key() key {
 	case c.id == "":
 		return key{c.p.owner, ""}
 	}
-	return key{c.p.owner, c.p.target(c.id)}
+	return key{c.p.owner, c.p.kind() + c.id}
 }
 
 func (s *scan) problem(name string, why any) { s.tell(Problem{Path: name, Why: fmt.Sprint(why)}) }
@@ -197,6 +197,9 @@ func (s *scan) look(name string, d fs.DirEntry) {
 // compare makes edits of what was found.
 func (s *scan) compare(ctx context.Context) error {
 	gone := s.gone()
+	if err := s.load(ctx, gone); err != nil {
+		return err
+	}
 	for _, c := range s.changed {
 		if err := s.compareOne(ctx, c, gone); err != nil {
 			return err
@@ -206,26 +209,15 @@ func (s *scan) compare(ctx context.Context) error {
 	if err := s.f.index.note(s.adopted...); err != nil {
 		return err
 	}
-	for _, r := range s.adopted {
-		s.f.index.put(r)
-	}
 	var deleted []Edit
 	named := s.named()
 	for _, name := range slices.Sorted(maps.Keys(gone)) {
 		r := gone[name]
-		if named[r.id()] {
-			continue
+		t := s.loaders[r.Owner].things[r.Target]
+		if named[r.id()] || t == (thing{}) || t.Conversation != nil {
+			continue // there, or nothing to forget: it is written again when it is due
 		}
-		e := Edit{Kind: Deleted, Owner: r.Owner, Target: r.Target, Path: r.Path, SHA: r.SHA}
-		t, err := s.known(ctx, key{r.Owner, r.Target})
-		if err != nil {
-			return err
-		}
-		if t == (thing{}) || t.conversation != nil {
-			continue // nothing to forget: it is written again when it is due
-		}
-		e.Was = t.content()
-		deleted = append(deleted, e)
+		deleted = append(deleted, Edit{Kind: Deleted, Owner: r.Owner, Target: r.Target, Path: r.Path, SHA: r.SHA, Was: t.FileContent})
 	}
 	s.report.Edits = append(s.sift(deleted), s.report.Edits...)
 	clear(s.f.open)
@@ -236,69 +228,52 @@ func (s *scan) compare(ctx context.Context) error {
 	return nil
 }
 
+// load reads what Loci knows of the files that changed or are gone.
+func (s *scan) load(ctx context.Context, gone map[string]*record) error {
+	keys := map[memory.Owner][]key{}
+	for _, c := range s.changed {
+		k := c.key()
+		if k.owner == "" {
+			continue
+		}
+		if keys[k.owner] == nil {
+			keys[k.owner] = []key{} // a loader, if with nothing to read
+		}
+		if k.target != "" {
+			keys[k.owner] = append(keys[k.owner], k)
+		}
+	}
+	for _, r := range gone {
+		keys[r.Owner] = append(keys[r.Owner], key{r.Owner, r.Target})
+	}
+	for owner, all := range keys {
+		l := s.f.loader(owner)
+		l.byName = s.factsByName(owner)
+		s.loaders[owner] = l
+		for batch := range slices.Chunk(all, maxBatch) {
+			if _, err := l.load(ctx, batch); err != nil {
+				return fmt.Errorf("read what the files of %s show: %w", owner, err)
+			}
+		}
+	}
+	return nil
+}
+
 // whose finds the memory that a file is of: that which was at the path, or which
-// has the id that it names. A file whose owner cannot be told is a problem.
-func (s *scan) whose(ctx context.Context, c found) (key, thing, error) {
-	if c.p.owner == "" && c.old == nil {
+// has the id that it names. A file of which that cannot be told is a problem.
+func (s *scan) whose(c found) (k key, known thing, ok bool) {
+	k = c.key()
+	switch {
+	case c.p.owner == "" && c.old == nil:
 		s.problem(c.path, "whose folder this is cannot be read from its name")
-		return key{}, thing{}, nil
+		return k, thing{}, false
+	case c.old != nil && c.id != "" && c.id != c.old.id():
+		s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", c.old.id(), c.id))
+		return k, thing{}, false
+	case k.target == "":
+		return key{c.p.owner, c.p.kind()}, thing{}, true
 	}
-	k := c.key()
-	if c.old != nil {
-		if was := c.old.id(); c.id != "" && c.id != was {
-			s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", was, c.id))
-			return key{}, thing{}, nil
-		}
-	}
-	if k.target == "" {
-		return key{c.p.owner, c.p.target("")}, thing{}, nil
-	}
-	t, err := s.known(ctx, k)
-	return k, t, err
-}
-
-// target is that of a memory with an id whose file lies in the folder.
-func (p place) target(id string) string {
-	switch p.folder {
-	case "facts":
-		return factTarget + id
-	case "summaries":
-		return summaryTarget + id
-	case "profile":
-		return profileTarget + id
-	case contextsFolder:
-		return contextTarget + id
-	case "":
-		return conversationTarget + id
-	}
-	return turnTarget + id
-}
-
-// known is what Loci has of a memory, zero for nothing.
-func (s *scan) known(ctx context.Context, k key) (thing, error) {
-	l, err := s.loader(ctx, k)
-	if err != nil {
-		return thing{}, err
-	}
-	return l.things[k.target], nil
-}
-
-// loader has read a thing and what it refers to.
-func (s *scan) loader(ctx context.Context, k key) (*loader, error) {
-	l := s.loaders[k.owner]
-	if l == nil {
-		l = s.f.loader(k.owner)
-		l.byName = s.factsByName(k.owner)
-		s.loaders[k.owner] = l
-		if err := s.readAhead(ctx, l, k.owner); err != nil {
-			return nil, err
-		}
-	}
-	if _, ok := l.things[k.target]; ok {
-		return l, nil
-	}
-	_, err := l.load(ctx, []key{k})
-	return l, err
+	return k, s.loaders[k.owner].things[k.target], true
 }
 
 // factsByName are the ids of an owner's facts by what the files are called that changed: a
@@ -314,20 +289,4 @@ func (s *scan) factsByName(owner memory.Owner) map[string]string {
 		}
 	}
 	return ids
-}
-
-// readAhead reads at once the memories of an owner whose files changed.
-func (s *scan) readAhead(ctx context.Context, l *loader, owner memory.Owner) error {
-	var items []key
-	for _, c := range s.changed {
-		if k := c.key(); k.owner == owner && k.target != "" {
-			items = append(items, k)
-		}
-	}
-	for batch := range slices.Chunk(items, maxBatch) {
-		if _, err := l.load(ctx, batch); err != nil {
-			return fmt.Errorf("read what the files of %s show: %w", owner, err)
-		}
-	}
-	return nil
 }

@@ -384,7 +384,10 @@ func TestWatchSeesEdits(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- v.Watch(ctx, func(r Report) error {
-			reports <- r
+			select {
+			case reports <- r:
+			case <-ctx.Done():
+			}
 			return nil
 		})
 	}()

@@ -25,12 +25,23 @@ func sharedFact(target string) (id string, ok bool) {
 	return strings.CutPrefix(target, profileTarget+sharedEntry)
 }
 
+// sharedWith is the property that has the owners a fact is shared with.
+func (t *thing) sharedWith() property {
+	return property{sharedKey, func(names) string { return listed(t.linked(sharedKey)) }, func(r *reader) {
+		var with []memory.Owner
+		for _, name := range r.leads(sharedKey, "") {
+			with = append(with, ownerCalled(t.Fact.Scope.Owner, name))
+		}
+		t.Shared = shared(with)
+	}}
+}
+
 // sharers are the owners that a fact is shared with.
 func (t thing) sharers() []memory.Owner {
-	if t.shared == nil {
+	if t.Shared == nil {
 		return nil
 	}
-	return *t.shared
+	return *t.Shared
 }
 
 // shared sorts owners and drops duplicates; nil for none.
@@ -85,33 +96,35 @@ func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, 
 			}
 		}
 	}
-	if (thing{fact: f}).erased() {
+	if (thing{FileContent: memory.FileContent{Fact: f}}).erased() {
 		return nil, nil
 	}
 	return shared(slices.Clone(l.shares[f.ID])), nil
 }
 
-// mayShare returns text if its owner is a user or known to share the fact; "" if a file alone
-// may not share with it, or if that was refused and neither file nor fact changed since.
-func (l *loader) mayShare(text string, known thing, old *record) string {
+// mayShare returns text if its owner is a user or known to share the fact; "" with the reason if a
+// file alone may not share with it, or if that was refused and neither file nor fact changed since.
+func (l *loader) mayShare(text string, known thing, old *record) (to, why string) {
 	o := ownerCalled(l.owner, text)
 	switch {
-	case o != "" && slices.Contains(known.sharers(), o):
-		return text
-	case o == "" || o.Kind() != memory.UserKind, old.of(known.version()) && old.Refused[lostLink(sharedKey, text)] != "":
-		return ""
+	case o == "":
+		return "", "it is not a valid owner to share with, as user/NAME, pool/NAME and global are, but for whose folder it is"
+	case slices.Contains(known.sharers(), o):
+		return text, ""
+	case o.Kind() != memory.UserKind:
+		return "", "it is not shared with them: whoever runs the server shares with pools and with everybody, by loci share"
+	case old.of(known.version()) && old.Lost[lostLink(sharedKey, text)] != "":
+		return "", old.Lost[lostLink(sharedKey, text)]
 	}
-	return text
+	return text, ""
 }
 
 // whyLost explains lost values, one text for each reason.
-func (l *loader) whyLost(lost []string, old *record) []string {
+func whyLost(lost map[string]string) (out []string) {
 	names := map[string][]string{}
-	for _, one := range lost {
-		why := l.whyOne(one, old)
-		names[why] = append(names[why], strings.TrimPrefix(one, sharedKey+" "))
+	for _, one := range slices.Sorted(maps.Keys(lost)) {
+		names[lost[one]] = append(names[lost[one]], strings.TrimPrefix(one, sharedKey+" "))
 	}
-	var out []string
 	for _, why := range slices.Sorted(maps.Keys(names)) {
 		text := clip(names[why][0]) + ": " + why
 		if more := len(names[why]) - 1; more > 0 {
@@ -120,19 +133,6 @@ func (l *loader) whyLost(lost []string, old *record) []string {
 		out = append(out, text)
 	}
 	return out
-}
-
-func (l *loader) whyOne(lost string, old *record) string {
-	name, isShare := strings.CutPrefix(lost, sharedKey+" ")
-	switch {
-	case !isShare:
-		return "it leads to no fact"
-	case old != nil && old.Refused[lost] != "":
-		return "it is not shared with them: " + old.Refused[lost]
-	case ownerCalled(l.owner, name) == "":
-		return "it is not a valid owner to share with, as user/NAME, pool/NAME and global are, but for whose folder it is"
-	}
-	return "it is not shared with them: whoever runs the server shares with pools and with everybody, by loci share"
 }
 
 // clip cuts a name that a person has to read.
@@ -150,7 +150,7 @@ func withShares(changes []memory.Change, things []thing) ([]memory.Change, error
 	var shares []memory.Change
 	says := map[string]bool{}
 	for _, t := range things {
-		if t.shared == nil {
+		if t.Shared == nil {
 			continue
 		}
 		value, err := json.Marshal(t.sharers())
@@ -158,10 +158,10 @@ func withShares(changes []memory.Change, things []thing) ([]memory.Change, error
 			return nil, err
 		}
 		entry := memory.ProfileEntry{
-			Owner: t.fact.Scope.Owner, Key: sharedEntry + t.fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.fact.UpdatedAt,
+			Owner: t.Fact.Scope.Owner, Key: sharedEntry + t.Fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.Fact.UpdatedAt,
 		}
 		says[profileTarget+entry.Key] = true
-		shares = append(shares, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.fact.ID, Reason: "was in the vault"})
+		shares = append(shares, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: "was in the vault"})
 	}
 	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { return says[c.After.Target()] })
 	return append(changes, shares...), nil
@@ -179,16 +179,4 @@ func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory
 		return nil
 	}
 	return []memory.Job{{ID: "share-" + run, Owner: owner, Kind: memory.JobShare, Turns: facts}}
-}
-
-// refuse records whom the fact could not be shared with.
-func (r *record) refuse(e Edit) {
-	for o, why := range e.Unshared {
-		one := lostLink(sharedKey, o.Called())
-		if r.Refused == nil {
-			r.Refused = map[string]string{}
-		}
-		r.Lost, r.Refused[one] = append(r.Lost, one), why
-	}
-	slices.Sort(r.Lost)
 }

@@ -52,7 +52,7 @@ func presentShares(owner memory.Owner, k known) (entries []memory.ProfileEntry) 
 			continue
 		}
 		own := slices.ContainsFunc(k.Memories, func(m memory.Memory) bool {
-			return m.ID() == id && m.Link == nil && m.Fact != nil && !(thing{fact: m.Fact}).erased()
+			return m.ID() == id && m.Link == nil && m.Fact != nil && !showing(memory.FileContent{Fact: m.Fact}).erased()
 		})
 		if with := shared(ownersIn(owner, p.Value)); own && with != nil {
 			entries = append(entries, memory.ProfileEntry{Owner: owner, Key: p.Key, Value: fmt.Sprint(*with), Status: p.Status})
@@ -152,7 +152,7 @@ func TestEditedSharesAreToldOf(t *testing.T) {
 		if len(r.Problems) != c.problems || same != (len(r.Edits) == 0) {
 			t.Errorf("%s: report %+v", name, r)
 		}
-		if len(r.Edits) == 1 && !slices.Equal((thing{shared: r.Edits[0].Says.Shared}).sharers(), c.says) {
+		if len(r.Edits) == 1 && !slices.Equal(showing(r.Edits[0].Says).sharers(), c.says) {
 			t.Errorf("%s: the file says %v, want %v", name, r.Edits[0].Says.Shared, c.says)
 		}
 		v.write(teaFile, was)
@@ -295,7 +295,7 @@ func TestManyWhoAreRefusedAreOneProblem(t *testing.T) {
 // sharedIn is whom profile entries say that a fact is shared with.
 func sharedIn(owner memory.Owner, f *memory.Fact, entries []memory.ProfileEntry) *[]memory.Owner {
 	for _, p := range entries {
-		if f != nil && p.Key == sharedEntry+f.ID && !(thing{fact: f}).erased() {
+		if f != nil && p.Key == sharedEntry+f.ID && !showing(memory.FileContent{Fact: f}).erased() {
 			return shared(ownersIn(owner, p.Value))
 		}
 	}

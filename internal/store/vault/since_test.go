@@ -21,7 +21,7 @@ type sheet map[string]string
 
 func sheetOf(f memory.Fact) sheet {
 	s := sheet{}
-	for _, field := range factFields(&f, func(id string) string { return id }) {
+	for _, field := range showing(memory.FileContent{Fact: &f}).fields(func(id string) string { return id }) {
 		switch field.key {
 		case "status", "tags", "category", "pinned", "confidence", "valid_to":
 			s[field.key] = field.value
@@ -164,7 +164,7 @@ func (d *desk) save(key, value string) (theirs sheet, comment string) {
 	if key == "words" {
 		words = value
 	} else if key != "" {
-		fields = []field{{key, value}}
+		fields = []field{{key: key, value: value}}
 	}
 	if key != "" {
 		theirs[key] = value
@@ -319,7 +319,8 @@ func TestATimeThatALociWrote(t *testing.T) {
 		"Sunday, May 3rd 2026":             false,
 		"":                                 false,
 	} {
-		if got := ofNow("---\nkind: fact\nupdated_at: " + when + "\n---\nwords\n"); got != want {
+		d, err := readDocument("---\nkind: fact\nupdated_at: " + when + "\n---\nwords\n")
+		if got := ofNow(d); got != want || err != nil {
 			t.Errorf("%q: %v", when, got)
 		}
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/loci-memory/loci/memory"
@@ -20,10 +18,6 @@ var (
 // begin compares how far the files were written with the versions of the store within. What
 // is missing in files becomes due; what is missing in the store is rebuilt from files.
 func (s *Store) begin(ctx context.Context) error {
-	crashed, err := s.marked()
-	if err != nil {
-		return err
-	}
 	owners, err := s.ownersWithin(ctx)
 	if err != nil {
 		return err
@@ -32,22 +26,31 @@ func (s *Store) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the versions of the store within: %w", err)
 	}
+	x := s.files.index
+	isNew := len(x.paths)+len(x.written) == 0
 	empty := !slices.ContainsFunc(versions, func(v int64) bool { return v > 0 })
 	older := map[memory.Owner]bool{}
 	for i, owner := range owners {
-		if versions[i] < s.files.index.written[owner] {
-			older[owner] = true
-			delete(s.files.index.written, owner)
+		if older[owner] = versions[i] < x.written[owner]; older[owner] || s.erasing() {
+			delete(x.written, owner)
 		}
 		s.files.follow(owner, versions[i])
-	}
-	if anew := empty || s.files.index.rebuild.UnderWay; anew || len(older) > 0 {
-		if err := s.rebuild(ctx, func(o memory.Owner) bool { return anew || older[o] }, anew); err != nil {
-			return err
+		if x.written[owner] < versions[i] {
+			s.files.due(key{owner, ""})
 		}
 	}
-	s.files.resume(crashed, s.erasing())
-	return nil
+	switch anew := empty || x.rebuild.UnderWay; {
+	case anew || slices.Contains(slices.Collect(maps.Values(older)), true):
+		err = s.rebuild(ctx, func(o memory.Owner) bool { return anew || older[o] }, anew)
+	case isNew: // which memories the files are of is in them alone
+		err = s.noteFolder(ctx)
+	}
+	for k, r := range x.targets {
+		if r.Due || r.Open {
+			s.files.due(k)
+		}
+	}
+	return err
 }
 
 // ownersWithin are the owners that the store within or the records of the files know.
@@ -64,16 +67,6 @@ func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
 		known[o] = true
 	}
 	return slices.Sorted(maps.Keys(known)), nil
-}
-
-// marked leaves a sign that the vault is open, and reports whether the last process that
-// opened it left one behind.
-func (s *Store) marked() (bool, error) {
-	_, err := os.Stat(s.own(openFile))
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return true, err
-	}
-	return false, os.WriteFile(s.own(openFile), nil, 0o600)
 }
 
 // changedSince returns the targets of what was written for an owner after a version, or all

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -38,7 +39,6 @@ const (
 const (
 	OwnFolder = ".loci" // in the vault
 	lockName  = "lock"
-	openFile  = "open" // there while the vault is open, and after a crash
 )
 
 // Within opens the store that a vault is around, on the vault's clock.
@@ -103,8 +103,10 @@ func (s *Store) open(ctx context.Context, within Within) error {
 	if s.files, err = openFiles(s); err != nil {
 		return err
 	}
-	if err := s.takeEarlier(s.files.index); err != nil {
-		return err
+	for _, name := range []string{"memory_index.json", "memory_index.log"} { // the records that vaults had before files.db
+		if err := os.Remove(s.own(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	if s.Store, err = within(s.opts.Now); err != nil {
 		return err
@@ -112,7 +114,8 @@ func (s *Store) open(ctx context.Context, within Within) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	s.files.start()
+	s.files.done = make(chan struct{})
+	go s.files.run()
 	if s.erasing() { // a crash interrupted it
 		return s.endErasing(ctx)
 	}
@@ -149,9 +152,7 @@ func (s *Store) Close() error {
 		s.mu.Lock()
 		s.closed = true
 		s.mu.Unlock()
-		if s.closeErr = s.release(); s.closeErr == nil {
-			s.closeErr = os.Remove(s.own(openFile))
-		}
+		s.closeErr = s.release()
 	})
 	return s.closeErr
 }
@@ -173,7 +174,7 @@ func (s *Store) release() error {
 
 // Settle waits until the files have everything that was acknowledged before.
 // Files that cannot be written now are left for later and named in the error.
-func (s *Store) Settle(ctx context.Context) error { return s.files.settle(ctx) }
+func (s *Store) Settle(ctx context.Context) error { return s.files.flush(ctx) }
 
 // Ping reports whether the store within answers.
 func (s *Store) Ping(ctx context.Context) error {

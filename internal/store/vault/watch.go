@@ -22,11 +22,9 @@ const (
 	poll     = 2 * time.Second
 )
 
-// Watch calls yield with a report, at once and whenever the folder differs from what
-// Loci last wrote, until the context ends, whose error it returns, or yield fails.
-// Of files that are gone it tells once they have been for [Settle].
-// What yield does not answer comes again with the next look. A report that says the
-// same as the last one, and was answered, is not given again.
+// Watch calls yield with a report, at once and whenever something in the folder changes,
+// until the context ends, whose error it returns, or yield fails. Of files that are gone it tells
+// once they have been for [Settle]. What yield does not answer comes again with the next look.
 func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	w := &watcher{s: s}
 	notices, err := s.opts.notify()
@@ -37,49 +35,22 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	} else {
 		w.lost(err)
 	}
-	last := ""
 	for {
 		report, err := s.Scan(ctx, ScanOptions{quiet: w.quiet(), Settle: Settle})
-		if err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
 			s.opts.Log.Warn("the vault cannot be read", "error", err)
-		}
-		if now := report.signature(); err == nil && now != last {
-			if now != "" {
-				if err := yield(report); err != nil {
-					return err
-				}
-			}
-			if last = now; s.unanswered() {
-				last = ""
+		default:
+			if err := yield(report); err != nil {
+				return err
 			}
 		}
 		if err := w.wait(ctx, report.settles); err != nil {
 			return err
 		}
 	}
-}
-
-// unanswered reports whether edits wait for an answer.
-func (s *Store) unanswered() bool {
-	s.files.disk.Lock()
-	defer s.files.disk.Unlock()
-	return len(s.files.open) > 0
-}
-
-// signature is the same for reports that say the same, and "" if there is nothing
-// to tell.
-func (r Report) signature() string {
-	var b strings.Builder
-	for _, e := range append(r.Edits, r.Held...) {
-		b.WriteString(e.Run() + "\n")
-	}
-	for _, p := range r.Problems {
-		b.WriteString(p.Path + p.Why + "\n")
-	}
-	return b.String() + strings.Join(r.Conflicts, "\n")
 }
 
 // notices are what the system tells of folders that were added.

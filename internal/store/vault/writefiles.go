@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"reflect"
@@ -28,13 +29,16 @@ const maxFile = 1 << 20
 // syncers is how many files are synced at once: disks take several together.
 const syncers = 8
 
-// write writes the files of these things as they are now, and returns those that it could not.
+// write writes the files of these things as they are now, and returns those that it could not;
+// f.disk is held.
 func (f *files) write(ctx context.Context, batch []key) (failed []key, err error) {
-	f.disk.Lock()
-	defer f.disk.Unlock()
+	byOwner := map[memory.Owner][]key{}
+	for _, k := range batch {
+		byOwner[k.owner] = append(byOwner[k.owner], k)
+	}
 	var plans []*plan
-	for _, owner := range ownersOf(batch) {
-		ps, err := f.plan(ctx, owner, batch)
+	for owner, keys := range byOwner {
+		ps, err := f.plan(ctx, owner, keys)
 		if err != nil {
 			return batch, err
 		}
@@ -42,16 +46,6 @@ func (f *files) write(ctx context.Context, batch []key) (failed []key, err error
 	}
 	f.prepare(plans)
 	return f.commit(plans)
-}
-
-func ownersOf(batch []key) []memory.Owner {
-	var owners []memory.Owner
-	for _, k := range batch {
-		if !slices.Contains(owners, k.owner) {
-			owners = append(owners, k.owner)
-		}
-	}
-	return owners
 }
 
 // plan is a file to be written or taken away.
@@ -68,35 +62,27 @@ type plan struct {
 }
 
 // plan decides on an owner's files.
-func (f *files) plan(ctx context.Context, owner memory.Owner, batch []key) ([]*plan, error) {
+func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*plan, error) {
 	l := f.loader(owner)
-	var items []key
-	for _, k := range batch {
-		switch {
-		case k.owner != owner:
-		case k.target == "":
-			if err := f.catchUp(ctx, owner); err != nil {
-				return nil, fmt.Errorf("bring the files of %s up: %w", owner, err)
-			}
-		default:
-			items = append(items, k)
+	if slices.Contains(keys, key{owner, ""}) {
+		if err := f.catchUp(ctx, owner); err != nil {
+			return nil, fmt.Errorf("bring the files of %s up: %w", owner, err)
 		}
+		keys = slices.DeleteFunc(keys, func(k key) bool { return k.target == "" })
 	}
-	items, err := l.load(ctx, items)
+	keys, err := l.load(ctx, keys)
 	if err != nil {
 		return nil, fmt.Errorf("read what the files of %s show: %w", owner, err)
 	}
 	var plans []*plan
-	for _, k := range items {
+	for _, k := range keys {
 		p, err := f.planOne(ctx, k, l)
-		if errors.Is(err, errWaits) {
-			f.wait(k)
-			continue
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errWaits):
+			f.mark(true, k)
+		case err != nil:
 			return nil, err
-		}
-		if p != nil {
+		case p != nil:
 			plans = append(plans, p)
 		}
 	}
@@ -113,18 +99,14 @@ func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if versions[0] > 0 {
-		f.heads[owner] = max(f.heads[owner], versions[0])
-	}
+	f.follow(owner, versions[0])
 	for _, t := range targets {
-		f.mark(key{owner, t})
+		f.due(key{owner, t})
 	}
 	return nil
 }
 
-// errWaits is of a file that waits for a scan.
+// errWaits is of a file that waits for a scan, or for the answer to an edit.
 var errWaits = errors.New("it waits for a scan")
 
 // planOne decides on one file; nil means that there is nothing to do now.
@@ -132,46 +114,46 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	old := f.index.targets[k]
 	t, there := l.things[k.target]
 	if !t.erased() && f.waits(k, t) {
-		return nil, errWaits
+		return nil, cmp.Or(f.index.forgetIf(f.s.erasing(), k), errWaits)
 	}
 	if !there {
 		return f.planMissing(k, old, l)
 	}
-	left := f.left[k]
-	at := f.pathOf(k, t, cmp.Or(old, left))
-	fields, words := t.fields(l.link), t.words()
-	next := &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Ties: t.written(), Open: t.open()}
-	if t.erased() { // nothing stays of the file, not even what a person added
-		for _, err := range []error{l.removeBeside(k.target, from(old), at), f.removeOpen(k, from(old), at)} {
-			if err != nil {
-				return nil, err
+	at := f.pathOf(k, t, old)
+	p := &plan{key: k, old: old, erased: t.erased()}
+	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open()}
+	fields := t.fields(l.link)
+	if p.erased { // nothing stays of the file, not even what a person added
+		if err := l.removeBeside(k, from(old), at); err != nil {
+			return nil, err
+		}
+	} else {
+		var err error
+		if p.base, err = f.base(ctx, k, old, at, t, l); err != nil {
+			return nil, err
+		}
+		if pl, ok := f.s.placeOf(at); ok && p.base != "" {
+			fields, p.next.Lost = l.asWritten(ctx, pl, p.base, t, old)
+		}
+		if !old.of(p.next.Version) { // another may be shared
+			p.next.Lost = maps.Clone(p.next.Lost)
+			for one := range p.next.Lost {
+				p.next.Lost[one] = ""
 			}
 		}
-		text, _ := page{end: "\n"}.with(fields, words)
-		return f.unless(&plan{key: k, old: old, next: next, text: text.String(), erased: true}, old, at)
 	}
-	base, err := f.base(ctx, k, old, at, t, l)
-	if err != nil {
-		return nil, err
-	}
-	delete(f.left, k)
-	fields, next.Lost = l.asWritten(fields, base, t, l.lost(ctx, old, base, t))
-	if old.of(next.Version) { // another may be shared
-		next.Refused = old.refusedOf(next.Lost)
-	}
-	text, ok := split(base).with(fields, words)
+	pg, ok := split(p.base).with(fields, t.words())
 	if !ok { // front matter that is not understood is kept beside, too
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		text, _ = page{end: "\n"}.with(fields, words)
+		pg, _ = split("").with(t.fields(l.link), t.words())
 	}
-	p := &plan{key: k, old: old, next: next, text: text.String(), base: base}
-	next.Past = cmp.Or(old, left).pastOf(hashOf(p.text))
-	if p.text == base {
-		return f.unless(p, old, at)
+	p.text = pg.String()
+	p.next.SHA, p.next.Size = hashOf(p.text), int64(len(p.text))
+	if p.erased || p.text == p.base {
+		return f.unless(p), nil
 	}
-	next.SHA, next.Size = hashOf(p.text), int64(len(p.text))
 	return p, nil
 }
 
@@ -180,30 +162,28 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 func (f *files) planMissing(k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
-		return nil, nil
+		return nil, f.index.forgetIf(f.s.erasing(), k)
 	case strings.HasPrefix(k.target, profileTarget) && f.s.erasing():
-		return &plan{key: k, old: old, erased: true}, errors.Join(l.removeBeside(k.target, old.Path), f.removeOpen(k, old.Path))
+		return &plan{key: k, old: old, erased: true}, l.removeBeside(k, old.Path)
 	}
-	f.index.drop(old.Path)
 	return nil, f.index.note(&record{Path: old.Path})
 }
 
-// unless is a plan for a file that may say so already.
-func (f *files) unless(p *plan, old *record, at string) (*plan, error) {
-	p.next.SHA, p.next.Size = hashOf(p.text), int64(len(p.text))
-	text, err := f.read(at)
+// unless leaves a plan as it is, unless the file says so already, and its record, too.
+func (f *files) unless(p *plan) *plan {
+	text, err := f.read(p.next.Path)
 	if err != nil || text != p.text {
-		return p, nil
+		return p
 	}
-	info, err := f.root.Lstat(at)
+	info, err := f.root.Lstat(p.next.Path)
 	if err != nil {
-		return p, nil
+		return p
 	}
 	p.there, p.next.Mtime = true, info.ModTime().UnixNano()
-	if old != nil && reflect.DeepEqual(*old, *p.next) {
-		return nil, nil
+	if p.old != nil && reflect.DeepEqual(*p.old, *p.next) && !f.s.erasing() {
+		return nil
 	}
-	return p, nil
+	return p
 }
 
 // pathOf is where a thing's file belongs. A name that a person gave it stays, until its words
@@ -211,7 +191,7 @@ func (f *files) unless(p *plan, old *record, at string) (*plan, error) {
 func (f *files) pathOf(k key, t thing, was *record) string {
 	folder, name := f.s.place(k.owner, t)
 	at := path.Join(folder, name+".md")
-	if was == nil || t.summary != nil || t.erased() {
+	if was == nil || t.Summary != nil || t.erased() {
 		return at
 	}
 	named := path.Join(folder, path.Base(was.Path))
@@ -240,84 +220,49 @@ func from(r *record) string {
 	return r.Path
 }
 
-// written are the keys of a fact of which its version says nothing.
-func (t thing) written() map[string]string {
-	var ties map[string]string
-	for _, f := range t.tiedFields(func(id string) string { return id }) {
-		if f.value != "" {
-			if ties == nil {
-				ties = map[string]string{}
-			}
-			ties[f.key] = f.value
-		}
-	}
-	return ties
-}
-
-// open reports whether it is a turn that is still to be learned from.
-func (t thing) open() bool {
-	return t.turn != nil && t.turn.Role == memory.RoleUser && t.turn.LearnedAt.IsZero() && !t.turn.NoLearn
-}
-
 // base returns the text that is written over, whose other lines stay. If it is not what Loci
 // wrote, nor says what Loci says, a person was quicker: their file is kept beside, under a
 // name that says so. Before the first scan it waits for that instead, as it does for a scan of a
 // deleted file.
 func (f *files) base(ctx context.Context, k key, old *record, at string, t thing, l *loader) (string, error) {
-	from := at
-	var deleted error // by a person, if nothing is there
-	if old.deletable() && t.conversation == nil {
-		deleted = errWaits
-	}
-	if old != nil && old.Path != at {
-		text, err := f.clear(ctx, k, at, t, l)
-		if err != nil {
-			return "", err
+	text, there, err := f.under(ctx, k, at, t, l)
+	if err == nil && old != nil && old.Path != at {
+		if before, was, failed := f.under(ctx, k, old.Path, t, l); was || failed != nil {
+			text, there, err = before, was, failed
 		}
-		if _, err := f.root.Lstat(old.Path); errors.Is(err, fs.ErrNotExist) {
-			return text, deleted // a crash may have come before the record
-		}
-		from = old.Path
 	}
-	text, err := f.read(from)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", deleted
-	case err != nil:
-		return "", f.aside(from)
-	case old.own(hashOf(text)), old != nil && old.Due && old.wrote(text):
-		return text, nil
-	case old == nil && f.index.paths[at].own(hashOf(text)):
-		return "", nil // another memory's, which leaves the name
+	if err == nil && !there && old.deletable() && t.Conversation == nil {
+		return "", errWaits // a person deleted it
 	}
-	if f.saysTheSame(ctx, k, from, text, t, l) {
-		return text, nil
-	}
-	if !f.scanned {
-		return "", errWaits
-	}
-	return text, f.aside(from)
+	return text, err
 }
 
-// clear makes room at a path that a file is to move to. It returns the text there if that says
-// what Loci says.
-func (f *files) clear(ctx context.Context, k key, at string, t thing, l *loader) (string, error) {
-	text, err := f.read(at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// under returns the text at a path, and whether it is the thing's: what another memory leaves there is
+// not. What a person wrote is moved aside.
+func (f *files) under(ctx context.Context, k key, at string, t thing, l *loader) (text string, there bool, err error) {
+	text, err = f.read(at)
+	own, r := f.index.targets[k], f.index.paths[at]
+	switch sha := hashOf(text); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", false, nil
+	case err != nil:
+		return "", true, f.aside(at)
+	case own.own(sha), own != nil && own.Due && f.isPast(k, text):
+		return text, true, nil
+	case r.own(sha): // its own plan moves it, or has
+		return "", false, nil
+	case f.saysTheSame(ctx, k, at, text, t, l):
+		return text, true, nil
+	case !f.scanned:
+		return "", true, errWaits
 	}
-	if err == nil {
-		if f.index.paths[at].own(hashOf(text)) {
-			return "", nil // its own plan has moved it, or will
-		}
-		if f.saysTheSame(ctx, k, at, text, t, l) {
-			return text, nil
-		}
-	}
-	if !f.scanned {
-		return "", errWaits
-	}
-	return "", f.aside(at)
+	return text, true, f.aside(at)
+}
+
+// isPast reports whether a text is one that Loci wrote of a thing, but not the last.
+func (f *files) isPast(k key, text string) bool {
+	last, past, err := f.index.texts(k)
+	return err == nil && wrote(text, last, past)
 }
 
 // saysTheSame reports whether a file says nothing that Loci does not say.
@@ -328,7 +273,7 @@ func (f *files) saysTheSame(ctx context.Context, k key, at, text string, t thing
 	}
 	p.owner, p.was = k.owner, f.before(k)
 	read, err := l.readFile(ctx, p, text, t, f.index.targets[k])
-	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t, l.link)
+	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t)
 }
 
 // sameWords reports whether texts are the same but for how lines end.
@@ -339,11 +284,8 @@ func plainWords(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r
 
 // aside gives a file another name, which says that there was a conflict.
 func (f *files) aside(at string) error {
-	if r := f.index.paths[at]; r != nil {
-		r.Due, r.There = true, false
-		if err := f.index.note(r); err != nil {
-			return err
-		}
+	if err := f.index.noteDue(f.index.paths[at]); err != nil {
+		return err
 	}
 	stamp := f.s.opts.Now().UTC().Format("2006-01-02T15-04-05")
 	for n := 1; ; n++ {
@@ -411,11 +353,11 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		r.Due, r.There = true, false
 		due = append(due, &r)
 	}
-	if err := f.index.note(due...); err != nil {
+	if err := f.index.write(due...); err != nil {
 		return keysOfPlans(plans), fmt.Errorf("note which files are due: %w", err)
 	}
 	f.s.opts.failpoint(beforeFiles)
-	folders := map[string]bool{}
+	folders, erasing := map[string]bool{}, f.s.erasing()
 	var errs []error
 	for _, p := range plans {
 		err := p.fault
@@ -431,14 +373,19 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 			done = append(done, &record{Path: p.old.Path})
 		}
 		if p.next != nil {
+			p.next.text, p.next.alone = p.text, erasing
 			done = append(done, p.next)
+		} else {
+			errs = append(errs, f.index.forgetIf(erasing, p.key))
 		}
 	}
 	for folder := range folders {
-		errs = append(errs, f.syncFolder(folder))
+		if err := f.syncFolder(folder); !errors.Is(err, fs.ErrNotExist) { // a person took it away
+			errs = append(errs, err)
+		}
 	}
 	f.s.opts.failpoint(afterFiles)
-	if err := errors.Join(append(errs, f.index.note(done...))...); err != nil {
+	if err := errors.Join(append(errs, f.index.write(done...))...); err != nil {
 		return failed, err
 	}
 	return nil, nil

@@ -1,0 +1,102 @@
+package vault
+
+import (
+	"cmp"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// thing is what a file shows.
+type thing struct {
+	memory.FileContent
+	current bool // of a summary: the newest active one of its conversation
+}
+
+const (
+	summaryName      = "summary"
+	contextsFolder   = "contexts"
+	conversationName = "conversation"
+)
+
+// head is what all kinds of things have.
+type head struct {
+	target       string // as [memory.Image.Target] writes it
+	words        string
+	status       memory.Status
+	conversation string // that it belongs to
+	created      time.Time
+	updated      time.Time // zero where no file says it
+	version      int64
+	erased       bool // nothing is left but its id and its times
+}
+
+func (t thing) head() (h head) {
+	switch {
+	case t.Fact != nil:
+		f := t.Fact
+		h = head{factTarget + f.ID, f.Content, f.Status, f.Scope.Conversation, f.CreatedAt, f.UpdatedAt, f.Version, f.Content == ""}
+	case t.Turn != nil:
+		u := t.Turn
+		h = head{turnTarget + u.ID, u.Content, u.Status, u.Conversation, u.CreatedAt, time.Time{}, u.Version, u.Content == "" && u.NoLearn}
+	case t.Summary != nil:
+		m := t.Summary
+		h = head{summaryTarget + m.ID, m.Text, m.Status, m.Scope.Conversation, m.CreatedAt, time.Time{}, m.Version, m.Text == ""}
+	case t.Profile != nil:
+		p := t.Profile
+		h = head{profileTarget + p.Key, p.Value, p.Status, "", time.Time{}, p.UpdatedAt, p.Version, p.Value == ""}
+	case t.Conversation != nil:
+		c := t.Conversation
+		h = head{conversationTarget + c.ID, c.Rules, cmp.Or(c.Status, memory.Active), c.ID, c.CreatedAt, c.UpdatedAt, c.Version, c.Title+c.Rules == ""}
+	case t.Context != nil:
+		c := t.Context
+		h = head{contextTarget + c.ID, c.Content, c.Status, "", c.CreatedAt, c.UpdatedAt, c.Version, c.Title+c.Content == ""}
+	}
+	h.erased = h.erased && h.status == memory.Retired
+	return h
+}
+
+func (t thing) target() string        { return t.head().target }
+func (t thing) words() string         { return t.head().words }
+func (t thing) version() int64        { return t.head().version }
+func (t thing) status() memory.Status { return t.head().status }
+func (t thing) updatedAt() time.Time  { return t.head().updated }
+func (t thing) erased() bool          { return t.head().erased }
+
+// live reports whether a thing is not among what is deleted.
+func (t thing) live() bool { return t.status().Live() }
+
+// open reports whether it is a turn that is still to be learned from.
+func (t thing) open() bool {
+	return t.Turn != nil && t.Turn.Role == memory.RoleUser && t.Turn.LearnedAt.IsZero() && !t.Turn.NoLearn
+}
+
+// ofChat reports whether a thing can only come from a chat: a file never starts one.
+func (t thing) ofChat() bool { return t.Turn != nil || t.Summary != nil || t.Conversation != nil }
+
+// place is the folder and the name that its file has.
+func (s *Store) place(owner memory.Owner, t thing) (folder, name string) {
+	h := t.head()
+	kind, name := "facts", ""
+	switch {
+	case t.Turn != nil:
+		kind = path.Join("turns", escape(string(t.Turn.Role)))
+	case t.Summary != nil && t.current:
+		kind, name = "summaries", summaryName
+	case t.Summary != nil:
+		kind = "summaries"
+	case t.Profile != nil:
+		kind, name = "profile", escape(t.Profile.Key)
+	case t.Context != nil:
+		kind, name = contextsFolder, escape(t.Context.ID)
+	case t.Conversation != nil:
+		kind, name = "", conversationName
+	}
+	if name == "" {
+		_, id, _ := strings.Cut(h.target, ":")
+		name = fileName(h.created, id)
+	}
+	return s.folderOf(owner, h.conversation, !t.live(), kind), name
+}
