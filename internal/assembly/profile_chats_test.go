@@ -193,7 +193,7 @@ func TestProfileAssistantChats(t *testing.T) {
 func TestProfileAssistantReadsAllOfAnExchange(t *testing.T) {
 	s := newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner", "chats.model": "chatter"})
 	var manual, chat struct{ ID string }
-	s.ok(&manual, "POST", "/api/contexts", `{"title":"Manual","content":"`+strings.Repeat("The pump is cleaned once a month. ", 6000)+`The valve opens at nine bar."}`)
+	s.ok(&manual, "POST", "/api/contexts", `{"title":"Manual","content":"`+strings.Repeat("The pump is cleaned once a month. ", 1200)+`The valve opens at nine bar."}`)
 	s.ok(&chat, "POST", "/api/chats", `{"contexts":["`+manual.ID+`"],"rules":"Answer in one sentence."}`)
 	messages := "/api/chats/" + chat.ID + "/messages"
 

@@ -55,10 +55,10 @@ func openWith(t *testing.T, flags map[string]string) *Loci {
 
 func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "everybody.md")
-	if err := os.WriteFile(file, []byte("- The personal locker of a user is in room 12, by their preferences\n- User facts: height, weight, physical attributes\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("- The personal locker of a user is in room 12, by their preferences\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const tea, attributes = "User drinks oolong tea", "User facts: height, weight, physical attributes"
+	const tea = "User drinks oolong tea"
 	const locker = "The personal locker of a user is in room 12, by their preferences"
 	for name, c := range map[string]struct {
 		flags    map[string]string
@@ -72,7 +72,6 @@ func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 		"a file for everybody":    {map[string]string{"bootstrap": file}, "Where is the locker?", []string{locker}, false},
 		"for few, and she has it": {map[string]string{"bootstrap": file, "preset.bootstrap": "1"}, "Where is the locker?", nil, false},
 		"a short question":        {map[string]string{"bootstrap": file}, "What is mine?", nil, false},
-		"expanded":                {map[string]string{"bootstrap": file, "preset.expand": "true"}, "What is mine?", []string{attributes}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := openWith(t, c.flags)
