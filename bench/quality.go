@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/bench/eval"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/models"
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -88,7 +89,7 @@ func (r *run) fit(ctx context.Context, set eval.Dataset) (err error) {
 		return err
 	}
 	r.models(eval.ModelsOf(opened.Config))
-	return r.out.Rows(eval.FitRows(examples, r.config.Recall.VectorWeight)...)
+	return r.out.Rows(eval.FitRows(examples, recall.DefaultVectorWeight)...)
 }
 
 func chatCommand() *cobra.Command {

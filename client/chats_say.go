@@ -19,7 +19,7 @@ import (
 // SayRequest is what a user says in a chat.
 type SayRequest struct {
 	Content string `json:"content" doc:"A leading /command is not part of what memory is asked."`
-	Model   string `json:"model,omitempty" doc:"The upstream's model that answers, or loci/recall. Left out: chats.model, or query.model."`
+	Model   string `json:"model,omitempty" doc:"The upstream's model that answers, or loci/recall. Left out: chats.model, or the one that learns."`
 	Rules   string `json:"rules,omitempty" doc:"Rules for this reply, after those of the chat. They are not kept."`
 }
 

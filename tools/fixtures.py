@@ -164,7 +164,7 @@ class Loci:
             "ADDR": f"127.0.0.1:{self.port}", "DATA": os.path.join(home, "data"), "USERS": "multi", "API_KEY": KEY,
             "UPSTREAM_URL": base, "UPSTREAM_KEY": "fixture-upstream-key", "EMBED_URL": base, "EMBEDDER": "lexical",
             "LEARN_MODEL": LEARNER, "LEARN_EVERY": "1", "LEARN_INPUT_PRICE": "2", "LEARN_OUTPUT_PRICE": "8", "REVIEW_CATEGORIES": "health",
-            "SUMMARIES_EVERY": "2", "SUMMARIES_KEEP": "true", "RECORD_TOOLS": "true", "RECALL_POOLS": "team", "TRACES_USER": "8KiB", "CHATS_MODEL": "fixture-chat", "QUERY_MODEL": "fixture-chat", "LOG_LEVEL": "warn", **settings,
+            "SUMMARIES_EVERY": "2", "RECALL_POOLS": "team", "CHATS_MODEL": "fixture-chat", "LOG_LEVEL": "warn", **settings,
         }
 
     def env(self, **more):
@@ -664,7 +664,7 @@ def answers(l, asked):
 
 def read(l, out, name):
     """Keep what is read, once it is the same twice and no job will change it soon."""
-    l.start(EMBEDDER="remote:fixture-embed-two", LEARN_DAY_TOKENS="1", TRACES_USER="1MiB")
+    l.start(EMBEDDER="remote:fixture-embed-two", LEARN_DAY_TOKENS="1")
     answers(l, [a for a in reads(l) if a[0] == "POST"])  # who is searched gets the vectors that are missing
     time.sleep(1.5)
     for _ in range(100):

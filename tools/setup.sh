@@ -14,7 +14,7 @@ if ! command -v "$(go env CC)" >/dev/null 2>&1; then
 		echo "== no C compiler, and no right to install one"
 	fi
 fi
-# Tests of index.search: chroma talk to a real server, some 500 MB from PyPI.
+# Tests of chroma.url talk to a real server, some 500 MB from PyPI.
 if [ ! -x tmp/chroma/bin/chroma ]; then
 	echo "== installing a Chroma server for its tests"
 	{ python3 -m venv tmp/chroma && tmp/chroma/bin/pip install --quiet --disable-pip-version-check -r tools/chroma.txt; } >tmp/chroma.log 2>&1 ||

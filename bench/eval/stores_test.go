@@ -34,7 +34,7 @@ var stores = []struct {
 		return map[string]string{"store": pgtest.Vector(t, true), "index.offload_above": "16KiB"}
 	}},
 	{"chroma", func(t testing.TB) map[string]string {
-		return map[string]string{"store": "sqlite", "index.search": "chroma", "chroma.url": chromatest.Start(t).URL}
+		return map[string]string{"store": "sqlite", "chroma.url": chromatest.Start(t).URL}
 	}},
 	{"mongodb", func(t testing.TB) map[string]string {
 		server := os.Getenv("TEST_MONGODB")
@@ -124,7 +124,7 @@ func serve(t testing.TB, settings map[string]string) *Server {
 		}
 	})
 	s := &Server{URL: server.URL}
-	if settings["index.search"] == "chroma" {
+	if settings["chroma.url"] != "" {
 		s.Settle = func(ctx context.Context) error { return copied(ctx, client.New(s.URL, client.Options{})) }
 	}
 	return s

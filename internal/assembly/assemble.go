@@ -40,7 +40,6 @@ import (
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/internal/vaultsync"
-	"github.com/loci-memory/loci/internal/vector"
 
 	wirefmt "github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
@@ -78,9 +77,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		l.log.Warn("these variables of the environment are not settings and change nothing; loci settings lists all settings", "variables", unknown)
 	}
 	l.doctor = &doctor.Doctor{Log: l.log}
-	if err := vector.Use(config.SIMD); err != nil {
-		return nil, fmt.Errorf("simd: %w", err)
-	}
 	prompts, err := openPrompts(config.Prompts)
 	if err != nil {
 		return nil, err
@@ -171,7 +167,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(core.Parts{
-		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Learn.Reply)),
+		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Preset.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, options)
@@ -206,14 +202,14 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	mux := http.NewServeMux()
 	l.chat = proxy.New(l.engine, proxy.Options{
-		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Recall.Named, Sessions: config.Record.Sessions,
+		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Preset.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
 		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.doctor.Warn(doctor.ChatOfNobody), UserIgnored: l.doctor.Warn(doctor.UserIgnored), ClientKeys: config.UsesClientKeys(),
 	})
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
-	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version(), Profile: config.MCP.Profile}))
+	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version()}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
-	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.QueryModel(ctx, config) }, MaxText: config.Limits.Text}))
+	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
 	shown := l.pageOptions(config, learner, l.chat)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
@@ -313,14 +309,14 @@ func prefixes(key string, in []string) ([]netip.Prefix, error) {
 
 func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store.Postgres() {
-		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, TraceBytes: int64(config.Traces.User)})
+		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, TraceBytes: traceBytes})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
 		}
 		return store, nil
 	}
 	if config.Store.Mongo() {
-		store, err := mongostore.Open(ctx, string(config.Store), mongostore.Options{Now: clock, Log: log, TraceBytes: int64(config.Traces.User)})
+		store, err := mongostore.Open(ctx, string(config.Store), mongostore.Options{Now: clock, Log: log, TraceBytes: traceBytes})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
 		}
@@ -352,7 +348,7 @@ func openDatabase(ctx context.Context, c config.Config, now func() time.Time, lo
 		return nil, err
 	}
 	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{
-		Now: now, Log: log, Rebuilt: c.Vault != "", TraceBytes: int64(c.Traces.User),
+		Now: now, Log: log, Rebuilt: c.Vault != "", TraceBytes: traceBytes,
 	})
 	if err != nil {
 		return nil, config.Unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))
@@ -387,7 +383,7 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 		Model: model.Fingerprint(), Embedder: model, Budget: int64(config.Index.Budget),
 		Report: func(err error) { log.Warn("a checkpoint of an index failed; searches go on without", "err", err) },
 	}
-	if config.Store == "memory" || config.Index.Checkpoints == "off" {
+	if config.Store == "memory" {
 		return o, nil
 	}
 	dir, err := config.DataDir()
@@ -395,12 +391,15 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 	return o, err
 }
 
+// traceBytes is how many bytes of traces a user has at most; the oldest go first.
+const traceBytes = 1 << 20
+
 func engineOptions(c config.Config, learner *models.Learner) core.Options {
 	return core.Options{
 		TopK: c.Recall.TopK, Budget: c.Recall.Budget, Threshold: c.Recall.Threshold, OwnEmbedder: c.OwnEmbedder(),
 		RecencyWeight: c.Recall.RecencyWeight, Deadline: c.RecallDeadline(), DeadlineMax: c.Recall.DeadlineMax, Recall: rules(c),
 		LearnAfter: core.Trigger(c.Learn.After), LearnModel: learner.Wanted(), ClientKeys: c.UsesClientKeys(), Intents: c.Query.Intents,
-		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, Messages: c.Limits.Messages, History: core.History(c.Record.History), Tools: c.Record.Tools,
+		Rules: c.Learn.Rules == "on", Assistant: c.Learn.Assistant, MaxText: c.Limits.Text, History: core.History(c.Record.History),
 		Accept: core.Acceptance(c.Share.Accept), Channels: core.Channels(c.Memory.Channels), Learn: learning(c), LogContent: c.Log.Content,
 	}
 }
@@ -408,27 +407,27 @@ func engineOptions(c config.Config, learner *models.Learner) core.Options {
 // learning is when, from what and how facts are learned.
 func learning(c config.Config) core.Learning {
 	l := core.Learning{
-		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Learn.Exchanges, Idle: c.Learn.Idle, Context: c.Learn.Context, Window: c.Learn.Window, Personal: c.Learn.Personal, Trust: c.Learn.Trust,
+		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Preset.Exchanges, Idle: c.Learn.Idle, Context: c.Preset.Context, Personal: c.Learn.Personal, Trust: c.Learn.Trust,
 		Spending: core.Spending{
 			InputPrice: c.Learn.InputPrice, OutputPrice: c.Learn.OutputPrice,
-			DayTokens: c.Learn.DayTokens, DayCost: c.Learn.DayCost,
+			DayTokens: c.Learn.DayTokens,
 		},
 		Review: core.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
-		Upkeep: core.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife, Floor: c.Upkeep.Floor},
+		Upkeep: core.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife},
 	}
 	if c.Learn.Model == "" { // rules wait for nothing
 		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
-		l.Summary = core.Summaries{Every: c.Summary.Every, Keep: c.Summary.Keep}
+		l.Summary = core.Summaries{Every: c.Summary.Every, Keep: c.Preset.KeepSummaries}
 	}
 	return l
 }
 
 // rules of recall. A model upstream reads the chat; loci/recall does not.
 func rules(c config.Config) core.Rules {
-	r := c.Recall
-	heading := r.Heading
+	r, p := c.Recall, c.Preset
+	heading := p.Heading
 	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
 		heading = "Relevant memory"
 	}
@@ -437,11 +436,10 @@ func rules(c config.Config) core.Rules {
 		measure = recall.Fitted
 	}
 	return core.Rules{
-		Measure: measure, EmbedAs: memory.EmbedAs(r.EmbedAs),
-		Heading: heading, Hint: r.Hint, Roles: r.Roles, Told: r.Turns == "told", NoTurns: r.Turns == "none", Core: int(r.Core), CoreWithout: r.CoreWithout, Questions: r.Questions == "keep", Contexts: r.Contexts, Summary: r.Summary,
-		SmallSet: r.SmallSet, Reach: core.Reach(r.Reach), Bootstrap: r.Bootstrap, Fallback: core.Fallback(r.Fallback),
-		Pools: r.Pools, SinceSaid: r.Age == "created", Decay: r.Decay, Lambda: r.Lambda, VectorWeight: &r.VectorWeight, Each: r.Candidates,
-		Expand: r.Expand, Messages: r.Messages, Read: c.Upstream.URL != "",
+		Measure: measure, EmbedAs: memory.EmbedAs(p.EmbedAs), Core: r.Core, CoreWithout: r.CoreWithout, Contexts: r.Contexts, Pools: r.Pools, Decay: r.Decay,
+		Heading: heading, Hint: p.Hint, Roles: p.Roles, Told: p.Turns == "told", NoTurns: p.Turns == "none", Questions: p.Questions, Summary: p.Summary,
+		SmallSet: p.SmallSet, Reach: core.Reach(p.Reach), Bootstrap: p.Bootstrap, Fallback: core.Fallback(p.Fallback),
+		SinceSaid: p.SinceSaid, Lambda: p.Lambda, Each: p.Candidates, Expand: p.Expand, Messages: p.Messages, Read: c.Upstream.URL != "",
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 func TestChatsGoOnWithoutChroma(t *testing.T) {
 	chroma := chromatest.Start(t)
 	chroma.Stop(t)
-	s := newStage(t, "coding", map[string]string{"store": "sqlite", "index.search": "chroma", "chroma.url": chroma.URL, "learn.model": ""})
+	s := newStage(t, "coding", map[string]string{"store": "sqlite", "chroma.url": chroma.URL, "learn.model": ""})
 	said := func(when string) {
 		t.Helper()
 		if got, _ := s.talk().says("What is my boat called?"); !strings.Contains(got.body, "Albatross") {
@@ -81,7 +81,7 @@ func TestServersShareOneChroma(t *testing.T) {
 	address, chroma := pgtest.Fresh(t), chromatest.Start(t)
 	var servers [2]*oneServer
 	for i := range servers {
-		servers[i] = startServer(t, address, t.TempDir(), "index.search", "chroma", "chroma.url", chroma.URL, "recall.deadline", "1m")
+		servers[i] = startServer(t, address, t.TempDir(), "chroma.url", chroma.URL, "recall.deadline", "1m")
 	}
 	remember := func(server *oneServer, user, words string) {
 		t.Helper()
@@ -129,7 +129,7 @@ func TestServersShareOneChroma(t *testing.T) {
 }
 
 func TestErasureNamesChromaThatIsAway(t *testing.T) {
-	l := openWith(t, map[string]string{"index.search": "chroma", "chroma.url": "http://127.0.0.1:1", "users": "multi"})
+	l := openWith(t, map[string]string{"chroma.url": "http://127.0.0.1:1", "users": "multi"})
 	server := httptest.NewServer(l.Handler())
 	defer server.Close()
 	ana := client.New(server.URL, client.Options{User: "ana"})
@@ -158,10 +158,8 @@ func TestErasureNamesChromaThatIsAway(t *testing.T) {
 
 func TestChromaSettingsAreChecked(t *testing.T) {
 	for want, flags := range map[string]map[string]string{
-		"needs chroma.url":                    {"index.search": "chroma"},
-		"chroma.url":                          {"index.search": "chroma", "chroma.url": "localhost:8000"},
-		"chroma.collection: invalid name":     {"chroma.collection": "a b"},
-		"index.search: faiss is not possible": {"index.search": "faiss"},
+		"chroma.url":                      {"chroma.url": "localhost:8000"},
+		"chroma.collection: invalid name": {"chroma.collection": "a b"},
 	} {
 		if _, err := config.Load(config.Sources{Flags: flags}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v, want %q", flags, err, want)

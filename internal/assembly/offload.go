@@ -16,7 +16,7 @@ func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 	opts := retrieve.OffloadOptions{Log: l.log}
 	var outside retrieve.VectorSearch
 	reads, _ := store.(vectorReader)
-	if l.config.Index.Search == "chroma" && o.Model != "" {
+	if l.config.Chroma.URL != "" && o.Model != "" {
 		l.chroma = chroma.New(store, chroma.Options{
 			URL: l.config.Chroma.URL, Key: l.config.Chroma.Key, Collection: l.config.Chroma.Collection, Model: o.Model, Log: l.log,
 		})

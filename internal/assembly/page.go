@@ -1,7 +1,6 @@
 package assembly
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -20,11 +19,11 @@ import (
 
 // pageOptions are what the page shows of the server.
 func (l *Loci) pageOptions(c config.Config, learner *models.Learner, chat http.Handler) web.Options {
-	query := c.Query.Model
+	query := c.Chats.Model
 	if query == "" && c.Learn.URL == "" {
 		query = learner.Wanted()
 	}
-	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: cmp.Or(c.Chats.Model, query)})
+	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: query})
 	o := web.Options{
 		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(l.settled()) }, Chat: chat,
 		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,

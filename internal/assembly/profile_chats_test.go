@@ -221,8 +221,8 @@ func TestProfileAssistantReadsAllOfAnExchange(t *testing.T) {
 	s.has("the system message", s.model.lastChat(t).says(0), "Answer in one sentence.\nAnswer in Norwegian.")
 
 	// A document that is larger than the model's window is cut, and says so.
-	s = newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner", "learn.window": "4000"})
-	s.ok(&manual, "POST", "/api/contexts", `{"title":"Manual","content":"`+strings.Repeat("The pump is cleaned once a month. ", 1200)+`The valve opens at nine bar."}`)
+	s = newStage(t, "assistant", map[string]string{"learn.model": "", "learn.prefer": "learner"})
+	s.ok(&manual, "POST", "/api/contexts", `{"title":"Manual","content":"`+strings.Repeat("The pump is cleaned once a month. ", 6000)+`The valve opens at nine bar."}`)
 	s.ok(&chat, "POST", "/api/chats", `{"contexts":["`+manual.ID+`"]}`)
 	s.model.on("memory_extraction", "NOTHING")
 	c := s.talk()
@@ -230,7 +230,7 @@ func TestProfileAssistantReadsAllOfAnExchange(t *testing.T) {
 	c.says("I like the pump.")
 	shown := s.model.taken("memory_extraction")[0].system
 	s.lacks("memory_extraction.md", shown, "nine bar")
-	if len(shown) > 4*4000 {
-		t.Errorf("a prompt of %d bytes for a window of 4000 tokens", len(shown))
+	if len(shown) > 5*32_000 {
+		t.Errorf("a prompt of %d bytes for a window of 32,000 tokens", len(shown))
 	}
 }

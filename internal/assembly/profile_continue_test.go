@@ -50,7 +50,7 @@ func part(i int) string { return fmt.Sprintf("Part %d of the story.", i+1) }
 // summary is made after ten pairs. A key proves a retry.
 func TestProfilePlatformContinues(t *testing.T) {
 	onStores(t, func(t *testing.T, set map[string]string) {
-		s := newStage(t, "platform", map[string]string{"query.model": "writer"}, set)
+		s := newStage(t, "platform", map[string]string{"chats.model": "writer"}, set)
 		said, kept := story(10)
 		s.model.on("summarize", "- The user has a story told in ten parts.")
 		for i, words := range said {

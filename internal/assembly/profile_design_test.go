@@ -10,7 +10,7 @@ import (
 
 // TestProfileDesktopKnowsFactsInEveryProject: design 5 keeps one memory for all projects.
 func TestProfileDesktopKnowsFactsInEveryProject(t *testing.T) {
-	s := newStage(t, "desktop", map[string]string{"learn.every": "1", "learn.exchanges": "1"})
+	s := newStage(t, "desktop", map[string]string{"learn.every": "1", "preset.exchanges": "1"})
 	c := s.talk("X-Loci-Project", "apollo")
 	s.model.on("extract", `{"facts": [{"text": "User prefers tea to coffee", "quote": "I prefer tea to coffee"}]}`)
 	c.says("I prefer tea to coffee.")

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/index/chroma/chromatest"
 )
 
@@ -39,7 +38,7 @@ type stage struct {
 func onIndexes(t *testing.T, scene func(t *testing.T, set map[string]string)) {
 	t.Run("index", func(t *testing.T) { scene(t, nil) })
 	t.Run("chroma", func(t *testing.T) {
-		scene(t, map[string]string{"index.search": "chroma", "chroma.url": chromatest.Start(t).URL})
+		scene(t, map[string]string{"chroma.url": chromatest.Start(t).URL})
 	})
 }
 
@@ -65,7 +64,7 @@ func newStageBefore(t *testing.T, model *scripted, profile string, flags ...map[
 	for _, some := range flags {
 		maps.Copy(set, some)
 	}
-	config, err := config.Load(config.Sources{Flags: set})
+	config, err := load(set)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -654,7 +654,7 @@ func TestProfileDesktop(t *testing.T) {
 
 // TestProfileDesktopReview: what waits is approved or rejected by a person.
 func TestProfileDesktopReview(t *testing.T) {
-	s := newStage(t, "desktop", map[string]string{"review.confidence": "0.8", "learn.every": "1", "learn.exchanges": "1"})
+	s := newStage(t, "desktop", map[string]string{"review.confidence": "0.8", "learn.every": "1", "preset.exchanges": "1"})
 	c := s.talk()
 	for _, what := range []string{"canoe", "tandem"} {
 		s.model.on("extract", fmt.Sprintf(`{"facts": [{"text": "User owns a %[1]s", "quote": "I own a %[1]s", "confidence": 0.5}]}`, what))
@@ -682,7 +682,7 @@ func TestProfilesScoreByTheirOwnModel(t *testing.T) {
 	facts := []string{"User's sister is called Eva", "User's brother is called Tom", "User drinks oolong tea", "User drives a green van", "User speaks Finnish", "User grows roses"}
 	for profile, embedder := range map[string]string{"assistant": "remote:bge-small-en-v1.5", "openwebui": "remote:mistral-embed", "platform": "remote:text-embedding-3-small"} {
 		threshold := map[string]float64{"assistant": 0.5, "openwebui": 0.8, "platform": 0.45}[profile]
-		s := newStage(t, profile, map[string]string{"embedder": embedder, "embed.url": server.URL + "/v1", "recall.expand": "false"})
+		s := newStage(t, profile, map[string]string{"embedder": embedder, "embed.url": server.URL + "/v1", "preset.expand": "false"})
 		ana := []string{"X-OpenWebUI-User-Id", "ana"}
 		s.remember(ana, facts...)
 		s.settle()

@@ -2,27 +2,42 @@ package assembly
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/model/embed"
-	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
+
+// load reads settings, and what a profile would decide: "preset.NAME".
+func load(set map[string]string) (config.Config, error) {
+	settings := maps.Clone(set)
+	maps.DeleteFunc(settings, func(key, _ string) bool { return strings.HasPrefix(key, "preset.") })
+	c, err := config.Load(config.Sources{Flags: settings})
+	for key, value := range set {
+		if name, ok := strings.CutPrefix(key, "preset."); ok {
+			err = errors.Join(err, yaml.UnmarshalWithOptions([]byte(name+": "+value), &c.Preset, yaml.Strict()))
+		}
+	}
+	return c, err
+}
 
 // openWith opens a memory in memory with these settings.
 func openWith(t *testing.T, flags map[string]string) *Loci {
 	t.Helper()
 	set := map[string]string{"store": "memory", "data": t.TempDir()}
-	for k, v := range flags {
-		set[k] = v
-	}
-	config, err := config.Load(config.Sources{Flags: set})
+	maps.Copy(set, flags)
+	config, err := load(set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +55,10 @@ func openWith(t *testing.T, flags map[string]string) *Loci {
 
 func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "everybody.md")
-	if err := os.WriteFile(file, []byte("- The personal locker of a user is in room 12, by their preferences\n- User facts: height, weight, physical attributes\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("- The personal locker of a user is in room 12, by their preferences\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const tea, attributes = "User drinks oolong tea", "User facts: height, weight, physical attributes"
+	const tea = "User drinks oolong tea"
 	const locker = "The personal locker of a user is in room 12, by their preferences"
 	for name, c := range map[string]struct {
 		flags    map[string]string
@@ -52,12 +67,11 @@ func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 		chat     bool     // a chat asks
 	}{
 		"the defaults":            {nil, "Who painted the ceiling?", nil, true},
-		"a small set":             {map[string]string{"recall.small_set": "5", "recall.deadline": "20s"}, "Who painted the ceiling?", []string{tea}, true},
-		"recent ones for nothing": {map[string]string{"recall.fallback": "empty", "recall.deadline": "20s"}, "Who painted the ceiling?", []string{tea}, true},
+		"a small set":             {map[string]string{"preset.small_set": "5", "recall.deadline": "20s"}, "Who painted the ceiling?", []string{tea}, true},
+		"recent ones for nothing": {map[string]string{"preset.fallback": "empty", "recall.deadline": "20s"}, "Who painted the ceiling?", []string{tea}, true},
 		"a file for everybody":    {map[string]string{"bootstrap": file}, "Where is the locker?", []string{locker}, false},
-		"for few, and she has it": {map[string]string{"bootstrap": file, "recall.bootstrap": "1"}, "Where is the locker?", nil, false},
+		"for few, and she has it": {map[string]string{"bootstrap": file, "preset.bootstrap": "1"}, "Where is the locker?", nil, false},
 		"a short question":        {map[string]string{"bootstrap": file}, "What is mine?", nil, false},
-		"expanded":                {map[string]string{"bootstrap": file, "recall.expand": "true"}, "What is mine?", []string{attributes}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := openWith(t, c.flags)
@@ -79,21 +93,6 @@ func TestSettingsOfRecallReachTheEngine(t *testing.T) {
 				t.Errorf("%q: %q, %v; want %q", c.question, got, err, c.want)
 			}
 		})
-	}
-}
-
-func TestASettingChoosesTheInstructions(t *testing.T) {
-	before := vector.Tier()
-	defer func() {
-		if err := vector.Use(before); err != nil {
-			t.Error(err)
-		}
-	}()
-	for _, tier := range vector.Tiers() {
-		openWith(t, map[string]string{"simd": tier})
-		if got := vector.Tier(); got != tier {
-			t.Errorf("simd %s: vectors are compared by %s", tier, got)
-		}
 	}
 }
 
@@ -129,13 +128,8 @@ func TestLargeIndexesAreKeptInTheDataFolder(t *testing.T) {
 	}
 }
 
-func TestWhereThereAreNoCheckpoints(t *testing.T) {
-	for name, c := range map[string]config.Config{
-		"switched off": {Data: "data", Store: "sqlite", Index: config.IndexConfig{Checkpoints: "off"}},
-		"no data":      {Data: "data", Store: "memory", Index: config.IndexConfig{Checkpoints: "on"}},
-	} {
-		if o, err := indexOptions(c, embed.Lexical{}, nil); err != nil || o.Dir != "" {
-			t.Errorf("%s: the folder is %q, %v; want none", name, o.Dir, err)
-		}
+func TestAMemoryInMemoryHasNoCheckpoints(t *testing.T) {
+	if o, err := indexOptions(config.Config{Data: "data", Store: "memory"}, embed.Lexical{}, nil); err != nil || o.Dir != "" {
+		t.Errorf("the folder is %q, %v; want none", o.Dir, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tailscale/hujson"
 
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/lazy"
@@ -188,66 +189,76 @@ var lociHook = lazy.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\
 
 // jsonEntry is one thing that connect writes into a JSON file.
 type jsonEntry struct {
-	path  []string // to a member of an object, or to a list that gets one more element
+	path  []string // of a member of an object, or of a list that gets one more element
 	list  bool
 	value any
-	find  func(text string, root *jsonNode) (chain []*jsonNode, same bool, err error) // what it wrote before, nil for nothing
+	find  func(root *hujson.Value) (path []string, same bool, err error) // what it wrote before, nil for nothing
 }
 
 // editJSON returns the edit that writes entries, or takes them out.
 func editJSON(entries ...jsonEntry) func(text string, remove bool) (string, error) {
-	return func(text string, remove bool) (_ string, err error) {
+	return func(text string, remove bool) (string, error) {
+		bare := strings.TrimPrefix(text, byteOrderMark)
+		root, err := readJSON(bare)
 		for _, e := range entries {
-			if text, err = e.edit(text, remove); err != nil {
-				return text, err
+			if err == nil {
+				err = e.edit(root, remove)
 			}
 		}
-		return text, nil
+		if err != nil {
+			return text, err
+		}
+		return strings.TrimSuffix(text, bare) + root.String(), nil
 	}
 }
 
-func (e jsonEntry) edit(text string, remove bool) (string, error) {
-	root, err := readJSON(text)
-	if err != nil {
-		return text, err
-	}
-	chain, same, err := e.find(text, root)
+func (e jsonEntry) edit(root *hujson.Value, remove bool) error {
+	path, same, err := e.find(root)
 	switch {
-	case err != nil || chain == nil && remove || same && !remove:
-		return text, err
-	case chain != nil:
-		return e.edit(cutJSON(text, chain), remove)
+	case err != nil || path == nil && remove || same && !remove:
+		return err
+	case path != nil:
+		cutJSON(root, path)
+		return e.edit(root, remove)
 	}
 	value := e.value
-	if e.list && root.member(e.path...) == nil {
+	if e.list && memberOf(root, e.path...) == nil {
 		value = []any{value}
 	}
-	return putJSON(text, e.path, value)
+	return putJSON(root, e.path, value)
 }
 
 // serverEntry is an MCP server named loci under a key.
 func serverEntry(key string, value any, self string) jsonEntry {
-	want := serverCommand(encodeJSON(value, "", "", true))
-	return jsonEntry{path: []string{key, "loci"}, value: value, find: func(text string, root *jsonNode) ([]*jsonNode, bool, error) {
-		entry := root.member(key, "loci")
+	path := []string{key, "loci"}
+	return jsonEntry{path: path, value: value, find: func(root *hujson.Value) ([]string, bool, error) {
+		entry := memberOf(root, path...)
 		if entry == nil {
 			return nil, false, nil
 		}
-		there := serverCommand(text[entry.start:entry.end])
+		there := serverCommand(standard(entry))
 		if len(there) < 2 || there[1] != "mcp" || !isLoci(there[0], self) {
 			return nil, false, errForeign
 		}
-		return []*jsonNode{root, root.member(key), entry}, slices.Equal(there, want), nil
+		want, err := json.Marshal(value)
+		return path, slices.Equal(there, serverCommand(want)), err
 	}}
 }
 
+// standard returns a value as JSON without comments.
+func standard(v *hujson.Value) []byte {
+	bare := v.Clone()
+	bare.Standardize()
+	return bare.Pack()
+}
+
 // serverCommand returns the program and arguments of a client's MCP server.
-func serverCommand(entry string) (out []string) {
+func serverCommand(entry []byte) (out []string) {
 	var server struct {
 		Command any   `json:"command"` // or, in opencode, all of them
 		Args    []any `json:"args"`
 	}
-	_ = json.Unmarshal([]byte(entry), &server) // another form is not ours
+	_ = json.Unmarshal(entry, &server) // another form is not ours
 	words, ok := server.Command.([]any)
 	if !ok {
 		words = append([]any{server.Command}, server.Args...)
@@ -262,23 +273,23 @@ const hookTimeout = 5 // seconds; more than hookDeadline, so that the hook says 
 
 // hookEntry is a hook of an event, in the form of Claude Code and Codex: a group of one.
 func hookEntry(event, command, self string) jsonEntry {
+	path := []string{"hooks", event}
 	group := map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookTimeout}}}
-	return jsonEntry{path: []string{"hooks", event}, list: true, value: group, find: func(text string, root *jsonNode) ([]*jsonNode, bool, error) {
-		for _, group := range root.member("hooks", event).elements() {
-			hooks := group.member("hooks")
-			for _, h := range hooks.elements() {
-				var there string
-				if c := h.member("command"); c == nil || json.Unmarshal([]byte(text[c.start:c.end]), &there) != nil {
+	return jsonEntry{path: path, list: true, value: group, find: func(root *hujson.Value) ([]string, bool, error) {
+		var groups []struct{ Hooks []struct{ Command string } }
+		if list := memberOf(root, path...); list == nil || json.Unmarshal(standard(list), &groups) != nil { // another form is not ours
+			return nil, false, nil
+		}
+		for i, group := range groups {
+			for j, h := range group.Hooks {
+				if !lociHook.MatchString(h.Command) && !strings.HasPrefix(h.Command, shellLine([]string{self, hookName})) {
 					continue
 				}
-				if !lociHook.MatchString(there) && !strings.HasPrefix(there, shellLine([]string{self, hookName})) {
-					continue
+				at := append(path, fmt.Sprint(i), "hooks", fmt.Sprint(j))
+				if len(group.Hooks) == 1 { // a group without hooks means nothing
+					at = at[:3]
 				}
-				chain := []*jsonNode{root, root.member("hooks"), root.member("hooks", event), group, hooks, h}
-				if len(hooks.items) == 1 { // a group without hooks means nothing
-					chain = chain[:4]
-				}
-				return chain, there == command, nil
+				return at, h.Command == command, nil
 			}
 		}
 		return nil, false, nil

@@ -7,223 +7,150 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tailscale/hujson"
 )
 
-// jsonNode is a value in a JSON text that may have comments and trailing commas. Offsets let
-// a member be written or removed while all else stays as it is.
-type jsonNode struct {
-	key        string // of a member of an object
-	at         int    // where the member, or the element of an array, begins
-	start, end int    // of the value
-	items      []*jsonNode
-	comma      int // the offset of the comma behind it, -1 without one
+// jsonPart is a member of an object or an element of an array, with the space and comments before it.
+type jsonPart struct {
+	key    string // of a member
+	before *hujson.Extra
+	value  *hujson.Value
 }
 
-// member returns the value that a path of keys leads to, nil for none.
-func (n *jsonNode) member(path ...string) *jsonNode {
-	for _, key := range path {
-		if n == nil {
-			return nil
+// partsOf returns what is in an object or array, and the space behind it.
+func partsOf(in *hujson.Value) (parts []jsonPart, after *hujson.Extra) {
+	if in == nil {
+		return nil, nil
+	}
+	switch in := in.Value.(type) {
+	case *hujson.Object:
+		for i := range in.Members {
+			m := &in.Members[i]
+			parts = append(parts, jsonPart{m.Name.Value.(hujson.Literal).String(), &m.Name.BeforeExtra, &m.Value})
 		}
-		i := slices.IndexFunc(n.items, func(item *jsonNode) bool { return item.key == key })
-		if i < 0 {
-			return nil
+		after = &in.AfterExtra
+	case *hujson.Array:
+		for i := range in.Elements {
+			parts = append(parts, jsonPart{fmt.Sprint(i), &in.Elements[i].BeforeExtra, &in.Elements[i]})
 		}
-		n = n.items[i]
+		after = &in.AfterExtra
 	}
-	return n
+	return parts, after
 }
 
-// elements returns what is in an array or object, also where there is none.
-func (n *jsonNode) elements() []*jsonNode {
-	if n == nil {
-		return nil
+// readJSON reads a settings file, which may have comments and must be an object.
+func readJSON(text string) (*hujson.Value, error) {
+	root, err := hujson.Parse([]byte(text))
+	if err == nil && root.Value.Kind() != '{' {
+		err = errors.New("it is not a JSON object")
 	}
-	return n.items
+	return &root, err
 }
 
-// readJSON reads a settings file, whose value must be an object.
-func readJSON(text string) (*jsonNode, error) {
-	bare, strict := plainJSON(text)
-	var object map[string]json.RawMessage
-	err := json.Unmarshal(strict, &object)
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return nil, fmt.Errorf("line %d: %w", 1+strings.Count(text[:syntax.Offset], "\n"), err)
-	case err != nil || object == nil:
-		return nil, errors.New("it is not a JSON object")
+// memberOf returns the value that a path of keys leads to, nil for none.
+func memberOf(root *hujson.Value, path ...string) *hujson.Value {
+	if len(path) == 0 {
+		return root
 	}
-	return readNode(json.NewDecoder(bytes.NewReader(strict)), bare), nil
+	return root.Find("/" + strings.Join(path, "/"))
 }
 
-// readNode reads a value of valid JSON.
-func readNode(dec *json.Decoder, bare []byte) *jsonNode {
-	next := func() int { return len(bare) - len(bytes.TrimLeft(bare[dec.InputOffset():], " \t\r\n:,")) }
-	n := &jsonNode{start: next(), comma: -1}
-	token, _ := dec.Token()
-	if open, ok := token.(json.Delim); ok {
-		for dec.More() {
-			at, key := next(), ""
-			if open == '{' {
-				name, _ := dec.Token()
-				key, _ = name.(string)
-			}
-			item := readNode(dec, bare)
-			item.at, item.key = at, key
-			n.items = append(n.items, item)
-		}
-		_, _ = dec.Token()
+// putJSON adds a value at a path of keys: a new member or, where an array is there, a new last
+// element of that. Objects on the way that are missing are made.
+func putJSON(root *hujson.Value, path []string, value any) error {
+	in, missing := root, path
+	for len(missing) > 0 && memberOf(in, missing[0]) != nil {
+		in, missing = memberOf(in, missing[0]), missing[1:]
 	}
-	n.end = int(dec.InputOffset())
-	if rest := bytes.TrimLeft(bare[n.end:], " \t\r\n"); bytes.HasPrefix(rest, []byte(",")) {
-		n.comma = len(bare) - len(rest)
+	parts, after := partsOf(in)
+	_, isArray := in.Value.(*hujson.Array)
+	if after == nil || isArray != (len(missing) == 0) {
+		return fmt.Errorf("%s is neither an object nor a list", strings.Join(path[:len(path)-len(missing)], "."))
 	}
-	return n
-}
-
-// plainJSON returns the text with blanks for comments and, in strict, for trailing commas. All
-// offsets stay.
-func plainJSON(text string) (bare, strict []byte) {
-	bare = []byte(strings.Replace(text, "\ufeff", "   ", 1))
-	var trailing []int
-	comma := -1 // that nothing follows yet
-	for i := 0; i < len(bare); i++ {
-		end := ""
-		switch rest := bare[i:]; {
-		case rest[0] == '"':
-			for i++; i < len(bare) && bare[i] != '"'; i++ {
-				if bare[i] == '\\' {
-					i++
-				}
-			}
-			comma = -1
-		case bytes.HasPrefix(rest, []byte("//")):
-			end = "\n"
-		case bytes.HasPrefix(rest, []byte("/*")):
-			end = "*/"
-		case rest[0] == ',':
-			comma = i
-		case (rest[0] == '}' || rest[0] == ']') && comma >= 0:
-			trailing = append(trailing, comma)
-			comma = -1
-		case !bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])):
-			comma = -1
-		}
-		if end != "" {
-			to := len(bare)
-			if n := bytes.Index(bare[i+2:], []byte(end)); n >= 0 {
-				to = i + 2 + n + len(strings.TrimSpace(end))
-			}
-			for ; i < to; i++ {
-				if bare[i] != '\n' {
-					bare[i] = ' '
-				}
-			}
-			i--
-		}
-	}
-	strict = bytes.Clone(bare)
-	for _, at := range trailing {
-		strict[at] = ' '
-	}
-	return bare, strict
-}
-
-// putJSON returns the text with a value at a path of keys: a new member or, where an array is
-// there, a new last element of that. Objects on the way that are missing are made.
-func putJSON(text string, path []string, value any) (string, error) {
-	root, err := readJSON(text)
-	if err != nil {
-		return "", err
-	}
-	in := root
-	for len(path) > 0 && in.member(path[0]) != nil {
-		in, path = in.member(path[0]), path[1:]
-	}
-	isArray := text[in.start] == '['
-	if isArray != (len(path) == 0) || !isArray && text[in.start] != '{' {
-		return "", fmt.Errorf("%s is neither an object nor a list", in.key)
+	for _, key := range slices.Backward(missing[min(1, len(missing)):]) {
+		value = map[string]any{key: value}
 	}
 	unit := "  "
-	if len(root.items) > 0 && indentOf(text, root.items[0].at) != "" {
-		unit = indentOf(text, root.items[0].at)
+	if all, _ := partsOf(root); len(all) > 0 && indentOf(*all[0].before) != "" {
+		unit = indentOf(*all[0].before)
 	}
-	indent, separate, oneLine := indentOf(text, in.start)+unit, "", false
-	end := len(strings.TrimRight(text[:in.end-1], " \t\r\n")) // behind the last item or comment
-	closing := ""
-	var last *jsonNode
-	switch {
-	case len(in.items) > 0:
-		last = in.items[len(in.items)-1]
-		indent, oneLine = indentOf(text, last.at), !strings.Contains(text[in.start:in.end], "\n")
-	case !strings.Contains(text[end:in.end], "\n"):
-		closing = "\n" + indentOf(text, in.start)
-	}
-	if separate = "\n" + indent; oneLine {
+	indent := strings.Repeat(unit, len(path)-len(missing)+1)
+	separate := "\n" + indent
+	if len(parts) > 0 && !bytes.Contains(*parts[0].before, []byte("\n")) {
 		separate = " "
 	}
-	if last != nil && last.comma >= 0 {
-		closing = ","
+	added, err := encodeJSON(value, indent, unit, separate == " ")
+	if err != nil {
+		return err
 	}
-	key := ""
-	if !isArray {
-		key = encodeJSON(path[0], "", "", true) + ": "
+	comments := bytes.TrimRight(*after, " \t\r\n")
+	before := hujson.Extra(slices.Concat(comments, []byte(separate)))
+	if *after = (*after)[len(comments):]; len(parts) == 0 && !bytes.Contains(*after, []byte("\n")) {
+		*after = []byte("\n" + strings.TrimPrefix(indent, unit))
 	}
-	for i := len(path) - 1; i > 0; i-- {
-		value = map[string]any{path[i]: value}
+	if len(parts) > 0 { // a trailing comma stays one
+		last := parts[len(parts)-1].value
+		added.AfterExtra, last.AfterExtra = last.AfterExtra, nil
 	}
-	text = text[:end] + separate + key + encodeJSON(value, indent, unit, oneLine) + closing + text[end:]
-	if last != nil && last.comma < 0 {
-		text = text[:last.end] + "," + text[last.end:]
+	switch in := in.Value.(type) {
+	case *hujson.Object:
+		in.Members = append(in.Members, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(missing[0])}, Value: added})
+		in.Members[len(in.Members)-1].Value.BeforeExtra = hujson.Extra(" ")
+	case *hujson.Array:
+		added.BeforeExtra = before
+		in.Elements = append(in.Elements, added)
 	}
-	return text, nil
+	return nil
 }
 
-func encodeJSON(value any, indent, unit string, oneLine bool) string {
+func encodeJSON(value any, indent, unit string, oneLine bool) (hujson.Value, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if !oneLine {
 		enc.SetIndent(indent, unit)
 	}
-	_ = enc.Encode(value) // maps and structs of strings
-	return strings.TrimSpace(out.String())
+	if err := enc.Encode(value); err != nil {
+		return hujson.Value{}, err
+	}
+	return hujson.Parse(bytes.TrimSpace(out.Bytes()))
 }
 
-// indentOf returns the white space that the line at an offset begins with.
-func indentOf(text string, at int) string {
-	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
-	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+// indentOf returns the white space that the line behind some space begins with.
+func indentOf(before hujson.Extra) string {
+	_, indent, _ := strings.Cut(string(before[max(0, bytes.LastIndexByte(before, '\n')):]), "\n")
+	return indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))]
 }
 
-// cutJSON returns the text without the last value of a chain that leads to it from the root,
-// and without what holds only that.
-func cutJSON(text string, chain []*jsonNode) string {
-	for len(chain) > 2 {
-		in, item := chain[len(chain)-2], chain[len(chain)-1]
-		around := text[in.start+1:item.at] + text[item.end:in.end-1]
-		if len(in.items) > 1 || strings.Trim(around, " \t\r\n,") != "" { // a comment stays
-			break
+// cutJSON removes the value at a path, and what holds only that. Comments stay.
+func cutJSON(root *hujson.Value, path []string) {
+	in := memberOf(root, path[:len(path)-1]...)
+	parts, after := partsOf(in)
+	i := slices.IndexFunc(parts, func(p jsonPart) bool { return p.key == path[len(path)-1] })
+	next, own := after, *parts[i].before
+	if i+1 < len(parts) {
+		next = parts[i+1].before
+	}
+	if comments := bytes.TrimRight(own, " \t\r\n"); len(comments) > 0 {
+		rest := bytes.TrimLeft(*next, " \t\r")
+		if bytes.HasPrefix(rest, []byte("\n")) {
+			own = comments
 		}
-		chain = chain[:len(chain)-1]
+		*next = slices.Concat(own, rest)
 	}
-	in, item := chain[len(chain)-2], chain[len(chain)-1]
-	from, to := len(strings.TrimRight(text[:item.at], " \t\r\n")), item.end
-	if item.comma >= 0 {
-		to = item.comma + 1
+	if i > 0 && i == len(parts)-1 {
+		parts[i-1].value.AfterExtra = parts[i].value.AfterExtra
 	}
-	rest := strings.TrimLeft(text[to:], " \t\r")
-	if strings.Contains(text[from:item.at], "\n") && !strings.HasPrefix(rest, "\n") { // the line goes on
-		from, to = item.at, len(text)-len(rest)
+	switch in := in.Value.(type) {
+	case *hujson.Object:
+		in.Members = slices.Delete(in.Members, i, i+1)
+	case *hujson.Array:
+		in.Elements = slices.Delete(in.Elements, i, i+1)
 	}
-	out := text[:from] + text[to:]
-	if i := slices.Index(in.items, item); i > 0 && item.comma < 0 {
-		before := in.items[i-1]
-		out = out[:before.comma] + out[before.comma+1:]
+	if len(parts) == 1 && len(bytes.TrimSpace(*after)) == 0 {
+		if *after = nil; len(path) > 1 {
+			cutJSON(root, path[:len(path)-1])
+		}
 	}
-	if len(in.items) == 1 && strings.TrimSpace(text[in.start+1:from]+text[to:in.end-1]) == "" {
-		out = text[:in.start+1] + text[in.end-1:]
-	}
-	return out
 }

@@ -54,8 +54,8 @@ func (g *global) prompts(cmd *cobra.Command) ([]promptFile, error) {
 		return nil, err
 	}
 	var out []promptFile
-	query := cmp.Or(config.Query.Model, config.Learn.Model)
-	set = set.ForModels(prompt.Models{Learn: config.Learn.Model, Query: query, Chats: cmp.Or(config.Chats.Model, query)})
+	chats := cmp.Or(config.Chats.Model, config.Learn.Model)
+	set = set.ForModels(prompt.Models{Learn: config.Learn.Model, Query: chats, Chats: chats})
 	for _, name := range prompt.Names() {
 		p := promptFile{Name: name, Hash: set.Hash(name), Source: set.Source(name), Placeholders: prompt.Placeholders(name), Variants: set.Variants(name)}
 		p.Purpose = purpose(p.Source)

@@ -25,7 +25,7 @@ import (
 )
 
 func serve(g *global) *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:     "serve",
 		Short:   "Run the server",
 		Long:    "Run the server: an OpenAI-compatible proxy with memory under /v1, and the memory itself under /api.",
@@ -45,8 +45,6 @@ func serve(g *global) *cobra.Command {
 			return s.run(cmd.Context())
 		},
 	}
-	g.flags["mcp.profile"] = cmd.Flags().String("mcp-profile", "", "tools that MCP clients see: default, or chatgpt for search and fetch, too")
-	return cmd
 }
 
 // server is a memory that listens.

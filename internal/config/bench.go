@@ -28,14 +28,14 @@ func (c Config) ForBench(settings map[string]string) (Config, error) {
 	if out.ModelsDir, err = c.ModelsFolder(); err != nil {
 		return Config{}, err
 	}
-	out.Embedder, out.Reranker, out.SIMD, out.Recall, out.Index = c.Embedder, c.Reranker, c.SIMD, c.Recall, c.Index
+	out.Embedder, out.Reranker, out.Recall, out.Preset, out.Index = c.Embedder, c.Reranker, c.Recall, c.Preset, c.Index
 	if !c.IsSet("recall.deadline") {
 		out.Recall.Deadline = benchDeadline
 	}
 	out.from["recall.deadline"] = "bench"
 	// What the profile asks of the embedder that is chosen for auto: see fitScore.
 	out.Profile, out.named, out.lack = c.Profile, c.named, c.lack
-	for _, key := range []string{"recall.score", "recall.threshold", "recall.expand", "recall.embed_as"} {
+	for _, key := range []string{"recall.score", "recall.threshold"} {
 		out.from[key] = c.from[key]
 	}
 	out.Embed = c.Embed

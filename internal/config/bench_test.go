@@ -20,9 +20,10 @@ func TestABenchRecallsAsTheProfileDoes(t *testing.T) {
 			t.Errorf("%s: %s of %q at %s, want the best at hand or %q at %s", profile, own.Embedder, own.Wanted(), own.Embed.URL, c.Wanted(), c.Upstream.URL)
 		}
 		for _, embedder := range []string{Lexical, "local:all-MiniLM-L6-v2", c.named} {
-			got, want := own.WithEmbedder(embedder).Recall, c.WithEmbedder(embedder).Recall
+			is, as := own.WithEmbedder(embedder), c.WithEmbedder(embedder)
+			got, want := is.Recall, as.Recall
 			got.Deadline = want.Deadline
-			if !reflect.DeepEqual(got, want) {
+			if !reflect.DeepEqual(got, want) || is.Preset != as.Preset {
 				t.Errorf("%s with %q: %+v, want %+v", profile, embedder, got, want)
 			}
 		}

@@ -44,24 +44,3 @@ func (b Bytes) String() string {
 	}
 	return strconv.FormatInt(int64(b), 10)
 }
-
-// Tokens is a number of tokens. As text it is a number, or what the setting was before it had one: "true" for the
-// usual number and "false" for none.
-type Tokens int
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (t *Tokens) UnmarshalText(text []byte) error {
-	switch s := strings.TrimSpace(string(text)); s {
-	case "true":
-		*t = 800
-	case "false":
-		*t = 0
-	default:
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			return fmt.Errorf("%q is not a number of tokens", s)
-		}
-		*t = Tokens(n)
-	}
-	return nil
-}

@@ -48,7 +48,6 @@ type Config struct {
 	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"Where loci models pull gets models: a hub, or a mirror of one."`
 
 	Bootstrap string `koanf:"bootstrap" doc:"File of facts for everybody, one a line: JSON objects with content, category and tags, or a Markdown or plain list. Read once at start; what a changed file no longer has leaves the global pool. Unset, the pool stays as it is."`
-	SIMD      string `koanf:"simd" default:"auto" valid:"auto|portable|avx2|avx512" doc:"Instructions that vectors are compared with, for the whole process. auto: the fastest that this machine has. What is found is the same."`
 
 	Embed    EmbedConfig    `koanf:"embed"`
 	Upstream UpstreamConfig `koanf:"upstream"`
@@ -65,11 +64,11 @@ type Config struct {
 	Chroma   ChromaConfig   `koanf:"chroma"`
 	Query    QueryConfig    `koanf:"query"`
 	Chats    ChatsConfig    `koanf:"chats"`
-	MCP      MCPConfig      `koanf:"mcp"`
 	Record   RecordConfig   `koanf:"record"`
 	Limits   LimitsConfig   `koanf:"limits"`
-	Traces   TracesConfig   `koanf:"traces"`
 	Log      LogConfig      `koanf:"log"`
+
+	Preset Preset // what the profile decides beside the settings
 
 	from    map[string]string // which source each key's value is from; nil where no source was read
 	unknown []string          // LOCI_ variables of the environment that are not settings
@@ -119,22 +118,15 @@ type LearnConfig struct {
 
 	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether a model learns with the key of the user's client, where upstream.key is not set: it spends that person's quota. The key is kept in memory and never written down. A server on this machine or in its network that takes no key needs none."`
 
-	Providers    []string `koanf:"providers" doc:"More servers of models that may learn, as NAME=URL, each a base URL that ends in /v1. learn.model and learn.prefer name a model there as NAME/MODEL, or by its name alone; smallest and auto are of all of these servers."`
-	ProviderKeys []string `koanf:"provider_keys" secret:"yes" doc:"Keys for learn.providers, as NAME=KEY."`
+	Providers []string `koanf:"providers" doc:"More servers of models that may learn, as NAME=URL, each a base URL that ends in /v1, with its key as https://KEY@host/v1. learn.model and learn.prefer name a model there as NAME/MODEL, or by its name alone; smallest and auto are of all of these servers."`
 
-	Prefer  []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists: the first of these that is. smallest is the one that its name says is the smallest."`
-	Reply   string   `koanf:"reply" default:"ops" valid:"ops|line|memories" doc:"What the learning model is asked to reply: what is added, replaced, ended or said again, in one call (extract.md), one line or NOTHING (memory_extraction.md, reconcile.md), or a list of sentences and whether each replaces a known one (memory_formation.md, conflict_resolution.md)."`
-	Context int      `koanf:"context" default:"8" doc:"How many messages the learning model reads of what was said before those that it learns from, each shortened; with learn.reply=line or memories, how many it reads together. 0: only those that it learns from."`
+	Prefer []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists: the first of these that is. smallest is the one that its name says is the smallest."`
 
-	Window int `koanf:"window" default:"32000" doc:"Tokens that the learning model reads at once, as its maker names them. With learn.reply=line the documents attached to a chat are shown to it whole, as far as they have room beside what was said."`
-
-	Scope     string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if it is about that. project: the chat's project, if it has one. conversation: the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
-	Every     int           `koanf:"every" default:"4" doc:"With learn.after=exchange: how many user messages the model reads together. 1: each exchange at once. What the rules learn is there at once."`
-	Exchanges int           `koanf:"exchanges" default:"1" doc:"With learn.after=exchange: the exchange of a conversation after which learning begins."`
-	Idle      time.Duration `koanf:"idle" default:"2m" doc:"How long a conversation rests before what learn.every left over is learned from."`
+	Scope string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if it is about that. project: the chat's project, if it has one. conversation: the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
+	Every int           `koanf:"every" default:"4" doc:"With learn.after=exchange: how many user messages the model reads together. 1: each exchange at once. What the rules learn is there at once."`
+	Idle  time.Duration `koanf:"idle" default:"2m" doc:"How long a conversation rests before what learn.every left over is learned from."`
 
 	DayTokens   int64   `koanf:"day_tokens" default:"100000" doc:"Tokens that the learning model may take for one user in a day (UTC). What is over waits for the next day; chats go on. 0: any number."`
-	DayCost     float64 `koanf:"day_cost" default:"0" doc:"The same in the currency of learn.input_price and learn.output_price. 0: any cost."`
 	InputPrice  float64 `koanf:"input_price" default:"0" doc:"What a million input tokens of the learning model cost."`
 	OutputPrice float64 `koanf:"output_price" default:"0" doc:"What a million output tokens of the learning model cost."`
 }
@@ -171,7 +163,6 @@ type ForwardConfig struct {
 type SummaryConfig struct {
 	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"Whether conversations are summed up: never, where a model learns, or always. By rule where there is no model or it fails."`
 	Every int    `koanf:"every" default:"10" doc:"After how many exchanges a summary is written anew."`
-	Keep  bool   `koanf:"keep" default:"false" doc:"Keep a conversation's earlier summaries beside the new one, each of the last 12 messages. false: one summary goes on from the one before; the first is of the last 60."`
 }
 
 // UpkeepConfig is what leaves recall by itself. It can be taken back; what a person
@@ -180,7 +171,6 @@ type UpkeepConfig struct {
 	User         int           `koanf:"user" default:"0" doc:"Most facts and turns of a user; the oldest leave first. 0: any number."`
 	Conversation int           `koanf:"conversation" default:"0" doc:"Most turns of a conversation, with the facts that belong to it alone. 0: any number."`
 	HalfLife     time.Duration `koanf:"half_life" default:"0s" doc:"Time in which a learned fact that is not said again loses half of its confidence. 0s: it keeps it."`
-	Floor        float64       `koanf:"floor" default:"0.2" doc:"Confidence, 0 to 1, below which a fact that faded leaves."`
 }
 
 // RecallConfig is how memory is found and put into prompts.
@@ -191,70 +181,43 @@ type RecallConfig struct {
 	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
 	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Time in which relevance falls to a third (1/e) with the age of what was said, instead of its blend with recency. 0s: it does not fall."`
-	Age           string        `koanf:"age" default:"updated" valid:"updated|created" doc:"What recency counts from: a fact's last change, or when it was said."`
-	Lambda        float64       `koanf:"lambda" default:"0.7" doc:"Weight of the score against likeness to what is shown already, 0.05 to 1. 1: likeness costs nothing."`
-	VectorWeight  float64       `koanf:"vector_weight" default:"8" doc:"Weight of a model's vectors beside the words, 0 to 20, where words find nothing; it falls as they find more. locibench retrieval --fit says what a model deserves. The built-in embedder has a weight of its own."`
-	Candidates    int           `koanf:"candidates" default:"0" doc:"How many candidates each search proposes for each memory that may be shown: with top_k 5 and 3, fifteen. 0: 160 in all, which ranking and its thresholds are fitted to."`
 	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
 	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"What becomes of the memory that earlier messages of a chat got: keep puts it back in each later request, where it was, so that a provider's prompt cache stays valid, and adds only what is new; last sends the last message's alone. With placement system it is always last."`
-	Turns         string        `koanf:"turns" default:"all" valid:"all|told|none" doc:"Which turns are recalled beside facts. told: those in which users tell something; neither what assistants said nor what was only ordered or asked. none: facts and summaries alone; POST /api/memory/search with kinds finds turns all the same."`
-	Heading       string        `koanf:"heading" doc:"Heading over the memory in a prompt. Empty: Relevant memory in the system message, none elsewhere."`
-	Roles         bool          `koanf:"roles" default:"false" doc:"Begin each memory in a prompt with the role of who said it: [user], [assistant], [memory] for a fact, [summary]."`
-	Questions     string        `koanf:"questions" default:"drop" valid:"drop|keep" doc:"What becomes of earlier greetings, questions that asked the same or told nothing, and answers that deny to know or give back what the user said. drop: they are not recalled. keep: they are, like all others."`
-	Core          Tokens        `koanf:"core" default:"800" doc:"Begin the memory of a conversation with who the user is: the facts that hold, in at most so many tokens, once a conversation. Where they do not all fit: pinned facts, how to answer, then those that matter most or are near to the message. Only what users said or people wrote. 0: pinned facts and profile entries alone, in at most 150 tokens. true is 800, false is 0."`
+	Core          int           `koanf:"core" default:"800" doc:"Begin the memory of a conversation with who the user is: the facts that hold, in at most so many tokens, once a conversation. Where they do not all fit: pinned facts, how to answer, then those that matter most or are near to the message. Only what users said or people wrote. 0: pinned facts and profile entries alone, in at most 150 tokens."`
 	CoreWithout   []string      `koanf:"core_without" doc:"Categories of facts, with commas, that recall.core leaves out: they are found by search alone. A fact that is pinned is in it all the same."`
-	Hint          string        `koanf:"hint" doc:"A sentence more that the memory in a prompt says of itself, such as what to do with what does not fit."`
-	Named         bool          `koanf:"named" default:"false" doc:"Name what was recalled in a chat's answer as memories (id, content, created_at, score) too, beside memory_hits."`
 	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or reranker or a database or Chroma server 400ms, unless it is set."`
 	DeadlineMax   time.Duration `koanf:"deadline_max" default:"1s" doc:"With a local embedder or reranker recall takes longer than recall.deadline where the model does, as its last times show, and at most this. The same as recall.deadline, or less: no longer."`
 
-	Messages  int      `koanf:"messages" default:"1" doc:"How many of the last user messages are the question of a chat."`
-	Contexts  int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
-	Summary   bool     `koanf:"summary" default:"false" doc:"Tell a chat its conversation's summary with each message, also where a search does not find it."`
-	Expand    bool     `koanf:"expand" default:"false" doc:"Embed questions of at most 100 characters in the first person with words about people added. Their own words are searched for as they are."`
-	EmbedAs   string   `koanf:"embed_as" default:"question" valid:"question|document" doc:"What a question is embedded as: a question, after the words that models such as bge and e5 expect before one, or a document, as memories are."`
-	Reach     string   `koanf:"reach" default:"user" valid:"user|conversation" doc:"What a chat is answered from: everything of the user's, or the last 200 memories of its own conversation, which the 200 most recent of the others join while they are fewer than 50."`
-	SmallSet  int      `koanf:"small_set" default:"0" doc:"With no more facts than this a chat gets all of them, without a search and a score, unless it sets a threshold. 0: always search."`
-	Bootstrap int      `koanf:"bootstrap" default:"5" doc:"A user with fewer facts than this is answered from the global pool too. 0: never."`
-	Pools     []string `koanf:"pools" doc:"Shared pools, by name, that the questions of every user are answered from too. Facts come into them by POST /api/memory/{id}/share."`
-	Fallback  string   `koanf:"fallback" default:"error" valid:"none|error|empty" doc:"When the 10 most recent facts, without a score, stand in for what a search finds: never, when it fails, or also when it finds nothing for a chat. Never where a request sets a threshold."`
+	Contexts int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
+	Pools    []string `koanf:"pools" doc:"Shared pools, by name, that the questions of every user are answered from too. Facts come into them by POST /api/memory/{id}/share."`
 }
 
 // IndexConfig is the index that searches run on.
 type IndexConfig struct {
-	Budget       Bytes  `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
-	Search       string `koanf:"search" default:"index" valid:"index|chroma" doc:"What finds the nearest vectors: the resident index (for large users perhaps the database: index.offload_above), or the Chroma server at chroma.url. Words are always found by the index."`
-	OffloadAbove Bytes  `koanf:"offload_above" default:"0" doc:"The vectors of a user whose index would take more than this, counted as 1 KiB for each memory, stay out of memory and are searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody's. It is slower than the index (docs/postgres.md)."`
-	Checkpoints  string `koanf:"checkpoints" default:"on" valid:"on|off" doc:"Whether indexes of large memories are kept in the data folder, under index, so that the first search after a start is quick. What is there can be deleted while Loci does not run."`
+	Budget       Bytes `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
+	OffloadAbove Bytes `koanf:"offload_above" default:"0" doc:"The vectors of a user whose index would take more than this, counted as 1 KiB for each memory, stay out of memory and are searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody's. It is slower than the index (docs/postgres.md)."`
 }
 
-// ChromaConfig is the Chroma server that index.search names.
+// ChromaConfig is the Chroma server that finds the nearest vectors, if one is set.
 type ChromaConfig struct {
-	URL        string `koanf:"url" doc:"Base URL of the server, as http://localhost:8000."`
+	URL        string `koanf:"url" doc:"Base URL of a Chroma server, as http://localhost:8000, which finds the nearest vectors instead of the resident index. Words are always found by the index. Empty: none."`
 	Key        string `koanf:"key" secret:"yes" doc:"Key for the server, sent as X-Chroma-Token and as a bearer token. Empty: none."`
 	Collection string `koanf:"collection" default:"loci" doc:"What the names of its collections begin with. Locis with stores of their own that share a server need names of their own."`
 }
 
 // QueryConfig is how POST /query is answered.
 type QueryConfig struct {
-	Model   string `koanf:"model" doc:"Model at upstream.url that answers POST /query and describes its images. Empty: the one that learns there; without any, the built-in loci/recall."`
 	Intents string `koanf:"intents" default:"keywords" valid:"keywords|embedding" doc:"How the intent of a query is found: by its words, or also by the embedder where it has none of them."`
 }
 
 // ChatsConfig is how the chats under /api/chats are answered.
 type ChatsConfig struct {
-	Model string `koanf:"model" doc:"Model at upstream.url that answers chats under /api/chats whose message names none. Empty: the one of query.model. Without an upstream the built-in loci/recall answers."`
-}
-
-// MCPConfig is the door for MCP clients at /mcp.
-type MCPConfig struct {
-	Profile string `koanf:"profile" default:"default" valid:"default|chatgpt" doc:"Which tools MCP clients see. chatgpt adds search and fetch, which ChatGPT's connectors require. A client chooses by itself with /mcp?profile=chatgpt."`
+	Model string `koanf:"model" doc:"Model at upstream.url that answers chats under /api/chats whose message names none and POST /query, and describes its images. Empty: the one that learns there. Without an upstream the built-in loci/recall answers."`
 }
 
 // RecordConfig is what is kept of chats.
 type RecordConfig struct {
 	History  string   `koanf:"history" default:"align" valid:"align|recall|learn" doc:"What becomes of messages that a client brings along and Loci did not see said, as of a chat that began elsewhere or was cloned: align keeps them only to know the chat again, recall also recalls them, learn also learns from the user's."`
-	Tools    bool     `koanf:"tools" default:"false" doc:"Keep what tools return to the model in a chat. It is never recalled; false keeps only its place in the chat."`
 	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first that a request has counts. Empty: X-OpenWebUI-Chat-Id, X-Session-Id, Thread-Id, Session-Id."`
 	Projects []string `koanf:"projects" doc:"Headers by which clients name the project of a chat, where neither memory_project nor X-Loci-Project does; the first that a request has counts."`
 	Folder   bool     `koanf:"folder" default:"true" doc:"A chat that names no project belongs to the working directory that a coding agent names in its messages. See docs/guide/coding-agents.md."`
@@ -262,14 +225,8 @@ type RecordConfig struct {
 
 // LimitsConfig is what one request may hold.
 type LimitsConfig struct {
-	Body     int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body. All bodies together may take a quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of 1 GiB; over it chats pass without memory, and other requests are answered 503 with Retry-After."`
-	Messages int   `koanf:"messages" default:"2000" doc:"Most new messages of one chat request that are kept: the last ones. Also how many turns of a stored conversation a request is compared with. A request may hold more; it is forwarded whole."`
-	Text     int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message or answer of a chat is forwarded whole, stored up to this size with a mark that it was cut, and learned from as far as it is stored."`
-}
-
-// TracesConfig bounds the traces that requests leave.
-type TracesConfig struct {
-	User Bytes `koanf:"user" default:"1MiB" doc:"Most bytes of traces of one user in the database, a few kB each; the oldest go first. Never more than 1,000 traces. 0: no bound in bytes."`
+	Body int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body. All bodies together may take a quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of 1 GiB; over it chats pass without memory, and other requests are answered 503 with Retry-After."`
+	Text int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message or answer of a chat is forwarded whole, stored up to this size with a mark that it was cut, and learned from as far as it is stored."`
 }
 
 // LogConfig is what is logged, to standard error.
@@ -335,9 +292,6 @@ func (c *Config) check() error {
 	if c.Recall.Score == "reranker" && c.Reranker == "none" {
 		return memory.Errorf(memory.Invalid, "recall.score: reranker needs reranker")
 	}
-	if c.Index.Search == "chroma" && c.Chroma.URL == "" {
-		return memory.Errorf(memory.Invalid, "index.search: chroma needs chroma.url (LOCI_CHROMA_URL), such as http://localhost:8000")
-	}
 	if !validCollection(c.Chroma.Collection) {
 		return memory.Errorf(memory.Invalid, "chroma.collection: invalid name %q; it takes 3 to 60 letters of a to z, digits, dots, underscores and hyphens, with a letter or digit first", c.Chroma.Collection)
 	}
@@ -358,23 +312,13 @@ func (c *Config) check() error {
 		{"recall.threshold", c.Recall.Threshold, -1, 1},
 		{"recall.recency_weight", c.Recall.RecencyWeight, 0, 1},
 		{"recall.decay", c.Recall.Decay.Hours(), 0, 24 * 36500},
-		{"recall.lambda", c.Recall.Lambda, 0.05, 1},
-		{"recall.vector_weight", c.Recall.VectorWeight, 0, 20},
-		{"recall.candidates", float64(c.Recall.Candidates), 0, 100},
 		{"recall.deadline", c.Recall.Deadline.Seconds(), 0.001, 60},
 		{"recall.deadline_max", c.Recall.DeadlineMax.Seconds(), 0, 60},
-		{"recall.messages", float64(c.Recall.Messages), 1, 10},
 		{"recall.contexts", float64(c.Recall.Contexts), 1, 1_000_000},
-		{"recall.small_set", float64(c.Recall.SmallSet), 0, 100},
-		{"recall.bootstrap", float64(c.Recall.Bootstrap), 0, 100},
 		{"learn.timeout", c.Learn.Timeout.Seconds(), 1, 3600},
 		{"learn.every", float64(c.Learn.Every), 1, 50},
-		{"learn.exchanges", float64(c.Learn.Exchanges), 1, 50},
-		{"learn.context", float64(c.Learn.Context), 0, 16},
-		{"learn.window", float64(c.Learn.Window), 1000, 10_000_000},
 		{"learn.idle", c.Learn.Idle.Seconds(), 1, 24 * 3600},
 		{"learn.day_tokens", float64(c.Learn.DayTokens), 0, 1e12},
-		{"learn.day_cost", c.Learn.DayCost, 0, 1e9},
 		{"learn.input_price", c.Learn.InputPrice, 0, 1e6},
 		{"learn.output_price", c.Learn.OutputPrice, 0, 1e6},
 		{"review.confidence", c.Review.Confidence, 0, 1},
@@ -382,20 +326,12 @@ func (c *Config) check() error {
 		{"upkeep.user", float64(c.Upkeep.User), 0, 1e9},
 		{"upkeep.conversation", float64(c.Upkeep.Conversation), 0, 1e9},
 		{"upkeep.half_life", c.Upkeep.HalfLife.Hours(), 0, 24 * 36500},
-		{"upkeep.floor", c.Upkeep.Floor, 0, 1},
 		{"limits.body", float64(c.Limits.Body), 1 << 10, 1 << 30},
-		{"limits.messages", float64(c.Limits.Messages), 10, 1e6},
 		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
 	} {
 		if r.value < r.min || r.value > r.max {
 			return memory.Errorf(memory.Invalid, "%s: %v is out of range; valid is %v to %v", r.key, r.value, r.min, r.max)
 		}
-	}
-	if c.Learn.DayCost > 0 && c.Learn.InputPrice+c.Learn.OutputPrice == 0 {
-		return memory.Errorf(memory.Invalid, "learn.day_cost: %v needs learn.input_price or learn.output_price", c.Learn.DayCost)
-	}
-	if b := c.Traces.User; b < 0 || b > maxBudget {
-		return memory.Errorf(memory.Invalid, "traces.user: %v is out of range; valid is 0 to %v", b, maxBudget)
 	}
 	if b := c.Index.Budget; b < minBudget || b > maxBudget {
 		return memory.Errorf(memory.Invalid, "index.budget: %v is out of range; valid is %v to %v", b, minBudget, maxBudget)

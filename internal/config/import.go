@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ var foreignSettings = []foreign{
 	{"embedding_model", "agent-cli", "embedder", func(s string) (string, error) { return RemoteModel + s, nil }},
 	{"default_top_k", "agent-cli", "recall.top_k", nil},
 	{"max_entries", "agent-cli", "upkeep.conversation", nil},
-	{"mmr_lambda", "agent-cli", "recall.lambda", nil},
+	{"mmr_lambda", "agent-cli", "", nil},
 	{"recency_weight", "agent-cli", "recall.recency_weight", nil},
 	{"score_threshold", "agent-cli", "recall.threshold", nil},
 	{"enable_summarization", "agent-cli", "summaries.mode", oneOf("off", "on")},
@@ -92,10 +93,18 @@ func Import(file string, data []byte) (Imported, error) {
 	}
 	for _, p := range providers {
 		votes["assistant"]++
-		addTo(out.Settings, "learn.providers", p.Name+"="+p.url)
-		if p.key != "" {
-			addTo(out.Settings, "learn.provider_keys", p.Name+"="+p.key)
+		base, err := url.Parse(p.url)
+		if err != nil {
+			return Imported{}, memory.Errorf(memory.Invalid, "%s: the URL of %s cannot be read", file, p.Name)
 		}
+		if p.key != "" {
+			base.User = url.User(p.key)
+		}
+		entry := p.Name + "=" + base.String()
+		if before := out.Settings["learn.providers"]; before != "" {
+			entry = before + "," + entry
+		}
+		out.Settings["learn.providers"] = entry
 	}
 	if len(out.Settings) == 0 {
 		return Imported{}, memory.Errorf(memory.Invalid, "%s: none of its names is a setting that docs/profiles.md lists", file)
@@ -112,13 +121,6 @@ func Import(file string, data []byte) (Imported, error) {
 	flags["upstream.url"] = "http://localhost/v1" // a remote embedder needs a server, which these files do not name
 	_, err = Load(Sources{Flags: flags})
 	return out, err
-}
-
-func addTo(settings map[string]string, key, entry string) {
-	if settings[key] != "" {
-		entry = settings[key] + "," + entry
-	}
-	settings[key] = entry
 }
 
 // YAML returns the settings as a file for --config.

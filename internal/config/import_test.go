@@ -24,14 +24,14 @@ func TestSettingsOfOtherDesignsAreImported(t *testing.T) {
 			"models.yaml", "memory_extractor: google/gemini-3-flash-preview\nproviders:\n  google: {base_url: https://one.example.com/v1, api_key: g}\n  openai:\n    url: https://two.example.com/v1\n    models: [gpt-5]\n",
 			map[string]string{
 				"profile": "assistant", "learn.prefer": "google/gemini-3-flash-preview,smallest",
-				"learn.providers": "google=https://one.example.com/v1,openai=https://two.example.com/v1", "learn.provider_keys": "google=g",
+				"learn.providers": "google=https://g@one.example.com/v1,openai=https://two.example.com/v1",
 			}, nil,
 		},
 		{
 			"config.toml", "[memory.proxy]\nmemory-path = \"/srv/memory\"\ndefault_top_k = 7\nmax_entries = 200\nmmr_lambda = 0.6\nrecency_weight = 0.3\nscore_threshold = 0.4\nenable_summarization = false\n",
 			map[string]string{
-				"profile": "agent-cli", "vault": "/srv/memory", "recall.top_k": "7", "upkeep.conversation": "200", "recall.lambda": "0.6", "recall.recency_weight": "0.3", "recall.threshold": "0.4", "summaries.mode": "off",
-			}, nil,
+				"profile": "agent-cli", "vault": "/srv/memory", "recall.top_k": "7", "upkeep.conversation": "200", "recall.recency_weight": "0.3", "recall.threshold": "0.4", "summaries.mode": "off",
+			}, []string{"mmr_lambda"},
 		},
 		{
 			"config.json", `{"memory": {"default_top_k": 3, "score_threshold": 0.2}}`,

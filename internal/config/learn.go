@@ -2,7 +2,6 @@ package config
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/memory"
@@ -24,18 +23,13 @@ func (c LearnConfig) ProviderList() ([]Provider, error) {
 	var out []Provider
 	for _, entry := range c.Providers {
 		name, base, _ := strings.Cut(entry, "=")
-		if u, err := url.Parse(base); name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" {
-			return nil, memory.Errorf(memory.Invalid, "learn.providers: invalid provider %q (example: google=https://example.com/v1)", shownProvider(entry))
+		u, err := url.Parse(base)
+		if name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" { // what cannot be read may hold a key
+			return nil, memory.Errorf(memory.Invalid, "learn.providers: invalid provider %q (example: google=https://KEY@example.com/v1)", name)
 		}
-		out = append(out, Provider{Name: name, url: base})
-	}
-	for _, entry := range c.ProviderKeys {
-		name, key, _ := strings.Cut(entry, "=")
-		i := slices.IndexFunc(out, func(p Provider) bool { return p.Name == name })
-		if i < 0 || key == "" {
-			return nil, memory.Errorf(memory.Invalid, "learn.provider_keys: each is NAME=KEY, with a name of learn.providers")
-		}
-		out[i].key = key
+		key := u.User.Username()
+		u.User = nil
+		out = append(out, Provider{Name: name, url: u.String(), key: key})
 	}
 	return out, nil
 }

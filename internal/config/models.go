@@ -78,7 +78,7 @@ const remoteDeadline = 400 * time.Millisecond
 
 // RecallDeadline is how long a chat waits for memory.
 func (c *Config) RecallDeadline() time.Duration {
-	remote := strings.HasPrefix(c.Embedder, RemoteModel) || strings.HasPrefix(c.Reranker, RemoteModel) || c.Store.Server() || c.Index.Search == "chroma"
+	remote := strings.HasPrefix(c.Embedder, RemoteModel) || strings.HasPrefix(c.Reranker, RemoteModel) || c.Store.Server() || c.Chroma.URL != ""
 	if remote && !c.IsSet("recall.deadline") {
 		return remoteDeadline
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -36,30 +34,30 @@ func Profiles() []string {
 	return names
 }
 
-// fromProfile returns the settings of a profile. [memory.Invalid], with those that
+// fromProfile returns the settings and the preset of a profile. [memory.Invalid], with those that
 // there are, for a name that is none.
-func fromProfile(name string) (map[string]any, error) {
+func fromProfile(name string) (map[string]any, Preset, error) {
 	if name == defaultProfile {
-		return nil, nil
+		return nil, plainPreset(), nil
 	}
 	if !slices.Contains(Profiles(), name) {
-		return nil, memory.Errorf(memory.Invalid, "profile: %s is not possible here; valid: %s", name, strings.Join(Profiles(), ", "))
+		return nil, Preset{}, memory.Errorf(memory.Invalid, "profile: %s is not possible here; valid: %s", name, strings.Join(Profiles(), ", "))
 	}
 	file := "profiles/" + name + ".yaml"
 	data, err := profileFiles.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the profile: %w", err)
+		return nil, Preset{}, fmt.Errorf("read the profile: %w", err)
 	}
-	var tree map[string]any
-	if err := yaml.Unmarshal(data, &tree); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	settings, preset, err := readProfile(data)
+	if err != nil {
+		return nil, Preset{}, fmt.Errorf("%s: %w", file, err)
 	}
-	for _, key := range keysOf(tree) {
+	for _, key := range keysOf(settings) {
 		if err := known(file, key); err != nil {
-			return nil, err
+			return nil, Preset{}, err
 		}
 	}
-	return tree, nil
+	return settings, preset, nil
 }
 
 // profileNamed returns the profile that the strongest of these sources names, the
@@ -169,13 +167,13 @@ func (c *Config) fitScore() {
 		}
 		c.Recall.Score = scoreFitted
 	}
-	if c.from["recall.embed_as"] == profileSource(c.Profile) && !c.scores() {
-		c.Recall.EmbedAs = "question" // as another model than the profile's expects it
+	if !c.scores() {
+		c.Preset.EmbedAs = "question" // as another model than the profile's expects it
 	}
 	// Words that are added to a question draw its vector to what is about the user. To
 	// an embedder of words they are words that no memory has.
-	if c.Embedder == Lexical && c.from["recall.expand"] == profileSource(c.Profile) {
-		c.Recall.Expand = false
+	if c.Embedder == Lexical {
+		c.Preset.Expand = false
 	}
 }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestProfilesSetWhatTheirDesignsSay holds docs/profiles.md's table: each row that is a
-// setting.
+// TestProfilesSetWhatTheirDesignsSay holds docs/profiles.md's table.
 func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 	rows := map[string][5]string{ // in the order of names
 		"users":                 {"single", "single", "multi", "single", "single"},
@@ -20,46 +19,37 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		"learn.scope":           {"user", "user", "user", "conversation", "user"},
 		"learn.every":           {"1", "4", "4", "1", "3"},
 		"learn.model":           {"auto", "auto", "auto", "chat", "chat"},
-		"learn.exchanges":       {"1", "1", "1", "1", "2"},
-		"learn.context":         {"0", "8", "0", "8", "8"},
 		"learn.assistant":       {"true", "false", "false", "false", "true"},
-		"learn.reply":           {"line", "ops", "memories", "ops", "ops"},
 		"learn.rules":           {"off", "on", "on", "on", "on"},
 		"learn.prefer":          {"gemini-3-flash-preview, gpt-5-nano-2025-08-07, smallest", "gpt-4o-mini", "mistral-small-latest, mistral-small", "", ""},
 		"summaries.mode":        {"off", "on", "off", "on", "off"},
 		"summaries.every":       {"10", "10", "10", "1", "10"},
-		"summaries.keep":        {"false", "true", "false", "false", "false"},
 		"upkeep.conversation":   {"0", "0", "0", "500", "0"},
-		"recall.messages":       {"1", "1", "1", "1", "3"},
-		"recall.expand":         {"true", "false", "false", "false", "false"},
-		"recall.embed_as":       {"document", "question", "question", "question", "question"},
 		"recall.score":          {"cosine", "cosine", "cosine", "reranker", "fitted"},
 		"recall.threshold":      {"0.5", "0.45", "0.8", "0.35", "-1"},
 		"recall.recency_weight": {"0", "0", "0", "0.2", "0.2"},
-		"recall.age":            {"updated", "updated", "updated", "created", "updated"},
-		"recall.decay":          {"0s", "0s", "0s", "0s", "0s"},
-		"recall.lambda":         {"1", "1", "1", "0.7", "0.7"},
-		"recall.candidates":     {"0", "0", "0", "3", "0"},
-		"recall.small_set":      {"5", "0", "0", "0", "0"},
-		"recall.reach":          {"user", "conversation", "user", "user", "user"},
-		"recall.bootstrap":      {"0", "0", "5", "0", "0"},
-		"recall.fallback":       {"empty", "none", "none", "none", "none"},
 		"recall.top_k":          {"5", "8", "10", "5", "8"},
-		"recall.hint":           {"", "", "Re-rank these memories on the fly, and pass over those that are not relevant to the message.", "", ""},
-		"recall.summary":        {"false", "false", "false", "true", "false"},
-		"recall.named":          {"false", "false", "true", "false", "false"},
 		"recall.placement":      {"system", "tail", "system", "user", "system"},
 		"recall.blocks":         {"last", "last", "last", "last", "last"},
 		"recall.core":           {"0", "0", "0", "0", "0"},
-		"recall.turns":          {"none", "all", "none", "all", "none"},
-		"recall.questions":      {"drop", "keep", "drop", "drop", "drop"},
 		"share.accept":          {"ask", "ask", "admins", "ask", "ask"},
 		"log.format":            {"text", "text", "json", "text", "text"},
 		"vault":                 {"", "", "", "~/.loci/memory", ""},
-		"recall.heading":        {"", "", "", "Long-term memory (most relevant first)", ""},
-		"recall.roles":          {"false", "false", "false", "true", "false"},
 		"embedder":              {"local:bge-small-en-v1.5", "remote:text-embedding-3-small", "remote:mistral-embed", "remote:text-embedding-3-small", "local:all-MiniLM-L6-v2"},
 		"reranker":              {"none", "none", "none", "local:ms-marco-MiniLM-L-6-v2", "none"},
+	}
+	presets := map[string]Preset{
+		"assistant": {Turns: "none", Reach: "user", SmallSet: 5, Fallback: "empty", Messages: 1, Expand: true, EmbedAs: "document", Lambda: 1, Reply: "line", Exchanges: 1},
+		"platform":  {Turns: "all", Questions: true, Reach: "conversation", Fallback: "none", Messages: 1, EmbedAs: "question", Lambda: 1, Reply: "ops", Context: 8, Exchanges: 1, KeepSummaries: true},
+		"openwebui": {
+			Turns: "none", Reach: "user", Bootstrap: 5, Fallback: "none", Messages: 1, EmbedAs: "question", Lambda: 1, Reply: "memories", Exchanges: 1, Named: true,
+			Hint: "Re-rank these memories on the fly, and pass over those that are not relevant to the message.",
+		},
+		"agent-cli": {
+			Turns: "all", Reach: "user", Fallback: "none", Messages: 1, EmbedAs: "question", Lambda: 0.7, Reply: "ops", Context: 8, Exchanges: 1, SinceSaid: true, Candidates: 3,
+			Heading: "Long-term memory (most relevant first)", Roles: true, Summary: true,
+		},
+		"desktop": {Turns: "none", Reach: "user", Fallback: "none", Messages: 3, EmbedAs: "question", Lambda: 0.7, Reply: "ops", Context: 8, Exchanges: 2},
 	}
 	names := [5]string{"assistant", "platform", "openwebui", "agent-cli", "desktop"}
 	if got := Profiles(); !slices.Equal(got, []string{"default", "agent-cli", "assistant", "coding", "desktop", "openwebui", "platform"}) {
@@ -75,6 +65,9 @@ func TestProfilesSetWhatTheirDesignsSay(t *testing.T) {
 		c, err := Load(Sources{Flags: map[string]string{"profile": name, "models_dir": models, "embed.url": "http://localhost:1/v1"}})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if c.Preset != presets[name] {
+			t.Errorf("%s decides %+v, want %+v", name, c.Preset, presets[name])
 		}
 		if lacks := c.ProfileLacks(); len(lacks) > 0 {
 			t.Errorf("%s lacks %v although everything is there", name, lacks)
@@ -173,8 +166,8 @@ func TestProfileScoresByItsOwnModelAlone(t *testing.T) {
 		if c.profile == "assistant" && c.score == "cosine" {
 			as = "document"
 		}
-		if err != nil || got.Recall.Score != c.score || got.Recall.Threshold != c.threshold || got.Recall.EmbedAs != as {
-			t.Errorf("%+v: score %s from %v, questions embedded as %s, %v", c, got.Recall.Score, got.Recall.Threshold, got.Recall.EmbedAs, err)
+		if err != nil || got.Recall.Score != c.score || got.Recall.Threshold != c.threshold || got.Preset.EmbedAs != as {
+			t.Errorf("%+v: score %s from %v, questions embedded as %s, %v", c, got.Recall.Score, got.Recall.Threshold, got.Preset.EmbedAs, err)
 		}
 	}
 	if _, err := Load(Sources{Flags: map[string]string{"recall.score": "reranker"}}); !errors.Is(err, memory.Invalid) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -43,7 +42,7 @@ func Load(s Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	profile, err := fromProfile(name)
+	profile, preset, err := fromProfile(name)
 	if err != nil {
 		return Config{}, err
 	}
@@ -67,7 +66,7 @@ func Load(s Sources) (Config, error) {
 			return Config{}, err
 		}
 	}
-	c := Config{from: from, unknown: unknown}
+	c := Config{Preset: preset, from: from, unknown: unknown}
 	if err := decode(k.Raw(), &c); err != nil {
 		return Config{}, memory.Errorf(memory.Invalid, "read settings: %w", err)
 	}
@@ -81,12 +80,6 @@ func decode(from, into any) error {
 	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
-			func(_, to reflect.Type, value any) (any, error) {
-				if is, ok := value.(bool); ok && to == reflect.TypeFor[Tokens]() {
-					return strconv.FormatBool(is), nil
-				}
-				return value, nil
-			},
 			mapstructure.TextUnmarshallerHookFunc(),
 			func(from, to reflect.Type, value any) (any, error) { // a comma of a list may have a space after it
 				if text, ok := value.(string); ok && to == reflect.SliceOf(from) {
@@ -166,7 +159,7 @@ func envOf(key string) string { return "LOCI_" + strings.ToUpper(strings.Replace
 func fields(t reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && !yield(f) {
+			if f := t.Field(i); f.Tag.Get("koanf") != "" && !yield(f) {
 				return
 			}
 		}

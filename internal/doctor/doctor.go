@@ -275,7 +275,7 @@ func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 		return
 	}
 	c.looked("index: %d bytes in memory", d.Index.Size())
-	if d.Config.Store == "memory" || d.Config.Index.Checkpoints == "off" {
+	if d.Config.Store == "memory" {
 		return
 	}
 	dir, err := d.Config.DataDir()

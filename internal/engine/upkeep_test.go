@@ -70,7 +70,7 @@ func TestExpiredFactsLeave(t *testing.T) {
 
 func TestFactsThatAreNotSaidAgainFade(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		r.Opts.Learn.Upkeep = core.Upkeep{HalfLife: 30 * 24 * time.Hour, Floor: 0.2}
+		r.Opts.Learn.Upkeep = core.Upkeep{HalfLife: 30 * 24 * time.Hour}
 		r.learn(t, ana, 0.5, "User likes figs")
 		r.learn(t, ana, 0.9, "User lives in Lisbon")
 		r.note(t, ana, "User is allergic to peanuts")

@@ -458,21 +458,16 @@ func LearnerOptions(c config.Config) llm.Options {
 	return o
 }
 
-// QueryModel returns the upstream's model that answers queries, "" for none.
-func (l *Learner) QueryModel(ctx context.Context, c config.Config) string {
-	if c.Query.Model != "" || c.Learn.URL != "" || l.given {
-		return c.Query.Model
+// ChatModel returns the upstream's model that answers queries, and chats which name none; "" for none.
+func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
+	if c.Chats.Model != "" || c.Learn.URL != "" || l.given {
+		return c.Chats.Model
 	}
 	_, model, err := l.decided(ctx)
 	if err != nil {
 		return ""
 	}
 	return named(model)
-}
-
-// ChatModel returns the upstream's model that answers chats which name none, "" for none.
-func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
-	return cmp.Or(c.Chats.Model, l.QueryModel(ctx, c))
 }
 
 // ListModels asks the server that learns for its models, once.

@@ -67,7 +67,7 @@ var cues = []cue{
 	}},
 }
 
-// vectorCue is the cue whose weight is a setting: DefaultVectorWeight was fitted with
+// vectorCue is the cue of vectors: its DefaultVectorWeight was fitted with
 // all-MiniLM-L6-v2 (package bench, FitVector).
 const (
 	vectorCue           = "vector"
@@ -166,7 +166,7 @@ func (o Options) vectorWeight() float64 {
 	if o.OfWords {
 		return wordsVectorWeight
 	}
-	return or(o.VectorWeight, DefaultVectorWeight)
+	return DefaultVectorWeight
 }
 
 func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {

@@ -26,12 +26,10 @@ type Options struct {
 	SinceSaid bool          // age counts from when something was said, not from its last change
 	Decay     time.Duration // in which relevance falls to 1/e with age since it was said, instead of the blend with recency; 0: it does not
 
-	// Background is the cosine of unrelated texts by the embedder (see [stretchOf]), and
-	// VectorWeight what its cosines count in the fused score; nil: DefaultVectorWeight.
-	Background   float64
-	VectorWeight *float64
-	Chat         bool // the question is a message of a chat, which may ask nothing of memory
-	OfWords      bool // by the embedder texts that share no word are near by chance alone
+	// Background is the cosine of unrelated texts by the embedder (see [stretchOf]).
+	Background float64
+	Chat       bool // the question is a message of a chat, which may ask nothing of memory
+	OfWords    bool // by the embedder texts that share no word are near by chance alone
 
 	// Measure is what relevance is. By another than Fitted the score is relevance and recency
 	// alone, nothing is refused but by Threshold, and all likeness is redundancy.

@@ -37,7 +37,6 @@ const ChatGPT = "chatgpt"
 // Options are what the API needs beside the engine.
 type Options struct {
 	Version string
-	Profile string // of requests that name none in ?profile=; "" or [ChatGPT]
 }
 
 type handler struct {
@@ -60,8 +59,7 @@ func New(e *engine.Engine, o Options) http.Handler {
 	plain := sync.OnceValue(func() *mcp.Server { return d.server("") })
 	chatGPT := sync.OnceValue(func() *mcp.Server { return d.server(ChatGPT) })
 	return transport(func(r *http.Request) *mcp.Server {
-		profile := r.URL.Query().Get("profile")
-		if profile == ChatGPT || profile == "" && o.Profile == ChatGPT {
+		if r.URL.Query().Get("profile") == ChatGPT {
 			return chatGPT()
 		}
 		return plain()

@@ -64,7 +64,7 @@ func newIdleRig(t *testing.T, multi bool) (r *rig, run func()) {
 		Log: slog.New(slog.DiscardHandler), Now: time.Now, Wake: func() { runner.Wake(); first() },
 	}, core.Options{
 		TopK: 8, Budget: 1500, Threshold: -1, RecencyWeight: 0.2, Deadline: 10 * time.Second,
-		LearnAfter: core.AfterExchange, Rules: true, MaxText: maxText, Messages: 100,
+		LearnAfter: core.AfterExchange, Rules: true, MaxText: maxText,
 	})
 	runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
 		memory.JobLearn: r.engine.Lessons.Learn, memory.JobUpkeep: r.engine.Upkeep.Tidy, memory.JobSummarize: r.engine.Lessons.Summarize, memory.JobEmbed: r.engine.Vectors.EmbedMissing,

@@ -37,7 +37,7 @@ func (p *dataViews) promptFrom(name string) string {
 	return "built in"
 }
 
-// formOf is which of learn.reply asks each of the prompts that learn.
+// formOf is which form of reply asks each of the prompts that learn.
 var formOf = map[string][]prompt.Form{
 	"extract": {prompt.InOps}, "memory_extraction": {prompt.InLine}, "memory_formation": {prompt.InMemories},
 	"reconcile": {prompt.InOps, prompt.InLine}, "conflict_resolution": {prompt.InMemories},
@@ -51,7 +51,7 @@ func (p *dataViews) idle(name string) string {
 	case p.engine.LLM == nil:
 		return "no model learns here"
 	case !slices.Contains(forms, p.engine.Prompts.Form()):
-		return "learn.reply is " + string(p.engine.Prompts.Form())
+		return "the profile asks for " + string(p.engine.Prompts.Form())
 	}
 	return ""
 }

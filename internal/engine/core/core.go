@@ -3,7 +3,6 @@
 package core
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -34,7 +33,6 @@ type Core struct {
 
 // New returns a core made of parts.
 func New(parts Parts, opts Options) *Core {
-	opts.Messages = cmp.Or(opts.Messages, 2000)
 	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
 }
 

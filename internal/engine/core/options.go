@@ -49,9 +49,7 @@ type Options struct {
 	Rules         bool   // learn by rule when there is no model or it keeps failing
 	Assistant     bool   // learn from the assistant's turns too
 	MaxText       int    // bytes of one memory or message
-	Tools         bool   // what tools return in chats is kept in words
 	History       History
-	Messages      int    // new messages of a request that are kept, the last ones, and turns of a conversation that it is compared with; 0: 2,000
 	Intents       string // how the intent of a query is found; "": by keywords
 	LogContent    bool   // log texts of memories and of models, not only ids
 	Accept        Acceptance
@@ -84,7 +82,6 @@ type Learning struct {
 	Scope     FactScope     // of what is learned; "": OfUser
 	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
 	Context   int           // messages that the model reads before those that are learned from; 0: none
-	Window    int           // tokens that the model reads at once; 0: DefaultWindow
 
 	Trust    string // whether what a model learns is remembered without review: tried, always, never
 	Personal bool   // blank personal identifiers before anything is learned or stored
@@ -94,8 +91,9 @@ type Learning struct {
 	Upkeep   Upkeep
 }
 
-// DefaultWindow is what nearly every model reads.
-const DefaultWindow = 32000
+// MaxMessages is how many new messages of a chat request are kept, the last ones, and how many
+// turns of a stored conversation a request is compared with.
+const MaxMessages = 2000
 
 // History is what becomes of messages that a client brings along and Loci did not see said.
 type History string
@@ -179,7 +177,6 @@ const (
 type Spending struct {
 	InputPrice, OutputPrice float64 // of a million tokens, in any currency
 	DayTokens               int64   // 0: any number
-	DayCost                 float64 // 0: any
 }
 
 // Cost of a reply, in the currency of the prices.

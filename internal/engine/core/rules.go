@@ -33,10 +33,9 @@ type Rules struct {
 	Measure recall.Measure // what scores and thresholds are on
 	EmbedAs memory.EmbedAs // what questions are embedded as; "": questions
 
-	VectorWeight *float64 // of a cosine among the cues; nil: the one fitted with words
-	CoreWithout  []string // categories of facts that the core leaves out
-	Pools        []string // shared pools that every user's questions reach too, by name
-	Each         int      // candidates of each search for each memory that may be shown; 0: 160 in all
+	CoreWithout []string // categories of facts that the core leaves out
+	Pools       []string // shared pools that every user's questions reach too, by name
+	Each        int      // candidates of each search for each memory that may be shown; 0: 160 in all
 
 	Read bool // a model reads the chat: what it was told there, memory need not tell it
 }
@@ -49,7 +48,7 @@ type Fallback string
 
 // Ranking sets what the rules say of ranking.
 func (r *Rules) Ranking(o *recall.Options) {
-	o.SinceSaid, o.Decay, o.VectorWeight = r.SinceSaid, r.Decay, r.VectorWeight
+	o.SinceSaid, o.Decay = r.SinceSaid, r.Decay
 	if r.Lambda > 0 {
 		o.Lambda = &r.Lambda
 	}

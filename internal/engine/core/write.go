@@ -145,7 +145,6 @@ type Upkeep struct {
 	User         int           // most facts and turns of a user; 0: any number
 	Conversation int           // most of a conversation: its turns and the facts that belong to it; 0: any number
 	HalfLife     time.Duration // in which a fact that is not said again loses half of its confidence; 0: it keeps it
-	Floor        float64       // confidence below which a fact leaves
 }
 
 // UpkeepAtOnce is how many changes one transaction makes, so that other writes do
@@ -162,6 +161,9 @@ func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory
 	return out
 }
 
+// faded is the confidence below which a fact leaves that was not said again.
+const faded = 0.2
+
 // Over says why a fact's time is over, "" if it is not.
 func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
 	switch {
@@ -171,7 +173,7 @@ func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
 		return "expired"
 	case Kept(f) || u.HalfLife <= 0:
 		return ""
-	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < u.Floor:
+	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < faded:
 		return "not said again for long"
 	}
 	return ""

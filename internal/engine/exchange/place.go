@@ -96,7 +96,7 @@ const shortlist = 8
 // have seen what is there.
 func (x placer) place(ctx, client context.Context) error {
 	left := x.request.Left
-	x.request = thread.NewRequest(x.In.Chat.Messages, x.e.Opts.Messages)
+	x.request = thread.NewRequest(x.In.Chat.Messages, core.MaxMessages)
 	x.request.Left, x.request.Again = left, x.In.Again
 	id := x.proof(x.named())
 	known, err := x.known(ctx, id)
@@ -293,6 +293,6 @@ func (e *Exchanges) holding(ctx context.Context, owner memory.Owner, chains []st
 // branches reads the last turns of a conversation, which may never end, of every branch.
 func (e *Exchanges) branches(ctx context.Context, owner memory.Owner, id string) ([]memory.Turn, error) {
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{
-		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: e.Opts.Messages,
+		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: core.MaxMessages,
 	})
 }

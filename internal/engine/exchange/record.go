@@ -179,7 +179,7 @@ func (x recorder) turn(id string, role memory.Role, name, words, mark string, in
 		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
 		Status: memory.Active, CreatedAt: now,
 	}
-	if role != memory.RoleTool || x.e.Opts.Tools {
+	if role != memory.RoleTool {
 		t.Content = x.e.Stored(words, mark)
 	}
 	x.parent = t.ID

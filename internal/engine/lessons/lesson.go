@@ -1,7 +1,6 @@
 package lessons
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -480,12 +479,14 @@ func (e reader) nearClauses(ctx context.Context, scope memory.Scope, said []extr
 	return out, nil
 }
 
-// promptTokens is left in a model's window for the instructions and the reply.
-const promptTokens = 2000
+const (
+	windowTokens = 32_000 // that nearly every model reads at once
+	promptTokens = 2000   // of these are left for the instructions and the reply
+)
 
 // roomBeside returns how many tokens of the model's window what is said and known leaves.
 func (e reader) roomBeside(said []extract.Utterance, known []memory.Fact) int {
-	room := cmp.Or(e.Opts.Learn.Window, core.DefaultWindow) - promptTokens
+	room := windowTokens - promptTokens
 	for _, s := range said {
 		room -= text.Tokens(s.Shown())
 	}

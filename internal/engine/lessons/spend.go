@@ -123,7 +123,7 @@ func (e *Asker) logReply(reply memory.Reply) {
 // allows.
 func (e *Asker) affords(ctx context.Context, owner memory.Owner) error {
 	most := e.Opts.Learn.Spending
-	if most.DayTokens == 0 && most.DayCost == 0 {
+	if most.DayTokens == 0 {
 		return nil
 	}
 	today := memory.DayOf(e.Time())
@@ -135,12 +135,8 @@ func (e *Asker) affords(ctx context.Context, owner memory.Owner) error {
 	for _, u := range spent {
 		sum.Add(u)
 	}
-	tokens := sum.InputTokens + sum.OutputTokens
-	switch {
-	case most.DayTokens > 0 && tokens >= most.DayTokens:
+	if tokens := sum.InputTokens + sum.OutputTokens; tokens >= most.DayTokens {
 		return &jobs.PutOff{Until: today.Add(24 * time.Hour), Why: fmt.Sprintf("%d of the %d tokens a day are spent", tokens, most.DayTokens)}
-	case most.DayCost > 0 && sum.Cost >= most.DayCost:
-		return &jobs.PutOff{Until: today.Add(24 * time.Hour), Why: fmt.Sprintf("%.4g of the %.4g that a day may cost are spent", sum.Cost, most.DayCost)}
 	}
 	return nil
 }
