@@ -10,57 +10,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d chatAPI) chatOperations(a adder) {
-	owned(a, http.MethodGet, "/api/contexts", "list-contexts", "The documents that can be attached to chats", d.contexts)
-	owned(a, http.MethodPost, "/api/contexts", "add-context", "Write a context", d.addContext, created)
-	owned(a, http.MethodGet, "/api/contexts/{id}", "get-context", "One context", d.context)
-	owned(a, http.MethodPatch, "/api/contexts/{id}", "edit-context", "Change a context", d.editContext)
-	owned(a, http.MethodDelete, "/api/contexts/{id}", "delete-context", "Take a context away", d.dropContext)
-	owned(a, http.MethodGet, "/api/chats", "list-chats", "The chats, those used last first", d.chats)
-	owned(a, http.MethodPost, "/api/chats", "add-chat", "Make a chat", d.newChat, created)
-	owned(a, http.MethodGet, "/api/chats/{id}", "get-chat", "One chat with what was said in it", d.chat)
-	owned(a, http.MethodPatch, "/api/chats/{id}", "edit-chat", "Change a chat's title, contexts or rules", d.editChat)
-	owned(a, http.MethodDelete, "/api/chats/{id}", "delete-chat", "Delete a chat", d.deleteChat)
-}
-
-func (d chatAPI) contexts(ctx context.Context, by caller, in *Then) (out client.Contexts, err error) {
-	all, err := d.engine.Contexts(ctx, by.owner, in.at())
-	if err != nil {
-		return out, err
-	}
-	return client.Contexts{Contexts: each(all, contextView)}, nil
-}
-
-func (d chatAPI) context(ctx context.Context, by caller, in *getInput) (client.ContextDocument, error) {
-	return viewed(contextView)(d.engine.Retrieve.ContextAt(ctx, by.owner, in.ID, in.at()))
-}
-
-type addContextInput struct {
-	Idempotent
-	Body client.WriteContext
-}
-
-func (d chatAPI) addContext(ctx context.Context, by caller, in *addContextInput) (client.ContextDocument, error) {
-	return viewed(contextView)(d.engine.Curate.AddContext(ctx, by.owner, contextEdit(in.Body, in.Key), by.author))
-}
-
-type editContextInput struct {
-	ByID
-	Idempotent
-	Body client.WriteContext
-}
-
-func (d chatAPI) editContext(ctx context.Context, by caller, in *editContextInput) (client.ContextDocument, error) {
-	return viewed(contextView)(d.engine.Curate.EditContext(ctx, by.owner, in.ID, contextEdit(in.Body, in.Key), by.author))
-}
-
 type dropContextInput struct {
 	ByID
 	Erase bool `query:"erase" doc:"Remove its words for good: this cannot be undone."`
 }
 
-func (d chatAPI) dropContext(ctx context.Context, by caller, in *dropContextInput) (client.Receipt, error) {
-	return viewed(receipt)(d.engine.Curate.DropContext(ctx, by.owner, in.ID, in.Erase, by.author))
+func (d *handler) contextOperations(a adder) {
+	owned(a, http.MethodGet, "/api/contexts", "list-contexts", "The documents that can be attached to chats", func(ctx context.Context, by caller, in *Then) (client.Contexts, error) {
+		all, err := d.engine.Contexts(ctx, by.owner, in.at())
+		return client.Contexts{Contexts: each(all, contextView)}, err
+	})
+	owned(a, http.MethodPost, "/api/contexts", "add-context", "Write a context", func(ctx context.Context, by caller, in *write[client.WriteContext]) (client.ContextDocument, error) {
+		return viewed(contextView)(d.engine.Curate.AddContext(ctx, by.owner, contextEdit(in.Body, in.Key), by.author))
+	}, created)
+	owned(a, http.MethodGet, "/api/contexts/{id}", "get-context", "One context", func(ctx context.Context, by caller, in *getInput) (client.ContextDocument, error) {
+		return viewed(contextView)(d.engine.Retrieve.ContextAt(ctx, by.owner, in.ID, in.at()))
+	})
+	owned(a, http.MethodPatch, "/api/contexts/{id}", "edit-context", "Change a context", func(ctx context.Context, by caller, in *change[client.WriteContext]) (client.ContextDocument, error) {
+		return viewed(contextView)(d.engine.Curate.EditContext(ctx, by.owner, in.ID, contextEdit(in.Body, in.Key), by.author))
+	})
+	owned(a, http.MethodDelete, "/api/contexts/{id}", "delete-context", "Take a context away", func(ctx context.Context, by caller, in *dropContextInput) (client.Receipt, error) {
+		return viewed(receipt)(d.engine.Curate.DropContext(ctx, by.owner, in.ID, in.Erase, by.author))
+	})
 }
 
 func contextEdit(w client.WriteContext, key string) curate.ContextEdit {
@@ -71,56 +42,33 @@ func contextView(c memory.Context) client.ContextDocument {
 	return client.ContextDocument{ID: c.ID, Title: c.Title, Content: c.Content, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt}
 }
 
-func (d chatAPI) chats(ctx context.Context, by caller, in *client.ChatsQuery) (out client.Chats, err error) {
-	page, err := d.engine.Chats.Chats(ctx, by.owner, memory.ConversationQuery{Project: in.Project, Limit: in.Limit, Cursor: in.Cursor})
-	if err != nil {
-		return out, err
-	}
-	return client.Chats{Chats: each(page.Conversations, chatView), Next: page.Next}, nil
-}
-
-func (d chatAPI) chat(ctx context.Context, by caller, in *ByID) (out client.WholeChat, err error) {
-	c, err := d.engine.Chats.Chat(ctx, by.owner, in.ID)
-	if err != nil {
-		return out, err
-	}
-	said, err := d.engine.Chats.Said(ctx, by.owner, in.ID)
-	if err != nil {
-		return out, err
-	}
-	out = client.WholeChat{Chat: chatView(c), Messages: make([]client.ChatMessage, 0, len(said))}
-	for _, t := range said {
-		out.Messages = append(out.Messages, *messageView(&t))
-	}
-	return out, nil
-}
-
-type newChatInput struct {
-	Idempotent
-	Body client.NewChat
-}
-
-func (d chatAPI) newChat(ctx context.Context, by caller, in *newChatInput) (client.Chat, error) {
-	return viewed(chatView)(d.engine.Chats.NewChat(ctx, by.owner, in.Body.Project, chatEdit(in.Body.WriteChat, in.Key)))
-}
-
-type editChatInput struct {
-	ByID
-	Idempotent
-	Body client.WriteChat
-}
-
-func (d chatAPI) editChat(ctx context.Context, by caller, in *editChatInput) (client.Chat, error) {
-	return viewed(chatView)(d.engine.Chats.EditChat(ctx, by.owner, in.ID, chatEdit(in.Body, in.Key), by.author))
-}
-
 type deleteChatInput struct {
 	ByID
 	Facts bool `query:"facts" doc:"Also forget what was learned from this chat alone."`
 }
 
-func (d chatAPI) deleteChat(ctx context.Context, by caller, in *deleteChatInput) (client.Receipt, error) {
-	return viewed(receipt)(d.engine.Chats.DeleteChat(ctx, by.owner, in.ID, in.Facts, by.author))
+func (d *handler) chatOperations(a adder) {
+	owned(a, http.MethodGet, "/api/chats", "list-chats", "The chats, those used last first", func(ctx context.Context, by caller, in *client.ChatsQuery) (client.Chats, error) {
+		page, err := d.engine.Chats.Chats(ctx, by.owner, memory.ConversationQuery{Project: in.Project, Limit: in.Limit, Cursor: in.Cursor})
+		return client.Chats{Chats: each(page.Conversations, chatView), Next: page.Next}, err
+	})
+	owned(a, http.MethodPost, "/api/chats", "add-chat", "Make a chat", func(ctx context.Context, by caller, in *write[client.NewChat]) (client.Chat, error) {
+		return viewed(chatView)(d.engine.Chats.NewChat(ctx, by.owner, in.Body.Project, chatEdit(in.Body.WriteChat, in.Key)))
+	}, created)
+	owned(a, http.MethodGet, "/api/chats/{id}", "get-chat", "One chat with what was said in it", func(ctx context.Context, by caller, in *ByID) (out client.WholeChat, err error) {
+		c, err := d.engine.Chats.Chat(ctx, by.owner, in.ID)
+		if err != nil {
+			return out, err
+		}
+		said, err := d.engine.Chats.Said(ctx, by.owner, in.ID)
+		return client.WholeChat{Chat: chatView(c), Messages: each(said, func(t memory.Turn) client.ChatMessage { return *messageView(&t) })}, err
+	})
+	owned(a, http.MethodPatch, "/api/chats/{id}", "edit-chat", "Change a chat's title, contexts or rules", func(ctx context.Context, by caller, in *change[client.WriteChat]) (client.Chat, error) {
+		return viewed(chatView)(d.engine.Chats.EditChat(ctx, by.owner, in.ID, chatEdit(in.Body, in.Key), by.author))
+	})
+	owned(a, http.MethodDelete, "/api/chats/{id}", "delete-chat", "Delete a chat", func(ctx context.Context, by caller, in *deleteChatInput) (client.Receipt, error) {
+		return viewed(receipt)(d.engine.Chats.DeleteChat(ctx, by.owner, in.ID, in.Facts, by.author))
+	})
 }
 
 func chatEdit(w client.WriteChat, key string) chats.ChatEdit {

@@ -27,7 +27,7 @@ const maxAnswer = 8 << 20
 // talker lets the upstream answer a chat, with the client's own key where Loci has none
 // for it. What the upstream says of its failures is not passed on: it may hold what is
 // nobody's business.
-func (d chatAPI) talker(client http.Header) chats.Talker {
+func (d *handler) talker(client http.Header) chats.Talker {
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key

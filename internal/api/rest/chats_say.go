@@ -23,10 +23,36 @@ import (
 // headerTrace names the trace of an answer, as in every API.
 const headerTrace = "X-Loci-Trace"
 
-func (d chatAPI) talkOperations(a adder) {
-	operation(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Say something in a chat; the reply is streamed as server-sent events", d.say, replies(a))
-	operation(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Another reply to what was said last, in the place of the one that there was", d.regenerate, replies(a))
-	owned(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "What happened in a chat, the oldest first", d.events)
+type sayInput struct {
+	ByID
+	Body client.SayRequest
+}
+
+type regenerateInput struct {
+	ByID
+	Body *client.RegenerateRequest
+}
+
+type eventsInput struct {
+	ByID
+	client.EventsQuery
+}
+
+func (d *handler) talkOperations(a adder) {
+	operation(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Say something in a chat; the reply is streamed as server-sent events", func(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
+		return d.reply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
+	}, replies(a))
+	operation(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Another reply to what was said last, in the place of the one that there was", func(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
+		t := chats.SayRequest{Chat: in.ID, Again: true}
+		if in.Body != nil {
+			t.Model, t.Rules = in.Body.Model, in.Body.Rules
+		}
+		return d.reply(ctx, t)
+	}, replies(a))
+	owned(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "What happened in a chat, the oldest first", func(ctx context.Context, by caller, in *eventsInput) (client.ChatEvents, error) {
+		page, err := d.engine.Chats.Events(ctx, by.owner, in.ID, in.Limit, in.Cursor)
+		return client.ChatEvents{Events: each(page.Events, eventView), Next: page.Next}, err
+	})
 }
 
 // replies describes the events of a reply.
@@ -51,33 +77,13 @@ func replies(a adder) func(*huma.Operation) {
 	}
 }
 
-type sayInput struct {
-	ByID
-	Body client.SayRequest
-}
-
-func (d chatAPI) say(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
-	return d.reply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
-}
-
-type regenerateInput struct {
-	ByID
-	Body *client.RegenerateRequest
-}
-
-func (d chatAPI) regenerate(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
-	t := chats.SayRequest{Chat: in.ID, Again: true}
-	if in.Body != nil {
-		t.Model, t.Rules = in.Body.Model, in.Body.Rules
-	}
-	return d.reply(ctx, t)
-}
-
 // reply streams the answer to what is said.
-func (d chatAPI) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
-	if t.Owner, _, err = who(ctx); err != nil {
+func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
+	by, err := who(ctx)
+	if err != nil {
 		return nil, err
 	}
+	t.Owner = by.owner
 	if t.Model, err = d.answerer(ctx, t.Model); err != nil {
 		return nil, err
 	}
@@ -100,7 +106,7 @@ func (d chatAPI) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamR
 }
 
 // answerer returns the model that answers.
-func (d chatAPI) answerer(ctx context.Context, wanted string) (string, error) {
+func (d *handler) answerer(ctx context.Context, wanted string) (string, error) {
 	if d.Upstream == nil {
 		return memory.RecallModel, nil
 	}
@@ -153,10 +159,7 @@ func (o *reply) recalled(p retrieve.Prepared) {
 	if p.Trace != "" {
 		h.Set(headerTrace, p.Trace)
 	}
-	m := client.ChatMemory{Trace: p.Trace, Hits: make([]client.Hit, 0, len(p.Hits))}
-	for _, hit := range p.Hits {
-		m.Hits = append(m.Hits, client.ViewHit(hit, false))
-	}
+	m := client.ChatMemory{Trace: p.Trace, Hits: each(p.Hits, func(h memory.Hit) client.Hit { return client.ViewHit(h, false) })}
 	for _, fact := range p.Core.Facts {
 		m.Hits = append(m.Hits, client.Hit{Memory: client.View(fact.Memory), InCore: true})
 	}
@@ -185,19 +188,6 @@ func messageView(t *memory.Turn) *client.ChatMessage {
 		return nil
 	}
 	return &client.ChatMessage{ID: t.ID, Role: string(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
-}
-
-type eventsInput struct {
-	ByID
-	client.EventsQuery
-}
-
-func (d chatAPI) events(ctx context.Context, by caller, in *eventsInput) (out client.ChatEvents, err error) {
-	page, err := d.engine.Chats.Events(ctx, by.owner, in.ID, in.Limit, in.Cursor)
-	if err != nil {
-		return out, err
-	}
-	return client.ChatEvents{Events: each(page.Events, eventView), Next: page.Next}, nil
 }
 
 func eventView(e chats.Event) client.ChatEvent {

@@ -14,23 +14,41 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d memoryAPI) memoryOperations(a adder) {
+func (d *handler) memoryOperations(a adder) {
 	owned(a, http.MethodGet, "/api/memory", "list-memories", "List memories, newest first", d.list)
 	operation(a, http.MethodPost, "/api/memory", "add-memory", "Write a fact down", d.add, created)
-	owned(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", d.get)
-	owned(a, http.MethodPatch, "/api/memory/{id}", "edit-memory", "Change a fact", d.edit)
+	owned(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", func(ctx context.Context, by caller, in *getInput) (client.Memory, error) {
+		return viewed(client.View)(d.engine.Retrieve.GetAt(ctx, by.owner, in.ID, in.at()))
+	})
+	owned(a, http.MethodPatch, "/api/memory/{id}", "edit-memory", "Change a fact", func(ctx context.Context, by caller, in *change[client.EditMemory]) (client.Written, error) {
+		b := in.Body
+		if b.Core == nil && b.Pinned != nil {
+			b.Core = new(memory.Pin(*b.Pinned))
+		}
+		return d.changed(ctx, by, in.ID, curate.Edit{
+			Content: b.Content, Category: b.Category, Tags: b.Tags, Confidence: b.Confidence, Core: b.Core, ExpiresAt: b.ExpiresAt, Metadata: b.Metadata, Idempotency: in.Key,
+		})
+	})
 	owned(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory, undoable; or erase it", d.delete)
-	for _, v := range []struct {
-		action  memory.Action
-		summary string
-	}{
-		{memory.ActionApprove, "Let a pending fact in"},
-		{memory.ActionReject, "Refuse a pending fact"},
-		{memory.ActionRestore, "Bring a forgotten or superseded fact back"},
-	} {
-		owned(a, http.MethodPost, "/api/memory/{id}/"+string(v.action), string(v.action)+"-memory", v.summary, d.decide(v.action))
+	for action, summary := range map[memory.Action]string{memory.ActionApprove: "Let a pending fact in", memory.ActionReject: "Refuse a pending fact"} {
+		owned(a, http.MethodPost, "/api/memory/{id}/"+string(action), string(action)+"-memory", summary, func(ctx context.Context, by caller, in *decideInput) (out client.Written, err error) {
+			judged, _, err := d.engine.Curate.Judge(ctx, by.owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, by.author)
+			if err != nil {
+				return out, err
+			}
+			return client.Written{Memory: client.View(judged[0])}, nil
+		})
 	}
-	owned(a, http.MethodPost, "/api/memory/{id}/pin", "pin-memory", "Pin a fact, or unpin it", d.pin)
+	owned(a, http.MethodPost, "/api/memory/{id}/restore", "restore-memory", "Bring a forgotten or superseded fact back", func(ctx context.Context, by caller, in *decideInput) (client.Written, error) {
+		return viewed(written(ctx, d.engine))(d.engine.Curate.Restore(ctx, by.owner, in.ID, in.Key, by.author))
+	})
+	owned(a, http.MethodPost, "/api/memory/{id}/pin", "pin-memory", "Pin a fact, or unpin it", func(ctx context.Context, by caller, in *change[*client.PinRequest]) (client.Written, error) {
+		core := memory.Pin(in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned)
+		return d.changed(ctx, by, in.ID, curate.Edit{Core: &core, Idempotency: in.Key})
+	})
+	owned(a, http.MethodPost, "/api/memory/{id}/feedback", "feedback-memory", "Say whether a fact was useful or wrong", func(ctx context.Context, by caller, in *change[client.FeedbackRequest]) (client.Memory, error) {
+		return viewed(factView)(d.engine.Curate.Judged(ctx, by.owner, in.ID, curate.Verdict(in.Body.Verdict), in.Key, by.author))
+	})
 }
 
 // ByID names a memory, a trace or a job. It is exported for the framework, which
@@ -44,7 +62,7 @@ type Idempotent struct {
 	Key string `header:"Idempotency-Key" maxLength:"256" doc:"The same key again returns the first result and writes nothing."`
 }
 
-func (d memoryAPI) list(ctx context.Context, by caller, in *client.ListQuery) (out client.Memories, err error) {
+func (d *handler) list(ctx context.Context, by caller, in *client.ListQuery) (out client.Memories, err error) {
 	kinds, err := split("kind", in.Kind, memory.KindFact, memory.KindTurn, memory.KindSummary)
 	if err != nil {
 		return out, err
@@ -66,10 +84,7 @@ func (d memoryAPI) list(ctx context.Context, by caller, in *client.ListQuery) (o
 		Limit:        in.Limit,
 		Cursor:       in.Cursor,
 	})
-	if err != nil {
-		return out, err
-	}
-	return client.Memories{Memories: views(page.Memories), Next: page.Next}, nil
+	return client.Memories{Memories: views(page.Memories), Next: page.Next}, err
 }
 
 // split reads a list with commas of valid words; "all" is every one of them.
@@ -101,23 +116,18 @@ func written(ctx context.Context, e *engine.Engine) func(memory.Fact) client.Wri
 
 func views(memories []memory.Memory) []client.Memory { return each(memories, client.View) }
 
-type addInput struct {
-	Idempotent
-	Body client.AddMemory
-}
-
 type addOutput struct {
 	Status   int
 	Location string `header:"Location"`
 	Body     client.Written
 }
 
-func (d memoryAPI) add(ctx context.Context, in *addInput) (*addOutput, error) {
-	owner, author, err := who(ctx)
+func (d *handler) add(ctx context.Context, in *write[client.AddMemory]) (*addOutput, error) {
+	by, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, created, err := d.engine.Curate.Remember(ctx, owner, curate.Note{
+	f, created, err := d.engine.Curate.Remember(ctx, by.owner, curate.Note{
 		Content:     in.Body.Content,
 		Category:    in.Body.Category,
 		Tags:        in.Body.Tags,
@@ -129,7 +139,7 @@ func (d memoryAPI) add(ctx context.Context, in *addInput) (*addOutput, error) {
 		ExpiresAt:   timeOf(in.Body.ExpiresAt),
 		Metadata:    in.Body.Metadata,
 		Idempotency: in.Key,
-	}, author)
+	}, by.author)
 	if err != nil {
 		return nil, err
 	}
@@ -160,47 +170,7 @@ type getInput struct {
 	Then
 }
 
-func (d memoryAPI) get(ctx context.Context, by caller, in *getInput) (client.Memory, error) {
-	return viewed(client.View)(d.engine.Retrieve.GetAt(ctx, by.owner, in.ID, in.at()))
-}
-
-type editInput struct {
-	ByID
-	Idempotent
-	Body client.EditMemory
-}
-
-func (d memoryAPI) edit(ctx context.Context, by caller, in *editInput) (client.Written, error) {
-	core := in.Body.Core
-	if pinned := in.Body.Pinned; core == nil && pinned != nil {
-		c := memory.Pin(*pinned)
-		core = &c
-	}
-	return d.changed(ctx, by, in.ID, curate.Edit{
-		Content:    in.Body.Content,
-		Category:   in.Body.Category,
-		Tags:       in.Body.Tags,
-		Confidence: in.Body.Confidence,
-		Core:       core,
-		ExpiresAt:  in.Body.ExpiresAt,
-		Metadata:   in.Body.Metadata,
-
-		Idempotency: in.Key,
-	})
-}
-
-type pinInput struct {
-	ByID
-	Idempotent
-	Body *client.PinRequest
-}
-
-func (d memoryAPI) pin(ctx context.Context, by caller, in *pinInput) (client.Written, error) {
-	core := memory.Pin(in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned)
-	return d.changed(ctx, by, in.ID, curate.Edit{Core: &core, Idempotency: in.Key})
-}
-
-func (d memoryAPI) changed(ctx context.Context, by caller, id string, edit curate.Edit) (client.Written, error) {
+func (d *handler) changed(ctx context.Context, by caller, id string, edit curate.Edit) (client.Written, error) {
 	return viewed(written(ctx, d.engine))(d.engine.Curate.EditFact(ctx, by.owner, id, edit, by.author))
 }
 
@@ -209,26 +179,13 @@ type decideInput struct {
 	Idempotent
 }
 
-func (d memoryAPI) decide(action memory.Action) func(context.Context, caller, *decideInput) (client.Written, error) {
-	return func(ctx context.Context, by caller, in *decideInput) (client.Written, error) {
-		if action == memory.ActionRestore {
-			return viewed(written(ctx, d.engine))(d.engine.Curate.Restore(ctx, by.owner, in.ID, in.Key, by.author))
-		}
-		judged, _, err := d.engine.Curate.Judge(ctx, by.owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, by.author)
-		if err != nil {
-			return client.Written{}, err
-		}
-		return client.Written{Memory: client.View(judged[0])}, nil
-	}
-}
-
 type deleteInput struct {
 	ByID
 	Idempotent
 	Erase bool `query:"erase" doc:"Remove its words for good, with all that says the same. It cannot be undone."`
 }
 
-func (d memoryAPI) delete(ctx context.Context, by caller, in *deleteInput) (out client.Receipt, err error) {
+func (d *handler) delete(ctx context.Context, by caller, in *deleteInput) (out client.Receipt, err error) {
 	gone, r, err := d.engine.Curate.ForgetMatching(ctx, by.owner, curate.Matching{IDs: []string{in.ID}, Erase: in.Erase, Idempotency: in.Key}, by.author)
 	if err != nil {
 		return out, err
@@ -241,7 +198,7 @@ func (d memoryAPI) delete(ctx context.Context, by caller, in *deleteInput) (out 
 }
 
 // held is what may still hold the words of memories that were erased.
-func (d memoryAPI) held(gone []memory.Memory, r memory.Receipt) []string {
+func (d *handler) held(gone []memory.Memory, r memory.Receipt) []string {
 	if d.Held == nil || len(gone) == 0 {
 		return r.Held
 	}

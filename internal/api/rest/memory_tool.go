@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d memoryAPI) memoryToolOperations(a adder) {
+func (d *handler) memoryToolOperations(a adder) {
 	owned(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Carry out a command of Anthropic's memory tool", d.memoryTool)
 }
 
@@ -39,11 +39,8 @@ func (e toolError) Error() string { return string(e) }
 
 func toolErrorf(format string, args ...any) error { return toolError(fmt.Sprintf(format, args...)) }
 
-type memoryToolInput struct{ Body client.MemoryToolInput }
-
-func (d memoryAPI) memoryTool(ctx context.Context, by caller, in *memoryToolInput) (out client.MemoryToolResult, err error) {
+func (d *handler) memoryTool(ctx context.Context, by caller, in *body[client.MemoryToolInput]) (out client.MemoryToolResult, err error) {
 	command := in.Body
-	out = client.MemoryToolResult{}
 	if err = d.engine.Curate.MayUse(ctx, by.owner, command.Command != "view"); err == nil {
 		err = d.engine.Files.EditFiles(ctx, by.owner, func(files map[string]memory.Context) error {
 			f := folder{files: files, facts: func() (string, error) { return d.factsOf(ctx, by.owner) }}
@@ -54,14 +51,11 @@ func (d memoryAPI) memoryTool(ctx context.Context, by caller, in *memoryToolInpu
 	if errors.As(err, new(toolError)) || errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge) || errors.Is(err, memory.Conflict) {
 		return client.MemoryToolResult{Content: err.Error(), IsError: true}, nil
 	}
-	if err != nil {
-		return out, err
-	}
-	return out, nil
+	return out, err
 }
 
 // factsOf returns the active facts by category, as Markdown.
-func (d memoryAPI) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
+func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
 	byCategory := map[string][]string{}
 	for m, err := range memory.AllMemories(ctx, d.engine.List, owner, memory.Query{}) {
 		if err != nil {

@@ -25,7 +25,7 @@ var mediaTypes = map[portable.Format]string{
 	portable.Zip:      "application/zip",
 }
 
-func (d serverAPI) portableOperations(a adder) {
+func (d *handler) portableOperations(a adder) {
 	operation(a, http.MethodGet, "/api/export", "export", "Take memory away, as a stream", d.export, func(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/x-ndjson", "text/markdown", "application/zip")}}
 	})
@@ -61,8 +61,8 @@ func streamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	next.ServeHTTP(w, r)
 }
 
-func (d serverAPI) export(ctx context.Context, in *client.ExportQuery) (*huma.StreamResponse, error) {
-	owner, _, err := who(ctx)
+func (d *handler) export(ctx context.Context, in *client.ExportQuery) (*huma.StreamResponse, error) {
+	by, err := who(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (d serverAPI) export(ctx context.Context, in *client.ExportQuery) (*huma.St
 		r, w := humago.Unwrap(c)
 		out := &begun{ResponseWriter: w}
 		w.Header().Set("Content-Type", mediaTypes[what.Format])
-		err := d.engine.Transfer.Export(c.Context(), owner, what, out)
+		err := d.engine.Transfer.Export(c.Context(), by.owner, what, out)
 		switch {
 		case err == nil:
 		case out.gone != nil: // nobody is there to be told
@@ -118,7 +118,7 @@ type importInput struct {
 	client.ImportQuery
 }
 
-func (d serverAPI) bring(ctx context.Context, by caller, in *importInput) (out client.Imported, err error) {
+func (d *handler) bring(ctx context.Context, by caller, in *importInput) (out client.Imported, err error) {
 	file, ok := ctx.Value(bodyKey{}).(io.Reader)
 	if !ok {
 		return out, memory.Errorf(memory.Invalid, "there is no body")

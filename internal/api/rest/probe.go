@@ -22,7 +22,7 @@ func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
 	case "/health/live":
 		w.WriteHeader(http.StatusNoContent)
 	case "/health/ready":
-		if _, err := (serverAPI{d}).ready(r.Context(), nil); err != nil {
+		if err := d.ready(r.Context()); err != nil {
 			httpx.WriteError(w, r, err)
 			return true
 		}

@@ -57,18 +57,6 @@ type handler struct {
 	engine *engine.Engine
 }
 
-// memoryAPI are the operations on what is known.
-type memoryAPI struct{ *handler }
-
-// learningAPI are the operations on what was changed, what waits, and what is learned.
-type learningAPI struct{ *handler }
-
-// chatAPI are the operations on chats and what is attached to them.
-type chatAPI struct{ *handler }
-
-// serverAPI are the operations on the server, its users and keys, and memory as a whole.
-type serverAPI struct{ *handler }
-
 // New returns the handler of /api, /health, /openapi.json and /docs, and of
 // everything that is nowhere else. All but the plain questions for health wait for the
 // API to be put together, by the first request that needs it: a few milliseconds and
@@ -111,26 +99,13 @@ func (d *handler) document(mux *http.ServeMux) huma.API {
 	shapeErrors()
 	api := humago.New(mux, config)
 	add := adder{api, d.MaxBody}
-	memories, learning, talk, server := memoryAPI{d}, learningAPI{d}, chatAPI{d}, serverAPI{d}
-	memories.memoryOperations(add)
-	learning.reviewOperations(add)
-	memories.searchOperations(add)
-	memories.memoryToolOperations(add)
-	learning.changeOperations(add)
-	learning.learningOperations(add)
-	learning.vectorOperations(add)
-	server.portableOperations(add)
-	server.serverOperations(add)
-	server.doctorOperations(add)
-	server.backupOperations(add)
-	server.keyOperations(add)
-	learning.profileOperations(add)
-	talk.chatOperations(add)
-	memories.shareOperations(add)
-	memories.relatedOperations(add)
-	memories.feedbackOperations(add)
-	server.userOperations(add)
-	talk.talkOperations(add)
+	for _, operations := range []func(adder){
+		d.memoryOperations, d.reviewOperations, d.searchOperations, d.memoryToolOperations, d.changeOperations, d.learningOperations,
+		d.vectorOperations, d.portableOperations, d.serverOperations, d.adminOperations, d.profileOperations, d.contextOperations,
+		d.chatOperations, d.shareOperations, d.relatedOperations, d.userOperations, d.talkOperations,
+	} {
+		operations(add)
+	}
 	describe(api.OpenAPI(), d.Elsewhere)
 	return api
 }
@@ -220,10 +195,29 @@ func operation[I, O any](a adder, method, path, id, summary string, handle func(
 // created makes 201 the usual answer of an operation.
 func created(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
 
-// body is an answer with a body and nothing else.
+// body is a request or an answer with a body and nothing else.
 type body[T any] struct{ Body T }
 
-func answer[T any](v T) *body[T] { return &body[T]{v} }
+// write is a request that writes what its body says.
+type write[T any] struct {
+	Idempotent
+	Body T
+}
+
+// change is a request that changes one thing as its body says.
+type change[T any] struct {
+	ByID
+	Idempotent
+	Body T
+}
+
+// answered is what a handler returns as the framework wants it.
+func answered[T any](v T, err error) (*body[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &body[T]{v}, nil
+}
 
 // caller is whose memory a request is about, and who asks for it.
 type caller struct {
@@ -234,16 +228,30 @@ type caller struct {
 // owned registers an operation on the memory of whoever asks, which answers with a body.
 func owned[I, T any](a adder, method, path, id, summary string, handle func(context.Context, caller, *I) (T, error), also ...func(*huma.Operation)) {
 	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
-		owner, author, err := who(ctx)
+		by, err := who(ctx)
 		if err != nil {
 			return nil, err
 		}
-		out, err := handle(ctx, caller{owner, author}, in)
-		if err != nil {
-			return nil, err
-		}
-		return answer(out), nil
+		return answered(handle(ctx, by, in))
 	}, also...)
+}
+
+// forAdmin registers an operation of whoever runs the server. what names it in a refusal.
+func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle func(context.Context, *I) (T, error), also ...func(*huma.Operation)) {
+	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
+		if err := runs(ctx, what); err != nil {
+			return nil, err
+		}
+		return answered(handle(ctx, in))
+	}, also...)
+}
+
+// runs refuses who does not run the server.
+func runs(ctx context.Context, what string) error {
+	if httpx.IdentityOf(ctx).Role != httpx.RoleAdmin {
+		return memory.Errorf(memory.Forbidden, "%s for whoever runs the server", what)
+	}
+	return nil
 }
 
 // viewed shows what the engine returned as the API does.
@@ -266,12 +274,12 @@ func each[A, B any](all []A, view func(A) B) []B {
 }
 
 // who returns whose memory a request is about and who asks for it.
-func who(ctx context.Context) (memory.Owner, memory.Author, error) {
+func who(ctx context.Context) (caller, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner == "" {
-		return "", memory.Author{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: name one in %s", httpx.HeaderUser)
+		return caller{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: name one in %s", httpx.HeaderUser)
 	}
-	return id.Owner, id.Author(), nil
+	return caller{id.Owner, id.Author()}, nil
 }
 
 // checked refuses text that is not UTF-8, which decoders would silently mend, and

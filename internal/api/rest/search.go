@@ -11,16 +11,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func (d memoryAPI) searchOperations(a adder) {
+func (d *handler) searchOperations(a adder) {
 	owned(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
 	owned(a, http.MethodPost, "/api/memory/add", "add-messages", "Keep talk, and learn from it", d.ingest)
 	owned(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query or a filter finds, undoable; or erase it", d.forget)
-	owned(a, http.MethodGet, "/api/traces/{id}", "get-trace", "What one request asked and was given", d.trace)
+	owned(a, http.MethodGet, "/api/traces/{id}", "get-trace", "What one request asked and was given", func(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
+		return d.engine.Traces.Trace(ctx, by.owner, in.ID)
+	})
 }
 
-type searchInput struct{ Body client.SearchRequest }
-
-func (d memoryAPI) search(ctx context.Context, by caller, in *searchInput) (out client.SearchAnswer, err error) {
+func (d *handler) search(ctx context.Context, by caller, in *body[client.SearchRequest]) (out client.SearchAnswer, err error) {
 	q := in.Body
 	question := retrieve.Question{
 		Scope:          memory.Scope{Owner: by.owner, Project: q.Project},
@@ -44,47 +44,31 @@ func (d memoryAPI) search(ctx context.Context, by caller, in *searchInput) (out 
 	if err != nil {
 		return out, err
 	}
-	out = client.SearchAnswer{
-		Hits: make([]client.Hit, 0, len(found.Hits)), Trace: found.Trace, Degraded: found.Degraded, Misspelt: found.Misspelt,
+	return client.SearchAnswer{
+		Hits:  each(found.Hits, func(h memory.Hit) client.Hit { return client.ViewHit(h, q.Explain) }),
+		Trace: found.Trace, Degraded: found.Degraded, Misspelt: found.Misspelt,
 		Block: found.Block, Pause: string(found.Pause),
-	}
-	for _, h := range found.Hits {
-		out.Hits = append(out.Hits, client.ViewHit(h, q.Explain))
-	}
-	return out, nil
+	}, nil
 }
 
-type ingestInput struct {
-	Idempotent
-	Body client.AddMessages
-}
-
-func (d memoryAPI) ingest(ctx context.Context, by caller, in *ingestInput) (out client.Added, err error) {
-	if (in.Body.Text == "") == (len(in.Body.Messages) == 0) {
-		return out, memory.Errorf(memory.Invalid, "give either messages or text")
+func (d *handler) ingest(ctx context.Context, by caller, in *write[client.AddMessages]) (out client.Added, err error) {
+	messages, err := said(in.Body.Messages, in.Body.Text)
+	if err != nil {
+		return out, err
 	}
-	talk := exchange.Talk{
+	kept, err := d.engine.Exchange.Ingest(ctx, by.owner, exchange.Talk{
 		Conversation: in.Body.Conversation,
 		Project:      in.Body.Project,
 		Parent:       in.Body.ParentID,
 		Infer:        in.Body.Infer == nil || *in.Body.Infer,
 		Wait:         in.Body.Wait,
 		Idempotency:  in.Key,
-		Messages:     said(in.Body.Messages, in.Body.Text),
-	}
-	kept, err := d.engine.Exchange.Ingest(ctx, by.owner, talk)
-	if err != nil {
-		return out, err
-	}
-	return client.Added{Conversation: kept.Conversation, Turns: kept.Turns, Job: kept.Job, Memories: views(kept.Learned)}, nil
+		Messages:     messages,
+	})
+	return client.Added{Conversation: kept.Conversation, Turns: kept.Turns, Job: kept.Job, Memories: views(kept.Learned)}, err
 }
 
-type forgetInput struct {
-	Idempotent
-	Body client.ForgetRequest
-}
-
-func (d memoryAPI) forget(ctx context.Context, by caller, in *forgetInput) (out client.Forgotten, err error) {
+func (d *handler) forget(ctx context.Context, by caller, in *write[client.ForgetRequest]) (out client.Forgotten, err error) {
 	b := in.Body
 	what := curate.Matching{Query: b.Query, IDs: b.IDs, Erase: b.Erase, DryRun: b.DryRun, Idempotency: in.Key}
 	var gone []memory.Memory
@@ -106,8 +90,4 @@ func (d memoryAPI) forget(ctx context.Context, by caller, in *forgetInput) (out 
 		out.Run = ""
 	}
 	return out, nil
-}
-
-func (d memoryAPI) trace(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
-	return d.engine.Traces.Trace(ctx, by.owner, in.ID)
 }

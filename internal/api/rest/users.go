@@ -5,31 +5,10 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
-
-func (d serverAPI) userOperations(a adder) {
-	operation(a, http.MethodGet, "/api/users", "list-users", "The users that have or had a memory, for admins", d.users)
-	operation(a, http.MethodDelete, "/api/users/{id}", "erase-user", "Remove all words of a user for good, and close the user", d.eraseUser)
-	operation(a, http.MethodPost, "/api/users/{id}/open", "open-user", "Let a user who was erased begin anew", d.openUser)
-}
-
-func (d serverAPI) users(ctx context.Context, in *client.UsersQuery) (*body[client.Users], error) {
-	id := httpx.IdentityOf(ctx)
-	if id.Role != httpx.RoleAdmin {
-		return nil, memory.Errorf(memory.Forbidden, "the list of users needs an admin key")
-	}
-	users, next, err := d.engine.Users(ctx, id.Namespace, in.Cursor, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	out := client.Users{Users: make([]client.User, 0, len(users)), Next: next}
-	for _, u := range users {
-		out.Users = append(out.Users, client.User{User: u.Owner.Name(), Name: u.Name, Closed: u.Closed})
-	}
-	return answer(out), nil
-}
 
 // ByUser names a user of the namespace.
 type ByUser struct {
@@ -56,10 +35,29 @@ func (u ByUser) of(ctx context.Context) (memory.Owner, memory.Author, error) {
 	return owner, id.AuthorOf(owner), nil
 }
 
-func (d serverAPI) eraseUser(ctx context.Context, in *ErasedUser) (*body[client.Erased], error) {
+func (d *handler) userOperations(a adder) {
+	forAdmin(a, http.MethodGet, "/api/users", "list-users", "The users that have or had a memory, for admins", "the list of users is", func(ctx context.Context, in *client.UsersQuery) (client.Users, error) {
+		users, next, err := d.engine.Users(ctx, httpx.IdentityOf(ctx).Namespace, in.Cursor, in.Limit)
+		return client.Users{Next: next, Users: each(users, func(u core.User) client.User {
+			return client.User{User: u.Owner.Name(), Name: u.Name, Closed: u.Closed}
+		})}, err
+	})
+	operation(a, http.MethodDelete, "/api/users/{id}", "erase-user", "Remove all words of a user for good, and close the user", func(ctx context.Context, in *ErasedUser) (*body[client.Erased], error) {
+		return answered(d.eraseUser(ctx, in))
+	})
+	operation(a, http.MethodPost, "/api/users/{id}/open", "open-user", "Let a user who was erased begin anew", func(ctx context.Context, in *ByUser) (*struct{}, error) {
+		owner, author, err := in.of(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return nil, d.engine.Erase.OpenOwner(ctx, owner, author)
+	})
+}
+
+func (d *handler) eraseUser(ctx context.Context, in *ErasedUser) (out client.Erased, err error) {
 	owner, author, err := in.of(ctx)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	erase := d.engine.Erase.EraseOwner
 	if in.Known {
@@ -67,19 +65,11 @@ func (d serverAPI) eraseUser(ctx context.Context, in *ErasedUser) (*body[client.
 	}
 	e, err := erase(ctx, owner, author)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.Count, Links: e.Links, Traces: e.Traces, Held: []string{}}
+	out = client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.Count, Links: e.Links, Traces: e.Traces, Held: []string{}}
 	if d.Held != nil {
 		out.Held = append(out.Held, d.Held(e.Since, e.Until)...)
 	}
-	return answer(out), nil
-}
-
-func (d serverAPI) openUser(ctx context.Context, in *ByUser) (*struct{}, error) {
-	owner, author, err := in.of(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return nil, d.engine.Erase.OpenOwner(ctx, owner, author)
+	return out, nil
 }

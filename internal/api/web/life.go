@@ -31,25 +31,20 @@ func (v lifeView) title() string { return clip(60, v.Content) }
 // step is a change as a history tells it.
 type step struct {
 	client.Change
-	About        string // what it is about, in words
-	At           string // where that is looked at, "" for nowhere
-	Was, Is      string // the words before and after, where they changed
-	Took, TookBy string // the other side of a replacement
+	About   string // what it is about, in words
+	At      string // where that is looked at, "" for nowhere
+	Was, Is string // the words before and after, where they changed
 }
 
-func (p memoryViews) life(r *http.Request, v visit) (any, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return nil, err
-	}
-	m, err := p.engine.Get(r.Context(), v.owner, id)
+func (p *Page) life(r *http.Request, v visit) (any, error) {
+	m, err := p.engine.Get(r.Context(), v.owner, v.id)
 	if err != nil {
 		return nil, err
 	}
 	if m.Fact == nil {
 		return elsewhere(lookAt(client.View(m))), nil
 	}
-	page, err := p.engine.History(r.Context(), v.owner, id, r.FormValue("cursor"))
+	page, err := p.engine.History(r.Context(), v.owner, v.id, r.FormValue("cursor"))
 	if err != nil {
 		return nil, err
 	}
@@ -58,14 +53,18 @@ func (p memoryViews) life(r *http.Request, v visit) (any, error) {
 	for _, c := range page.Changes {
 		view.Changes = append(view.Changes, stepOf(c))
 	}
-	if view.Quote, err = p.quote(r, v, *m.Fact); err != nil {
-		return nil, err
-	}
 	if view.Before, view.After, err = p.chain(r, v, *m.Fact, page.Changes); err != nil {
 		return nil, err
 	}
-	if m.Link == nil {
-		with, err := p.engine.Share.SharedWith(r.Context(), v.owner, id)
+	if m.Link == nil { // the words of another's fact are theirs
+		turn, err := p.engine.Curate.Source(r.Context(), *m.Fact)
+		if err != nil {
+			return nil, err
+		}
+		if turn != nil {
+			view.Quote = client.ViewQuote(client.View(memory.Memory{Turn: turn}), m.Fact.Provenance.Quote)
+		}
+		with, err := p.engine.Share.SharedWith(r.Context(), v.owner, v.id)
 		if err != nil {
 			return nil, err
 		}
@@ -80,29 +79,11 @@ func (p memoryViews) life(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// quote returns the words that a fact rests on, nil without any.
-func (p memoryViews) quote(r *http.Request, v visit, f memory.Fact) (*client.Quote, error) {
-	from := ""
-	switch {
-	case f.Provenance.Quote != nil:
-		from = f.Provenance.Quote.Turn
-	case len(f.Provenance.Turns) > 0:
-		from = f.Provenance.Turns[0]
-	default:
-		return nil, nil
-	}
-	found, err := p.engine.Store.Get(r.Context(), v.owner, from)
-	if err != nil || len(found) == 0 || found[0].Turn == nil {
-		return nil, err
-	}
-	return client.ViewQuote(client.View(found[0]), f.Provenance.Quote), nil
-}
-
 // longest is how many links of a chain of replacements are followed.
 const longest = 20
 
 // chain returns what a fact took the place of, and what took its place and so on.
-func (p memoryViews) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
+func (p *Page) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
 	var olds []string
 	for _, c := range changes {
 		if c.NewID == f.ID && c.OldID != "" && !slices.Contains(olds, c.OldID) {
@@ -136,13 +117,6 @@ func stepOf(c memory.Change) step {
 	}
 	if was != "" && was != is {
 		s.Was, s.Is = was, is
-	}
-	if c.OldID != "" && c.NewID != "" && c.After.Fact != nil {
-		if c.After.Fact.ID == c.OldID {
-			s.TookBy = c.NewID
-		} else {
-			s.Took = c.OldID
-		}
 	}
 	return s
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -30,27 +29,25 @@ type timeView struct {
 	Next   string
 }
 
-func (timeView) title() string { return "Time" }
-
 // onDay is what changed on one day.
 type onDay struct {
 	Day   time.Time
 	Steps []step
 }
 
-func (p *dataViews) time(r *http.Request, v visit) (any, error) {
+func (p *Page) time(r *http.Request, v visit) (any, error) {
 	today := midnight(v.now.In(p.Zone))
-	var days []time.Time
-	var active []float64
-	if err := p.survey(r.Context(), v.owner, func(s *survey) { days, active = s.growth(today) }); err != nil {
+	s, err := p.survey(r.Context(), v.owner, false)
+	if err != nil {
 		return nil, err
 	}
+	days, active := s.growth(today)
 	view := timeView{Here: here(r)}
 	if len(days) == 0 {
 		view.Empty = true
 		return view, nil
 	}
-	n, err := p.dayMeant(r, days)
+	n, err := dayMeant(r, len(days))
 	if err != nil {
 		return nil, err
 	}
@@ -78,44 +75,28 @@ func (p *dataViews) time(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// dayMeant returns which of days a request means: by its place, by its date, or the
-// last.
-func (p *dataViews) dayMeant(r *http.Request, days []time.Time) (int, error) {
-	last := len(days) - 1
-	if s := r.FormValue("n"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			return 0, memory.Errorf(memory.Invalid, "%q is not a valid number of a day", clip(20, s))
-		}
-		return min(max(n, 0), last), nil
+// dayMeant returns the place of the day that a request means, of so many; the last without one.
+func dayMeant(r *http.Request, days int) (int, error) {
+	last, s := days-1, r.FormValue("n")
+	if s == "" {
+		return last, nil
 	}
-	if s := r.FormValue("day"); s != "" {
-		at, err := p.asOf(s)
-		if err != nil {
-			return 0, err
-		}
-		i := slices.IndexFunc(days, func(d time.Time) bool { return !d.AddDate(0, 0, 1).Add(-time.Microsecond).Before(at.AsOf) })
-		if i < 0 {
-			return last, nil
-		}
-		return i, nil
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, memory.Errorf(memory.Invalid, "%q is not a valid number of a day", clip(20, s))
 	}
-	return last, nil
+	return min(max(n, 0), last), nil
 }
 
 // pastRows returns facts as they were, each with what became of it.
-func (p *dataViews) pastRows(r *http.Request, v visit, then []memory.Memory, here string) ([]row, error) {
+func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here string) ([]row, error) {
 	ids := make([]string, 0, len(then))
 	for _, m := range then {
 		ids = append(ids, m.ID())
 	}
-	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
+	now, err := p.stored(r, v, ids...)
 	if err != nil {
 		return nil, err
-	}
-	now := map[string]memory.Memory{}
-	for _, m := range found {
-		now[m.ID()] = m
 	}
 	var out []row
 	for _, m := range then {
@@ -136,7 +117,7 @@ func (p *dataViews) pastRows(r *http.Request, v visit, then []memory.Memory, her
 }
 
 // byDay groups changes, newest first, by the day they were made on.
-func (p *dataViews) byDay(changes []memory.Change) []onDay {
+func (p *Page) byDay(changes []memory.Change) []onDay {
 	var out []onDay
 	for _, c := range changes {
 		day := midnight(c.At.In(p.Zone))
