@@ -4,10 +4,10 @@ import (
 	"html"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -214,7 +214,7 @@ func looksLike(r rune) byte {
 		r = base
 	}
 	if r >= utf8.RuneSelf {
-		if alike, ok := lookalikes.Get()[r]; ok {
+		if alike, ok := lookalikes()[r]; ok {
 			return alike
 		}
 		folded := text.Fold(string(r))
@@ -258,7 +258,7 @@ func unstyled(r rune) rune {
 }
 
 // lookalikes are characters of other scripts and styles that look like a letter of the fence's name.
-var lookalikes = lazy.Make(func() map[rune]byte {
+var lookalikes = sync.OnceValue(func() map[rune]byte {
 	m := map[rune]byte{}
 	for letter, alike := range map[byte]string{
 		'i': "ⅼⅬⅰⅠІіӀӏΙιℓℒℐℑιɩɪʟᎥᏞⲓⲒǀ∣｜ɭɫɬƖ׀וןاⵏᛁߊ𐊊𐌉𝟏𝟙𝟣𝟭𝟷ˡⁱᵢₗᴵᴸ①¹",

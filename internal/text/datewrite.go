@@ -112,7 +112,7 @@ func (w *dateWriter) noun(i int) bool {
 		strings.HasSuffix(low, "ing") && len(low) > 4 && low != "meeting" && low != "training" && low != "hearing":
 		return false
 	}
-	base, ok := irregular.Get()[low]
+	base, ok := irregular()[low]
 	return !ok || base == low || strings.HasSuffix(low, "s")
 }
 
