@@ -1,7 +1,6 @@
 package lazy
 
 import (
-	"cmp"
 	"strings"
 	"sync"
 	"sync/atomic"

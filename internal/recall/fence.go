@@ -234,25 +234,18 @@ func looksLike(r rune) byte {
 	return 0
 }
 
+// alphabets are where the enclosed and squared Latin letters begin, from A on.
+var alphabets = [...]rune{0x249c, 0x24b6, 0x24d0, 0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6}
+
 // unstyled returns the plain letter of a mathematical, enclosed or squared Latin one, 0 for others.
 func unstyled(r rune) rune {
-	switch {
-	case 0x1d400 <= r && r <= 0x1d6a3: // alphabets in capitals and small letters
+	if 0x1d400 <= r && r <= 0x1d6a3 { // alphabets in capitals and small letters
 		return 'A' + (r-0x1d400)%26
-	case 0x24b6 <= r && r <= 0x24e9:
-		return 'A' + (r-0x24b6)%26
-	case 0x249c <= r && r <= 0x24b5:
-		return 'A' + (r - 0x249c)
-	case 0x1f110 <= r && r <= 0x1f129:
-		return 'A' + (r - 0x1f110)
-	case 0x1f130 <= r && r <= 0x1f149:
-		return 'A' + (r - 0x1f130)
-	case 0x1f150 <= r && r <= 0x1f169:
-		return 'A' + (r - 0x1f150)
-	case 0x1f170 <= r && r <= 0x1f189:
-		return 'A' + (r - 0x1f170)
-	case 0x1f1e6 <= r && r <= 0x1f1ff:
-		return 'A' + (r - 0x1f1e6)
+	}
+	for _, a := range alphabets {
+		if a <= r && r < a+26 {
+			return 'A' + r - a
+		}
 	}
 	return 0
 }

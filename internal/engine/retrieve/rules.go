@@ -115,11 +115,16 @@ func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 		}
 	}
 	if below := r.E.Opts.Recall.Bootstrap; below > 0 {
-		_, few, err := r.few(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
+		global := memory.Global(owner.Namespace())
+		version, err := r.E.Version(ctx, global)
+		few := version > 0
+		if few {
+			_, few, err = r.few(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
+		}
 		if err != nil {
 			r.Skip("bootstrap", err)
 		} else if few {
-			reach(memory.Global(owner.Namespace()))
+			reach(global)
 		}
 	}
 	return out
@@ -128,6 +133,9 @@ func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 // read hydrates candidates of the user and of pools, and marks those of pools. A pool that
 // cannot be read is left out.
 func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != r.Q.Scope.Owner }) {
+		return r.hydrate(ctx, cands)
+	}
 	of, place := map[memory.Owner][]memory.Candidate{}, map[string]int{}
 	for i, c := range cands {
 		of[c.Owner] = append(of[c.Owner], c)
