@@ -3,10 +3,9 @@ package chatapi
 import (
 	_ "embed"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
-
-	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // RefusalKind is what an upstream refuses a request for.
@@ -32,7 +31,7 @@ const maxRefusal = 8 << 10
 // parts of the request that it quotes.
 func ReadRefusal(body []byte) Refusal {
 	said := plainWords(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
-	for _, w := range wordings.Get() {
+	for _, w := range wordings() {
 		if strings.Contains(said, w.text) {
 			return Refusal{w.kind, w.text}
 		}
@@ -90,7 +89,7 @@ type wording struct {
 }
 
 // wordings are the lines of refusals.txt, those of length first.
-var wordings = lazy.Make(func() []wording {
+var wordings = sync.OnceValue(func() []wording {
 	var length, roles []wording
 	for line := range strings.Lines(refusals) {
 		kind, text, ok := strings.Cut(line, ":")

@@ -42,7 +42,7 @@ func TestLengthGoesBeforeRoles(t *testing.T) {
 
 // TestEachWordingIsOfUse holds the table to lines that nothing else covers.
 func TestEachWordingIsOfUse(t *testing.T) {
-	all := wordings.Get()
+	all := wordings()
 	for i, w := range all {
 		if w.text == "" || w.kind != RefusesRoles && w.kind != RefusesLength {
 			t.Errorf("%+v is not a wording", w)

@@ -7,12 +7,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/goccy/go-yaml"
 	"github.com/knadh/koanf/v2"
 
-	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -125,9 +125,9 @@ type Setting struct {
 }
 
 // settings lists every setting in the order of Config's fields.
-func settings() []Setting { return allSettings.Get() }
+func settings() []Setting { return allSettings() }
 
-var allSettings = lazy.Make(func() []Setting { return settingsOf(reflect.TypeFor[Config](), "") })
+var allSettings = sync.OnceValue(func() []Setting { return settingsOf(reflect.TypeFor[Config](), "") })
 
 func settingsOf(t reflect.Type, prefix string) []Setting {
 	var out []Setting

@@ -57,9 +57,6 @@ func TestAChatWaitsForALocalModelAsLongAsItTakes(t *testing.T) {
 			takes time.Duration
 			waits bool
 		}{{24 * time.Millisecond, true}, {300 * time.Millisecond, true}, {780 * time.Millisecond, true}, {3 * time.Second, false}} {
-			if reranks {
-				c.takes /= 2 // it reads two parts
-			}
 			t.Run(fmt.Sprintf("reranks %v, %v", reranks, c.takes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r, model := paced(t, reranks)

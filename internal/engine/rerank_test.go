@@ -93,27 +93,20 @@ func TestARerankerThatFailsIsSkippedAndNamed(t *testing.T) {
 	})
 }
 
-func TestARerankerWhoseTimeRunsOutCountsForWhatItSaw(t *testing.T) {
+func TestARerankerWhoseTimeRunsOutIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, stores["inmem"])
 		without := shelf(t, r)
-		x := &reader{word: without[6], fails: func(ctx context.Context, call int) error {
-			if call < 2 {
-				return nil
-			}
+		r.Reranker = &reader{fails: func(ctx context.Context, _ int) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
-		r.Reranker = x
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
 		synctest.Wait() // until the reranker has been told to stop
-		if err != nil || len(x.calls) != 2 || len(found.Degraded) > 0 || found.Hits[0].Memory.Content() != without[6] {
-			t.Errorf("first is %v after %v texts, degraded %q, %v; want %q", found.Hits[0].Why, x.calls, found.Degraded, err, without[6])
-		}
-		if trace, err := r.Traces.Trace(context.Background(), ana, found.Trace); err != nil || trace.Reranked != x.calls[0] || trace.RerankOf != retrieve.Reranked {
-			t.Errorf("the trace says that %d of %d were read, %v; want %d of %d", trace.Reranked, trace.RerankOf, err, x.calls[0], retrieve.Reranked)
+		if err != nil || len(found.Degraded) != 1 || len(found.Hits) == 0 || found.Hits[0].Memory.Content() != without[0] {
+			t.Errorf("%d hits, degraded %q, %v; want what is found without it, and that said", len(found.Hits), found.Degraded, err)
 		}
 	})
 }

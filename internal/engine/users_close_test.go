@@ -92,12 +92,12 @@ func TestWhatAnotherServerOpensIsOpenHere(t *testing.T) {
 func TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem(t *testing.T) {
 	var c core.ClosedOwners
 	now := time.Unix(0, 0)
-	before := c.Begin()
+	before := c.Begin(ana)
 	c.Set(ana, true, now)
 	if !c.Learn(ana, false, now, before) {
 		t.Error("what was read before the owner was closed says that they are open")
 	}
-	if c.Learn(ana, false, now, c.Begin()) {
+	if c.Learn(ana, false, now, c.Begin(ana)) {
 		t.Error("what was read after says that they are closed")
 	}
 }

@@ -14,12 +14,10 @@ var (
 	pattern = Compile(`^(?P<word>\w+)` + `,`)
 	words   = Words("the a an the")
 	upper   = SetOf("the a an", func(words string) map[string]bool { return fields(strings.ToUpper(words)) })
-	value   = Make(func() []int { return []int{1, 2} })
 )
 
 func TestWhatIsAskedIsMadeOnce(t *testing.T) {
 	var made atomic.Int32
-	v := Make(func() int32 { return made.Add(1) })
 	set := SetOf("a b", func(words string) map[string]bool {
 		made.Add(1)
 		return fields(words)
@@ -30,14 +28,14 @@ func TestWhatIsAskedIsMadeOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			if v.Get() == 0 || !set.Has("b") || set.Has("c") || !pattern.MatchString("so, what?") {
+			if !set.Has("b") || set.Has("c") || !pattern.MatchString("so, what?") {
 				t.Error("what was made is not what was asked for")
 			}
 		})
 	}
 	group.Wait()
-	if made.Load() != 2 {
-		t.Errorf("two things were made %d times", made.Load())
+	if made.Load() != 1 {
+		t.Errorf("a set was made %d times", made.Load())
 	}
 }
 
@@ -47,9 +45,6 @@ func TestSetsHaveTheirWords(t *testing.T) {
 	}
 	if !upper.Has("THE") || upper.Has("the") || words.Has("") || words.Has("the a") {
 		t.Errorf("%v and %v", upper.All(), words.All())
-	}
-	if diff := cmp.Diff([]int{1, 2}, value.Get()); diff != "" {
-		t.Errorf("value (-want +got):\n%s", diff)
 	}
 }
 
@@ -61,8 +56,6 @@ func TestPatternsAreRegularExpressions(t *testing.T) {
 	for name, pair := range map[string][2]any{
 		"Match":                      {p.Match([]byte(s)), re.Match([]byte(s))},
 		"MatchString":                {p.MatchString(s), re.MatchString(s)},
-		"FindIndex":                  {p.FindIndex([]byte(s)), re.FindIndex([]byte(s))},
-		"FindAllIndex":               {p.FindAllIndex([]byte(s), 1), re.FindAllIndex([]byte(s), 1)},
 		"FindString":                 {p.FindString(s), re.FindString(s)},
 		"FindStringIndex":            {p.FindStringIndex(s), re.FindStringIndex(s)},
 		"FindStringSubmatch":         {p.FindStringSubmatch(s), re.FindStringSubmatch(s)},
@@ -73,7 +66,6 @@ func TestPatternsAreRegularExpressions(t *testing.T) {
 		"ReplaceAllString":           {p.ReplaceAllString(s, "$first."), re.ReplaceAllString(s, "$first.")},
 		"ReplaceAllStringFunc":       {p.ReplaceAllStringFunc(s, strings.ToUpper), re.ReplaceAllStringFunc(s, strings.ToUpper)},
 		"Split":                      {p.Split(s, -1), re.Split(s, -1)},
-		"SubexpIndex":                {p.SubexpIndex("first"), re.SubexpIndex("first")},
 	} {
 		if diff := cmp.Diff(pair[1], pair[0]); diff != "" {
 			t.Errorf("%s (-regexp +pattern):\n%s", name, diff)

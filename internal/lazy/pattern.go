@@ -8,33 +8,19 @@ import (
 // Pattern is a regular expression that is compiled when it is first needed. One that is
 // wrong panics then.
 type Pattern struct {
-	source   string
-	once     sync.Once
-	compiled *regexp.Regexp
+	Regexp func() *regexp.Regexp
 }
 
 // Compile returns the pattern of an expression as package regexp reads them.
-func Compile(expression string) *Pattern { return &Pattern{source: expression} }
-
-// Regexp returns the pattern, compiled.
-func (p *Pattern) Regexp() *regexp.Regexp {
-	p.once.Do(p.compile)
-	return p.compiled
+func Compile(expression string) *Pattern {
+	return &Pattern{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 }
-
-func (p *Pattern) compile() { p.compiled = regexp.MustCompile(p.source) }
 
 // Match is [regexp.Regexp.Match].
 func (p *Pattern) Match(b []byte) bool { return p.Regexp().Match(b) }
 
 // MatchString is [regexp.Regexp.MatchString].
 func (p *Pattern) MatchString(s string) bool { return p.Regexp().MatchString(s) }
-
-// FindIndex is [regexp.Regexp.FindIndex].
-func (p *Pattern) FindIndex(b []byte) []int { return p.Regexp().FindIndex(b) }
-
-// FindAllIndex is [regexp.Regexp.FindAllIndex].
-func (p *Pattern) FindAllIndex(b []byte, n int) [][]int { return p.Regexp().FindAllIndex(b, n) }
 
 // FindString is [regexp.Regexp.FindString].
 func (p *Pattern) FindString(s string) string { return p.Regexp().FindString(s) }
@@ -77,6 +63,3 @@ func (p *Pattern) ReplaceAllStringFunc(s string, f func(string) string) string {
 
 // Split is [regexp.Regexp.Split].
 func (p *Pattern) Split(s string, n int) []string { return p.Regexp().Split(s, n) }
-
-// SubexpIndex is [regexp.Regexp.SubexpIndex].
-func (p *Pattern) SubexpIndex(name string) int { return p.Regexp().SubexpIndex(name) }

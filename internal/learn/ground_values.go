@@ -125,7 +125,7 @@ func alike(a, b token) bool {
 	case a.term == b.term, len(a.word) >= 5 && len(b.word) >= 5 && a.word[:4] == b.word[:4]:
 		return true
 	}
-	m := chatMeanings.Get()
+	m := chatMeanings()
 	return m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Related(a.term), b.term)
 }
 

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
@@ -12,7 +13,7 @@ import (
 
 // chatMeanings are words that people write in chats for the same thing, beside those of
 // [text.Related].
-var chatMeanings = lazy.Make(func() map[string]string {
+var chatMeanings = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for _, group := range []string{"vegetarian veggie", "girlfriend gf", "boyfriend bf", "university uni", "birthday bday", "surgery operation op", "medication pill med meds", "live lives living based home here moved", "cannot cant unable handle"} {
 		for w := range strings.FieldsSeq(group) {

@@ -12,26 +12,24 @@ import (
 
 // signal is one sign of that, times its weight.
 type signal struct {
-	name   string
 	weight float64
 	value  func(l *lineup) float64
 }
 
-// signals have the weights of a logistic fit (package bench, FitAnswered) that
-// tells the questions of development conversations, between people and with
+// signals have the weights of a logistic fit that tells the questions of development conversations, between people and with
 // assistants, from the same questions put to another conversation.
 var signals = []signal{
 	// How much of the question's words the best candidate and its neighbours have.
 	// To have much of many words says more than of a few.
-	{"lexical", -3.5, func(l *lineup) float64 { return l.lexical }},
-	{"lexical_words", 3.7, func(l *lineup) float64 { return l.lexical * math.Log1p(float64(max(len(l.words), fewWords))) }},
+	{-3.5, func(l *lineup) float64 { return l.lexical }},
+	{3.7, func(l *lineup) float64 { return l.lexical * math.Log1p(float64(max(len(l.words), fewWords))) }},
 	// How far the best stands out from the tenth and the fourth.
-	{"margin", 0.6, func(l *lineup) float64 { return l.best[0] - l.best[standout-1] }},
-	{"lead", -0.4, func(l *lineup) float64 { return l.best[0] - l.best[3] }},
+	{0.6, func(l *lineup) float64 { return l.best[0] - l.best[standout-1] }},
+	{-0.4, func(l *lineup) float64 { return l.best[0] - l.best[3] }},
 	// What the best has itself: words, and a thing of the kind asked for.
-	{"own", 1.75, func(l *lineup) float64 { return l.hinted(l.first.own, l.first) }},
-	{"class", 0.75, func(l *lineup) float64 { return l.instances(l.first.Classes) }},
-	{"vector", 3.5, func(l *lineup) float64 {
+	{1.75, func(l *lineup) float64 { return l.hinted(l.first.own, l.first) }},
+	{0.75, func(l *lineup) float64 { return l.instances(l.first.Classes) }},
+	{3.5, func(l *lineup) float64 {
 		if l.vector == 0 {
 			return usualVector
 		}
@@ -39,11 +37,11 @@ var signals = []signal{
 	}},
 	// What those said whom the question is not about: the right words in the wrong
 	// mouth.
-	{"others", -2.9, func(l *lineup) float64 { return l.others }},
+	{-2.9, func(l *lineup) float64 { return l.others }},
 	// What the one asked about said, where the question names one.
-	{"named", 1.1, func(l *lineup) float64 { return min(1, float64(len(l.named))) * l.speakers }},
+	{1.1, func(l *lineup) float64 { return min(1, float64(len(l.named))) * l.speakers }},
 	// Other words than the question's are no sign of an answer.
-	{"related", -1.9, func(l *lineup) float64 { return l.related }},
+	{-1.9, func(l *lineup) float64 { return l.related }},
 }
 
 // answerBase is the fit's constant.
@@ -147,19 +145,6 @@ func (l *lineup) odds() float64 {
 		odds += s.weight * s.value(l)
 	}
 	return odds
-}
-
-// Signals returns the signs that a question is answered by its candidates before
-// they are weighted, and their names and weights, a constant of 1 last: what a fit
-// of the weights needs. The sum of weights times values is the logarithm of the
-// odds.
-func Signals(q Query, candidates []memory.Candidate, o Options) (names []string, weights, values []float64) {
-	a := newAsked(q, candidates, o)
-	l := newLineup(a, fuse(a, candidates, make([]ranked, len(candidates))))
-	for _, s := range signals {
-		names, weights, values = append(names, s.name), append(weights, s.weight), append(values, s.value(l))
-	}
-	return append(names, "constant"), append(weights, answerBase), append(values, 1)
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

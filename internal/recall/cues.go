@@ -3,8 +3,8 @@ package recall
 import (
 	"math/bits"
 	"slices"
+	"sync"
 
-	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -86,7 +86,7 @@ func forTime(q *asked) bool     { return q.when }
 func forKind(q *asked) bool     { return q.classes != 0 }
 
 // cueParts are the names of the cues' parts of Why.
-var cueParts = lazy.Make(func() []string {
+var cueParts = sync.OnceValue(func() []string {
 	out := make([]string, len(cues))
 	for i := range cues {
 		out[i] = "cue." + cues[i].name

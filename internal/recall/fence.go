@@ -4,10 +4,10 @@ import (
 	"html"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
@@ -214,7 +214,7 @@ func looksLike(r rune) byte {
 		r = base
 	}
 	if r >= utf8.RuneSelf {
-		if alike, ok := lookalikes.Get()[r]; ok {
+		if alike, ok := lookalikes()[r]; ok {
 			return alike
 		}
 		folded := text.Fold(string(r))
@@ -234,31 +234,24 @@ func looksLike(r rune) byte {
 	return 0
 }
 
+// alphabets are where the enclosed and squared Latin letters begin, from A on.
+var alphabets = [...]rune{0x249c, 0x24b6, 0x24d0, 0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6}
+
 // unstyled returns the plain letter of a mathematical, enclosed or squared Latin one, 0 for others.
 func unstyled(r rune) rune {
-	switch {
-	case 0x1d400 <= r && r <= 0x1d6a3: // alphabets in capitals and small letters
+	if 0x1d400 <= r && r <= 0x1d6a3 { // alphabets in capitals and small letters
 		return 'A' + (r-0x1d400)%26
-	case 0x24b6 <= r && r <= 0x24e9:
-		return 'A' + (r-0x24b6)%26
-	case 0x249c <= r && r <= 0x24b5:
-		return 'A' + (r - 0x249c)
-	case 0x1f110 <= r && r <= 0x1f129:
-		return 'A' + (r - 0x1f110)
-	case 0x1f130 <= r && r <= 0x1f149:
-		return 'A' + (r - 0x1f130)
-	case 0x1f150 <= r && r <= 0x1f169:
-		return 'A' + (r - 0x1f150)
-	case 0x1f170 <= r && r <= 0x1f189:
-		return 'A' + (r - 0x1f170)
-	case 0x1f1e6 <= r && r <= 0x1f1ff:
-		return 'A' + (r - 0x1f1e6)
+	}
+	for _, a := range alphabets {
+		if a <= r && r < a+26 {
+			return 'A' + r - a
+		}
 	}
 	return 0
 }
 
 // lookalikes are characters of other scripts and styles that look like a letter of the fence's name.
-var lookalikes = lazy.Make(func() map[rune]byte {
+var lookalikes = sync.OnceValue(func() map[rune]byte {
 	m := map[rune]byte{}
 	for letter, alike := range map[byte]string{
 		'i': "ⅼⅬⅰⅠІіӀӏΙιℓℒℐℑιɩɪʟᎥᏞⲓⲒǀ∣｜ɭɫɬƖ׀וןاⵏᛁߊ𐊊𐌉𝟏𝟙𝟣𝟭𝟷ˡⁱᵢₗᴵᴸ①¹",

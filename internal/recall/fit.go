@@ -14,6 +14,8 @@ type FitOptions struct {
 	TopK     int    // hits at most; 0: 8
 	Budget   int    // tokens at most; 0: 1500, math.MaxInt: any
 	Question string // what was asked; "": nothing in particular
+
+	Contradicted func(memory.Hit) bool // whether a hit contradicts what the user says; nil: none does
 }
 
 // The defaults: a handful that a model reads with care, and room for some of them
@@ -27,7 +29,7 @@ const (
 // Dropped is a hit that was left out, and the stage that did it.
 type Dropped struct {
 	Hit   memory.Hit
-	Stage string // "duplicate", "echo", "foreign", "slight", "neighbour", "source" (of a fact that says all of it), "top_k" or "budget"
+	Stage string // "duplicate", "echo", "foreign", "slight", "neighbour", "source" (of a fact that says all of it), "top_k", "budget" or "contradicted"
 }
 
 // Fit returns the hits that go into the block, in their order, and those left out.
@@ -78,6 +80,9 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			if tokens = tokensOf(h.Memory); tokens > left && len(kept) > 0 {
 				stage = "budget"
 			}
+		}
+		if stage == "" && o.Contradicted != nil && o.Contradicted(h) {
+			stage = "contradicted"
 		}
 		if stage != "" {
 			dropped = append(dropped, Dropped{h, stage})

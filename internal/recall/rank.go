@@ -354,7 +354,7 @@ func (r *ranked) explain(a *asked, why memory.Why) memory.Why {
 	r.Found.Each(func(name string, x float64) { why = append(why, memory.Part{Name: name, Value: x}) })
 	for _, i := range a.cues {
 		if x := a.worth(i, &r.view); x != 0 {
-			why = append(why, memory.Part{Name: cueParts.Get()[i], Value: x})
+			why = append(why, memory.Part{Name: cueParts()[i], Value: x})
 		}
 	}
 	if len(a.cues) > 0 {

@@ -38,12 +38,6 @@ const (
 	mostOther = 3
 )
 
-// Repeated reports whether a candidate is an answer that only repeats what memory holds:
-// one of the built-in model's.
-func (e *RepeatFilter) Repeated(c *memory.Candidate) bool {
-	return !e.heard && c.Kind == memory.KindTurn && c.Role == memory.RoleAssistant && (e.Told || c.Speaker == memory.RecallModel)
-}
-
 // Is reports whether a memory is a repeat: a greeting, an answer that says nothing or denies to know, or a turn in which
 // the user only asks, in hardly any other words and without another name or number.
 func (e *RepeatFilter) Is(m memory.Memory) bool {

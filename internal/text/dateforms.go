@@ -3,6 +3,7 @@ package text
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/lazy"
@@ -29,7 +30,7 @@ var dateTable = map[string]string{
 	"NAMED":   "yesterday today/tonight tomorrow",
 }
 
-var dateWords = lazy.Make(func() map[string]dateWord {
+var dateWords = sync.OnceValue(func() map[string]dateWord {
 	m := map[string]dateWord{}
 	for class, line := range dateTable {
 		for i, names := range strings.Fields(line) {
@@ -58,7 +59,7 @@ func form(words string, date func(*dateParser, match) Date) dateForm {
 func (f *dateForm) is(class string) bool { return slices.Contains(f.words, class) }
 
 // dayForms are those of a day of a month.
-var dayForms = lazy.Make(func() []dateForm {
+var dayForms = sync.OnceValue(func() []dateForm {
 	return []dateForm{
 		form("YEAR DAY DAY", func(_ *dateParser, m match) Date { return dayOf(m.v[0], time.Month(m.v[1]), m.v[2]) }),
 		form("POINTS", func(p *dateParser, m match) Date { // day first, as where points are used
@@ -71,7 +72,7 @@ var dayForms = lazy.Make(func() []dateForm {
 })
 
 // dateForms are all forms, in the order in which they are tried.
-var dateForms = lazy.Make(func() []dateForm {
+var dateForms = sync.OnceValue(func() []dateForm {
 	from := func(n int) func(*dateParser, match) Date { // n days from the day of the words
 		return func(p *dateParser, _ match) Date { return period(Day, p.day, n) }
 	}
@@ -101,7 +102,7 @@ var dateForms = lazy.Make(func() []dateForm {
 			until: func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[2], m.v[1]) },
 		},
 	}
-	return slices.Concat(forms, dayForms.Get(), []dateForm{
+	return slices.Concat(forms, dayForms(), []dateForm{
 		form("MONTH YEAR", func(_ *dateParser, m match) Date { return monthsFrom(m.v[1], time.Month(m.v[0]), 1) }),
 		form("MONTH", func(p *dateParser, m match) Date { return p.bareMonth(m.i, m.v[0]) }),
 		form("NAMED PART?", func(p *dateParser, m match) Date { return period(Day, p.day, m.v[0]-2) }),
@@ -174,4 +175,4 @@ var (
 )
 
 // class returns the class of a word in dates, "" for any other.
-func class(low string) string { return dateWords.Get()[low].class }
+func class(low string) string { return dateWords()[low].class }

@@ -36,7 +36,7 @@ func (p *dateParser) tokenize() {
 	p.toks = make([]token, len(all))
 	for i, w := range all {
 		low := strings.ToLower(w.Of(p.s))
-		p.toks[i] = token{w, low, dateWords.Get()[low]}
+		p.toks[i] = token{w, low, dateWords()[low]}
 	}
 }
 
@@ -65,7 +65,7 @@ type found struct {
 func (p *dateParser) all() []found {
 	var out []found
 	for i := 0; i < len(p.toks); {
-		dates := p.at(i, dateForms.Get())
+		dates := p.at(i, dateForms())
 		for k, d := range dates {
 			i = d.token + d.tokens
 			d.Start, d.End = p.toks[d.token].Start, p.toks[i-1].End
@@ -168,7 +168,7 @@ func (p *dateParser) fits(word string, k int, m *match) (v, took int) {
 		_, err := time.Parse("2.1.2006", t.low)
 		ok = len(t.low) > 5 && err == nil
 	case "DATE":
-		if d := p.at(k, dayForms.Get()); d != nil {
+		if d := p.at(k, dayForms()); d != nil {
 			m.inner = d[0].Date
 			return 0, d[0].tokens
 		}
@@ -354,7 +354,7 @@ func (p *dateParser) tense(i int) tense {
 		if j > 0 {
 			before = p.toks[j-1].low
 		}
-		base, ok := irregular.Get()[low]
+		base, ok := irregular()[low]
 		switch {
 		case toCome.Has(low), strings.HasSuffix(low, "ing") && present.Has(before): // "I'm flying to Rome"
 			return comes

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/lazy"
 )
@@ -96,23 +95,17 @@ var (
 	// ranges join two ends, lists join days.
 	ranges = lazy.Words("to through thru until till - – —")
 	lists  = lazy.Words("and or , & /")
-	// unnamed are words that are not nouns after a date, beside stop words.
-	unnamed = lazy.Words(`noon midnight around work next last past this now instead too also then before after because
-		until till since while when where outside again already together alone either latest onwards
-		onward ago please thanks with without within during early late`)
 )
 
 // noun reports whether token i is a noun that the date before it may belong to.
 func (w *dateWriter) noun(i int) bool {
 	low := w.after(i)
 	switch {
-	case len(low) < 3, stopWords.Has(low), unnamed.Has(low), governing.Has(low), beings.Has(low), dateNoun(low),
-		low[0] < 'a' || low[0] > 'z',
-		strings.HasSuffix(low, "ly"), strings.HasSuffix(low, "ed"),
+	case len(low) < 3, stopWords.Has(low), governing.Has(low), beings.Has(low), dateNoun(low), low[0] < 'a' || low[0] > 'z',
 		strings.HasSuffix(low, "ing") && len(low) > 4 && low != "meeting" && low != "training" && low != "hearing":
 		return false
 	}
-	base, ok := irregular.Get()[low]
+	base, ok := irregular()[low]
 	return !ok || base == low || strings.HasSuffix(low, "s")
 }
 
@@ -228,9 +221,6 @@ func (w *dateWriter) stays(k int) bool {
 	d := w.found[k]
 	i, j := d.token, d.token+d.tokens
 	first, prev := w.toks[i], w.before(i, 1)
-	if r, _ := utf8.DecodeRuneInString(w.s[d.End:]); r == '-' && !d.through && d.End+1 < len(w.s) && w.s[d.End+1] > ' ' {
-		return true // "the Monday-morning call"
-	}
 	if d.Start > 0 && strings.ContainsRune("-#@/", rune(w.s[d.Start-1])) && !(k > 0 && w.found[k-1].through) {
 		return !w.half(i)
 	}

@@ -2,10 +2,9 @@ package text
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/loci-memory/loci/internal/lazy"
 )
 
 // Fold returns s in lower case without accents, and full-width Latin as plain
@@ -47,7 +46,7 @@ func writeFolded(b *strings.Builder, r rune) {
 		return
 	}
 	r = unicode.ToLower(r)
-	if base, ok := accented.Get()[r]; ok {
+	if base, ok := accented()[r]; ok {
 		b.WriteString(base)
 		return
 	}
@@ -56,7 +55,7 @@ func writeFolded(b *strings.Builder, r rune) {
 
 // accented maps lower-case Latin letters to what they are written as without
 // accents. Umlauts lose their dots, as most people leave them out in search.
-var accented = lazy.Make(func() map[rune]string {
+var accented = sync.OnceValue(func() map[rune]string {
 	groups := map[string]string{
 		"a": "àáâãäåāăąǎạảấầẩẫậắằẳẵặ", "ae": "æ", "c": "çćĉċč", "d": "ďđð",
 		"e": "èéêëēĕėęěẹẻẽếềểễệ", "g": "ĝğġģ", "h": "ĥħ", "i": "ìíîïĩīĭįıǐỉị",

@@ -21,7 +21,7 @@ var irregularTable string
 var stopWords = lazy.Words(stopTable)
 
 // irregular maps forms that no rule leads back to their base.
-var irregular = lazy.Make(func() map[string]string {
+var irregular = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(irregularTable) {
 		forms := strings.Fields(line)
@@ -56,7 +56,7 @@ func termOf(word string) string {
 	if stopWords.Has(word) {
 		return ""
 	}
-	if base, ok := irregular.Get()[word]; ok {
+	if base, ok := irregular()[word]; ok {
 		word = base
 	}
 	if !stemmable(word) {

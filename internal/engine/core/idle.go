@@ -2,7 +2,7 @@ package core
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -23,49 +23,36 @@ const (
 // IdleGate knows whether questions wait for memory, so that learning takes the
 // processors between them rather than from them.
 type IdleGate struct {
-	mu    sync.Mutex // guards what follows
-	asked int        // how many questions wait
-	last  time.Time  // when one last did
-	woken bool       // somebody waits to wake the runner
+	asked atomic.Int32 // how many questions wait
+	last  atomic.Int64 // when one last did, in nanoseconds
+	woken atomic.Bool  // somebody waits to wake the runner
 }
 
 // Begin says that a question waits until end is called.
 func (l *IdleGate) Begin() (end func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asked++
+	l.asked.Add(1)
 	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.asked--
-		l.last = time.Now()
+		l.last.Store(time.Now().UnixNano())
+		l.asked.Add(-1)
 	}
 }
 
 // busy reports whether a question waits.
-func (l *IdleGate) busy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.asked > 0
-}
+func (l *IdleGate) busy() bool { return l.asked.Load() > 0 }
 
-// Left is how long the idle moment has to go on before it is one.
-func (l *IdleGate) Left() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.asked > 0 {
-		return IdleTime
-	}
-	return IdleTime - time.Since(l.last)
+// Quiet reports whether no question has waited for [IdleTime].
+func (l *IdleGate) Quiet() bool {
+	return !l.busy() && time.Since(time.Unix(0, l.last.Load())) >= IdleTime
 }
 
 // Wait returns when there is an idle moment, ctx ends, or patience does.
 func (l *IdleGate) Wait(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, IdlePatience)
-	defer cancel()
-	for left := l.Left(); left > 0; left = l.Left() {
+	for range IdlePatience / IdleTime {
+		if l.Quiet() {
+			return
+		}
 		select {
-		case <-time.After(left):
+		case <-time.After(IdleTime):
 		case <-ctx.Done():
 			return
 		}
@@ -90,18 +77,12 @@ func (e *Core) Warm(owner memory.Owner) {
 // WakeWhenIdle makes the runner look into the queue once nobody waits for memory: to
 // claim a job is a commit, and takes the processors from the client's next question.
 func (e *Core) WakeWhenIdle() {
-	e.Idle.mu.Lock()
-	woken := e.Idle.woken
-	e.Idle.woken = true
-	e.Idle.mu.Unlock()
-	if woken {
+	if e.Idle.woken.Swap(true) {
 		return
 	}
 	e.Background.Go(func() {
 		e.Idle.Wait(context.Background())
-		e.Idle.mu.Lock()
-		e.Idle.woken = false
-		e.Idle.mu.Unlock()
+		e.Idle.woken.Store(false)
 		e.Wake()
 	})
 }

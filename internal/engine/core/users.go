@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -19,33 +20,25 @@ const ClosedKey = OwnKeys + "closed"
 // ClosedOwners is which owners are closed, as far as this process has looked lately. The
 // zero ClosedOwners knows nothing.
 type ClosedOwners struct {
-	mu    sync.RWMutex // guards what follows
-	known map[memory.Owner]look
-	sets  int // how often something was set: by it what was read before is told apart
+	known recent.Map[memory.Owner, look]
+	sets  atomic.Int64 // how often something was set
 }
 
 // look is what was seen of an owner.
 type look struct {
 	closed bool
 	at     time.Time
-	set    int // the number of [ClosedOwners.Set] that said so; 0: it was read
+	set    int64 // the number of [ClosedOwners.Set] that said so; 0: it was read
 }
 
-const (
-	// MostLooked bounds the owners that are remembered; the others are looked up again.
-	MostLooked = 10_000
-
-	// looksHold is how long what was seen is believed: another server may close an
-	// owner, or open one. What this one writes meanwhile for an owner who is closed the
-	// first of erase.EraseAgain removes, so it has to be well shorter than that.
-	looksHold = 10 * time.Second
-)
+// looksHold is how long what was seen is believed: another server may close an
+// owner, or open one. What this one writes meanwhile for an owner who is closed the
+// first of erase.EraseAgain removes, so it has to be well shorter than that.
+const looksHold = 10 * time.Second
 
 // is returns what is still believed of an owner.
 func (c *ClosedOwners) is(owner memory.Owner, now time.Time) (l look, known bool) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	l, known = c.known[owner]
+	l, known = c.known.Get(owner)
 	if age := now.Sub(l.at); !known || age < 0 || age >= looksHold {
 		return look{}, false
 	}
@@ -54,10 +47,7 @@ func (c *ClosedOwners) is(owner memory.Owner, now time.Time) (l look, known bool
 
 // Set keeps what this process makes of an owner.
 func (c *ClosedOwners) Set(owner memory.Owner, closed bool, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sets++
-	c.keep(owner, look{closed, now, c.sets})
+	c.known.Set(owner, look{closed, now, c.sets.Add(1)})
 }
 
 // Follow keeps what changes that this process wrote make of an owner, whoever decided
@@ -70,30 +60,23 @@ func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now t
 	}
 }
 
-// Begin returns what to tell [ClosedOwners.Learn] of what is read from now on.
-func (c *ClosedOwners) Begin() int {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.sets
+// Begin returns what to tell [ClosedOwners.Learn] of what is read of an owner from now on.
+func (c *ClosedOwners) Begin(owner memory.Owner) int64 {
+	l, _ := c.known.Get(owner)
+	return l.set
 }
 
 // Learn keeps what was read, unless something else was set since that began, and
 // returns what is so.
-func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time, began int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if l, known := c.known[owner]; known && l.set > began {
-		return l.closed
-	}
-	c.keep(owner, look{closed: closed, at: now})
+func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time, began int64) bool {
+	c.known.Update(owner, func(l look, _ bool) (look, bool) {
+		if l.set > began {
+			closed = l.closed
+			return l, false
+		}
+		return look{closed: closed, at: now}, true
+	})
 	return closed
-}
-
-func (c *ClosedOwners) keep(owner memory.Owner, l look) {
-	if c.known == nil || len(c.known) >= MostLooked {
-		c.known = map[memory.Owner]look{}
-	}
-	c.known[owner] = l
 }
 
 // MayWrite returns [memory.Gone] for an owner that is closed.
@@ -114,7 +97,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	if l, known := e.Closed.is(owner, e.Time()); known && (!l.closed || l.set > 0) {
 		return l.closed, nil
 	}
-	began := e.Closed.Begin()
+	began := e.Closed.Begin(owner)
 	_, err := e.ReadEntry(memory.ForWrite(ctx), owner, ClosedKey)
 	if err != nil && !errors.Is(err, memory.NotFound) {
 		return false, fmt.Errorf("ask whether the memory is closed: %w", err)

@@ -26,30 +26,21 @@ const MaxReplans = 100
 // store to themselves meanwhile. All the waits together are less than half a second.
 const replanPause = 5 * time.Millisecond
 
-// PlanAgain reports whether a write that ended with this error at this try, the first is 1,
-// is to be planned again because another writer was quicker. It waits where that happened
-// often.
-func PlanAgain(ctx context.Context, try int, err error) bool {
-	lasting := errors.Is(err, ErrOtherRequest) || errors.Is(err, ErrMeanwhile)
-	if !errors.Is(err, memory.Conflict) || lasting || try == MaxReplans {
-		return false
-	}
-	if try < MaxConflicts {
-		return true
-	}
-	select {
-	case <-time.After(rand.N(replanPause)):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// Replan calls do again while [PlanAgain] says so.
+// Replan plans and makes a change again while another writer was quicker, which is a Conflict. Where that happens often
+// it waits before each try.
 func Replan(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
-		if err := do(); !PlanAgain(ctx, try, err) {
+		err := do()
+		lasting := errors.Is(err, ErrOtherRequest) || errors.Is(err, ErrMeanwhile)
+		if !errors.Is(err, memory.Conflict) || lasting || try == MaxReplans {
 			return err
+		}
+		if try >= MaxConflicts {
+			select {
+			case <-time.After(rand.N(replanPause)):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 }

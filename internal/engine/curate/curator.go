@@ -19,9 +19,3 @@ type Curator struct {
 
 	Used Uses
 }
-
-// writer writes facts that a person notes or edits.
-type writer struct{ *Curator }
-
-// forgetter finds what is meant by a wish to forget, and what else says the same.
-type forgetter struct{ *Curator }

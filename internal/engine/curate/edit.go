@@ -29,7 +29,7 @@ type Edit struct {
 // EditFact changes a live fact in place; new words get a new vector, and what they
 // contradict is superseded.
 func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
-	return writer{e}.change(ctx, owner, id, edit.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
+	return e.change(ctx, owner, id, edit.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)
 		}
@@ -64,7 +64,7 @@ func set[T any](field *T, to *T) {
 // Restore brings a forgotten, superseded or rejected fact back, in the place of what
 // it contradicts. The same key again returns the first result.
 func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key string, author memory.Author) (memory.Fact, error) {
-	return writer{e}.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if core.WasErased(*f) {
 			return "", "", core.ErrErased("fact:" + id)
 		}
@@ -80,7 +80,7 @@ func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key strin
 // change reads a fact, lets edit work on a copy, and applies that; when somebody
 // else was quicker it does so again. What comes back or has other words then
 // supersedes what it contradicts. With a key that was used it does nothing.
-func (e writer) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
+func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author}
 	done, err := e.Done(ctx, owner, key)
@@ -95,32 +95,32 @@ func (e writer) change(ctx context.Context, owner memory.Owner, id, key string, 
 		return memory.Fact{}, err
 	}
 	defer leave()
-	for try := 1; ; try++ {
+	var next memory.Fact
+	err = core.Replan(ctx, func() error {
 		run.Base = 0
 		was, err := e.Fact(ctx, owner, id)
 		if err != nil {
-			return memory.Fact{}, err
+			return err
 		}
-		next := was
+		next = was
 		action, reason, err := edit(&next)
 		if err != nil {
-			return memory.Fact{}, err
+			return err
 		}
 		ends, err := e.Revise(ctx, &run, was, &next, reason, author)
 		if err != nil {
-			return memory.Fact{}, err
+			return err
 		}
 		receipt, err := e.Store.Apply(ctx, owner, run, compare.Replacing(ends, memory.Change{
 			Action: action, After: memory.Image{Fact: &next}, Base: was.Version, Reason: reason, Author: author,
 		})...)
-		if err == nil {
-			next.Version = receipt.Version
-			return next, nil
-		}
-		if !core.PlanAgain(ctx, try, err) {
-			return memory.Fact{}, err
-		}
+		next.Version = receipt.Version
+		return err
+	})
+	if err != nil {
+		return memory.Fact{}, err
 	}
+	return next, nil
 }
 
 // Revise completes next, the state that a run of an author gives a fact: the run gets the
@@ -151,7 +151,7 @@ func (e *Curator) Revise(ctx context.Context, run *memory.Run, was memory.Fact, 
 
 // sameFact returns the fact that was changed when a request came first, as it is
 // now.
-func (e writer) sameFact(ctx context.Context, owner memory.Owner, id string, done memory.Change) (memory.Fact, error) {
+func (e *Curator) sameFact(ctx context.Context, owner memory.Owner, id string, done memory.Change) (memory.Fact, error) {
 	if done.Action == memory.ActionAdd || done.After.Fact == nil || done.After.Fact.ID != id {
 		return memory.Fact{}, core.ErrOtherRequest
 	}

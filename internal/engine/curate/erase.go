@@ -40,7 +40,7 @@ func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gon
 //   - of a turn, the facts that rest on it and on nothing that stays;
 //   - of a turn, the answers to it that take up one of its words, and every summary of
 //     its conversation, which may hold it in other words.
-func (e forgetter) saidElsewhere(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
+func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
 	b := bundle{have: map[string]bool{}}
 	for _, m := range found {
 		b.add(m)
@@ -65,7 +65,7 @@ func (e forgetter) saidElsewhere(ctx context.Context, owner memory.Owner, found 
 		}
 	}
 	var summaries []memory.Memory
-	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}
+	q := memory.Query{Kinds: everyKind, Statuses: core.EveryStatus}
 	err := e.Everything(ctx, owner, q, func(m memory.Memory) {
 		switch {
 		case m.Link != nil || m.Content() == "":
@@ -102,7 +102,7 @@ func (e forgetter) saidElsewhere(ctx context.Context, owner memory.Owner, found 
 
 // stillSay names what of an owner's says one of these memories and is none itself: it is not
 // erased with them.
-func (e forgetter) stillSay(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
+func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
 	var facts []memory.Fact
 	for _, m := range gone {
 		if m.Fact != nil && m.Content() != "" {
@@ -141,7 +141,7 @@ func (e forgetter) stillSay(ctx context.Context, owner memory.Owner, gone []memo
 
 // answersTo adds the answers to those turns of a conversation that a bundle has which
 // take up one of their words: what they say without them is little.
-func (e forgetter) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {
+func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.EveryStatus})
 	if err != nil {
 		return fmt.Errorf("read the answers to what is erased: %w", err)
@@ -189,20 +189,4 @@ func sayOne(m memory.Memory, facts []memory.Fact) bool {
 	return slices.ContainsFunc(facts, func(f memory.Fact) bool {
 		return slices.ContainsFunc(text.Terms(f.Content), func(t string) bool { return slices.Contains(terms, t) }) && retrieve.Says(m, f)
 	})
-}
-
-// ended returns the memories of all statuses that a wish to erase means and that have
-// left recall already.
-func (e forgetter) ended(ctx context.Context, owner memory.Owner, means func([]memory.Memory) []memory.Memory) ([]memory.Memory, error) {
-	var left []memory.Memory
-	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}}
-	err := e.Everything(ctx, owner, q, func(m memory.Memory) {
-		if m.Link == nil && m.Content() != "" {
-			left = append(left, m)
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list what left recall: %w", err)
-	}
-	return means(left), nil
 }

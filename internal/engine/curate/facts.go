@@ -61,9 +61,9 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 	}
 	var written memory.Fact
 	err = core.Replan(ctx, func() error {
-		written, created, err = writer{e}.remember(ctx, fact, vectors, n.Replaces, n.Idempotency, author)
+		written, created, err = e.remember(ctx, fact, vectors, n.Replaces, n.Idempotency, author)
 		if errors.Is(err, memory.Duplicate) {
-			written, err = writer{e}.writtenAgain(ctx, fact, n.Idempotency, author)
+			written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)
 		}
 		return err
 	})
@@ -72,7 +72,7 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 
 // remember adds a fact, or returns what the same key added when it came first, or a
 // Conflict where somebody wrote meanwhile.
-func (e writer) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
+func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
 	leave, err := e.Compare.Adding(ctx, next)
@@ -134,7 +134,7 @@ const seenAgain = time.Minute
 // and whatever else was said of it this time, and that it was observed again.
 // A fact that waited for a person is as good as approved. It is a Conflict if the fact
 // has gone meanwhile.
-func (e writer) writtenAgain(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
+func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
 	twin, err := e.twin(ctx, next)
 	if err != nil {
 		return memory.Fact{}, err
@@ -237,7 +237,7 @@ func Tags(in []string) []string {
 }
 
 // twin returns the live fact that equals f in its scope.
-func (e writer) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) {
+func (e *Curator) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) {
 	page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}})
 	if err != nil {
 		return memory.Fact{}, err
@@ -251,7 +251,7 @@ func (e writer) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) {
 }
 
 // firstOf returns the fact that a run was about, as it is now.
-func (e writer) firstOf(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
+func (e *Curator) firstOf(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run})
 	if err != nil {
 		return memory.Fact{}, err
@@ -303,7 +303,7 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 
 // waits says why a fact that a model writes has to wait for a person, "" if it does not: by
 // the rules that hold back what is learned (learn.Plan). olds are the facts that it would replace.
-func (e writer) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
+func (e *Curator) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
 	review := e.Opts.Learn.Review
 	reviewed := learn.Reviewed(f.Content, f.Confidence, review.Confidence, f.Category, review.Categories)
 	switch {
@@ -327,7 +327,7 @@ func ofPerson(f memory.Fact) bool {
 }
 
 // live reports whether a live fact has the same words.
-func (e writer) live(ctx context.Context, f memory.Fact) bool {
+func (e *Curator) live(ctx context.Context, f memory.Fact) bool {
 	_, err := e.twin(ctx, f)
 	return err == nil
 }

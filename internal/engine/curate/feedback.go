@@ -35,7 +35,7 @@ const (
 // Judged makes one of the owner's live facts surer, or less sure, by a person's word,
 // and returns it. It can be undone.
 func (e *Curator) Judged(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
-	return writer{e}.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
+	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		switch {
 		case !f.Status.Live():
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)

@@ -31,7 +31,7 @@ func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string,
 		if len(found) < len(ids) {
 			return memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(missing(ids, found), ", "))
 		}
-		receipt, err = forgetter{e}.forgetFound(ctx, owner, run, found, reason, author)
+		receipt, err = e.forgetFound(ctx, owner, run, found, reason, author)
 		return err
 	})
 	return receipt, err
@@ -39,7 +39,7 @@ func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string,
 
 // forgetFound forgets what was read, in a run of its own. Summaries of what was
 // forgotten go with it, and are written anew from what is left.
-func (e forgetter) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
+func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
 	changes, jobs, err := e.Forgetting(ctx, owner, run, found, reason, author)
 	if err != nil {
 		return memory.Receipt{}, err
@@ -78,13 +78,13 @@ func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string
 	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // it is out of recall already
 		return c.After.Turn != nil && slices.ContainsFunc(turns, func(m memory.Memory) bool { return m.ID() == c.After.Turn.ID && m.Status() == memory.Retired })
 	})
-	summaries, jobs, err := forgetter{e}.summariesOf(ctx, owner, run, changes, turns)
+	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes, turns)
 	return append(changes, learn.Forget(summaries, e.Time(), reason, author)...), jobs, err
 }
 
 // summariesOf returns the summaries that were made of turns which changes forget and
 // are not forgotten by them already, and the jobs that write them anew.
-func (e forgetter) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
+func (e *Curator) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
 	var conversations []string
 	gone := map[string]bool{}
 	for _, c := range changes {
@@ -149,6 +149,9 @@ func wishOf(query string) extract.Command {
 	return extract.Command{What: query} // whoever asks here means memory, by a mere name as well
 }
 
+// everyKind is all that recall can return.
+var everyKind = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+
 // Meant returns the memories of a scope that a wish to forget is about. Facts are all
 // looked at, since "my job" has no word of "User works as a nurse"; of turns and
 // summaries, those that a search finds.
@@ -163,7 +166,7 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 	}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}}
 	if wish.All {
-		q.Kinds = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
+		q.Kinds = everyKind
 		err := e.Everything(ctx, scope.Owner, q, func(m memory.Memory) { found = append(found, m) })
 		return found, err
 	}
@@ -177,41 +180,8 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 	if err := e.Everything(ctx, scope.Owner, q, add); err != nil {
 		return nil, err
 	}
-	if found, err = (forgetter{e}).withQuoted(ctx, scope.Owner, found, have); err != nil {
-		return nil, err
-	}
 	return learn.Meant(wish, found), nil
 }
-
-// withQuoted adds the turns that the found facts were learned from, since a turn may
-// name what its fact does not. Those out of recall already say nothing.
-func (e forgetter) withQuoted(ctx context.Context, owner memory.Owner, found []memory.Memory, have map[string]bool) ([]memory.Memory, error) {
-	var ids []string
-	for _, m := range found {
-		if m.Fact == nil || m.Fact.Source != memory.Extracted || m.Fact.Provenance.Quote == nil {
-			continue
-		}
-		if id := m.Fact.Provenance.Quote.Turn; !have[id] {
-			have[id] = true
-			ids = append(ids, id)
-		}
-	}
-	for some := range slices.Chunk(ids, quotedAtOnce) {
-		turns, err := e.Store.Get(ctx, owner, some...)
-		if err != nil {
-			return nil, fmt.Errorf("read the words behind what to forget: %w", err)
-		}
-		for _, m := range turns {
-			if m.Turn != nil && m.Turn.Status == memory.Active {
-				found = append(found, m)
-			}
-		}
-	}
-	return found, nil
-}
-
-// quotedAtOnce is how many turns are read in one query.
-const quotedAtOnce = 200
 
 // ForgetMatching forgets or erases what is meant, or only says what that would be. Of
 // what a question finds only that is meant which says what the question names. What
@@ -224,14 +194,14 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	case err != nil:
 		return nil, memory.Receipt{}, err
 	case len(done) > 0:
-		return forgetter{e}.sameForgotten(ctx, owner, done, m.Erase)
+		return e.sameForgotten(ctx, owner, done, m.Erase)
 	}
 	var gone []memory.Memory
 	switch {
 	case (m.Query == "") == (len(m.IDs) == 0):
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
 	case m.Query != "":
-		if gone, err = (forgetter{e}).asked(ctx, owner, m); err != nil {
+		if gone, err = e.asked(ctx, owner, m); err != nil {
 			return nil, memory.Receipt{}, err
 		}
 	default:
@@ -243,7 +213,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 		}
 	}
 	if m.Erase {
-		if gone, err = (forgetter{e}).saidElsewhere(ctx, owner, gone); err != nil {
+		if gone, err = e.saidElsewhere(ctx, owner, gone); err != nil {
 			return nil, memory.Receipt{}, err
 		}
 	}
@@ -256,7 +226,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	}
 	run := core.IDFor(owner, m.Idempotency)
 	if m.Erase {
-		held, err := forgetter{e}.stillSay(ctx, owner, gone)
+		held, err := e.stillSay(ctx, owner, gone)
 		if err != nil {
 			return nil, memory.Receipt{}, err
 		}
@@ -272,24 +242,25 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	return gone, r, err
 }
 
-// asked returns the memories that a query means.
-func (e forgetter) asked(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
+// asked returns the memories that a query means: to be erased, also those that have left recall.
+func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
 	wish := wishOf(m.Query)
 	found, err := e.Meant(ctx, memory.Scope{Owner: owner}, wish)
 	if err != nil || !m.Erase {
 		return found, err
 	}
-	left, err := e.ended(ctx, owner, func(left []memory.Memory) []memory.Memory {
-		if wish.All {
-			return left
+	var left []memory.Memory
+	q := memory.Query{Kinds: everyKind, Statuses: []memory.Status{memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}}
+	err = e.Everything(ctx, owner, q, func(m memory.Memory) {
+		if m.Link == nil && m.Content() != "" {
+			left = append(left, m)
 		}
-		return learn.Meant(wish, left)
 	})
-	return append(found, left...), err
+	return append(found, learn.Meant(wish, left)...), err
 }
 
 // sameForgotten returns what a request forgot or erased when it came first.
-func (e forgetter) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
+func (e *Curator) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
 	var ids []string
 	for _, c := range slices.Backward(done) {
 		if forgot := c.Action == memory.ActionRetire || c.Action == memory.ActionUnlink; erased != (c.Action == memory.ActionErase) || !erased && !forgot {
@@ -341,7 +312,7 @@ func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memo
 	case err != nil:
 		return nil, memory.Receipt{}, err
 	case len(done) > 0: // the filter finds nothing any more
-		return forgetter{e}.sameForgotten(ctx, owner, done, m.Erase)
+		return e.sameForgotten(ctx, owner, done, m.Erase)
 	}
 	q.Statuses = []memory.Status{memory.Active, memory.Pending}
 	if m.Erase {

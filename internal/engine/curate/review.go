@@ -119,35 +119,35 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 		return nil, memory.Receipt{}, err
 	}
 	defer leave()
-	for try := 1; ; try++ {
+	var j judging
+	var receipt memory.Receipt
+	err = core.Replan(ctx, func() error {
 		version, err := e.Version(ctx, owner)
 		if err != nil {
-			return nil, memory.Receipt{}, err
+			return err
 		}
 		run.Base = memory.PlannedOn(version)
-		j := judging{engine: e, owner: owner, author: author, met: map[string]bool{}}
+		j = judging{engine: e, owner: owner, author: author, met: map[string]bool{}}
 		for _, one := range judgements {
 			if err := j.judge(ctx, one); err != nil {
-				return nil, memory.Receipt{}, err
+				return err
 			}
 		}
 		run.Vectors, run.Learned = j.vectors, j.repeats
-		more, after, err := e.Gate(ctx, owner, run.ID, j.changes, author)
-		if err != nil {
-			return nil, memory.Receipt{}, err
+		var more []memory.Change
+		if more, run.Jobs, err = e.Gate(ctx, owner, run.ID, j.changes, author); err != nil {
+			return err
 		}
-		run.Jobs = after
-		receipt, err := e.Store.Apply(ctx, owner, run, slices.Concat(j.ends, j.changes, more)...)
-		if err == nil {
-			if len(after) > 0 {
-				e.Wake()
-			}
-			return j.judged, receipt, nil
-		}
-		if !core.PlanAgain(ctx, try, err) {
-			return nil, memory.Receipt{}, err
-		}
+		receipt, err = e.Store.Apply(ctx, owner, run, slices.Concat(j.ends, j.changes, more)...)
+		return err
+	})
+	if err != nil {
+		return nil, memory.Receipt{}, err
 	}
+	if len(run.Jobs) > 0 {
+		e.Wake()
+	}
+	return j.judged, receipt, nil
 }
 
 // judged returns what a request decided when it came first.

@@ -59,24 +59,26 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 		slices.Reverse(done)
 		return Undone{Receipt: r, Changes: done}, nil
 	}
-	for try := 1; ; try++ {
-		plan, err := e.undoing(ctx, owner, u, author)
-		if err != nil || u.DryRun {
-			return plan, err
+	var plan Undone
+	err = core.Replan(ctx, func() error {
+		if plan, err = e.undoing(ctx, owner, u, author); err != nil || u.DryRun {
+			return err
 		}
 		if run.Vectors, err = e.FactVectors(ctx, plan.Changes); err != nil {
-			return Undone{}, err
+			return err
 		}
 		plan.Receipt, err = e.Store.Apply(ctx, owner, run, plan.Changes...)
-		if err == nil {
-			changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: run.ID})
-			slices.Reverse(changes)
-			return Undone{Receipt: plan.Receipt, Changes: changes}, err
-		}
-		if !core.PlanAgain(ctx, try, err) {
-			return Undone{}, err
-		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return Undone{}, err
+	case u.DryRun:
+		return plan, nil
 	}
+	changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: run.ID})
+	slices.Reverse(changes)
+	return Undone{Receipt: plan.Receipt, Changes: changes}, err
 }
 
 func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {

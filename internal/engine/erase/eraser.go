@@ -333,7 +333,7 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 // erasure that the job is of, it removes what is left.
 func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, error) {
 	ctx = memory.ForWrite(ctx)
-	began := e.Closed.Begin()
+	began := e.Closed.Begin(job.Owner)
 	mark, err := e.ReadEntry(ctx, job.Owner, core.ClosedKey)
 	switch {
 	case errors.Is(err, memory.NotFound): // opened again

@@ -2,7 +2,6 @@ package retrieve
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
@@ -19,44 +18,16 @@ func (e *Retriever) GetAt(ctx context.Context, owner memory.Owner, id string, at
 	if err != nil || at == (memory.At{}) {
 		return m, err
 	}
-	q := memory.Query{Kinds: []memory.Kind{m.Kind()}, Statuses: core.EveryStatus, At: at}
-	if !at.AsOf.IsZero() {
-		if m, err = e.then(ctx, owner, m, at); err != nil {
-			return memory.Memory{}, err
+	page, err := e.List(ctx, owner, memory.Query{Kinds: []memory.Kind{m.Kind()}, Statuses: core.EveryStatus, At: at, Begins: id})
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	for _, m := range page.Memories {
+		if m.ID() == id {
+			return m, nil
 		}
 	}
-	if m.Kind() == "" || !q.Matches(m) {
-		return memory.Memory{}, memory.Errorf(memory.NotFound, "there was no memory %q then", core.Clip(id, 60))
-	}
-	return m, nil
-}
-
-// then returns a memory as it was recorded by a time, the zero Memory if it was not.
-func (e *Retriever) then(ctx context.Context, owner memory.Owner, m memory.Memory, at memory.At) (memory.Memory, error) {
-	if m.Turn != nil {
-		turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{IDs: []string{m.ID()}, Statuses: core.EveryStatus, AsOf: at.AsOf})
-		if err != nil || len(turns) == 0 {
-			return memory.Memory{}, err
-		}
-		return memory.Memory{Turn: &turns[0]}, nil
-	}
-	image := memory.Image{Fact: m.Fact, Summary: m.Summary}
-	if m.Link != nil {
-		image = memory.Image{Link: m.Link}
-	}
-	for c, err := range memory.AllChanges(ctx, e.Store.Changes, owner, memory.ChangeQuery{Target: image.Target()}) {
-		if err != nil {
-			return memory.Memory{}, fmt.Errorf("read the journal: %w", err)
-		}
-		if c.At.After(at.AsOf) {
-			continue
-		}
-		if c.After.Link != nil {
-			return memory.Memory{Fact: &c.After.Link.Fact, Link: c.After.Link}, nil
-		}
-		return memory.Memory{Fact: c.After.Fact, Summary: c.After.Summary}, nil
-	}
-	return memory.Memory{}, nil
+	return memory.Memory{}, memory.Errorf(memory.NotFound, "there was no memory %q then", core.Clip(id, 60))
 }
 
 // EntriesAt returns the profile as [query.Querier.Entries] would have.

@@ -10,42 +10,58 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// uncarried splits hits into new ones and those that the request contains already.
-func (r *Pipeline) uncarried(hits []memory.Hit) (fresh, held []memory.Hit) {
-	if len(r.Q.Said)+len(r.Q.Replaced) == 0 {
-		return hits, nil
+// leavesOut returns why a hit is left out whatever its score, "" if it is not: it repeats the question ("echo"), or the
+// request has it already ("carried").
+func (r *Pipeline) leavesOut(h memory.Hit) (stage string) {
+	switch {
+	case r.history == nil && r.filter().Is(h.Memory):
+		stage = "echo"
+	case r.carries(h.Memory):
+		stage = "carried"
+	default:
+		return ""
 	}
-	for _, h := range hits {
-		if r.carries(h.Memory) {
-			held = append(held, h)
-		} else {
-			fresh = append(fresh, h)
-		}
+	if r.leftOut == nil {
+		r.leftOut = map[string]bool{}
 	}
-	return fresh, held
+	r.leftOut[h.Memory.ID()] = true
+	r.drop(h, stage)
+	return stage
+}
+
+// leftOutTraced bounds how many such hits a trace names.
+const leftOutTraced = 20
+
+// drop notes for the trace why a hit was left out.
+func (r *Pipeline) drop(h memory.Hit, stage string) {
+	if len(r.Dropped) < leftOutTraced {
+		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: stage})
+	}
+}
+
+// filter returns what tells which turns repeat the question.
+func (r *Pipeline) filter() *recall.RepeatFilter {
+	if r.repeats == nil {
+		r.repeats = recall.NewRepeatFilter(r.asked)
+		r.repeats.Told, r.repeats.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
+	}
+	return r.repeats
 }
 
 // carries reports whether the request contains a memory already: a fact learned only from
 // its turns, or a text that it quotes word for word.
 func (r *Pipeline) carries(m memory.Memory) bool {
-	carries, known := r.carried[m.ID()]
-	if known {
-		return carries
-	}
 	if m.Fact != nil && m.Link == nil && len(m.Fact.Provenance.Turns) > 0 {
 		from := r.Q.Replaced
 		if len(r.Q.Said) > 0 {
 			from = r.Q.Exclude
 		}
-		carries = !slices.ContainsFunc(m.Fact.Provenance.Turns, func(id string) bool { return !from[id] })
+		if !slices.ContainsFunc(m.Fact.Provenance.Turns, func(id string) bool { return !from[id] }) {
+			return true
+		}
 	}
 	content := strings.TrimSpace(m.Content())
-	carries = carries || slices.ContainsFunc(r.Q.Said, func(said string) bool { return holds(said, content) })
-	if r.carried == nil {
-		r.carried = map[string]bool{}
-	}
-	r.carried[m.ID()] = carries
-	return carries
+	return slices.ContainsFunc(r.Q.Said, func(said string) bool { return holds(said, content) })
 }
 
 // quotable is the number of words from which a match inside another text is no coincidence.
@@ -73,55 +89,3 @@ func holds(message, content string) bool {
 }
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-const (
-	// repeatsTraced bounds how many repeats a trace names.
-	repeatsTraced = 20
-
-	// repeatSearches bounds the searches for one question. While more than half of the
-	// candidates are repeats it searches again: a question asked a hundred times crowds out
-	// its answer.
-	repeatSearches = 4
-)
-
-// askedAgain is the threshold of a question that was asked before: half the usual one,
-// since the earlier questions make its words common.
-var askedAgain = recall.DefaultAnswered / 2
-
-// unrepeated returns candidates without answers of the built-in model, which only repeat
-// memories.
-func (r *Pipeline) unrepeated(cands []memory.Candidate) []memory.Candidate {
-	if r.history != nil {
-		return cands
-	}
-	r.repeatFilter = recall.NewRepeatFilter(r.asked)
-	r.repeatFilter.Told, r.repeatFilter.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
-	return slices.DeleteFunc(cands, func(c memory.Candidate) bool {
-		if !r.repeatFilter.Repeated(&c) {
-			return false
-		}
-		r.repeats[c.ID] = true
-		r.noteRepeat(memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: c.ID}}, Score: c.Score, Why: c.Why})
-		return true
-	})
-}
-
-// repeatsIn notes the repeats of the question among hits, and reports whether there are any.
-func (r *Pipeline) repeatsIn(hits []memory.Hit) (found bool) {
-	if r.repeatFilter == nil {
-		return false
-	}
-	for _, h := range hits {
-		if r.repeatFilter.Is(h.Memory) {
-			r.repeats[h.Memory.ID()], found = true, true
-			r.noteRepeat(h)
-		}
-	}
-	return found
-}
-
-func (r *Pipeline) noteRepeat(h memory.Hit) {
-	if len(r.filtered) < repeatsTraced {
-		r.filtered = append(r.filtered, recall.Dropped{Hit: h, Stage: "echo"})
-	}
-}

@@ -84,7 +84,7 @@ func (r *Pipeline) pair(ctx context.Context) {
 		r.Skip("questions", err)
 	}
 	found = slices.DeleteFunc(found, func(m memory.Memory) bool {
-		return m.Turn == nil || m.Turn.Role != memory.RoleUser || !m.Visible(r.Now) || r.repeats[m.ID()] || r.carries(m)
+		return m.Turn == nil || m.Turn.Role != memory.RoleUser || !m.Visible(r.Now) || r.leftOut[m.ID()] || r.carries(m)
 	})
 	r.Hits = recall.Paired(r.Hits, found, r.Q.Budget)
 }

@@ -182,25 +182,21 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 type Pipeline struct {
 	Source
 
-	asked        string // what of the question is asked, without what stands beside it
-	Found        int
-	Cut          []recall.Cut
-	repeatFilter *recall.RepeatFilter // of the question; nil where what repeats it is wanted, too
-	repeats      map[string]bool      // what is left out as such, of one search
-	filtered     []recall.Dropped     // some of these, for the trace
-	Dropped      []recall.Dropped
-	Hits         []memory.Hit
-	Opening      recall.Core            // what the block begins with, less what is among hits
-	overflow     recall.Core            // what of that it had no room for
-	stands       func() recall.Core     // what the block may begin with; nil where that is settled
-	disputed     map[string]memory.Fact // by the id of a fact, the one that waits to take its place
-	Lines        []recall.Line          // of the block
-	pending      int                    // how many facts wait for a person
-	Misspelt     []memory.Misspelt
-	reranked     [2]int          // candidates that the reranker read, and was given
-	carried      map[string]bool // by id, of what was looked at: whether the request holds it already
-
-	overruled map[string]bool // by id of a shared fact that was looked at: whether an own fact contradicts it
+	asked    string // what of the question is asked, without what stands beside it
+	Found    int
+	Cut      []recall.Cut
+	repeats  *recall.RepeatFilter // of the question
+	leftOut  map[string]bool      // ids of what repeats the question, or is in the request already
+	Dropped  []recall.Dropped
+	Hits     []memory.Hit
+	Opening  recall.Core            // what the block begins with, less what is among hits
+	overflow recall.Core            // what of that it had no room for
+	stands   func() recall.Core     // what the block may begin with; nil where that is settled
+	disputed map[string]memory.Fact // by the id of a fact, the one that waits to take its place
+	Lines    []recall.Line          // of the block
+	pending  int                    // how many facts wait for a person
+	Misspelt []memory.Misspelt
+	reranked [2]int // candidates that the reranker read, and was given
 }
 
 // run takes the question through query, search, rank, hydration and fit.
@@ -215,7 +211,6 @@ func (r *Pipeline) run(ctx context.Context) error {
 	if topK <= 0 {
 		return nil
 	}
-	defer func() { r.Dropped = append(r.Dropped, r.filtered...) }()
 	query := r.Query()
 	r.asked = query.Asked
 	if query.Broad && r.ruled() {
@@ -249,32 +244,24 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	}
 	hits, small := r.smallSet(ctx)
 	r.Found = len(hits)
-	pool, joins := r.pool(ctx)
-	var scopes []memory.Scope
-	if !small {
-		scopes = append(scopes, r.Q.Scope)
-	}
-	others := r.pools()
-	if joins {
-		others = append(others, pool)
-	}
-	scopes = append(scopes, others...)
-	if len(scopes) > 0 {
+	others := r.pools(ctx)
+	if !small || len(others) > 0 {
 		s := r.Wanted(ctx, query)
-		s.Scopes = scopes
+		if !small {
+			s.Scopes = []memory.Scope{r.Q.Scope}
+		}
+		own := s.Scopes
+		s.Scopes = slices.Concat(own, others)
 		found, err := r.ranked(ctx, query, s, topK)
 		if err != nil && len(others) > 0 {
 			r.Skip("bootstrap", err)
-			s.Scopes = scopes[:len(scopes)-len(others)]
+			s.Scopes = own
 			found, err = r.ranked(ctx, query, s, topK)
 		}
 		if err != nil {
 			return err
 		}
-		if len(hits) > 0 {
-			found = slices.Concat(hits, found)
-		}
-		hits = found
+		hits = append(hits, found...)
 	}
 	if small {
 		topK = r.atLeast(topK, len(hits))
@@ -291,63 +278,59 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	return nil
 }
 
-// ranked returns what is found, best first: at least topK memories that the request does
-// not contain, if there are so many.
+// repeatSearches bounds the searches for one question. While more than half of the candidates are left
+// out it searches again: a question asked a hundred times crowds out its answer.
+const repeatSearches = 4
+
+// ranked returns what a search finds, best first, without what is left out whatever its score.
 func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
-		r.repeats = map[string]bool{}
-		hits, err := r.searched(ctx, query, s, topK)
-		if err != nil || tries == repeatSearches || 2*len(r.repeats) < s.Limit {
+		var cands []memory.Candidate
+		err := r.Part(func() (err error) { cands, err = r.Search(ctx, s); return err })
+		if err != nil {
+			return nil, err
+		}
+		if r.settle(cands) || r.Q.Place != nil && !r.isPlaced {
+			r.placed()
+			cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.Q.Exclude[c.ID] })
+			cands = cands[:min(len(cands), Candidates)]
+		}
+		r.Found += len(cands)
+		r.Misspelt = recall.Misspelt(cands)
+		left := len(r.leftOut)
+		hits, err := r.best(ctx, query, cands, topK)
+		index.Done(cands) // ranking copied what it kept
+		if err != nil || tries == repeatSearches || 2*(len(r.leftOut)-left) < s.Limit {
 			return hits, err
 		}
 		s.Exclude = maps.Clone(s.Exclude)
 		if s.Exclude == nil {
 			s.Exclude = map[string]bool{}
 		}
-		maps.Copy(s.Exclude, r.repeats)
+		maps.Copy(s.Exclude, r.leftOut)
 	}
 }
 
-// searched is one search of ranked.
-func (r *Pipeline) searched(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
-	var cands []memory.Candidate
-	err := r.Part(func() (err error) { cands, err = r.Search(ctx, s); return err })
-	if err != nil {
-		return nil, err
-	}
-	if r.settle(cands) || r.Q.Place != nil && !r.isPlaced {
-		r.placed()
-		cands = r.without(cands)
-	}
-	r.Found += len(cands)
-	r.Misspelt = recall.Misspelt(cands)
-	defer func() { index.Done(cands) }() // ranking copies what it keeps
+// best ranks candidates, with what a reranker says of the best of them.
+func (r *Pipeline) best(ctx context.Context, query recall.Query, cands []memory.Candidate, topK int) ([]memory.Hit, error) {
 	opts := r.options(topK)
-	cands = r.unrepeated(cands)
-	if r.E.Reranker != nil {
+	if r.E.Reranker != nil && len(cands) > 0 {
 		first := unreranked(opts)
-		first.Limit = Reranked // of what it reads, nothing repeats the question
-		if _, err := r.best(ctx, query, &cands, &first); err != nil {
+		if first.Limit, first.Threshold = Reranked, new(float64); r.E.Opts.Recall.Each > 0 { // so few are all read
+			first.Limit = len(cands)
+		}
+		hits, err := r.rank(ctx, query, &cands, &first)
+		if err != nil {
 			return nil, err
 		}
-		opts.Reranked = r.rerank(ctx, query, cands, unreranked(opts))
+		opts.Reranked = r.rerank(ctx, query, hits)
+		opts.Answered, opts.Chat = first.Answered, opts.Chat && first.Answered == nil
 	}
 	if len(opts.Reranked) == 0 && opts.Measure == recall.Reranker {
 		r.measure(&opts, recall.Fitted)
 	}
-	if len(r.repeats) > 0 {
-		opts.Answered, opts.Chat = &askedAgain, false
-	}
-	for ; ; opts.Limit *= 4 {
-		hits, err := r.best(ctx, query, &cands, &opts)
-		if err != nil {
-			return nil, err
-		}
-		if fresh, _ := r.uncarried(hits); len(fresh) >= topK || len(fresh) == len(hits) || opts.Limit >= len(cands) {
-			return hits, nil
-		}
-	}
+	return r.rank(ctx, query, &cands, &opts)
 }
 
 // options returns by what candidates are ranked.
@@ -368,22 +351,30 @@ func (r *Pipeline) options(topK int) recall.Options {
 	return opts
 }
 
-// best ranks and reads candidates. Those that repeat the question would raise the bar for its
-// answers, so that it ranks again without them, and by a lower bar where an earlier question stood among the best.
-func (r *Pipeline) best(ctx context.Context, query recall.Query, cands *[]memory.Candidate, opts *recall.Options) ([]memory.Hit, error) {
+// askedAgain is the threshold of a question that was asked before: half the usual one,
+// since the earlier questions make its words common.
+var askedAgain = recall.DefaultAnswered / 2
+
+// rank ranks candidates and reads the best. Those to be left out would raise the bar for the others: it ranks again
+// without them, and by a lower bar where an earlier question stood among the best.
+func (r *Pipeline) rank(ctx context.Context, query recall.Query, cands *[]memory.Candidate, opts *recall.Options) ([]memory.Hit, error) {
 	for {
-		kept, cut := r.rank(query, *cands, *opts)
+		kept, cut := r.byMeasure(query, *cands, *opts)
 		r.Cut = cut
 		hits, err := r.read(ctx, kept)
-		if err != nil || !r.repeatsIn(hits) {
-			return hits, err
+		if err != nil {
+			return nil, err
 		}
-		if slices.ContainsFunc(hits[:min(len(hits), opts.Limit-spare)], func(h memory.Hit) bool {
-			return r.repeats[h.Memory.ID()] && h.Memory.Turn.Role == memory.RoleUser
-		}) {
-			opts.Answered, opts.Chat = &askedAgain, false
+		left := len(r.leftOut)
+		for i, h := range hits {
+			if r.leavesOut(h) == "echo" && h.Memory.Turn.Role == memory.RoleUser && i < opts.Limit-spare {
+				opts.Answered, opts.Chat = &askedAgain, false
+			}
 		}
-		*cands = slices.DeleteFunc(*cands, func(c memory.Candidate) bool { return r.repeats[c.ID] })
+		if len(r.leftOut) == left {
+			return hits, nil
+		}
+		*cands = slices.DeleteFunc(*cands, func(c memory.Candidate) bool { return r.leftOut[c.ID] })
 	}
 }
 
@@ -397,9 +388,9 @@ func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	opts.Chat = opts.Chat && (m != recall.Fitted || opts.Threshold == nil)
 }
 
-// rank ranks candidates: by their cosines, if that is the measure, those that have a vector, and
+// byMeasure ranks candidates: by their cosines, if that is the measure, those that have a vector, and
 // by their words the others.
-func (r *Pipeline) rank(query recall.Query, cands []memory.Candidate, opts recall.Options) (kept []memory.Candidate, cut []recall.Cut) {
+func (r *Pipeline) byMeasure(query recall.Query, cands []memory.Candidate, opts recall.Options) (kept []memory.Candidate, cut []recall.Cut) {
 	if opts.Measure != recall.Cosine {
 		return recall.Rank(query, cands, opts, r.Now)
 	}
@@ -425,35 +416,23 @@ func unreranked(opts recall.Options) recall.Options {
 	return opts
 }
 
-// without returns candidates that the request does not contain, at most [Candidates].
-func (r *Pipeline) without(cands []memory.Candidate) []memory.Candidate {
-	cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.Q.Exclude[c.ID] })
-	return cands[:min(len(cands), Candidates)]
-}
-
-// fit keeps the hits that fit into the budget.
+// fit keeps the hits that fit into the budget: none that the request has already, and none shared by another user that
+// contradicts a fact of the user's own.
 func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
-	fresh, held := r.uncarried(r.withReasons(ctx, hits))
-	budget := r.Q.Budget
-	if budget == 0 {
-		budget = math.MaxInt
-	}
-	var overruled []memory.Hit
-	for {
-		r.Hits, r.Dropped = recall.Fit(fresh, recall.FitOptions{TopK: topK, Budget: budget, Question: r.asked})
-		against := r.againstOwn(ctx, r.Hits)
-		if len(against) == 0 {
-			break
+	var fresh []memory.Hit
+	for _, h := range r.withReasons(ctx, hits) {
+		if r.carries(h.Memory) {
+			r.drop(h, "carried")
+		} else {
+			fresh = append(fresh, h)
 		}
-		overruled = append(overruled, against...)
-		fresh = slices.DeleteFunc(slices.Clone(fresh), func(h memory.Hit) bool { return r.overruled[h.Memory.ID()] })
 	}
-	for _, h := range held {
-		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: "carried"})
-	}
-	for _, h := range overruled {
-		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: "contradicted"})
-	}
+	var dropped []recall.Dropped
+	r.Hits, dropped = recall.Fit(fresh, recall.FitOptions{
+		TopK: topK, Budget: cmp.Or(r.Q.Budget, math.MaxInt), Question: r.asked,
+		Contradicted: func(h memory.Hit) bool { return r.contradicted(ctx, h.Memory.Link) },
+	})
+	r.Dropped = append(r.Dropped, dropped...)
 }
 
 // reasonsOf is how many facts are shown with their turns where a question is for a reason.
@@ -495,34 +474,15 @@ func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.
 	return out
 }
 
-// againstOwn returns the hits shared by another user that contradict a fact of the user's
-// own, whether that fact is a hit or not. Questions about the past are not checked.
-func (r *Pipeline) againstOwn(ctx context.Context, hits []memory.Hit) []memory.Hit {
-	if r.history != nil {
-		return nil
+// contradicted reports whether a fact that another user shares contradicts one of the user's own, or that cannot be
+// known. Questions about the past are not checked.
+func (r *Pipeline) contradicted(ctx context.Context, link *memory.Link) bool {
+	if r.history != nil || link == nil || !share.BetweenUsers(link.Fact.Scope.Owner, link.Owner) {
+		return false
 	}
-	var out []memory.Hit
-	for _, h := range hits {
-		link := h.Memory.Link
-		if link == nil || !share.BetweenUsers(link.Fact.Scope.Owner, link.Owner) {
-			continue
-		}
-		id := h.Memory.ID()
-		is, looked := r.overruled[id]
-		if !looked {
-			own, err := r.E.Compare.OwnAgainst(ctx, *link)
-			if err != nil {
-				r.Skip("shared", err)
-			}
-			if r.overruled == nil {
-				r.overruled = map[string]bool{}
-			}
-			is = err != nil || len(own) > 0
-			r.overruled[id] = is
-		}
-		if is {
-			out = append(out, h)
-		}
+	own, err := r.E.Compare.OwnAgainst(ctx, *link)
+	if err != nil {
+		r.Skip("shared", err)
 	}
-	return out
+	return err != nil || len(own) > 0
 }

@@ -97,41 +97,34 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool)
 	return hits, true
 }
 
-// pool returns the scope of the global pool, if the user has so little that it
-// joins in (design 3, 4.5).
-func (r *Source) pool(ctx context.Context) (scope memory.Scope, joins bool) {
-	below, owner := r.E.Opts.Recall.Bootstrap, r.Q.Scope.Owner
-	if below == 0 || !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
-		return memory.Scope{}, false
-	}
-	scope = r.Q.Scope
-	scope.Owner = memory.Global(owner.Namespace())
-	version, err := r.E.Version(ctx, scope.Owner)
-	if err == nil && version == 0 {
-		return memory.Scope{}, false
-	}
-	var few bool
-	if err == nil {
-		_, few, err = r.few(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
-	}
-	if err != nil {
-		r.Skip("bootstrap", err)
-	}
-	return scope, few && err == nil
-}
-
-// pools returns the scopes of the shared pools that a user's question reaches.
-func (r *Source) pools() []memory.Scope {
+// pools returns the scopes beside the user's own that a question reaches: the shared pools of the settings and, where the
+// user has next to nothing, the global pool (design 3, 4.5).
+func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 	owner := r.Q.Scope.Owner
 	if !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
 		return nil
 	}
-	var out []memory.Scope
+	reach := func(pool memory.Owner) {
+		scope := r.Q.Scope
+		scope.Owner = pool
+		out = append(out, scope)
+	}
 	for _, name := range r.E.Opts.Recall.Pools {
 		if pool := memory.Pool(owner.Namespace(), name); pool.Valid() {
-			scope := r.Q.Scope
-			scope.Owner = pool
-			out = append(out, scope)
+			reach(pool)
+		}
+	}
+	if below := r.E.Opts.Recall.Bootstrap; below > 0 {
+		global := memory.Global(owner.Namespace())
+		version, err := r.E.Version(ctx, global)
+		few := version > 0
+		if few {
+			_, few, err = r.few(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
+		}
+		if err != nil {
+			r.Skip("bootstrap", err)
+		} else if few {
+			reach(global)
 		}
 	}
 	return out
@@ -140,28 +133,22 @@ func (r *Source) pools() []memory.Scope {
 // read hydrates candidates of the user and of pools, and marks those of pools. A pool that
 // cannot be read is left out.
 func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
-	owner := r.Q.Scope.Owner
-	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != owner }) {
+	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != r.Q.Scope.Owner }) {
 		return r.hydrate(ctx, cands)
 	}
-	var own []memory.Candidate
-	pools := map[memory.Owner][]memory.Candidate{}
-	place := make(map[string]int, len(cands))
+	of, place := map[memory.Owner][]memory.Candidate{}, map[string]int{}
 	for i, c := range cands {
+		of[c.Owner] = append(of[c.Owner], c)
 		place[c.ID] = i
-		if c.Owner == owner {
-			own = append(own, c)
-		} else {
-			pools[c.Owner] = append(pools[c.Owner], c)
-		}
 	}
-	hits, err := r.hydrate(ctx, own)
+	hits, err := r.hydrate(ctx, of[r.Q.Scope.Owner])
 	if err != nil {
 		return nil, err
 	}
-	for _, pool := range slices.Sorted(maps.Keys(pools)) {
+	delete(of, r.Q.Scope.Owner)
+	for _, pool := range slices.Sorted(maps.Keys(of)) {
 		from := Source{E: r.E, Q: Question{Scope: memory.Scope{Owner: pool}}, Now: r.Now}
-		others, err := from.hydrate(ctx, pools[pool])
+		others, err := from.hydrate(ctx, of[pool])
 		mark := "bootstrap"
 		if pool.Kind() == memory.PoolKind {
 			mark = "pool"
@@ -180,13 +167,12 @@ func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.H
 
 // standsIn reports whether recent facts replace the outcome of the search.
 func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
-	switch r.E.Opts.Recall.Fallback {
-	case FallbackError:
-		return r.unsearched() && failed(ctx, err)
-	case FallbackEmpty:
-		return r.unsearched() && (failed(ctx, err) || r.Q.Chat && err == nil && len(r.Hits)+len(r.Dropped) == 0)
+	fallback := r.E.Opts.Recall.Fallback
+	if !r.unsearched() || fallback != FallbackError && fallback != FallbackEmpty {
+		return false
 	}
-	return false
+	found := len(r.Hits) > 0 || slices.ContainsFunc(r.Dropped, func(d recall.Dropped) bool { return d.Stage != "echo" })
+	return failed(ctx, err) || fallback == FallbackEmpty && r.Q.Chat && err == nil && !found
 }
 
 // recent answers with the newest facts, after a search that failed or found nothing.

@@ -43,6 +43,26 @@ func (r *Source) Part(do func() error) (err error) {
 	return do()
 }
 
+// within does something beside what goes on and returns its result, or ctx's error if that ends first. A panic is an error.
+func within[T any](ctx context.Context, r *Source, do func() (T, error)) (value T, err error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	r.E.Background.Go(func() {
+		var got result
+		got.err = r.Part(func() (err error) { got.value, err = do(); return err })
+		done <- got
+	})
+	select {
+	case got := <-done:
+		return got.value, got.err
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
+}
+
 // placed waits until the conversation of the request is known, and what it contains already.
 func (r *Source) placed() {
 	if r.Q.Place != nil && !r.isPlaced {
@@ -111,26 +131,18 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 	})
 	known := ok && c.Knows(as, question)
 	r.vector = known
-	var vectors [][]float32
-	done := make(chan error, 1)
-	r.E.Background.Go(func() {
-		done <- r.Part(func() (err error) {
-			began := time.Now()
-			if vectors, err = r.E.Embedder.Embed(ctx, as, question); !known {
-				r.E.embeds.see(time.Since(began))
-			}
-			return err
-		})
-	})
-	select {
-	case err := <-done:
-		if err != nil {
-			return nil, err
+	began := time.Now()
+	vectors, err := within(ctx, r, func() ([][]float32, error) {
+		vectors, err := r.E.Embedder.Embed(ctx, as, question)
+		if !known {
+			r.E.embeds.see(time.Since(began))
 		}
-		return vectors[0], nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+		return vectors, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	return vectors[0], nil
 }
 
 // Search asks the resident index or, for a time in the past, an index built for that time.

@@ -62,27 +62,11 @@ func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err e
 	}
 	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
-	type read struct {
-		facts []recall.CoreFact
-		err   error
-	}
-	done := make(chan read, 1)
-	r.E.Background.Go(func() {
+	return within(ctx, r, func() ([]recall.CoreFact, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.ComparingTime)
 		defer cancel()
-		var of read
-		of.err = r.Part(func() (err error) {
-			of.facts, err = r.E.Blocks.Ready.Of(ctx, r.E.Core, r.Q.Scope.Owner, r.Now)
-			return err
-		})
-		done <- of
+		return r.E.Blocks.Ready.Of(ctx, r.E.Core, r.Q.Scope.Owner, r.Now)
 	})
-	select {
-	case of := <-done:
-		return of.facts, of.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // coreTokens is how many tokens of facts that hold a block begins with; 0: those that are pinned alone.
