@@ -26,6 +26,7 @@ type Store interface {
 	Source
 	Traces
 	Ledger
+	Tombstones
 	// Close waits for what is under way and releases everything. What was
 	// acknowledged is there when the store is opened again. Closing twice is a
 	// no-op.

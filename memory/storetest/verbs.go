@@ -18,7 +18,6 @@ import (
 type everything interface {
 	memory.Store
 	memory.Eraser
-	memory.Tombstones
 	memory.Sessions
 	memory.Keys
 }

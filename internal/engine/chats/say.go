@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -169,7 +168,6 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 		in.After = thread.Beginning
 	}
 	c.x = e.Exchange.Open(ctx, in)
-	c.x.Settle()
 	return c, c.placed()
 }
 
@@ -243,16 +241,17 @@ func messagesOf(path []memory.Turn) []Message {
 
 // placed says what keeps the message from being answered: nothing is written yet.
 func (c *saying) placed() error {
+	p := c.x.Placed()
 	switch {
-	case c.x.Deleted != nil:
+	case p.Deleted != nil:
 		return memory.Errorf(memory.NotFound, "there is no chat %q", core.Clip(c.Chat, 60))
 	case !c.Again:
 		return nil
-	case !c.x.Writes:
+	case c.x.Hides():
 		return memory.Errorf(memory.Conflict, "memory is paused: nothing that was said is changed now")
-	case c.x.Unplaced != nil:
-		return fmt.Errorf("find what is to be answered again: %w", c.x.Unplaced)
-	case c.x.Placed && !c.x.At.Retry:
+	case p.Err != nil:
+		return fmt.Errorf("find what is to be answered again: %w", p.Err)
+	case p.Known() && !p.At.Retry:
 		return memory.Errorf(memory.Conflict, "what was said changed meanwhile; try again")
 	}
 	return nil
@@ -268,7 +267,6 @@ func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.x.Contexts, c.x.Rules = nil, "" // they have places of their own here
 	as := c.x.In.Chat.Messages
 	asked := slices.Clone(as)
 	for i, m := range asked {
@@ -368,59 +366,25 @@ func (c *saying) answerLocally(o responder.Outlook, heard func(string)) chatapi.
 	return a
 }
 
-// keep records the answer, and returns both sides as they are kept. An answer to what
-// was forgotten or erased meanwhile, which may repeat it, is not. The context is the
+// keep records the answer, and returns both sides as they are kept. The context is the
 // client's.
-func (c *saying) keep(client context.Context, a chatapi.Answer) Said {
-	ctx := context.WithoutCancel(client)
-	id := c.question()
-	if c.gone(ctx, id) {
-		a = chatapi.Answer{}
+func (c *saying) keep(client context.Context, a chatapi.Answer) (s Said) {
+	place := c.x.RecordAnswer(client, a)
+	if place.Turn == "" { // it was not stored in time
+		return s
 	}
-	c.x.RecordAnswer(client, a)
-	turns, err := c.e.Store.Turns(ctx, c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
+	question, _ := c.x.Asked() // or the answer was not stored
+	turns, err := c.e.Store.Turns(context.WithoutCancel(client), c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
 	if err != nil {
 		c.e.Log.Warn("what was kept of a chat cannot be read", "conversation", c.Chat, "err", err)
 	}
-	var t Said
 	for i := range turns {
-		switch {
-		case turns[i].ID == id:
-			t.Question = &turns[i]
-		case turns[i].Role == memory.RoleAssistant && turns[i].Parent == id && !a.Empty():
-			t.Answer = &turns[i]
+		switch turns[i].ID {
+		case question:
+			s.Question = &turns[i]
+		case place.Turn:
+			s.Answer = &turns[i]
 		}
 	}
-	return t
-}
-
-// question returns the id of the turn that is answered once it is stored, "" if it is
-// not by then.
-func (c *saying) question() string {
-	wait := time.NewTimer(exchange.RecordTime)
-	defer wait.Stop()
-	select {
-	case err := <-c.x.Question:
-		c.x.Question <- err // for RecordAnswer, too
-		if err != nil {
-			return ""
-		}
-		return cmp.Or(c.x.Asked, c.path[len(c.path)-1].ID)
-	case <-wait.C:
-		return ""
-	}
-}
-
-// gone reports whether the turn that is answered was taken out of memory meanwhile. One
-// that was stored without its words never was in it.
-func (c *saying) gone(ctx context.Context, id string) bool {
-	if id == "" || c.x.Hides() || c.x.Confidential() {
-		return false
-	}
-	found, err := c.e.Store.Get(ctx, c.Owner, id)
-	if err != nil {
-		c.e.Log.Warn("whether a message is still there cannot be read", "conversation", c.Chat, "err", err)
-		return false
-	}
-	return len(found) == 0 || found[0].Turn == nil || found[0].Turn.Status != memory.Active
+	return s
 }

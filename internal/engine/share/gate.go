@@ -26,20 +26,8 @@ type gate struct {
 	e *Sharer
 }
 
-// buryingGate is the gate of a store with [memory.Tombstones].
-type buryingGate struct {
-	gate
-	memory.Tombstones
-}
-
 // Gated returns the store behind the gate.
-func (e *Sharer) Gated(store memory.Store) memory.Store {
-	g := gate{store, e}
-	if t, ok := store.(memory.Tombstones); ok {
-		return buryingGate{g, t}
-	}
-	return g
-}
+func (e *Sharer) Gated(store memory.Store) memory.Store { return gate{store, e} }
 
 // Apply implements [memory.Facts].
 func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {

@@ -147,8 +147,6 @@ func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Sh
 	return nil
 }
 
-var _ memory.Tombstones = (*Store)(nil)
-
 // Bury lets turns be known again: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
