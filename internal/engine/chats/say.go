@@ -162,12 +162,11 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 	if err := c.lay(); err != nil {
 		return nil, err
 	}
-	known := c.known()
-	in := exchange.Incoming{Owner: s.Owner, Own: true, Chat: c.request(c.path[known:]), Extras: chatapi.Extras{ID: s.Chat, Project: conv.Project}}
-	if in.After = c.path[known].Parent; in.After == "" {
-		in.After = thread.Beginning
-	}
-	c.x = e.Exchange.Open(ctx, in)
+	chat := c.request()
+	c.x = e.Exchange.Open(ctx, exchange.Incoming{
+		Owner: s.Owner, Own: true, Chat: chat, Extras: chatapi.Extras{ID: s.Chat, Project: conv.Project},
+		After: cmp.Or(c.path[len(c.path)-1].Parent, thread.Beginning), From: len(chat.Messages) - 1,
+	})
 	return c, c.placed()
 }
 
@@ -189,38 +188,12 @@ func (c *saying) lay() error {
 		return memory.Errorf(memory.Conflict, "nothing was said in this chat that could be answered again")
 	}
 	c.path = c.path[:last+1]
-	if !c.says(last) {
-		return memory.Errorf(memory.Conflict, "the last message was not kept as it was said, so it cannot be answered again; say it anew")
-	}
 	return nil
 }
 
-// says reports whether a turn of the path is as it was said: of others, such as those in
-// which something secret was blanked, the exchange would not know that they are the same.
-func (c *saying) says(i int) bool {
-	t, parent := c.path[i], ""
-	switch {
-	case i > 0 && t.Parent == c.path[i-1].ID:
-		parent = c.path[i-1].Chain
-	case t.Parent != "":
-		return false
-	}
-	talks := t.Role == memory.RoleUser || t.Role == memory.RoleAssistant
-	return talks && thread.Chain(parent, chatapi.Digest(t.Role, t.Content, "", "")) == t.Chain
-}
-
-// known returns from where on the path is as it was said.
-func (c *saying) known() int {
-	from := len(c.path) - 1 // to be answered; of a new message nothing is stored
-	for from > 0 && c.path[from].Parent == c.path[from-1].ID && c.says(from-1) {
-		from--
-	}
-	return from
-}
-
-// request returns turns as a chat request that a client could have made.
-func (c *saying) request(path []memory.Turn) *chatapi.Chat {
-	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(path)})
+// request returns the path as a chat request that a client could have made.
+func (c *saying) request() *chatapi.Chat {
+	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(c.path)})
 	if err != nil {
 		panic(err) // strings always encode
 	}
@@ -231,10 +204,13 @@ func (c *saying) request(path []memory.Turn) *chatapi.Chat {
 	return chat
 }
 
+// messagesOf returns what the user and models said in turns.
 func messagesOf(path []memory.Turn) []Message {
 	out := make([]Message, 0, len(path))
 	for _, t := range path {
-		out = append(out, Message{t.Role, t.Content})
+		if t.Role == memory.RoleUser || t.Role == memory.RoleAssistant {
+			out = append(out, Message{t.Role, t.Content})
+		}
 	}
 	return out
 }
@@ -252,7 +228,7 @@ func (c *saying) placed() error {
 	case p.Err != nil:
 		return fmt.Errorf("find what is to be answered again: %w", p.Err)
 	case p.Known() && !p.At.Retry:
-		return memory.Errorf(memory.Conflict, "what was said changed meanwhile; try again")
+		return memory.Errorf(memory.Conflict, "the last message is not kept as it was said, so it cannot be answered again; say it anew")
 	}
 	return nil
 }
@@ -320,8 +296,7 @@ func (c *saying) before() []Message {
 	}
 	var out []Message
 	for _, m := range messagesOf(path[from:]) {
-		talks := m.Role == memory.RoleUser || m.Role == memory.RoleAssistant
-		if m.Content != "" && talks && (len(out) > 0 || m.Role == memory.RoleUser) {
+		if m.Content != "" && (len(out) > 0 || m.Role == memory.RoleUser) {
 			out = append(out, m)
 		}
 	}

@@ -258,19 +258,10 @@ func Suffixed(key, suffix string) string {
 	return key + "\x00" + suffix
 }
 
-// How often a caller who waits looks whether the job is done, should another
-// process do it: soon at first, since rules are quick, and ever more seldom, since
-// models are not. What this process learns wakes the caller.
-const (
-	firstLook   = time.Millisecond
-	seldomLooks = 250 * time.Millisecond
-)
-
-// finished waits for a job.
+// finished waits for a job, which any process may do: it looks soon at first, since rules are
+// quick, and ever more seldom, since models are not.
 func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string) error {
-	wait := firstLook
-	for {
-		rings := e.Lessons.Taught.Next()
+	for wait := time.Millisecond; ; wait = min(wait*3/2, 50*time.Millisecond) {
 		unfinished, err := e.Store.Jobs(ctx, owner)
 		if err != nil {
 			return err
@@ -282,16 +273,10 @@ func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string
 		if unfinished[i].State == memory.JobParked {
 			return memory.Errorf(memory.Unavailable, "learning failed and is parked; see /api/jobs")
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return ctx.Err()
-		case <-rings: // it may be this one, which is about to be done
-			timer.Stop()
-			wait = firstLook
-		case <-timer.C:
-			wait = min(2*wait, seldomLooks)
+		case <-time.After(wait):
 		}
 	}
 }

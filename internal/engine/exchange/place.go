@@ -24,8 +24,7 @@ type Placement struct {
 	rules        string           // that its user set for it
 	request      thread.Request
 	alone        string      // id of the turn of a message that comes without its history, "" for others
-	chain        string      // of the last user message's turn, "" without one
-	before       memory.Turn // that one, if the request has results alone
+	asked        memory.Turn // the last user message as it is stored, or its chain alone; see askedIn
 	earlier      []earlier   // blocks that the conversation had before
 	back         putBack     // the same, as they are put back
 	unkept       error       // why they are not
@@ -48,14 +47,14 @@ type Place struct {
 func (e *Exchanges) PlaceOf(ctx context.Context, owner memory.Owner, answer string) Place {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
-	turns, err := e.answers(ctx, owner, answer)
+	found, err := e.Store.Get(ctx, owner, answerID(owner, answer))
 	if err != nil {
 		e.Log.Warn("the answer that a chat goes on from was not looked up", "user", owner.Name(), "err", err)
 	}
-	if len(turns) == 0 {
+	if len(found) == 0 || found[0].Turn == nil {
 		return Place{}
 	}
-	return placeBehind(turns[0])
+	return placeBehind(*found[0].Turn)
 }
 
 func placeBehind(t memory.Turn) Place {
@@ -83,13 +82,6 @@ func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items
 	return places
 }
 
-// answers returns the turn of the answer to which an upstream gave that id, if there is one.
-func (e *Exchanges) answers(ctx context.Context, owner memory.Owner, answer string) ([]memory.Turn, error) {
-	return e.Store.Turns(ctx, owner, memory.TurnQuery{
-		IDs: []string{answerID(owner, answer)}, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
-	})
-}
-
 // answerID is the id of the turn of such an answer, so that any server finds it by that.
 func answerID(owner memory.Owner, answer string) string {
 	return core.DerivedID(owner, "answer", answer)
@@ -102,11 +94,12 @@ func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) 
 	if !x.In.Named && x.In.Answer == "" || answer == "" {
 		return "", nil
 	}
-	known, err := x.e.answers(ctx, x.In.Owner, answer)
+	id := answerID(x.In.Owner, answer)
+	known, err := x.e.Store.Get(ctx, x.In.Owner, id)
 	if err != nil || len(known) > 0 {
 		return "", err
 	}
-	return answerID(x.In.Owner, answer), nil
+	return id, nil
 }
 
 // shortlist is how many conversations that begin like the request are read.
@@ -138,10 +131,7 @@ func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 	if x.In.Keep && p.Deleted == nil {
 		p.earlier = earlierBlocks(x.In.Chat, p.At, known.Turns)
 	}
-	if p.chain = chainOf(p.At, known.Turns, x.In.Chat.LastUser()); x.resultsAlone() {
-		p.before = askedBefore(known.Turns, p.At.Parent)
-		p.chain = p.before.Chain
-	}
+	p.asked = askedIn(p.At, known.Turns, x.In.Chat.LastUser())
 	return p, nil
 }
 
@@ -254,27 +244,18 @@ func goesOn(deleted *memory.ConversationMark) []memory.Change {
 	return []memory.Change{{Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Reason: "the chat goes on", Author: core.ByDialog}}
 }
 
-// chainOf returns the chain of a message's turn, stored or new.
-func chainOf(at thread.Alignment, turns []memory.Turn, message int) string {
-	if message < 0 {
-		return ""
-	}
-	for _, t := range turns {
-		if t.ID == at.Turns[message] {
-			return t.Chain
-		}
+// askedIn returns the turn of a user message, of one that is new the chain alone. Without a
+// message it is the last one of the user before what is known.
+func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn {
+	id := at.Parent
+	if message >= 0 {
+		id = at.Turns[message]
 	}
 	for _, p := range at.New {
 		if p.Message == message {
-			return p.Chain
+			return memory.Turn{Chain: p.Chain}
 		}
 	}
-	return ""
-}
-
-// askedBefore returns the last turn of the user on the path to a turn, the zero Turn
-// without one.
-func askedBefore(turns []memory.Turn, id string) memory.Turn {
 	for range turns {
 		i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == id })
 		if i < 0 {

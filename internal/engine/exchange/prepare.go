@@ -92,7 +92,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 // pinned returns what the user message of a tool loop got, as far as it is known.
 func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
 	at := x.Placed()
-	b, ok := x.e.Blocks.Get(x.In.Owner, at.chain)
+	b, ok := x.e.Blocks.Get(x.In.Owner, at.asked.Chain)
 	if own := at.back.own; own != nil {
 		if b.Text != own.Text { // of another server, before a restart, or of what changed since
 			b = core.PinnedBlock{Hits: at.back.hits, Trace: b.Trace}
@@ -153,7 +153,7 @@ func (x *Exchange) SetFor() (contexts, rules string) {
 // Pin caches the block by its user message, for the steps of a tool loop, and so that text
 // copied from it is recognized and not learned.
 func (x *Exchange) Pin(given string) {
-	if chain := x.Placed().chain; chain != "" {
+	if chain := x.Placed().asked.Chain; chain != "" {
 		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: given, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.begun)
 	}
 }

@@ -145,7 +145,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, given s
 		}
 		q.turns[place.Message] = w.add(t, !m.writes || confides).ID
 	}
-	if q.id, q.end = p.before.ID, w.parent; last >= 0 {
+	if q.id, q.end = p.asked.ID, w.parent; last >= 0 {
 		if q.id = q.turns[last]; !at.Retry && !late {
 			q.asked = q.id
 		}
@@ -168,7 +168,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, given s
 // confidential reports whether the user's last message is off the record. Where the
 // request has only tool results, a retired question counts as such.
 func (x *Exchange) confidential(p Placement) bool {
-	return x.wishes.Confidential() || p.before.Status == memory.Retired
+	return x.wishes.Confidential() || x.resultsAlone() && p.asked.Status == memory.Retired
 }
 
 // RecordAnswer stores the answer with the job that learns from the exchange, and

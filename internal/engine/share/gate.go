@@ -3,7 +3,6 @@ package share
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/internal/engine/vectors"
-	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -36,11 +34,7 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 			return memory.Receipt{}, err
 		}
 	}
-	at := ctx
-	if run.Base > 0 { // or the store refuses the run
-		at = memory.WithVersion(ctx, owner, run.Base)
-	}
-	shared, err := g.e.sharedAmong(at, owner, changes)
+	shared, err := g.e.sharedAmong(ctx, owner, changes)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -59,7 +53,6 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 	if err != nil {
 		return receipt, err
 	}
-	g.e.shares.follow(owner, receipt, changes)
 	g.e.Closed.Follow(owner, changes, g.e.Time())
 	if len(shared) > 0 {
 		g.e.Wake()
@@ -88,7 +81,6 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 		}
 		return receipt, err
 	}
-	g.e.shares.follow(owner, receipt, b.Marks)
 	if first != "" {
 		g.e.WakeWhenIdle()
 	}
@@ -195,35 +187,26 @@ func SpreadJob(home memory.Owner, run string, facts ...string) memory.Job {
 // sharedAmong returns the ids of the shared facts that changes are about, and of those
 // whose sharing they change. What is new is not shared yet.
 func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
-	var about, out []string
+	var out []string
+	about := map[string]bool{}
 	for _, c := range changes {
 		switch {
 		case c.After.Fact != nil && c.Action != memory.ActionAdd:
-			about = append(about, c.After.Fact.ID)
+			about[c.After.Fact.ID] = true
 		case c.After.Profile != nil && strings.HasPrefix(c.After.Profile.Key, SharedKeys):
 			out = append(out, strings.TrimPrefix(c.After.Profile.Key, SharedKeys))
 		}
 	}
-	shared, err := e.SharedOf(ctx, owner, about)
-	return append(out, shared...), err
-}
-
-// SharedOf returns those of the facts that are shared, or were and are looked after.
-func (e *Sharer) SharedOf(ctx context.Context, owner memory.Owner, facts []string) ([]string, error) {
-	if len(facts) == 0 {
-		return nil, nil
+	if len(about) == 0 {
+		return out, nil
 	}
-	shared, err := e.sharedBy(memory.ForWrite(ctx), owner)
-	if err != nil || len(shared) == 0 {
-		return nil, err
-	}
-	var out []string
-	for _, id := range facts {
-		if shared[id] && !slices.Contains(out, id) {
+	entries, err := e.Store.Profile(memory.ForWrite(ctx), owner, memory.At{})
+	for _, entry := range entries {
+		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok && about[id] {
 			out = append(out, id)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // stillGiven returns changes of which none makes a link live that its home does not share.
@@ -276,65 +259,4 @@ func (e *Sharer) AsShared(ctx context.Context, to memory.Owner, f memory.Fact) (
 		return memory.Fact{}, false, err
 	}
 	return *found[0].Fact, true, nil
-}
-
-// sharings is which facts owners share, as of a version of theirs: every change of a
-// known fact asks, and few are shared. The zero value knows nothing.
-type sharings struct {
-	recent.Map[memory.Owner, sharing]
-}
-
-// sharing is the ids of the facts that are shared, or were and are looked after.
-type sharing struct {
-	version int64
-	facts   map[string]bool // never written to
-}
-
-// follow keeps what is known true after a write by this process, if it was the next one.
-// After one by another server the versions differ, and it is read again.
-func (s *sharings) follow(owner memory.Owner, receipt memory.Receipt, changes []memory.Change) {
-	s.Update(owner, func(k sharing, known bool) (sharing, bool) {
-		if !known || receipt.Again || receipt.Version != k.version+1 {
-			return k, false
-		}
-		k.version++
-		copied := false
-		for _, c := range changes {
-			if p := c.After.Profile; p != nil && TellsSharing(p.Key) {
-				if !copied {
-					k.facts, copied = maps.Clone(k.facts), true
-				}
-				if id := strings.TrimPrefix(p.Key, SharedKeys); p.Status == memory.Active {
-					k.facts[id] = true
-				} else {
-					delete(k.facts, id)
-				}
-			}
-		}
-		return k, true
-	})
-}
-
-// sharedBy returns the ids of the facts that an owner shares. The profile is read where
-// that is not known of the owner's version.
-func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]bool, error) {
-	version, err := e.Version(ctx, owner)
-	if err != nil {
-		return nil, err
-	}
-	if k, known := e.shares.Get(owner); known && k.version == version {
-		return k.facts, nil
-	}
-	entries, err := e.Store.Profile(ctx, owner, memory.At{})
-	if err != nil {
-		return nil, err
-	}
-	facts := map[string]bool{}
-	for _, entry := range entries {
-		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok {
-			facts[id] = true
-		}
-	}
-	e.shares.Set(owner, sharing{version, facts}) // if it was written between, nobody asks for that version
-	return facts, nil
 }

@@ -26,8 +26,6 @@ type Sharer struct {
 	Compare *compare.Comparer
 	Vectors *vectors.Filler
 	Traces  *traces.Keeper
-
-	shares sharings
 }
 
 // A fact lives in one home. To be shared with another owner is to have a [memory.Link]
