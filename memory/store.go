@@ -27,6 +27,7 @@ type Store interface {
 	Traces
 	Ledger
 	Tombstones
+	Eraser
 	// Close waits for what is under way and releases everything. What was
 	// acknowledged is there when the store is opened again. Closing twice is a
 	// no-op.

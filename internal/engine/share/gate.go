@@ -90,15 +90,11 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 // Erase implements [memory.Eraser]. Copies of a shared fact are erased first, so that the
 // receipt is true once it is returned.
 func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	eraser, ok := g.Store.(memory.Eraser)
-	if !ok {
-		return memory.Receipt{}, traces.ErrNoEraser
-	}
 	switch closed, err := g.e.IsClosed(ctx, owner); {
 	case err != nil:
 		return memory.Receipt{}, err
 	case closed: // the erasure of the whole owner removed the others' copies first
-		return eraser.Erase(ctx, owner, run, ids...)
+		return g.Store.Erase(ctx, owner, run, ids...)
 	}
 	var shared, many []string
 	for _, id := range ids {
@@ -129,7 +125,7 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 		again.RunAt = g.e.Time().Add(SpreadAgain)
 		run.Jobs = append(run.Jobs, again)
 	}
-	receipt, err := eraser.Erase(ctx, owner, run, ids...)
+	receipt, err := g.Store.Erase(ctx, owner, run, ids...)
 	if errors.Is(err, memory.Invalid) {
 		return receipt, err
 	}
@@ -137,24 +133,6 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 	traces, readers := g.e.Traces.EraseReaders(ctx, owner, many)
 	receipt.Traces = traces
 	return receipt, errors.Join(err, readers)
-}
-
-// EraseTraces implements [memory.Eraser].
-func (g gate) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	eraser, ok := g.Store.(memory.Eraser)
-	if !ok {
-		return 0, traces.ErrNoEraser
-	}
-	return eraser.EraseTraces(ctx, owner)
-}
-
-// EraseTracesOf implements [memory.Eraser].
-func (g gate) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
-	eraser, ok := g.Store.(memory.Eraser)
-	if !ok {
-		return 0, traces.ErrNoEraser
-	}
-	return eraser.EraseTracesOf(ctx, namespace, facts...)
 }
 
 // Ping asks the store beneath.
