@@ -90,7 +90,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		e: e, In: in, mode: e.modeOf(in).under(pause), marks: e.CutMessages(in.Chat), begun: e.Blocks.Now(), answered: make(chan struct{}),
 		placed: func() Placement { return Placement{} },
 	}
-	if err := (foreign{e.Core, in.Owner, x.named()}).mark(ctx, in.Chat); err != nil {
+	if err := x.markForeign(ctx); err != nil {
 		e.Log.Warn("words that were passed on, or recur, are not known", "user", in.Owner.Name(), "err", err)
 	}
 	if last := in.Chat.LastUser(); last >= 0 {
@@ -108,9 +108,6 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		defer cancel()
 		if err := e.guarded(func() (err error) { p, err = x.place(ctx, client); return err }); err != nil {
 			return Placement{Err: err}
-		}
-		if in.Keep {
-			p.unkept = e.guarded(func() error { return x.readBack(ctx, &p, p.earlier) })
 		}
 		return p
 	})

@@ -125,7 +125,6 @@ type putBack struct {
 	hits   []memory.Hit    // of own
 	anew   bool            // there were too many: they are left out
 	room   int             // tokens that documents may still take
-	failed bool            // they could not be read
 
 	core       map[string]bool // the facts in their cores
 	coreTokens int             // which these have
@@ -156,7 +155,6 @@ func (x *Exchange) readBack(ctx context.Context, p *Placement, blocks []earlier)
 	}
 	from, err := x.e.sources(ctx, x.In.Owner, blocks)
 	if err != nil {
-		p.back.failed = true
 		return fmt.Errorf("earlier blocks: %w", err)
 	}
 	last, size, back := x.In.Chat.LastUser(), 0, &p.back

@@ -25,8 +25,7 @@ type Placement struct {
 	request      thread.Request
 	alone        string      // id of the turn of a message that comes without its history, "" for others
 	asked        memory.Turn // the last user message as it is stored, or its chain alone; see askedIn
-	earlier      []earlier   // blocks that the conversation had before
-	back         putBack     // the same, as they are put back
+	back         putBack     // blocks that the conversation had before, as they are put back
 	unkept       error       // why they are not
 }
 
@@ -127,11 +126,10 @@ func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 		p.conversation.Title = title(x.In.Chat, x.e.Opts.Learn.Personal)
 	}
 	x.align(&p, known)
-	p.back = x.e.nothingBack()
-	if x.In.Keep && p.Deleted == nil {
-		p.earlier = earlierBlocks(x.In.Chat, p.At, known.Turns)
-	}
 	p.asked = askedIn(p.At, known.Turns, x.In.Chat.LastUser())
+	if p.back = x.e.nothingBack(); x.In.Keep && p.Deleted == nil {
+		p.unkept = x.readBack(ctx, &p, earlierBlocks(x.In.Chat, p.At, known.Turns))
+	}
 	return p, nil
 }
 

@@ -52,14 +52,11 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		p.Block, p.Hits, p.Core, block = "", at.back.hits, recall.Core{}, own.Text
 		r.Hits, r.Opening = p.Hits, p.Core
 	} else {
-		lines := r.Lines
-		if at.Known() {
-			var attached []recall.Line
-			p.Block, attached = at.attachTo(p.Block, at.back.told, at.back.room)
-			lines = append(lines, attached...)
-		}
+		var attached []recall.Line
+		p.Block, attached = at.attachTo(p.Block, at.back.told, at.back.room)
 		block = p.Block
-		if at.Known() && !at.back.failed && (len(r.Degraded) == 0 || len(lines) > 0) {
+		lines := append(r.Lines, attached...)
+		if at.Known() && at.unkept == nil && (len(r.Degraded) == 0 || len(lines) > 0) {
 			x.gives(GivenBlock{Anew: at.back.anew, Part: x.In.Part, Lines: lines})
 		}
 	}

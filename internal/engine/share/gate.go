@@ -3,6 +3,7 @@ package share
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -165,12 +166,11 @@ func SpreadJob(home memory.Owner, run string, facts ...string) memory.Job {
 // sharedAmong returns the ids of the shared facts that changes are about, and of those
 // whose sharing they change. What is new is not shared yet.
 func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
-	var out []string
-	about := map[string]bool{}
+	var about, out []string
 	for _, c := range changes {
 		switch {
 		case c.After.Fact != nil && c.Action != memory.ActionAdd:
-			about[c.After.Fact.ID] = true
+			about = append(about, c.After.Fact.ID)
 		case c.After.Profile != nil && strings.HasPrefix(c.After.Profile.Key, SharedKeys):
 			out = append(out, strings.TrimPrefix(c.After.Profile.Key, SharedKeys))
 		}
@@ -178,13 +178,28 @@ func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []
 	if len(about) == 0 {
 		return out, nil
 	}
-	entries, err := e.Store.Profile(memory.ForWrite(ctx), owner, memory.At{})
-	for _, entry := range entries {
-		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok && about[id] {
+	shared, err := e.sharedBy(memory.ForWrite(ctx), owner)
+	for _, id := range about {
+		if _, is := shared[id]; is && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}
 	return out, err
+}
+
+// sharedBy returns the entries that say whom an owner's facts are shared with, by fact.
+func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]memory.ProfileEntry, error) {
+	entries, err := e.Store.Profile(ctx, owner, memory.At{})
+	if err != nil {
+		return nil, fmt.Errorf("read what %s shares: %w", owner.Called(), err)
+	}
+	shared := map[string]memory.ProfileEntry{}
+	for _, entry := range entries {
+		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok {
+			shared[id] = entry
+		}
+	}
+	return shared, nil
 }
 
 // stillGiven returns changes of which none makes a link live that its home does not share.
