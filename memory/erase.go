@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Eraser is a [Store] that can remove text for good. It is an interface of its own, so that
-// a store that wraps another implements it only if it also erases its own copies.
+// Eraser removes text for good. A store that wraps another erases its own copies, too.
 type Eraser interface {
 	// Erase removes the words of an owner's facts, links, turns, summaries, contexts,
 	// conversations (their own, not those of their turns) and profile entries (which are

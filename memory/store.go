@@ -26,6 +26,8 @@ type Store interface {
 	Source
 	Traces
 	Ledger
+	Tombstones
+	Eraser
 	// Close waits for what is under way and releases everything. What was
 	// acknowledged is there when the store is opened again. Closing twice is a
 	// no-op.

@@ -198,7 +198,7 @@ type jsonEntry struct {
 // editJSON returns the edit that writes entries, or takes them out.
 func editJSON(entries ...jsonEntry) func(text string, remove bool) (string, error) {
 	return func(text string, remove bool) (string, error) {
-		bare := strings.TrimPrefix(text, byteOrderMark)
+		bare := strings.TrimPrefix(text, "\ufeff")
 		root, err := readJSON(bare)
 		for _, e := range entries {
 			if err == nil {

@@ -135,21 +135,6 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// TestAStoreThatErasesNothingSaysSo wraps one that can.
-func TestAStoreThatErasesNothingSaysSo(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-	f, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User plays chess"}, author)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Store = r.Share.Gated(struct{ memory.Store }{r.Store})
-	_, _, err = r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, author)
-	if !errors.Is(err, memory.Unavailable) {
-		t.Errorf("erase: %v, want unavailable", err)
-	}
-}
-
 // dropping counts how often an index is told to forget an owner.
 type dropping struct {
 	memory.Searcher

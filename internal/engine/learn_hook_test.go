@@ -48,17 +48,17 @@ func (h *hooked) Apply(ctx context.Context, owner memory.Owner, run memory.Run, 
 
 func (h *hooked) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	return through(h, "Erase", func() (memory.Receipt, error) {
-		return h.Store.(memory.Eraser).Erase(ctx, owner, run, ids...)
+		return h.Store.Erase(ctx, owner, run, ids...)
 	})
 }
 
 func (h *hooked) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	return h.Store.(memory.Eraser).EraseTraces(ctx, owner)
+	return h.Store.EraseTraces(ctx, owner)
 }
 
 func (h *hooked) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
 	return through(h, "EraseTracesOf", func() (int, error) {
-		return h.Store.(memory.Eraser).EraseTracesOf(ctx, namespace, facts...)
+		return h.Store.EraseTracesOf(ctx, namespace, facts...)
 	})
 }
 

@@ -77,9 +77,8 @@ func BenchmarkPlace(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				x := r.Exchange.Open(b.Context(), next)
-				x.Settle()
-				if !x.Placed || len(x.At.New) != 1 {
-					b.Fatalf("placed %v: %d new messages", x.Placed, len(x.At.New))
+				if p := x.Placed(); !p.Known() || len(p.At.New) != 1 {
+					b.Fatalf("placed: %d new messages, %v", len(p.At.New), p.Err)
 				}
 			}
 		})

@@ -40,11 +40,9 @@ func (r *rig) hangsUp(t *testing.T, in exchange.Incoming) hung {
 	x := r.Exchange.Open(ctx, sent(in))
 	x.Prepare(ctx)
 	x.RecordQuestion(ctx)
-	err := <-x.Question
-	if err != nil {
+	if _, err := x.Asked(); err != nil {
 		t.Fatal(err)
 	}
-	x.Question <- nil
 	cancel()
 	return hung{x, ctx}
 }
@@ -371,20 +369,30 @@ func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 	})
 }
 
-// What was said so far stays said where nothing else was, and a client that asks for
-// another answer and hangs up midway has that in the place of the one it knew.
+// What was said so far stays said where nothing else was. Where a client asks for another
+// answer and hangs up midway, that is kept beside the one it knew, and goes back to the path
+// with the next message that follows it.
 func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		in := func() exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
+		in := func(said string) exchange.Incoming {
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+said+"]"), ChatID: "c", Once: "k"}
 		}
-		for _, said := range []string{"A lovely", "Portugal has"} {
-			r.hangsUp(t, in()).says(said)
-			if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: " + said}) {
-				t.Errorf("the path is %q, want the question and %q", path, said)
+		path := func(answer string, more ...string) {
+			t.Helper()
+			if path := r.path(t, "c"); !slices.Equal(path, append([]string{"user: I live in Lisbon.", "assistant: " + answer}, more...)) {
+				t.Errorf("the path is %q, want the question, %q and %q", path, answer, more)
 			}
-			r.clock.Advance(time.Second)
 		}
+		r.hangsUp(t, in("")).says("A lovely")
+		path("A lovely")
+		r.clock.Advance(time.Second)
+		r.hangsUp(t, in("")).says("Portugal has")
+		path("A lovely")
+		if off := r.offPath(t, "c"); !slices.Equal(off, []string{"Portugal has"}) {
+			t.Errorf("off the path there is %q, want the second answer", off)
+		}
+		r.exchange(t, in(`,{"role":"assistant","content":"Portugal has"},{"role":"user","content":"Go on."}`), "Sun.")
+		path("Portugal has", "user: Go on.", "assistant: Sun.")
 	})
 }
 

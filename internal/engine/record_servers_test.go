@@ -179,12 +179,10 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	}
 	var y *exchange.Exchange
 	steps := []func(){
-		func() { y = other.Exchange.Open(ctx, in(two)); y.Prepare(ctx); y.Settle() },
+		func() { y = other.Exchange.Open(ctx, in(two)); y.Prepare(ctx); y.Placed() },
 		func() {
 			y.RecordQuestion(ctx)
-			err := <-y.Question
-			y.Question <- err
-			if err != nil {
+			if _, err := y.Asked(); err != nil {
 				t.Error(err)
 			}
 		},
@@ -200,12 +198,10 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	reach(0)
 	x := r.Exchange.Open(ctx, in(one))
 	x.Prepare(ctx)
-	x.Settle()
+	x.Placed()
 	r.interrupt(memory.RoleUser, func() { reach(1) })
 	x.RecordQuestion(ctx)
-	err := <-x.Question
-	x.Question <- err
-	if err != nil {
+	if _, err := x.Asked(); err != nil {
 		t.Error(err)
 	}
 	reach(2)
@@ -298,7 +294,9 @@ func TestAnAnswerToWhatIsForgottenHasNoWords(t *testing.T) {
 			x := r.Exchange.Open(t.Context(), in)
 			x.Prepare(t.Context())
 			x.RecordQuestion(t.Context())
-			x.Question <- <-x.Question // written
+			if _, err := x.Asked(); err != nil {
+				t.Fatal(err)
+			}
 			var ids []string
 			for _, turn := range r.turns(t, ana) {
 				ids = append(ids, turn.ID)

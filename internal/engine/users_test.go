@@ -312,15 +312,15 @@ func (s *stopping) Erase(ctx context.Context, owner memory.Owner, run memory.Run
 	if s.left--; s.left < 0 {
 		return memory.Receipt{}, errStopped
 	}
-	return s.Store.(memory.Eraser).Erase(ctx, owner, run, ids...)
+	return s.Store.Erase(ctx, owner, run, ids...)
 }
 
 func (s *stopping) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	return s.Store.(memory.Eraser).EraseTraces(ctx, owner)
+	return s.Store.EraseTraces(ctx, owner)
 }
 
 func (s *stopping) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
-	return s.Store.(memory.Eraser).EraseTracesOf(ctx, namespace, facts...)
+	return s.Store.EraseTracesOf(ctx, namespace, facts...)
 }
 
 // filesWith returns the files under a folder that have a word in them.

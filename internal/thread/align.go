@@ -238,21 +238,3 @@ func (a Alignment) Answer(digest string) Reply {
 	}
 	return r
 }
-
-// Overtaken reports whether the conversation has gone on elsewhere since the same request
-// was laid on it earlier, and was stored: its last message is not found where it was, or an
-// answer would push out turns that came onto the current path since then, such as another
-// answer to the same question. The zero Alignment is earlier than all that was said.
-func (a Alignment) Overtaken(since Alignment) bool {
-	if len(a.New) > 0 {
-		return true
-	}
-	stood := map[string]bool{} // on the current path then
-	if since.tree != nil {
-		for i := range since.tree.turns {
-			stood[since.tree.turns[i].ID] = since.tree.turns[i].Status == memory.Active
-		}
-	}
-	pushed := a.tree.displaced(a.tree.pathTo(a.parent))
-	return slices.ContainsFunc(pushed, func(i int) bool { return !stood[a.tree.turns[i].ID] })
-}

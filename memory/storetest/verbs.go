@@ -17,8 +17,6 @@ import (
 // everything is what a store can be besides a [memory.Store].
 type everything interface {
 	memory.Store
-	memory.Eraser
-	memory.Tombstones
 	memory.Sessions
 	memory.Keys
 }
@@ -386,15 +384,11 @@ func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 
 // eraseStep is erase OWNER run-fields ID…: job …. What was erased is not as it was written.
 func (p *play) eraseStep(l *line) (any, error) {
-	e, ok := p.Store.(memory.Eraser)
-	if !ok {
-		p.Skipf("this store erases nothing")
-	}
 	owner, run := p.owner(p.bare(l)), p.newRun(l)
 	run.Kind = "erase"
 	p.fill(&run, l.args)
 	p.clauses(owner, l.clauses, &run.Jobs, &run.Vectors)
-	receipt, err := p.write(l, owner, nil, func() (memory.Receipt, error) { return e.Erase(p.ctx, owner, run, bare(l.args)...) })
+	receipt, err := p.write(l, owner, nil, func() (memory.Receipt, error) { return p.Store.Erase(p.ctx, owner, run, bare(l.args)...) })
 	if err == nil && !receipt.Again {
 		p.things[owner], p.said[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
 	}

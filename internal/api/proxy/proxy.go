@@ -364,9 +364,9 @@ func clientID(h http.Header, name string) string {
 // now; what was said stays said.
 func (c *call) record(ctx context.Context, a chatapi.Answer) {
 	if c.memory {
-		c.exchange.RecordAnswer(ctx, a)
+		place := c.exchange.RecordAnswer(ctx, a)
 		if c.dialect.Named {
-			c.rememberAnswer(a, cmp.Or(c.exchange.Kept(), c.from)) // what is not stored leaves the rest together
+			c.rememberAnswer(a, cmp.Or(place, c.from)) // what is not stored leaves the rest together
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -163,13 +162,11 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 	if err := c.lay(); err != nil {
 		return nil, err
 	}
-	known := c.known()
-	in := exchange.Incoming{Owner: s.Owner, Own: true, Chat: c.request(c.path[known:]), Extras: chatapi.Extras{ID: s.Chat, Project: conv.Project}}
-	if in.After = c.path[known].Parent; in.After == "" {
-		in.After = thread.Beginning
-	}
-	c.x = e.Exchange.Open(ctx, in)
-	c.x.Settle()
+	chat := c.request()
+	c.x = e.Exchange.Open(ctx, exchange.Incoming{
+		Owner: s.Owner, Own: true, Chat: chat, Extras: chatapi.Extras{ID: s.Chat, Project: conv.Project},
+		After: cmp.Or(c.path[len(c.path)-1].Parent, thread.Beginning), From: len(chat.Messages) - 1,
+	})
 	return c, c.placed()
 }
 
@@ -191,38 +188,12 @@ func (c *saying) lay() error {
 		return memory.Errorf(memory.Conflict, "nothing was said in this chat that could be answered again")
 	}
 	c.path = c.path[:last+1]
-	if !c.says(last) {
-		return memory.Errorf(memory.Conflict, "the last message was not kept as it was said, so it cannot be answered again; say it anew")
-	}
 	return nil
 }
 
-// says reports whether a turn of the path is as it was said: of others, such as those in
-// which something secret was blanked, the exchange would not know that they are the same.
-func (c *saying) says(i int) bool {
-	t, parent := c.path[i], ""
-	switch {
-	case i > 0 && t.Parent == c.path[i-1].ID:
-		parent = c.path[i-1].Chain
-	case t.Parent != "":
-		return false
-	}
-	talks := t.Role == memory.RoleUser || t.Role == memory.RoleAssistant
-	return talks && thread.Chain(parent, chatapi.Digest(t.Role, t.Content, "", "")) == t.Chain
-}
-
-// known returns from where on the path is as it was said.
-func (c *saying) known() int {
-	from := len(c.path) - 1 // to be answered; of a new message nothing is stored
-	for from > 0 && c.path[from].Parent == c.path[from-1].ID && c.says(from-1) {
-		from--
-	}
-	return from
-}
-
-// request returns turns as a chat request that a client could have made.
-func (c *saying) request(path []memory.Turn) *chatapi.Chat {
-	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(path)})
+// request returns the path as a chat request that a client could have made.
+func (c *saying) request() *chatapi.Chat {
+	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(c.path)})
 	if err != nil {
 		panic(err) // strings always encode
 	}
@@ -233,27 +204,31 @@ func (c *saying) request(path []memory.Turn) *chatapi.Chat {
 	return chat
 }
 
+// messagesOf returns what the user and models said in turns.
 func messagesOf(path []memory.Turn) []Message {
 	out := make([]Message, 0, len(path))
 	for _, t := range path {
-		out = append(out, Message{t.Role, t.Content})
+		if t.Role == memory.RoleUser || t.Role == memory.RoleAssistant {
+			out = append(out, Message{t.Role, t.Content})
+		}
 	}
 	return out
 }
 
 // placed says what keeps the message from being answered: nothing is written yet.
 func (c *saying) placed() error {
+	p := c.x.Placed()
 	switch {
-	case c.x.Deleted != nil:
+	case p.Deleted != nil:
 		return memory.Errorf(memory.NotFound, "there is no chat %q", core.Clip(c.Chat, 60))
 	case !c.Again:
 		return nil
-	case !c.x.Writes:
+	case c.x.Hides():
 		return memory.Errorf(memory.Conflict, "memory is paused: nothing that was said is changed now")
-	case c.x.Unplaced != nil:
-		return fmt.Errorf("find what is to be answered again: %w", c.x.Unplaced)
-	case c.x.Placed && !c.x.At.Retry:
-		return memory.Errorf(memory.Conflict, "what was said changed meanwhile; try again")
+	case p.Err != nil:
+		return fmt.Errorf("find what is to be answered again: %w", p.Err)
+	case p.Known() && !p.At.Retry:
+		return memory.Errorf(memory.Conflict, "the last message is not kept as it was said, so it cannot be answered again; say it anew")
 	}
 	return nil
 }
@@ -268,7 +243,6 @@ func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.x.Contexts, c.x.Rules = nil, "" // they have places of their own here
 	as := c.x.In.Chat.Messages
 	asked := slices.Clone(as)
 	for i, m := range asked {
@@ -322,8 +296,7 @@ func (c *saying) before() []Message {
 	}
 	var out []Message
 	for _, m := range messagesOf(path[from:]) {
-		talks := m.Role == memory.RoleUser || m.Role == memory.RoleAssistant
-		if m.Content != "" && talks && (len(out) > 0 || m.Role == memory.RoleUser) {
+		if m.Content != "" && (len(out) > 0 || m.Role == memory.RoleUser) {
 			out = append(out, m)
 		}
 	}
@@ -368,59 +341,25 @@ func (c *saying) answerLocally(o responder.Outlook, heard func(string)) chatapi.
 	return a
 }
 
-// keep records the answer, and returns both sides as they are kept. An answer to what
-// was forgotten or erased meanwhile, which may repeat it, is not. The context is the
+// keep records the answer, and returns both sides as they are kept. The context is the
 // client's.
-func (c *saying) keep(client context.Context, a chatapi.Answer) Said {
-	ctx := context.WithoutCancel(client)
-	id := c.question()
-	if c.gone(ctx, id) {
-		a = chatapi.Answer{}
+func (c *saying) keep(client context.Context, a chatapi.Answer) (s Said) {
+	place := c.x.RecordAnswer(client, a)
+	if place.Turn == "" { // it was not stored in time
+		return s
 	}
-	c.x.RecordAnswer(client, a)
-	turns, err := c.e.Store.Turns(ctx, c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
+	question, _ := c.x.Asked() // or the answer was not stored
+	turns, err := c.e.Store.Turns(context.WithoutCancel(client), c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
 	if err != nil {
 		c.e.Log.Warn("what was kept of a chat cannot be read", "conversation", c.Chat, "err", err)
 	}
-	var t Said
 	for i := range turns {
-		switch {
-		case turns[i].ID == id:
-			t.Question = &turns[i]
-		case turns[i].Role == memory.RoleAssistant && turns[i].Parent == id && !a.Empty():
-			t.Answer = &turns[i]
+		switch turns[i].ID {
+		case question:
+			s.Question = &turns[i]
+		case place.Turn:
+			s.Answer = &turns[i]
 		}
 	}
-	return t
-}
-
-// question returns the id of the turn that is answered once it is stored, "" if it is
-// not by then.
-func (c *saying) question() string {
-	wait := time.NewTimer(exchange.RecordTime)
-	defer wait.Stop()
-	select {
-	case err := <-c.x.Question:
-		c.x.Question <- err // for RecordAnswer, too
-		if err != nil {
-			return ""
-		}
-		return cmp.Or(c.x.Asked, c.path[len(c.path)-1].ID)
-	case <-wait.C:
-		return ""
-	}
-}
-
-// gone reports whether the turn that is answered was taken out of memory meanwhile. One
-// that was stored without its words never was in it.
-func (c *saying) gone(ctx context.Context, id string) bool {
-	if id == "" || c.x.Hides() || c.x.Confidential() {
-		return false
-	}
-	found, err := c.e.Store.Get(ctx, c.Owner, id)
-	if err != nil {
-		c.e.Log.Warn("whether a message is still there cannot be read", "conversation", c.Chat, "err", err)
-		return false
-	}
-	return len(found) == 0 || found[0].Turn == nil || found[0].Turn.Status != memory.Active
+	return s
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/maphash"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
@@ -73,32 +72,6 @@ func GivenTo(owner memory.Owner) func(PinnedBlock) bool {
 // HasHit reports whether one of a block's memories is such.
 func (b PinnedBlock) HasHit(is func(memory.Memory) bool) bool {
 	return slices.ContainsFunc(b.Hits, func(h memory.Hit) bool { return is(h.Memory) })
-}
-
-// Broadcast wakes whoever waits for something to have happened. The zero bell is ready.
-type Broadcast struct {
-	mu    sync.Mutex // guards rings
-	rings chan struct{}
-}
-
-// Next returns a channel that is closed when the bell rings next.
-func (b *Broadcast) Next() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rings == nil {
-		b.rings = make(chan struct{})
-	}
-	return b.rings
-}
-
-// Ring wakes all who wait.
-func (b *Broadcast) Ring() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rings != nil {
-		close(b.rings)
-		b.rings = nil
-	}
 }
 
 // stripes is how many conversations can be written at a time at most; two that

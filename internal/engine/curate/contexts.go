@@ -110,11 +110,7 @@ func (e *Curator) DropContext(ctx context.Context, owner memory.Owner, id string
 		if err != nil && !errors.Is(err, memory.NotFound) { // one that was taken away before has words, too
 			return memory.Receipt{}, err
 		}
-		eraser, ok := e.Store.(memory.Eraser)
-		if !ok {
-			return memory.Receipt{}, memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci")
-		}
-		receipt, failed := eraser.Erase(ctx, owner, memory.Run{ID: core.NewID(), Kind: "erase", Author: author}, id)
+		receipt, failed := e.Store.Erase(ctx, owner, memory.Run{ID: core.NewID(), Kind: "erase", Author: author}, id)
 		if failed == nil && receipt.Changes == 0 {
 			failed = memory.Errorf(memory.NotFound, "there is no context %q", core.Clip(id, 60))
 		}

@@ -331,14 +331,3 @@ func (e *Curator) live(ctx context.Context, f memory.Fact) bool {
 	_, err := e.twin(ctx, f)
 	return err == nil
 }
-
-// Foresight is what will become of a request in memory.
-type Foresight struct {
-	Kept    bool       // what is said is kept
-	Learned bool       // and learned from
-	Granted bool       // wishes to forget are granted, whether it is learned from or not
-	Paused  core.Pause // what the user has put on hold
-
-	Forget string // what the user asks to be forgotten, "everything" for all; "" for nothing
-	Found  int    // how many memories that is about, of those that it will be about
-}

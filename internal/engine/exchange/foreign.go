@@ -6,26 +6,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
 )
 
-// foreign looks for what is not the person's though it comes in their name.
-type foreign struct {
-	core         *core.Core
-	owner        memory.Owner
-	conversation string // that the request names, "" for none
-}
-
 // recalled is how many turns are read to know what was passed on lately.
 const recalled = 100
 
-// mark notes on the messages since the last answer what Loci passed on lately, and what recurs in the
-// person's conversations as a form. What it cannot look up within the context it does not note.
-func (f foreign) mark(ctx context.Context, chat *chatapi.Chat) error {
-	err := f.core.Blocks.Passed.Recall(f.owner, f.core.Time(), func() ([]memory.Memory, error) {
-		page, err := f.core.Store.List(ctx, f.owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Limit: recalled})
+// markForeign notes on the messages since the last answer what is not the person's though it comes in
+// their name: what Loci passed on lately, and what recurs in their conversations as a form. What it
+// cannot look up within the context it does not note.
+func (x *Exchange) markForeign(ctx context.Context) error {
+	chat, owner, passed := x.In.Chat, x.In.Owner, &x.e.Blocks.Passed
+	err := passed.Recall(owner, x.e.Time(), func() ([]memory.Memory, error) {
+		page, err := x.e.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Limit: recalled})
 		return page.Memories, err
 	})
 	for i := range slices.Backward(chat.Messages) {
@@ -36,11 +30,11 @@ func (f foreign) mark(ctx context.Context, chat *chatapi.Chat) error {
 		if m.Role != memory.RoleUser || m.Foreign != "" {
 			continue
 		}
-		if m.Foreign = f.core.Blocks.Passed.In(f.owner, m.Text); m.Foreign == "" && err == nil {
-			m.Foreign, err = f.forms(ctx, m.Text)
+		if m.Foreign = passed.In(owner, m.Text); m.Foreign == "" && err == nil {
+			m.Foreign, err = x.forms(ctx, m.Text)
 		}
 	}
-	f.core.Blocks.Passed.Said(f.owner, chat, f.core.Time())
+	passed.Said(owner, chat, x.e.Time())
 	return err
 }
 
@@ -52,7 +46,7 @@ const (
 )
 
 // forms returns the lines of a message that recur.
-func (f foreign) forms(ctx context.Context, message string) (foreign memory.Ranges, err error) {
+func (x *Exchange) forms(ctx context.Context, message string) (foreign memory.Ranges, err error) {
 	at, looked := 0, 0
 	for line := range strings.Lines(message) {
 		body := strings.TrimSpace(line)
@@ -62,13 +56,13 @@ func (f foreign) forms(ctx context.Context, message string) (foreign memory.Rang
 			continue
 		}
 		looked++
-		like, err := core.Found(ctx, f.core, memory.Search{
-			Scopes: []memory.Scope{{Owner: f.owner}}, Text: body, ByWords: true, Limit: 2 * formOften,
+		like, err := core.Found(ctx, x.e.Core, memory.Search{
+			Scopes: []memory.Scope{{Owner: x.In.Owner}}, Text: body, ByWords: true, Limit: 2 * formOften,
 		})
 		if err != nil {
 			return "", err
 		}
-		around := map[string]string{f.conversation: message} // by conversation
+		around := map[string]string{x.named(): message} // by conversation
 		for _, m := range like {
 			t := m.Turn
 			if t == nil || t.Role != memory.RoleUser || !strings.Contains("\n"+t.Content+"\n", "\n"+body+"\n") || strings.TrimSpace(t.Content) == body {

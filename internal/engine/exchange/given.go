@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -62,17 +63,13 @@ type earlier struct {
 	message int // of the request, -1 for one that the upstream keeps
 }
 
-// blocksBefore returns the blocks of the user turns that the model still sees: those of the
+// earlierBlocks returns the blocks of the user turns that the model still sees: those of the
 // request and those that the upstream keeps. What an answer's turn says of the block counts more
 // than the user turn: the first request may have been refused.
-func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
-	if !slices.ContainsFunc(turns, func(t memory.Turn) bool { return t.Given != "" }) {
-		return nil
-	}
-	byID, userOf := make(map[string]int, len(turns)), map[string]string{}
-	stored := map[string]string{}
-	for i, t := range turns { // parents come first
-		byID[t.ID] = i
+func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn) []earlier {
+	byID, userOf, stored := map[string]memory.Turn{}, map[string]string{}, map[string]string{}
+	for _, t := range turns { // parents come first
+		byID[t.ID] = t
 		if userOf[t.ID] = userOf[t.Parent]; t.Role == memory.RoleUser {
 			userOf[t.ID] = t.ID
 		}
@@ -80,50 +77,41 @@ func (x blocks) blocksBefore(turns []memory.Turn) []earlier {
 			stored[user] = t.Given
 		}
 	}
-	message := map[string]int{}
-	for i, id := range x.At.Turns {
-		if id != "" && x.In.Chat.Messages[i].Role == memory.RoleUser {
-			message[id] = i
-		}
+	if len(stored) == 0 {
+		return nil
 	}
+	message := map[string]int{} // of the request, by turn
 	var ids []string
-	if x.In.Chat.GoesOn() {
-		for id := x.At.Parent; id != ""; {
-			i, ok := byID[id]
-			if !ok {
-				break
-			}
-			if _, here := message[id]; !here && turns[i].Role == memory.RoleUser {
-				ids = append(ids, id)
-			}
-			id = turns[i].Parent
+	for i, id := range at.Turns {
+		if id != "" && chat.Messages[i].Role == memory.RoleUser {
+			message[id], ids = i, append(ids, id)
 		}
-		slices.Reverse(ids)
 	}
-	for i, id := range x.At.Turns {
-		if at, here := message[id]; here && at == i {
-			ids = append(ids, id)
+	if chat.GoesOn() {
+		var kept []string // by the upstream
+		for t, ok := byID[at.Parent]; ok; t, ok = byID[t.Parent] {
+			if _, here := message[t.ID]; !here && t.Role == memory.RoleUser {
+				kept = append(kept, t.ID)
+			}
 		}
+		slices.Reverse(kept)
+		ids = append(kept, ids...)
 	}
 	var out []earlier
 	for _, id := range ids {
-		i, known := byID[id]
-		g, ok := ReadGiven(stored[id])
-		if !known || !ok || turns[i].Status == memory.Retired {
-			continue
+		i, here := message[id]
+		if !here {
+			i = -1
 		}
-		at, here := message[id]
+		g, ok := ReadGiven(stored[id])
 		refused := g.Anew && len(g.Lines) == 0 // where the upstream took no memory, another try may take it in another place
-		if here && at == x.In.Chat.LastUser() && !x.In.Chat.ToolLoop() && refused {
+		if !ok || byID[id].Status == memory.Retired || refused && here && i == chat.LastUser() && !chat.ToolLoop() {
 			continue
 		}
 		if g.Anew {
 			out = nil
 		}
-		if !here {
-			at = -1
-		}
-		out = append(out, earlier{g, at})
+		out = append(out, earlier{g, i})
 	}
 	return out
 }
@@ -137,7 +125,6 @@ type putBack struct {
 	hits   []memory.Hit    // of own
 	anew   bool            // there were too many: they are left out
 	room   int             // tokens that documents may still take
-	failed bool            // they could not be read
 
 	core       map[string]bool // the facts in their cores
 	coreTokens int             // which these have
@@ -161,20 +148,19 @@ func keyOf(l recall.Line) string {
 	return key
 }
 
-// readBack writes the earlier blocks of the request again, from memory as it is now.
-func (x blocks) readBack(ctx context.Context) error {
-	if len(x.earlier) == 0 {
+// readBack writes earlier blocks of the request again, from memory as it is now.
+func (x *Exchange) readBack(ctx context.Context, p *Placement, blocks []earlier) error {
+	if len(blocks) == 0 {
 		return nil
 	}
-	from, err := x.e.sources(ctx, x.In.Owner, x.earlier)
+	from, err := x.e.sources(ctx, x.In.Owner, blocks)
 	if err != nil {
-		x.back.failed = true
 		return fmt.Errorf("earlier blocks: %w", err)
 	}
-	last, size, back := x.In.Chat.LastUser(), 0, &x.back
+	last, size, back := x.In.Chat.LastUser(), 0, &p.back
 	repeats := x.In.Chat.Repeats(recall.FenceOpen)
-	for _, b := range x.earlier {
-		words := x.rewrite(b.Lines, from)
+	for _, b := range blocks {
+		words := x.rewrite(p, b.Lines, from)
 		block := chatapi.Block{Text: words, Message: b.message, Part: b.Part}
 		size += len(words)
 		if b.message == last && last >= 0 {
@@ -186,39 +172,40 @@ func (x blocks) readBack(ctx context.Context) error {
 		}
 	}
 	if most := keptBytes * cmp.Or(x.e.Opts.Budget, recall.DefaultBudget); size > most && back.own == nil {
-		x.back = x.e.nothingBack()
-		x.back.anew = true
+		*back = x.e.nothingBack()
+		back.anew = true
 	}
 	return nil
 }
 
 // rewrite writes one block again, without what those before it tell, and notes what it tells.
-func (x blocks) rewrite(lines []recall.Line, from recall.Sources) string {
-	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return x.back.told[keyOf(from.Settled(l))] })
-	block, kept, tokens := recall.RenderLines(lines, from, x.e.Retrieve.Rendering(x.back.later))
-	x.back.coreTokens += tokens
+func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Sources) string {
+	back := &p.back
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return back.told[keyOf(from.Settled(l))] })
+	block, kept, tokens := recall.RenderLines(lines, from, x.e.Retrieve.Rendering(back.later))
+	back.coreTokens += tokens
 	documents, rules := "", ""
 	for _, l := range lines {
 		switch {
-		case l.Kind == kindRules && l.Sum != 0 && l.Sum == recall.Sum(x.Rules) && x.Rules != "":
-			rules, kept = x.Rules, append(kept, l)
+		case l.Kind == kindRules && l.Sum != 0 && l.Sum == recall.Sum(p.rules) && p.rules != "":
+			rules, kept = p.rules, append(kept, l)
 		case l.Kind == kindDocument && l.Sum != 0:
-			for _, c := range x.Contexts {
-				room := x.back.room
+			for _, c := range p.contexts {
+				room := back.room
 				if words := recall.ContextText(c, &room); c.ID == l.ID && recall.Sum(words) == l.Sum {
-					documents, x.back.room, kept = documents+words, room, append(kept, l)
+					documents, back.room, kept = documents+words, room, append(kept, l)
 				}
 			}
 		}
 	}
 	for _, l := range kept {
-		x.back.told[keyOf(l)] = true
+		back.told[keyOf(l)] = true
 		if l.Core {
-			x.back.core[l.ID] = true
+			back.core[l.ID] = true
 		}
 	}
 	block = recall.WithDocuments(block, documents)
-	x.back.later = x.back.later || block != ""
+	back.later = back.later || block != ""
 	return WithRules(block, rules)
 }
 
@@ -268,10 +255,10 @@ func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
 
 // attachTo puts the documents of the conversation and its rules to a block, as far as earlier
 // blocks do not tell them, and returns their lines. room is how many tokens documents may take.
-func (x blocks) attachTo(block string, told map[string]bool, room int) (string, []recall.Line) {
+func (p *Placement) attachTo(block string, told map[string]bool, room int) (string, []recall.Line) {
 	var lines []recall.Line
 	var documents strings.Builder
-	for _, c := range x.Contexts {
+	for _, c := range p.contexts {
 		l := recall.Line{Kind: kindDocument, ID: c.ID}
 		if told[keyOf(l)] {
 			continue
@@ -281,7 +268,7 @@ func (x blocks) attachTo(block string, told map[string]bool, room int) (string, 
 		l.Sum = recall.Sum(words)
 		lines = append(lines, l)
 	}
-	rules := x.Rules
+	rules := p.rules
 	if told[keyOf(recall.Line{Kind: kindRules})] {
 		rules = ""
 	}
@@ -299,45 +286,4 @@ func WithRules(block, rules string) string {
 		return block
 	}
 	return strings.TrimSpace("The user's rules for this chat, which you follow:\n\n" + rules + "\n\n" + block)
-}
-
-// read reports whether a model reads the chat. loci/recall answers from memory alone.
-func (x *Exchange) read() bool {
-	return x.e.Opts.Recall.Read && x.In.Chat.Model != memory.RecallModel
-}
-
-// carries returns which turns recall does not give to the request, by id: those that it holds,
-// of a chat that no model reads the question alone, and those that it takes the place of.
-func (x *Exchange) carries() map[string]bool {
-	out := map[string]bool{}
-	for i, id := range x.At.Turns {
-		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) {
-			out[id] = true
-		}
-	}
-	for id := range x.replaces() {
-		out[id] = true
-	}
-	return out
-}
-
-// replaces returns the turns that the request takes the place of, by id.
-func (x *Exchange) replaces() map[string]bool {
-	out := map[string]bool{}
-	for _, id := range x.At.Leave {
-		out[id] = true
-	}
-	return out
-}
-
-// Said returns what the request says, if a model reads it: the others must be told.
-func (x *Exchange) Said() []string {
-	if !x.read() {
-		return nil
-	}
-	var said []string
-	for _, m := range x.In.Chat.Messages {
-		said = append(said, m.Text)
-	}
-	return said
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -30,37 +29,43 @@ const (
 	Courtesy = 2 * time.Millisecond
 )
 
+// question is a question as it was stored.
+type question struct {
+	Placement
+	mode  mode
+	turns []string // ids of the turns that say the request's messages
+	id    string   // of the user turn that is answered, "" for none
+	asked string   // the same where it is new, and to be learned from
+	end   string   // the turn that the answer follows
+	moved []string // turns that left the path, or came back to it
+	err   error
+}
+
 // RecordQuestion stores the request's new messages in the background of the upstream call,
 // with a job that learns from them should no answer follow; for a stream after
 // [Exchange.Answered], or [Courtesy]. If Open did not place the request in time, it is placed
 // now.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
-	x.Question = make(chan error, 1)
 	if !x.stores() {
-		x.Question <- nil
+		x.question = func() question { return question{} }
 		return
 	}
-	client := ctx
+	client, given := ctx, x.given
 	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
-	x.e.Background.Go(func() {
+	x.question = inBackground(x.e, func() (q question) {
 		defer cancel()
 		if x.In.Chat.Stream {
 			x.yield()
 		}
-		x.Settle()
-		x.Question <- x.guarded(func() error {
-			if err := x.heed(ctx); err != nil {
-				return err
-			}
-			if !x.Placed {
-				x.request.Left = client.Err() != nil
-				if err := (placer{x}).place(ctx, client); err != nil {
-					return err
-				}
-			}
-			return recorder{x}.storeQuestion(ctx)
-		})
+		q.err = x.e.guarded(func() (err error) { q, err = x.storeQuestion(ctx, client, given); return err })
+		return q
 	})
+}
+
+// Asked waits for the question to be stored, and returns the id of the turn that is answered.
+func (x *Exchange) Asked() (id string, err error) {
+	q := x.question()
+	return q.id, q.err
 }
 
 // Answered says that the first of the answer is on its way to the client. It may be
@@ -77,350 +82,243 @@ func (x *Exchange) yield() {
 	}
 }
 
-// storeQuestion stores the new messages. If another writer changed the conversation since it
-// was read, the request is aligned with it again.
-func (x recorder) storeQuestion(ctx context.Context) error {
-	leave, err := x.e.Writes.Enter(ctx, x.In.Owner, x.conversation.ID)
-	if err != nil {
-		return err
+func (x *Exchange) storeQuestion(ctx, client context.Context, given string) (q question, err error) {
+	p := x.Placed()
+	if q.mode, err = x.e.heed(ctx, x.In.Owner, x.mode); err != nil {
+		return q, err
 	}
-	defer leave()
+	if !p.Known() {
+		if p, err = x.place(ctx, client); err != nil {
+			return q, err
+		}
+	}
 	again := false
-	err = core.Replan(ctx, func() error {
+	err = x.e.write(ctx, x.In.Owner, p.conversation.ID, true, func() (w writing, err error) {
 		if again {
-			if err := x.placeAgain(ctx); err != nil {
-				return err
+			known, err := x.e.conversation(ctx, x.In.Owner, p.conversation.ID)
+			if err != nil {
+				return w, err
 			}
+			x.align(&p, known)
 		}
 		again = true
-		return x.tryQuestion(ctx)
+		q, w, err = x.layQuestion(ctx, p, q.mode, given)
+		return w, err
 	})
 	if err == nil && x.e.Opts.LearnAfter == core.AfterUser {
 		x.e.Wake()
 	}
-	return err
+	return q, err
 }
 
-// placeAgain aligns the request with its conversation as it is now.
-func (x recorder) placeAgain(ctx context.Context) error {
-	known, err := placer(x).known(ctx, x.conversation.ID)
-	if err != nil {
-		return err
+// layQuestion makes the batch of a request's new messages.
+func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, given string) (q question, w writing, err error) {
+	at, last, now := p.At, x.In.Chat.LastUser(), x.e.Time()
+	q = question{Placement: p, mode: m, turns: slices.Clone(at.Turns)}
+	w = newWriting(p.conversation, at, (at.Retry || x.resultsAlone()) && x.confidential(p))
+	late := p.request.Left && at.WentOn() // it takes nothing back, and stands beside the path
+	if m.writes && !late {
+		w.move(at.Leave, at.Rejoin, at.Path())
 	}
-	x.At = placer(x).align(known.Turns)
-	if x.Deleted = nil; known.Conversation.Status == memory.Retired {
-		mark := known.Conversation.Mark()
-		x.Deleted = &mark
-	}
-	return nil
-}
-
-// tryQuestion stores the new messages as they were aligned, or returns a Conflict.
-func (x recorder) tryQuestion(ctx context.Context) error {
-	now := x.e.Time()
-	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID()}
-	late := x.request.Left && x.At.WentOn() // it takes nothing back, and stands beside the path
-	if !late {
-		batch.Marks, batch.Path = marks(x.At.Leave, x.At.Rejoin), x.At.Path()
-	}
-	x.parent, x.Asked, x.unsaid, x.private = x.At.Parent, "", nil, (x.At.Retry || x.resultsAlone()) && x.Confidential()
-	x.stored = slices.Clone(x.At.Turns)
-	for _, p := range x.At.New {
-		m := x.In.Chat.Messages[p.Message]
-		t := x.turn(x.alone, m.Role, m.Name, m.Text, x.marks[p.Message], p.Index, p.Chain, now)
-		if t.Foreign = m.Foreign; t.Content != m.Text { // cut, or without a secret: all from the first range on
+	for _, place := range at.New {
+		said := x.In.Chat.Messages[place.Message]
+		t := memory.Turn{
+			ID: p.alone, Owner: x.In.Owner, Index: place.Index, Chain: place.Chain, Role: said.Role, Name: said.Name,
+			CreatedAt: now, NoLearn: !m.learns, Foreign: said.Foreign,
+		}
+		if said.Role != memory.RoleTool {
+			t.Content = x.e.Stored(said.Text, x.marks[place.Message])
+		}
+		if t.Content != said.Text { // cut, or without a secret: all from the first range on
 			t.Foreign = ""
-			for start := range m.Foreign.Within(len(t.Content)) {
+			for start := range said.Foreign.Within(len(t.Content)) {
 				t.Foreign = t.Foreign.With(start, len(t.Content))
 				break
 			}
 		}
-		t.NoLearn = !x.learns
-		if p.Message == x.In.Chat.LastUser() && t.Status == memory.Active {
-			t.Given = x.given
+		if place.History {
+			x.e.Opts.History.Mark(&t, at.Heard)
 		}
-		if p.History {
-			x.e.Opts.History.Mark(&t, x.At.Heard)
+		confides := w.confides(said.Role, said.Text)
+		if place.Message == last && m.writes && !confides {
+			t.Given = given
 		}
-		if !late {
-			batch.Path.Turns = append(batch.Path.Turns, t.ID)
-		} else if t.Status == memory.Active {
-			t.Status = memory.Replaced
-		}
-		batch.Turns = append(batch.Turns, t)
-		x.stored[p.Message] = t.ID
-		if m.Role == memory.RoleUser && !p.History && !late {
-			x.Asked = t.ID
+		q.turns[place.Message] = w.add(t, !m.writes || confides).ID
+	}
+	if q.id, q.end = p.asked.ID, w.parent; last >= 0 {
+		if q.id = q.turns[last]; !at.Retry && !late {
+			q.asked = q.id
 		}
 	}
-	x.redact(&batch)
-	if len(batch.Turns) == 0 && len(batch.Marks) == 0 {
-		return nil
+	q.moved = w.moved
+	if len(w.Turns)+len(w.Marks) == 0 {
+		return q, w, nil
 	}
-	batch.Marks = append(batch.Marks, placer(x).comesBack()...)
-	if x.moved = nil; !late {
-		x.moved = slices.Concat(x.At.Leave, x.At.Rejoin)
+	w.Marks = append(w.Marks, goesOn(p.Deleted)...)
+	if err := x.e.redactForgotten(ctx, x.In.Owner, &w, at); err != nil {
+		return q, w, err
 	}
-	if err := x.redactForgotten(ctx, batch.Turns); err != nil {
-		return err
+	if slices.ContainsFunc(w.Turns, func(t memory.Turn) bool { return t.Status == memory.Retired }) {
+		w.Conversation.Title = ""
 	}
-	var err error
-	if batch.Jobs, err = x.asksToLearn(ctx, now); err != nil {
-		return err
-	}
-	return x.append(ctx, batch)
+	w.Jobs, err = x.asksToLearn(ctx, q, now)
+	return q, w, err
 }
 
-// turn makes the next turn of the path, without secrets. Unless an id is given, it is derived
-// from place and text, so that two requests with the same history at once store one turn.
-func (x recorder) turn(id string, role memory.Role, name, words, mark string, index int, chain string, now time.Time) memory.Turn {
-	t := memory.Turn{
-		ID: cmp.Or(id, core.DerivedID(x.In.Owner, x.conversation.ID, x.parent, chain)), Owner: x.In.Owner, Conversation: x.conversation.ID, Project: x.conversation.Project,
-		Index: index, Parent: x.parent, Chain: chain, Role: role, Name: name,
-		Status: memory.Active, CreatedAt: now,
-	}
-	if role != memory.RoleTool {
-		t.Content = x.e.Stored(words, mark)
-	}
-	x.parent = t.ID
-	if x.Hides() || x.offTheRecord(memory.Turn{Role: role, Content: words}) {
-		x.unsaid = append(x.unsaid, t)
-		return redacted(t)
-	}
-	return t
-}
-
-func marks(leave, rejoin []string) []memory.Change {
-	var out []memory.Change
-	for _, id := range leave {
-		out = append(out, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: core.ByDialog})
-	}
-	for _, id := range rejoin {
-		out = append(out, memory.Change{Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: core.ByDialog})
-	}
-	return out
-}
-
-// batchTurns is how many turns are written at once: other writers wait for that.
-const batchTurns = 250
-
-// append stores a batch, in parts if it is large. The newest turns come last, with the job.
-func (x recorder) append(ctx context.Context, batch memory.Batch) error {
-	err := x.tombstone(ctx)
-	if err != nil {
-		return err
-	}
-	for len(batch.Turns) > batchTurns {
-		part := batch
-		part.Turns, part.Jobs, part.Run = batch.Turns[:batchTurns:batchTurns], nil, core.NewID()
-		if err := x.appendPart(ctx, part); err != nil {
-			return err
-		}
-		batch.Turns, batch.Marks = batch.Turns[batchTurns:], nil
-	}
-	return x.appendPart(ctx, batch)
-}
-
-// appendPart stores a batch. Since a client waits for it, vectors of a model are left to a job.
-func (x recorder) appendPart(ctx context.Context, batch memory.Batch) (err error) {
-	if core.OfWords(x.e.Embedder) {
-		if batch.Vectors, err = x.e.TurnVectors(ctx, batch.Turns); err != nil {
-			return err
-		}
-	}
-	_, err = x.e.Store.Append(ctx, x.In.Owner, batch)
-	return err
+// confidential reports whether the user's last message is off the record. Where the
+// request has only tool results, a retired question counts as such.
+func (x *Exchange) confidential(p Placement) bool {
+	return x.wishes.Confidential() || x.resultsAlone() && p.asked.Status == memory.Retired
 }
 
 // RecordAnswer stores the answer with the job that learns from the exchange, and
-// returns when both are safe. An empty answer, from an upstream that gave none,
-// stores nothing and lets the question be learned from. It waits at most two
-// seconds; then the exchange counts as not recorded and the chat goes on.
+// returns the place behind it when both are safe. An empty answer, from an upstream that gave
+// none, stores nothing and lets the question be learned from. It waits at most two
+// seconds; then the exchange counts as not recorded, the place is zero, and the chat goes on.
 //
 // The context is the client's. Where it has ended the answer, or what was said of it so
-// far, is stored all the same, since a client that hangs up leaves that. But who waits no
-// more may have asked again, of another server too: an answer that was not there when the
-// client asked here keeps its place, and this one is kept beside it, off the path, as if
-// the two had been stored in the order in which they were asked for.
-func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) {
+// far, is stored all the same. But who waits no more may have asked again, of another server
+// too: such an answer takes no other's place, and is kept beside it, off the path.
+func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 	x.e.Blocks.Passed.Answered(x.In.Owner, a, x.e.Time())
-	if !x.stores() || x.Question == nil {
-		return
+	if !x.stores() || x.question == nil {
+		return Place{}
 	}
 	x.Answered() // if it never was
-	if x.answerMark = x.e.CutMark(a.Text); x.answerMark != "" {
+	mark := x.e.CutMark(a.Text)
+	if mark != "" {
 		a.Text = x.e.Beginning(a.Text)
 	}
 	client := ctx
 	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
+	var place Place
 	stored := make(chan error, 1)
 	x.e.Background.Go(func() {
 		defer cancel()
-		if err := <-x.Question; err != nil {
-			stored <- fmt.Errorf("record the question: %w", err)
+		q := x.question()
+		if q.err != nil {
+			stored <- fmt.Errorf("record the question: %w", q.err)
 			return
 		}
-		err := x.guarded(func() error { return recorder{x}.storeAnswer(ctx, a, client) })
+		err := x.e.guarded(func() (err error) { place, err = x.storeAnswer(ctx, client, q, a, mark); return err })
 		stored <- err
 		if err == nil {
-			x.nameOwner(ctx)
+			x.nameOwner(ctx, q.mode)
 			x.e.Warm(x.In.Owner) // after the chat may go on
 		}
 	})
 	wait := time.NewTimer(RecordTime)
 	defer wait.Stop()
+	err := fmt.Errorf("storing the exchange took longer than %v", RecordTime)
 	select {
-	case err := <-stored:
-		if err != nil {
-			x.failed(ctx, err)
-			return
-		}
-		x.kept = Place{Conversation: x.conversation.ID, Turn: x.last, Chain: x.ended}
+	case err = <-stored:
 	case <-wait.C:
-		x.failed(ctx, fmt.Errorf("storing the exchange took longer than %v", RecordTime))
 	}
+	if err != nil {
+		x.failed(ctx, err)
+		return Place{}
+	}
+	return place
 }
 
-// storeAnswer stores the answer; client is the context of the client, which may have left. If
-// another writer changed the conversation since it was read, it is read again.
-func (x recorder) storeAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
-	leave, err := x.e.Writes.Enter(ctx, x.In.Owner, x.conversation.ID)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if err := x.heed(ctx); err != nil {
-		return err
+func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatapi.Answer, mark string) (place Place, err error) {
+	if q.mode, err = x.e.heed(ctx, x.In.Owner, q.mode); err != nil {
+		return place, err
 	}
 	if !a.Empty() {
 		used := recall.Used(x.In.Chat.Question(1), a.Text, x.Prepared.Hits)
 		x.e.Metrics.Retrieved(len(x.Prepared.Hits), len(used))
 		x.e.Curate.Used.Add(x.In.Owner, used)
 	}
-	unsaid, moved := x.unsaid, x.moved
-	return core.Replan(ctx, func() error {
-		x.unsaid, x.moved = slices.Clone(unsaid), slices.Clone(moved)
-		return x.tryAnswer(ctx, a, client)
+	jobs := false
+	err = x.e.write(ctx, x.In.Owner, q.conversation.ID, true, func() (w writing, err error) {
+		place, w, err = x.layAnswer(ctx, q, a, mark, client.Err() != nil)
+		jobs = len(w.Jobs) > 0
+		return w, err
 	})
-}
-
-// resumed aligns the request with the conversation as it is now, at the stored question, and
-// returns that question.
-func (x recorder) resumed(ctx context.Context) (at thread.Alignment, asked memory.Turn, err error) {
-	turns, err := x.e.branches(ctx, x.In.Owner, x.conversation.ID)
-	if err != nil {
-		return thread.Alignment{}, memory.Turn{}, err
-	}
-	at = thread.Resume(turns, x.request, x.stored)
-	question := cmp.Or(x.Asked, x.before.ID)
-	if last := x.In.Chat.LastUser(); last >= 0 && last < len(x.stored) {
-		question = x.stored[last] // new, or asked again
-	}
-	if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == question }); i >= 0 {
-		asked = turns[i]
-	}
-	return at, asked, nil
-}
-
-// tryAnswer stores the answer behind its question, or returns a Conflict.
-func (x recorder) tryAnswer(ctx context.Context, a chatapi.Answer, client context.Context) error {
-	now := x.e.Time()
-	batch := memory.Batch{Conversation: x.conversation, Run: core.NewID()}
-	exchanges, onPath := 0, true
-	x.last = x.parent // of an answer without words
-	var err error
-	if !a.Empty() {
-		if exchanges, onPath, err = x.layAnswer(ctx, &batch, a, client, now); err != nil {
-			return err
-		}
-	}
-	x.again = ""
-	if last := x.In.Chat.LastUser(); x.Asked == "" && last >= 0 && len(batch.Turns) > 0 && onPath {
-		// Asked again: the first try may have died before its answer was recorded, or
-		// this is another answer.
-		x.again, x.moved = x.At.Turns[last], append(x.moved, batch.Turns[0].ID)
-	}
-	if batch.Jobs, err = x.endToLearn(ctx, exchanges, now); err != nil {
-		return err
-	}
-	x.redact(&batch)
-	if x.learns && x.Writes && len(batch.Turns) > 0 && onPath && x.e.Opts.Learn.Summary.Due(exchanges-1, exchanges) {
-		batch.Jobs = append(batch.Jobs, core.SummaryJob(x.In.Owner, x.conversation.ID, batch.Turns[0].ID))
-	}
-	if len(batch.Turns)+len(batch.Marks)+len(batch.Jobs) == 0 {
-		return nil
-	}
-	if err := x.append(ctx, batch); err != nil {
-		return err
-	}
-	if len(batch.Jobs) > 0 {
+	if err == nil && jobs {
 		x.e.Idle.Begin()() // the client's next question may come at once
 		x.e.WakeWhenIdle()
 	}
-	return nil
+	return place, err
 }
 
-// layAnswer finds the place of an answer with text and adds its turn to the batch. exchanges
-// counts those of the conversation including this one; onPath is whether the answer is on the
-// current path or on a branch.
-func (x recorder) layAnswer(ctx context.Context, batch *memory.Batch, a chatapi.Answer, client context.Context, now time.Time) (exchanges int, onPath bool, err error) {
-	at, asked, err := x.resumed(ctx)
-	if err != nil {
-		return 0, false, err
-	}
-	reply := at.Answer(a.Digest)
-	x.ended = reply.Chain
-	x.parent, x.private = at.Parent, asked.Status == memory.Retired || x.Confidential()
-	if onPath = !at.WentOn() && (client.Err() == nil || !at.Overtaken(x.seen)); onPath {
-		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
-		batch.Marks, batch.Path = marks(leave, rejoin), at.Path(reply.Known)
-		x.moved = slices.Concat(x.moved, leave, rejoin)
-	}
-	if reply.Known == "" && (onPath || len(at.New) == 0) { // beside what, if its question is not found?
-		name := ""
-		if a.Model == memory.RecallModel {
-			name = memory.RecallModel
-		}
-		id, err := x.answerID(ctx, cmp.Or(x.In.Answer, a.ID))
+// layAnswer makes the batch of an answer behind its question, and of the job that learns from
+// both.
+func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, mark string, gone bool) (place Place, w writing, err error) {
+	place = Place{Conversation: q.conversation.ID, Turn: q.end} // of an answer without words
+	now, exchanges, answers := x.e.Time(), 0, false
+	w = newWriting(q.conversation, q.At, false)
+	w.Conversation.Title = "" // the question's batch had it
+	if !a.Empty() {
+		turns, err := x.e.branches(ctx, x.In.Owner, q.conversation.ID)
 		if err != nil {
-			return 0, false, err
+			return place, w, err
 		}
-		t := x.turn(id, memory.RoleAssistant, name, a.Text, x.answerMark, reply.Index, reply.Chain, now)
-		if len(a.Items) > 0 {
-			t.Ref = a.Items[0]
+		at := thread.Resume(turns, q.request, q.turns)
+		reply := at.Answer(a.Digest)
+		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
+		lost := len(at.New) > 0                                       // its question is there no more
+		onPath := !at.WentOn() && !(gone && (lost || len(leave) > 0)) // else it stands beside
+		asked := memory.Turn{}
+		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.id }); i >= 0 {
+			asked = turns[i]
 		}
-		if got := cmp.Or(x.amended, x.given); t.Status == memory.Active && got != asked.Given { // that was stored before, or got something else
-			t.Given = got
+		w.parent, w.private = at.Parent, asked.Status == memory.Retired || x.confidential(q.Placement)
+		if onPath && q.mode.writes {
+			w.move(leave, rejoin, at.Path(reply.Known))
 		}
-		if !onPath && t.Status == memory.Active {
-			t.Status = memory.Replaced
+		if place.Chain = reply.Chain; reply.Known == "" && (onPath || !lost) {
+			t := memory.Turn{
+				Owner: x.In.Owner, Index: reply.Index, Chain: reply.Chain, Role: memory.RoleAssistant, CreatedAt: now,
+				Content: x.e.Stored(a.Text, mark),
+			}
+			if a.Model == memory.RecallModel {
+				t.Name = memory.RecallModel
+			}
+			if len(a.Items) > 0 {
+				t.Ref = a.Items[0]
+			}
+			if t.ID, err = x.answerID(ctx, cmp.Or(x.In.Answer, a.ID)); err != nil {
+				return place, w, err
+			}
+			if q.mode.writes && !w.private && x.given != asked.Given { // that was stored before, or got something else
+				t.Given = x.given
+			}
+			w.add(t, !q.mode.writes || w.private)
+			if answers = onPath; onPath && q.asked == "" {
+				w.moved = append(w.moved, w.parent) // asked again: the first try may have died before its answer was stored
+			}
 		}
-		batch.Turns = []memory.Turn{t}
-		if onPath {
-			batch.Path.Turns = append(batch.Path.Turns, t.ID)
+		place.Turn = cmp.Or(reply.Known, w.parent)
+		exchanges = (reply.Index + 1) / 2
+		if len(w.Turns)+len(w.Marks) == 0 { // it stands there
+			w.Path = nil
 		}
 	}
-	x.last = cmp.Or(reply.Known, x.parent)
-	if len(batch.Turns)+len(batch.Marks) == 0 { // it stands there
-		batch.Path = nil
+	w.moved = append(slices.Clone(q.moved), w.moved...)
+	if w.Jobs, err = x.endToLearn(ctx, q, w.moved, exchanges, now); err != nil {
+		return place, w, err
 	}
-	return (reply.Index + 1) / 2, onPath, nil
+	if q.mode.learns && answers && x.e.Opts.Learn.Summary.Due(exchanges-1, exchanges) {
+		w.Jobs = append(w.Jobs, core.SummaryJob(x.In.Owner, q.conversation.ID, w.Turns[0].ID))
+	}
+	return place, w, nil
 }
 
-// guarded turns a panic of do into an error, so that the chat goes on.
-func (x *Exchange) guarded(do func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			x.e.Log.Error("panic in an exchange", "panic", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
-	return do()
+// nameOwner stores the display name that the client gives the owner.
+func (x *Exchange) nameOwner(ctx context.Context, m mode) {
+	if !m.writes {
+		return
+	}
+	if err := x.e.SetDisplayName(ctx, x.In.Owner, x.In.Called); err != nil {
+		x.e.Log.Warn("the user's name was not kept", "user", x.In.Owner.Name(), "err", err)
+	}
 }
 
 // failed counts, logs and traces an error of memory in this chat.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.placing().In, "err", err)
+	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.Placed().conversation.ID, "err", err)
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, fmt.Sprintf("record: %v", err))
 }

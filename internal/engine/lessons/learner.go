@@ -17,7 +17,6 @@ type Learner struct {
 	Retrieve *retrieve.Retriever
 
 	Asker
-	Taught   core.Broadcast // after each job of learning
 	contexts contextVectors
 }
 

@@ -60,7 +60,6 @@ func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOpti
 
 // LearnAgain is the handler of relearn jobs.
 func (e *Learner) LearnAgain(ctx context.Context, job memory.Job) (jobs.End, error) {
-	defer e.Taught.Ring()
 	e.Idle.Wait(ctx)
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
 	if err != nil {

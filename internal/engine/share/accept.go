@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
@@ -78,13 +77,13 @@ func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base i
 	if err != nil {
 		return 0, err
 	}
-	entries, err := e.Store.Profile(ctx, home, memory.At{})
+	shared, err := e.sharedBy(ctx, home)
 	if err != nil {
-		return 0, fmt.Errorf("read what is shared: %w", err)
+		return 0, err
 	}
 	var ids []string
-	for _, entry := range entries {
-		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok && slices.Contains(sharedIn(entry.Value), to) {
+	for id, entry := range shared {
+		if slices.Contains(sharedIn(entry.Value), to) {
 			ids = append(ids, id)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
@@ -37,13 +36,10 @@ func (e *Sharer) spreadTo(ctx context.Context, to memory.Owner) error {
 		if home == to || home.Namespace() != to.Namespace() {
 			continue
 		}
-		entries, err := e.Store.Profile(ctx, home, memory.At{})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("read what is shared: %w", err))
-			continue
-		}
-		for _, entry := range entries {
-			if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok && slices.Contains(sharedIn(entry.Value), to) {
+		shared, err := e.sharedBy(ctx, home)
+		errs = append(errs, err)
+		for id, entry := range shared {
+			if slices.Contains(sharedIn(entry.Value), to) {
 				errs = append(errs, e.backfillShares(ctx, to, memory.Fact{ID: id, Scope: memory.Scope{Owner: home}}))
 			}
 		}
@@ -111,9 +107,6 @@ func (e *Sharer) hidden(ctx context.Context, to memory.Owner, f memory.Fact) (bo
 	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status.Live() {
 		return false, err
 	}
-	ended, err := e.linkEnding(ctx, *found[0].Link, f.Scope.Owner)
-	if err != nil {
-		return false, err
-	}
-	return e.hid(ctx, *found[0].Link, f.Scope.Owner, ended)
+	_, hid, err := e.linkEnding(ctx, *found[0].Link, f.Scope.Owner)
+	return hid, err
 }

@@ -3,7 +3,7 @@ package share
 import (
 	"context"
 	"errors"
-	"maps"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +11,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/internal/engine/vectors"
-	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -26,20 +25,8 @@ type gate struct {
 	e *Sharer
 }
 
-// buryingGate is the gate of a store with [memory.Tombstones].
-type buryingGate struct {
-	gate
-	memory.Tombstones
-}
-
 // Gated returns the store behind the gate.
-func (e *Sharer) Gated(store memory.Store) memory.Store {
-	g := gate{store, e}
-	if t, ok := store.(memory.Tombstones); ok {
-		return buryingGate{g, t}
-	}
-	return g
-}
+func (e *Sharer) Gated(store memory.Store) memory.Store { return gate{store, e} }
 
 // Apply implements [memory.Facts].
 func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
@@ -48,11 +35,7 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 			return memory.Receipt{}, err
 		}
 	}
-	at := ctx
-	if run.Base > 0 { // or the store refuses the run
-		at = memory.WithVersion(ctx, owner, run.Base)
-	}
-	shared, err := g.e.sharedAmong(at, owner, changes)
+	shared, err := g.e.sharedAmong(ctx, owner, changes)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
@@ -71,7 +54,6 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 	if err != nil {
 		return receipt, err
 	}
-	g.e.shares.follow(owner, receipt, changes)
 	g.e.Closed.Follow(owner, changes, g.e.Time())
 	if len(shared) > 0 {
 		g.e.Wake()
@@ -100,7 +82,6 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 		}
 		return receipt, err
 	}
-	g.e.shares.follow(owner, receipt, b.Marks)
 	if first != "" {
 		g.e.WakeWhenIdle()
 	}
@@ -110,15 +91,11 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 // Erase implements [memory.Eraser]. Copies of a shared fact are erased first, so that the
 // receipt is true once it is returned.
 func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	eraser, ok := g.Store.(memory.Eraser)
-	if !ok {
-		return memory.Receipt{}, traces.ErrNoEraser
-	}
 	switch closed, err := g.e.IsClosed(ctx, owner); {
 	case err != nil:
 		return memory.Receipt{}, err
 	case closed: // the erasure of the whole owner removed the others' copies first
-		return eraser.Erase(ctx, owner, run, ids...)
+		return g.Store.Erase(ctx, owner, run, ids...)
 	}
 	var shared, many []string
 	for _, id := range ids {
@@ -149,7 +126,7 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 		again.RunAt = g.e.Time().Add(SpreadAgain)
 		run.Jobs = append(run.Jobs, again)
 	}
-	receipt, err := eraser.Erase(ctx, owner, run, ids...)
+	receipt, err := g.Store.Erase(ctx, owner, run, ids...)
 	if errors.Is(err, memory.Invalid) {
 		return receipt, err
 	}
@@ -157,24 +134,6 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 	traces, readers := g.e.Traces.EraseReaders(ctx, owner, many)
 	receipt.Traces = traces
 	return receipt, errors.Join(err, readers)
-}
-
-// EraseTraces implements [memory.Eraser].
-func (g gate) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	eraser, ok := g.Store.(memory.Eraser)
-	if !ok {
-		return 0, traces.ErrNoEraser
-	}
-	return eraser.EraseTraces(ctx, owner)
-}
-
-// EraseTracesOf implements [memory.Eraser].
-func (g gate) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
-	eraser, ok := g.Store.(memory.Eraser)
-	if !ok {
-		return 0, traces.ErrNoEraser
-	}
-	return eraser.EraseTracesOf(ctx, namespace, facts...)
 }
 
 // Ping asks the store beneath.
@@ -216,26 +175,31 @@ func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []
 			out = append(out, strings.TrimPrefix(c.After.Profile.Key, SharedKeys))
 		}
 	}
-	shared, err := e.SharedOf(ctx, owner, about)
-	return append(out, shared...), err
-}
-
-// SharedOf returns those of the facts that are shared, or were and are looked after.
-func (e *Sharer) SharedOf(ctx context.Context, owner memory.Owner, facts []string) ([]string, error) {
-	if len(facts) == 0 {
-		return nil, nil
+	if len(about) == 0 {
+		return out, nil
 	}
 	shared, err := e.sharedBy(memory.ForWrite(ctx), owner)
-	if err != nil || len(shared) == 0 {
-		return nil, err
-	}
-	var out []string
-	for _, id := range facts {
-		if shared[id] && !slices.Contains(out, id) {
+	for _, id := range about {
+		if _, is := shared[id]; is && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}
-	return out, nil
+	return out, err
+}
+
+// sharedBy returns the entries that say whom an owner's facts are shared with, by fact.
+func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]memory.ProfileEntry, error) {
+	entries, err := e.Store.Profile(ctx, owner, memory.At{})
+	if err != nil {
+		return nil, fmt.Errorf("read what %s shares: %w", owner.Called(), err)
+	}
+	shared := map[string]memory.ProfileEntry{}
+	for _, entry := range entries {
+		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok {
+			shared[id] = entry
+		}
+	}
+	return shared, nil
 }
 
 // stillGiven returns changes of which none makes a link live that its home does not share.
@@ -288,65 +252,4 @@ func (e *Sharer) AsShared(ctx context.Context, to memory.Owner, f memory.Fact) (
 		return memory.Fact{}, false, err
 	}
 	return *found[0].Fact, true, nil
-}
-
-// sharings is which facts owners share, as of a version of theirs: every change of a
-// known fact asks, and few are shared. The zero value knows nothing.
-type sharings struct {
-	recent.Map[memory.Owner, sharing]
-}
-
-// sharing is the ids of the facts that are shared, or were and are looked after.
-type sharing struct {
-	version int64
-	facts   map[string]bool // never written to
-}
-
-// follow keeps what is known true after a write by this process, if it was the next one.
-// After one by another server the versions differ, and it is read again.
-func (s *sharings) follow(owner memory.Owner, receipt memory.Receipt, changes []memory.Change) {
-	s.Update(owner, func(k sharing, known bool) (sharing, bool) {
-		if !known || receipt.Again || receipt.Version != k.version+1 {
-			return k, false
-		}
-		k.version++
-		copied := false
-		for _, c := range changes {
-			if p := c.After.Profile; p != nil && TellsSharing(p.Key) {
-				if !copied {
-					k.facts, copied = maps.Clone(k.facts), true
-				}
-				if id := strings.TrimPrefix(p.Key, SharedKeys); p.Status == memory.Active {
-					k.facts[id] = true
-				} else {
-					delete(k.facts, id)
-				}
-			}
-		}
-		return k, true
-	})
-}
-
-// sharedBy returns the ids of the facts that an owner shares. The profile is read where
-// that is not known of the owner's version.
-func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]bool, error) {
-	version, err := e.Version(ctx, owner)
-	if err != nil {
-		return nil, err
-	}
-	if k, known := e.shares.Get(owner); known && k.version == version {
-		return k.facts, nil
-	}
-	entries, err := e.Store.Profile(ctx, owner, memory.At{})
-	if err != nil {
-		return nil, err
-	}
-	facts := map[string]bool{}
-	for _, entry := range entries {
-		if id, ok := strings.CutPrefix(entry.Key, SharedKeys); ok {
-			facts[id] = true
-		}
-	}
-	e.shares.Set(owner, sharing{version, facts}) // if it was written between, nobody asks for that version
-	return facts, nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,8 +25,6 @@ type Sharer struct {
 	Compare *compare.Comparer
 	Vectors *vectors.Filler
 	Traces  *traces.Keeper
-
-	shares sharings
 }
 
 // A fact lives in one home. To be shared with another owner is to have a [memory.Link]
@@ -223,15 +220,15 @@ func (e *Sharer) sharingRun(owner memory.Owner, id string, author memory.Author,
 // UnshareAll ends that facts of an owner's are shared with another, in one run. It returns a
 // Conflict where somebody else wrote whom one is shared with meanwhile.
 func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, facts []string, with memory.Owner, author memory.Author) error {
-	entries, err := e.Store.Profile(ctx, owner, memory.At{})
+	shared, err := e.sharedBy(ctx, owner)
 	if err != nil {
-		return fmt.Errorf("read what %s shares: %w", owner.Called(), err)
+		return err
 	}
 	var ended []string
 	var changes []memory.Change
-	for _, entry := range entries {
-		id, ok := strings.CutPrefix(entry.Key, SharedKeys)
-		if !ok || !slices.Contains(facts, id) {
+	for _, id := range facts {
+		entry, ok := shared[id]
+		if !ok {
 			continue
 		}
 		_, change, err := e.sharing(entry, []memory.Owner{with}, true, author)

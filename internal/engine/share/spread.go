@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/traces"
@@ -128,12 +127,8 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 			link = *was
 			c.Action, c.Reason = memory.ActionUnlink, "no longer shared"
 		default:
-			ended, err := e.linkEnding(ctx, *was, f.Scope.Owner)
-			if err != nil {
-				return err
-			}
-			hidden, err := e.hid(ctx, *was, f.Scope.Owner, ended)
-			if err != nil || hidden {
+			ended, hid, err := e.linkEnding(ctx, *was, f.Scope.Owner)
+			if err != nil || hid {
 				return err
 			}
 			was = ended.Before.Link
@@ -163,42 +158,25 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 func showable(f memory.Fact) bool { return f.Status == memory.Active && !learn.Instructs(f.Content) }
 
 // linkEnding returns the last change that ended a link to a home's fact, the zero Change if
-// the journal has none.
-func (e *Sharer) linkEnding(ctx context.Context, link memory.Link, home memory.Owner) (memory.Change, error) {
+// the journal has none, and whether the receiver made it, by hiding or rejecting the fact. An
+// erasure of the receiver since then, or that they began anew, makes that void.
+func (e *Sharer) linkEnding(ctx context.Context, link memory.Link, home memory.Owner) (ended memory.Change, hid bool, err error) {
 	past, err := e.AllChanges(ctx, link.Owner, memory.ChangeQuery{Target: "link:" + link.Fact.ID})
 	if err != nil {
-		return memory.Change{}, fmt.Errorf("read who ended the link: %w", err)
+		return ended, false, fmt.Errorf("read who ended the link: %w", err)
 	}
-	for _, c := range past {
-		if c.Before.Link != nil && c.Before.Link.Fact.Scope.Owner == home && c.Before.Status().Live() && !c.After.Status().Live() {
-			return c, nil
-		}
+	i := slices.IndexFunc(past, func(c memory.Change) bool {
+		return c.Before.Link != nil && c.Before.Link.Fact.Scope.Owner == home && c.Before.Status().Live() && !c.After.Status().Live()
+	})
+	if i < 0 {
+		return ended, link.Fact.Scope.Owner == home, nil
 	}
-	return memory.Change{}, nil
-}
-
-// hid reports whether the receiver ended a link themselves, by hiding or rejecting it,
-// rather than the sender. An erasure of the receiver since then makes that void, and
-// hiding another home's fact of the same id does not count.
-func (e *Sharer) hid(ctx context.Context, link memory.Link, home memory.Owner, ended memory.Change) (bool, error) {
-	if ended.After.IsZero() {
-		return link.Fact.Scope.Owner == home, nil
+	if ended = past[i]; ended.Author == BySharing {
+		return ended, false, nil
 	}
-	if ended.Author == BySharing {
-		return false, nil
-	}
-	anew, err := e.erasedSince(ctx, link.Owner, ended.At)
-	return !anew, err
-}
-
-// erasedSince reports whether an owner was erased after a time, or began anew.
-func (e *Sharer) erasedSince(ctx context.Context, owner memory.Owner, at time.Time) (bool, error) {
-	marks, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
-	if err != nil || len(marks) == 0 {
-		return false, err
-	}
-	last := marks[0]
-	return last.After.Status() == memory.Active || !last.At.Before(at), nil
+	marks, err := e.AllChanges(ctx, link.Owner, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
+	anew := len(marks) > 0 && (marks[0].After.Status() == memory.Active || !marks[0].At.Before(ended.At))
+	return ended, !anew, err
 }
 
 // EraseLink removes the words of a copy of a home's fact, and reports whether there was

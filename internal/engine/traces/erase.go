@@ -12,7 +12,7 @@ import (
 
 // EraseIDs erases what ids name, in the store and in the index.
 func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
-	receipt, err := e.eraser().Erase(ctx, owner, run, ids...)
+	receipt, err := e.Store.Erase(ctx, owner, run, ids...)
 	if receipt.Changes > 0 || err != nil { // which may be half done
 		e.tracing.Lock()
 		e.forgetShown(owner)
@@ -29,15 +29,12 @@ func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Ru
 	return receipt, nil
 }
 
-// ErrNoEraser says that the store cannot erase.
-var ErrNoEraser = memory.Errorf(memory.Unavailable, "what is kept in this store cannot be erased by Loci: forget it, and remove its words from the files yourself")
-
 // EraseTraces removes all traces of an owner, those that wait as well, and returns how
 // many there were.
 func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
 	e.tracing.Lock()
 	defer e.tracing.Unlock()
-	n, err := e.eraser().EraseTraces(ctx, owner)
+	n, err := e.Store.EraseTraces(ctx, owner)
 	n += e.forgetShown(owner)
 	if err != nil {
 		return n, fmt.Errorf("erase traces: %w", err)
@@ -87,7 +84,7 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []st
 	e.tracing.Lock()
 	defer e.tracing.Unlock()
 	e.Blocks.Ready.Forget("")
-	n, err := e.eraser().EraseTracesOf(ctx, home.Namespace(), facts...)
+	n, err := e.Store.EraseTracesOf(ctx, home.Namespace(), facts...)
 	e.Blocks.Forget(func(b core.PinnedBlock) bool {
 		return b.Owner.Namespace() == home.Namespace() && b.HasHit(func(m memory.Memory) bool { return gone[m.ID()] })
 	})
@@ -107,7 +104,3 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []st
 func SeenByMany(ever []memory.Owner) bool {
 	return slices.ContainsFunc(ever, func(o memory.Owner) bool { return o.Kind() != memory.UserKind })
 }
-
-// eraser is the store, which stands behind the gate. Where what is behind that cannot
-// erase it says so.
-func (e *Keeper) eraser() memory.Eraser { return e.Store.(memory.Eraser) }

@@ -9,8 +9,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-var _ memory.Eraser = (*Store)(nil)
-
 // Erase removes words for good.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	return s.writing(ctx, owner, func(draft *shelf.Shelf) (memory.Receipt, error) { return draft.Erase(owner, run, ids, s.now()) })

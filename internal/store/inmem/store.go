@@ -230,8 +230,6 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { return draft.Requeue(job, s.now()) })
 }
 
-var _ memory.Tombstones = (*Store)(nil)
-
 // Bury lets turns be known again. Their hashes have no key: they are nowhere but here.
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })

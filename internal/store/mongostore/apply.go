@@ -71,8 +71,6 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	return receipt, nil
 }
 
-var _ memory.Eraser = (*Store)(nil)
-
 // Erase removes words for good from all that the database can be asked for: see [memory.Eraser].
 // The server's own files, its log of operations and its backups are its keeper's.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
@@ -146,8 +144,6 @@ func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Sh
 	slices.SortFunc(on.Journal, shelf.ByPlace)
 	return nil
 }
-
-var _ memory.Tombstones = (*Store)(nil)
 
 // Bury lets turns be known again: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {

@@ -10,8 +10,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-var _ memory.Eraser = (*Store)(nil)
-
 // Erase removes words for good: see [memory.Eraser]. The rows lose them in one transaction.
 // A mark in the file says until then that it is to be written again, since free pages and the
 // log still have them: once nothing is written for a moment, or at the next start.

@@ -21,17 +21,13 @@ func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 }
 
 // VectorModels returns the models by which an owner has vectors: see [memory.Facts].
-func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
+func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) ([]string, error) {
 	if err := checkOwner(owner); err != nil {
 		return nil, err
 	}
-	err = s.reads.again(ctx, func() error {
-		rows, err := s.reads.ask(ctx, `SELECT DISTINCT model FROM vectors WHERE owner = ? AND dims > 0`, owner)
-		models, err = collect(rows, err, func(row scanner) (model string, err error) { return model, row.Scan(&model) })
-		return wrap("list models of vectors", err)
-	})
+	models, err := queryAll(ctx, s.reads, `SELECT DISTINCT model FROM vectors WHERE owner = ? AND dims > 0`, []any{owner}, scanText[string])
 	slices.Sort(models)
-	return models, err
+	return models, wrap("list models of vectors", err)
 }
 
 // Versions returns each owner's version: see [memory.Source].

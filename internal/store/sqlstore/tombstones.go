@@ -10,8 +10,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-var _ memory.Tombstones = (*Store)(nil)
-
 // Bury keeps marks of turns without words: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	if err := checkOwner(owner); err != nil {

@@ -13,8 +13,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-var _ memory.Eraser = (*Store)(nil)
-
 // erasingFile is there from before something is erased until no file has its words.
 const erasingFile = "erasing"
 
@@ -23,10 +21,6 @@ const erasingFile = "erasing"
 // this is under way, so that the next start goes on with it. What git or a backup has of the
 // folder is not reached.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	inner, ok := s.Store.(memory.Eraser)
-	if !ok {
-		return memory.Receipt{}, errNotWithin
-	}
 	s.copying.Lock() // no copy has words in one file that are gone in another
 	defer s.copying.Unlock()
 	s.mu.Lock()
@@ -35,7 +29,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 		return memory.Receipt{}, errClosed
 	}
 	if !owner.Valid() || run.Check(owner) != nil || ctx.Err() != nil {
-		return inner.Erase(ctx, owner, run, ids...)
+		return s.Store.Erase(ctx, owner, run, ids...)
 	}
 	if err := s.beginErasing(); err != nil {
 		return memory.Receipt{}, err
@@ -44,7 +38,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	receipt, err := inner.Erase(ctx, owner, run, ids...)
+	receipt, err := s.Store.Erase(ctx, owner, run, ids...)
 	s.files.committed(owner, receipt, targets, err)
 	if err != nil { // they may be gone within all the same
 		return memory.Receipt{}, err
@@ -113,24 +107,14 @@ func (s *Store) erasing() bool {
 // EraseTraces removes all traces of an owner, which the store within has alone: see
 // [memory.Eraser].
 func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	inner, ok := s.Store.(memory.Eraser)
-	if !ok {
-		return 0, errNotWithin
-	}
 	s.copying.Lock() // a copy waits here, and not where it stops who writes
 	defer s.copying.Unlock()
-	return inner.EraseTraces(ctx, owner)
+	return s.Store.EraseTraces(ctx, owner)
 }
 
 // EraseTracesOf removes the traces that show one of the facts.
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
-	inner, ok := s.Store.(memory.Eraser)
-	if !ok {
-		return 0, errNotWithin
-	}
 	s.copying.Lock() // a copy waits here, and not where it stops who writes
 	defer s.copying.Unlock()
-	return inner.EraseTracesOf(ctx, namespace, facts...)
+	return s.Store.EraseTracesOf(ctx, namespace, facts...)
 }
-
-var errNotWithin = memory.Errorf(memory.Unavailable, "the store within the vault erases nothing")

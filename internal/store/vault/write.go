@@ -76,24 +76,6 @@ func targetsOf(changes []memory.Change) []string {
 	return out
 }
 
-var _ memory.Tombstones = (*Store)(nil)
-
-// Bury asks the store within, which alone knows again what no file says.
-func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
-	if inner, ok := s.Store.(memory.Tombstones); ok {
-		return inner.Bury(ctx, owner, turns...)
-	}
-	return nil
-}
-
-// Buried asks the store within.
-func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
-	if inner, ok := s.Store.(memory.Tombstones); ok {
-		return inner.Buried(ctx, owner, turns...)
-	}
-	return make([]bool, len(turns)), nil
-}
-
 // Look implements [memory.Looker].
 func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
 	return memory.LookAt(ctx, s.Store, owner, l)

@@ -59,11 +59,11 @@ func furnish(t *testing.T, s memory.Store) {
 		apply(o, "replace", memory.Replace(fact(o, old.ID), memtest.Fact(o, "lives in Lisbon"), time.Now(), "newer", memory.Author{Kind: memory.ByRule, Name: "r"})...)
 		apply(o, "marks", memtest.TurnMark(memory.ActionRetire, b.Turns[2].ID, memory.Retired), memtest.TurnMark(memory.ActionRetire, b.Turns[1].ID, memory.Retired))
 		apply(o, "back", memtest.TurnMark(memory.ActionRestore, b.Turns[1].ID, memory.Active))
-		_, err = s.(memory.Eraser).Erase(ctx, o, memtest.Run("erase"), gone.ID, b.Turns[3].ID, "left")
+		_, err = s.Erase(ctx, o, memtest.Run("erase"), gone.ID, b.Turns[3].ID, "left")
 		must(err)
 		must(s.SaveTraces(ctx, 10, memory.Trace{ID: "t", Owner: o, At: time.Now(), Question: "tea?", Took: time.Second}))
 		must(s.Spend(ctx, o, memory.Usage{Day: time.Now(), Purpose: "learn", Model: "m", Calls: 2, Cost: 0.25}))
-		must(s.(memory.Tombstones).Bury(ctx, o, memory.Turn{ID: "elsewhere", Role: memory.RoleUser, Content: "unseen"}))
+		must(s.Bury(ctx, o, memory.Turn{ID: "elsewhere", Role: memory.RoleUser, Content: "unseen"}))
 		for range 3 {
 			j, err := s.Claim(ctx, []memory.JobKind{"done", "parked", "runs"}, time.Hour)
 			must(err)

@@ -1,0 +1,86 @@
+package exchange
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/extract"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Outlook says what will be kept and learned of the request, and what of memory it asks to
+// forget, so that the built-in model does not promise more. It changes nothing, and waits as
+// long as recall may. Call it before the question is recorded.
+func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
+	ctx, cancel := context.WithTimeout(ctx, x.e.Opts.Deadline)
+	defer cancel()
+	pause := x.e.Paused(ctx, x.In.Owner)
+	m := x.mode.under(pause)
+	kept := m.writes && pause != core.PauseUnknown
+	learned := kept && m.learns && x.e.Lessons.Learns() && x.e.Opts.LearnAfter != core.Never
+	granted := learned || kept && pause == core.PauseLearning // wishes to forget are
+	err := x.e.guarded(func() (err error) {
+		o.Forget, o.Found, err = x.toForget(ctx, granted)
+		return err
+	})
+	if o.Unsure = err != nil; o.Unsure {
+		x.e.Log.Warn("the answer cannot tell what will be forgotten", "err", err)
+	}
+	switch {
+	case pause == core.PauseMemory:
+		o.Unkept = "Memory is paused"
+	case !kept:
+		o.Unkept = "This chat leaves nothing in memory"
+	case granted && o.Forget != "": // that is done whether anything is learned or not
+	case pause == core.PauseLearning:
+		o.Unlearned = "Learning is paused"
+	case !learned:
+		o.Unlearned = "Learning is off"
+	}
+	return o
+}
+
+// toForget returns what the user asks to be forgotten, "everything" for all, and how many
+// memories that is about.
+func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, found int, err error) {
+	var about []string
+	for _, wish := range x.wishes.Forget {
+		n := 0
+		if granted {
+			if n, err = x.foreseen(ctx, wish); err != nil {
+				return wish.What, found, err
+			}
+		}
+		if wish.Of != extract.NamesNothing && n == 0 {
+			continue // nobody who is known: it was no wish about memory
+		}
+		if found += n; wish.All {
+			wish.What = "everything"
+		}
+		about = append(about, wish.What)
+	}
+	return strings.Join(about, ", "), found, nil
+}
+
+// foreseen returns how many memories a wish will take out of recall: earlier wishes
+// and answers of the built-in model, which repeat what is known, are none.
+func (x *Exchange) foreseen(ctx context.Context, wish extract.Command) (int, error) {
+	found, err := x.e.Curate.Meant(ctx, memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}, wish)
+	if err != nil {
+		return 0, err
+	}
+	found = slices.DeleteFunc(found, func(m memory.Memory) bool {
+		if m.Turn == nil || m.Turn.Role != memory.RoleUser {
+			return m.Turn != nil && m.Turn.Name == memory.RecallModel
+		}
+		return len(learn.WishesIn(*m.Turn).Forget) > 0
+	})
+	if wish.OffTheRecord {
+		return len(found) + 1, nil // what is being said
+	}
+	return len(found), nil
+}

@@ -1,0 +1,206 @@
+package exchange
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Prepare recalls memories for the request. Every step of a tool loop gets the block of its
+// user message. It has no error: at the deadline it returns what it has.
+func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
+	topK := x.In.Extras.TopK
+	if !x.mode.reads || (topK != nil && *topK == 0) {
+		return retrieve.Prepared{}
+	}
+	if x.In.Chat.ToolLoop() || x.resultsAlone() {
+		if p, ok := x.pinned(); ok || x.resultsAlone() { // or nothing is asked
+			x.Prepared = p
+			return p
+		}
+	}
+	scope := memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}
+	if x.e.Retrieve.Apart() {
+		scope.Conversation = x.named()
+	}
+	p, r, took := x.e.Retrieve.Prepare(ctx, retrieve.Question{
+		Scope:          scope,
+		Text:           x.e.Retrieve.Question(x.In.Chat),
+		Chat:           true,
+		Said:           x.Said(),
+		TopK:           topK,
+		ScoreThreshold: x.In.Extras.ScoreThreshold,
+		RecencyWeight:  x.In.Extras.RecencyWeight,
+		Budget:         x.e.Opts.Budget,
+		Door:           "chat",
+		Place:          x.retrievePlace,
+		Carries:        len(x.In.Chat.Messages),
+		Untold:         x.Hides(),
+		Core:           x.read(),
+	})
+	at := x.Placed()
+	p.Kept = at.back.blocks
+	block := ""
+	if own := at.back.own; own != nil { // a retry: no more and no less than the first time
+		p.Block, p.Hits, p.Core, block = "", at.back.hits, recall.Core{}, own.Text
+		r.Hits, r.Opening = p.Hits, p.Core
+	} else {
+		var attached []recall.Line
+		p.Block, attached = at.attachTo(p.Block, at.back.told, at.back.room)
+		block = p.Block
+		lines := append(r.Lines, attached...)
+		if at.Known() && at.unkept == nil && (len(r.Degraded) == 0 || len(lines) > 0) {
+			x.gives(GivenBlock{Anew: at.back.anew, Part: x.In.Part, Lines: lines})
+		}
+	}
+	if at.unkept != nil {
+		r.Degraded = append(r.Degraded, at.unkept.Error())
+	}
+	if at.Err != nil {
+		r.Degraded = append(r.Degraded, fmt.Sprintf("conversation: %v", at.Err))
+	}
+	if at.At.Dropped > 0 {
+		r.Degraded = append(r.Degraded, fmt.Sprintf("record: of the new messages the first %d are not kept (limits.messages)", at.At.Dropped))
+	}
+	if x.In.Note != "" && block != "" {
+		r.Degraded = append(r.Degraded, x.In.Note)
+	}
+	if !x.stores() {
+		p.Trace = ""
+	}
+	x.Prepared = p
+	if p.Trace != "" {
+		x.e.Background.Go(x.e.Traces.Ring.Later(p.Trace, func() {
+			x.yield() // nobody looks yet
+			r.TraceSafely(p.Trace, block, took)
+		}))
+	}
+	x.Pin(block)
+	return p
+}
+
+// pinned returns what the user message of a tool loop got, as far as it is known.
+func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
+	at := x.Placed()
+	b, ok := x.e.Blocks.Get(x.In.Owner, at.asked.Chain)
+	if own := at.back.own; own != nil {
+		if b.Text != own.Text { // of another server, before a restart, or of what changed since
+			b = core.PinnedBlock{Hits: at.back.hits, Trace: b.Trace}
+		}
+		b.Text, ok = "", true
+	}
+	if !ok {
+		return p, false
+	}
+	return retrieve.Prepared{Block: b.Text, Kept: at.back.blocks, Hits: b.Hits, Core: b.Core, Trace: b.Trace, Read: true}, true
+}
+
+// retrievePlace waits for what recall wants to know of the chat: where it belongs, and what it
+// holds already.
+func (x *Exchange) retrievePlace() retrieve.Place {
+	p := x.Placed()
+	exclude, replaced := map[string]bool{}, map[string]bool{}
+	for i, id := range p.At.Turns {
+		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) { // where no model reads it, the question alone
+			exclude[id] = true
+		}
+	}
+	for _, id := range p.At.Leave {
+		exclude[id], replaced[id] = true, true
+	}
+	return retrieve.Place{
+		In: p.conversation.ID, Exclude: exclude, Replaced: replaced,
+		Later: p.back.later, Told: p.back.tells, Core: p.back.core, CoreTokens: p.back.coreTokens,
+	}
+}
+
+// read reports whether a model reads the chat. loci/recall answers from memory alone.
+func (x *Exchange) read() bool {
+	return x.e.Opts.Recall.Read && x.In.Chat.Model != memory.RecallModel
+}
+
+// Said returns what the request says, if a model reads it: the others must be told.
+func (x *Exchange) Said() []string {
+	if !x.read() {
+		return nil
+	}
+	var said []string
+	for _, m := range x.In.Chat.Messages {
+		said = append(said, m.Text)
+	}
+	return said
+}
+
+// SetFor returns the fenced documents that are attached to the conversation, and its rules.
+// Both are "" where they could not be read. Call it before anything is recorded.
+func (x *Exchange) SetFor() (contexts, rules string) {
+	p := x.Placed()
+	contexts = recall.WithContexts("", p.contexts, x.e.Opts.Recall.Contexts)
+	x.Pin(WithRules(contexts, p.rules)) // an answer that repeats it is not learned from
+	return contexts, p.rules
+}
+
+// Pin caches the block by its user message, for the steps of a tool loop, and so that text
+// copied from it is recognized and not learned.
+func (x *Exchange) Pin(given string) {
+	if chain := x.Placed().asked.Chain; chain != "" {
+		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: given, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.begun)
+	}
+}
+
+// gives notes the block that the request is sent with, for later requests.
+func (x *Exchange) gives(g GivenBlock) {
+	if x.In.Keep && g.Part != chatapi.Unplaced {
+		x.given = g.write(x.In.Owner)
+	}
+}
+
+// Shrink halves the block, keeping the best hits, for a prompt that was too long. It is false
+// where that gains nothing. Later steps of the tool loop get the smaller block, too.
+func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, bool) {
+	p, at, was := x.Prepared, x.Placed(), len(x.Prepared.Block)
+	for _, b := range p.Kept {
+		was += len(b.Text)
+	}
+	p.Core, _ = p.Core.Choose(p.Core.Tokens()/2, nil, x.e.Now())
+	p.Hits, p.Kept = p.Hits[:len(p.Hits)/2], nil
+	block := recall.Render(p.Core, p.Hits, x.e.Retrieve.Rendering(false))
+	text, attached := at.attachTo(block.Text, nil, cmp.Or(x.e.Opts.Recall.Contexts, recall.DefaultContextBudget)/2)
+	if text == "" || len(text) >= was {
+		return p, false
+	}
+	part := x.In.Part
+	if own := at.back.own; own == nil {
+		p.Block = text
+	} else {
+		part = own.Part
+		p.Block, p.Kept = "", []chatapi.Block{{Text: text, Message: own.Message, Part: part}}
+	}
+	x.Prepared = p
+	x.gives(GivenBlock{Anew: true, Part: part, Lines: append(block.Lines, attached...)})
+	x.e.Traces.Amend(ctx, x.In.Owner, p.Trace, func(t *memory.Trace) {
+		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+why)
+		if !p.Untold {
+			t.Block = text
+		}
+	})
+	x.Pin(text)
+	return p, true
+}
+
+// Withdraw notes that the upstream refused the request with memory and got it without.
+// Later steps of its tool loop get no memory either.
+func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
+	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
+	x.gives(GivenBlock{Anew: true})
+	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, "prompt: "+why)
+	x.Pin("")
+	return x.Prepared
+}

@@ -1,0 +1,145 @@
+package exchange
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/learn"
+	"github.com/loci-memory/loci/internal/thread"
+	"github.com/loci-memory/loci/memory"
+)
+
+// A request may ask that nothing is stored (memory_mode off or read, memory paused), and a
+// later request of the same chat may send the same messages without asking so. To recognize
+// them then, each message leaves a redacted turn: retired, without text, identified by its
+// place in the chat. A recall leaves a trace without text. Chats that are temporary by their
+// id, and channels, leave nothing at all.
+
+// writing is a batch in the making, whose turns follow each other.
+type writing struct {
+	memory.Batch
+	parent  string        // id of the turn that the next one follows
+	moved   []string      // turns that left the path, or came back to it
+	private bool          // what the user said last is off the record, and so are answers to it
+	unsaid  []memory.Turn // those of the batch that are redacted, with their words
+}
+
+// newWriting begins a batch behind the turn where a request was laid.
+func newWriting(c memory.Conversation, at thread.Alignment, private bool) writing {
+	w := writing{parent: at.Parent, private: private}
+	w.Conversation, w.Run = c, core.NewID()
+	return w
+}
+
+// move has turns leave the current path and others come back to it; path is what it is then,
+// with the turns that are added.
+func (w *writing) move(leave, rejoin []string, path *memory.Path) {
+	for _, id := range leave {
+		w.Marks = append(w.Marks, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: core.ByDialog})
+	}
+	for _, id := range rejoin {
+		w.Marks = append(w.Marks, memory.Change{Action: memory.ActionRestore, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Active}}, Reason: "continued from here", Author: core.ByDialog})
+	}
+	w.moved = append(append(w.moved, leave...), rejoin...)
+	w.Path = path
+}
+
+// confides reports whether a message is off the record, since the user asked not to remember
+// it, or since it answers such a message and may repeat it.
+func (w *writing) confides(role memory.Role, words string) bool {
+	if role == memory.RoleUser {
+		w.private = learn.WishesIn(memory.Turn{Role: role, Content: words}).Confidential()
+	}
+	return w.private
+}
+
+// add adds the next turn, off the path unless there is one. Unless it has an id, that is derived
+// from place and text, so that two requests with the same history at once store one turn.
+func (w *writing) add(t memory.Turn, redact bool) memory.Turn {
+	t.Conversation, t.Project, t.Parent = w.Conversation.ID, w.Conversation.Project, w.parent
+	t.ID = cmp.Or(t.ID, core.DerivedID(t.Owner, t.Conversation, t.Parent, t.Chain))
+	if redact {
+		w.unsaid = append(w.unsaid, t)
+		t = redacted(t)
+	} else if t.Status = memory.Active; w.Path == nil {
+		t.Status = memory.Replaced
+	}
+	if w.parent = t.ID; w.Path != nil {
+		w.Path.Turns = append(w.Path.Turns, t.ID)
+	}
+	w.Turns = append(w.Turns, t)
+	return t
+}
+
+// redacted returns a turn without text, as it is stored.
+func redacted(t memory.Turn) memory.Turn {
+	t = t.Erased()
+	t.Name, t.Status = "", memory.Retired
+	return t
+}
+
+// IngestBatch is how many turns go into one transaction: other writers wait for that.
+const IngestBatch = 500
+
+// write stores what plan makes of a conversation as it is now; where another writer is quicker
+// it is planned again. Since a client of a chat waits, vectors of a model are left to a job.
+func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation string, waits bool, plan func() (writing, error)) error {
+	leave, err := e.Writes.Enter(ctx, owner, conversation)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return core.Replan(ctx, func() error {
+		w, err := plan()
+		if err != nil || len(w.Turns)+len(w.Marks)+len(w.Jobs) == 0 {
+			return err
+		}
+		if len(w.unsaid) > 0 {
+			if err := e.Store.Bury(ctx, owner, w.unsaid...); err != nil {
+				return fmt.Errorf("mark what is hidden: %w", err)
+			}
+		}
+		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the newest last, with the jobs
+			part := w.Batch
+			if part.Turns = turns; len(turns) > IngestBatch {
+				part.Turns, part.Jobs, part.Run = turns[:IngestBatch:IngestBatch], nil, core.NewID()
+			}
+			if !waits || core.OfWords(e.Embedder) {
+				if part.Vectors, err = e.TurnVectors(ctx, part.Turns); err != nil {
+					return err
+				}
+			}
+			if _, err := e.Store.Append(ctx, owner, part); err != nil || len(turns) <= IngestBatch {
+				return err
+			}
+			w.Marks = nil
+		}
+	})
+}
+
+// redactForgotten redacts new turns of the chat's history whose text the owner has forgotten
+// or erased. Otherwise a client that sends an old chat under a new id would bring it back.
+func (e *Exchanges) redactForgotten(ctx context.Context, owner memory.Owner, w *writing, at thread.Alignment) error {
+	var history []memory.Turn
+	var of []int
+	for i, t := range w.Turns {
+		if at.New[i].History && t.Content != "" {
+			history, of = append(history, t), append(of, i)
+		}
+	}
+	if len(history) == 0 {
+		return nil
+	}
+	gone, err := e.Store.Buried(ctx, owner, history...)
+	if err != nil {
+		return fmt.Errorf("look for what was forgotten: %w", err)
+	}
+	for i, known := range gone {
+		if known {
+			w.Turns[of[i]] = redacted(w.Turns[of[i]])
+		}
+	}
+	return nil
+}
