@@ -27,6 +27,9 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 // Buried looks for marks: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
 	out := make([]bool, len(turns))
+	if len(turns) == 0 {
+		return out, checkOwner(owner)
+	}
 	secret, err := s.secret(ctx, owner)
 	if err != nil {
 		return nil, err
