@@ -11,18 +11,7 @@ import (
 
 // Apply is the one door: see [memory.Facts].
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
-	if err := checkOwner(owner); err != nil {
-		return memory.Receipt{}, err
-	}
-	var receipt memory.Receipt
-	err := s.write(ctx, owner, func(t *tx) (err error) {
-		receipt, err = t.apply(owner, run, changes)
-		return err
-	})
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	return receipt, nil
+	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.apply(owner, run, changes) })
 }
 
 func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) (memory.Receipt, error) {
@@ -58,15 +47,20 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 	if err := w.learned(run.Learned); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := w.enqueue(run.Jobs); err != nil {
-		return memory.Receipt{}, err
-	}
 	if run.Lease != nil {
 		if err := w.complete(owner, run.Lease.Job); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
-	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: len(changes)}
+	return w.finish(run, len(changes))
+}
+
+// finish queues the jobs of a run, records it, and makes its version and time the owner's.
+func (w *write) finish(run memory.Run, changes int) (memory.Receipt, error) {
+	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: changes}
+	if err := w.enqueue(run.Jobs); err != nil {
+		return memory.Receipt{}, err
+	}
 	if err := w.record(run.Kind, run.Author, receipt); err != nil {
 		return memory.Receipt{}, err
 	}

@@ -28,22 +28,20 @@ var (
 
 // Counts says how much there is: see [memory.Facts].
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
-	if err := checkOwner(owner); err != nil {
-		return memory.Counts{}, err
-	}
-	return s.counts(ctx, countsOfOwner, owner)
+	return theCounts(queryOwner(ctx, s.reads, owner, countsOfOwner, nil, scanCounts))
 }
 
 // Totals says how much there is over all owners: see [memory.Facts].
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	return s.counts(ctx, countsOfAll)
+	return theCounts(queryAll(ctx, s.reads, countsOfAll, nil, scanCounts))
 }
 
-func (s *Store) counts(ctx context.Context, query string, args ...any) (memory.Counts, error) {
-	found, err := queryAll(ctx, s.reads, query, args, func(row scanner) (n memory.Counts, err error) {
-		err = row.Scan(&n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Contexts, &n.Changes, &n.JobsQueued, &n.JobsParked)
-		return n, err
-	})
+func scanCounts(row scanner) (n memory.Counts, err error) {
+	err = row.Scan(&n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Contexts, &n.Changes, &n.JobsQueued, &n.JobsParked)
+	return n, err
+}
+
+func theCounts(found []memory.Counts, err error) (memory.Counts, error) {
 	if err != nil {
 		return memory.Counts{}, fmt.Errorf("count: %w", err)
 	}

@@ -1,10 +1,9 @@
 // Package sqlstore keeps everything in an SQL database: [memory.Store] with
 // hand-written SQL, in SQLite or on a PostgreSQL server. Statements are written as
 // SQLite takes them; translate.go says them to PostgreSQL. What is SQLite's alone stands
-// in sqlite.go, writer.go, claim.go and the files of what is remembered; what is
-// PostgreSQL's in postgres.go, server.go, serverclaim.go, retry.go and notifier.go; asks.go
-// has statements that a server is sent in one go. It does
-// not search: a resident index follows it by Since.
+// in sqlite.go, writer.go, vacuum.go and memorycache.go; what is
+// PostgreSQL's in postgres.go, server.go, retry.go and notifier.go; asks.go has statements that a server is
+// sent in one go, tables.go the columns and what they are read into. It does not search: a resident index follows it by Since.
 //
 // # How it writes
 //
@@ -25,10 +24,9 @@
 // # What it remembers
 //
 // On a server, nothing: others write as well. With SQLite nobody else writes to the
-// file while it is locked: memories as they were read (memoryCache), and where in the queue
-// there is something to claim (due), are remembered in step with the commits. The writer tells
-// each of what a commit changed before its callers are told. Both are bounded, may be forgotten
-// at any time, and know nothing after a commit that failed: then the database is asked.
+// file while it is locked: memories as they were read (memoryCache) are remembered in step with
+// the commits. The writer tells what a commit changed before its callers are told. The cache is
+// bounded, and knows nothing after a commit that failed: then the database is asked.
 //
 // # How it reads the past
 //

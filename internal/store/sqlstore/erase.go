@@ -14,9 +14,6 @@ import (
 // A mark in the file says until then that it is to be written again, since free pages and the
 // log still have them: once nothing is written for a moment, or at the next start.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	if err := checkOwner(owner); err != nil {
-		return memory.Receipt{}, err
-	}
 	if err := run.Check(owner); err != nil {
 		return memory.Receipt{}, err
 	}
@@ -25,15 +22,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 		return memory.Receipt{}, err
 	}
 	defer done()
-	var receipt memory.Receipt
-	err = s.write(ctx, owner, func(t *tx) (err error) {
-		receipt, err = t.erase(owner, run, ids)
-		return err
-	})
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	return receipt, nil
+	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.erase(owner, run, ids) })
 }
 
 // erase erases what ids name.
@@ -54,14 +43,8 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 			return memory.Receipt{}, fmt.Errorf("erase %s: %w", before.Target(), err)
 		}
 	}
-	if err := e.enqueue(run.Jobs); err != nil {
-		return memory.Receipt{}, err
-	}
-	receipt := memory.Receipt{Run: run.ID, Version: e.version, At: e.at, Changes: len(things)}
-	if err := e.record(run.Kind, run.Author, receipt); err != nil {
-		return memory.Receipt{}, err
-	}
-	if err := e.end(); err != nil || len(things) == 0 {
+	receipt, err := e.finish(run, len(things))
+	if err != nil || len(things) == 0 {
 		return receipt, err
 	}
 	return receipt, e.rest()

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"unicode/utf8"
@@ -57,37 +56,34 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 }
 
 // read reads memories from the database, by id. With SQLite turns, which most are, are asked
-// for alone, which needs no snapshot. An id is of one memory, so that what was found is not
-// looked for any further.
+// for alone, which needs no snapshot.
 func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
 	byID := make(map[string][]memory.Memory, len(ids))
-	if s.reads.into != nil {
-		err := s.reads.together(ctx, owner, func(v *view) ([]ask, error) { return v.byIDs(ids, byID), nil })
-		return byID, err
-	}
-	err := s.reads.look(ctx, owner, func(v *view) error { return v.brief().byID(turns, ids, byID) })
-	if err != nil || len(byID) == len(ids) {
-		return byID, err
-	}
-	err = s.reads.see(ctx, owner, func(v *view) error {
-		for _, from := range []source{facts, links, summaries} {
-			if err := v.brief().byID(from, ids, byID); err != nil {
-				return err
-			}
+	tables := []source{turns, facts, links, summaries}
+	if s.reads.into == nil {
+		err := s.reads.look(ctx, owner, func(v *view) error { return v.brief().conn.ask(v.brief().ctx, v.byIDs(ids, byID, turns)...) })
+		if err != nil || len(byID) == len(ids) {
+			return byID, err
 		}
-		return nil
-	})
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return byID[id] != nil })
+		tables = tables[1:]
+	}
+	err := s.reads.together(ctx, owner, func(v *view) ([]ask, error) { return v.byIDs(ids, byID, tables...), nil })
 	return byID, err
 }
 
 // byIDs asks for memories by id. One that is in several tables is what the first says.
-func (v *view) byIDs(ids []string, found map[string][]memory.Memory) (all []ask) {
+func (v *view) byIDs(ids []string, found map[string][]memory.Memory, tables ...source) (all []ask) {
 	if len(ids) == 0 {
 		return nil
 	}
-	for _, from := range []source{turns, facts, links, summaries} {
+	for _, from := range tables {
 		w := ofOwner()
-		w.anyOf(`id`, ids) // one statement however many there are
+		if v.conn.into != nil {
+			w.anyOf(`id`, ids) // one statement however many there are
+		} else {
+			w.oneOf(`id`, ids)
+		}
 		all = append(all, v.asking(`SELECT `+from.columns+` FROM `+from.table+` `+w.text(), w.args, func(row scanner) error {
 			m, err := from.scan(v.owner, row)
 			if err == nil && found[m.ID()] == nil {
@@ -99,43 +95,19 @@ func (v *view) byIDs(ids []string, found map[string][]memory.Memory) (all []ask)
 	return all
 }
 
-// byID adds what a table has of the ids that were not found yet.
-func (v *view) byID(from source, ids []string, found map[string][]memory.Memory) error {
-	missing := make([]string, 0, len(ids)-len(found))
-	for _, id := range ids {
-		if found[id] == nil {
-			missing = append(missing, id)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	w := ofOwner()
-	w.oneOf(`id`, missing)
-	rows, err := v.query(`SELECT `+from.columns+` FROM `+from.table+` `+w.text(), w.args...)
-	all, err := collect(rows, err, func(row scanner) (memory.Memory, error) { return from.scan(v.owner, row) })
-	if err != nil {
-		return fmt.Errorf("read %s: %w", from.table, err)
-	}
-	for _, m := range all {
-		found[m.ID()] = []memory.Memory{m}
-	}
-	return nil
-}
-
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
-	limit := shelf.Limit(q.Limit)
+	limit := shelf.Limit(q.Limit) + 1
 	var found []memory.Memory
 	var err error
-	if s.inOne(q) {
+	if inOne(q) {
 		err = s.reads.together(ctx, owner, func(v *view) ([]ask, error) {
 			found = nil
-			return v.listing(sourcesOf(q), q, limit+1, &found)
+			return v.listing(sourcesOf(q), q, limit, &found)
 		})
 	} else {
 		err = s.reads.see(ctx, owner, func(v *view) (err error) {
-			found, err = v.listInTurn(q, limit+1)
+			found, err = v.listInTurn(q, limit)
 			return err
 		})
 	}
@@ -146,9 +118,7 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 }
 
 // inOne reports whether all that a list asks is known before it begins.
-func (s *Store) inOne(q memory.Query) bool {
-	return q.At.AsOf.IsZero() && (q.Text == "" || s.reads.into == nil)
-}
+func inOne(q memory.Query) bool { return q.At.AsOf.IsZero() && q.Text == "" }
 
 // listInTurn is listing for who has to know one answer before the next question.
 func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err error) {
@@ -203,7 +173,7 @@ func sourcesOf(q memory.Query) []source {
 // list returns memories of a table that match, among them the newest limit of all
 // that do.
 func (v *view) list(from source, q memory.Query, limit int) (all []memory.Memory, err error) {
-	if q.Text != "" && v.conn.into != nil && from.table != links.table {
+	if q.Text != "" && from.table != links.table {
 		return v.containing(from, q, limit)
 	}
 	asks, err := v.listing([]source{from}, q, limit, &all)
@@ -251,17 +221,8 @@ func (v *view) selections(from source, q memory.Query) (all []selection) {
 		if from.table == facts.table {
 			sel.fact(v.owner, q)
 		}
-		switch {
-		case from.table != facts.table || v.conn.into != nil:
-		case q.Hash != "" && status.Live():
+		if from.table == facts.table && v.conn.into == nil && q.Hash != "" && status.Live() {
 			sel.table += byHash
-		case q.Hash != "":
-			sel.table += byPastHash
-		case q.Pinned && !few(q):
-			sel.table += byPin
-		}
-		if q.Text != "" && v.conn.into == nil {
-			sel.and(containsFold+`(content, ?)`, q.Text)
 		}
 		all = append(all, sel)
 	}
@@ -296,8 +257,8 @@ func (v *view) asking(query string, args []any, read func(scanner) error) ask {
 // scanned is how many memories are read at a time to look for a text in them.
 const scanned = 512
 
-// containing is list for a database that cannot compare as [memory.ContainsFold] does:
-// it reads page after page, and keeps what has q's text.
+// containing is list for a text, which no database compares as [memory.ContainsFold] does: it
+// reads page after page, and keeps what has q's text.
 func (v *view) containing(from source, q memory.Query, limit int) (found []memory.Memory, err error) {
 	for _, sel := range v.selections(from, q) {
 		q, enough := q, len(found)+limit

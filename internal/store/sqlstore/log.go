@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/loci-memory/loci/memory"
@@ -13,21 +14,10 @@ const record = "record"
 
 // Append writes a batch: see [memory.Log].
 func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
-	if err := checkOwner(owner); err != nil {
+	if err := errors.Join(checkOwner(owner), b.Check(owner)); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := b.Check(owner); err != nil {
-		return memory.Receipt{}, err
-	}
-	var receipt memory.Receipt
-	err := s.write(ctx, owner, func(t *tx) (err error) {
-		receipt, err = t.append(owner, b)
-		return err
-	})
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	return receipt, nil
+	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.append(owner, b) })
 }
 
 func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
@@ -68,16 +58,13 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if err := w.vectors(b.Vectors); err != nil {
 		return memory.Receipt{}, err
 	}
+	if len(b.Marks) > 0 {
+		return w.finish(memory.Run{ID: b.Run, Kind: record, Jobs: b.Jobs}, len(b.Marks))
+	}
 	if err := w.enqueue(b.Jobs); err != nil {
 		return memory.Receipt{}, err
 	}
-	receipt := memory.Receipt{Run: b.Run, Version: w.version, At: w.at, Changes: len(b.Marks)}
-	if len(b.Marks) > 0 {
-		if err := w.record(record, memory.Author{}, receipt); err != nil {
-			return memory.Receipt{}, err
-		}
-	}
-	return receipt, w.end()
+	return memory.Receipt{Run: b.Run, Version: w.version, At: w.at}, w.end()
 }
 
 // unchanged is the receipt of a batch that was there already.

@@ -13,7 +13,7 @@ var _ memory.Looker = (*Store)(nil)
 
 // Look implements [memory.Looker].
 func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
-	if s.reads.into == nil || slices.ContainsFunc(l.Queries, func(q memory.Query) bool { return !s.inOne(q) }) {
+	if s.reads.into == nil || slices.ContainsFunc(l.Queries, func(q memory.Query) bool { return !inOne(q) }) {
 		return memory.LookAt(ctx, inTurn{s}, owner, l)
 	}
 	var version int64
@@ -22,7 +22,7 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 	err := s.reads.together(ctx, owner, func(v *view) ([]ask, error) {
 		version, byID = 0, map[string][]memory.Memory{}
 		all := []ask{v.asking(`SELECT version FROM owners WHERE owner = ?`, nil, func(row scanner) error { return row.Scan(&version) })}
-		all = append(all, v.byIDs(l.IDs, byID)...)
+		all = append(all, v.byIDs(l.IDs, byID, turns, facts, links, summaries)...)
 		for i, q := range l.Queries {
 			found[i] = nil
 			some, err := v.listing(sourcesOf(q), q, shelf.Limit(q.Limit)+1, &found[i])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -71,7 +72,7 @@ func (b *notifier) run(ctx context.Context) {
 			return
 		}
 		_, _ = b.db.ExecContext(ctx, translate(notifyOthers), b.channel, b.name)
-		if !rest(ctx, notifyRest) {
+		if retry.Pause(ctx, notifyRest) != nil {
 			return
 		}
 	}
@@ -88,7 +89,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 	}
 	for {
 		p.notifier.listen(ctx, wake)
-		if !rest(ctx, time.Second) { // the connection broke
+		if retry.Pause(ctx, time.Second) != nil { // the connection broke
 			return
 		}
 	}
@@ -139,15 +140,5 @@ func (b *notifier) tell(owner memory.Owner) {
 	b.mu.Unlock()
 	for _, tell := range all {
 		tell(owner)
-	}
-}
-
-// rest waits; false when ctx ends.
-func rest(ctx context.Context, long time.Duration) bool {
-	select {
-	case <-time.After(long):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -83,13 +83,10 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 
 // Extend moves the end of a lease: see [memory.Queue].
 func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Duration) (memory.Lease, error) {
-	if err := checkOwner(held.Owner); err != nil {
-		return memory.Lease{}, err
-	}
 	if lease <= 0 {
 		return memory.Lease{}, memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
 	}
-	err := s.write(ctx, held.Owner, func(t *tx) error {
+	err := s.writeFor(ctx, held.Owner, func(t *tx) error {
 		if _, err := t.attempts(held.Owner, held); err != nil {
 			return err
 		}
@@ -119,10 +116,7 @@ func (s *Store) EndLeases(ctx context.Context) error {
 
 // Finish ends an attempt: see [memory.Queue].
 func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
-	if err := checkOwner(held.Owner); err != nil {
-		return err
-	}
-	return s.write(ctx, held.Owner, func(t *tx) error {
+	return s.writeFor(ctx, held.Owner, func(t *tx) error {
 		failed, err := t.attempts(held.Owner, held)
 		if err != nil {
 			return err
@@ -170,10 +164,7 @@ func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.J
 
 // Requeue makes a parked job due: see [memory.Queue].
 func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) error {
-	if err := checkOwner(owner); err != nil {
-		return err
-	}
-	return s.write(ctx, owner, func(t *tx) error {
+	return s.writeFor(ctx, owner, func(t *tx) error {
 		var state memory.JobState
 		err := t.row(`SELECT state FROM jobs WHERE owner = ? AND id = ?`, []any{owner, job}, &state)
 		switch {

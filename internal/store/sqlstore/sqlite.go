@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -30,25 +29,10 @@ const (
 	readCache, writeCache = 320, 2000
 	// applicationID marks a database as ours; the first migration sets it.
 	applicationID = 1282368361
-	// containsFold is [memory.ContainsFold] in SQL.
-	containsFold = "loci_contains_fold"
 	// byHash makes a query of live facts use the index on their hashes, which the
 	// planner, knowing no numbers, takes for no better than the one on statuses.
 	byHash = " INDEXED BY facts_live"
-	// byPastHash is the same for facts that are not live.
-	byPastHash = " INDEXED BY facts_past"
-	// byPin is the same for pinned facts.
-	byPin = " INDEXED BY facts_pinned"
 )
-
-func init() {
-	sqlite.MustRegisterDeterministicScalarFunction(containsFold, 2,
-		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-			text, ok1 := args[0].(string)
-			part, ok2 := args[1].(string)
-			return ok1 && ok2 && memory.ContainsFold(text, part), nil
-		})
-}
 
 // OpenSQLite opens the database in a file, which it makes, with its folder, if it
 // is not there. Both are for their owner alone. A file that is not a database of

@@ -86,6 +86,26 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, do func(*tx) erro
 	return s.commits.write(ctx, owner, do)
 }
 
+// writeFor is write for an owner, whom it checks.
+func (s *Store) writeFor(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
+	if err := checkOwner(owner); err != nil {
+		return err
+	}
+	return s.write(ctx, owner, do)
+}
+
+// writeRun is writeFor for what has a receipt.
+func (s *Store) writeRun(ctx context.Context, owner memory.Owner, do func(*tx) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
+	err = s.writeFor(ctx, owner, func(t *tx) (err error) {
+		receipt, err = do(t)
+		return err
+	})
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	return receipt, nil
+}
+
 func checkOwner(owner memory.Owner) error {
 	if !owner.Valid() {
 		return memory.Errorf(memory.Invalid, "%q is not a valid owner", owner)

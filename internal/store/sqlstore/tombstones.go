@@ -12,10 +12,7 @@ import (
 
 // Bury keeps marks of turns without words: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
-	if err := checkOwner(owner); err != nil {
-		return err
-	}
-	return s.write(ctx, owner, func(t *tx) error {
+	return s.writeFor(ctx, owner, func(t *tx) error {
 		for _, one := range turns {
 			if err := t.bury(owner, one.ID, one.Role, one.Content); err != nil {
 				return err
@@ -27,12 +24,9 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 
 // Buried looks for marks: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
-	if err := checkOwner(owner); err != nil {
-		return nil, err
-	}
 	out := make([]bool, len(turns))
 	if len(turns) == 0 {
-		return out, nil
+		return out, checkOwner(owner)
 	}
 	secret, err := s.secret(ctx, owner)
 	if err != nil {

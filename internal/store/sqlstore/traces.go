@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/shelf"
@@ -164,44 +163,10 @@ func scanTrace(row scanner) (t memory.Trace, err error) {
 	return t, err
 }
 
-// Traces returns those that match: see [memory.Traces]. What they are of stands in
-// their JSON alone. There are few of an owner, and they are looked through: a column
-// would cost every recall, and this is asked by people.
+// Traces returns those that match: see [memory.Traces]. There are few of an owner, and they are
+// looked through: a column would cost every recall, and this is asked by people.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
-	limit := shelf.Limit(q.Limit)
-	w := ofOwner()
-	w.says("door", q.Door)
-	w.says("conversation", q.Conversation)
-	query := `SELECT data FROM traces ` + w.text() + ` ORDER BY at DESC, id DESC`
-	if q.Conversation == "" { // LIKE takes no heed of case, so that of conversations too many may come
-		query += limitOf(limit)
-	}
-	found, err := queryOwner(ctx, s.reads, owner, query, w.args, scanTrace)
+	found, err := queryOwner(ctx, s.reads, owner, `SELECT data FROM traces WHERE owner = ? ORDER BY at DESC, id DESC`, nil, scanTrace)
 	found = slices.DeleteFunc(found, func(t memory.Trace) bool { return !q.Matches(t) })
-	return found[:min(len(found), limit)], wrap("read traces", err)
-}
-
-// comparedBytes is how much of a value is looked for: databases bound the length of a
-// pattern.
-const comparedBytes = 200
-
-// says narrows to rows whose JSON has a member that begins so; "" does not narrow.
-func (w *where) says(member, value string) {
-	if value == "" {
-		return
-	}
-	whole := true
-	for i := range value {
-		if i > comparedBytes {
-			value, whole = value[:i], false
-			break
-		}
-	}
-	b, _ := json.Marshal(value) // a string always encodes
-	pattern := string(b)
-	if !whole {
-		pattern = strings.TrimSuffix(pattern, `"`)
-	}
-	pattern = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(pattern)
-	w.and(`data LIKE ? ESCAPE '!'`, `%"`+member+`":`+pattern+`%`)
+	return found[:min(len(found), shelf.Limit(q.Limit))], wrap("read traces", err)
 }
