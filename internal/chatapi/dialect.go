@@ -16,6 +16,9 @@ type Dialect struct {
 	Path     string // of its endpoint
 	AnswerID string // what the ids of its answers begin with
 	Named    bool   // whether a request may name the answer that it goes on from
+	Flat     bool   // a request is one text: a block has no place by which a later one could put it back
+
+	RequestID string // header by which its clients know a request, besides X-Request-Id
 
 	// Decode reads a request; it promises what the function [Decode] does.
 	Decode func(body []byte) (*Chat, error)
@@ -44,6 +47,9 @@ type Dialect struct {
 	hear func(s *Stream, data []byte) // takes one event's data
 	ends func(event []byte) bool      // whether an event, or one of which this is the front, ends a stream
 }
+
+// Dialects are all there are.
+var Dialects = []*Dialect{Completions, Messages, Responses, Legacy}
 
 // Completions is the dialect of OpenAI's chat completions.
 var Completions = &Dialect{

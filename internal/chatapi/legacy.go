@@ -15,7 +15,7 @@ import (
 // own use have no messages: code to be filled in, several prompts, tokens, and what is already
 // in the form of a model's template.
 var Legacy = &Dialect{
-	Path: "/v1/completions", AnswerID: "cmpl-",
+	Path: "/v1/completions", AnswerID: "cmpl-", Flat: true,
 	Decode: decodeLegacy, ReadAnswer: readLegacyAnswer,
 	EncodeAnswer: func(a Answer, created time.Time) []byte {
 		return mustEncode(legacyAnswer(a, created, legacyChoice{Text: a.Text, Finish: finish(a)}, usageOf(a)))

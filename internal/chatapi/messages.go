@@ -16,7 +16,7 @@ import (
 // a message of its own with the role tool, so that a message which holds nothing else
 // is a step after the user's last words, as in chat completions.
 var Messages = &Dialect{
-	Path: "/v1/messages", AnswerID: "msg_",
+	Path: "/v1/messages", AnswerID: "msg_", RequestID: "Request-Id",
 	Decode: decodeMessages, ReadAnswer: readMessagesAnswer,
 	EncodeError: encodeMessagesError,
 	hear:        (*Stream).hearMessages, ends: endsMessages,

@@ -28,14 +28,27 @@ type Call struct {
 	request   chatRequest
 }
 
-// New translates a request in a dialect, which is [chatapi.Messages] or [chatapi.Responses].
-// Its answer gets the id and time given.
+// format is a dialect that is translated.
+type format struct {
+	read      func(c *Call, body []byte, id string, created time.Time) error
+	newWriter func(a chatapi.Answer, created time.Time) writer // of an answer of Loci's own
+}
+
+// formats are all there are.
+var formats = map[*chatapi.Dialect]format{
+	chatapi.Messages: {readMessages, func(a chatapi.Answer, _ time.Time) writer { return &messagesWriter{a.ID, a.Model} }},
+	chatapi.Responses: {readResponses, func(a chatapi.Answer, created time.Time) writer {
+		return newResponsesWriter(responsesRequest{Model: a.Model}, nil, a.ID, created)
+	}},
+}
+
+// Knows reports whether a dialect is translated. No other may be given to [New] and [NewAnswer].
+func Knows(d *chatapi.Dialect) bool { return formats[d].read != nil }
+
+// New translates a request in a dialect. Its answer gets the id and time given.
 func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, error) {
-	c, read := &Call{}, readMessages
-	if d == chatapi.Responses {
-		read = readResponses
-	}
-	if err := read(c, body, d.AnswerID+id, created); err != nil {
+	c := &Call{}
+	if err := formats[d].read(c, body, d.AnswerID+id, created); err != nil {
 		return nil, err
 	}
 	if c.request.Stream {
@@ -46,13 +59,9 @@ func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, 
 	return c, err
 }
 
-// NewAnswer returns what writes an answer of Loci's own in a dialect, which is
-// [chatapi.Messages] or [chatapi.Responses]; it has no request.
+// NewAnswer returns what writes an answer of Loci's own in a dialect; it has no request.
 func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Call {
-	if d == chatapi.Responses {
-		return &Call{newWriter: func() writer { return newResponsesWriter(responsesRequest{Model: a.Model}, nil, a.ID, created) }}
-	}
-	return &Call{newWriter: func() writer { return &messagesWriter{a.ID, a.Model} }}
+	return &Call{newWriter: func() writer { return formats[d].newWriter(a, created) }}
 }
 
 // NewLimit returns the request as newer models of OpenAI's want it, with

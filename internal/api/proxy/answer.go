@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -92,13 +91,7 @@ func (c *call) hitsEvent(a chatapi.Answer, created time.Time) []byte {
 
 // writeError answers with an error in the shape that the clients of a path read.
 func writeError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
-	dialect := chatapi.Completions
-	for _, d := range dialects {
-		if r.URL.Path == d.Path || strings.HasPrefix(r.URL.Path, d.Path+"/") {
-			dialect = d
-		}
-	}
-	writeJSON(w, status, dialect.EncodeError(status, code, message, httpx.RequestID(r.Context())))
+	writeJSON(w, status, dialectOf(r.URL.Path).EncodeError(status, code, message, httpx.RequestID(r.Context())))
 }
 
 // Refuse tells a client what is wrong with its request, the way that its path's
@@ -147,27 +140,6 @@ func begin(w http.ResponseWriter, resp *http.Response) {
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	_ = http.NewResponseController(w).Flush() // a client that is gone is not an error of ours
-}
-
-// headAlone is how long a stream's head waits to go out with the first piece: most
-// upstreams send them together, and a client is woken once.
-const headAlone = time.Millisecond
-
-// beginSoon is begin for a stream. began must be called before anything is written, and
-// may be again: from then on the head is out, or goes out with what is written first.
-func beginSoon(w http.ResponseWriter, resp *http.Response) (began func()) {
-	copyHeader(w.Header(), resp.Header)
-	w.WriteHeader(resp.StatusCode)
-	out := make(chan struct{})
-	late := time.AfterFunc(headAlone, func() {
-		defer close(out)
-		_ = http.NewResponseController(w).Flush() // a client that is gone is not an error of ours
-	})
-	return sync.OnceFunc(func() {
-		if !late.Stop() {
-			<-out
-		}
-	})
 }
 
 // finish passes on an answer's trailers. One that was cut off is cut off for the

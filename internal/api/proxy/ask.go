@@ -2,12 +2,12 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -148,16 +148,17 @@ func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
 	if len(c.Model) > maxModel {
 		return
 	}
-	m := StrictModel{Path: c.dialect.Path, Model: c.Model, Until: d.Now().Add(strictTime)}
-	if d.strict.add(m, d.Now()) {
+	now, isKnown := d.Now(), false
+	until := now.Add(strictTime)
+	d.strict.Update(strictModel{c.dialect.Path, c.Model}, func(was time.Time, _ bool) (time.Time, bool) {
+		isKnown = now.Before(was)
+		return until, !isKnown
+	})
+	if !isKnown {
 		d.Log.Warn("the model's template refuses memory in a message of its own; it goes into the user's message",
-			"model", m.Model, "path", m.Path, "until", m.Until.UTC().Format(time.RFC3339), "wording", why.Wording)
+			"model", c.Model, "path", c.dialect.Path, "until", until.UTC().Format(time.RFC3339), "wording", why.Wording)
 	}
 }
-
-// StrictModels returns the models of the upstream that get memory in the user's message,
-// because they refused it in one of its own.
-func (d *Handler) StrictModels() []StrictModel { return d.strict.list(d.Now()) }
 
 // StrictModel is a model of the upstream whose chat template is strict about roles. What it
 // refuses in one dialect it may take in another.
@@ -167,54 +168,30 @@ type StrictModel struct {
 	Until time.Time // when that is forgotten
 }
 
+// strictModel names one, by the path of the dialect and its name.
+type strictModel struct{ path, model string }
+
 const (
 	// strictTime is how long a refusal counts: a model's template may change, and so may
 	// the server behind the address.
 	strictTime = 24 * time.Hour
 
-	// Bounds of what is remembered, since clients choose the names: of models, and of the
-	// bytes of a name.
-	maxStrict = 1000
-	maxModel  = 256
+	// maxModel bounds the bytes of a model's name that is remembered, since clients choose it.
+	maxModel = 256
 )
 
-// strictModels remembers models until their time is over.
-type strictModels struct {
-	mu     sync.Mutex
-	models []StrictModel // oldest first; guarded by mu
-}
-
-func (s *strictModels) has(path, model string, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.index(path, model, now) >= 0
-}
-
-// list returns the models whose time is not over.
-func (s *strictModels) list(now time.Time) []StrictModel {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.index("", "", now)
-	return slices.Clone(s.models)
-}
-
-// add remembers a model, and reports whether it was not known.
-func (s *strictModels) add(m StrictModel, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.index(m.Path, m.Model, now) >= 0 {
-		return false
-	}
-	if len(s.models) >= maxStrict {
-		s.models = slices.Delete(s.models, 0, 1)
-	}
-	s.models = append(s.models, m)
-	return true
-}
-
-// index drops the models whose time is over and returns the place of one, -1 if it is not
-// there. The caller holds mu.
-func (s *strictModels) index(path, model string, now time.Time) int {
-	s.models = slices.DeleteFunc(s.models, func(m StrictModel) bool { return !now.Before(m.Until) })
-	return slices.IndexFunc(s.models, func(m StrictModel) bool { return m.Path == path && m.Model == model })
+// StrictModels returns the models of the upstream that get memory in the user's message,
+// because they refused it in one of its own, by path and name.
+func (d *Handler) StrictModels() (out []StrictModel) {
+	now := d.Now()
+	d.strict.DeleteFunc(func(m strictModel, until time.Time) bool {
+		if now.Before(until) {
+			out = append(out, StrictModel{m.path, m.model, until})
+		}
+		return !now.Before(until)
+	})
+	slices.SortFunc(out, func(a, b StrictModel) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Model, b.Model))
+	})
+	return out
 }

@@ -19,13 +19,7 @@ const maxAnswers = 20_000
 // came before, or refer to items of answers instead of sending them. Memory itself knows
 // the answers that have a turn of their own; here are those without words, those that
 // said once more what was said, and those that were not stored.
-type responseIndex struct {
-	*recent.Map[answerKey, exchange.Place]
-}
-
-func newResponseIndex() responseIndex {
-	return responseIndex{recent.New[answerKey, exchange.Place](maxAnswers)}
-}
+type responseIndex = recent.Map[answerKey, exchange.Place]
 
 // answerKey is an answer that an owner was given, or an item of one: nobody goes on from
 // another's.
@@ -34,19 +28,14 @@ type answerKey struct {
 	id    string
 }
 
-func (l responseIndex) place(owner memory.Owner, id string) exchange.Place {
-	at, _ := l.Get(answerKey{owner, id})
-	return at
-}
-
-// add remembers an answer and its items.
-func (l responseIndex) add(owner memory.Owner, a chatapi.Answer, place exchange.Place) {
+// rememberAnswer remembers an answer and its items.
+func (c *call) rememberAnswer(a chatapi.Answer, place exchange.Place) {
 	if place.Conversation == "" {
 		return
 	}
 	for _, id := range append([]string{a.ID}, a.Items...) {
 		if id != "" && len(id) <= maxAnswerID {
-			l.Set(answerKey{owner, id}, place)
+			c.answers.Set(answerKey{c.owner, id}, place)
 		}
 	}
 }
@@ -63,7 +52,7 @@ func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *ch
 	case chat.Previous == "" || owner == "" || len(chat.Previous) > maxAnswerID:
 		return exchange.Place{}
 	}
-	if place := d.answers.place(owner, chat.Previous); place.Conversation != "" {
+	if place, known := d.answers.Get(answerKey{owner, chat.Previous}); known {
 		return place
 	}
 	return d.engine.Exchange.PlaceOf(ctx, owner, chat.Previous)
@@ -75,7 +64,8 @@ func (d *Handler) resolve(ctx context.Context, owner memory.Owner, msgs []chatap
 	chains, unknown := map[string]string{}, []string(nil)
 	for _, m := range msgs {
 		for _, id := range m.Refs {
-			if chains[id] = d.answers.place(owner, id).Chain; chains[id] == "" && id != "" && len(id) <= maxAnswerID {
+			place, _ := d.answers.Get(answerKey{owner, id})
+			if chains[id] = place.Chain; place.Chain == "" && id != "" && len(id) <= maxAnswerID {
 				unknown = append(unknown, id)
 			}
 		}

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/chatapi"
-	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
@@ -95,22 +94,6 @@ func TestNobodyGoesOnFromAnothersAnswer(t *testing.T) {
 			if turn.Conversation != turns[0].Conversation {
 				t.Errorf("%s has a turn in %s and one in %s", user, turns[0].Conversation, turn.Conversation)
 			}
-		}
-	}
-}
-
-// TestLateAnswersAreBounded: the oldest are forgotten, and one that comes again counts once.
-func TestLateAnswersAreBounded(t *testing.T) {
-	d := &Handler{answers: newResponseIndex()}
-	for i := range maxAnswers + 3 {
-		for range 2 {
-			d.answers.add(nobody, chatapi.Answer{ID: fmt.Sprint("resp_", i)}, exchange.Place{Conversation: fmt.Sprint("conversation ", i)})
-		}
-	}
-	d.answers.add(nobody, chatapi.Answer{ID: strings.Repeat("x", maxAnswerID+1)}, exchange.Place{Conversation: "c"})
-	for i, want := range map[int]string{2: "", 3: "conversation 3", maxAnswers + 2: fmt.Sprint("conversation ", maxAnswers+2)} {
-		if got := d.answers.place(nobody, fmt.Sprint("resp_", i)).Conversation; got != want {
-			t.Errorf("answer %d is of %q, want %q", i, got, want)
 		}
 	}
 }

@@ -62,18 +62,6 @@ type embedding struct {
 	Embedding any    `json:"embedding"`
 }
 
-type embedUsage struct {
-	Prompt int `json:"prompt_tokens"`
-	Total  int `json:"total_tokens"`
-}
-
-type embedAnswer struct {
-	Object string      `json:"object"`
-	Data   []embedding `json:"data"`
-	Model  string      `json:"model"`
-	Usage  embedUsage  `json:"usage"`
-}
-
 // embeddings answers a request for vectors of Loci's own embedder, as of texts that are
 // to be found, and leaves any other to the upstream.
 func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
@@ -126,16 +114,17 @@ func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest
 		Refuse(w, r, err)
 		return
 	}
-	a := embedAnswer{Object: "list", Model: memory.EmbedModel, Data: make([]embedding, len(vectors))}
+	data, tokens := make([]embedding, len(vectors)), 0
 	for i, v := range vectors {
-		a.Data[i] = embedding{Object: "embedding", Index: i, Embedding: v}
+		data[i] = embedding{Object: "embedding", Index: i, Embedding: v}
 		if req.Format == "base64" {
-			a.Data[i].Embedding = packed(v)
+			data[i].Embedding = packed(v)
 		}
-		a.Usage.Prompt += text.Tokens(texts[i])
+		tokens += text.Tokens(texts[i])
 	}
-	a.Usage.Total = a.Usage.Prompt
-	answer, err := json.Marshal(a)
+	answer, err := json.Marshal(map[string]any{
+		"object": "list", "data": data, "model": memory.EmbedModel, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
+	})
 	if err != nil { // a number that is none
 		Refuse(w, r, memory.Errorf(memory.Unavailable, "the embedder's answer: %v", err))
 		return

@@ -1,5 +1,5 @@
 // Package proxy is the API under /v1. A chat, in any of the dialects of package
-// wire, is given memory on its way to the upstream and recorded on its way back;
+// chatapi, is given memory on its way to the upstream and recorded on its way back;
 // every other byte is the client's and the upstream's own. Embeddings of loci/embed
 // are Loci's. Other paths under /v1 are forwarded as they are, but for those of mem0's
 // API. Memory may fail here, the chat may not.
@@ -28,6 +28,7 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/memory"
 )
@@ -95,16 +96,16 @@ type Handler struct {
 	Options
 	engine  *engine.Engine
 	mux     *http.ServeMux
-	strict  strictModels
-	answers responseIndex
+	strict  recent.Map[strictModel, time.Time] // until when
+	answers *responseIndex
 	lacking sync.Map // paths of dialects that the upstream was found to lack
 }
 
 // New returns the handler of /v1.
 func New(e *engine.Engine, opts Options) *Handler {
-	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux(), answers: newResponseIndex()}
+	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux(), answers: recent.New[answerKey, exchange.Place](maxAnswers)}
 	mux := d.mux
-	for _, dialect := range dialects {
+	for _, dialect := range chatapi.Dialects {
 		mux.HandleFunc("POST "+dialect.Path, func(w http.ResponseWriter, r *http.Request) { d.chat(w, r, dialect) })
 	}
 	mux.HandleFunc("GET /v1/models", d.models)
@@ -128,15 +129,22 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if id := httpx.RequestID(r.Context()); id != "" { // one of the upstream's takes its place
 		w.Header().Set("X-Request-Id", id)
-		if r.URL.Path == chatapi.Messages.Path {
-			w.Header().Set("Request-Id", id) // Anthropic's name for it
+		if header := dialectOf(r.URL.Path).RequestID; header != "" {
+			w.Header().Set(header, id)
 		}
 	}
 	d.mux.ServeHTTP(w, r)
 }
 
-// dialects are those in which chats get memory.
-var dialects = []*chatapi.Dialect{chatapi.Completions, chatapi.Messages, chatapi.Responses, chatapi.Legacy}
+// dialectOf returns the dialect of a path, that of chat completions for others.
+func dialectOf(path string) *chatapi.Dialect {
+	for _, d := range chatapi.Dialects {
+		if path == d.Path || strings.HasPrefix(path, d.Path+"/") {
+			return d
+		}
+	}
+	return chatapi.Completions
+}
 
 // chat handles one request of a chat and its answer.
 func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.Dialect) {
@@ -189,7 +197,7 @@ type call struct {
 	placement chatapi.Placement
 
 	owner   memory.Owner // these where memory takes part
-	answers responseIndex
+	answers *responseIndex
 	from    exchange.Place // where it goes on, as far as it says so
 }
 
@@ -245,7 +253,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 		extras.Mode = readOnly(extras.Mode)
 	}
 	note := ""
-	if c.placement != chatapi.User && d.strict.has(dialect.Path, chat.Model, d.Now()) {
+	if until, _ := d.strict.Get(strictModel{dialect.Path, chat.Model}); c.placement != chatapi.User && d.Now().Before(until) {
 		c.placement, note = chatapi.User, "prompt: in the user's message, since the model refused memory in one of its own"
 	}
 	in := exchange.Incoming{
@@ -255,7 +263,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 	if d.ClientKeys {
 		in.Key = clientKey(r.Header)
 	}
-	if d.Keep && c.placement != chatapi.System && dialect != chatapi.Legacy && d.Upstream != nil && chat.Model != responder.Name {
+	if d.Keep && c.placement != chatapi.System && !dialect.Flat && d.Upstream != nil && chat.Model != responder.Name {
 		in.Keep, in.Part = true, chat.Place(c.placement)
 	}
 	if in.After == "" {
@@ -358,7 +366,7 @@ func (c *call) record(ctx context.Context, a chatapi.Answer) {
 	if c.memory {
 		c.exchange.RecordAnswer(ctx, a)
 		if c.dialect.Named {
-			c.answers.add(c.owner, a, cmp.Or(c.exchange.Kept(), c.from)) // what is not stored leaves the rest together
+			c.rememberAnswer(a, cmp.Or(c.exchange.Kept(), c.from)) // what is not stored leaves the rest together
 		}
 	}
 }

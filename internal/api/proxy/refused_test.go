@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/loci-memory/loci/internal/chatapi"
 )
 
 const (
@@ -216,26 +214,5 @@ func TestShrunkBlockStaysInItsToolLoop(t *testing.T) {
 	got := u.asked()
 	if second, ok := insertion(step, got[0]); len(got) != 1 || !ok || second != first {
 		t.Errorf("the blocks of the steps:\n%s\n%s\nwant the same, asked once", first, second)
-	}
-}
-
-// TestStrictModelsAreBounded: clients choose the names of models.
-func TestStrictModelsAreBounded(t *testing.T) {
-	var s strictModels
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	for i := range 3 * maxStrict {
-		s.add(StrictModel{Path: chatPath, Model: fmt.Sprint(i), Until: now.Add(strictTime)}, now)
-	}
-	if n := len(s.list(now)); n > maxStrict || n == 0 {
-		t.Errorf("%d models are kept, want at most %d", n, maxStrict)
-	}
-	if first := s.add(StrictModel{Path: chatPath, Model: "m", Until: now.Add(strictTime)}, now); !first {
-		t.Error("a model that is new is said to be known")
-	}
-	if again := s.add(StrictModel{Path: chatPath, Model: "m", Until: now.Add(strictTime)}, now); again {
-		t.Error("a known model is said to be new")
-	}
-	if s.has(chatapi.Messages.Path, "m", now) || !s.has(chatPath, "m", now) {
-		t.Error("a model is remembered in another dialect")
 	}
 }

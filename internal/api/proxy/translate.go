@@ -18,17 +18,14 @@ import (
 // isTranslated reports whether requests of a dialect go to the upstream as chat
 // completions.
 func (d *Handler) isTranslated(dialect *chatapi.Dialect) bool {
-	if dialect != chatapi.Messages && dialect != chatapi.Responses {
-		return false
-	}
 	_, lacks := d.lacking.Load(dialect.Path)
-	return d.ChatOnly || lacks
+	return translate.Knows(dialect) && (d.ChatOnly || lacks)
 }
 
 // lacksPath reports whether an answer says that the upstream does not have the path of
 // the call's dialect. An answer that names something of the request is about that.
 func lacksPath(resp *http.Response, c *call) bool {
-	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || c.dialect != chatapi.Messages && c.dialect != chatapi.Responses {
+	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || !translate.Knows(c.dialect) {
 		return false
 	}
 	names := []string{c.Model, c.Previous, c.Conversation}

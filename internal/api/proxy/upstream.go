@@ -52,14 +52,13 @@ func isStream(resp *http.Response) bool {
 // until the turns are stored; a client or an upstream that hangs up midway leaves
 // what was said so far.
 func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
-	began := beginSoon(w, resp)
+	begin(w, resp)
 	out := flusher{w}
 	heard := listen(resp.Header.Get("Content-Encoding"), c.dialect)
 	defer heard.stop()
 	buf := make([]byte, 32<<10)
 	for first := true; ; {
 		n, err := resp.Body.Read(buf)
-		began()
 		var piece []byte
 		if n > 0 {
 			piece = heard.pass(buf[:n])
