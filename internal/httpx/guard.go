@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"net"
 	"net/http"
@@ -80,13 +79,13 @@ func Guard(o Options, next http.Handler) http.Handler {
 	if o.Open == nil {
 		o.Open = DefaultOpen
 	}
-	return &guard{o, next, &guesses{seed: maphash.MakeSeed()}}
+	return &guard{Options: o, next: next}
 }
 
 type guard struct {
 	Options
 	next    http.Handler
-	guesses *guesses // wrong keys, of all APIs
+	guesses guesses // wrong keys, of all APIs
 }
 
 // ServeHTTP runs the chain.

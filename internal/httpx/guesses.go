@@ -2,12 +2,11 @@ package httpx
 
 import (
 	"fmt"
-	"hash/maphash"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -16,47 +15,45 @@ import (
 const (
 	mostGuesses = 10
 	guessTime   = 15 * time.Minute
-	guessPlaces = 1 << 12
 )
 
-// guesses counts wrong keys by address. Every address has a place in a table of one
-// size, some share one: what it takes is the same whoever tries, and however many. The
-// right key is never asked about here, so that nobody can keep others out.
+// guesses counts wrong keys by address, those of the latest addresses. The right key is
+// never asked about here, so that nobody can keep others out.
 type guesses struct {
-	seed maphash.Seed
-
-	mu     sync.Mutex // guards places
-	places [guessPlaces]struct {
-		since time.Time
-		wrong int
-	}
+	recent.Map[string, tries]
 }
 
-// place is that of a remote address; of IPv6, where one has many, of its network.
-func (g *guesses) place(remote string) int {
-	name := remote
-	if ip := addressOf(remote); ip.IsValid() {
-		name = ip.String()
-		if net, err := ip.Prefix(64); err == nil && ip.Is6() {
-			name = net.String()
-		}
+// tries are the wrong keys of one address.
+type tries struct {
+	since time.Time
+	wrong int
+}
+
+// place names a remote address; of IPv6, where one has many, its network.
+func place(remote string) string {
+	ip := addressOf(remote)
+	if net, err := ip.Prefix(64); err == nil && ip.Is6() {
+		return net.String()
 	}
-	return int(maphash.String(g.seed, name) % guessPlaces)
+	if ip.IsValid() {
+		return ip.String()
+	}
+	return remote
 }
 
 // wrong counts a wrong key and returns how long its sender is to wait before another,
 // 0 for not at all. first is set for the first one that has to wait.
 func (g *guesses) wrong(remote string, now time.Time) (wait time.Duration, first bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	at := &g.places[g.place(remote)]
-	if now.Sub(at.since) >= guessTime {
-		at.since, at.wrong = now, 0
-	}
-	if at.wrong++; at.wrong <= mostGuesses {
-		return 0, false
-	}
-	return guessTime - now.Sub(at.since), at.wrong == mostGuesses+1
+	g.Update(place(remote), func(is tries, _ bool) (tries, bool) {
+		if now.Sub(is.since) >= guessTime {
+			is = tries{since: now}
+		}
+		if is.wrong++; is.wrong > mostGuesses {
+			wait, first = guessTime-now.Sub(is.since), is.wrong == mostGuesses+1
+		}
+		return is, true
+	})
+	return wait, first
 }
 
 // WrongKey counts a wrong key that a handler was given itself, as in a form, and returns

@@ -43,23 +43,22 @@ func verifyJWT(token string, secret []byte, now time.Time) (claims, error) {
 	if len(token) > maxToken {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is longer than %d bytes", maxToken)
 	}
-	signed, signature, ok := cutLast(token, '.')
-	head, payload, ok2 := strings.Cut(signed, ".")
-	if !ok || !ok2 || strings.Contains(payload, ".") {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is not a JWT")
 	}
-	got, err := base64.RawURLEncoding.DecodeString(signature)
-	if err != nil || !hmac.Equal(got, sign(secret, signed)) {
+	got, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !hmac.Equal(got, sign(secret, parts[0]+"."+parts[1])) {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token's signature is wrong")
 	}
 	var header struct {
 		Algorithm string `json:"alg"`
 	}
-	if decodePart(head, &header) != nil || header.Algorithm != "HS256" {
+	if decodePart(parts[0], &header) != nil || header.Algorithm != "HS256" {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is not signed with HS256")
 	}
 	var c claims
-	if decodePart(payload, &c) != nil {
+	if decodePart(parts[1], &c) != nil {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token's claims cannot be read")
 	}
 	c.Subject = cmp.Or(c.Subject, c.ID)
@@ -97,12 +96,4 @@ func decodePart(part string, into any) error {
 		return err
 	}
 	return json.Unmarshal(raw, into)
-}
-
-func cutLast(s string, sep byte) (before, after string, found bool) {
-	i := strings.LastIndexByte(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+1:], true
 }

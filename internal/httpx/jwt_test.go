@@ -74,8 +74,8 @@ func FuzzJWT(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, signature, _ := cutLast(token, '.')
-		if raw, _ := base64.RawURLEncoding.DecodeString(signature); !bytes.Equal(raw, sign(secret, text)) {
+		last := strings.LastIndex(token, ".")
+		if raw, _ := base64.RawURLEncoding.DecodeString(token[last+1:]); !bytes.Equal(raw, sign(secret, token[:last])) {
 			t.Fatalf("verifyJWT(%q) named %q without the right signature", token, user)
 		}
 	})

@@ -27,45 +27,14 @@ func BodyBudget() int64 {
 	return limit / 4
 }
 
-// cgroupMemory returns the least memory limit of this process's cgroup and those above it,
-// 0 for none. root is the file system's.
+// cgroupMemory returns the memory limit of this process's cgroup (version 2), 0 for none.
+// root is the file system's.
 func cgroupMemory(root fs.FS) int64 {
-	groups, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return 0
-	}
-	least := int64(0)
-	for line := range strings.Lines(string(groups)) {
-		id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
-		controllers, group, _ := strings.Cut(rest, ":")
-		dir, name := "sys/fs/cgroup", "memory.max"
-		switch {
-		case controllers == "memory":
-			dir, name = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-		case id != "0":
-			continue
-		}
-		for at := path.Join("/", group); ; at = path.Dir(at) {
-			if limit := readLimit(root, path.Join(dir, at, name)); limit > 0 && (least == 0 || limit < least) {
-				least = limit
-			}
-			if at == "/" {
-				break
-			}
-		}
-	}
-	return least
-}
-
-// readLimit returns the number in a file, 0 for none: "max", or one beyond any memory, which
-// is how the older cgroups say so.
-func readLimit(root fs.FS, name string) int64 {
-	text, err := fs.ReadFile(root, name)
-	if err != nil {
-		return 0
-	}
-	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || limit > 1<<50 {
+	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
+	group, isSecond := strings.CutPrefix(strings.TrimSpace(string(groups)), "0::")
+	text, err := fs.ReadFile(root, path.Join("sys/fs/cgroup", group, "memory.max"))
+	limit, notNumber := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if !isSecond || err != nil || notNumber != nil { // "max" where there is none
 		return 0
 	}
 	return limit

@@ -18,12 +18,11 @@ func TestCgroupMemory(t *testing.T) {
 		root fstest.MapFS
 		want int64
 	}{
-		"no cgroups":          {files(), 0},
-		"a container's":       {files("proc/self/cgroup", "0::/", "sys/fs/cgroup/memory.max", "2147483648"), 2 << 30},
-		"no limit":            {files("proc/self/cgroup", "0::/a", "sys/fs/cgroup/a/memory.max", "max"), 0},
-		"one above is less":   {files("proc/self/cgroup", "0::/a/b", "sys/fs/cgroup/a/b/memory.max", "4096", "sys/fs/cgroup/a/memory.max", "1024"), 1024},
-		"version 1":           {files("proc/self/cgroup", "5:cpu:/x\n4:memory:/docker/1", "sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824"), 1 << 30},
-		"version 1, no limit": {files("proc/self/cgroup", "4:memory:/", "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712"), 0},
+		"no cgroups":    {files(), 0},
+		"a container's": {files("proc/self/cgroup", "0::/", "sys/fs/cgroup/memory.max", "2147483648"), 2 << 30},
+		"no limit":      {files("proc/self/cgroup", "0::/a", "sys/fs/cgroup/a/memory.max", "max"), 0},
+		"a service's":   {files("proc/self/cgroup", "0::/system.slice/loci.service", "sys/fs/cgroup/system.slice/loci.service/memory.max", "4096"), 4096},
+		"version 1":     {files("proc/self/cgroup", "4:memory:/", "sys/fs/cgroup/memory/memory.limit_in_bytes", "4096"), 0},
 	} {
 		if got := cgroupMemory(c.root); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
