@@ -57,7 +57,7 @@ const (
 )
 
 // ask sends a question through the chat API, as whom the page is shown to.
-func (p chatViews) ask(w http.ResponseWriter, r *http.Request, q question) {
+func (p *Page) ask(w http.ResponseWriter, r *http.Request, q question) {
 	body := encode(q)
 	to, err := http.NewRequestWithContext(r.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
@@ -71,7 +71,7 @@ func (p chatViews) ask(w http.ResponseWriter, r *http.Request, q question) {
 }
 
 // answer asks and waits for the whole answer. wrong says why there is none.
-func (p chatViews) answer(r *http.Request, q question) (text, wrong string) {
+func (p *Page) answer(r *http.Request, q question) (text, wrong string) {
 	a := fetch(func(w http.ResponseWriter) { p.ask(w, r, q) })
 	var said struct {
 		Choices []struct {
@@ -91,7 +91,7 @@ const modelsWait = 3 * time.Second
 
 // models lists what can be talked to, Loci's own model last, and says why the upstream's are not
 // among them.
-func (p chatViews) models(r *http.Request) (names []string, unlisted string) {
+func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 	if p.Chat == nil {
 		return []string{memory.RecallModel}, ""
 	}

@@ -1,14 +1,11 @@
 package web
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"net/http"
 	"path"
-	"strings"
 )
 
 //go:embed static/*
@@ -16,10 +13,9 @@ var staticFiles embed.FS
 
 // asset is a file that pages load: a style, a script, an icon.
 type asset struct {
-	body   []byte
-	packed []byte // gzip
-	kind   string
-	mark   string // of its bytes: a part of its address, so that browsers keep it for good
+	body []byte
+	kind string
+	mark string // of its bytes: a part of its address, so that browsers keep it for good
 }
 
 // kinds are the media types of the files there are: what a system says of an ending may
@@ -38,7 +34,7 @@ func assetNames() (names []string) {
 	return names
 }
 
-// assets packs all assets, by name.
+// assets reads all assets, by name.
 func assets() map[string]asset {
 	out := map[string]asset{}
 	for _, name := range assetNames() {
@@ -47,11 +43,7 @@ func assets() map[string]asset {
 			panic(err)
 		}
 		sum := sha256.Sum256(body)
-		var packed bytes.Buffer
-		z := gzip.NewWriter(&packed)
-		_, _ = z.Write(body) // into memory
-		_ = z.Close()
-		out[name] = asset{body, packed.Bytes(), kinds[path.Ext(name)], hex.EncodeToString(sum[:6])}
+		out[name] = asset{body, kinds[path.Ext(name)], hex.EncodeToString(sum[:6])}
 	}
 	return out
 }
@@ -65,11 +57,5 @@ func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	h.Set("Vary", "Accept-Encoding")
-	body := a.body
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		h.Set("Content-Encoding", "gzip")
-		body = a.packed
-	}
-	_, _ = w.Write(body)
+	_, _ = w.Write(a.body) // a browser that is gone is not an error of ours
 }

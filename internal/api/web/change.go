@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
 // remember writes a fact down.
-func (p memoryViews) remember(r *http.Request, v visit) (done, error) {
+func (p *Page) remember(r *http.Request, v visit) (done, error) {
 	f, created, err := p.engine.Curate.Remember(r.Context(), v.owner, curate.Note{
 		Content: r.PostFormValue("content"), Category: strings.TrimSpace(r.PostFormValue("category")), Tags: tagsOf(r.PostFormValue("tags")),
 	}, v.author)
@@ -29,32 +28,28 @@ func (p memoryViews) remember(r *http.Request, v visit) (done, error) {
 func tagsOf(s string) []string { return strings.Split(s, ",") }
 
 // change does to one memory what its form says.
-func (p memoryViews) change(r *http.Request, v visit) (done, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return done{}, err
-	}
+func (p *Page) change(r *http.Request, v visit) (done, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
-		return p.edit(r, v, id)
+		return p.edit(r, v, v.id)
 	case "pin", "unpin":
-		return p.pin(r, v, do == "pin", id)
+		return p.pin(r, v, do == "pin", v.id)
 	case "forget":
-		return p.forget(r, v, id)
+		return p.forget(r, v, v.id)
 	case "restore":
-		if _, err := p.engine.Curate.Restore(r.Context(), v.owner, id, "", v.author); err != nil {
+		if _, err := p.engine.Curate.Restore(r.Context(), v.owner, v.id, "", v.author); err != nil {
 			return done{}, err
 		}
-		return p.did(r, v, "Restored.", id)
+		return p.did(r, v, "Restored.", v.id)
 	case "approve", "reject":
-		return p.decide(r, v, curate.Judgement{ID: id, Action: memory.Action(do)})
+		return p.decide(r, v, curate.Judgement{ID: v.id, Action: memory.Action(do)})
 	default:
 		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
 	}
 }
 
 // edit changes the fields that the form has.
-func (p memoryViews) edit(r *http.Request, v visit, id string) (done, error) {
+func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	var e curate.Edit
 	if c, ok := field(r, "content"); ok {
 		e.Content = &c
@@ -102,7 +97,7 @@ func field(r *http.Request, name string) (string, bool) {
 	return strings.TrimSpace(values[0]), true
 }
 
-func (p memoryViews) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {
+func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {
 	core := memory.Pin(pinned)
 	for _, id := range ids {
 		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Core: &core}, v.author); err != nil {
@@ -115,7 +110,7 @@ func (p memoryViews) pin(r *http.Request, v visit, pinned bool, ids ...string) (
 	return p.did(r, v, "Unpinned.", ids...)
 }
 
-func (p memoryViews) forget(r *http.Request, v visit, ids ...string) (done, error) {
+func (p *Page) forget(r *http.Request, v visit, ids ...string) (done, error) {
 	gone, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.Matching{IDs: ids}, v.author)
 	if err != nil {
 		return done{}, err
@@ -128,7 +123,7 @@ func (p memoryViews) forget(r *http.Request, v visit, ids ...string) (done, erro
 }
 
 // bulk does one thing to all that is chosen. Pins and tags are a run for each.
-func (p memoryViews) bulk(r *http.Request, v visit) (done, error) {
+func (p *Page) bulk(r *http.Request, v visit) (done, error) {
 	ids := r.PostForm["id"]
 	if len(ids) == 0 {
 		return done{Say: "Nothing was chosen."}, nil
@@ -149,7 +144,7 @@ func (p memoryViews) bulk(r *http.Request, v visit) (done, error) {
 }
 
 // tag adds tags to facts.
-func (p memoryViews) tag(r *http.Request, v visit, add []string, ids ...string) (done, error) {
+func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
 	if err != nil {
 		return done{}, err
@@ -168,7 +163,7 @@ func (p memoryViews) tag(r *http.Request, v visit, add []string, ids ...string) 
 
 // did says what was done to facts, each by the run that the journal has last, and what they
 // replaced in it.
-func (p memoryViews) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
+func (p *Page) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
 	d := done{Say: say}
 	for _, id := range ids {
 		page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Fact: id})

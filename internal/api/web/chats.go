@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/chats"
-	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -18,7 +17,7 @@ type chosen struct {
 
 // documentsOf returns those attached to a chat in their order; with all, the others
 // behind them.
-func (p chatViews) documentsOf(r *http.Request, v visit, chat memory.Conversation, all bool) ([]chosen, error) {
+func (p *Page) documentsOf(r *http.Request, v visit, chat memory.Conversation, all bool) ([]chosen, error) {
 	if len(chat.Contexts) == 0 && !all {
 		return nil, nil
 	}
@@ -52,14 +51,10 @@ func (v transcriptView) Attached() document {
 }
 
 // changeChat does to a conversation what its form says.
-func (p chatViews) changeChat(r *http.Request, v visit) (done, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return done{}, err
-	}
+func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
-		was, err := p.engine.Chats.Chat(r.Context(), v.owner, id)
+		was, err := p.engine.Chats.Chat(r.Context(), v.owner, v.id)
 		if err != nil {
 			return done{}, err
 		}
@@ -73,12 +68,12 @@ func (p chatViews) changeChat(r *http.Request, v visit) (done, error) {
 		}
 		next := p.attachedNext(was.Contexts, r.PostForm["shown"], r.PostForm["context"])
 		e.Contexts = &next
-		if _, err := p.engine.Chats.EditChat(r.Context(), v.owner, id, e, v.author); err != nil {
+		if _, err := p.engine.Chats.EditChat(r.Context(), v.owner, v.id, e, v.author); err != nil {
 			return done{}, err
 		}
-		return p.didTo(r, v, "Saved.", "conversation:"+id)
+		return p.didTo(r, v, "Saved.", "conversation:"+v.id)
 	case "delete":
-		receipt, err := p.engine.Chats.DeleteChat(r.Context(), v.owner, id, r.PostFormValue("facts") != "", v.author)
+		receipt, err := p.engine.Chats.DeleteChat(r.Context(), v.owner, v.id, r.PostFormValue("facts") != "", v.author)
 		d := did("Deleted.", receipt)
 		d.to = "/conversations"
 		return d, err
@@ -89,7 +84,7 @@ func (p chatViews) changeChat(r *http.Request, v visit) (done, error) {
 
 // attachedNext returns what is attached once those shown are as they were ticked. Those
 // that the form did not show stay: they were taken away, and may come back.
-func (p chatViews) attachedNext(was, shown, ticked []string) []string {
+func (p *Page) attachedNext(was, shown, ticked []string) []string {
 	next := slices.DeleteFunc(slices.Clone(was), func(id string) bool { return slices.Contains(shown, id) && !slices.Contains(ticked, id) })
 	for _, id := range ticked {
 		if !slices.Contains(next, id) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -53,7 +52,7 @@ func (d document) Name() string {
 	return clip(80, d.Content)
 }
 
-func (p chatViews) documentOf(c memory.Context) document {
+func (p *Page) documentOf(c memory.Context) document {
 	d := document{Context: c, Room: p.Documents}
 	for line := range strings.SplitSeq(strings.TrimSpace(c.Content), "\n") {
 		d.Tokens += text.Tokens(line) + 1 // as they are counted where they are fitted into a prompt
@@ -68,9 +67,7 @@ type contextsView struct {
 	Room      int
 }
 
-func (contextsView) title() string { return "Contexts" }
-
-func (p chatViews) contexts(r *http.Request, v visit) (any, error) {
+func (p *Page) contexts(r *http.Request, v visit) (any, error) {
 	view := contextsView{Here: here(r), Room: p.Documents}
 	all, err := p.engine.Contexts(r.Context(), v.owner, memory.At{})
 	if err != nil {
@@ -107,17 +104,13 @@ type contextView struct {
 
 func (v contextView) title() string { return v.Name() }
 
-func (p chatViews) context(r *http.Request, v visit) (any, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return nil, err
-	}
-	journal, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: "context:" + id})
+func (p *Page) context(r *http.Request, v visit) (any, error) {
+	journal, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: "context:" + v.id})
 	if err != nil {
 		return nil, err
 	}
 	view := contextView{Here: here(r)}
-	c, err := p.engine.Context(r.Context(), v.owner, id)
+	c, err := p.engine.Context(r.Context(), v.owner, v.id)
 	if errors.Is(err, memory.NotFound) && len(journal.Changes) > 0 {
 		if was := journal.Changes[0].After.Context; was != nil && was.Content != "" { // an erased one has no words
 			c, view.Gone, err = *was, journal.Changes[0].ID, nil
@@ -139,7 +132,7 @@ func (p chatViews) context(r *http.Request, v visit) (any, error) {
 	}
 	for _, chat := range chats.Conversations {
 		switch one := p.talkOf(chat); {
-		case slices.Contains(chat.Contexts, id):
+		case slices.Contains(chat.Contexts, v.id):
 			view.Attached = append(view.Attached, one)
 		case len(view.Others) < conversationsAtOnce:
 			view.Others = append(view.Others, one)
@@ -150,7 +143,7 @@ func (p chatViews) context(r *http.Request, v visit) (any, error) {
 }
 
 // addContext makes a context of what was typed or of a file.
-func (p chatViews) addContext(r *http.Request, v visit) (done, error) {
+func (p *Page) addContext(r *http.Request, v visit) (done, error) {
 	title, content := strings.TrimSpace(r.PostFormValue("title")), r.PostFormValue("content")
 	if strings.TrimSpace(content) == "" {
 		name, words, err := fileOf(r)
@@ -186,11 +179,7 @@ func fileOf(r *http.Request) (name, content string, err error) {
 }
 
 // changeContext does to one context what its form says.
-func (p chatViews) changeContext(r *http.Request, v visit) (done, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return done{}, err
-	}
+func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
 		var e curate.ContextEdit
@@ -201,23 +190,23 @@ func (p chatViews) changeContext(r *http.Request, v visit) (done, error) {
 			s = strings.ReplaceAll(s, "\r\n", "\n") // as forms send the ends of lines
 			e.Content = &s
 		}
-		if _, err := p.engine.Curate.EditContext(r.Context(), v.owner, id, e, v.author); err != nil {
+		if _, err := p.engine.Curate.EditContext(r.Context(), v.owner, v.id, e, v.author); err != nil {
 			return done{}, err
 		}
-		return p.didTo(r, v, "Saved.", "context:"+id)
+		return p.didTo(r, v, "Saved.", "context:"+v.id)
 	case "drop":
-		receipt, err := p.engine.Curate.DropContext(r.Context(), v.owner, id, false, v.author)
+		receipt, err := p.engine.Curate.DropContext(r.Context(), v.owner, v.id, false, v.author)
 		return did("Taken away.", receipt), err
 	case "erase":
 		if r.PostFormValue("word") != eraseWord {
 			return done{}, memory.Errorf(memory.Invalid, "nothing was erased: type “%s” to go on", eraseWord)
 		}
-		_, err := p.engine.Curate.DropContext(r.Context(), v.owner, id, true, v.author)
+		_, err := p.engine.Curate.DropContext(r.Context(), v.owner, v.id, true, v.author)
 		return done{Say: "Its words are erased for good.", to: "/contexts"}, err
 	case "attach", "detach":
-		return p.attach(r, v, r.PostFormValue("chat"), id, do == "attach")
+		return p.attach(r, v, r.PostFormValue("chat"), v.id, do == "attach")
 	case "chat":
-		chat, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{Contexts: &[]string{id}})
+		chat, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{Contexts: &[]string{v.id}})
 		return done{to: p.playgroundAt(chat.ID, r.PostFormValue("model"))}, err
 	default:
 		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
@@ -225,7 +214,7 @@ func (p chatViews) changeContext(r *http.Request, v visit) (done, error) {
 }
 
 // attach puts a context behind those of a chat, or takes it off.
-func (p chatViews) attach(r *http.Request, v visit, chat, id string, on bool) (done, error) {
+func (p *Page) attach(r *http.Request, v visit, chat, id string, on bool) (done, error) {
 	was, err := p.engine.Chats.Chat(r.Context(), v.owner, chat)
 	if err != nil {
 		return done{}, err
@@ -242,7 +231,7 @@ func (p chatViews) attach(r *http.Request, v visit, chat, id string, on bool) (d
 }
 
 // didTo says what was done to a thing by the run that the journal has last of it.
-func (p chatViews) didTo(r *http.Request, v visit, say, target string) (done, error) {
+func (p *Page) didTo(r *http.Request, v visit, say, target string) (done, error) {
 	page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: target, Limit: 1})
 	d := done{Say: say}
 	if err == nil && len(page.Changes) > 0 {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -23,15 +22,13 @@ type conversationsView struct {
 	Next          string
 }
 
-func (conversationsView) title() string { return "Conversations" }
-
 // conversation is one with the words said last.
 type conversation struct {
 	memory.Conversation
 	Last string
 }
 
-func (p chatViews) conversations(r *http.Request, v visit) (any, error) {
+func (p *Page) conversations(r *http.Request, v visit) (any, error) {
 	page, err := p.engine.Store.Conversations(r.Context(), v.owner, memory.ConversationQuery{Limit: conversationsAtOnce, Cursor: r.FormValue("cursor")})
 	if err != nil {
 		return nil, err
@@ -98,33 +95,29 @@ type given struct {
 	Hits  int
 }
 
-func (p chatViews) transcript(r *http.Request, v visit) (any, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return nil, err
-	}
+func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 	ctx, store := r.Context(), p.engine.Store
-	found, err := store.Conversations(ctx, v.owner, memory.ConversationQuery{IDs: []string{id}})
+	found, err := store.Conversations(ctx, v.owner, memory.ConversationQuery{IDs: []string{v.id}})
 	if err != nil {
 		return nil, err
 	}
 	if len(found.Conversations) == 0 {
-		return nil, memory.Errorf(memory.NotFound, "there is no conversation %q", clip(60, id))
+		return nil, memory.Errorf(memory.NotFound, "there is no conversation %q", clip(60, v.id))
 	}
 	view := transcriptView{Conversation: found.Conversations[0], Here: here(r), Turn: r.FormValue("turn")}
 	view.Editing = r.FormValue("edit") != "" && view.Live()
 	if view.Documents, err = p.documentsOf(r, v, view.Conversation, view.Editing); err != nil {
 		return nil, err
 	}
-	turns, err := store.Turns(ctx, v.owner, memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
+	turns, err := store.Turns(ctx, v.owner, memory.TurnQuery{Conversation: v.id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
 	if err != nil {
 		return nil, err
 	}
-	learned, err := p.learnedIn(r, v, id)
+	learned, err := p.learnedIn(r, v, v.id)
 	if err != nil {
 		return nil, err
 	}
-	traces, err := p.answeredIn(ctx, v.owner, id, turns)
+	traces, err := p.answeredIn(ctx, v.owner, v.id, turns)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +143,7 @@ func (p chatViews) transcript(r *http.Request, v visit) (any, error) {
 	if n := len(view.Turns) - turnsAtOnce; n > 0 && r.FormValue("all") == "" && view.Turn == "" {
 		view.Turns, view.Earlier = view.Turns[n:], n
 	}
-	page, err := p.engine.List(ctx, v.owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: id})
+	page, err := p.engine.List(ctx, v.owner, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Conversation: v.id})
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +155,7 @@ func (p chatViews) transcript(r *http.Request, v visit) (any, error) {
 
 // learnedIn returns the facts that a conversation taught, by the turn that each rests
 // on. Of very many only the newest are told.
-func (p chatViews) learnedIn(r *http.Request, v visit, conversation string) (map[string][]client.Memory, error) {
+func (p *Page) learnedIn(r *http.Request, v visit, conversation string) (map[string][]client.Memory, error) {
 	page, err := p.engine.List(r.Context(), v.owner, memory.Query{
 		Conversation: conversation, Limit: facets,
 		Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired, memory.Rejected},

@@ -27,8 +27,6 @@ type dataView struct {
 	Learn   bool
 }
 
-func (dataView) title() string { return "Data" }
-
 // brought is what became of a file.
 type brought struct {
 	transfer.ImportReport
@@ -58,7 +56,7 @@ var portions = []transfer.Part{transfer.FactPart, transfer.TurnPart, transfer.Su
 // Portions are what an export may hold, to choose from.
 func (dataView) Portions() []transfer.Part { return portions }
 
-func (p *dataViews) data(r *http.Request, v visit) (any, error) {
+func (p *Page) data(r *http.Request, v visit) (any, error) {
 	counts, err := p.engine.Stats(r.Context(), v.owner)
 	return dataView{Here: here(r), Counts: counts}, err
 }
@@ -72,29 +70,21 @@ var exports = map[portable.Format]struct{ media, name string }{
 }
 
 // export sends memory as a file, as it is walked.
-func (p *dataViews) export(w http.ResponseWriter, r *http.Request) {
-	v, err := p.visitOf(r)
-	if err == nil {
-		err = readForm(r)
-	}
+func (p *Page) export(w http.ResponseWriter, r *http.Request, v visit) error {
 	format := portable.Format(cmp.Or(r.Form.Get("format"), string(portable.JSONL)))
 	kind, ok := exports[format]
-	if err == nil && !ok {
-		err = memory.Errorf(memory.Invalid, "there is no format %q", clip(20, string(format)))
+	if !ok {
+		return memory.Errorf(memory.Invalid, "there is no format %q", clip(20, string(format)))
 	}
 	what := transfer.ExportOptions{Format: format}
 	for _, part := range r.Form["part"] {
-		if !slices.Contains(portions, transfer.Part(part)) && err == nil {
-			err = memory.Errorf(memory.Invalid, "there is nothing called %q to export", clip(20, part))
+		if !slices.Contains(portions, transfer.Part(part)) {
+			return memory.Errorf(memory.Invalid, "there is nothing called %q to export", clip(20, part))
 		}
 		what.Parts = append(what.Parts, transfer.Part(part))
 	}
-	if err == nil {
-		err = what.Check()
-	}
-	if err != nil {
-		p.Refuse(w, r, err)
-		return
+	if err := what.Check(); err != nil {
+		return err
 	}
 	w.Header().Set("Content-Type", kind.media)
 	w.Header().Set("Content-Disposition", `attachment; filename="loci-`+v.now.In(p.Zone).Format("2006-01-02")+"."+kind.name+`"`)
@@ -102,28 +92,23 @@ func (p *dataViews) export(w http.ResponseWriter, r *http.Request) {
 		_ = httpx.Tell(r.Context(), err) // it logs; nobody can be told any more
 		panic(http.ErrAbortHandler)      // or what is cut off would look whole
 	}
+	return nil
 }
 
 // bring reads a file into memory or, with do=look, only says what that would do. The
 // file comes last in the form and is read as it comes, so that its size is that of a
 // body and no copy of it is kept.
-func (p *dataViews) bring(w http.ResponseWriter, r *http.Request) {
-	v, err := p.visitOf(r)
-	if err != nil {
-		p.Refuse(w, r, err)
-		return
-	}
+func (p *Page) bring(w http.ResponseWriter, r *http.Request, v visit) error {
 	view := dataView{Here: "/data"}
-	err = p.readFile(r, v, &view)
+	err := p.readFile(r, v, &view)
 	if err != nil && view.Brought == nil {
-		p.Refuse(w, r, tooLong(err))
-		return
+		return tooLong(err)
 	}
 	if view.Counts, err = p.engine.Stats(r.Context(), v.owner); err != nil {
-		p.Refuse(w, r, err)
-		return
+		return err
 	}
 	p.render(w, r, http.StatusOK, "data", p.frame(w, r, v, view))
+	return nil
 }
 
 // tooLong says what to do with a file that is longer than a request may be.
@@ -138,7 +123,7 @@ func tooLong(err error) error {
 const maxField = 1 << 10
 
 // readFile reads the parts of the form up to the file, and that into memory.
-func (p *dataViews) readFile(r *http.Request, v visit, view *dataView) error {
+func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "the form cannot be read: %v", err)
@@ -174,7 +159,7 @@ func (p *dataViews) readFile(r *http.Request, v visit, view *dataView) error {
 // undoable is how many runs one form takes back at most.
 const undoable = listed + hits
 
-func (p *dataViews) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
+func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
 	b := &brought{File: clip(80, part.FileName()), Dry: r.URL.Query().Get("do") == "look"}
 	format := portable.Format(view.Format)
 	if format == "" {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -36,9 +35,7 @@ type eraseView struct {
 	Back  string
 }
 
-func (eraseView) title() string { return "Erase" }
-
-func (p *dataViews) erasing(r *http.Request, v visit) (any, error) {
+func (p *Page) erasing(r *http.Request, v visit) (any, error) {
 	q := strings.TrimSpace(r.FormValue("q"))
 	ids := r.Form["id"]
 	if q != "" {
@@ -58,7 +55,7 @@ func (p *dataViews) erasing(r *http.Request, v visit) (any, error) {
 
 // meant returns the ids of what a question means. From here on it is ids that count:
 // the question may find something else when it is confirmed.
-func (p *dataViews) meant(ctx context.Context, v visit, q string) ([]string, error) {
+func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
 	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{Query: q, DryRun: true}, v.author)
 	if err != nil {
 		return nil, err
@@ -82,7 +79,7 @@ func (p *dataViews) meant(ctx context.Context, v visit, q string) ([]string, err
 	return out, nil
 }
 
-func (p *dataViews) wouldErase(ctx context.Context, v visit, ids []string) (eraseView, error) {
+func (p *Page) wouldErase(ctx context.Context, v visit, ids []string) (eraseView, error) {
 	view := eraseView{IDs: strings.Join(ids, " "), Word: eraseWord, Back: "/data"}
 	if len(ids) == 1 {
 		view.Back = "/memories/" + url.PathEscape(ids[0])
@@ -118,47 +115,36 @@ func sumOf(memories []memory.Memory) string {
 
 // erase removes words for good, once that was typed and if it is still what was shown.
 // What was ticked to go as well is shown first.
-func (p *dataViews) erase(w http.ResponseWriter, r *http.Request) {
-	v, err := p.visitOf(r)
-	if err == nil {
-		err = readForm(r)
-	}
-	if err != nil {
-		p.Refuse(w, r, err)
-		return
-	}
-	ids, also := strings.Fields(r.PostFormValue("ids")), r.PostForm["also"]
-	if ids = append(ids, also...); len(ids) == 0 {
-		p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, eraseView{Back: "/data"}))
-		return
-	}
-	view, err := p.wouldErase(r.Context(), v, ids)
-	if err != nil {
-		p.Refuse(w, r, err)
-		return
+func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
+	view, also := eraseView{Back: "/data"}, r.PostForm["also"]
+	ids := append(strings.Fields(r.PostFormValue("ids")), also...)
+	if len(ids) > 0 {
+		var err error
+		if view, err = p.wouldErase(r.Context(), v, ids); err != nil {
+			return err
+		}
 	}
 	switch {
+	case len(ids) == 0:
 	case len(also) > 0:
 		view.Wrong = "Nothing was erased yet. This is what would be erased with what you chose."
 	case r.PostFormValue("sum") != view.Sum:
 		view.Wrong = "Nothing was erased: something changed meanwhile. This is what would be erased now."
 	case !strings.EqualFold(strings.TrimSpace(r.PostFormValue("word")), eraseWord):
 		view.Wrong = "Nothing was erased: type “" + eraseWord + "” to go on."
+	case view.Total > 0:
+		_, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.Matching{IDs: ids, Erase: true}, v.author)
+		if err != nil {
+			return err
+		}
+		if receipt.Run != "" {
+			http.Redirect(w, r, "/erased/"+url.PathEscape(receipt.Run), http.StatusSeeOther)
+			return nil
+		}
+		view = eraseView{Back: "/data"} // somebody was quicker
 	}
-	if view.Wrong != "" || view.Total == 0 {
-		p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, view))
-		return
-	}
-	_, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.Matching{IDs: ids, Erase: true}, v.author)
-	if err != nil {
-		p.Refuse(w, r, err)
-		return
-	}
-	if receipt.Run == "" { // somebody was quicker
-		p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, eraseView{Back: "/data"}))
-		return
-	}
-	http.Redirect(w, r, "/erased/"+url.PathEscape(receipt.Run), http.StatusSeeOther)
+	p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, view))
+	return nil
 }
 
 // erasedView is the receipt of an erasure: ids and times are all that is left.
@@ -169,18 +155,12 @@ type erasedView struct {
 	Left   []left
 }
 
-func (erasedView) title() string { return "Erased" }
-
 // left is what is left of something erased.
 type left struct{ Kind, ID string }
 
-func (p *dataViews) erased(r *http.Request, v visit) (any, error) {
-	run, err := httpx.PathValue(r, "run")
-	if err != nil {
-		return nil, err
-	}
-	view := erasedView{Run: run}
-	for c, err := range memory.AllChanges(r.Context(), p.engine.Changes, v.owner, memory.ChangeQuery{Run: run, Action: memory.ActionErase}) {
+func (p *Page) erased(r *http.Request, v visit) (any, error) {
+	view := erasedView{Run: v.id}
+	for c, err := range memory.AllChanges(r.Context(), p.engine.Changes, v.owner, memory.ChangeQuery{Run: v.id, Action: memory.ActionErase}) {
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +169,7 @@ func (p *dataViews) erased(r *http.Request, v visit) (any, error) {
 		view.Left = append(view.Left, left{kind, id})
 	}
 	if len(view.Left) == 0 {
-		return nil, memory.Errorf(memory.NotFound, "there is no receipt %q", clip(60, run))
+		return nil, memory.Errorf(memory.NotFound, "there is no receipt %q", clip(60, v.id))
 	}
 	slices.Reverse(view.Left)
 	return view, nil

@@ -21,12 +21,7 @@ const (
 
 // events is a stream that says when an owner's memory has changed: an event
 // "version" with the version, once at the beginning and after each change.
-func (p *Page) events(w http.ResponseWriter, r *http.Request) {
-	v, err := p.visitOf(r)
-	if err != nil {
-		p.Refuse(w, r, err)
-		return
-	}
+func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Time{}) // the stream has a deadline of its own
@@ -39,20 +34,20 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 		if err == nil && versions[0] != last {
 			last = versions[0]
 			if _, err := fmt.Fprintf(w, "event: version\ndata: %d\n\n", last); err != nil {
-				return
+				return nil
 			}
 			if control.Flush() != nil {
-				return
+				return nil
 			}
 		}
 		select {
 		case <-tick.C:
 		case <-end.C:
-			return
+			return nil
 		case <-p.done:
-			return
+			return nil
 		case <-r.Context().Done():
-			return
+			return nil
 		}
 	}
 }

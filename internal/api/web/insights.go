@@ -31,8 +31,6 @@ type insightsView struct {
 	Cost        float64
 }
 
-func (insightsView) title() string { return "Insights" }
-
 // latency is how long recall took, of the answers that are known.
 type latency struct {
 	Answers           int
@@ -68,22 +66,18 @@ type spent struct {
 // spentDays is how many days of spending are told.
 const spentDays = 30
 
-func (p *dataViews) insights(r *http.Request, v visit) (any, error) {
+func (p *Page) insights(r *http.Request, v visit) (any, error) {
 	ctx := r.Context()
 	var view insightsView
 	var err error
 	if view.Counts, err = p.engine.Stats(ctx, v.owner); err != nil {
 		return nil, err
 	}
-	var counting error
-	err = p.survey(ctx, v.owner, func(s *survey) {
-		if counting = p.countFacts(ctx, v.owner, s); counting == nil {
-			view.fill(s, midnight(v.now.In(p.Zone)))
-		}
-	})
-	if err := cmp.Or(err, counting); err != nil {
+	s, err := p.survey(ctx, v.owner)
+	if err != nil {
 		return nil, err
 	}
+	view.fill(s, midnight(v.now.In(p.Zone)))
 	view.Rates = p.engine.Metrics.Rates()
 	traces, err := p.engine.Traces.Traces(ctx, v.owner, memory.TraceQuery{Door: "chat", Limit: tracesAtOnce})
 	if err != nil {
@@ -100,7 +94,7 @@ func (p *dataViews) insights(r *http.Request, v visit) (any, error) {
 }
 
 // fill takes what the journal and the facts tell.
-func (v *insightsView) fill(s *survey, today time.Time) {
+func (v *insightsView) fill(s survey, today time.Time) {
 	days, active := s.growth(today)
 	v.Growth = lineOf(active)
 	if len(days) > 0 {
@@ -113,18 +107,13 @@ func (v *insightsView) fill(s *survey, today time.Time) {
 		}
 		v.Categories = append(v.Categories, a)
 	}
-	actions, authors := map[string]int{}, map[string]int{}
-	for key, n := range s.actions {
-		actions[key[0]] += n
-		authors[key[1]] += n
-	}
-	v.Again, v.Replaced = actions[string(memory.ActionReinforce)], actions[string(memory.ActionReplace)]
-	for _, name := range most(actions, len(acted)) {
-		v.Decisions = append(v.Decisions, amount{Name: cmp.Or(acted[memory.Action(name)], name), Count: actions[name]})
+	v.Again, v.Replaced = s.actions[string(memory.ActionReinforce)], s.actions[string(memory.ActionReplace)]
+	for _, name := range most(s.actions, len(acted)) {
+		v.Decisions = append(v.Decisions, amount{Name: cmp.Or(acted[memory.Action(name)], name), Count: s.actions[name]})
 	}
 	names := map[string]string{"person": "people", "model": "models", "rule": "rules"}
-	for _, name := range most(authors, 3) {
-		v.Authors = append(v.Authors, amount{Name: cmp.Or(names[name], "others"), Count: authors[name]})
+	for _, name := range most(s.authors, 3) {
+		v.Authors = append(v.Authors, amount{Name: cmp.Or(names[name], "others"), Count: s.authors[name]})
 	}
 	v.Across = s.across
 	v.Categories, v.Decisions, v.Authors = amounts(v.Categories), amounts(v.Decisions), amounts(v.Authors)

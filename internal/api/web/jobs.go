@@ -6,7 +6,6 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine/vectors"
-	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -24,9 +23,7 @@ func (v jobsView) Done() int { return v.Vectors.Memories - v.Vectors.Lacking }
 // Share is how many of all that is, 0 to 1.
 func (v jobsView) Share() float64 { return float64(v.Done()) / float64(max(1, v.Vectors.Memories)) }
 
-func (jobsView) title() string { return "Jobs" }
-
-func (p *dataViews) jobs(r *http.Request, v visit) (any, error) {
+func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 	jobs, err := p.engine.Lessons.Jobs(r.Context(), v.owner)
 	if err != nil {
 		return nil, err
@@ -43,16 +40,12 @@ func (p *dataViews) jobs(r *http.Request, v visit) (any, error) {
 }
 
 // retry lets a parked job run again.
-func (p *dataViews) retry(r *http.Request, v visit) (done, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return done{}, err
-	}
-	return done{Say: "It is tried again."}, p.engine.Curate.RetryJob(r.Context(), v.owner, id)
+func (p *Page) retry(r *http.Request, v visit) (done, error) {
+	return done{Say: "It is tried again."}, p.engine.Curate.RetryJob(r.Context(), v.owner, v.id)
 }
 
 // embed queues the job that gives memories the vectors that they lack.
-func (p *dataViews) embed(r *http.Request, v visit) (done, error) {
+func (p *Page) embed(r *http.Request, v visit) (done, error) {
 	is, err := p.engine.Vectors.Reembed(r.Context(), v.owner, false, "")
 	if err != nil {
 		return done{}, err

@@ -37,19 +37,15 @@ type step struct {
 	Took, TookBy string // the other side of a replacement
 }
 
-func (p memoryViews) life(r *http.Request, v visit) (any, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return nil, err
-	}
-	m, err := p.engine.Get(r.Context(), v.owner, id)
+func (p *Page) life(r *http.Request, v visit) (any, error) {
+	m, err := p.engine.Get(r.Context(), v.owner, v.id)
 	if err != nil {
 		return nil, err
 	}
 	if m.Fact == nil {
 		return elsewhere(lookAt(client.View(m))), nil
 	}
-	page, err := p.engine.History(r.Context(), v.owner, id, r.FormValue("cursor"))
+	page, err := p.engine.History(r.Context(), v.owner, v.id, r.FormValue("cursor"))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +61,7 @@ func (p memoryViews) life(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	if m.Link == nil {
-		with, err := p.engine.Share.SharedWith(r.Context(), v.owner, id)
+		with, err := p.engine.Share.SharedWith(r.Context(), v.owner, v.id)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +77,7 @@ func (p memoryViews) life(r *http.Request, v visit) (any, error) {
 }
 
 // quote returns the words that a fact rests on, nil without any.
-func (p memoryViews) quote(r *http.Request, v visit, f memory.Fact) (*client.Quote, error) {
+func (p *Page) quote(r *http.Request, v visit, f memory.Fact) (*client.Quote, error) {
 	from := ""
 	switch {
 	case f.Provenance.Quote != nil:
@@ -102,7 +98,7 @@ func (p memoryViews) quote(r *http.Request, v visit, f memory.Fact) (*client.Quo
 const longest = 20
 
 // chain returns what a fact took the place of, and what took its place and so on.
-func (p memoryViews) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
+func (p *Page) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
 	var olds []string
 	for _, c := range changes {
 		if c.NewID == f.ID && c.OldID != "" && !slices.Contains(olds, c.OldID) {

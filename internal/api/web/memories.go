@@ -116,9 +116,7 @@ type memoriesView struct {
 	Tags       []string
 }
 
-func (memoriesView) title() string { return "Memories" }
-
-func (p memoryViews) memories(r *http.Request, v visit) (any, error) {
+func (p *Page) memories(r *http.Request, v visit) (any, error) {
 	a := askingOf(r.URL.Query())
 	at, err := p.asOf(a.AsOf)
 	if err != nil {
@@ -174,7 +172,7 @@ func (p *Page) asOf(day string) (memory.At, error) {
 const headerTyping = "X-Loci-Typing"
 
 // search asks memory, and its trace for what was left out.
-func (p memoryViews) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
+func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
 	a, most, recency := view.Asking, hits, p.Recency
 	q := retrieve.Question{
 		Scope: memory.Scope{Owner: v.owner, Project: a.Project}, Text: a.Q, TopK: &most, RecencyWeight: &recency,
@@ -241,7 +239,7 @@ func (p *Page) cut(r *http.Request, v visit, t memory.Trace, here string) ([]row
 }
 
 // facets returns the categories and tags that can be chosen, those chosen included.
-func (p memoryViews) facets(r *http.Request, v visit, a asking) (categories, tags []string, err error) {
+func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []string, err error) {
 	page, err := p.engine.List(r.Context(), v.owner, memory.Query{Limit: facets})
 	if err != nil {
 		return nil, nil, err

@@ -29,7 +29,7 @@ type mention struct {
 // mentioning returns turns and summaries that stay and have words of what goes,
 // whatever became of them: those with the most and the rarest of its terms first, at
 // most mostMentions. Facts of the same words go along anyway.
-func (p *dataViews) mentioning(ctx context.Context, owner memory.Owner, gone []memory.Memory) ([]memory.Memory, error) {
+func (p *Page) mentioning(ctx context.Context, owner memory.Owner, gone []memory.Memory) ([]memory.Memory, error) {
 	goes, said, pairs := map[string]bool{}, map[string]bool{}, map[[2]string]bool{}
 	for _, m := range gone {
 		goes[m.ID()] = true

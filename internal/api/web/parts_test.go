@@ -56,11 +56,9 @@ func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
 	if _, err := r.engine.Curate.Forget(t.Context(), memtest.Ana, []string{gone.ID}, "no more", memory.Author{Kind: memory.ByPerson}); err != nil {
 		t.Fatal(err)
 	}
-	views := &dataViews{Page: r.page}
 	for range 2 { // what was counted is not counted again
-		var days []time.Time
-		var active []float64
-		err := views.survey(t.Context(), memtest.Ana, func(s *survey) { days, active = s.growth(midnight(r.clock.Now().UTC())) })
+		s, err := r.page.survey(t.Context(), memtest.Ana)
+		days, active := s.growth(midnight(r.clock.Now().UTC()))
 		if err != nil || len(days) != 3 || active[0] != 2 || active[1] != 2 || active[2] != 1 {
 			t.Fatalf("growth is %v on %v, %v", active, days, err)
 		}

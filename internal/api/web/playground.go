@@ -45,12 +45,10 @@ type playgroundView struct {
 	Wrong        string // why
 }
 
-func (playgroundView) title() string { return "Playground" }
-
 // talk is a conversation to choose.
 type talk struct{ ID, Title string }
 
-func (p chatViews) talkOf(c memory.Conversation) talk {
+func (p *Page) talkOf(c memory.Conversation) talk {
 	return talk{c.ID, cmp.Or(clip(60, c.Title), "Untitled, "+c.UpdatedAt.In(p.Zone).Format("2 Jan 15:04"))}
 }
 
@@ -69,7 +67,7 @@ type learned struct {
 	Change string // "" for none
 }
 
-func (p chatViews) playground(r *http.Request, v visit) (any, error) {
+func (p *Page) playground(r *http.Request, v visit) (any, error) {
 	view := playgroundView{
 		Here: here(r), Conversation: r.FormValue("conversation"), Model: r.FormValue("model"), Temporary: r.FormValue("temporary") != "",
 	}
@@ -90,7 +88,7 @@ func newConversation() string { return "page-" + strings.ToLower(rand.Text()[:16
 
 // fillPlayground reads what there is of the view's conversation, and what can be
 // chosen.
-func (p chatViews) fillPlayground(r *http.Request, v visit, view *playgroundView) error {
+func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) error {
 	view.Models, view.Unlisted = p.models(r)
 	if view.Model == "" {
 		view.Model = view.Models[0]
@@ -152,7 +150,7 @@ func exchangesOf(turns []memory.Turn) []playExchange {
 }
 
 // fillExchanges adds what memory gave to each answer, and what it learned.
-func (p chatViews) fillExchanges(r *http.Request, v visit, view *playgroundView, turns []memory.Turn) error {
+func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, turns []memory.Turn) error {
 	traces, err := p.answeredIn(r.Context(), v.owner, view.Conversation, turns)
 	if err != nil {
 		return err
@@ -196,7 +194,7 @@ func (p chatViews) fillExchanges(r *http.Request, v visit, view *playgroundView,
 }
 
 // fillGiven adds what a trace says was given, each as it is now.
-func (p chatViews) fillGiven(r *http.Request, v visit, x *playExchange, t memory.Trace, back string) error {
+func (p *Page) fillGiven(r *http.Request, v visit, x *playExchange, t memory.Trace, back string) error {
 	x.Trace = t.ID
 	edit := r.FormValue("edit")
 	for _, h := range t.Hits {
@@ -221,7 +219,7 @@ func (r row) Forgettable() bool {
 }
 
 // playgroundAt is the address of a conversation in the playground.
-func (p chatViews) playgroundAt(conversation, model string) string {
+func (p *Page) playgroundAt(conversation, model string) string {
 	return "/playground?" + url.Values{"conversation": {conversation}, "model": {model}}.Encode()
 }
 
@@ -234,7 +232,7 @@ type message struct {
 // sent returns what of a conversation goes along with the next question: the end of
 // it, from the last turn on that is gone or not kept as it was said, since what would
 // not be known again could be taken for an edit.
-func (p chatViews) sent(r *http.Request, v visit, conversation string) ([]message, error) {
+func (p *Page) sent(r *http.Request, v visit, conversation string) ([]message, error) {
 	turns, err := p.engine.Store.Turns(r.Context(), v.owner, memory.TurnQuery{
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Retired}, Last: sentMessages,
 	})
@@ -265,40 +263,31 @@ func (p chatViews) sent(r *http.Request, v visit, conversation string) ([]messag
 
 // say sends what was typed to a model, through the same API as any client's, and
 // brings back its answer: as the stream that it is to a script, otherwise as a page.
-func (p chatViews) say(w http.ResponseWriter, r *http.Request) {
-	v, err := p.visitOf(r)
-	if err == nil {
-		err = readForm(r)
-	}
-	if err == nil && p.Chat == nil {
-		err = memory.Errorf(memory.Unavailable, "there is nobody to talk to here")
-	}
-	if err != nil {
-		p.Refuse(w, r, err)
-		return
+func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
+	if p.Chat == nil {
+		return memory.Errorf(memory.Unavailable, "there is nobody to talk to here")
 	}
 	q, err := p.questionOf(r, v)
 	if err != nil {
-		p.Refuse(w, r, err)
-		return
+		return err
 	}
 	if strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
 		q.Stream = true
 		p.ask(&streamed{to: w, header: http.Header{}}, r, q)
-		return
+		return nil
 	}
 	answer, wrong := p.answer(r, q)
 	if wrong == "" && !q.temporary {
 		http.Redirect(w, r, p.playgroundAt(q.Conversation, q.Model), http.StatusSeeOther)
-		return
+		return nil
 	}
 	view := playgroundView{Here: here(r), Conversation: q.Conversation, Temporary: q.temporary, Model: q.Model, Wrong: wrong}
 	if err := p.fillPlayground(r, v, &view); err != nil {
-		p.Refuse(w, r, err)
-		return
+		return err
 	}
-	said := q.Messages
+	said, status := q.Messages, http.StatusOK
 	if wrong != "" {
+		status = http.StatusBadGateway
 		view.Draft, said = said[len(said)-1].Content, said[:len(said)-1]
 	} else {
 		said = append(said, message{memory.RoleAssistant, answer})
@@ -306,11 +295,8 @@ func (p chatViews) say(w http.ResponseWriter, r *http.Request) {
 	if q.temporary {
 		view.remember(said)
 	}
-	status := http.StatusOK
-	if wrong != "" {
-		status = http.StatusBadGateway
-	}
 	p.render(w, r, status, "playground", p.frame(w, r, v, view))
+	return nil
 }
 
 // remember shows a temporary chat, which only its page holds.
@@ -324,7 +310,7 @@ func (v *playgroundView) remember(said []message) {
 }
 
 // questionOf reads the form of the playground.
-func (p chatViews) questionOf(r *http.Request, v visit) (question, error) {
+func (p *Page) questionOf(r *http.Request, v visit) (question, error) {
 	q := question{Model: r.PostFormValue("model"), Conversation: r.PostFormValue("conversation"), temporary: r.PostFormValue("temporary") != ""}
 	words := strings.TrimSpace(r.PostFormValue("content"))
 	if words == "" {

@@ -23,9 +23,7 @@ type told struct {
 	ID, Content, Heading, Why string
 }
 
-func (profileView) title() string { return "Profile" }
-
-func (p memoryViews) profile(r *http.Request, v visit) (any, error) {
+func (p *Page) profile(r *http.Request, v visit) (any, error) {
 	entries, err := p.engine.Query.Entries(r.Context(), v.owner)
 	if err != nil {
 		return nil, err
@@ -40,7 +38,7 @@ func (p memoryViews) profile(r *http.Request, v visit) (any, error) {
 }
 
 // setEntry writes an entry of the profile, or drops it.
-func (p memoryViews) setEntry(r *http.Request, v visit) (done, error) {
+func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 	key := r.PostFormValue("key")
 	var receipt memory.Receipt
 	var err error

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
 )
@@ -19,7 +18,7 @@ type promptLine struct {
 }
 
 // promptLines lists the prompts in order of name.
-func (p *dataViews) promptLines() []promptLine {
+func (p *Page) promptLines() []promptLine {
 	var out []promptLine
 	for _, name := range prompt.Names() {
 		out = append(out, promptLine{Name: name, Purpose: purpose(p.InUse.Source(name)), From: p.promptFrom(name), Idle: p.idle(name)})
@@ -27,7 +26,7 @@ func (p *dataViews) promptLines() []promptLine {
 	return out
 }
 
-func (p *dataViews) promptFrom(name string) string {
+func (p *Page) promptFrom(name string) string {
 	if file := p.Prompts[name]; file != "" {
 		return file
 	}
@@ -43,7 +42,7 @@ var formOf = map[string][]prompt.Form{
 	"reconcile": {prompt.InOps, prompt.InLine}, "conflict_resolution": {prompt.InMemories},
 }
 
-func (p *dataViews) idle(name string) string {
+func (p *Page) idle(name string) string {
 	forms, learns := formOf[name]
 	switch {
 	case !learns:
@@ -76,21 +75,18 @@ type promptView struct {
 
 func (v promptView) title() string { return v.Name }
 
-func (p *dataViews) prompt(r *http.Request, _ visit) (any, error) {
+func (p *Page) prompt(r *http.Request, v visit) (any, error) {
 	if !runs(r) {
 		return nil, memory.Errorf(memory.Forbidden, "the prompts are for whoever runs the server")
 	}
-	name, err := httpx.PathValue(r, "name")
-	if err != nil {
-		return nil, err
-	}
 	set, lines := p.InUse, p.promptLines()
-	i := slices.IndexFunc(lines, func(l promptLine) bool { return l.Name == name })
+	i := slices.IndexFunc(lines, func(l promptLine) bool { return l.Name == v.id })
 	if i < 0 {
-		return nil, memory.Errorf(memory.NotFound, "there is no prompt %q", clip(60, name))
+		return nil, memory.Errorf(memory.NotFound, "there is no prompt %q", clip(60, v.id))
 	}
-	view := promptView{promptLine: lines[i], Source: set.Source(name), Hash: set.Hash(name), Placeholders: prompt.Placeholders(name), Variants: set.Variants(name)}
-	view.Sent, err = dryRun(set, name)
+	view := promptView{promptLine: lines[i], Source: set.Source(v.id), Hash: set.Hash(v.id), Placeholders: prompt.Placeholders(v.id), Variants: set.Variants(v.id)}
+	var err error
+	view.Sent, err = dryRun(set, v.id)
 	return view, err
 }
 

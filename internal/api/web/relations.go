@@ -6,7 +6,6 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -49,7 +48,7 @@ const foundFacts = 8
 
 // relations reads what a fact is tied to and, where another one is looked for, what
 // is found.
-func (p memoryViews) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
+func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
 	related, err := p.engine.Curate.Related(r.Context(), v.owner, f.ID, graphSteps, graphsFacts)
 	if err != nil {
@@ -94,12 +93,8 @@ func (p memoryViews) relations(r *http.Request, v visit, f memory.Fact) (*relati
 }
 
 // relate ties a fact to another, or ends that.
-func (p memoryViews) relate(r *http.Request, v visit) (done, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return done{}, err
-	}
-	from, to, kind := id, r.PostFormValue("other"), memory.RelationKind(r.PostFormValue("kind"))
+func (p *Page) relate(r *http.Request, v visit) (done, error) {
+	from, to, kind := v.id, r.PostFormValue("other"), memory.RelationKind(r.PostFormValue("kind"))
 	if to == "" {
 		return done{}, memory.Errorf(memory.Invalid, "choose the other fact")
 	}

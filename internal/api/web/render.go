@@ -52,7 +52,7 @@ type frame struct {
 	Body    any
 }
 
-// titled is what views tell the layout of themselves.
+// titled is a view whose title is not its name.
 type titled interface{ title() string }
 
 func (p *Page) frame(w http.ResponseWriter, r *http.Request, v visit, body any) frame {
@@ -87,6 +87,7 @@ func here(r *http.Request) string {
 // render writes a page, whole or not at all.
 func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name string, f frame) {
 	var b bytes.Buffer
+	f.Title = cmp.Or(f.Title, capital(name))
 	if err := p.templates()[name].ExecuteTemplate(&b, "layout.html", f); err != nil {
 		httpx.WriteError(w, r, fmt.Errorf("render %s: %w", name, err))
 		return

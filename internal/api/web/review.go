@@ -20,9 +20,7 @@ type reviewView struct {
 	Next    string
 }
 
-func (reviewView) title() string { return "Review" }
-
-func (p memoryViews) review(r *http.Request, v visit) (any, error) {
+func (p *Page) review(r *http.Request, v visit) (any, error) {
 	page, err := p.engine.Curate.Waiting(r.Context(), v.owner, waitingAtOnce, r.FormValue("cursor"))
 	if err != nil {
 		return nil, err
@@ -41,7 +39,7 @@ func (p memoryViews) review(r *http.Request, v visit) (any, error) {
 }
 
 // judge decides on what is chosen, in one run; words are for a single one.
-func (p memoryViews) judge(r *http.Request, v visit) (done, error) {
+func (p *Page) judge(r *http.Request, v visit) (done, error) {
 	action := memory.Action(r.PostFormValue("do"))
 	ids := r.PostForm["id"]
 	if len(ids) == 0 {
@@ -57,7 +55,7 @@ func (p memoryViews) judge(r *http.Request, v visit) (done, error) {
 	return p.decide(r, v, all...)
 }
 
-func (p memoryViews) decide(r *http.Request, v visit, all ...curate.Judgement) (done, error) {
+func (p *Page) decide(r *http.Request, v visit, all ...curate.Judgement) (done, error) {
 	judged, receipt, err := p.engine.Curate.Judge(r.Context(), v.owner, all, "", v.author)
 	if err != nil {
 		return done{}, err

@@ -50,8 +50,6 @@ type settingsView struct {
 	Sets    []Setting // what the profile set
 }
 
-func (settingsView) title() string { return "Settings" }
-
 // modelList is what a server says which models it has.
 type modelList struct {
 	Names []string
@@ -64,7 +62,7 @@ type group struct {
 	Settings []Setting
 }
 
-func (p *dataViews) settings(r *http.Request, v visit) (any, error) {
+func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	view := settingsView{Here: here(r), Pause: string(p.engine.Paused(r.Context(), v.owner)), Admin: runs(r)}
 	view.Waits = waits(p.setting("review.confidence").Value, p.setting("review.categories").Value, p.setting("review.conflicts").Value)
 	if !view.Admin {
@@ -116,7 +114,7 @@ const mostUsers = 200
 func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
 // set returns the settings, none where nobody tells them.
-func (p *dataViews) set() []Setting {
+func (p *Page) set() []Setting {
 	if p.Settings == nil {
 		return nil
 	}
@@ -124,7 +122,7 @@ func (p *dataViews) set() []Setting {
 }
 
 // setting returns one by its key, the zero Setting if there is none.
-func (p *dataViews) setting(key string) Setting {
+func (p *Page) setting(key string) Setting {
 	all := p.set()
 	if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == key }); i >= 0 {
 		return all[i]
@@ -149,7 +147,7 @@ func waits(confidence, categories, conflicts string) (out []string) {
 // listWait is how long a page waits for a server's list of models.
 const listWait = 3 * time.Second
 
-func (p *dataViews) askModels(ctx context.Context) *modelList {
+func (p *Page) askModels(ctx context.Context) *modelList {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
 	names, err := p.ListModels(ctx)
@@ -196,7 +194,7 @@ var pauses = map[core.Pause]string{
 	core.PauseNone: "Memory is on.", core.PauseLearning: "Learning is paused.", core.PauseMemory: "Memory is paused.",
 }
 
-func (p *dataViews) pause(r *http.Request, v visit) (done, error) {
+func (p *Page) pause(r *http.Request, v visit) (done, error) {
 	pause := core.Pause(r.PostFormValue("pause"))
 	if err := p.engine.Pause(r.Context(), v.owner, pause, "", v.author); err != nil {
 		return done{}, err

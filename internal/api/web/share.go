@@ -10,11 +10,7 @@ import (
 )
 
 // share shows a fact to somebody else, or no longer.
-func (p memoryViews) share(r *http.Request, v visit) (done, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return done{}, err
-	}
+func (p *Page) share(r *http.Request, v visit) (done, error) {
 	s := share.Sharing{To: r.PostFormValue("to"), Admin: httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin}
 	if s.To != string(memory.GlobalKind) && !strings.Contains(s.To, "/") { // a kind, and a name beside it
 		s.To += "/" + strings.TrimSpace(r.PostFormValue("name"))
@@ -27,7 +23,7 @@ func (p memoryViews) share(r *http.Request, v visit) (done, error) {
 	default:
 		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
 	}
-	if _, err := p.engine.Share.Share(r.Context(), v.owner, id, s, v.author); err != nil {
+	if _, err := p.engine.Share.Share(r.Context(), v.owner, v.id, s, v.author); err != nil {
 		return done{}, err
 	}
 	return done{Say: say + sharer(s.To) + "."}, nil

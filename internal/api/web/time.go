@@ -30,21 +30,19 @@ type timeView struct {
 	Next   string
 }
 
-func (timeView) title() string { return "Time" }
-
 // onDay is what changed on one day.
 type onDay struct {
 	Day   time.Time
 	Steps []step
 }
 
-func (p *dataViews) time(r *http.Request, v visit) (any, error) {
+func (p *Page) time(r *http.Request, v visit) (any, error) {
 	today := midnight(v.now.In(p.Zone))
-	var days []time.Time
-	var active []float64
-	if err := p.survey(r.Context(), v.owner, func(s *survey) { days, active = s.growth(today) }); err != nil {
+	s, err := p.survey(r.Context(), v.owner)
+	if err != nil {
 		return nil, err
 	}
+	days, active := s.growth(today)
 	view := timeView{Here: here(r)}
 	if len(days) == 0 {
 		view.Empty = true
@@ -80,7 +78,7 @@ func (p *dataViews) time(r *http.Request, v visit) (any, error) {
 
 // dayMeant returns which of days a request means: by its place, by its date, or the
 // last.
-func (p *dataViews) dayMeant(r *http.Request, days []time.Time) (int, error) {
+func (p *Page) dayMeant(r *http.Request, days []time.Time) (int, error) {
 	last := len(days) - 1
 	if s := r.FormValue("n"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -104,7 +102,7 @@ func (p *dataViews) dayMeant(r *http.Request, days []time.Time) (int, error) {
 }
 
 // pastRows returns facts as they were, each with what became of it.
-func (p *dataViews) pastRows(r *http.Request, v visit, then []memory.Memory, here string) ([]row, error) {
+func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here string) ([]row, error) {
 	ids := make([]string, 0, len(then))
 	for _, m := range then {
 		ids = append(ids, m.ID())
@@ -136,7 +134,7 @@ func (p *dataViews) pastRows(r *http.Request, v visit, then []memory.Memory, her
 }
 
 // byDay groups changes, newest first, by the day they were made on.
-func (p *dataViews) byDay(changes []memory.Change) []onDay {
+func (p *Page) byDay(changes []memory.Change) []onDay {
 	var out []onDay
 	for _, c := range changes {
 		day := midnight(c.At.In(p.Zone))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -42,7 +41,7 @@ func answered(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trac
 }
 
 // answeredIn is answered of a conversation.
-func (p chatViews) answeredIn(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) (map[string]memory.Trace, error) {
+func (p *Page) answeredIn(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) (map[string]memory.Trace, error) {
 	traces, err := p.engine.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: conversation, Limit: tracesAtOnce})
 	return answered(traces, turns), err
 }
@@ -53,9 +52,7 @@ type tracesView struct {
 	Conversation string // whose alone they are
 }
 
-func (tracesView) title() string { return "Traces" }
-
-func (p chatViews) traces(r *http.Request, v visit) (any, error) {
+func (p *Page) traces(r *http.Request, v visit) (any, error) {
 	view := tracesView{Conversation: r.FormValue("conversation")}
 	var err error
 	view.Traces, err = p.engine.Traces.Traces(r.Context(), v.owner, memory.TraceQuery{Conversation: view.Conversation, Limit: tracesAtOnce})
@@ -68,14 +65,8 @@ type traceView struct {
 	Hits, Cut []row
 }
 
-func (traceView) title() string { return "Trace" }
-
-func (p chatViews) trace(r *http.Request, v visit) (any, error) {
-	id, err := httpx.PathValue(r, "id")
-	if err != nil {
-		return nil, err
-	}
-	t, err := p.engine.Traces.Trace(r.Context(), v.owner, id)
+func (p *Page) trace(r *http.Request, v visit) (any, error) {
+	t, err := p.engine.Traces.Trace(r.Context(), v.owner, v.id)
 	if errors.Is(err, memory.NotFound) {
 		return nil, memory.Errorf(memory.NotFound, "this trace is gone: only the newest are kept")
 	}
@@ -96,7 +87,7 @@ func (p chatViews) trace(r *http.Request, v visit) (any, error) {
 }
 
 // place completes rows of which only the id is known with what is there of them now.
-func (p chatViews) place(r *http.Request, v visit, rows []row) error {
+func (p *Page) place(r *http.Request, v visit, rows []row) error {
 	for i, one := range rows {
 		found, err := p.engine.Store.Get(r.Context(), v.owner, one.ID)
 		if err != nil {

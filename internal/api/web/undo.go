@@ -19,9 +19,7 @@ type undoView struct {
 	Steps, Later    []client.Change
 }
 
-func (undoView) title() string { return "Undo" }
-
-func (p *dataViews) undoing(r *http.Request, v visit) (any, error) {
+func (p *Page) undoing(r *http.Request, v visit) (any, error) {
 	view := undoView{Change: r.FormValue("change"), Run: r.FormValue("run"), To: r.FormValue("to"), Back: local(r.FormValue("back"))}
 	u, err := undoOf(view.Change, view.Run, view.To)
 	if err != nil {
@@ -38,7 +36,7 @@ func (p *dataViews) undoing(r *http.Request, v visit) (any, error) {
 
 // undo takes back a change, everything since a time, or runs, the last first. Where
 // later changes stand in the way of one it asks whether to take them along.
-func (p *dataViews) undo(r *http.Request, v visit) (done, error) {
+func (p *Page) undo(r *http.Request, v visit) (done, error) {
 	runs := r.PostForm["run"]
 	if len(runs) == 0 {
 		runs = []string{""}

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/prompt"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -43,22 +44,9 @@ type Page struct {
 	mux       func() *http.ServeMux                // of the page's paths, made for the first request that may be for one
 	templates func() map[string]*template.Template // parsed for the first page: most starts show none
 	files     func() map[string]asset              // packed for the first page, too
-	ending    sync.Once                            // registers the next with the server
-	done      chan struct{}                        // closed when the server shuts down: streams end then
-}
-
-// memoryViews are the views and forms about what is known: facts, what is written down by key,
-// and what waits for a person.
-type memoryViews struct{ *Page }
-
-// chatViews are the views and forms about what was said: conversations, what is attached to
-// them, what answers were given, and the playground.
-type chatViews struct{ *Page }
-
-// dataViews are the views and forms about memory as a whole, and about the server.
-type dataViews struct {
-	*Page
-	surveys surveys
+	surveys   recent.Map[memory.Owner, survey]
+	ending    sync.Once     // registers the next with the server
+	done      chan struct{} // closed when the server shuts down: streams end then
 }
 
 // New returns the page on an engine.
@@ -76,63 +64,61 @@ func New(e *engine.Engine, opts Options) *Page {
 
 // paths registers everything that the page answers.
 func (p *Page) paths() *http.ServeMux {
-	known, chats, data := memoryViews{p}, chatViews{p}, &dataViews{Page: p}
 	mux := routes{p, http.NewServeMux()}
-	mux.show("GET /{$}", "memories", known.memories)
-	mux.act("POST /memories", known.remember)
-	mux.act("POST /memories/bulk", known.bulk)
-	mux.show("GET /memories/{id}", "life", known.life)
-	mux.act("POST /memories/{id}", known.change)
-	mux.act("POST /memories/{id}/relations", known.relate)
-	mux.act("POST /memories/{id}/share", known.share)
-	mux.show("GET /profile", "profile", known.profile)
-	mux.act("POST /profile", known.setEntry)
-	mux.show("GET /review", "review", known.review)
-	mux.act("POST /review", known.judge)
-	mux.show("GET /conversations", "conversations", chats.conversations)
-	mux.show("GET /conversations/{id}", "transcript", chats.transcript)
-	mux.act("POST /conversations/{id}", chats.changeChat)
-	mux.show("GET /contexts", "contexts", chats.contexts)
-	mux.act("POST /contexts", chats.addContext)
-	mux.show("GET /contexts/{id}", "context", chats.context)
-	mux.act("POST /contexts/{id}", chats.changeContext)
-	mux.show("GET /traces", "traces", chats.traces)
-	mux.show("GET /traces/{id}", "trace", chats.trace)
-	mux.show("GET /playground", "playground", chats.playground)
-	mux.HandleFunc("POST /playground", chats.say)
-	mux.show("GET /time", "time", data.time)
-	mux.show("GET /insights", "insights", data.insights)
-	mux.show("GET /data", "data", data.data)
-	mux.HandleFunc("GET /data/export", data.export)
-	mux.HandleFunc("POST /data/import", data.bring)
-	mux.show("GET /erase", "erase", data.erasing)
-	mux.HandleFunc("POST /erase", data.erase)
-	mux.show("GET /erased/{run}", "erased", data.erased)
-	mux.show("GET /jobs", "jobs", data.jobs)
-	mux.act("POST /jobs", data.embed)
-	mux.act("POST /jobs/{id}", data.retry)
-	mux.show("GET /settings", "settings", data.settings)
-	mux.act("POST /settings", data.pause)
-	mux.show("GET /settings/prompts/{name}", "prompt", data.prompt)
-	mux.show("GET /undo", "undo", data.undoing)
-	mux.act("POST /undo", data.undo)
+	mux.show("GET /{$}", "memories", p.memories)
+	mux.act("POST /memories", p.remember)
+	mux.act("POST /memories/bulk", p.bulk)
+	mux.show("GET /memories/{id}", "life", p.life)
+	mux.act("POST /memories/{id}", p.change)
+	mux.act("POST /memories/{id}/relations", p.relate)
+	mux.act("POST /memories/{id}/share", p.share)
+	mux.show("GET /profile", "profile", p.profile)
+	mux.act("POST /profile", p.setEntry)
+	mux.show("GET /review", "review", p.review)
+	mux.act("POST /review", p.judge)
+	mux.show("GET /conversations", "conversations", p.conversations)
+	mux.show("GET /conversations/{id}", "transcript", p.transcript)
+	mux.act("POST /conversations/{id}", p.changeChat)
+	mux.show("GET /contexts", "contexts", p.contexts)
+	mux.act("POST /contexts", p.addContext)
+	mux.show("GET /contexts/{id}", "context", p.context)
+	mux.act("POST /contexts/{id}", p.changeContext)
+	mux.show("GET /traces", "traces", p.traces)
+	mux.show("GET /traces/{id}", "trace", p.trace)
+	mux.show("GET /playground", "playground", p.playground)
+	mux.form("POST /playground", p.say)
+	mux.show("GET /time", "time", p.time)
+	mux.show("GET /insights", "insights", p.insights)
+	mux.show("GET /data", "data", p.data)
+	mux.form("GET /data/export", p.export)
+	mux.handle("POST /data/import", p.bring)
+	mux.show("GET /erase", "erase", p.erasing)
+	mux.form("POST /erase", p.erase)
+	mux.show("GET /erased/{run}", "erased", p.erased)
+	mux.show("GET /jobs", "jobs", p.jobs)
+	mux.act("POST /jobs", p.embed)
+	mux.act("POST /jobs/{id}", p.retry)
+	mux.show("GET /settings", "settings", p.settings)
+	mux.act("POST /settings", p.pause)
+	mux.show("GET /settings/prompts/{name}", "prompt", p.prompt)
+	mux.show("GET /undo", "undo", p.undoing)
+	mux.act("POST /undo", p.undo)
 	mux.HandleFunc("GET /signin", p.askKey)
 	mux.HandleFunc("POST /signin", p.signIn)
 	mux.HandleFunc("POST /signout", p.signOut)
-	mux.HandleFunc("GET /events", p.events)
+	mux.handle("GET /events", p.events)
 	mux.HandleFunc("GET /assets/{file}", p.asset)
 	return mux.ServeMux
 }
 
 // Or returns a handler that serves the page's paths and who is lost, and all others by next.
 func (p *Page) Or(next http.Handler) http.Handler {
-	page, lost := squeezed(p), squeezed(http.HandlerFunc(p.lost))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch p.find(r) {
 		case onPage:
-			page.ServeHTTP(w, r)
+			p.ServeHTTP(w, r)
 		case nowhere:
-			lost.ServeHTTP(w, r)
+			p.Refuse(w, r, memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path))
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -176,11 +162,6 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux().ServeHTTP(w, r)
 }
 
-// lost says that there is nothing at a path.
-func (p *Page) lost(w http.ResponseWriter, r *http.Request) {
-	p.Refuse(w, r, memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path))
-}
-
 // routes are the page and the paths that it answers.
 type routes struct {
 	*Page
@@ -192,6 +173,7 @@ type visit struct {
 	owner  memory.Owner
 	author memory.Author
 	now    time.Time
+	id     string // in the path: what it is about
 }
 
 func (p *Page) visitOf(r *http.Request) (visit, error) {
@@ -202,52 +184,68 @@ func (p *Page) visitOf(r *http.Request) (visit, error) {
 	return visit{owner: id.Owner, author: id.Author(), now: p.engine.Now()}, nil
 }
 
-// show registers a view: a template and what it is filled with.
-func (p routes) show(pattern, name string, fill func(*http.Request, visit) (any, error)) {
+// handle registers what is done at a path, as somebody who is known. Its error is shown as a page.
+func (p routes) handle(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
+	_, name, _ := strings.Cut(pattern, "/{")
+	name = strings.Trim(name, "}$")
+	name, _, _ = strings.Cut(name, "}")
 	p.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		v, err := p.visitOf(r)
+		if err == nil && name != "" {
+			v.id, err = httpx.PathValue(r, name)
+		}
+		if err == nil {
+			err = do(w, r, v)
+		}
 		if err != nil {
 			p.Refuse(w, r, err)
-			return
 		}
+	})
+}
+
+// show registers a view: a template and what it is filled with.
+func (p routes) show(pattern, name string, fill func(*http.Request, visit) (any, error)) {
+	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		body, err := fill(r, v)
 		if err != nil {
-			p.Refuse(w, r, err)
-			return
+			return err
 		}
 		if to, ok := body.(elsewhere); ok {
 			http.Redirect(w, r, string(to), http.StatusSeeOther)
-			return
+			return nil
 		}
 		p.render(w, r, http.StatusOK, name, p.frame(w, r, v, body))
+		return nil
 	})
 }
 
 // elsewhere is what a view returns that is shown at another path.
 type elsewhere string
 
+// form registers what is done with a form.
+func (p routes) form(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
+	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
+		if err := readForm(r); err != nil {
+			return err
+		}
+		return do(w, r, v)
+	})
+}
+
 // act registers something that a form does. It goes back to where the form was and
 // says there what was done.
 func (p routes) act(pattern string, do func(*http.Request, visit) (done, error)) {
-	p.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		v, err := p.visitOf(r)
-		if err == nil {
-			err = readForm(r)
-		}
-		if err != nil {
-			p.Refuse(w, r, err)
-			return
-		}
+	p.form(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		d, err := do(r, v)
 		if err != nil {
-			p.Refuse(w, r, err)
-			return
-		}
-		back := d.to
-		if back == "" {
-			back = local(r.PostFormValue("back"))
+			return err
 		}
 		d.keep(w, r)
-		http.Redirect(w, r, back, http.StatusSeeOther)
+		to := d.to
+		if to == "" {
+			to = local(r.PostFormValue("back"))
+		}
+		http.Redirect(w, r, to, http.StatusSeeOther)
+		return nil
 	})
 }
