@@ -73,7 +73,7 @@ func (p *Page) insights(r *http.Request, v visit) (any, error) {
 	if view.Counts, err = p.engine.Stats(ctx, v.owner); err != nil {
 		return nil, err
 	}
-	s, err := p.survey(ctx, v.owner)
+	s, err := p.survey(ctx, v.owner, true)
 	if err != nil {
 		return nil, err
 	}

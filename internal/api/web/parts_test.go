@@ -57,7 +57,7 @@ func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // what was counted is not counted again
-		s, err := r.page.survey(t.Context(), memtest.Ana)
+		s, err := r.page.survey(t.Context(), memtest.Ana, false)
 		days, active := s.growth(midnight(r.clock.Now().UTC()))
 		if err != nil || len(days) != 3 || active[0] != 2 || active[1] != 2 || active[2] != 1 {
 			t.Fatalf("growth is %v on %v, %v", active, days, err)

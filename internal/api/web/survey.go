@@ -10,27 +10,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// survey is what can be counted of an owner's journal and facts, as of a version.
+// survey is what can be counted of an owner's journal, as of a version. Of many facts it takes
+// seconds to read them all, so they are counted where that is asked for.
 type survey struct {
 	version int64
 	from    time.Time      // of the oldest change
 	days    map[string]int // by date: facts that became active, less those that ceased to be
 	actions map[string]int
 	authors map[string]int // by kind
-	kinds   map[string]int // active facts by category
+	kinds   map[string]int // active facts by category; nil: not counted
 	across  recurring      // in several projects
 }
 
-// survey counts an owner's journal and facts, once for each version.
-func (p *Page) survey(ctx context.Context, owner memory.Owner) (survey, error) {
+// survey counts an owner's journal and, withFacts, the facts, once for each version.
+func (p *Page) survey(ctx context.Context, owner memory.Owner, withFacts bool) (survey, error) {
 	versions, err := p.engine.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
 		return survey{}, err
 	}
-	if s, known := p.surveys.Get(owner); known && s.version == versions[0] {
+	if s, known := p.surveys.Get(owner); known && s.version == versions[0] && (s.kinds != nil || !withFacts) {
 		return s, nil
 	}
-	s := survey{version: versions[0], days: map[string]int{}, actions: map[string]int{}, authors: map[string]int{}, kinds: map[string]int{}}
+	s := survey{version: versions[0], days: map[string]int{}, actions: map[string]int{}, authors: map[string]int{}}
 	for c, err := range memory.AllChanges(ctx, p.engine.Changes, owner, memory.ChangeQuery{}) { // newest first
 		if err != nil {
 			return survey{}, err
@@ -48,17 +49,26 @@ func (p *Page) survey(ctx context.Context, owner memory.Owner) (survey, error) {
 			s.days[date]--
 		}
 	}
-	projects := newAcross()
-	for m, err := range memory.AllMemories(ctx, p.engine.List, owner, memory.Query{}) {
-		if err != nil {
+	if withFacts {
+		if err := p.countFacts(ctx, owner, &s); err != nil {
 			return survey{}, err
 		}
-		s.kinds[m.Fact.Category]++
-		projects.add(*m.Fact)
 	}
-	s.across = projects.recurring()
 	p.surveys.Set(owner, s)
 	return s, nil
+}
+
+func (p *Page) countFacts(ctx context.Context, owner memory.Owner, s *survey) error {
+	kinds, projects := map[string]int{}, newAcross()
+	for m, err := range memory.AllMemories(ctx, p.engine.List, owner, memory.Query{}) {
+		if err != nil {
+			return err
+		}
+		kinds[m.Fact.Category]++
+		projects.add(*m.Fact)
+	}
+	s.kinds, s.across = kinds, projects.recurring()
+	return nil
 }
 
 // growth returns how many facts were active at the end of each day from the first

@@ -38,7 +38,7 @@ type onDay struct {
 
 func (p *Page) time(r *http.Request, v visit) (any, error) {
 	today := midnight(v.now.In(p.Zone))
-	s, err := p.survey(r.Context(), v.owner)
+	s, err := p.survey(r.Context(), v.owner, false)
 	if err != nil {
 		return nil, err
 	}
