@@ -211,31 +211,39 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 	return view, nil
 }
 
-// cut returns what a trace left out and is still there, best first.
-func (p *Page) cut(r *http.Request, v visit, t memory.Trace, here string) ([]row, error) {
-	ids := make([]string, 0, len(t.Cut))
-	for _, c := range t.Cut {
-		ids = append(ids, c.ID)
-	}
+// stored returns what is there of ids, by id.
+func (p *Page) stored(r *http.Request, v visit, ids ...string) (map[string]memory.Memory, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
-	if err != nil {
-		return nil, err
-	}
-	known := map[string]memory.Memory{}
+	out := make(map[string]memory.Memory, len(found))
 	for _, m := range found {
-		known[m.ID()] = m
+		out[m.ID()] = m
 	}
-	var out []row
-	for _, c := range t.Cut {
-		one := row{Memory: client.Memory{ID: c.ID, Kind: c.Kind, Content: c.ID}, Back: here, Why: barOf(c.Score, c.Why, p.Recency), Cut: leftOut(c.Cut)}
-		if m, ok := known[c.ID]; ok {
+	return out, err
+}
+
+// hitRows shows memories of a trace, each as it is now. What is gone is shown as it was told.
+func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back string) (rows []row, err error) {
+	ids := make([]string, 0, len(hits))
+	for _, h := range hits {
+		ids = append(ids, h.ID)
+	}
+	known, err := p.stored(r, v, ids...)
+	for _, h := range hits {
+		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind}, Back: back, Why: barOf(h.Score, h.Why, p.Recency), Cut: leftOut(h.Cut)}
+		if m, ok := known[h.ID]; ok {
 			one.Memory = client.View(m)
-		} else if c.Kind != recall.KindProfile { // whose key is its id
-			continue
 		}
-		out = append(out, one)
+		one.Content = cmp.Or(one.Content, h.Content, h.ID)
+		rows = append(rows, one)
 	}
-	return out, nil
+	return rows, err
+}
+
+// cut returns what a trace left out and is still there, best first. A profile entry has its
+// key as its id.
+func (p *Page) cut(r *http.Request, v visit, t memory.Trace, here string) ([]row, error) {
+	rows, err := p.hitRows(r, v, t.Cut, here)
+	return slices.DeleteFunc(rows, func(r row) bool { return r.Status == "" && r.Kind != recall.KindProfile }), err
 }
 
 // facets returns the categories and tags that can be chosen, those chosen included.

@@ -14,80 +14,58 @@ const (
 	// mostMentions is how many memories are offered that have words of what is erased.
 	mostMentions = 20
 
-	// rareTerm is in how many turns and summaries, of those that stay, a term of what is
-	// erased may stand and still tell it alone; of others it takes two in a row.
-	rareTerm = 3
+	// leastMention is the weight from which a memory is offered: that of a term of what is
+	// erased which stands in three memories that stay, or of more common ones together.
+	leastMention = 1.0 / 3
 )
 
 // mention is a memory that stays and the terms of what is erased that stand in it.
 type mention struct {
 	memory.Memory
-	terms map[string]bool
-	row   bool // two stand in a row there as they did
+	terms  map[string]bool
+	weight float64
 }
 
 // mentioning returns turns and summaries that stay and have words of what goes,
 // whatever became of them: those with the most and the rarest of its terms first, at
 // most mostMentions. Facts of the same words go along anyway.
 func (p *Page) mentioning(ctx context.Context, owner memory.Owner, gone []memory.Memory) ([]memory.Memory, error) {
-	goes, said, pairs := map[string]bool{}, map[string]bool{}, map[[2]string]bool{}
+	goes, said := map[string]bool{}, map[string]bool{}
 	for _, m := range gone {
 		goes[m.ID()] = true
-		terms := text.Terms(m.Content())
-		for i, t := range terms {
-			said[t] = true
-			if i > 0 {
-				pairs[[2]string{terms[i-1], t}] = true
-			}
+		for _, t := range text.Terms(m.Content()) {
+			said[t] = t != user
 		}
 	}
-	said[user] = false // facts call their owner so
 	var found []mention
 	in := map[string]int{}
-	q := memory.Query{Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Statuses: everyStatus}
-	if len(said) < 2 {
-		return nil, nil
-	}
-	for m, err := range memory.AllMemories(ctx, p.engine.Store.List, owner, q) {
+	for m, err := range memory.AllMemories(ctx, p.engine.Store.List, owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Statuses: everyStatus}) {
 		if err != nil {
 			return nil, fmt.Errorf("find what mentions what is erased: %w", err)
 		}
 		if goes[m.ID()] {
 			continue
 		}
-		one, last := mention{m, map[string]bool{}, false}, ""
+		one := mention{Memory: m, terms: map[string]bool{}}
 		for _, t := range text.Terms(m.Content()) {
-			if said[t] {
+			if said[t] && !one.terms[t] {
 				one.terms[t] = true
-				one.row = one.row || pairs[[2]string{last, t}] && last != user
-			}
-			last = t
-		}
-		for t := range one.terms {
-			in[t]++
-		}
-		if len(one.terms) > 0 {
-			found = append(found, one)
-		}
-	}
-	weight := func(m mention) (sum float64) {
-		for t := range m.terms {
-			sum += 1 / float64(in[t])
-		}
-		return sum
-	}
-	found = slices.DeleteFunc(found, func(m mention) bool {
-		for t := range m.terms {
-			if in[t] <= rareTerm {
-				return false
+				in[t]++
 			}
 		}
-		return !m.row
-	})
-	slices.SortStableFunc(found, func(a, b mention) int { return cmp.Compare(weight(b), weight(a)) })
+		found = append(found, one)
+	}
+	for i, m := range found {
+		for t := range m.terms {
+			found[i].weight += 1 / float64(in[t])
+		}
+	}
+	slices.SortStableFunc(found, func(a, b mention) int { return cmp.Compare(b.weight, a.weight) })
 	var out []memory.Memory
 	for _, m := range found[:min(len(found), mostMentions)] {
-		out = append(out, m.Memory)
+		if m.weight >= leastMention {
+			out = append(out, m.Memory)
+		}
 	}
 	return out, nil
 }

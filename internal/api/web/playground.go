@@ -195,22 +195,13 @@ func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, tur
 
 // fillGiven adds what a trace says was given, each as it is now.
 func (p *Page) fillGiven(r *http.Request, v visit, x *playExchange, t memory.Trace, back string) error {
-	x.Trace = t.ID
-	edit := r.FormValue("edit")
-	for _, h := range t.Hits {
-		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind, Content: h.Content}, Why: barOf(h.Score, h.Why, p.Recency), Back: back}
-		found, err := p.engine.Store.Get(r.Context(), v.owner, h.ID)
-		if err != nil {
-			return err
-		}
-		if len(found) > 0 && found[0].Content() != "" {
-			one.Memory = client.View(found[0])
-		}
-		one.Editing = one.Lives() && edit == one.ID
-		one.EditAt = back + "&edit=" + url.QueryEscape(one.ID)
-		x.Given = append(x.Given, one)
+	rows, err := p.hitRows(r, v, t.Hits, back)
+	for i := range rows {
+		rows[i].Editing = rows[i].Lives() && r.FormValue("edit") == rows[i].ID
+		rows[i].EditAt = back + "&edit=" + url.QueryEscape(rows[i].ID)
 	}
-	return nil
+	x.Trace, x.Given = t.ID, append(x.Given, rows...)
+	return err
 }
 
 // Forgettable reports whether a memory can be taken out of recall.

@@ -107,13 +107,9 @@ func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here str
 	for _, m := range then {
 		ids = append(ids, m.ID())
 	}
-	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
+	now, err := p.stored(r, v, ids...)
 	if err != nil {
 		return nil, err
-	}
-	now := map[string]memory.Memory{}
-	for _, m := range found {
-		now[m.ID()] = m
 	}
 	var out []row
 	for _, m := range then {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -74,29 +73,12 @@ func (p *Page) trace(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view := traceView{Trace: t}
-	for _, h := range t.Hits {
-		view.Hits = append(view.Hits, row{
-			Memory: client.Memory{ID: h.ID, Kind: h.Kind, Content: h.Content, Status: memory.Active}, Why: barOf(h.Score, h.Why, p.Recency),
-		})
-	}
-	if err := p.place(r, v, view.Hits); err != nil {
+	if view.Hits, err = p.hitRows(r, v, t.Hits, ""); err != nil {
 		return nil, err
+	}
+	for i, h := range t.Hits {
+		view.Hits[i].Content = h.Content // as it was told
 	}
 	view.Cut, err = p.cut(r, v, t, here(r))
 	return view, err
-}
-
-// place completes rows of which only the id is known with what is there of them now.
-func (p *Page) place(r *http.Request, v visit, rows []row) error {
-	for i, one := range rows {
-		found, err := p.engine.Store.Get(r.Context(), v.owner, one.ID)
-		if err != nil {
-			return err
-		}
-		if len(found) > 0 {
-			rows[i].Memory = client.View(found[0])
-			rows[i].Content = one.Content // as it was told
-		}
-	}
-	return nil
 }
