@@ -57,8 +57,7 @@ func (g *global) prompts(cmd *cobra.Command) ([]promptFile, error) {
 	query := cmp.Or(config.Query.Model, config.Learn.Model)
 	set = set.ForModels(prompt.Models{Learn: config.Learn.Model, Query: query, Chats: cmp.Or(config.Chats.Model, query)})
 	for _, name := range prompt.Names() {
-		p := promptFile{Name: name, Hash: set.Hash(name), Source: set.Source(name), Placeholders: prompt.Placeholders(name), Variants: set.Variants(name)}
-		p.Purpose = purpose(p.Source)
+		p := promptFile{Name: name, Hash: set.Hash(name), Purpose: set.Purpose(name), Source: set.Source(name), Placeholders: prompt.Placeholders(name), Variants: set.Variants(name)}
 		if config.Prompts != "" {
 			file := filepath.Join(config.Prompts, set.File(name))
 			if _, err := os.Stat(file); err == nil {
@@ -78,13 +77,6 @@ func openPrompts(dir string) (*prompt.Set, error) {
 		return nil, memory.Errorf(memory.Invalid, "prompts: %q is not a folder; loci prompts eject %s makes it", dir, dir)
 	}
 	return prompt.Open(os.DirFS(dir))
-}
-
-// purpose returns the first sentence of the comment that a prompt begins with.
-func purpose(source string) string {
-	head, _, _ := strings.Cut(strings.TrimPrefix(source, "<!--"), "-->")
-	first, _, _ := strings.Cut(strings.Join(strings.Fields(head), " "), ". ")
-	return strings.TrimSuffix(strings.TrimPrefix(first, "What it is for: "), ".")
 }
 
 func promptsList(g *global) *cobra.Command {

@@ -236,9 +236,28 @@ func (s *Set) Hash(name string) string {
 	return ""
 }
 
+// Purpose returns what a prompt is for: the first sentence of the comment that its file begins with.
+func (s *Set) Purpose(name string) string {
+	head, _, _ := strings.Cut(strings.TrimPrefix(s.Source(name), "<!--"), "-->")
+	first, _, _ := strings.Cut(strings.Join(strings.Fields(head), " "), ". ")
+	first, _, _ = strings.Cut(first, " Sent as:")
+	return strings.TrimSuffix(strings.TrimPrefix(first, "What it is for: "), ".")
+}
+
+// Sample returns a prompt as it is sent, with sample data; without texts for an unknown name.
+func (s *Set) Sample(name string) (memory.Prompt, error) {
+	for _, sample := range samples {
+		if sample.name() == name {
+			return s.fill(sample)
+		}
+	}
+	return memory.Prompt{Name: name}, nil
+}
+
 // Fill returns the prompt with data in its placeholders.
-func (s *Set) Fill(data Data) (memory.Prompt, error) {
-	data = s.inForm(data)
+func (s *Set) Fill(data Data) (memory.Prompt, error) { return s.fill(s.inForm(data)) }
+
+func (s *Set) fill(data Data) (memory.Prompt, error) {
 	p := s.prompts[data.name()]
 	m, err := p.read()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func TestEachPromptIsFilledWithSampleValues(t *testing.T) {
 	r := newRig(t, "")
 	for _, name := range prompt.Names() {
-		sent, err := dryRun(prompt.Default(), name)
+		sent, err := prompt.Default().Sample(name)
 		if err != nil || sent.Name != name || sent.User == "" {
 			t.Errorf("%s is filled as %q with %q, %v", name, sent.Name, sent.User, err)
 		}
