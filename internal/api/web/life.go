@@ -31,10 +31,9 @@ func (v lifeView) title() string { return clip(60, v.Content) }
 // step is a change as a history tells it.
 type step struct {
 	client.Change
-	About        string // what it is about, in words
-	At           string // where that is looked at, "" for nowhere
-	Was, Is      string // the words before and after, where they changed
-	Took, TookBy string // the other side of a replacement
+	About   string // what it is about, in words
+	At      string // where that is looked at, "" for nowhere
+	Was, Is string // the words before and after, where they changed
 }
 
 func (p *Page) life(r *http.Request, v visit) (any, error) {
@@ -54,13 +53,17 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 	for _, c := range page.Changes {
 		view.Changes = append(view.Changes, stepOf(c))
 	}
-	if view.Quote, err = p.quote(r, v, *m.Fact); err != nil {
-		return nil, err
-	}
 	if view.Before, view.After, err = p.chain(r, v, *m.Fact, page.Changes); err != nil {
 		return nil, err
 	}
-	if m.Link == nil {
+	if m.Link == nil { // the words of another's fact are theirs
+		turn, err := p.engine.Curate.Source(r.Context(), *m.Fact)
+		if err != nil {
+			return nil, err
+		}
+		if turn != nil {
+			view.Quote = client.ViewQuote(client.View(memory.Memory{Turn: turn}), m.Fact.Provenance.Quote)
+		}
 		with, err := p.engine.Share.SharedWith(r.Context(), v.owner, v.id)
 		if err != nil {
 			return nil, err
@@ -74,24 +77,6 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 		}
 	}
 	return view, nil
-}
-
-// quote returns the words that a fact rests on, nil without any.
-func (p *Page) quote(r *http.Request, v visit, f memory.Fact) (*client.Quote, error) {
-	from := ""
-	switch {
-	case f.Provenance.Quote != nil:
-		from = f.Provenance.Quote.Turn
-	case len(f.Provenance.Turns) > 0:
-		from = f.Provenance.Turns[0]
-	default:
-		return nil, nil
-	}
-	found, err := p.engine.Store.Get(r.Context(), v.owner, from)
-	if err != nil || len(found) == 0 || found[0].Turn == nil {
-		return nil, err
-	}
-	return client.ViewQuote(client.View(found[0]), f.Provenance.Quote), nil
 }
 
 // longest is how many links of a chain of replacements are followed.
@@ -132,13 +117,6 @@ func stepOf(c memory.Change) step {
 	}
 	if was != "" && was != is {
 		s.Was, s.Is = was, is
-	}
-	if c.OldID != "" && c.NewID != "" && c.After.Fact != nil {
-		if c.After.Fact.ID == c.OldID {
-			s.TookBy = c.NewID
-		} else {
-			s.Took = c.OldID
-		}
 	}
 	return s
 }
