@@ -35,27 +35,26 @@ func (r *Keyring) Set(keys []memory.Key) {
 	r.keys.Store(&all)
 }
 
+// all are the keys by their hashes, none of a nil ring.
+func (r *Keyring) all() map[[sha256.Size]byte]memory.Key {
+	if r != nil && r.keys.Load() != nil {
+		return *r.keys.Load()
+	}
+	return nil
+}
+
 // find returns the key that a text is. A key is as long a random number as its hash, so that
 // how long the look-up takes tells nobody anything of another.
 func (r *Keyring) find(text string) (memory.Key, bool) {
-	if r == nil {
+	all := r.all()
+	if len(all) == 0 {
 		return memory.Key{}, false
 	}
-	all := r.keys.Load()
-	if all == nil || len(*all) == 0 {
-		return memory.Key{}, false
-	}
-	k, ok := (*all)[sha256.Sum256([]byte(text))]
+	k, ok := all[sha256.Sum256([]byte(text))]
 	return k, ok
 }
 
-func (r *Keyring) empty() bool {
-	if r == nil {
-		return true
-	}
-	all := r.keys.Load()
-	return all == nil || len(*all) == 0
-}
+func (r *Keyring) empty() bool { return len(r.all()) == 0 }
 
 // Bounds of a key.
 const (

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -48,7 +47,7 @@ func (p *Page) time(r *http.Request, v visit) (any, error) {
 		view.Empty = true
 		return view, nil
 	}
-	n, err := p.dayMeant(r, days)
+	n, err := dayMeant(r, len(days))
 	if err != nil {
 		return nil, err
 	}
@@ -76,29 +75,17 @@ func (p *Page) time(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// dayMeant returns which of days a request means: by its place, by its date, or the
-// last.
-func (p *Page) dayMeant(r *http.Request, days []time.Time) (int, error) {
-	last := len(days) - 1
-	if s := r.FormValue("n"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			return 0, memory.Errorf(memory.Invalid, "%q is not a valid number of a day", clip(20, s))
-		}
-		return min(max(n, 0), last), nil
+// dayMeant returns the place of the day that a request means, of so many; the last without one.
+func dayMeant(r *http.Request, days int) (int, error) {
+	last, s := days-1, r.FormValue("n")
+	if s == "" {
+		return last, nil
 	}
-	if s := r.FormValue("day"); s != "" {
-		at, err := p.asOf(s)
-		if err != nil {
-			return 0, err
-		}
-		i := slices.IndexFunc(days, func(d time.Time) bool { return !d.AddDate(0, 0, 1).Add(-time.Microsecond).Before(at.AsOf) })
-		if i < 0 {
-			return last, nil
-		}
-		return i, nil
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, memory.Errorf(memory.Invalid, "%q is not a valid number of a day", clip(20, s))
 	}
-	return last, nil
+	return min(max(n, 0), last), nil
 }
 
 // pastRows returns facts as they were, each with what became of it.
