@@ -91,14 +91,15 @@ func (h *handler) changeProject(c *call) (any, error) {
 
 // entity is what memories belong to: a user, an agent, an app or a run.
 type entity struct {
-	ID       string     `json:"id"`
-	Name     string     `json:"name"`
-	Type     string     `json:"type"`
-	Total    int        `json:"total_memories"`
-	Owner    string     `json:"owner"`
-	Created  *time.Time `json:"created_at"`
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Total int    `json:"total_memories"`
+	Owner string `json:"owner"`
+
+	Created  *time.Time `json:"created_at"` // null, as the next two: memories are counted alone
 	Updated  *time.Time `json:"updated_at"`
-	Metadata any        `json:"metadata"`
+	Metadata *string    `json:"metadata"`
 }
 
 // entityTypes are the types in the order of [ids.all].
@@ -156,30 +157,19 @@ func (h *handler) entitiesOf(c *call) ([]entity, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := map[string]int{}
-	var out []entity
+	totals := map[entity]int{}
 	err = h.walk(c, who.owner, memory.Query{}, func(m memory.Memory) {
-		r := recordOf(who, m)
-		for n, name := range r.all() {
-			if *name == "" {
-				continue
-			}
-			key := entityTypes[n] + "/" + *name
-			i, ok := at[key]
-			if !ok {
-				i = len(out)
-				at[key], out = i, append(out, entity{ID: *name, Name: *name, Type: entityTypes[n], Owner: organization})
-			}
-			e, created, updated := &out[i], m.CreatedAt(), updatedAt(m)
-			e.Total++
-			if e.Created == nil || created.Before(*e.Created) {
-				e.Created = &created
-			}
-			if e.Updated == nil || updated.After(*e.Updated) {
-				e.Updated = &updated
+		for n, name := range recordOf(who, m).all() {
+			if *name != "" {
+				totals[entity{ID: *name, Name: *name, Type: entityTypes[n], Owner: organization}]++
 			}
 		}
 	})
+	var out []entity
+	for e, total := range totals {
+		e.Total = total
+		out = append(out, e)
+	}
 	slices.SortFunc(out, func(a, b entity) int { return strings.Compare(a.Type+"/"+a.Name, b.Type+"/"+b.Name) })
 	return out, err
 }

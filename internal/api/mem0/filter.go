@@ -11,11 +11,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of a filter. The body bounds the length of its values.
-const (
-	deepestFilter = 10
-	largestFilter = 500 // conditions and values
-)
+// largestFilter bounds the conditions and values of a filter, and so how deep it nests. The
+// body bounds the length of its values.
+const largestFilter = 500
 
 // anything is the value that matches whatever is there.
 const anything = "*"
@@ -99,6 +97,19 @@ func every(all []condition) condition {
 	}
 }
 
+// all returns the condition that what is read of each name holds.
+func all(names []string, read func(name string) (condition, error)) (condition, error) {
+	var out []condition
+	for _, name := range names {
+		one, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return every(out), nil
+}
+
 func not(c condition) condition { return func(r *record) bool { return !c(r) } }
 
 // filter reads the filters of a request.
@@ -117,48 +128,31 @@ func (f *filter) count(n int) error {
 
 // read returns the condition of a JSON object. Where named is false it names no users, as
 // below a NOT.
-func (f *filter) read(object map[string]any, depth int, named bool) (condition, error) {
-	if depth > deepestFilter {
-		return nil, memory.Errorf(memory.Invalid, "filters: nested deeper than %d", deepestFilter)
-	}
-	var all []condition
-	for _, name := range sortedKeys(object) {
+func (f *filter) read(object map[string]any, named bool) (condition, error) {
+	return all(sortedKeys(object), func(name string) (condition, error) {
 		if err := f.count(1); err != nil {
 			return nil, err
 		}
-		one, err := f.part(name, object[name], depth, named)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return every(all), nil
+		return f.part(name, object[name], named)
+	})
 }
 
-func (f *filter) part(name string, value any, depth int, named bool) (condition, error) {
+func (f *filter) part(name string, value any, named bool) (condition, error) {
 	object, isObject := value.(map[string]any)
 	switch {
 	case name == "AND" || name == "OR" || name == "NOT":
-		return f.logic(name, value, depth, named)
+		return f.logic(name, value, named)
 	case name == "metadata" && isObject:
-		inner, err := f.read(object, depth+1, false)
+		inner, err := f.read(object, false)
 		return func(r *record) bool { return inner(&record{metadata: r.metadata}) }, err
 	case !isObject:
 		return f.comparison(name, "eq", value, named)
 	}
-	var all []condition
-	for _, op := range sortedKeys(object) {
-		one, err := f.comparison(name, op, object[op], named)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return every(all), nil
+	return all(sortedKeys(object), func(op string) (condition, error) { return f.comparison(name, op, object[op], named) })
 }
 
 // logic returns what joins the conditions of a list: NOT lets through what meets none.
-func (f *filter) logic(name string, value any, depth int, named bool) (condition, error) {
+func (f *filter) logic(name string, value any, named bool) (condition, error) {
 	list, ok := value.([]any)
 	if !ok {
 		list = []any{value}
@@ -169,7 +163,7 @@ func (f *filter) logic(name string, value any, depth int, named bool) (condition
 		if !ok {
 			return nil, memory.Errorf(memory.Invalid, "filters: %s takes a list of objects", name)
 		}
-		one, err := f.read(object, depth+1, named && name != "NOT")
+		one, err := f.read(object, named && name != "NOT")
 		if err != nil {
 			return nil, err
 		}

@@ -103,7 +103,7 @@ func (h *handler) wanted(c *call, b findBody) (wanted, error) {
 			parts = append(parts, map[string]any{"created_at": map[string]any{op: at}})
 		}
 	}
-	lets, err := f.logic("AND", parts, 0, true)
+	lets, err := f.logic("AND", parts, true)
 	if err != nil {
 		return wanted{}, err
 	}

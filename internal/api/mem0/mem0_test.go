@@ -528,7 +528,7 @@ func FuzzFilter(f *testing.F) {
 			t.Skip()
 		}
 		read := filter{}
-		if lets, err := read.read(object, 1, true); err == nil {
+		if lets, err := read.read(object, true); err == nil {
 			lets(recordOf(who, fact))
 		} else if !errors.Is(err, memory.Invalid) {
 			t.Errorf("%s: %v", text, err)
