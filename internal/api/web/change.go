@@ -50,28 +50,20 @@ func (p *Page) change(r *http.Request, v visit) (done, error) {
 
 // edit changes the fields that the form has.
 func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
-	var e curate.Edit
-	if c, ok := field(r, "content"); ok {
-		e.Content = &c
+	e := curate.Edit{Content: field(r, "content"), Category: field(r, "category")}
+	if s := field(r, "tags"); s != nil {
+		e.Tags = new(tagsOf(*s))
 	}
-	if c, ok := field(r, "category"); ok {
-		e.Category = &c
-	}
-	if s, ok := field(r, "tags"); ok {
-		tags := tagsOf(s)
-		e.Tags = &tags
-	}
-	if s, ok := field(r, "confidence"); ok {
-		c, err := strconv.ParseFloat(s, 64)
+	if s := field(r, "confidence"); s != nil {
+		c, err := strconv.ParseFloat(*s, 64)
 		if err != nil {
-			return done{}, memory.Errorf(memory.Invalid, "confidence: %q is not a valid number from 0 to 100", clip(20, s))
+			return done{}, memory.Errorf(memory.Invalid, "confidence: %q is not a valid number from 0 to 100", clip(20, *s))
 		}
-		c /= 100
-		e.Confidence = &c
+		e.Confidence = new(c / 100)
 	}
-	if s, ok := field(r, "core"); ok {
+	if s := field(r, "core"); s != nil {
 		e.Core = new(memory.Core)
-		if err := e.Core.UnmarshalText([]byte(s)); err != nil {
+		if err := e.Core.UnmarshalText([]byte(*s)); err != nil {
 			return done{}, err
 		}
 	}
@@ -88,13 +80,13 @@ func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	return p.did(r, v, "Saved.", id)
 }
 
-// field returns a value of the form, and whether the form has it.
-func field(r *http.Request, name string) (string, bool) {
-	values, ok := r.PostForm[name]
-	if !ok || len(values) == 0 {
-		return "", false
+// field returns a value of the form, nil where the form has none. Forms end lines with CRLF.
+func field(r *http.Request, name string) *string {
+	values := r.PostForm[name]
+	if len(values) == 0 {
+		return nil
 	}
-	return strings.TrimSpace(values[0]), true
+	return new(strings.TrimSpace(strings.ReplaceAll(values[0], "\r\n", "\n")))
 }
 
 func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {

@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/memory"
@@ -58,16 +57,8 @@ func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
 		if err != nil {
 			return done{}, err
 		}
-		var e chats.ChatEdit
-		if s, ok := field(r, "title"); ok {
-			e.Title = &s
-		}
-		if s, ok := field(r, "rules"); ok {
-			s = strings.ReplaceAll(s, "\r\n", "\n") // as forms send the ends of lines
-			e.Rules = &s
-		}
-		next := p.attachedNext(was.Contexts, r.PostForm["shown"], r.PostForm["context"])
-		e.Contexts = &next
+		e := chats.ChatEdit{Title: field(r, "title"), Rules: field(r, "rules")}
+		e.Contexts = new(p.attachedNext(was.Contexts, r.PostForm["shown"], r.PostForm["context"]))
 		if _, err := p.engine.Chats.EditChat(r.Context(), v.owner, v.id, e, v.author); err != nil {
 			return done{}, err
 		}

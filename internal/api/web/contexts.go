@@ -182,14 +182,7 @@ func fileOf(r *http.Request) (name, content string, err error) {
 func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
-		var e curate.ContextEdit
-		if s, ok := field(r, "title"); ok {
-			e.Title = &s
-		}
-		if s, ok := field(r, "content"); ok {
-			s = strings.ReplaceAll(s, "\r\n", "\n") // as forms send the ends of lines
-			e.Content = &s
-		}
+		e := curate.ContextEdit{Title: field(r, "title"), Content: field(r, "content")}
 		if _, err := p.engine.Curate.EditContext(r.Context(), v.owner, v.id, e, v.author); err != nil {
 			return done{}, err
 		}

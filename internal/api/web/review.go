@@ -49,8 +49,8 @@ func (p *Page) judge(r *http.Request, v visit) (done, error) {
 	for _, id := range ids {
 		all = append(all, curate.Judgement{ID: id, Action: action, Seen: r.PostFormValue("seen-" + id)})
 	}
-	if words, ok := field(r, "content"); ok && len(all) == 1 {
-		all[0].Content = words
+	if words := field(r, "content"); words != nil && len(all) == 1 {
+		all[0].Content = *words
 	}
 	return p.decide(r, v, all...)
 }
