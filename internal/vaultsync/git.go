@@ -92,24 +92,24 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 		g.since, err = time.Parse(time.RFC3339Nano, strings.TrimSpace(string(until)))
 		g.begun = err == nil
 	}
-	if _, err := g.Git(ctx, "rev-parse", "--git-dir"); err == nil {
-		if g.begun {
-			return nil
-		}
-		if err := g.Commit(ctx); err != nil || g.begun {
+	_, err := g.Git(ctx, "rev-parse", "--git-dir")
+	isNew := err != nil
+	if isNew {
+		if _, err := g.Git(ctx, "init", "--quiet"); err != nil {
 			return err
 		}
-		return g.noted(time.Time{}) // an empty commit would take along what others have staged
+		g.begun, g.since = false, time.Time{}
 	}
-	if _, err := g.Git(ctx, "init", "--quiet"); err != nil {
-		return err
+	if g.begun {
+		return nil
 	}
-	g.begun, g.since = false, time.Time{}
 	if err := g.Commit(ctx); err != nil || g.begun {
 		return err
 	}
-	// Nothing is there yet. In a repository that was just made nothing of others is staged.
-	return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
+	if isNew { // nothing is there yet, and nothing of others is staged
+		return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
+	}
+	return g.noted(time.Time{})
 }
 
 // FirstCommit is the message of a vault's first commit.

@@ -39,11 +39,14 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	if !r.own(hashOf(text)) {
 		as = nil
 	}
-	last, past, err := l.f.index.texts(key{l.owner, known.target()})
-	if err != nil {
-		return out, err
+	var last string
+	var past []string
+	if !r.none() && known != (thing{}) {
+		if last, past, err = l.f.index.texts(key{l.owner, r.Target}); err != nil {
+			return out, err
+		}
 	}
-	if r.none() || last == "" || known == (thing{}) {
+	if last == "" { // there is nothing to compare with
 		out.says, out.lost, err = l.read(ctx, p, d, known, as)
 		out.later = err == nil && d.values["id"].text != "" && l.f.isLater(out.says, known, d)
 		return out, err

@@ -202,7 +202,15 @@ func (x *index) save(rows ...row) error {
 			return err
 		}
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if file, ok := r.value.(*record); ok {
+			file.text, file.alone = "", false
+		}
+	}
+	return nil
 }
 
 // note saves records, and then has them; one without a target is dropped.
@@ -253,7 +261,6 @@ func saveText(tx *sql.Tx, r *record) error {
 		_, err = tx.Exec(`DELETE FROM texts WHERE owner = ?1 AND target = ?2 AND id NOT IN
 			(SELECT id FROM texts WHERE owner = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3)`, r.Owner, r.Target, known+1)
 	}
-	r.text, r.alone = "", false
 	return err
 }
 
