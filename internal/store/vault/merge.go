@@ -48,7 +48,7 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	}
 	if last == "" { // there is nothing to compare with
 		out.says, out.lost, err = l.read(ctx, p, d, known, as)
-		out.later = err == nil && d.values["id"].text != "" && l.f.isLater(out.says, known, d)
+		out.later = err == nil && d.values["id"].text != "" && l.isLater(out.says, known, d)
 		return out, err
 	}
 	plain := p
@@ -62,7 +62,7 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 		return out, err
 	}
 	wrote := wrote(text, last, past)
-	later := !wrote && l.f.isLater(stands, known, d)
+	later := !wrote && l.isLater(stands, known, d)
 	if out.putBack = wrote && stands.live() != p.deleted; !out.putBack {
 		out.behind, out.clash = l.merge(&p, &d, stands, base, known)
 		out.later = later && out.clash == "" && !out.behind && base.same(statementOf(known), updatedKey)
@@ -73,9 +73,9 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 }
 
 // isLater reports whether another machine's Loci wrote the file after all that is known here.
-func (f *files) isLater(says, known thing, d document) bool {
+func (l *loader) isLater(says, known thing, d document) bool {
 	at := says.updatedAt()
-	return at.After(known.updatedAt()) && !at.After(f.s.opts.Now()) && (known == (thing{}) || ofNow(d))
+	return at.After(known.updatedAt()) && !at.After(l.f.s.opts.Now()) && (known == (thing{}) || ofNow(d))
 }
 
 // ofNow reports whether Loci wrote a file's updated_at, which has microseconds. Editor plugins
