@@ -35,9 +35,9 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	if err != nil {
 		return out, unfit{err}
 	}
-	as := r
+	refusing := r // what was refused of the file is so until it is another one
 	if !r.own(hashOf(text)) {
-		as = nil
+		refusing = nil
 	}
 	var last string
 	var past []string
@@ -47,13 +47,13 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 		}
 	}
 	if last == "" { // there is nothing to compare with
-		out.says, out.lost, err = l.read(ctx, p, d, known, as)
+		out.says, out.lost, err = l.read(ctx, p, d, known, refusing)
 		out.later = err == nil && d.values["id"].text != "" && l.isLater(out.says, known, d)
 		return out, err
 	}
 	plain := p
 	plain.plain = true
-	stands, _, err := l.read(ctx, plain, d, known, as)
+	stands, _, err := l.read(ctx, plain, d, known, refusing)
 	if err != nil {
 		return out, err
 	}
@@ -67,7 +67,7 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 		out.behind, out.clash = l.merge(&p, &d, stands, base, known)
 		out.later = later && out.clash == "" && !out.behind && base.same(statementOf(known), updatedKey)
 	}
-	out.says, out.lost, err = l.read(ctx, p, d, known, as)
+	out.says, out.lost, err = l.read(ctx, p, d, known, refusing)
 	out.earlier = earlier && !out.later
 	return out, err
 }
