@@ -137,6 +137,32 @@ func TestAFileThatIsBackBeforeItsDeletionIsAccepted(t *testing.T) {
 	}
 }
 
+// TestAFileThatIsBackBeforeItIsWrittenElsewhere puts a file back once its deletion is accepted, and
+// before Loci writes it among what is deleted.
+func TestAFileThatIsBackBeforeItIsWrittenElsewhere(t *testing.T) {
+	v := several(t)
+	text := v.read(teaFile)
+	v.remove(teaFile)
+	e := v.edit()
+	f := v.fact("tea")
+	f.Status = memory.Retired
+	v.apply(memtest.Change(memory.ActionRetire, f))
+	v.files.disk.Lock() // until it is released, nothing is written
+	err := v.files.acceptDeleted(e, key{e.Owner, e.Target})
+	v.write(teaFile, text)
+	v.files.disk.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.settled()
+	if got := v.read(teaFile); got != text {
+		t.Errorf("the file that is back says %q, want %q", got, text)
+	}
+	if e := v.edit(); e.Path != teaFile || e.Says.Fact.Status != memory.Active {
+		t.Errorf("the edit is %+v", e)
+	}
+}
+
 // TestWatchLetsDeletionsSettle takes a file away, by the clock of the test.
 func TestWatchLetsDeletionsSettle(t *testing.T) {
 	dir := t.TempDir()

@@ -35,22 +35,25 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 	if err != nil {
 		return out, unfit{err}
 	}
-	as := r
+	refusing := r // what was refused of the file is so until it is another one
 	if !r.own(hashOf(text)) {
-		as = nil
+		refusing = nil
 	}
-	last, past, err := l.f.index.texts(key{l.owner, known.target()})
-	if err != nil {
-		return out, err
+	var last string
+	var past []string
+	if !r.none() && known != (thing{}) {
+		if last, past, err = l.f.index.texts(key{l.owner, r.Target}); err != nil {
+			return out, err
+		}
 	}
-	if r.none() || last == "" || known == (thing{}) {
-		out.says, out.lost, err = l.read(ctx, p, d, known, as)
-		out.later = err == nil && d.values["id"].text != "" && l.f.isLater(out.says, known, d)
+	if last == "" { // there is nothing to compare with
+		out.says, out.lost, err = l.read(ctx, p, d, known, refusing)
+		out.later = err == nil && d.values["id"].text != "" && l.isLater(out.says, known, d)
 		return out, err
 	}
 	plain := p
 	plain.plain = true
-	stands, _, err := l.read(ctx, plain, d, known, as)
+	stands, _, err := l.read(ctx, plain, d, known, refusing)
 	if err != nil {
 		return out, err
 	}
@@ -59,20 +62,20 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 		return out, err
 	}
 	wrote := wrote(text, last, past)
-	later := !wrote && l.f.isLater(stands, known, d)
+	later := !wrote && l.isLater(stands, known, d)
 	if out.putBack = wrote && stands.live() != p.deleted; !out.putBack {
 		out.behind, out.clash = l.merge(&p, &d, stands, base, known)
 		out.later = later && out.clash == "" && !out.behind && base.same(statementOf(known), updatedKey)
 	}
-	out.says, out.lost, err = l.read(ctx, p, d, known, as)
+	out.says, out.lost, err = l.read(ctx, p, d, known, refusing)
 	out.earlier = earlier && !out.later
 	return out, err
 }
 
 // isLater reports whether another machine's Loci wrote the file after all that is known here.
-func (f *files) isLater(says, known thing, d document) bool {
+func (l *loader) isLater(says, known thing, d document) bool {
 	at := says.updatedAt()
-	return at.After(known.updatedAt()) && !at.After(f.s.opts.Now()) && (known == (thing{}) || ofNow(d))
+	return at.After(known.updatedAt()) && !at.After(l.f.s.opts.Now()) && (known == (thing{}) || ofNow(d))
 }
 
 // ofNow reports whether Loci wrote a file's updated_at, which has microseconds. Editor plugins

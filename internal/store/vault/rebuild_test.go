@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -374,5 +376,44 @@ func writeFile(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestFilesWithoutRecordsAreCompared takes the records away while a file is edited, one is moved
+// and one has a name of the person's own.
+func TestFilesWithoutRecordsAreCompared(t *testing.T) {
+	v := several(t)
+	mine := "entries/global/facts/maps.md"
+	v.move(v.fileOf("Ana likes maps"), mine)
+	v.quiet()
+	if err := v.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rain := v.fileOf("Ana likes rain")
+	v.move(rain, "deleted/"+rain)
+	v.write(teaFile, strings.Replace(v.read(teaFile), "Ana drinks tea", "Ana drinks green tea", 1))
+	for _, name := range []string{recordsFile, recordsFile + "-wal", recordsFile + "-shm"} {
+		if err := os.Remove(v.path(OwnFolder + "/" + name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	v.Store = nil
+	before := len(tree(t, v.dir))
+	v.reopen()
+	r := v.scan()
+	if len(r.Edits) != 2 || len(r.Problems) > 0 {
+		t.Fatalf("report: %+v", r)
+	}
+	for _, e := range r.Edits {
+		if f := e.Says.Fact; e.Kind != Edited || f.Content != "Ana drinks green tea" && f.Status != memory.Retired {
+			t.Errorf("edit: %+v, %+v", e, f)
+		}
+		if err := v.Refuse(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.settled()
+	if files := tree(t, v.dir); len(files) != before+2 || files[mine] == "" {
+		t.Errorf("files: %q, want those that were, and two of conflicts", keysOf(files))
 	}
 }

@@ -67,6 +67,9 @@ func (r *record) deletable() bool { return r != nil && (!r.Due || r.There) }
 // none reports whether nothing is known of what was written.
 func (r *record) none() bool { return r == nil || r.SHA == "" }
 
+// isName reports whether a person deleted the file, whose name alone stays.
+func (r *record) isName() bool { return r != nil && r.SHA == "" && r.Due }
+
 // of reports whether it was written of this version of a memory.
 func (r *record) of(version int64) bool { return r != nil && r.Version == version }
 

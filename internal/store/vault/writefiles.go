@@ -226,7 +226,7 @@ func from(r *record) string {
 // deleted file.
 func (f *files) base(ctx context.Context, k key, old *record, at string, t thing, l *loader) (string, error) {
 	text, there, err := f.under(ctx, k, at, t, l)
-	if err == nil && old != nil && old.Path != at {
+	if err == nil && old != nil && old.Path != at && !old.isName() {
 		if before, was, failed := f.under(ctx, k, old.Path, t, l); was || failed != nil {
 			text, there, err = before, was, failed
 		}
@@ -247,7 +247,7 @@ func (f *files) under(ctx context.Context, k key, at string, t thing, l *loader)
 		return "", false, nil
 	case err != nil:
 		return "", true, f.aside(at)
-	case own.own(sha), own != nil && own.Due && f.isPast(k, text):
+	case own.own(sha), own != nil && own.Due && l.isPast(k, text):
 		return text, true, nil
 	case r.own(sha): // its own plan moves it, or has
 		return "", false, nil
@@ -260,8 +260,8 @@ func (f *files) under(ctx context.Context, k key, at string, t thing, l *loader)
 }
 
 // isPast reports whether a text is one that Loci wrote of a thing, but not the last.
-func (f *files) isPast(k key, text string) bool {
-	last, past, err := f.index.texts(k)
+func (l *loader) isPast(k key, text string) bool {
+	last, past, err := l.f.index.texts(k)
 	return err == nil && wrote(text, last, past)
 }
 
@@ -380,7 +380,7 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		}
 	}
 	for folder := range folders {
-		if err := f.syncFolder(folder); !errors.Is(err, fs.ErrNotExist) { // a person took it away
+		if err := disk.SyncFolder(f.full(folder)); !errors.Is(err, fs.ErrNotExist) { // a person took it away
 			errs = append(errs, err)
 		}
 	}
@@ -437,13 +437,11 @@ func (f *files) makeFolder(folder string) error {
 		return err
 	}
 	for up := path.Dir(folder); ; up = path.Dir(up) {
-		if err := f.syncFolder(up); err != nil || up == "." {
+		if err := disk.SyncFolder(f.full(up)); err != nil || up == "." {
 			return err
 		}
 	}
 }
-
-func (f *files) syncFolder(folder string) error { return disk.SyncFolder(f.full(folder)) }
 
 func (f *files) writeTemp(p *plan) error {
 	file, err := f.root.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -471,10 +469,12 @@ func (f *files) place(p *plan, folders map[string]bool) error {
 		f.s.opts.failpoint(betweenFiles)
 	}
 	if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
-		if err := f.remove(p); err != nil {
-			return wrapPath(p.old.Path, err)
+		if !p.old.isName() {
+			if err := f.remove(p); err != nil {
+				return wrapPath(p.old.Path, err)
+			}
+			folders[path.Dir(p.old.Path)] = true
 		}
-		folders[path.Dir(p.old.Path)] = true
 		if f.index.paths[p.old.Path] == p.old {
 			f.index.drop(p.old.Path)
 		}
