@@ -92,11 +92,11 @@ func (r Reader) conversation(n int, item []byte) error {
 		err = json.Unmarshal(item, c)
 	}
 	if err != nil {
-		return wrong{memory.Errorf(memory.Invalid, "is not a conversation: %s", amiss(err))}
+		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a conversation: %s", amiss(err)))
 	}
 	is := c.chat()
 	if is.id == "" || is.messages == nil {
-		return wrong{memory.Errorf(memory.Invalid, "is not a conversation: it has no id, uuid, mapping or chat_messages")}
+		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a conversation: it has no id, uuid, mapping or chat_messages"))
 	}
 	return r.chat(n, is)
 }

@@ -31,9 +31,8 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	if err := intoList(dec); err != nil {
 		return memory.Errorf(memory.Invalid, "is not JSON list: %s", amiss(err))
 	}
-	for n := 1; dec.More(); n++ {
+	for n := 1; dec.More(); n, bounded.N = n+1, 2*MaxLine {
 		var item json.RawMessage
-		bounded.N = 2 * MaxLine
 		if err := dec.Decode(&item); err != nil {
 			var syntax *json.SyntaxError
 			switch { // where the next begins cannot be told
@@ -44,16 +43,17 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 			}
 			return fmt.Errorf("read: %w", err)
 		}
-		err := errNotText
-		if chatapi.Depth(item) > chatapi.MaxDepth {
-			err = wrong{errNested}
-		} else if utf8.Valid(item) {
+		var err error
+		switch {
+		case chatapi.Depth(item) > chatapi.MaxDepth:
+			err = r.Bad(n, errNested)
+		case !utf8.Valid(item):
+			err = r.Bad(n, errNotText)
+		default:
 			err = use(n, item)
 		}
 		if err != nil {
-			if err = r.judge(n, err); err != nil {
-				return err
-			}
+			return err
 		}
 	}
 	return nil
@@ -94,7 +94,7 @@ func (r Reader) mem0(n int, item []byte) error {
 		Expires    string          `json:"expiration_date"`
 	}
 	if err := json.Unmarshal(item, &m); err != nil {
-		return wrong{memory.Errorf(memory.Invalid, "is not a memory: %s", amiss(err))}
+		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a memory: %s", amiss(err)))
 	}
 	if m.Memory == "" {
 		m.Memory = m.Text

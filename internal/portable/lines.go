@@ -146,27 +146,16 @@ func (l *relationLine) record(owner memory.Owner) (Record, *string) {
 
 func (h *Header) record(memory.Owner) (Record, *string) { return Record{Header: h}, nil }
 
-// newLine returns an empty line of a type, nil if there is none of this name.
-func newLine(kind string) line {
-	switch kind {
-	case "header":
-		return &Header{}
-	case "conversation":
-		return &conversationLine{}
-	case "turn":
-		return &turnLine{}
-	case "fact":
-		return &factLine{}
-	case "summary":
-		return &summaryLine{}
-	case "profile":
-		return &profileLine{}
-	case "context":
-		return &contextLine{}
-	case "relation":
-		return &relationLine{}
-	}
-	return nil
+// newLine makes an empty line of each type.
+var newLine = map[string]func() line{
+	"header":       func() line { return &Header{} },
+	"conversation": func() line { return &conversationLine{} },
+	"turn":         func() line { return &turnLine{} },
+	"fact":         func() line { return &factLine{} },
+	"summary":      func() line { return &summaryLine{} },
+	"profile":      func() line { return &profileLine{} },
+	"context":      func() line { return &contextLine{} },
+	"relation":     func() line { return &relationLine{} },
 }
 
 // record reads a line of JSON. carried reports whether it had its words.
@@ -186,10 +175,11 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 	if kind.Type == "" && kind.Role != "" { // a line of a chat that another program kept
 		kind.Type = "turn"
 	}
-	l := newLine(kind.Type)
-	if l == nil {
+	made := newLine[kind.Type]
+	if made == nil {
 		return Record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile, context and relation", kind.Type)
 	}
+	l := made()
 	if err := json.Unmarshal(text, l); err != nil {
 		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", kind.Type, amiss(err))
 	}

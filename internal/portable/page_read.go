@@ -39,7 +39,7 @@ func (p *pageReader) line(n int, line []byte) error {
 			p.open.Size += len(line)
 			if p.open.Size > MaxLine {
 				p.open = Record{}
-				return errLongLine
+				return p.Bad(n, errLongLine)
 			}
 			return nil
 		}
@@ -58,7 +58,7 @@ func (p *pageReader) line(n int, line []byte) error {
 	}
 	rec, carried, err := p.record([]byte(unescaped(text[m[2]:m[3]])))
 	if err != nil {
-		return wrong{err}
+		return p.Bad(n, err)
 	}
 	rec.Line, rec.Size = n, len(text)
 	before := strings.TrimSpace(text[:m[0]])

@@ -110,40 +110,23 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// each gives every line to use, which may say what is wrong with it.
+// each gives every line to use.
 func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 	l := newLineReader(in)
 	for {
 		line, err := l.next()
-		if err == io.EOF {
+		switch {
+		case err == io.EOF:
 			return nil
-		}
-		if err == nil {
+		case err == errLongLine, err == errNotText:
+			err = r.Bad(l.n, err)
+		case err == nil:
 			err = use(l.n, line)
 		}
 		if err != nil {
-			if err = r.judge(l.n, err); err != nil {
-				return err
-			}
+			return err
 		}
 	}
-}
-
-// wrong is what is wrong with a piece of the file, where another error ends it all.
-type wrong struct{ error }
-
-func (b wrong) Unwrap() error { return b.error }
-
-// judge tells bad of what is wrong with a line and returns what ends the reading.
-func (r Reader) judge(line int, err error) error {
-	var b wrong
-	switch {
-	case errors.As(err, &b):
-		return r.Bad(line, b.error)
-	case err == errLongLine, err == errNotText:
-		return r.Bad(line, err)
-	}
-	return err
 }
 
 // jsonl reads lines of JSON, each a thing.
@@ -153,14 +136,14 @@ func (r Reader) jsonl(in io.Reader) error {
 			return nil
 		}
 		if chatapi.Depth(line) > chatapi.MaxDepth {
-			return wrong{errNested}
+			return r.Bad(n, errNested)
 		}
 		rec, carried, err := r.record(line)
 		switch {
 		case err != nil:
-			return wrong{err}
+			return r.Bad(n, err)
 		case rec.Words() != nil && !carried:
-			return wrong{memory.Errorf(memory.Invalid, "has no words")}
+			return r.Bad(n, memory.Errorf(memory.Invalid, "has no words"))
 		}
 		rec.Line, rec.Size = n, len(line)
 		return r.give(rec)
