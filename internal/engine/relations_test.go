@@ -27,7 +27,7 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			}
 			walk := func(steps, most int) (facts []string, ties int, more bool) {
 				t.Helper()
-				w, err := r.Curate.Related(ctx, ana, id[0], steps, most)
+				w, err := r.Curate.RelatedAt(ctx, ana, id[0], memory.At{}, steps, most)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -50,7 +50,7 @@ const foundFacts = 8
 // is found.
 func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
-	related, err := p.engine.Curate.Related(r.Context(), v.owner, f.ID, graphSteps, graphsFacts)
+	related, err := p.engine.Curate.RelatedAt(r.Context(), v.owner, f.ID, memory.At{}, graphSteps, graphsFacts)
 	if err != nil {
 		return nil, err
 	}

@@ -188,7 +188,23 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 // has left recall already is not forgotten once more, but is erased. What was erased
 // comes back without its words.
 func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
-	ctx = memory.ForWrite(ctx)
+	return e.forgetTargets(memory.ForWrite(ctx), owner, m, author, func(ctx context.Context) ([]memory.Memory, error) {
+		switch {
+		case (m.Query == "") == (len(m.IDs) == 0):
+			return nil, memory.Errorf(memory.Invalid, "give either a query or ids")
+		case m.Query != "":
+			return e.asked(ctx, owner, m)
+		}
+		found, err := e.Store.Get(ctx, owner, m.IDs...)
+		if unknown := missing(m.IDs, found); err == nil && len(unknown) > 0 {
+			err = memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(unknown, ", "))
+		}
+		return found, err
+	})
+}
+
+// forgetTargets forgets or erases what targets returns; a request that came before has its first result.
+func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Matching, author memory.Author, targets func(context.Context) ([]memory.Memory, error)) ([]memory.Memory, memory.Receipt, error) {
 	done, err := e.Done(ctx, owner, m.Idempotency)
 	switch {
 	case err != nil:
@@ -196,28 +212,14 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	case len(done) > 0:
 		return e.sameForgotten(ctx, owner, done, m.Erase)
 	}
-	var gone []memory.Memory
+	gone, err := targets(ctx)
+	if err == nil && m.Erase {
+		gone, err = e.saidElsewhere(ctx, owner, gone)
+	}
 	switch {
-	case (m.Query == "") == (len(m.IDs) == 0):
-		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a query or ids")
-	case m.Query != "":
-		if gone, err = e.asked(ctx, owner, m); err != nil {
-			return nil, memory.Receipt{}, err
-		}
-	default:
-		if gone, err = e.Store.Get(ctx, owner, m.IDs...); err != nil {
-			return nil, memory.Receipt{}, err
-		}
-		if unknown := missing(m.IDs, gone); len(unknown) > 0 {
-			return nil, memory.Receipt{}, memory.Errorf(memory.NotFound, "there is no memory %s", strings.Join(unknown, ", "))
-		}
-	}
-	if m.Erase {
-		if gone, err = e.saidElsewhere(ctx, owner, gone); err != nil {
-			return nil, memory.Receipt{}, err
-		}
-	}
-	if m.DryRun || len(gone) == 0 {
+	case err != nil:
+		return nil, memory.Receipt{}, err
+	case m.DryRun || len(gone) == 0:
 		return gone, memory.Receipt{}, nil
 	}
 	ids := make([]string, len(gone))
@@ -225,21 +227,21 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 		ids[i] = g.ID()
 	}
 	run := core.IDFor(owner, m.Idempotency)
-	if m.Erase {
-		held, err := e.stillSay(ctx, owner, gone)
-		if err != nil {
-			return nil, memory.Receipt{}, err
-		}
-		r, err := e.Erase(ctx, owner, run, gone, author)
-		if err != nil {
-			return nil, memory.Receipt{}, err
-		}
-		r.Held = held
-		left, err := e.Store.Get(ctx, owner, ids...)
-		return left, r, err
+	if !m.Erase {
+		r, err := e.ForgetAll(ctx, owner, run, ids, "forgotten by hand", author)
+		return gone, r, err
 	}
-	r, err := e.ForgetAll(ctx, owner, run, ids, "forgotten by hand", author)
-	return gone, r, err
+	held, err := e.stillSay(ctx, owner, gone)
+	if err != nil {
+		return nil, memory.Receipt{}, err
+	}
+	r, err := e.Erase(ctx, owner, run, gone, author)
+	if err != nil {
+		return nil, memory.Receipt{}, err
+	}
+	r.Held = held
+	left, err := e.Store.Get(ctx, owner, ids...)
+	return left, r, err
 }
 
 // asked returns the memories that a query means: to be erased, also those that have left recall.
@@ -299,7 +301,6 @@ const mostFiltered = 10_000
 // does not narrow, so that an empty one never means everything; [memory.TooLarge] if it
 // lets more than ten thousand through.
 func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memory.Query, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
-	ctx = memory.ForWrite(ctx)
 	q.Text = strings.TrimSpace(q.Text)
 	if q.Tag == "" && q.Category == "" && q.Project == "" && q.Conversation == "" && q.Text == "" {
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: it names nothing to forget by; give tag, category, project, conversation or q")
@@ -307,29 +308,19 @@ func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memo
 	if m.Query != "" || len(m.IDs) > 0 {
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a filter, a query or ids")
 	}
-	done, err := e.Done(ctx, owner, m.Idempotency)
-	switch {
-	case err != nil:
-		return nil, memory.Receipt{}, err
-	case len(done) > 0: // the filter finds nothing any more
-		return e.sameForgotten(ctx, owner, done, m.Erase)
-	}
 	q.Statuses = []memory.Status{memory.Active, memory.Pending}
 	if m.Erase {
 		q.Statuses = core.EveryStatus
 	}
-	if err := e.Everything(ctx, owner, q, func(found memory.Memory) {
-		if found.Content() != "" { // was erased
-			m.IDs = append(m.IDs, found.ID())
+	return e.forgetTargets(memory.ForWrite(ctx), owner, m, author, func(ctx context.Context) (found []memory.Memory, err error) {
+		err = e.Everything(ctx, owner, q, func(m memory.Memory) {
+			if m.Content() != "" { // was erased
+				found = append(found, m)
+			}
+		})
+		if len(found) > mostFiltered {
+			return nil, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(found), mostFiltered)
 		}
-	}); err != nil {
-		return nil, memory.Receipt{}, err
-	}
-	switch {
-	case len(m.IDs) == 0:
-		return nil, memory.Receipt{}, nil
-	case len(m.IDs) > mostFiltered:
-		return nil, memory.Receipt{}, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(m.IDs), mostFiltered)
-	}
-	return e.ForgetMatching(ctx, owner, m, author)
+		return found, err
+	})
 }

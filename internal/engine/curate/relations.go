@@ -87,14 +87,8 @@ type Related struct {
 	More      bool              // there are others still
 }
 
-// Related walks the relations of a fact for so many steps, both ways, until it has
-// most facts. What was erased is not among them.
-func (e *Curator) Related(ctx context.Context, owner memory.Owner, id string, steps, most int) (Related, error) {
-	return e.RelatedAt(ctx, owner, id, memory.At{}, steps, most)
-}
-
-// RelatedAt is [Curator.Related] of another time: the relations that there were, between
-// facts as they were.
+// RelatedAt walks the relations of a fact for so many steps, both ways, until it has most facts: the relations that there
+// were at a time, between facts as they were. What was erased is not among them.
 func (e *Curator) RelatedAt(ctx context.Context, owner memory.Owner, id string, at memory.At, steps, most int) (Related, error) {
 	first, err := e.Fact(ctx, owner, id)
 	if err != nil {

@@ -3,6 +3,7 @@ package retrieve
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -119,22 +120,22 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 	if err != nil || len(next) == 0 {
 		return nil, err
 	}
-	known := map[string]*memory.Fact{} // nil: there is no such fact
-	for range maxSuccessors {
-		missing := successorsMissing(next, known, r.Now)
-		if len(missing) == 0 {
-			break
-		}
-		found, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, missing...)
+	known := map[string]*memory.Fact{}
+	ids := slices.Concat(slices.Collect(maps.Values(next))...)
+	for step := 0; step < maxSuccessors && len(ids) > 0; step++ {
+		slices.Sort(ids)
+		found, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, slices.Compact(ids)...)
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range missing {
-			known[id] = nil
-		}
+		ids = nil
 		for _, m := range found {
-			if m.Fact != nil && m.Link == nil && known[m.ID()] == nil {
-				known[m.ID()] = m.Fact
+			if m.Fact == nil || m.Link != nil {
+				continue
+			}
+			known[m.ID()] = m.Fact
+			if next := m.Fact.SupersededBy; next != "" && known[next] == nil && !m.Visible(r.Now) {
+				ids = append(ids, next)
 			}
 		}
 	}
@@ -177,23 +178,4 @@ func lastOf(id string, known map[string]*memory.Fact, now time.Time) *memory.Fac
 		id = f.SupersededBy
 	}
 	return last
-}
-
-// successorsMissing returns the ids at the ends of the lines that were not read yet.
-func successorsMissing(next map[string][]string, known map[string]*memory.Fact, now time.Time) []string {
-	var missing []string
-	for _, ids := range next {
-		for _, id := range ids {
-			if last := lastOf(id, known, now); last != nil {
-				if last.Visible(now) {
-					continue
-				}
-				id = last.SupersededBy
-			}
-			if _, asked := known[id]; !asked && id != "" && !slices.Contains(missing, id) {
-				missing = append(missing, id)
-			}
-		}
-	}
-	return missing
 }
