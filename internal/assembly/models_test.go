@@ -6,14 +6,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/api/web"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/models"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -99,54 +96,6 @@ func TestALocalEmbedderGivesVectorsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnotherEmbedderAfterAStartGivesVectorsInTheBackground(t *testing.T) {
-	ctx := t.Context()
-	settings := map[string]string{"data": t.TempDir(), "models_dir": tinyModels}
-	lexical, err := config.Load(config.Sources{Flags: settings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := Open(ctx, lexical, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := before.Remember(ctx, "default", "User is allergic to peanuts"); err != nil {
-		t.Fatal(err)
-	}
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
-	settings["embedder"] = "local:mean"
-	l, err := openModelled(t, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	vectors := func() float64 {
-		t.Helper()
-		hits, err := l.Recall(ctx, "default", "what about peanuts?")
-		if err != nil || len(hits) != 1 {
-			t.Fatalf("%+v, %v; want the fact", hits, err)
-		}
-		return hits[0].Why.Get("vector")
-	}
-	if v := vectors(); v != 0 {
-		t.Errorf("before anything was embedded: found by a vector (%v), want by words alone", v)
-	}
-	running, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- l.Run(running) }()
-	if err := l.Settle(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if v := vectors(); v == 0 {
-		t.Error("after the jobs: found by words alone, want by its vector too")
-	}
-	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
 // TestVectorsOfAnotherLengthReplaceTheOldOnes: a server that gives other vectors under the same name, while
 // Loci runs or between two starts, is noticed, and memories are embedded again.
 func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {
@@ -205,149 +154,4 @@ func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {
 	})
 	model.becomes(func(m *scripted) { m.dims = 96 })
 	run(func(_ *Loci, vector func() float64) { soon("after another start", vector) })
-}
-
-// embeddedBy returns the setting of the embedder in use.
-func (l *Loci) embeddedBy() string { return l.config.Embedder }
-
-// shownEmbedder is the setting as the page shows it.
-func (l *Loci) shownEmbedder() web.Setting {
-	all := shownSettings(l.config)
-	return all[slices.IndexFunc(all, func(s web.Setting) bool { return s.Key == "embedder" })]
-}
-
-func TestBackToTheEmbedderBefore(t *testing.T) {
-	ctx := context.Background()
-	var log lines
-	data := t.TempDir()
-	start := func(embedder string) *Loci {
-		t.Helper()
-		config, err := config.Load(config.Sources{Flags: map[string]string{"data": data, "models_dir": tinyModels, "embedder": embedder, "recall.threshold": "0"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := Open(ctx, config, Options{Log: &log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	stop := func(l *Loci) {
-		t.Helper()
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	user := userOf("default")
-	l := start("lexical")
-	if _, err := l.Remember(ctx, "default", "User is allergic to peanuts"); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := l.engine.Vectors.Back(ctx, user); !errors.Is(err, memory.NotFound) {
-		t.Errorf("with one embedder: %v, want none to go back to", err)
-	}
-	stop(l)
-
-	l = start("local:mean")
-	if _, err := l.Remember(ctx, "default", "User likes tea"); err != nil {
-		t.Fatal(err)
-	}
-	for n := range 3 { // the second time takes it back
-		to, is, err := l.engine.Vectors.Back(ctx, user)
-		from, into := "local:mean", "lexical"
-		if n == 1 {
-			from, into = into, from
-		}
-		if err != nil || to.From != from || to.To != into || is.Memories != 2 || is.Lacking != 1 {
-			t.Errorf("back: %+v, %+v, %v; want from %s to %s, of whose vectors one of 2 lacks", to, is, err, from, into)
-		}
-	}
-	if l.embeddedBy() != "local:mean" {
-		t.Errorf("before the next start: %s", l.embeddedBy())
-	}
-	stop(l)
-
-	l = start("local:mean")
-	if l.embeddedBy() != "lexical" || !strings.Contains(log.String(), "local:mean") {
-		t.Errorf("after the next start: %s, want lexical; the log says %s", l.embeddedBy(), &log)
-	}
-	if shown := l.shownEmbedder(); shown.Value != "lexical" || shown.From != models.FromBack {
-		t.Errorf("the page shows %q, from %q", shown.Value, shown.From)
-	}
-	for _, into := range []string{"local:mean", "lexical"} { // as often as one likes
-		if to, _, err := l.engine.Vectors.Back(ctx, user); err != nil || to.To != into {
-			t.Errorf("back: %+v, %v; want to %s", to, err, into)
-		}
-	}
-	if hits, err := l.Recall(ctx, "default", "what about peanuts?"); err != nil || len(hits) == 0 {
-		t.Errorf("%+v, %v; want the fact", hits, err)
-	}
-	stop(l)
-
-	told := len(log.String())
-	l = start("local:cls") // another setting counts
-	if shown := l.shownEmbedder(); l.embeddedBy() != "local:cls" || shown.From != "flag" || strings.Contains(log.String()[told:], "gone back") {
-		t.Errorf("after the setting has changed: %s, want what it says", l.embeddedBy())
-	}
-	if to, _, err := l.engine.Vectors.Back(ctx, user); err != nil || to.To != "lexical" {
-		t.Errorf("back: %+v, %v; want to lexical, which was used last", to, err)
-	}
-	stop(l)
-	l = start("local:cls")
-	if to, _, err := l.engine.Vectors.Back(ctx, user); err != nil || to.From != "lexical" || to.To != "local:cls" {
-		t.Errorf("back again: %+v, %v; want from lexical to local:cls", to, err)
-	}
-	stop(l)
-	l = start("local:cls")
-	if l.embeddedBy() != "local:cls" {
-		t.Errorf("back again: %s, want local:cls", l.embeddedBy())
-	}
-	models, err := l.engine.Vectors.EarlierModels(ctx)
-	if err != nil || slices.Contains(models, l.engine.Embedder.Fingerprint()) || len(models) < 2 {
-		t.Errorf("earlier models: %q, %v; want lexical and mean, and not the one in use", models, err)
-	}
-	stop(l)
-}
-
-func TestThereIsNoWayBackToAModelThatIsAnother(t *testing.T) {
-	ctx := context.Background()
-	folder := t.TempDir()
-	if err := os.CopyFS(filepath.Join(folder, "m"), os.DirFS(filepath.Join(tinyModels, "mean"))); err != nil {
-		t.Fatal(err)
-	}
-	settings := map[string]string{"data": t.TempDir(), "models_dir": folder, "embedder": "local:m"}
-	config, err := config.Load(config.Sources{Flags: settings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Open(ctx, config, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	settings["embedder"] = "lexical"
-	l, err = openModelled(t, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	weights := filepath.Join(folder, "m", "model.safetensors")
-	file, err := os.ReadFile(weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file[len(file)-300] ^= 1
-	if err := os.WriteFile(weights, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := l.engine.Vectors.Back(ctx, userOf("default")); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "others") {
-		t.Errorf("to other weights: %v, want it refused", err)
-	}
-	if err := os.RemoveAll(filepath.Join(folder, "m")); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := l.engine.Vectors.Back(ctx, userOf("default")); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "there is no model m") {
-		t.Errorf("to a model that is gone: %v, want it refused", err)
-	}
 }

@@ -30,7 +30,7 @@ import (
 //	remember WORDS             a person writes facts down; "remember many" writes twenty
 //	record WORDS               said in a chat, and not learned; "say WORDS" is learned
 //	profile KEY: VALUE         context TITLE: WORDS
-//	forget, approve, reject, restore WORDS; correct WORDS: NEW; relate WORDS: KIND OTHER
+//	forget WORDS; correct WORDS: NEW; relate WORDS: KIND OTHER
 //	share WORDS: NAME; delete chat; erase user
 //	undo                       takes the run of the last change back
 //	note WORDS                 remembers path and text of the files, as an editor does that has them open
@@ -228,12 +228,6 @@ func (s *vaultScene) step(line string) {
 			do(words)
 		}
 	}
-	judge := func(action memory.Action) {
-		each(func(words string) {
-			_, _, err := s.l.engine.Curate.Judge(ctx, owner, []curate.Judgement{{ID: s.thing(words).ID(), Action: action}}, "", byProgram)
-			s.must(err)
-		})
-	}
 	switch verb {
 	case "vault", "#":
 	case "remember":
@@ -260,10 +254,6 @@ func (s *vaultScene) step(line string) {
 			_, err := s.l.Forget(ctx, "default", s.thing(words).ID())
 			s.must(err)
 		})
-	case "approve":
-		judge(memory.ActionApprove)
-	case "reject":
-		judge(memory.ActionReject)
 	case "correct":
 		_, err := s.l.engine.Curate.EditFact(ctx, owner, s.thing(name).ID(), curate.Edit{Content: &value}, byProgram)
 		s.must(err)

@@ -93,21 +93,6 @@ func TestVaultThatIsHeldStopsTheStartAndSaysByWhom(t *testing.T) {
 	}
 }
 
-func TestMemoryStaysInTheVaultAlone(t *testing.T) {
-	dir := t.TempDir()
-	l := vaultAt(t, dir, "store", "memory")
-	l.remember(t, "User plays the cello")
-	closed(t, l)
-	l = vaultAt(t, dir, "store", "memory")
-	defer closed(t, l)
-	if hits, err := l.Recall(t.Context(), "default", "Which instrument do I play?"); err != nil || len(hits) != 1 {
-		t.Errorf("recalled %+v, %v; want the fact that the files have", hits, err)
-	}
-	if exists(filepath.Join(dir, "data", databaseFile)) {
-		t.Error("there is a database")
-	}
-}
-
 // TestErasedWordsAreInNoFile erases a fact, by the engine's verb, and looks into the
 // vault and the data folder.
 func TestErasedWordsAreInNoFile(t *testing.T) {
@@ -208,5 +193,28 @@ func TestRebuiltTurnsCountAsLearned(t *testing.T) {
 	}
 	if diff := cmp.Diff(after, before); diff != "" {
 		t.Errorf("rebuilt (-got +want):\n%s", diff)
+	}
+}
+
+// TestAFileThatIsBackBeforeItIsForgotten comes back between the look and what follows of it.
+func TestAFileThatIsBackBeforeItIsForgotten(t *testing.T) {
+	l := vaultAt(t, t.TempDir())
+	defer closed(t, l)
+	for _, what := range []string{"bread", "maps", "rain", "snow", "wind"} {
+		l.remember(t, "User likes "+what)
+	}
+	path, text := l.settledFile(t, "User likes bread")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.vault.Store.Scan(t.Context(), vaultstore.ScanOptions{})
+	if err != nil || len(r.Edits) != 1 {
+		t.Fatalf("the report is %+v, %v", r, err)
+	}
+	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), l.vault.Take(t.Context(), r)); err != nil {
+		t.Fatal(err)
+	}
+	if told := l.findings(t); l.facts(t) != 5 || len(told) > 0 {
+		t.Errorf("%d facts are left, and the doctor says %q", l.facts(t), told)
 	}
 }
