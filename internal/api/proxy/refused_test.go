@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/engine/exchange"
 )
 
 const (
@@ -146,15 +147,6 @@ func TestOtherRefusalsMoveNothing(t *testing.T) {
 	}
 }
 
-// TestServerErrorsAreSentOnce: a 500 that speaks of neither is the upstream's own.
-func TestServerErrorsAreSentOnce(t *testing.T) {
-	u := &template{status: 500, refusal: otherRefusal}
-	r, _, _ := templated(t, u)
-	if w := r.serve(ask("What is my cat called?")); len(u.asked()) != 1 || w.Code != 500 || w.Body.String() != otherRefusal {
-		t.Errorf("got %d %s", w.Code, w.Body)
-	}
-}
-
 // TestRolesRefusedOfTheClientsOwnMoveNothing: what the upstream refuses without memory too is
 // not memory's fault, and its answer comes back whole.
 func TestRolesRefusedOfTheClientsOwnMoveNothing(t *testing.T) {
@@ -219,23 +211,18 @@ func TestShrunkBlockStaysInItsToolLoop(t *testing.T) {
 	}
 }
 
-// TestStrictModelsAreBounded: clients choose the names of models.
-func TestStrictModelsAreBounded(t *testing.T) {
+// TestWhatClientsNameIsBounded: models that are strict, and answers that are gone on from.
+func TestWhatClientsNameIsBounded(t *testing.T) {
 	var s strictModels
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	for i := range 3 * maxStrict {
+	now, answers := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC), newResponseIndex()
+	for i := range maxAnswers + maxStrict {
 		s.add(StrictModel{Path: chatPath, Model: fmt.Sprint(i), Until: now.Add(strictTime)}, now)
+		answers.add(nobody, chatapi.Answer{ID: fmt.Sprint(i)}, exchange.Place{Conversation: "c"})
 	}
-	if n := len(s.list(now)); n > maxStrict || n == 0 {
-		t.Errorf("%d models are kept, want at most %d", n, maxStrict)
+	if s.has(chatapi.Messages.Path, fmt.Sprint(maxAnswers+maxStrict-1), now) {
+		t.Error("a model is strict in another dialect, too")
 	}
-	if first := s.add(StrictModel{Path: chatPath, Model: "m", Until: now.Add(strictTime)}, now); !first {
-		t.Error("a model that is new is said to be known")
-	}
-	if again := s.add(StrictModel{Path: chatPath, Model: "m", Until: now.Add(strictTime)}, now); again {
-		t.Error("a known model is said to be new")
-	}
-	if s.has(chatapi.Messages.Path, "m", now) || !s.has(chatPath, "m", now) {
-		t.Error("a model is remembered in another dialect")
+	if n := len(s.list(now)); n != maxStrict || answers.place(nobody, "1").Conversation != "" || answers.place(nobody, fmt.Sprint(maxAnswers)).Conversation != "c" {
+		t.Errorf("%d models are kept, want %d, and the latest %d answers", n, maxStrict, maxAnswers)
 	}
 }
