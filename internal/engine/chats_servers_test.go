@@ -2,16 +2,12 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
-	"github.com/loci-memory/loci/internal/engine/files"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -52,59 +48,6 @@ func TestTwoServersLeaveNothingInADeletedChat(t *testing.T) {
 				t.Error(wrong)
 			}
 		})
-	}
-}
-
-// A chat is made at one server and deleted at another before anything was said in it: what is
-// said then brings it back, with the rules that it has.
-func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
-	question, answer := "I live in Lisbon.", "A lovely town."
-	for name, say := range map[string]func(t *testing.T, r *rig, chat string){
-		"by a client that sends all of it": func(t *testing.T, r *rig, chat string) {
-			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat}, answer)
-		},
-		"by a client that names it": func(t *testing.T, r *rig, chat string) {
-			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), Extras: chatapi.Extras{ID: chat}}, answer)
-		},
-		"in a chat that Loci keeps": func(t *testing.T, r *rig, chat string) {
-			m := replies(answer)
-			if _, err := r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"in a talk": func(t *testing.T, r *rig, chat string) {
-			talk := exchange.Talk{Conversation: chat, Messages: []exchange.Said{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
-			if _, err := r.Exchange.Ingest(t.Context(), ana, talk); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		for _, edited := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, edited %v", name, edited), func(t *testing.T) {
-				onEach(t, func(t *testing.T, r *rig) {
-					other := r.second(t)
-					chat := newChat(t, r.Engine, chats.ChatEdit{Title: ptr("Towns"), Rules: ptr("Be brief.")})
-					if edited {
-						must[memory.Conversation](t)(other.Chats.EditChat(t.Context(), ana, chat, chats.ChatEdit{Rules: ptr("Be very brief.")}, her))
-					}
-					deleted := false
-					r.interrupt(memory.RoleUser, func() {
-						must[memory.Receipt](t)(other.Chats.DeleteChat(t.Context(), ana, chat, false, her))
-						deleted = true
-					})
-					say(t, r, chat)
-					if !deleted {
-						t.Fatal("nothing was said")
-					}
-					got := must[memory.Conversation](t)(other.Chats.Chat(t.Context(), ana, chat))
-					if got.Title != "Towns" || !strings.HasSuffix(got.Rules, "brief.") || got.MessageCount != 2 {
-						t.Errorf("the chat is %+v, want it back as it was with two messages", got)
-					}
-					r.onePath(t, chat, "user: "+question, "assistant: "+answer)
-					r.sound(t, ana)
-				})
-			})
-		}
 	}
 }
 
@@ -186,31 +129,4 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A file says something while a person writes what contradicts it at another server: what
-// is written last is active, alone.
-func TestTwoServersOfWhichOneReadsAFileKeepOneHome(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := t.Context()
-		other := r.second(t)
-		let := r.between("Apply manual", 1, func() error {
-			_, _, err := other.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Lisbon"}, her)
-			return err
-		})
-		edit := files.FileEdit{Owner: ana, Key: "k", Says: files.FileContent{Fact: &memory.Fact{
-			Content: "User lives in Berlin", Scope: memory.Scope{Owner: ana}, Status: memory.Active, Confidence: 1,
-		}}}
-		target, err := r.Files.TakeFile(ctx, edit)
-		if err != nil || !*let {
-			t.Fatalf("taken with %v; the other was let in: %v", err, *let)
-		}
-		if again, err := r.Files.TakeFile(ctx, edit); err != nil || again != target {
-			t.Errorf("the same edit again: %s, %v; want %s", again, err, target)
-		}
-		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Berlin"}) {
-			t.Errorf("known is %q, want Berlin alone", got)
-		}
-		r.sound(t, ana)
-	})
 }

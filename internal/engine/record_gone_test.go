@@ -3,19 +3,14 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
-	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/exchange"
-	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -162,22 +157,6 @@ func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 	}
 }
 
-// So too where the first server was too slow to read the chat before it had the answer.
-func TestAClientThatIsGoneHasNotSeenWhatWasSaidSince(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		in := func() exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
-		}
-		again.exchange(t, in(), "Noted.")
-		client, hangUp := context.WithCancel(t.Context())
-		hangUp()
-		r.exchangeOf(client, in(), "A lovely")
-		if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: Noted."}) {
-			t.Errorf("the path is %q, want the answer that was waited for", path)
-		}
-	})
-}
-
 // Nor does a request that is placed only once its client is gone change where the chat has come
 // to since, or begin another chat with the same words.
 func TestARequestPlacedAfterItsClientIsGoneTakesNothingBack(t *testing.T) {
@@ -233,42 +212,6 @@ func TestARequestPlacedAfterItsClientIsGoneTakesNothingBack(t *testing.T) {
 	}
 }
 
-// And whatever comes first: what a client was told stays on the path.
-func TestWhatAClientWasToldStaysWheneverAnotherAnswerComes(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		random := rand.New(rand.NewPCG(1, 2))
-		for i := range 40 {
-			chat := fmt.Sprint("c", i)
-			in := func() exchange.Incoming {
-				return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat, Once: "k"}
-			}
-			client, hangUp := context.WithCancel(t.Context())
-			first, early := in(), random.IntN(2) == 0
-			var late sync.WaitGroup
-			late.Go(func() {
-				x := r.Exchange.Open(client, first)
-				x.Prepare(client)
-				x.RecordQuestion(client)
-				if early {
-					hangUp()
-				}
-				<-client.Done()
-				x.RecordAnswer(client, answered("A lovely"))
-			})
-			if early {
-				<-client.Done()
-			} else {
-				hangUp()
-			}
-			again.exchange(t, in(), "Noted.")
-			late.Wait()
-			if path := r.path(t, chat); !slices.Contains(path, "assistant: Noted.") {
-				t.Fatalf("the path is %q, want what the client was told", path)
-			}
-		}
-	})
-}
-
 // greeted is an exchange that an edit of what comes after it can be told by.
 const greeted = `{"role":"user","content":"Hello there, I am back again today."},{"role":"assistant","content":"Welcome."},`
 
@@ -277,19 +220,19 @@ func (r *rig) greet(t *testing.T) {
 	r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: "c"}, "Welcome.")
 }
 
-// The same where the client asked something else instead.
-func TestALateAnswerToAClientThatIsGoneLeavesTheEditedChatAlone(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		r.greet(t)
-		late := r.hangsUp(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"})
-		again.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inLisbon+"]"), ChatID: "c"}, "Noted.")
-		late.says("Berlin, I see.")
-		if path := r.path(t, "c"); !slices.Equal(path[2:], []string{"user: I live in Lisbon.", "assistant: Noted."}) {
-			t.Errorf("the path is %q, want the edited message and its answer", path)
+// What was said so far stays said where nothing else was, and a client that asks for
+// another answer and hangs up midway has that in the place of the one it knew.
+func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		in := func() exchange.Incoming {
+			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
 		}
-		r.learned(t)
-		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon"}) {
-			t.Errorf("known is %q, want Lisbon alone", got)
+		for _, said := range []string{"A lovely", "Portugal has"} {
+			r.hangsUp(t, in()).says(said)
+			if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: " + said}) {
+				t.Errorf("the path is %q, want the question and %q", path, said)
+			}
+			r.clock.Advance(time.Second)
 		}
 	})
 }
@@ -311,95 +254,6 @@ func TestALateAnswerToAClientThatIsGoneDoesNotEndAChatThatWentOn(t *testing.T) {
 		r.learned(t)
 		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon", "User plays the cello"}) {
 			t.Errorf("known is %q, want Lisbon and the cello", got)
-		}
-	})
-}
-
-// An answer that gives way is still the end of its exchange: the facts of a message that
-// this one had edited leave with it.
-func TestALateAnswerThatGivesWayStillLetsFactsFollow(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		r.greet(t)
-		r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"}, "Noted.")
-		r.learned(t)
-		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+`{"role":"user","content":"I play the cello."}]`), ChatID: "c"}
-		late := r.hangsUp(t, in)
-		again.exchange(t, in, "Lovely.")
-		late.says("What a")
-		if err := r.work(t.Context()); err != nil { // before the job that waits in case it never ends
-			t.Fatal(err)
-		}
-		for range 2 {
-			if got := r.facts(t, ana); !slices.Equal(got, []string{"User plays the cello"}) {
-				t.Errorf("known is %q, want the cello alone", got)
-			}
-			r.learned(t)
-		}
-	})
-}
-
-// So too in a chat that Loci keeps, where one server does not know what another one is
-// answering.
-func TestALateReplyToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		again := r.second(t)
-		chat := newChat(t, r.Engine, chats.ChatEdit{})
-		to := chats.Listener{Recalled: func(retrieve.Prepared) {}, Heard: func(string) {}}
-		says := chats.SayRequest{Owner: ana, Chat: chat, Content: "I live in Lisbon."}
-		client, hangUp := context.WithCancel(t.Context())
-		late := func(ctx context.Context, _ string, _ []chats.Message, heard func(string)) (chatapi.Answer, error) {
-			heard("A lovely")
-			hangUp()
-			r.Background.Wait() // until the question is stored
-			if _, err := again.Chats.Say(t.Context(), says, func(_ context.Context, _ string, _ []chats.Message, heard func(string)) (chatapi.Answer, error) {
-				heard("Noted.")
-				return answered("Noted."), nil
-			}, to); err != nil {
-				t.Error(err)
-			}
-			return answered("A lovely"), ctx.Err()
-		}
-		if _, err := r.Chats.Say(client, says, late, to); !errors.Is(err, context.Canceled) {
-			t.Errorf("the reply to a client that is gone ends with %v, want that it is", err)
-		}
-		if path := r.path(t, chat); !slices.Equal(path, []string{"user: I live in Lisbon.", "user: I live in Lisbon.", "assistant: Noted."}) {
-			t.Errorf("the path is %q, want the reply that was waited for", path)
-		}
-		if off := r.offPath(t, chat); !slices.Equal(off, []string{"A lovely"}) {
-			t.Errorf("off the path there is %q, want what was said to the client that is gone", off)
-		}
-	})
-}
-
-// What was said so far stays said where nothing else was, and a client that asks for
-// another answer and hangs up midway has that in the place of the one it knew.
-func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		in := func() exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
-		}
-		for _, said := range []string{"A lovely", "Portugal has"} {
-			r.hangsUp(t, in()).says(said)
-			if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: " + said}) {
-				t.Errorf("the path is %q, want the question and %q", path, said)
-			}
-			r.clock.Advance(time.Second)
-		}
-	})
-}
-
-// Of two that still wait for their answers, the later one is on the path: they stand in
-// the order in which they were stored.
-func TestALateAnswerToAClientThatWaitsTakesTheOthersPlace(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
-		x := r.Exchange.Open(t.Context(), sent(in))
-		x.Prepare(t.Context())
-		x.RecordQuestion(t.Context())
-		again.exchange(t, in, "Noted.")
-		x.RecordAnswer(t.Context(), answered("A lovely town."))
-		if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: A lovely town."}) {
-			t.Errorf("the path is %q, want the answer that was stored last", path)
 		}
 	})
 }
