@@ -53,3 +53,31 @@ func TestRulesSetTheRanking(t *testing.T) {
 		t.Errorf("with rules: %+v", o)
 	}
 }
+
+// TestEachScopeProposesAsManyCandidates: the conversation's own and the user's.
+func TestEachScopeProposesAsManyCandidates(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	r.Opts.Recall.Each, r.Opts.TopK, r.Opts.Learn.Scope = 3, 2, core.OfConversation
+	for i := range 10 {
+		r.said(t, "work", fmt.Sprintf("Tea number %%d, %d of the work is oolong", i), 1)
+		r.said(t, "global", fmt.Sprintf("Tea number %%d, %d of all is oolong", i), 1)
+		r.note(t, ana, fmt.Sprintf("Tea number %d of mine is oolong", i))
+	}
+	q := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana, Conversation: "work"}, Text: "Which tea is oolong?"}, Now: r.Time()}
+	s := q.Wanted(context.Background(), q.Query())
+	s.Scopes, s.Limit = []memory.Scope{q.Q.Scope}, r.Opts.Recall.Limit(s.Limit, 2)
+	found, err := q.Search(context.Background(), s)
+	own := 0
+	for _, c := range found {
+		m, err := r.Get(context.Background(), ana, c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Turn != nil && m.Turn.Conversation == "work" {
+			own++
+		}
+	}
+	if err != nil || own != 6 || len(found) != 12 {
+		t.Errorf("%d candidates, %d of the conversation, %v; want 6 of each scope", len(found), own, err)
+	}
+}
