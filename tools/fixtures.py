@@ -4,7 +4,7 @@
     tools/fixtures.py BINARY OUT [sqlite|vault|postgres ...]
 
 BINARY is a built loci. OUT gets, for each store, an archive of its data and NAME.reads.jsonl.bz2:
-what each GET and search answered. OUT/counts.txt has the rows of each table. The whole is written
+what each GET and search answered. It prints the rows of each table. The whole is written
 through BINARY's own APIs and commands, but for a second namespace, which no API has: its rows are
 one user's, copied by SQL. Only Python's standard library is used; postgres needs initdb, psql and
 pg_dump. internal/assembly/fixtures_test.go reads what this writes.
@@ -838,9 +838,6 @@ def main():
     text += "".join(f"{t:20}" + "".join(f"{r.get(t, '-'):>10}" for r in rows.values()) + "\n" for t in every)
     text += f"\n{' and '.join(sorted(EMPTY))} are written by no release.\n"
     print(text, end="")
-    if len(rows) == 3:
-        with open(os.path.join(out, "counts.txt"), "w") as f:
-            f.write(text)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/recall"
@@ -69,6 +71,7 @@ type echoing struct {
 	r      *rand.Rand
 	chat   []chatMessage
 	answer string
+	ahead  atomic.Int64 // of its clock
 
 	mu    sync.Mutex // guards block
 	block string     // of the last request
@@ -78,7 +81,7 @@ func newEchoing(t *testing.T, model, assistant bool) *echoing {
 	p := &echoing{t: t, r: rand.New(rand.NewPCG(7, 7))}
 	upstream := httptest.NewServer(http.HandlerFunc(p.repeat))
 	t.Cleanup(upstream.Close)
-	settings := map[string]string{"upstream.url": upstream.URL + "/v1", "learn.assistant": fmt.Sprint(assistant), "learn.every": "1"}
+	settings := map[string]string{"upstream.url": upstream.URL + "/v1", "learn.assistant": fmt.Sprint(assistant), "learn.every": "1", "recall.deadline": "1m"} // a busy machine is no reason for an answer without memory
 	if model {
 		learner := modelServer(t, func(prompt, _, user string) (int, string) {
 			if prompt != "extract" {
@@ -89,7 +92,7 @@ func newEchoing(t *testing.T, model, assistant bool) *echoing {
 		settings["learn.url"], settings["learn.model"] = learner.URL+"/v1", "gullible"
 	}
 	var err error
-	if p.Instance, err = OpenInstance(t.Context(), defaults(t), settings, nil); err != nil {
+	if p.Instance, err = OpenInstance(t.Context(), defaults(t), settings, p.now); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -166,10 +169,25 @@ func (p *echoing) say(words string) {
 	}
 	p.answer = got.Choices[0].Message.Content
 	p.chat = append(p.chat, chatMessage{memory.RoleAssistant, p.answer})
-	if err := p.Loci.Settle(p.t.Context()); err != nil {
-		p.t.Fatal(err)
+	for again := true; again; { // a lesson that was put off because this chat was under way is given at once
+		if err := p.Loci.Settle(p.t.Context()); err != nil {
+			p.t.Fatal(err)
+		}
+		all, err := p.As("").Jobs(p.t.Context())
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		again = false
+		for _, j := range all.Jobs {
+			if j.State == memory.JobQueued && j.Error == "a chat is under way" {
+				p.ahead.Add(int64(j.RunAt.Sub(p.now())))
+				again = true
+			}
+		}
 	}
 }
+
+func (p *echoing) now() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }
 
 // facts are those that are active or wait.
 func (p *echoing) facts() []client.Memory {

@@ -22,7 +22,6 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -227,53 +226,6 @@ func TestBackupUnderWrites(t *testing.T) {
 			writing.Wait()
 			closed(t, l)
 		})
-	}
-}
-
-// TestErasureThatWaitsForABackupStopsNobody: others write while the database of a vault is
-// copied and something is to be erased; the erasure ends once it is.
-func TestErasureThatWaitsForABackupStopsNobody(t *testing.T) {
-	dir := t.TempDir()
-	l := openAt(t, settingsAt(t, dir, "vault", filepath.Join(dir, "vault"), "users", "multi"))
-	defer closed(t, l)
-	fact, err := l.Remember(t.Context(), "ana", "User likes marzipan")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ana := client.New("http://localhost", client.Options{User: "ana", HTTP: &http.Client{Transport: handled{l.Handler()}}})
-	points, erased := 0, make(chan error, 1)
-	l.backups.Point = func() {
-		if points++; points != 2 { // the vault is copied, and the database not yet
-			return
-		}
-		go func() {
-			_, err := ana.Erase(context.Background(), fact.ID)
-			erased <- err
-		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		told := make(chan error, 1)
-		go func() {
-			for i := range 200 {
-				if _, err := l.Remember(ctx, "ben", fmt.Sprint("User has lamp number ", i)); err != nil {
-					told <- err
-					return
-				}
-			}
-			told <- nil
-		}()
-		select {
-		case err := <-told:
-			if err != nil {
-				t.Errorf("to write beside it: %v", err)
-			}
-		case <-ctx.Done():
-			t.Error("nobody can write while an erasure waits for a backup")
-		}
-	}
-	l.backUp(t, filepath.Join(t.TempDir(), "b.zip"))
-	if err := <-erased; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -513,39 +465,8 @@ func TestKilledWhileBackingUpLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestBackupIsRefusedWhereItsFolderIsHeld(t *testing.T) {
-	dir := t.TempDir()
-	c := settingsAt(t, dir, "vault", filepath.Join(dir, "vault"), "store", "memory")
-	l := openAt(t, c)
-	defer closed(t, l)
-	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	free, err := filelock.Take(filepath.Join(dir, "data", databaseFile+".lock"), "has it open")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := l.backups.Make(t.Context(), ""); !errors.Is(err, memory.Conflict) {
-		t.Errorf("%v, want a conflict", err)
-	}
-	if err := free(); err != nil {
-		t.Fatal(err)
-	}
-	l.backUp(t, filepath.Join(dir, "b.zip"))
-}
-
 // exists reports whether there is something at a path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// realPath returns a path without links in it.
-func realPath(t *testing.T, path string) string {
-	t.Helper()
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

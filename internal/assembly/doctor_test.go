@@ -16,9 +16,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/disk"
-	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
-	"github.com/loci-memory/loci/memory/memtest"
 )
 
 // TestTheDoctorWritesIntoTheDataFolder: it leaves nothing there, says what it saw in words
@@ -156,92 +154,6 @@ func TestModelsThatAreSkippedAreTold(t *testing.T) {
 	status.Store(http.StatusOK) // it is back, and chats do not know yet
 	if _, found := doctorSays(t, l); !strings.Contains(found, "embedder remote:m: the embedder is skipped") || !strings.Contains(found, "reranker remote:r: the reranker is skipped") {
 		t.Errorf("found %q, want that chats do without both", found)
-	}
-}
-
-// TestHealthNamesTheShareWithoutTheModel: the health and the doctor name how many questions of the
-// last hour were answered without the embedder, once these are many, and what to do.
-func TestHealthNamesTheShareWithoutTheModel(t *testing.T) {
-	embedder, clock := &memtest.Embedder{}, &memtest.Clock{}
-	l, err := Open(t.Context(), settingsAt(t, t.TempDir()), Options{Embedder: embedder, Now: clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closed(t, l)
-	ask := func(n int) {
-		t.Helper()
-		for range n {
-			if _, err := l.engine.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: userOf("ana")}, Text: "Which tea?"}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	want := func(share string, warned bool) {
-		t.Helper()
-		health := strings.Join(l.health(t.Context()).Warnings, "\n")
-		looked, found := doctorSays(t, l)
-		if strings.Contains(looked, share) == warned {
-			t.Errorf("the doctor looked at %q; want %q among that, or a finding", looked, share)
-		}
-		for who, says := range map[string]string{"the health": health, "the doctor": found} {
-			if strings.Contains(says, share+" of the last hour") != warned {
-				t.Errorf("%s says %q; want %q: %v", who, says, share, warned)
-			}
-		}
-		if warned && !strings.Contains(health, "recall.deadline_max") {
-			t.Errorf("the health says %q, and not what to do", health)
-		}
-	}
-	ask(39)
-	embedder.Err = errors.New("slow")
-	ask(1)
-	want("1 of 40 questions", false)
-	ask(10)
-	want("11 of 50 questions", true)
-	clock.Advance(time.Hour)
-	embedder.Err = nil
-	ask(1)
-	want("0 of 1 question", false)
-}
-
-func TestDoctorCountsTheJobsThatJobsLists(t *testing.T) {
-	l := openWith(t, map[string]string{"store": "sqlite", "users": "multi"})
-	ctx := t.Context()
-	for _, user := range []string{"ana", "ben"} {
-		if _, err := l.Record(ctx, user, "chat", Message{Role: memory.RoleUser, Content: "I live in Porto."}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	held, err := l.engine.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute) // one is under way
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.engine.Store.Finish(ctx, held.Lease, memory.Outcome{Park: true, Cause: "broken"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.engine.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	listed := map[memory.JobState]int{}
-	for _, user := range []string{"ana", "ben"} {
-		jobs, err := l.engine.Lessons.Jobs(ctx, userOf(user))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, j := range jobs {
-			listed[j.State]++
-		}
-	}
-	looked, found := doctorSays(t, l)
-	want := fmt.Sprintf("%d jobs waiting or under way", listed[memory.JobQueued]+listed[memory.JobRunning])
-	if strings.HasPrefix(want, "1 ") {
-		want = "1 job waiting or under way"
-	}
-	if listed[memory.JobRunning] != 1 || !strings.Contains(looked, want) {
-		t.Errorf("doctor looked at %q; loci jobs lists %v", looked, listed)
-	}
-	if want := "1 job of " + held.Owner.Called(); listed[memory.JobParked] != 1 || !strings.Contains(found, want) {
-		t.Errorf("doctor found %q, want %q", found, want)
 	}
 }
 

@@ -43,26 +43,6 @@ func TestErasedWordsLeaveTheOtherServersFiles(t *testing.T) {
 	waitFor(t, "the words to leave the files of a server that was down", func() bool { return !filesHold(t, data, said[1]) })
 }
 
-// TestErasedWordsLeaveTheOtherServersToolLoops erases at one of two servers what a chat on
-// the other was given, while a model there still asks for its tools: the next step is given
-// something else.
-func TestErasedWordsLeaveTheOtherServersToolLoops(t *testing.T) {
-	address := pgtest.Fresh(t)
-	a, b := startServer(t, address, t.TempDir()), startServer(t, address, t.TempDir())
-	a.ask("/api/memory", `{"content":"The stone looks qwertolm"}`)
-	const question = `{"role":"user","content":"What does the stone look like?"}`
-	if text := b.ask("/v1/chat/completions", `{"messages":[`+question+`]}`); !strings.Contains(text, "qwertolm") {
-		t.Fatalf("the chat is not given the fact: %s", text)
-	}
-	step := `{"messages":[` + question + `,{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]},
-		{"role":"tool","tool_call_id":"1","content":"done"}]}`
-	if text := b.ask("/v1/chat/completions", step); !strings.Contains(text, "qwertolm") {
-		t.Fatalf("the step of a loop is not given what its message was: %s", text)
-	}
-	a.erase("qwertolm")
-	waitFor(t, "the words to leave the loop", func() bool { return !strings.Contains(b.ask("/v1/chat/completions", step), "qwertolm") })
-}
-
 // sayMuch writes so many turns that their owner gets a checkpoint, one with each word.
 func sayMuch(t *testing.T, address string, words []string) {
 	t.Helper()

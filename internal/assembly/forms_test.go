@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/loci-memory/loci/memory"
 )
 
 // form is a request in which a message of the user's holds words of somebody else's.
@@ -81,18 +79,6 @@ func TestForeignWordsInForms(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeATextsReplacesNothing: behind a text that is to be read, a person may go on.
-func TestWhatMayBeATextsReplacesNothing(t *testing.T) {
-	s := newStage(t, "default", map[string]string{"learn.model": "none"})
-	ana := []string{"X-Loci-User", "ana"}
-	s.talk(ana...).says("I live in Lisbon.")
-	s.talk(ana...).says("Explain this letter to me:\n\nWe moved house and the street is quiet.\n\nBut I live in Graz. Is it quiet there?")
-	s.wantFacts("", []string{"User lives in Lisbon"}, ana...)
-	s.wantFacts("&status=pending", []string{"User lives in Graz"}, ana...)
-	s.talk(ana...).says("I live in Graz now.")
-	s.wantFacts("", []string{"User lives in Graz"}, ana...)
-}
-
 // TestWordsThatLociPassedOnAreNotThePersons: an agent's answer is the next one's message, after a
 // restart too; and who quotes an answer to correct it is heard.
 func TestWordsThatLociPassedOnAreNotThePersons(t *testing.T) {
@@ -115,28 +101,5 @@ func TestWordsThatLociPassedOnAreNotThePersons(t *testing.T) {
 				s.wantFacts("", []string{"User lives in Porto"}, ana...)
 			}
 		})
-	}
-}
-
-// TestALineThatRecursIsAForm from the third conversation on, and a question that is asked again is none.
-func TestALineThatRecursIsAForm(t *testing.T) {
-	s := newStage(t, "default", map[string]string{"learn.model": "none"})
-	const line, question = "I am a nurse in a hospital by the sea and like short answers", "what time is the standup of my team on a Monday morning"
-	for _, own := range []string{"What time is standup today?", "How far is the moon from here?", "I have a cat named Tom."} {
-		s.talk().says(line + "\n" + own)
-		s.talk().says(question)
-	}
-	page, err := s.loci.engine.Store.List(t.Context(), memory.User(memory.DefaultNamespace, "default"), memory.Query{Kinds: []memory.Kind{memory.KindTurn}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var forms []string
-	for _, m := range page.Memories {
-		for start, end := range m.Turn.Foreign.Within(len(m.Turn.Content)) {
-			forms = append(forms, m.Turn.Content[start:end]+"|"+m.Turn.Content[end:])
-		}
-	}
-	if len(forms) != 1 || forms[0] != line+"|\nI have a cat named Tom." {
-		t.Errorf("of %d turns forms are %q", len(page.Memories), forms)
 	}
 }

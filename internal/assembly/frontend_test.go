@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -78,30 +77,6 @@ func (f *frontEnd) known(user string) string {
 		f.t.Fatalf("list: %d %s", w.Code, w.Body)
 	}
 	return w.Body.String()
-}
-
-// TestAProxyNamesTheUser by the header of the settings, which does not go on even where its like do.
-func TestAProxyNamesTheUser(t *testing.T) {
-	const header = "x-litellm-user_api_key_user_id"
-	var got http.Header
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header
-		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"All right."},"finish_reason":"stop"}]}`)
-	}))
-	defer upstream.Close()
-	for proxies, want := range map[string]bool{"192.0.2.1": true, "192.0.2.2": false} { // requests of tests come from the first
-		f := newFrontEnd(t, "learn.model", "none", "upstream.url", upstream.URL+"/v1", "users_header", header, "proxies", proxies, "forward.drop", "-X-LiteLLM-*")
-		chat := `{"model":"m","messages":[{"role":"user","content":"I am allergic to kiwis."}]}`
-		if w := f.ask(http.MethodPost, "/v1/chat/completions", chat, "X-Loci-Key", frontKey, header, "ana", "X-LiteLLM-Call-Id", "7"); w.Code != http.StatusOK {
-			t.Fatalf("chat: %d %s", w.Code, w.Body)
-		}
-		if got.Get("X-LiteLLM-Call-Id") != "7" || got.Get(header) != "" {
-			t.Errorf("the upstream got %v", got)
-		}
-		if known := f.known("ana"); strings.Contains(known, "kiwis") != want {
-			t.Errorf("proxies %s: %s; want what ana said: %v", proxies, known, want)
-		}
-	}
 }
 
 // TestAChatIsDeletedByItsFrontEndsID with what it alone taught; that can be undone, and touches

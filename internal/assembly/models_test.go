@@ -96,54 +96,6 @@ func TestALocalEmbedderGivesVectorsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnotherEmbedderAfterAStartGivesVectorsInTheBackground(t *testing.T) {
-	ctx := t.Context()
-	settings := map[string]string{"data": t.TempDir(), "models_dir": tinyModels}
-	lexical, err := config.Load(config.Sources{Flags: settings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := Open(ctx, lexical, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := before.Remember(ctx, "default", "User is allergic to peanuts"); err != nil {
-		t.Fatal(err)
-	}
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
-	settings["embedder"] = "local:mean"
-	l, err := openModelled(t, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	vectors := func() float64 {
-		t.Helper()
-		hits, err := l.Recall(ctx, "default", "what about peanuts?")
-		if err != nil || len(hits) != 1 {
-			t.Fatalf("%+v, %v; want the fact", hits, err)
-		}
-		return hits[0].Why.Get("vector")
-	}
-	if v := vectors(); v != 0 {
-		t.Errorf("before anything was embedded: found by a vector (%v), want by words alone", v)
-	}
-	running, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- l.Run(running) }()
-	if err := l.Settle(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if v := vectors(); v == 0 {
-		t.Error("after the jobs: found by words alone, want by its vector too")
-	}
-	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
 // TestVectorsOfAnotherLengthReplaceTheOldOnes: a server that gives other vectors under the same name, while
 // Loci runs or between two starts, is noticed, and memories are embedded again.
 func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {

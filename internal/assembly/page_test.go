@@ -1,18 +1,14 @@
 package assembly
 
 import (
-	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/api/web"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/models"
 )
 
 func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
@@ -44,20 +40,6 @@ func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
 	} {
 		if s := got[key]; s.Value != want[0] || s.From != want[1] {
 			t.Errorf("%s is shown as %q from %s, want %q from %s", key, s.Value, s.From, want[0], want[1])
-		}
-	}
-}
-
-func TestListedOriginsMayUseTheAPIsAlone(t *testing.T) {
-	const origin = "https://app.example.org"
-	l := openWith(t, map[string]string{"api_key": "a key", "cors.origins": origin})
-	for path, want := range map[string]int{"/v1/models": http.StatusOK, "/models": http.StatusOK, "/api/memory": http.StatusOK, "/": http.StatusForbidden, "/settings": http.StatusForbidden} {
-		r := httptest.NewRequest(http.MethodGet, "http://localhost:7077"+path, nil)
-		r.Header.Set("Origin", origin)
-		r.Header.Set("X-Loci-Key", "a key")
-		w := httptest.NewRecorder()
-		if l.Handler().ServeHTTP(w, r); w.Code != want || (w.Header().Get("Access-Control-Allow-Origin") == origin) != (want == http.StatusOK) {
-			t.Errorf("%s: got %d with %v, want %d", path, w.Code, w.Header(), want)
 		}
 	}
 }
@@ -114,15 +96,6 @@ func TestALostBrowserGetsAPage(t *testing.T) {
 			}
 		}
 	}
-	var api struct{ Paths map[string]map[string]any }
-	if err := json.Unmarshal(ask(l, http.MethodGet, "/openapi.json", browser).Body.Bytes(), &api); err != nil || len(api.Paths) == 0 {
-		t.Fatalf("the description for a browser: %v, %d paths", err, len(api.Paths))
-	}
-	for path := range api.Paths {
-		if w := ask(l, http.MethodGet, strings.ReplaceAll(path, "{id}", "x"), browser); strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
-			t.Errorf("GET %s is the page's: %.200s", path, w.Body)
-		}
-	}
 	for _, path := range []string{"/docs", "/metrics", "/health", "/v1/models", "/api/nosuch", "/openapi.yaml"} {
 		if w := ask(l, http.MethodGet, path, browser); strings.Contains(w.Body.String(), "Nothing here") {
 			t.Errorf("GET %s is the page's: %.200s", path, w.Body)
@@ -131,87 +104,5 @@ func TestALostBrowserGetsAPage(t *testing.T) {
 	keyed := openWith(t, map[string]string{"api_key": "a key"})
 	if w := ask(keyed, http.MethodGet, "/nosuch?a=b", browser); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/signin?next=%2Fnosuch%3Fa%3Db" {
 		t.Errorf("with a key: status %d to %s", w.Code, w.Header().Get("Location"))
-	}
-}
-
-func TestThePageSaysWhichModelsAreUsedAndWhy(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/models" {
-			t.Errorf("the server is asked %s", r.URL.Path)
-		}
-		_, _ = w.Write([]byte(`{"data":[{"id":"parrot-7b"},{"id":"wren-1b"}]}`))
-	}))
-	defer server.Close()
-	own := t.TempDir()
-	if err := os.WriteFile(own+"/describe.md", []byte("<!-- What it is for: own words. -->\nLook closely.\n<!-- user -->\n{{QUERY}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l := openWith(t, map[string]string{"learn.url": server.URL + "/v1", "learn.prefer": "owl,wren-1b", "prompts": own, "review.confidence": "0.6"})
-	for path, wants := range map[string][]string{
-		"/settings": {"wren-1b", "The first that the server lists, of: owl, wren-1b.", "Words alone, without a model.", "what is less sure than 60 %",
-			"review:\n  confidence: 0.6\n  categories: []\n  conflicts: false", "A flag says <code>review.confidence</code> now", own + "/describe.md", "profile: &#34;default&#34;"},
-		"/settings?models=list":      {"<code dir=\"auto\">parrot-7b</code>"},
-		"/settings/prompts/describe": {"own words", "Look closely.", "How large is this flat?", "{{QUERY}}", "loci prompts eject"},
-	} {
-		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
-		r.RemoteAddr = "127.0.0.1:1"
-		w := httptest.NewRecorder()
-		l.Handler().ServeHTTP(w, r)
-		for _, want := range wants {
-			if !strings.Contains(w.Body.String(), want) {
-				t.Errorf("GET %s: it lacks %q:\n%s", path, want, w.Body)
-			}
-		}
-	}
-	for name, c := range map[string]struct {
-		set  map[string]string
-		want string
-	}{
-		"rules":  {nil, "the built-in rules: No server of models is set."},
-		"nobody": {map[string]string{"learn.rules": "off"}, "nobody: No server of models is set."},
-		"named":  {map[string]string{"learn.url": server.URL + "/v1", "learn.model": "owl"}, "owl: It is named; the server does not list it."},
-		"none":   {map[string]string{"learn.url": server.URL + "/v1", "learn.prefer": "owl"}, "no model yet (the server lists none of: owl): It is asked again before each lesson."},
-		"away":   {map[string]string{"learn.url": "http://127.0.0.1:1/v1", "learn.prefer": "owl"}, "no model yet (the server of the model that learns does not list its models): It is asked again before each lesson."},
-	} {
-		config, err := config.Load(config.Sources{Flags: c.set})
-		if err != nil {
-			t.Fatal(err)
-		}
-		learner, err := models.ChooseLearner(t.Context(), config, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m := learnerShown(learner.Learns()); m.Name+": "+m.Why != c.want {
-			t.Errorf("%s: it says %q, want %q", name, m.Name+": "+m.Why, c.want)
-		}
-	}
-}
-
-func TestThePlaygroundTalksThroughTheChatsOwnDoor(t *testing.T) {
-	l := openWith(t, map[string]string{})
-	post := func(path string, form url.Values) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodPost, "http://localhost"+path, strings.NewReader(form.Encode()))
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		r.RemoteAddr = "127.0.0.1:1"
-		w := httptest.NewRecorder()
-		l.Handler().ServeHTTP(w, r)
-		return w
-	}
-	if w := post("/memories", url.Values{"content": {"User lives in Lisbon"}}); w.Code != http.StatusSeeOther {
-		t.Fatalf("remember: status %d: %s", w.Code, w.Body)
-	}
-	said := post("/playground", url.Values{"content": {"Where do I live?"}, "model": {"loci/recall"}, "conversation": {"page-1"}})
-	if said.Code != http.StatusSeeOther {
-		t.Fatalf("say: status %d: %s", said.Code, said.Body)
-	}
-	r := httptest.NewRequest(http.MethodGet, "http://localhost"+said.Header().Get("Location"), nil)
-	r.RemoteAddr = "127.0.0.1:1"
-	w := httptest.NewRecorder()
-	l.Handler().ServeHTTP(w, r)
-	for _, want := range []string{"Where do I live?", "From memory:", "You live in Lisbon", "Memory gave", "Forget this"} {
-		if !strings.Contains(w.Body.String(), want) {
-			t.Errorf("the chat lacks %q:\n%s", want, w.Body)
-		}
 	}
 }

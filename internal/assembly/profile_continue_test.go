@@ -96,37 +96,3 @@ func TestProfileAgentCLIContinues(t *testing.T) {
 		}
 	})
 }
-
-// TestFrontEndContinues, with the headers of Open WebUI: each message has an id and follows the
-// answer before it. The same ids again, as where the first answer was empty, are a retry.
-func TestFrontEndContinues(t *testing.T) {
-	for name, headers := range map[string]func(i int) []string{
-		"with parents": func(i int) []string {
-			parent := ""
-			if i > 0 {
-				parent = fmt.Sprint("a", i-1)
-			}
-			return []string{"X-Loci-Message-Id", fmt.Sprint("a", i), "X-Loci-Parent-Id", parent}
-		},
-		"with ids":    func(i int) []string { return []string{"X-Loci-Message-Id", fmt.Sprint("a", i)} },
-		"with a key":  func(i int) []string { return []string{"Idempotency-Key", fmt.Sprint("a", i)} },
-		"with a turn": func(i int) []string { return []string{"X-Codex-Turn-Metadata", fmt.Sprintf(`{"turn_id":"a%d"}`, i)} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			onStores(t, func(t *testing.T, set map[string]string) {
-				s := newStage(t, "default", map[string]string{"learn.model": "none"}, set)
-				said, kept := story(4)
-				for i, words := range said {
-					c := s.talk(append(headers(i), "X-OpenWebUI-Chat-Id", "tale")...)
-					for _, s.model.reply = range []string{"", part(i)} {
-						c.messages = nil
-						c.says(words)
-					}
-				}
-				if got := s.said("tale"); !slices.Equal(got, kept) {
-					t.Errorf("kept is %q, want %q", got, kept)
-				}
-			})
-		})
-	}
-}

@@ -68,22 +68,6 @@ func TestWhoLearnsIsTheSameInEitherOrderOfStarts(t *testing.T) {
 	}
 }
 
-// TestAModelThatItsServerDropsIsReplaced by the next that the profile names, without a restart.
-func TestAModelThatItsServerDropsIsReplaced(t *testing.T) {
-	ana := []string{"X-OpenWebUI-User-Id", "ana"}
-	s := newStageBefore(t, &scripted{models: []string{"mistral-small-latest", "mistral-small"}}, "openwebui", map[string]string{"learn.model": "auto", "embedder": "lexical"})
-	s.model.becomes(func(m *scripted) { m.models = []string{"mistral-small"} })
-	s.talk(ana...).says("I like figs.") // it refuses what has no line
-	s.model.on("memory_formation", `{"memories": ["User likes figs"]}`)
-	s.clock.pass(time.Minute)
-	s.settle()
-	s.wantFacts("", []string{"User likes figs"}, ana...)
-	s.has("/health", s.ok(nil, "GET", "/health", ""), `"learns":"mistral-small"`)
-	asked := s.model.taken("memory_formation")
-	s.has("the first", asked[0].body, `"model":"mistral-small-latest"`)
-	s.has("the last", asked[len(asked)-1].body, `"model":"mistral-small"`)
-}
-
 // TestWhatEmbedsIsTheSameInEitherOrderOfStarts: the upstream first, or Loci first, whose upstream then
 // comes with the profile's embedder, without one, or not at all.
 func TestWhatEmbedsIsTheSameInEitherOrderOfStarts(t *testing.T) {

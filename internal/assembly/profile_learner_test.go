@@ -4,8 +4,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/loci-memory/loci/internal/config"
 )
 
 // TestProfileAssistantChoosesAmongProviders follows design 1's models.yaml: several servers, each
@@ -48,45 +46,5 @@ func TestProfileAssistantChoosesAmongProviders(t *testing.T) {
 			}
 			s.has("/health", s.ok(nil, "GET", "/health", ""), `"learns":"`+c.as+`"`)
 		})
-	}
-}
-
-// TestAModelThatIsNotListedIsToldAtStart in the log, by the health, on the page and by the doctor.
-func TestAModelThatIsNotListedIsToldAtStart(t *testing.T) {
-	for _, c := range []struct{ profile, model, says string }{
-		{"default", "gpt-4o", "the server does not list gpt-4o, which learn.model names"},
-		{"openwebui", "auto", "the server lists none of: mistral-small-latest, mistral-small"},
-		{"default", "learner", ""},
-	} {
-		s := newStage(t, c.profile, map[string]string{"learn.model": c.model})
-		health, log := s.ok(nil, "GET", "/health", ""), s.log.String()
-		if c.says == "" {
-			s.lacks("/health", health, "list")
-			s.lacks("the log", log, "WARN")
-			continue
-		}
-		s.has("/health", health, c.says)
-		s.has("the log", log, "WARN", c.says)
-		s.has("the doctor", s.ok(nil, "GET", "/api/doctor", ""), c.says)
-		if c.profile == "default" { // where many users share the server, the page asks who looks
-			s.has("the page", s.ok(nil, "GET", "/settings", ""), c.says)
-		}
-	}
-}
-
-// TestAnInvalidProviderStopsTheStart names the setting and shows no key.
-func TestAnInvalidProviderStopsTheStart(t *testing.T) {
-	for _, flags := range []map[string]string{
-		{"learn.providers": "google"}, {"learn.providers": "=http://localhost/v1"}, {"learn.providers": "a/b=http://localhost/v1"},
-		{"learn.providers": "google=http://secret-key@"}, {"learn.providers": "google=http://secret-key@local host/v1"},
-	} {
-		_, err := config.Load(config.Sources{Flags: flags})
-		if err == nil {
-			t.Errorf("%v starts", flags)
-			continue
-		}
-		if said := err.Error(); !strings.HasPrefix(said, "learn.providers: ") || strings.Contains(said, "secret") {
-			t.Errorf("%v: %s", flags, said)
-		}
 	}
 }

@@ -1,15 +1,10 @@
 package assembly
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
@@ -56,65 +51,5 @@ func TestProfilesWithRealWeightsAndWithout(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// BenchmarkQuestionByRealWeights asks 300 facts a question of six words, and in turns one of 300: the
-// same behind a story, or with every sentence a question. Each has new words, for vectors are
-// remembered. It reports the medians, and how many times as long the long one takes.
-func BenchmarkQuestionByRealWeights(b *testing.B) {
-	l, err := openModelled(b, map[string]string{
-		"store": "memory", "embedder": config.LocalModel + modeltest.MiniLM, "models_dir": modeltest.Dir(b, modeltest.MiniLM), "recall.deadline": "10s",
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, said := rand.New(rand.NewPCG(1, 2)), 0
-	words := map[string]string{
-		"who": "Ragna Tomas Mira Bela Ines Olaf Petra Yusuf", "where": "cellar garden station harbour library market forest kitchen",
-		"what": "guitar kettle boat ladder camera lantern bicycle piano",
-	}
-	fill := func(sentence string) string {
-		said++
-		return os.Expand(sentence, func(name string) string {
-			if of := strings.Fields(words[name]); len(of) > 0 {
-				return of[r.IntN(len(of))]
-			}
-			return fmt.Sprint(said)
-		})
-	}
-	for range 300 {
-		if _, err := l.Remember(b.Context(), "ana", fill("$who keeps $what $n in the $where")); err != nil {
-			b.Fatal(err)
-		}
-	}
-	ask := func(question string) time.Duration {
-		began := time.Now()
-		if _, err := l.Recall(b.Context(), "ana", question); err != nil {
-			b.Fatal(err)
-		}
-		return time.Since(began)
-	}
-	const question = "Where is $what $n of $who?"
-	for name, sentence := range map[string]string{
-		"story":     "Yesterday $who and I carried the old $what $n from home to the $where. ",
-		"questions": "Did $who and I carry the old $what $n from home to the $where? ",
-	} {
-		b.Run(name, func(b *testing.B) {
-			var short, long []time.Duration
-			for b.Loop() {
-				var message strings.Builder
-				for n := 6; n < 300; n += len(strings.Fields(sentence)) {
-					message.WriteString(fill(sentence))
-				}
-				short, long = append(short, ask(fill(question))), append(long, ask(message.String()+fill(question)))
-			}
-			slices.Sort(short)
-			slices.Sort(long)
-			six, many := short[len(short)/2], long[len(long)/2]
-			b.ReportMetric(float64(six.Microseconds())/1000, "ms/6-words")
-			b.ReportMetric(float64(many.Microseconds())/1000, "ms/300-words")
-			b.ReportMetric(float64(many)/float64(six), "ratio")
-		})
 	}
 }

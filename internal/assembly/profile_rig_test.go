@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/internal/index/chroma/chromatest"
+	"github.com/loci-memory/loci/memory"
 )
 
 // stage is a server in a profile, driven over HTTP, before a model that follows a
@@ -32,14 +32,6 @@ type stage struct {
 	model *scripted
 	clock *shifted
 	log   *lines
-}
-
-// onIndexes plays a scene with the resident index and with a Chroma server.
-func onIndexes(t *testing.T, scene func(t *testing.T, set map[string]string)) {
-	t.Run("index", func(t *testing.T) { scene(t, nil) })
-	t.Run("chroma", func(t *testing.T) {
-		scene(t, map[string]string{"chroma.url": chromatest.Start(t).URL})
-	})
 }
 
 func newStage(t *testing.T, profile string, flags ...map[string]string) *stage {
@@ -56,7 +48,7 @@ func newStageBefore(t *testing.T, model *scripted, profile string, flags ...map[
 	t.Cleanup(upstream.Close)
 	set := map[string]string{
 		"profile": profile, "store": "memory", "data": t.TempDir(), "upstream.url": upstream.URL + "/v1", "learn.model": "learner", "learn.trust": "always",
-		"recall.deadline": "20s",
+		"recall.deadline": "60s",
 	}
 	if server := os.Getenv("TEST_MONGODB"); server != "" && profile == "platform" { // whose own store that is
 		set["store"] = strings.TrimSuffix(server, "/") + "/loci_test_" + strings.ToLower(rand.Text())
@@ -68,7 +60,7 @@ func newStageBefore(t *testing.T, model *scripted, profile string, flags ...map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.loci, err = Open(context.Background(), config, Options{Now: s.clock.now, Log: s.log}); err != nil {
+	if s.loci, err = Open(context.Background(), config, Options{Now: s.clock.now, Log: s.log, Embedder: model.embedder}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -162,12 +154,30 @@ func (c *talk) says(text string) (asked chatAsked, answer string) {
 	return asked, answer
 }
 
+// settle waits until what is due is done. A lesson that was put off because a chat was under way is
+// given at once: by then the chat is over.
 func (s *stage) settle() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := s.loci.Settle(ctx); err != nil {
-		s.t.Fatal(err)
+	s.loci.engine.Background.Wait() // what a chat left to be done beside its answer
+	for again := true; again; {
+		if err := s.loci.Settle(ctx); err != nil {
+			s.t.Fatal(err)
+		}
+		again = false
+		for _, user := range []string{"default", "ana", "ben"} {
+			all, err := s.loci.engine.Store.Jobs(ctx, userOf(user))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			for _, j := range all {
+				if j.State == memory.JobQueued && j.Error == "a chat is under way" {
+					s.clock.pass(j.RunAt.Sub(s.clock.now()))
+					again = true
+				}
+			}
+		}
 	}
 }
 
@@ -252,15 +262,17 @@ func (c chatAsked) says(i int) string {
 // scripted is a model server: it answers chats with reply, and the learning model's
 // prompts with the next line for that prompt. With no line left, learning fails.
 type scripted struct {
-	mu      sync.Mutex // guards what follows
-	reply   string
-	models  []string // beside learner
-	only    bool     // it has these alone, and answers no chats
-	away    bool     // it answers nothing but chats
-	dims    int      // of its vectors; 0: it has none
-	lines   []scriptLine
-	chats   []chatAsked
-	prompts []promptAsked
+	mu       sync.Mutex // guards what follows
+	reply    string
+	models   []string        // beside learner
+	only     bool            // it has these alone, and answers no chats
+	away     bool            // it answers nothing but chats
+	dims     int             // of its vectors; 0: it has none
+	embedder memory.Embedder // of Loci itself, nil for that of the settings
+	lines    []scriptLine
+	replies  map[string]string // by requests
+	chats    []chatAsked
+	prompts  []promptAsked
 }
 
 type scriptLine struct{ prompt, reply string }
@@ -269,14 +281,6 @@ type scriptLine struct{ prompt, reply string }
 type promptAsked struct {
 	name, system, user, body string
 	header                   http.Header
-}
-
-func namesOf(asked []promptAsked) []string {
-	var out []string
-	for _, p := range asked {
-		out = append(out, p.name)
-	}
-	return out
 }
 
 // promptWords tell prompts apart.
@@ -335,14 +339,24 @@ func (m *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				p.name = name
 			}
 		}
-		m.prompts = append(m.prompts, p)
 		i := slices.IndexFunc(m.lines, func(l scriptLine) bool { return l.prompt == p.name })
+		before, same := m.replies[string(body)]
+		if i >= 0 || !same { // a lesson that somebody wrote beside is read again
+			m.prompts = append(m.prompts, p)
+		}
+		if i < 0 && same {
+			m.lines, i = append(m.lines, scriptLine{p.name, before}), len(m.lines)
+		}
 		if i < 0 {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			fmt.Fprintf(w, `{"error":{"message":"no line for %s"}}`, p.name)
 			return
 		}
 		reply = m.lines[i].reply
+		if m.replies == nil {
+			m.replies = map[string]string{}
+		}
+		m.replies[string(body)] = reply
 		m.lines = slices.Delete(m.lines, i, i+1)
 	} else {
 		m.chats = append(m.chats, asked)

@@ -1,12 +1,12 @@
 package assembly
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -24,13 +24,11 @@ import (
 // with: make models && go test ./internal/assembly -run TestProfileOpenwebuiByRealVectors -update
 const vectorsFile = "testdata/openwebui_vectors.json"
 
-// recordedVectors is a server of embeddings that answers from vectorsFile. With -update a model
-// answers, and the file is written.
+// recordedVectors embeds from vectorsFile. With -update a model does, and the file is written.
 type recordedVectors struct {
-	t     *testing.T
-	model memory.Embedder // nil without -update
-
-	mu      sync.Mutex // guards vectors
+	t       *testing.T
+	model   memory.Embedder // nil without -update
+	mu      sync.Mutex      // guards vectors
 	vectors map[string]string
 }
 
@@ -38,11 +36,7 @@ func newRecordedVectors(t *testing.T) *recordedVectors {
 	t.Helper()
 	r := &recordedVectors{t: t, vectors: map[string]string{}}
 	if !*update {
-		data, err := os.ReadFile(vectorsFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(data, &r.vectors); err != nil {
+		if err := json.Unmarshal(readFile(t, vectorsFile), &r.vectors); err != nil {
 			t.Fatal(err)
 		}
 		return r
@@ -58,87 +52,51 @@ func newRecordedVectors(t *testing.T) *recordedVectors {
 	r.model = model.Embedder
 	t.Cleanup(func() {
 		data, err := json.MarshalIndent(r.vectors, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		writeFile(t, vectorsFile, string(data)+"\n")
-		if err := model.Close(); err != nil {
+		if err := errors.Join(err, os.WriteFile(vectorsFile, append(data, '\n'), 0o600), model.Close()); err != nil {
 			t.Error(err)
 		}
 	})
 	return r
 }
 
-func (s *recordedVectors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var in struct{ Input []string }
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
+func (s *recordedVectors) Fingerprint() string { return "local:" + modeltest.MiniLM }
+func (s *recordedVectors) Dims() int           { return 384 }
+
+func (s *recordedVectors) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.model != nil {
-		vectors, err := s.model.Embed(r.Context(), memory.AsDocument, in.Input...)
+		vectors, err := s.model.Embed(ctx, memory.AsDocument, texts...)
 		if err != nil {
-			s.t.Errorf("embed: %v", err)
-			return
+			return nil, err
 		}
 		for i, v := range vectors {
 			var packed []byte
 			for _, x := range v {
 				packed = binary.LittleEndian.AppendUint16(packed, uint16(int16(math.Round(float64(x)*math.MaxInt16))))
 			}
-			s.vectors[in.Input[i]] = base64.StdEncoding.EncodeToString(packed)
+			s.vectors[texts[i]] = base64.StdEncoding.EncodeToString(packed)
 		}
 	}
-	var data []any
-	for i, text := range in.Input {
+	out := make([][]float32, len(texts))
+	for i, text := range texts {
 		packed, err := base64.StdEncoding.DecodeString(s.vectors[text])
 		if err != nil || len(packed) == 0 {
 			s.t.Errorf("%s has no vector of %q; rebuild it as its comment says", vectorsFile, text)
-			w.WriteHeader(http.StatusInternalServerError)
-			return
+			return nil, memory.Errorf(memory.Invalid, "no vector of %q", text)
 		}
-		v := make([]float32, len(packed)/2)
-		for j := range v {
-			v[j] = float32(int16(binary.LittleEndian.Uint16(packed[2*j:]))) / math.MaxInt16
-		}
-		data = append(data, map[string]any{"index": i, "embedding": v})
-	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
-}
-
-// TestProfileOpenwebuiEmbedsNoTextAgain: a fact is embedded once, a message as a question and as a
-// document. Its vector is stored while it is learned from, so that it may be embedded once more.
-func TestProfileOpenwebuiEmbedsNoTextAgain(t *testing.T) {
-	embeds := &embedServer{}
-	server := httptest.NewServer(embeds)
-	t.Cleanup(server.Close)
-	s := newStage(t, "openwebui", map[string]string{"embed.url": server.URL + "/v1"})
-	ana := []string{"X-OpenWebUI-User-Id", "ana"}
-	s.remember(ana, "User has a dog named Rex")
-	s.settle()
-	s.model.on("memory_formation", `{"memories": ["User plays the cello"]}`)
-	s.model.on("conflict_resolution", `{"action": "add", "target_id": ""}`)
-	s.talk(ana...).says("I play the cello.")
-	times := map[string]int{}
-	for _, text := range embeds.taken("") {
-		times[strings.TrimSpace(text)]++
-	}
-	for text, most := range map[string]int{"I play the cello.": 3, "User plays the cello": 1} {
-		if times[text] < 1 || times[text] > most {
-			t.Errorf("%q was embedded %d times, want at most %d: %v", text, times[text], most, times)
+		for j := 0; j < len(packed); j += 2 {
+			out[i] = append(out[i], float32(int16(binary.LittleEndian.Uint16(packed[j:])))/math.MaxInt16)
 		}
 	}
+	return out, nil
 }
 
 // TestProfileOpenwebuiByRealVectors holds design 3, 6.2, with vectors of a model: stored memories
 // are retrieved, and what the chat says becomes memories.
 func TestProfileOpenwebuiByRealVectors(t *testing.T) {
-	server := httptest.NewServer(newRecordedVectors(t))
-	t.Cleanup(server.Close)
-	s := newStage(t, "openwebui", map[string]string{
-		"embedder": "remote:" + modeltest.MiniLM, "embed.url": server.URL + "/v1", "recall.score": "cosine", "recall.threshold": "0.3", // 0.8 is for another model
+	s := newStageBefore(t, &scripted{embedder: newRecordedVectors(t)}, "openwebui", map[string]string{
+		"embedder": "lexical", "recall.score": "cosine", "recall.threshold": "0.3", // 0.8 is for another model
 	})
 	ana := []string{"X-OpenWebUI-User-Id", "ana"}
 	known := []string{"User lives in New York", "User is a software engineer using Bun", "User's dog is called Rex", "User plays the cello", "User drinks oolong tea", "User is allergic to peanuts"}
@@ -176,10 +134,8 @@ func TestProfileOpenwebuiByRealVectors(t *testing.T) {
 
 	// A contradiction is compared with the fact nearest to it, and replaces it.
 	s.model.taken("")
-	for range 2 { // it is learned from again where the answer is recorded meanwhile
-		s.model.on("memory_formation", `{"memories": ["User moved to Los Angeles"]}`)
-		s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
-	}
+	s.model.on("memory_formation", `{"memories": ["User moved to Los Angeles"]}`)
+	s.model.on("conflict_resolution", `{"action": "replace", "target_id": "0"}`)
 	c.says("I moved to Los Angeles.")
 	asked := s.model.taken("conflict_resolution")
 	if len(asked) == 0 || !strings.HasSuffix(strings.Split(asked[0].system, "\n")[2], known[0]) {

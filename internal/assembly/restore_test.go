@@ -7,11 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -136,49 +133,6 @@ func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
 	}
 }
 
-// TestAlteredBackupChangesNothing alters a backup at random places, cuts it off, and tries
-// what is none: the folder stays as it is.
-func TestAlteredBackupChangesNothing(t *testing.T) {
-	dir := t.TempDir()
-	c, file := settingsAt(t, dir), filepath.Join(dir, "b.zip")
-	backedUp(t, c, file)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	chance := rand.New(rand.NewPCG(1, 2))
-	before := filesIn(t, filepath.Join(dir, "data"))
-	try := func(what string, altered []byte) {
-		t.Helper()
-		bad := filepath.Join(dir, "bad.zip")
-		if err := os.WriteFile(bad, altered, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := backup.Check(t.Context(), bad, nil)
-		if err == nil { // a byte that nobody reads: it is what it was
-			return
-		}
-		_, err = backup.Restore(t.Context(), c, bad, backup.RestoreOptions{Replace: true})
-		if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "bad.zip") && !strings.Contains(err.Error(), "backup") {
-			t.Errorf("%s: %v, want it invalid", what, err)
-		}
-		if after := filesIn(t, filepath.Join(dir, "data")); len(after) != len(before) {
-			t.Errorf("%s: the folder changed: %v, was %v", what, after, before)
-		}
-	}
-	for range 200 {
-		altered := slices.Clone(text)
-		at := chance.IntN(len(altered))
-		altered[at] ^= byte(1 + chance.IntN(255))
-		try("altered", altered)
-		try("cut off", text[:chance.IntN(len(text))])
-	}
-	try("empty", nil)
-	if after := filesIn(t, filepath.Join(dir, "data")); len(after) != len(before) || after[databaseFile] != before[databaseFile] {
-		t.Errorf("the folder changed: %v, was %v", after, before)
-	}
-}
-
 func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 	dir := t.TempDir()
 	vault := filepath.Join(dir, "vault")
@@ -200,6 +154,11 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 	}
 	refused("a server runs", plain, file, backup.RestoreOptions{Replace: true}, memory.Conflict, "stop it first")
 	closed(t, l)
+	cut := filepath.Join(t.TempDir(), "cut.zip")
+	if text := readFile(t, file); os.WriteFile(cut, text[:len(text)-len(text)/3], 0o600) != nil {
+		t.Fatal("no file")
+	}
+	refused("it is cut off", plain, cut, backup.RestoreOptions{Replace: true}, memory.Invalid, "cut.zip")
 	refused("there is memory", plain, file, backup.RestoreOptions{}, memory.Conflict, "--replace")
 	other := settingsAt(t, t.TempDir(), "vault", filepath.Join(t.TempDir(), "vault"))
 	l = openAt(t, other)
@@ -301,102 +260,4 @@ func TestSchemaOfABackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, to, want)
-}
-
-// TestVaultThatCannotBeMovedKeepsEverythingAsItWas: the folder may be a mount point. Here it
-// was empty when the restore was planned, and is not when it is decided.
-func TestVaultThatCannotBeMovedKeepsEverythingAsItWas(t *testing.T) {
-	from := t.TempDir()
-	file := filepath.Join(from, "b.zip")
-	backedUp(t, settingsAt(t, from, "vault", filepath.Join(from, "vault")), file)
-
-	dir := t.TempDir()
-	vault := filepath.Join(dir, "vault")
-	l := openAt(t, settingsAt(t, dir))
-	l.remember(t, "User likes licorice")
-	closed(t, l)
-	if err := os.Mkdir(vault, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	was := filesIn(t, dir)
-	points := 0
-	o := backup.RestoreOptions{Replace: true, Point: func() {
-		if points++; points == 2 {
-			if err := os.Mkdir(filepath.Join(vault, "in the way"), 0o700); err != nil {
-				t.Error(err)
-			}
-		}
-	}}
-	_, err := backup.Restore(t.Context(), settingsAt(t, dir, "vault", vault), file, o)
-	if !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "nothing was changed") {
-		t.Errorf("got %v, want to be told that nothing was changed", err)
-	}
-	if is := filesIn(t, dir); !maps.Equal(is, was) {
-		t.Errorf("there is %v, was %v", is, was)
-	}
-	for _, left := range []string{"data/" + backup.UnfinishedFolder, "data/" + backup.RestoringFolder, "vault.restoring"} {
-		if exists(filepath.Join(dir, left)) {
-			t.Errorf("%s is still there", left)
-		}
-	}
-}
-
-// TestVaultBehindALinkIsRestoredWhereItLeads: the link may lead to a folder that is synced.
-func TestVaultBehindALinkIsRestoredWhereItLeads(t *testing.T) {
-	dir, away := t.TempDir(), realPath(t, t.TempDir())
-	vault, real := filepath.Join(dir, "vault"), filepath.Join(away, "notes")
-	if err := errors.Join(os.Mkdir(real, 0o700), os.Symlink(real, vault)); err != nil {
-		t.Skip(err)
-	}
-	c, file := settingsAt(t, dir, "vault", vault), filepath.Join(dir, "b.zip")
-	want := backedUp(t, c, file)
-	done, err := backup.Restore(t.Context(), c, file, backup.RestoreOptions{Replace: true})
-	if err != nil || done.Vault != real || len(done.Aside) != 2 || filepath.Dir(done.Aside[1]) != away {
-		t.Fatalf("got %+v, %v; want it in %s", done, err, real)
-	}
-	if to, err := os.Readlink(vault); err != nil || to != real {
-		t.Errorf("the link leads to %q, %v; want %s", to, err, real)
-	}
-	holds(t, c, want)
-}
-
-// TestVaultInTheDataFolderIsSetAsideByItself: profile agent-cli has it there.
-func TestVaultInTheDataFolderIsSetAsideByItself(t *testing.T) {
-	dir := t.TempDir()
-	c, file := settingsAt(t, dir), filepath.Join(dir, "b.zip")
-	c.Vault = filepath.Join(c.Data, "memory")
-	backedUp(t, c, file)
-	done, err := backup.Restore(t.Context(), c, file, backup.RestoreOptions{Replace: true})
-	if err != nil || len(done.Aside) != 2 || done.Aside[0] == done.Aside[1] || !exists(c.Vault) {
-		t.Errorf("set aside: %v, %v", done.Aside, err)
-	}
-}
-
-// TestReplacedMemoryIsSetAside: nothing of it is lost, what else lies in the folder stays
-// where it is, and a second restore has a folder of its own.
-func TestReplacedMemoryIsSetAside(t *testing.T) {
-	dir := t.TempDir()
-	c, file := settingsAt(t, dir), filepath.Join(dir, "b.zip")
-	backedUp(t, c, file)
-	model := filepath.Join(dir, "data", "models", "m", "config.json")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(model), 0o700), os.WriteFile(model, []byte("{}"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	var asides []string
-	for range 2 {
-		was := filesIn(t, filepath.Join(dir, "data"))
-		done, err := backup.Restore(t.Context(), c, file, backup.RestoreOptions{Replace: true})
-		if err != nil || len(done.Aside) != 1 || slices.Contains(asides, done.Aside[0]) {
-			t.Fatalf("%+v, %v", done, err)
-		}
-		asides = append(asides, done.Aside[0])
-		for name, is := range filesIn(t, done.Aside[0]) {
-			if was[name] != is {
-				t.Errorf("set aside: %s is another than it was", name)
-			}
-		}
-		if !exists(model) {
-			t.Error("a model was moved away")
-		}
-	}
 }

@@ -8,11 +8,9 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/chatapi"
-	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/memory"
-	"github.com/loci-memory/loci/memory/memtest"
 )
 
 // words of a made-up language, drawn by Zipf's law.
@@ -67,49 +65,6 @@ func BenchmarkRecall(b *testing.B) {
 	for b.Loop() {
 		ask()
 	}
-}
-
-// BenchmarkStanding reads what a prompt is told without a search, of 10,000 facts, and after a write.
-func BenchmarkStanding(b *testing.B) {
-	r := newRig(b, stores["sqlite"])
-	r.Opts.Recall.Core = 800
-	say := speaker(4)
-	for done := 0; done < 10_000; {
-		var changes []memory.Change
-		for range 500 {
-			f := memtest.Fact(ana, fmt.Sprintf("User has once said %s in year %d", say(6), done))
-			f.Category, done = "habit", done+1
-			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID})
-		}
-		if _, err := r.Store.Apply(context.Background(), ana, memory.Run{ID: core.NewID(), Kind: "learn"}, changes...); err != nil {
-			b.Fatal(err)
-		}
-	}
-	read := func() {
-		if in, left, _, err := r.Retrieve.Standing(context.Background(), memory.Scope{Owner: ana}); err != nil || len(in.Facts) == 0 || len(left.Facts) == 0 {
-			b.Fatal(len(in.Facts), err)
-		}
-	}
-	for {
-		if _, _, _, err := r.Retrieve.Standing(context.Background(), memory.Scope{Owner: ana}); err == nil {
-			break
-		}
-	}
-	b.Run("ready", func(b *testing.B) {
-		for b.Loop() {
-			read()
-		}
-	})
-	b.Run("written to", func(b *testing.B) {
-		for b.Loop() {
-			b.StopTimer()
-			if _, err := r.noteBy(ana, "User has just said "+say(5)); err != nil {
-				b.Fatal(err)
-			}
-			b.StartTimer()
-			read()
-		}
-	})
 }
 
 func BenchmarkExchange(b *testing.B) {

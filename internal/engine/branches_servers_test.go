@@ -2,10 +2,8 @@ package engine
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
@@ -52,35 +50,4 @@ func TestWhatIsForgottenWhileItIsLearnedFromTeachesNothing(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What an edit took away, or what an edited message had ended, comes back while a person
-// writes what contradicts it at another server: one home is active.
-func TestWhatComesBackWithItsMessageGivesWayToWhatIsWrittenMeanwhile(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}, reply: "OK.", last: map[string]string{}}
-		play := func(lines ...string) {
-			t.Helper()
-			for _, line := range lines {
-				if err := s.step(line); err != nil {
-					t.Fatalf("%s: %v", line, err)
-				}
-			}
-		}
-		play("user ana: Hello there, my friend.", "user ana: I live in Berlin.", "edit ana: I play the cello.", "expect facts ana: User plays the cello")
-		other := r.second(t)
-		let := r.between("Apply branch", 2, func() error { // the first takes the cello away
-			r.clock.Advance(time.Second)
-			_, _, err := other.Curate.Remember(t.Context(), ana, curate.Note{Content: "User lives in Lisbon"}, her)
-			return err
-		})
-		play("edit ana: I live in Berlin.")
-		if !*let {
-			t.Fatal("nothing came back")
-		}
-		r.sound(t, ana)
-		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon"}) {
-			t.Errorf("known is %q, want Lisbon alone", got)
-		}
-	})
 }

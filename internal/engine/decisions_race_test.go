@@ -2,11 +2,8 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -104,78 +101,6 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 	}
 }
 
-// TestOppositesAtOnceLeaveOne has many write what contradicts each other, and what does not,
-// all at once, in two processes: of opposites one is active in the end, all else is there.
-func TestOppositesAtOnceLeaveOne(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		engines := []*Engine{r.Engine, r.second(t).Engine}
-		for round := range 4 {
-			owner := memory.User(memory.DefaultNamespace, fmt.Sprintf("round%d", round))
-			said := []string{
-				"User likes olives", "User does not like olives", "User eats fish", "User no longer eats fish",
-				"User lives in Rome", "User lives in Porto", "The harbour has two cranes", "The harbour has no bridge",
-			}
-			var done sync.WaitGroup
-			begin := make(chan struct{})
-			for i, words := range said {
-				done.Go(func() {
-					<-begin
-					if _, _, err := engines[(i/2+round)%2].Curate.Remember(t.Context(), owner, curate.Note{Content: words}, her); err != nil {
-						t.Errorf("%q: %v", words, err)
-					}
-				})
-			}
-			close(begin)
-			done.Wait()
-			page, err := r.List(t.Context(), owner, memory.Query{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			active := map[string]int{}
-			for _, m := range page.Memories {
-				active[m.Content()]++
-			}
-			for i := 0; i < 6; i += 2 {
-				if active[said[i]]+active[said[i+1]] != 1 {
-					t.Errorf("%q and %q: %d and %d are active, want one", said[i], said[i+1], active[said[i]], active[said[i+1]])
-				}
-			}
-			if active[said[6]] != 1 || active[said[7]] != 1 {
-				t.Errorf("what contradicts nothing is there %d and %d times", active[said[6]], active[said[7]])
-			}
-		}
-	})
-}
-
-// TestNobodyIsRefusedForOthersFacts has one client write facts that contradict nothing without a
-// pause, while another decides about facts that contradict each other.
-func TestNobodyIsRefusedForOthersFacts(t *testing.T) {
-	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, open)
-			ctx := t.Context()
-			var over atomic.Bool
-			var writer sync.WaitGroup
-			writer.Go(func() {
-				for i := 0; !over.Load(); i++ {
-					if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("The harbour has crane number %d", i)}, person); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-			for i := range 20 {
-				if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("User lives in Town%d", i)}, person); err != nil {
-					t.Errorf("home %d: %v", i, err)
-				}
-			}
-			over.Store(true)
-			writer.Wait()
-		})
-	}
-}
-
 // TestEditsAtOnceAreAllMade lets two processes edit one fact, more often at once than an
 // edit is planned again.
 func TestEditsAtOnceAreAllMade(t *testing.T) {
@@ -215,77 +140,45 @@ func TestEditsAtOnceAreAllMade(t *testing.T) {
 	}
 }
 
-// Another server may be in between many times in a row: a client is told of none.
-func TestWhatOthersAreInBetweenManyTimesIsWritten(t *testing.T) {
+// TestOppositesAtOnceLeaveOne has many write what contradicts each other, and what does not,
+// all at once, in two processes: of opposites one is active in the end, all else is there.
+func TestOppositesAtOnceLeaveOne(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
-		tries := 0
-		r.hook(func(call string) error {
-			if strings.HasPrefix(call, "Apply") {
-				if tries++; tries <= 3*core.MaxConflicts {
-					return memory.Errorf(memory.Conflict, "somebody wrote meanwhile")
+		engines := []*Engine{r.Engine, r.second(t).Engine}
+		for round := range 4 {
+			owner := memory.User(memory.DefaultNamespace, fmt.Sprintf("round%d", round))
+			said := []string{
+				"User likes olives", "User does not like olives", "User eats fish", "User no longer eats fish",
+				"User lives in Rome", "User lives in Porto", "The harbour has two cranes", "The harbour has no bridge",
+			}
+			var done sync.WaitGroup
+			begin := make(chan struct{})
+			for i, words := range said {
+				done.Go(func() {
+					<-begin
+					if _, _, err := engines[(i/2+round)%2].Curate.Remember(t.Context(), owner, curate.Note{Content: words}, her); err != nil {
+						t.Errorf("%q: %v", words, err)
+					}
+				})
+			}
+			close(begin)
+			done.Wait()
+			page, err := r.List(t.Context(), owner, memory.Query{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			active := map[string]int{}
+			for _, m := range page.Memories {
+				active[m.Content()]++
+			}
+			for i := 0; i < 6; i += 2 {
+				if active[said[i]]+active[said[i+1]] != 1 {
+					t.Errorf("%q and %q: %d and %d are active, want one", said[i], said[i+1], active[said[i]], active[said[i+1]])
 				}
 			}
-			return nil
-		}, func(string) error { return nil })
-		if f, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: "User plays the cello"}, her); err != nil || f.Version == 0 {
-			t.Errorf("got %+v, %v after %d tries, want it written", f, err, tries)
-		}
-	})
-}
-
-// Nothing is tried again for a client that is gone.
-func TestWhatNobodyWaitsForIsNotPlannedAgain(t *testing.T) {
-	ctx, leave := context.WithCancel(t.Context())
-	tries := 0
-	err := core.Replan(ctx, func() error {
-		if tries++; tries == 2*core.MaxConflicts {
-			leave()
-		}
-		return memory.Errorf(memory.Conflict, "somebody wrote meanwhile")
-	})
-	if !errors.Is(err, context.Canceled) || tries != 2*core.MaxConflicts {
-		t.Errorf("got %v after %d tries, want it to end with the client after %d", err, tries, 2*core.MaxConflicts)
-	}
-}
-
-// Where others write all the time, what is tried again is the planning alone, so often and
-// no more.
-func TestWhatIsRefusedIsPlannedAgainSoOften(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := t.Context()
-		f := r.note(t, ana, "User lives in Lisbon")
-		calls := map[string]int{}
-		refused := memory.Errorf(memory.Conflict, "somebody wrote meanwhile")
-		r.hook(func(call string) error {
-			if calls[call]++; strings.HasPrefix(call, "Apply") {
-				return refused
+			if active[said[6]] != 1 || active[said[7]] != 1 {
+				t.Errorf("what contradicts nothing is there %d and %d times", active[said[6]], active[said[7]])
 			}
-			return nil
-		}, func(string) error { return nil })
-		for name, write := range map[string]func() error{
-			"written": func() error {
-				_, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User plays the cello"}, her)
-				return err
-			},
-			"forgotten": func() error {
-				_, err := r.Curate.Forget(ctx, ana, []string{f.ID}, "no more", her)
-				return err
-			},
-		} {
-			clear(calls)
-			if err := write(); !errors.Is(err, refused) {
-				t.Errorf("%s: got %v, want the conflict", name, err)
-			}
-			if got := calls["Apply manual"] + calls["Apply forget"]; got != core.MaxReplans {
-				t.Errorf("%s: tried %d times, want %d", name, got, core.MaxReplans)
-			}
-			if name == "written" && calls["Embed"] != 1 {
-				t.Errorf("embedded %d times, want once", calls["Embed"])
-			}
-		}
-		clear(calls)
-		if err := core.Replan(ctx, func() error { calls["other"]++; return core.ErrOtherRequest }); !errors.Is(err, core.ErrOtherRequest) || calls["other"] != 1 {
-			t.Errorf("what stays a conflict: tried %d times, %v; want once", calls["other"], err)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -217,103 +216,6 @@ func TestWrittenAgainTakesOver(t *testing.T) {
 		page, err := r.History(ctx, ana, first.ID, "")
 		if err != nil || len(page.Changes) != 2 || page.Changes[0].Reason != "written by hand again" {
 			t.Errorf("its history is %+v, %v", page.Changes, err)
-		}
-	})
-}
-
-// TestWrittenAgainWhereItIsGone: what expired comes back without its end, and a key is kept
-// for what added nothing.
-func TestWrittenAgainWhereItIsGone(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		write := func(n curate.Note) (memory.Fact, bool) {
-			t.Helper()
-			n.Content = "User is in Paris"
-			f, created, err := r.Curate.Remember(ctx, ana, n, her)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return f, created
-		}
-		write(curate.Note{ExpiresAt: r.clock.Now().Add(time.Hour)})
-		r.clock.Advance(2 * time.Hour)
-		got, created := write(curate.Note{Idempotency: "k"})
-		if created || !got.ExpiresAt.IsZero() || !got.Visible(r.clock.Now()) {
-			t.Errorf("what had expired was written again (%t) and ends at %v", created, got.ExpiresAt)
-		}
-		write(curate.Note{Idempotency: "k2"})
-		if _, err := r.Curate.Forget(ctx, ana, []string{got.ID}, "", her); err != nil {
-			t.Fatal(err)
-		}
-		if again, created := write(curate.Note{Idempotency: "k2"}); created || again.Status != memory.Retired {
-			t.Errorf("a request that came before made another fact (%t), %s", created, again.Status)
-		}
-	})
-}
-
-// TestWrittenAgainWhileItGoes: another server takes the place of a fact, or forgets it, while it
-// is written again.
-func TestWrittenAgainWhileItGoes(t *testing.T) {
-	for what, goes := range map[string]func(other *Engine, f memory.Fact) error{
-		"superseded": func(other *Engine, _ memory.Fact) error {
-			_, _, err := other.Curate.Remember(context.Background(), ana, curate.Note{Content: "User lives in Lisbon"}, her)
-			return err
-		},
-		"forgotten": func(other *Engine, f memory.Fact) error {
-			_, err := other.Curate.Forget(context.Background(), ana, []string{f.ID}, "", her)
-			return err
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			onEach(t, func(t *testing.T, r *rig) {
-				first := r.note(t, ana, "User lives in Berlin")
-				other := r.second(t)
-				let := r.between("Apply manual", 2, func() error { r.clock.Advance(time.Second); return goes(other.Engine, first) })
-				got, created, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User lives in Berlin", Tags: []string{"x"}}, her)
-				if err != nil || !*let {
-					t.Fatal(err, *let)
-				}
-				if !created || got.ID == first.ID || got.Status != memory.Active || got.SupersededBy != "" {
-					t.Errorf("it is %s (%t), superseded by %q; want a fact of its own", got.Status, created, got.SupersededBy)
-				}
-				if known := r.facts(t, ana); len(known) != 1 || known[0] != "User lives in Berlin" {
-					t.Errorf("known is %q", known)
-				}
-			})
-		})
-	}
-}
-
-// Two learners of one user at a time: the job queue forbids it, but a lease may
-// run out while its worker still works.
-func TestConcurrentLearnersMakeNoDuplicate(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		const chats = 8
-		for i := range chats {
-			talk := exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I am allergic to peanuts and I live in Lisbon."}}}
-			if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var wg sync.WaitGroup
-		errs := make([]error, chats)
-		for i := range chats {
-			wg.Go(func() {
-				turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: fmt.Sprint("c", i)})
-				if err == nil {
-					err = r.Lessons.LearnFrom(ctx, memory.Job{ID: fmt.Sprint("j", i), Owner: ana}, turns, memory.Run{ID: fmt.Sprint("run", i), Kind: "learn"})
-				}
-				errs[i] = err
-			})
-		}
-		wg.Wait()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
-		page, err := r.List(ctx, ana, memory.Query{})
-		if err != nil || len(page.Memories) != 2 {
-			t.Errorf("%d facts, %v; want the two that were said", len(page.Memories), err)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"testing"
 
@@ -89,15 +88,4 @@ func TestWhatAnAnswerTakesUpIsSurer(t *testing.T) {
 			t.Errorf("the same use counted twice: %v", got)
 		}
 	})
-}
-
-func TestUsesAreBounded(t *testing.T) {
-	var u curate.Uses
-	for i := range curate.UsesHeld + 100 {
-		f := memory.Fact{ID: fmt.Sprint(i), Scope: memory.Scope{Owner: ana}}
-		u.Add(ana, []memory.Hit{{Memory: memory.Memory{Fact: &f}}})
-	}
-	if got := len(u.Take(ana, 1)); got != curate.UsesHeld || u.Facts != 0 {
-		t.Errorf("%d facts waited, %d are still counted; want %d and none", got, u.Facts, curate.UsesHeld)
-	}
 }

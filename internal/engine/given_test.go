@@ -159,43 +159,6 @@ func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 	}
 }
 
-// TestDisputeStaysInItsBlock until it is settled, and a later block tells of a new one.
-func TestDisputeStaysInItsBlock(t *testing.T) {
-	for how, settle := range map[string]func(r *rig, waits memory.Fact) error{
-		"rejected": func(r *rig, waits memory.Fact) error {
-			_, _, err := r.Curate.Judge(context.Background(), ana, []curate.Judgement{{ID: waits.ID, Action: memory.ActionReject}}, "", her)
-			return err
-		},
-		"erased": func(r *rig, waits memory.Fact) error {
-			_, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{waits.ID}, Erase: true}, her)
-			return err
-		},
-	} {
-		t.Run(how, func(t *testing.T) {
-			onEach(t, func(t *testing.T, r *rig) {
-				const mark = " [disputed: The cellar holds nougat]"
-				cellar := r.note(t, ana, "The cellar holds marzipan")
-				c := &chatting{t: t, owner: ana}
-				first := c.asks(r, "What does the cellar hold?")
-				waits := r.dispute(t, cellar, "The cellar holds nougat")
-				second := c.asks(r, "What does the cellar hold these days?")
-				if len(second) != 2 || second[0] != first[0] || !strings.Contains(second[1], sweet+mark) {
-					t.Fatalf("given %q after %q, want the dispute told", second, first)
-				}
-				if third := c.asks(r, "What may the cellar hold, again?"); len(third) != 2 || third[0] != second[0] || third[1] != second[1] {
-					t.Errorf("given %q, want %q", third, second)
-				}
-				if err := settle(r, waits); err != nil {
-					t.Fatal(err)
-				}
-				if got := strings.Join(c.asks(r, "Does the cellar hold it?"), ""); strings.Contains(got, "disputed") || strings.Count(got, sweet) != 1 {
-					t.Errorf("once it is %s it is given %q", how, got)
-				}
-			})
-		})
-	}
-}
-
 // TestReplacedFactStaysInItsBlock: the next block tells what took its place.
 func TestReplacedFactStaysInItsBlock(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
@@ -347,77 +310,6 @@ func TestTwoAgentsInOneSession(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestTooManyBlocksBeginAnew: kept blocks are bounded, and stay where they are until then.
-func TestTooManyBlocksBeginAnew(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		r.Opts.Budget = 120
-		things := []string{"anvil", "barrel", "candle", "drum", "easel", "funnel", "goblet", "harp", "inkpot", "jug", "kettle", "lamp"}
-		for _, thing := range things {
-			r.note(t, ana, "The "+thing+" is kept "+strings.Repeat("far and wide ", 12)+"in the cellar")
-		}
-		c := &chatting{t: t, owner: ana}
-		anew, before := 0, []string(nil)
-		for _, thing := range things {
-			got := c.asks(r, "Where is the "+thing+"?")
-			if len(got) == 0 || !strings.Contains(strings.Join(got, ""), thing) {
-				t.Fatalf("of the %s it is given %q", thing, got)
-			}
-			if len(got) < len(before) || len(before) > 0 && got[0] != before[0] {
-				anew++
-			} else if strings.Join(got[:len(before)], "") != strings.Join(before, "") {
-				t.Errorf("%q do not begin with %q", got, before)
-			}
-			before = got
-		}
-		if anew == 0 || anew > len(things)/2 {
-			t.Errorf("blocks began anew %d times in %d requests", anew, len(things))
-		}
-	})
-}
-
-// TestRefusedBlocksAreNotPutBack: what the upstream took is what later requests have, of every
-// server.
-func TestRefusedBlocksAreNotPutBack(t *testing.T) {
-	for how, refuse := range map[string]func(t *testing.T, x *exchange.Exchange) []string{
-		"withdrawn": func(_ *testing.T, x *exchange.Exchange) []string {
-			x.Withdraw(context.Background(), "roles")
-			return nil
-		},
-		"shrunk": func(t *testing.T, x *exchange.Exchange) []string {
-			p, ok := x.Shrink(context.Background(), "too long")
-			if !ok {
-				t.Fatal("there is no half")
-			}
-			return blocksIn(p)
-		},
-	} {
-		t.Run(how, func(t *testing.T) {
-			s := servers(t, 2)
-			for _, words := range []string{"The cellar holds marzipan", "The cellar holds granite", "The cellar is cold"} {
-				s[0].note(t, ana, words)
-			}
-			ctx := context.Background()
-			c := &chatting{t: t, owner: ana}
-			c.asks(s[0], "Is the cellar cold?")
-			s[0].note(t, ana, "The cellar holds the piano")
-			c.messages = append(c.messages, user("What does the cellar hold?"))
-			_, x := c.opens(s[0])
-			x.RecordQuestion(ctx)
-			want := refuse(t, x)
-			x.RecordAnswer(ctx, answered("It is so."))
-			s[0].Background.Wait()
-			c.messages = append(c.messages, `{"role":"assistant","content":"It is so."}`, user("Thanks."))
-			p, _ := c.opens(s[1])
-			if got := blocksIn(p); strings.Join(got, "") != strings.Join(want, "") && (len(want) == 0 || got[0] != want[0]) {
-				t.Errorf("later it is given %q, want %q first", got, want)
-			}
-			if len(p.Kept) != len(want) {
-				t.Errorf("%d blocks are put back, want %d", len(p.Kept), len(want))
-			}
-		})
-	}
 }
 
 // TestBlocksGoWithTheirConversation, and with a message that is forgotten.

@@ -87,52 +87,6 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 	}
 }
 
-// TestPredecessorsAreFoundAtOnceAsOneByOne on every store.
-func TestPredecessorsAreFoundAtOnceAsOneByOne(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		old, older, other := memtest.Fact(ana, "old"), memtest.Fact(ana, "older"), memtest.Fact(ana, "other")
-		next, gone := memtest.Fact(ana, "next"), memtest.Fact(ana, "gone")
-		for _, f := range []*memory.Fact{&older, &old, &gone} {
-			if _, err := r.Store.Apply(t.Context(), ana, memtest.Run("add "+f.Content), memtest.Add(*f)); err != nil {
-				t.Fatal(err)
-			}
-			r.clock.Advance(time.Minute)
-		}
-		if _, err := r.Store.Apply(t.Context(), ana, memtest.Run("next"), memtest.Add(next), memtest.Add(other)); err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range []memory.Fact{older, old, gone} {
-			r.clock.Advance(time.Minute)
-			f.Status, f.SupersededBy, f.UpdatedAt = memory.Superseded, next.ID, r.Now()
-			end := memory.Change{Action: memory.ActionReplace, After: memory.Image{Fact: &f}, OldID: f.ID, NewID: next.ID}
-			if _, err := r.Store.Apply(t.Context(), ana, memtest.Run("end "+f.Content), end); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, _, err := r.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{gone.ID}}, her); err != nil {
-			t.Fatal(err)
-		}
-		ids := []string{next.ID, other.ID, "none"}
-		quick := must[map[string][]memory.Fact](t)(memory.Predecessors(t.Context(), r.Store, ana, ids))
-		plain := must[map[string][]memory.Fact](t)(memory.Predecessors(t.Context(), plainStore{r.Store}, ana, ids))
-		for name, found := range map[string]map[string][]memory.Fact{"at once": quick, "one by one": plain} {
-			var got []string
-			for _, f := range found[next.ID] {
-				got = append(got, f.ID)
-			}
-			if len(found) != 1 || !slices.Equal(got, []string{old.ID, older.ID}) && !slices.Equal(got, []string{gone.ID, old.ID, older.ID}) {
-				t.Errorf("%s: %v, want the latest first, of next alone", name, found)
-			}
-		}
-		if len(quick[next.ID]) != len(plain[next.ID]) {
-			t.Errorf("at once %d, one by one %d", len(quick[next.ID]), len(plain[next.ID]))
-		}
-		if found := must[map[string][]memory.Fact](t)(memory.Predecessors(t.Context(), r.Store, ben, ids)); len(found) != 0 {
-			t.Errorf("another's are %v", found)
-		}
-	})
-}
-
 // TestAFactIsToldWithWhatItTookThePlaceOf: not with what it only says more about, nor with
 // what was forgotten or erased since.
 func TestAFactIsToldWithWhatItTookThePlaceOf(t *testing.T) {

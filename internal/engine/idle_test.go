@@ -8,7 +8,6 @@ import (
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
-	"github.com/loci-memory/loci/memory"
 )
 
 // waited returns how long wait takes.
@@ -44,29 +43,6 @@ func TestLearningWaitsForIdleButNotForever(t *testing.T) {
 			t.Errorf("after an idle moment it waits %v, want not at all", took)
 		}
 	})
-}
-
-// warming is a searcher that notes whom it is warmed for.
-type warming struct {
-	memory.Searcher
-	owners []memory.Owner
-}
-
-func (w *warming) Warm(owner memory.Owner) { w.owners = append(w.owners, owner) }
-
-func TestASearcherIsWarmedUnlessQuestionsAreUnderWay(t *testing.T) {
-	w := &warming{}
-	e := New(core.Parts{Searcher: w}, core.Options{})
-	ana := memory.User(memory.DefaultNamespace, "ana")
-	e.Warm(ana)
-	end := e.Idle.Begin()
-	e.Warm(ana)
-	end()
-	e.Warm(ana)
-	if len(w.owners) != 2 {
-		t.Errorf("warmed for %v, want twice: not while a question is under way", w.owners)
-	}
-	New(core.Parts{}, core.Options{}).Warm(ana) // a searcher that cannot is left alone
 }
 
 // TestIdleBeginsWhenAnswerIsStored: the client's next question comes after that,

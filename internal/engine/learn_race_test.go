@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -159,52 +158,6 @@ func (r *rig) sound(t *testing.T, owner memory.Owner) {
 	for _, wrong := range r.unsound(t, owner) {
 		t.Error(wrong)
 	}
-}
-
-// Many learn at once on two engines, without anybody in between on purpose.
-func TestManyLearnersAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		said := []string{
-			"I live in Berlin. I play the cello.", "I live in Lisbon. I play the cello.", "I have a cat named Tom. I play the cello.",
-			"I live in Porto. I have a cat named Tom.", "I work as a nurse. I live in Porto.", "I live in Rome.",
-		}
-		var early []memory.Job
-		for i, s := range said {
-			job := memory.Job{ID: fmt.Sprint("j", i), Owner: ana}
-			kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: s}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			job.Conversation, job.Turns = kept.Conversation, kept.Turns
-			early = append(early, job)
-			r.clock.Advance(time.Second)
-		}
-		engines := []*rig{r, r.second(t)}
-		var wg sync.WaitGroup
-		errs := make([]error, len(early))
-		for i, job := range early {
-			wg.Go(func() {
-				e := engines[i%2]
-				turns, err := e.Store.Turns(ctx, ana, memory.TurnQuery{IDs: job.Turns})
-				if err == nil {
-					err = e.Lessons.LearnFrom(ctx, job, turns, memory.Run{ID: core.RunOf(job.ID), Kind: "learn"})
-				}
-				errs[i] = err
-			})
-		}
-		wg.Wait()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
-		r.sound(t, ana)
-		live := r.contents(t, ana, memory.Query{Statuses: []memory.Status{memory.Active, memory.Pending}})
-		for _, want := range []string{"User plays the cello", "User has a cat named Tom", "User works as a nurse", "User lives in Rome"} {
-			if !slices.Contains(live, want) {
-				t.Errorf("live facts %q, want %q among them", live, want)
-			}
-		}
-	})
 }
 
 // A learner whose job another took commits nothing, whatever kind of work it is and

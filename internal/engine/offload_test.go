@@ -202,82 +202,6 @@ func TestOffloadFindsWhatTheIndexFinds(t *testing.T) {
 	h.compare(t, h.question(memtest.Ana))
 }
 
-// fakeVectors searches a list of vectors.
-type fakeVectors struct {
-	retrieve.VectorSearch
-	mu    sync.Mutex
-	err   error
-	asked []memory.Owner
-}
-
-func (f *fakeVectors) fail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.err = err
-}
-
-func (f *fakeVectors) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) ([]memory.Near, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asked = append(f.asked, owner)
-	if f.err != nil {
-		return nil, f.err
-	}
-	return f.VectorSearch.Nearest(ctx, owner, model, question, ids, n)
-}
-
-// TestOffloadOfWhoHasVeryMuch loads somebody with vectors and finds that to be too much.
-func TestOffloadOfWhoHasVeryMuch(t *testing.T) {
-	h := newOffloadRig(t, pgtest.Vector(t, true))
-	h.say(t, memtest.Ana, 50)
-	h.say(t, memtest.Ben, 10)
-	outside := &fakeVectors{VectorSearch: h.Store}
-	prepared := make(chan struct{}, 2)
-	options := index.Options{Model: offloadModel}
-	open := func(large func(context.Context, int) ([]memory.Owner, error)) *retrieve.Offload {
-		o := retrieve.NewOffload(h.Store, options, outside, retrieve.OffloadOptions{
-			Above: 40 << 10, Log: slog.New(slog.DiscardHandler), Large: large,
-			Prepare: func(context.Context, memory.Owner) error { prepared <- struct{}{}; return errors.New("not yet") },
-		})
-		t.Cleanup(func() {
-			if err := o.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return o
-	}
-	search := func(o *retrieve.Offload, owner memory.Owner) []memory.Candidate {
-		t.Helper()
-		found, err := o.Search(t.Context(), h.question(owner))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("got %d, %v", len(found), err)
-		}
-		return found
-	}
-	o := open(nil)
-	search(o, memtest.Ben)
-	search(o, memtest.Ana)
-	if len(outside.asked) > 0 {
-		t.Errorf("before it is known how much there is, %q were asked for", outside.asked)
-	}
-	<-prepared
-	search(o, memtest.Ben)
-	search(o, memtest.Ana)
-	if !slices.Equal(outside.asked, []memory.Owner{memtest.Ana}) {
-		t.Errorf("then %q were asked for, want Ana alone", outside.asked)
-	}
-
-	outside.asked = nil
-	again := open(func(_ context.Context, most int) ([]memory.Owner, error) {
-		return h.OwnersAbove(t.Context(), offloadModel, most)
-	})
-	<-prepared // so it knows
-	search(again, memtest.Ana)
-	if len(outside.asked) == 0 || outside.asked[0] != memtest.Ana {
-		t.Errorf("after a start %q were asked for, want Ana", outside.asked)
-	}
-}
-
 // TestOffloadFallsBackToWords has the search of vectors fail for a while.
 func TestOffloadFallsBackToWords(t *testing.T) {
 	h := newOffloadRig(t, pgtest.Vector(t, true))
@@ -313,4 +237,28 @@ func TestOffloadFallsBackToWords(t *testing.T) {
 	if lines := strings.Count(log.String(), "\n"); lines != 2 {
 		t.Errorf("got %d lines in the log, want one that it failed and one that it is back:\n%s", lines, log.String())
 	}
+}
+
+// fakeVectors searches a list of vectors.
+type fakeVectors struct {
+	retrieve.VectorSearch
+	mu    sync.Mutex
+	err   error
+	asked []memory.Owner
+}
+
+func (f *fakeVectors) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *fakeVectors) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) ([]memory.Near, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, owner)
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.VectorSearch.Nearest(ctx, owner, model, question, ids, n)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -246,52 +245,5 @@ func TestRulesThatAQueryIsToldAreNeverLearned(t *testing.T) {
 				t.Errorf("with the rules %q the model that learns was shown\n%+v", rules, prompts)
 			}
 		})
-	}
-}
-
-// slowEmbedder counts what it embeds and, once it is down, answers nobody.
-type slowEmbedder struct {
-	memory.Embedder
-	texts atomic.Int32
-	down  atomic.Bool
-}
-
-func (s *slowEmbedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
-	if s.down.Load() {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	s.texts.Add(int32(len(texts)))
-	return s.Embedder.Embed(ctx, as, texts...)
-}
-
-// TestQueryEmbedsItsTextAlone: what is searched has vectors, and what needs none is read
-// although no embedder answers.
-func TestQueryEmbedsItsTextAlone(t *testing.T) {
-	ctx := context.Background()
-	plain := newRig(t, stores["inmem"])
-	slow := &slowEmbedder{Embedder: plain.Embedder}
-	r := again(t, plain.Store, plain.clock, slow)
-	r.Opts.Recall.Reach, r.Opts.Deadline = retrieve.ReachConversation, 300*time.Millisecond
-	for _, said := range []string{"Hello", "I live in Lisbon.", "Nice weather.", "My cat is called Pip."} {
-		if _, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: said}, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := r.SetProfile(ctx, ana, "timezone", "UTC", her); err != nil {
-		t.Fatal(err)
-	}
-	r.clock.Advance(time.Hour)
-	if err := r.give(ctx); err != nil {
-		t.Fatal(err)
-	}
-	q := query.Request{Owner: ana, Session: "a", Text: "Where do I live, in Lisbon?"}
-	slow.texts.Store(0)
-	if a := r.Query.Around(ctx, q, "a"); len(a.Similar) == 0 || slow.texts.Load() != 1 {
-		t.Errorf("%d texts were embedded to find %q, want the query alone", slow.texts.Load(), contents(a.Similar))
-	}
-	slow.down.Store(true)
-	if a := r.Query.Around(ctx, q, "a"); len(a.Similar) == 0 || len(a.Recent) == 0 || len(a.Profile) == 0 {
-		t.Errorf("without an answer of the embedder: similar %q, %d recent, %d entries; want all of them", contents(a.Similar), len(a.Recent), len(a.Profile))
 	}
 }

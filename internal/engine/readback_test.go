@@ -1,51 +1,12 @@
 package engine
 
 import (
-	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/chatapi"
-	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/exchange"
-	"github.com/loci-memory/loci/memory"
 )
-
-// talkStore counts the memories that are read.
-type talkStore struct {
-	memory.Store
-	read atomic.Int32
-}
-
-func (s *talkStore) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
-	s.read.Add(int32(len(ids))) //nolint:gosec // few
-	return s.Store.Get(ctx, owner, ids...)
-}
-
-// TestMemoriesOfWhoIsLoadedAreReadAhead, a few at a time, until that is to end.
-func TestMemoriesOfWhoIsLoadedAreReadAhead(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	store := &talkStore{Store: r.Store}
-	r.Store = store
-	ids := make([]string, 3*core.ReadAtOnce)
-	for i := range ids {
-		ids[i] = fmt.Sprint("m", i)
-	}
-	r.OnOwnerLoaded(t.Context(), ana, ids)
-	if n := int(store.read.Load()); n != len(ids) {
-		t.Errorf("%d memories were read, want %d", n, len(ids))
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r.OnOwnerLoaded(ctx, ana, ids)
-	if n := int(store.read.Load()); n > len(ids)+core.ReadAtOnce {
-		t.Errorf("%d memories were read after the end", n-len(ids))
-	}
-	r.Loading.Lock() // another owner's are read
-	r.OnOwnerLoaded(t.Context(), ana, ids)
-	r.Loading.Unlock()
-}
 
 // BenchmarkPlace lays the next request of a chat on what is stored of it.
 func BenchmarkPlace(b *testing.B) {

@@ -12,57 +12,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// readStore counts the memories that are read by id.
-type readStore struct {
-	memory.Store
-	read int
-}
-
-func (s *readStore) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]memory.Memory, error) {
-	s.read += len(ids)
-	return s.Store.Get(ctx, owner, ids...)
-}
-
-// Little more is read than what is asked for, and what asked the same before takes no room of it.
-func TestLittleMoreIsReadThanIsAskedFor(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	talk := exchange.Talk{}
-	for i := range 40 {
-		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("The red lantern number %d hangs over door %d.", 100+i, 500+i)})
-	}
-	for _, asked := range []string{"Where is the blue kettle?", "Where is the kettle now?", "Is the kettle blue?"} {
-		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: asked}) // which is not an answer to the same question
-	}
-	talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: "The blue kettle is in the cellar."})
-	talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: "A kettle was bought on the market."})
-	if _, err := r.Exchange.Ingest(context.Background(), ana, talk); err != nil {
-		t.Fatal(err)
-	}
-	counted := &readStore{Store: r.Store}
-	r.Store = counted
-	const topK = 3
-	ask := func(question string) (contents map[string]bool, hits int) {
-		counted.read = 0
-		k := topK
-		found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question, TopK: &k})
-		if err != nil {
-			t.Fatal(err)
-		}
-		contents = map[string]bool{}
-		for _, h := range found.Hits {
-			contents[h.Memory.Content()] = true
-		}
-		return contents, len(found.Hits)
-	}
-	if _, hits := ask("Where does the red lantern hang?"); hits != topK || counted.read > topK+8 {
-		t.Errorf("of what differs %d were read for %d hits, want %d and at most 8 more read", counted.read, hits, topK)
-	}
-	contents, _ := ask("Where is the blue kettle?")
-	if !contents["The blue kettle is in the cellar."] || !contents["A kettle was bought on the market."] {
-		t.Errorf("got %v, want both of what is said about kettles", contents)
-	}
-}
-
 // Who the user is comes first, however long ago it was said and whatever was said since.
 func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 	r := newRig(t, stores["inmem"])

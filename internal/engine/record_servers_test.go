@@ -37,58 +37,6 @@ func (r *rig) interrupt(role memory.Role, do func()) {
 	}}
 }
 
-// Two servers answer the same question, and the second one stores its answer between the
-// reading and the writing of the first one.
-func TestTwoServersAtOnceLeaveOneAnswer(t *testing.T) {
-	for name, c := range map[string]struct {
-		id, named, before string
-	}{
-		"of a named chat":       {id: "c"},
-		"of one without all":    {named: "c"},
-		"later in a named chat": {id: "c", before: hello},
-		"of one that is found":  {before: hello},
-	} {
-		for _, gone := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, the client is gone %v", name, gone), func(t *testing.T) {
-				onEach(t, func(t *testing.T, r *rig) {
-					other := r.second(t)
-					in := func(said string) exchange.Incoming {
-						return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), ChatID: c.id, Once: "k", Extras: chatapi.Extras{ID: c.named}}
-					}
-					if c.before != "" {
-						r.exchange(t, in(`{"role":"user","content":"Hello there, I am back again today."}`), "Welcome.")
-					}
-					x := r.hangsUp(t, in(c.before+inLisbon))
-					y := other.hangsUp(t, in(c.before+inLisbon))
-					if !gone {
-						x.ctx = t.Context()
-					}
-					r.interrupt(memory.RoleAssistant, func() { y.RecordAnswer(t.Context(), answered("Noted.")) })
-					x.says("A lovely town.")
-
-					on, off := "A lovely town.", "Noted."
-					if gone {
-						on, off = off, on
-					}
-					chat := r.onlyConversation(t)
-					path := r.path(t, chat)
-					if want := []string{"user: I live in Lisbon.", "assistant: " + on}; len(path) < 2 || !slices.Equal(path[len(path)-2:], want) {
-						t.Errorf("the path is %q, want it to end with %q", path, want)
-					}
-					if left := r.offPath(t, chat); !slices.Equal(left, []string{off}) {
-						t.Errorf("off the path there is %q, want %q", left, off)
-					}
-					r.learned(t)
-					if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon"}) {
-						t.Errorf("known is %q, want Lisbon alone", got)
-					}
-					r.sound(t, ana)
-				})
-			})
-		}
-	}
-}
-
 // unwound says how what is active of an owner's conversation is not a path from each of its
 // beginnings, or has two turns in one place.
 func (r *rig) unwound(t *testing.T, chat string) (wrong []string) {

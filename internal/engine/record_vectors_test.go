@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -92,24 +91,4 @@ func (e *thinking) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 		time.Sleep(500 * time.Millisecond)
 	}
 	return e.alike.Embed(ctx, as, texts...)
-}
-
-// BenchmarkRecordAnswerWithSlowEmbedder is how long the end of a chat waits.
-func BenchmarkRecordAnswerWithSlowEmbedder(b *testing.B) {
-	r := newRig(b, stores["inmem"])
-	r.Embedder = &thinking{alike{name: "thinking"}}
-	ctx := context.Background()
-	for i := 0; b.Loop(); i++ {
-		b.StopTimer()
-		chat, err := chatapi.Decode(fmt.Appendf(nil, `{"messages":[{"role":"user","content":"Which tea did we buy on day %d?"}]}`, i))
-		if err != nil {
-			b.Fatal(err)
-		}
-		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, ChatID: fmt.Sprint("c", i), Chat: chat})
-		x.Prepare(ctx)
-		x.RecordQuestion(ctx)
-		r.Background.Wait()
-		b.StartTimer()
-		x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: "Gorreana.", Digest: fmt.Sprint(i)})
-	}
 }

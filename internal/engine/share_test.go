@@ -85,45 +85,6 @@ func (r *rig) settle(t *testing.T) {
 	r.acceptAll(t)
 }
 
-func TestNamesAreTakenOutInOneRun(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx, cleo := context.Background(), memory.User(memory.DefaultNamespace, "cleo")
-		f := r.note(t, ana, "The backend runs on Bun")
-		for _, to := range []string{"user/ben", "user/cleo", "pool/team"} {
-			r.share(t, f.ID, to, false)
-		}
-		runs := func() map[string]bool {
-			past, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Fact: f.ID})
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen := map[string]bool{}
-			for _, c := range past {
-				seen[c.Run] = true
-			}
-			return seen
-		}
-		before := len(runs())
-		with, err := r.Share.Unshare(ctx, ana, f.ID, []memory.Owner{ben, team, ana}, her) // of whom one never was
-		if err != nil || !slices.Equal(with, []memory.Owner{cleo}) {
-			t.Errorf("shared with %q then, %v; want %q alone", with, err, cleo)
-		}
-		r.wantSeen(t, ben)
-		r.wantSeen(t, cleo, f.Content)
-		if got := len(runs()) - before; got != 1 {
-			t.Errorf("it took %d runs, want 1", got)
-		}
-		if with, err = r.Share.Unshare(ctx, ana, f.ID, []memory.Owner{ben}, her); err != nil || len(with) != 1 || len(runs())-before != 1 {
-			t.Errorf("once more: shared with %q, %v, by %d runs; want nothing done", with, err, len(runs())-before)
-		}
-		if _, err := r.Share.Unshare(ctx, cleo, f.ID, []memory.Owner{ben}, him); !errors.Is(err, memory.Forbidden) {
-			t.Errorf("by another: got %v, want Forbidden", err)
-		}
-		r.settle(t)
-		r.wantSeen(t, ben)
-	})
-}
-
 func TestWhatIsSharedIsSeenAndFollowsItsHome(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()

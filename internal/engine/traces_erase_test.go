@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
@@ -100,32 +99,6 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 	}
 }
 
-// TestErasingLooksThroughNoTracesForWhatFewSaw counts.
-func TestErasingLooksThroughNoTracesForWhatFewSaw(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		looked := 0
-		r.hook(func(call string) error {
-			if call == "EraseTracesOf" {
-				looked++
-			}
-			return nil
-		}, func(string) error { return nil })
-		for want, to := range []string{"", "user/ben", "pool/team"} {
-			f := r.note(t, ana, "The cellar holds item "+to)
-			if to != "" {
-				r.share(t, f.ID, to, false)
-			}
-			looked = 0
-			if _, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
-				t.Fatal(err)
-			}
-			if looked != want/2 {
-				t.Errorf("shared with %q: all traces were looked through %d times, want %d", to, looked, want/2)
-			}
-		}
-	})
-}
-
 // TestTracesOfWhoHasNothingElseAreErased erases who asked and was never told anything.
 func TestTracesOfWhoHasNothingElseAreErased(t *testing.T) {
 	inFolders(t, func(t *testing.T, r *rig, dir string) {
@@ -199,26 +172,4 @@ func TestWhatIsAddedToATraceDoesNotBringItBack(t *testing.T) {
 			t.Errorf("erased %v: %d traces, %v", erased, len(left), err)
 		}
 	}
-}
-
-// TestATraceThatIsMadeWhenTheServerStopsIsWritten makes one while [traces.Keeper.Run] ends.
-func TestATraceThatIsMadeWhenTheServerStopsIsWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, stores["inmem"])
-		add := r.Traces.Ring.Later("late", func() {
-			r.Traces.Ring.Add(memory.Trace{ID: "late", Owner: ana, At: r.Time()})
-		})
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- r.Traces.Run(ctx) }()
-		synctest.Wait() // Run is over, or waits
-		add()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if _, err := r.Store.Trace(context.Background(), ana, "late"); err != nil {
-			t.Errorf("after Run: %v", err)
-		}
-	})
 }

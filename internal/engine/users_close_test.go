@@ -209,26 +209,3 @@ func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
 		})
 	}
 }
-
-// TestWhoBeginsAnewIsSharedWithAnew erases the one who is shared with: the sender shares
-// with nobody then, and may share again.
-func TestWhoBeginsAnewIsSharedWithAnew(t *testing.T) {
-	ctx := context.Background()
-	r := newRig(t, stores["inmem"])
-	f := r.note(t, ana, "The backend runs on Bun")
-	r.share(t, f.ID, "user/ben", false)
-	if _, err := r.Erase.EraseOwner(ctx, ben, him); err != nil {
-		t.Fatal(err)
-	}
-	if with, err := r.Share.SharedWith(ctx, ana, f.ID); err != nil || len(with) > 0 {
-		t.Errorf("it is shared with %v, %v; want nobody", with, err)
-	}
-	if err := r.Erase.OpenOwner(ctx, ben, him); err != nil {
-		t.Fatal(err)
-	}
-	r.clock.Advance(time.Hour)
-	r.settle(t)
-	r.wantSeen(t, ben)
-	r.share(t, f.ID, "user/ben", false)
-	r.wantSeen(t, ben, "The backend runs on Bun")
-}

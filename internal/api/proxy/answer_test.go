@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/share"
 	"github.com/loci-memory/loci/memory"
@@ -52,7 +51,7 @@ func TestAnswersComeBackAsTheyAre(t *testing.T) {
 		r := newRig(t)
 		r.know("User has a cat called Ünal")
 		r.upstream.answers(sends(c.status, c.body, c.headers...))
-		resp := r.sendOnce(chatPath, ask("What is my cat called?"))
+		resp := r.send(http.MethodPost, chatPath, ask("What is my cat called?"))
 		if got := r.read(resp); resp.StatusCode != c.status || got != c.body {
 			t.Errorf("%s: got %d %q, want %d %q", name, resp.StatusCode, got, c.status, c.body)
 		}
@@ -63,21 +62,6 @@ func TestAnswersComeBackAsTheyAre(t *testing.T) {
 		}
 		r.wantTurns("user: What is my cat called?")
 	}
-}
-
-// sendOnce sends a chat without following redirects.
-func (r *rig) sendOnce(path, body string) *http.Response {
-	r.t.Helper()
-	req, err := http.NewRequest(http.MethodPost, r.url+path, strings.NewReader(body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	resp, err := client.Transport.RoundTrip(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { resp.Body.Close() })
-	return resp
 }
 
 func TestAnswerGainsHitsAndNothingElse(t *testing.T) {
@@ -208,47 +192,6 @@ func TestAnswerTooLongToBeReadPasses(t *testing.T) {
 		t.Errorf("got %d bytes, want the upstream's %d", len(got), len(sent))
 	}
 	r.wantTurns("user: Hi")
-}
-
-func TestBuiltInModelAnswersFromMemory(t *testing.T) {
-	for name, change := range map[string]func(*setup){
-		"without an upstream":    func(s *setup) { s.alone = true },
-		"by name beside another": func(*setup) {},
-	} {
-		r := newRig(t, change)
-		r.chat(`{"model":"loci/recall","messages":[{"role":"user","content":"My cat is called Ünal."}]}`)
-		question := `{"memory_mode":"read","model":"loci/recall","messages":[{"role":"user","content":"What is my cat called?"}]}`
-		resp, body := r.chat(question)
-		var got struct {
-			Object, Model string
-			Choices       []struct {
-				Message struct{ Role, Content string }
-				Finish  string `json:"finish_reason"`
-			}
-			Hits []memoryHit `json:"memory_hits"`
-		}
-		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Choices) != 1 || resp.Header.Get(HeaderTrace) == "" {
-			t.Fatalf("%s: %v in %s", name, err, body)
-		}
-		if c := got.Choices[0]; got.Object != "chat.completion" || c.Message.Role != "assistant" || c.Finish != "stop" || !strings.Contains(c.Message.Content, "Ünal") || len(got.Hits) == 0 {
-			t.Errorf("%s: got %s, want an answer from memory", name, body)
-		}
-
-		stream := r.send(http.MethodPost, chatPath, `{"stream":true,`+question[1:])
-		events := r.read(stream)
-		if !strings.HasPrefix(stream.Header.Get("Content-Type"), "text/event-stream") || !strings.HasSuffix(events, "data: [DONE]\n\n") {
-			t.Errorf("%s: stream %s", name, events)
-		}
-		heard := listen("", chatapi.Completions)
-		heard.pass([]byte(events))
-		heard.hear()
-		if a := heard.answer(); a.Text != got.Choices[0].Message.Content || a.Finish != "stop" {
-			t.Errorf("%s: the stream says %q, the answer %q", name, a.Text, got.Choices[0].Message.Content)
-		}
-		if asked := r.upstream.asked(); len(asked) > 0 {
-			t.Errorf("%s: the upstream was asked %+v", name, asked)
-		}
-	}
 }
 
 // What stands in every prompt is among what an answer names, as what it is, and is no

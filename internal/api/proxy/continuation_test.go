@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -129,29 +126,6 @@ func TestTheAnswerSaysWhereTheSameWordsBelong(t *testing.T) {
 	}
 }
 
-// TestAnotherServerKnowsTheAnswer: memory has it, not the process that recorded it.
-func TestAnotherServerKnowsTheAnswer(t *testing.T) {
-	here := newRig(t)
-	here.respond("resp_1", "Hello.", `{"input":"Hi"}`)
-	there := newRig(t, func(x *setup) { x.store = here.store.Store })
-	there.respond("resp_2", "Fine.", `{"previous_response_id":"resp_1","input":"How are you?"}`)
-	here.respond("resp_3", "Yes.", `{"previous_response_id":"resp_2","input":"Really?"}`)
-	here.wantTurns("user: Hi", "assistant: Hello.", "user: How are you?", "assistant: Fine.", "user: Really?", "assistant: Yes.")
-}
-
-// TestAnUpstreamThatGivesOneIDTwiceLosesNothing.
-func TestAnUpstreamThatGivesOneIDTwiceLosesNothing(t *testing.T) {
-	r := newRig(t)
-	r.respond("resp", "Hello.", `{"input":"Hi"}`)
-	r.respond("resp", "Fine.", `{"previous_response_id":"resp","input":"How are you?"}`)
-	r.respond("resp", "Yes.", `{"previous_response_id":"resp","input":"Really?"}`)
-	r.respond("resp", "Tea.", `{"memory_id":"other","input":"Tea or coffee?"}`)
-	r.wantTurnsOf("other", "user: Tea or coffee?", "assistant: Tea.")
-	if turns := r.turns(); len(turns) != 8 {
-		t.Errorf("stored %q, want eight", turns)
-	}
-}
-
 // TestWhatIsNotStoredLeavesTheRestTogether: an answer without words, and one that was not
 // to be kept, have their place all the same.
 func TestWhatIsNotStoredLeavesTheRestTogether(t *testing.T) {
@@ -234,22 +208,6 @@ func TestAnotherServerKnowsReferredAnswers(t *testing.T) {
 	}
 }
 
-// TestReferredAnswersKeepEarlierBlocks: what an upstream could cache is the same at any server.
-func TestReferredAnswersKeepEarlierBlocks(t *testing.T) {
-	const ask, next = `{"role":"user","content":"What pet have I got?"}`, `{"type":"item_reference","id":"msg_resp_1"},{"role":"user","content":"What does Ünal weigh?"}`
-	here := newRig(t, func(x *setup) { x.keep = true })
-	here.know("User has a cat called Ünal")
-	here.upstream.answers(answered("resp_1", "A cat."))
-	here.read(here.send(http.MethodPost, "/v1/responses", `{"input":[`+ask+`]}`))
-	first := strings.TrimSuffix(here.upstream.one(t).body, `]}`)
-	there := newRig(t, func(x *setup) { x.keep, x.store = true, here.store.Store })
-	there.upstream.answers(answered("resp_2", "Four kilos."))
-	there.read(there.send(http.MethodPost, "/v1/responses", `{"input":[`+ask+`,`+next+`]}`))
-	if got := there.upstream.one(t).body; !strings.Contains(first, "Ünal") || !strings.HasPrefix(got, first) {
-		t.Errorf("sent %s, want it to begin with %s", got, first)
-	}
-}
-
 const callsATool = `{"id":"resp_1","status":"completed","output":[{"type":"function_call","call_id":"t1","name":"find","arguments":"{}"}]}`
 
 // TestResultsAloneKeepTheInstructionsOfTheirQuestion: the server keeps the input, and not
@@ -287,44 +245,5 @@ func TestResultsAloneOfWhatIsNotToBeRemembered(t *testing.T) {
 		if strings.Contains(turn.Content, "HIV") {
 			t.Errorf("%s: stored %q", turn.Role, turn.Content)
 		}
-	}
-}
-
-// TestManyWhoGoOnFromOneAnswerAtOnceAreAllKept, on whichever path.
-func TestManyWhoGoOnFromOneAnswerAtOnceAreAllKept(t *testing.T) {
-	const many = 40
-	r := newRig(t)
-	r.respond("resp_1", "Hello.", `{"input":"Hi"}`)
-	r.upstream.answers(sends(http.StatusOK, `{"output":[]}`, "Content-Type", "application/json"))
-	var within, most atomic.Int32
-	r.store.onAppend = func(context.Context, memory.Batch) error {
-		n := within.Add(1)
-		for range 1000 { // so that others may come
-			runtime.Gosched()
-		}
-		for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
-		}
-		within.Add(-1)
-		return nil
-	}
-	var all sync.WaitGroup
-	for i := range many {
-		all.Go(func() {
-			resp, err := client.Post(r.url+"/v1/responses", "application/json", strings.NewReader(fmt.Sprintf(`{"previous_response_id":"resp_1","input":"Question %d"}`, i)))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			resp.Body.Close()
-		})
-	}
-	all.Wait()
-	r.finish()
-	if n := most.Load(); n != 1 {
-		t.Errorf("%d wrote to the conversation at once, want one", n)
-	}
-	turns, err := r.store.Turns(t.Context(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced}})
-	if err != nil || len(turns) != many+2 || len(r.turns()) != 3 || r.failures() != "0" {
-		t.Errorf("%d turns, %v, of which %q are on the path, and %s failures; want %d", len(turns), err, r.turns(), r.failures(), many+2)
 	}
 }

@@ -75,6 +75,20 @@ var speeches = []speech{{
 	message: []string{"error", "message"}, kind: []string{"error", "type"}, invalid: "invalid_request_error",
 	call: `{"id":"resp_2","object":"response","status":"completed","output":[{"type":"function_call","id":"fc_1","call_id":"t1","name":"weigh","arguments":"{}"}]}`,
 	step: `,{"type":"function_call","id":"fc_1","call_id":"t1","name":"weigh","arguments":"{}"},{"type":"function_call_output","call_id":"t1","output":"4"}]`,
+}, {
+	Dialect: chatapi.Completions,
+	history: func(turns ...string) string {
+		var out []string
+		for i, text := range turns {
+			out = append(out, fmt.Sprintf(`{"role":%q,"content":%s}`, []string{"user", "assistant"}[i%2], jsonText(text)))
+		}
+		return `"messages":[` + strings.Join(out, ",") + `]`
+	},
+	answer: completion, piece: delta, end: "data: [DONE]\n\n",
+	refusal: `{"error":{"message":"no","type":"invalid_request_error","param":null,"code":null}}`,
+	message: []string{"error", "message"}, kind: []string{"error", "type"}, invalid: "invalid_request_error",
+	call: `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"weigh","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+	step: `,{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"weigh","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t1","content":"4"}]`,
 }}
 
 func jsonText(text string) string {
@@ -135,9 +149,13 @@ func at(t testing.TB, body string, path ...string) string {
 	return text
 }
 
-// inEveryDialect runs a test in each dialect beside chat completions, which the other
-// tests speak.
-func inEveryDialect(t *testing.T, test func(t *testing.T, s speech)) {
+// inEveryDialect runs a test in each dialect, chat completions last.
+func inEveryDialect(t *testing.T, test func(t *testing.T, s speech)) { inDialects(t, speeches, test) }
+
+// beside runs a test in each dialect beside chat completions.
+func beside(t *testing.T, test func(t *testing.T, s speech)) { inDialects(t, speeches[:2], test) }
+
+func inDialects(t *testing.T, speeches []speech, test func(t *testing.T, s speech)) {
 	for _, s := range speeches {
 		t.Run(strings.TrimPrefix(s.Path, "/v1/"), func(t *testing.T) { test(t, s) })
 	}

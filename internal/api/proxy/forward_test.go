@@ -20,6 +20,10 @@ func TestOtherPathsAreForwardedAsTheyAre(t *testing.T) {
 		{"GET", "/v1/chat/completions?limit=1", ""},
 		{"POST", "/v1/completions", `{"prompt":[1,2],"messages":[{"role":"user","content":"y"}]}`},
 		{"GET", "/v1/models/m", ""},
+		{"POST", "/v1/messages/count_tokens?beta=true", ask("What is my cat called?")},
+		{"POST", "/v1/messages/batches", ask("What is my cat called?")},
+		{"POST", "/v1/responses/input_tokens", ask("What is my cat called?")},
+		{"POST", "/v1/responses/resp_1/cancel", "{}"},
 	} {
 		r.upstream.answers(sends(http.StatusAccepted, "\x00answer\xff", "X-Strange", "kept", "Content-Type", "application/octet-stream"))
 		resp := r.send(c.method, c.path, c.body, "X-Strange", "kept", "X-Loci-Mode", "off")
@@ -194,31 +198,14 @@ func TestTheEmbedderAnswersNoChat(t *testing.T) {
 	}
 }
 
-func TestABuiltInModelIsDescribedAsTheListHasIt(t *testing.T) {
-	for _, alone := range []bool{false, true} {
-		r := newRig(t, func(s *setup) { s.alone = alone })
-		for path, want := range map[string]string{
-			"/v1/models/loci/recall":  `{"id":"loci/recall","object":"model","created":1767607200,"owned_by":"loci"}`,
-			"/v1/models/loci%2Fembed": `{"id":"loci/embed","object":"model","created":1767607200,"owned_by":"loci"}`,
-		} {
-			resp := r.send(http.MethodGet, path, "")
-			if got := strings.TrimSpace(r.read(resp)); resp.StatusCode != http.StatusOK || got != want {
-				t.Errorf("%s, without an upstream %v: got %d %s, want %s", path, alone, resp.StatusCode, got, want)
-			}
-		}
-		if got := r.upstream.asked(); len(got) > 0 {
-			t.Errorf("the upstream was asked %+v", got)
-		}
-		if resp := r.send(http.MethodGet, "/v1/models/loci/other", ""); alone && resp.StatusCode != http.StatusNotFound {
-			t.Errorf("one that there is not: got %d", resp.StatusCode)
-		}
-	}
-}
-
 func TestWithoutAnUpstreamOnlyWhatIsBuiltInAnswers(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.alone = true })
 	if got := r.read(r.send(http.MethodGet, "/v1/models", "")); !strings.Contains(got, `"id":"loci/recall"`) {
 		t.Errorf("models: %s", got)
+	}
+	resp := r.send(http.MethodPost, "/v1/messages/count_tokens", ask("Hi"))
+	if got := r.read(resp); resp.StatusCode != http.StatusNotFound || at(t, got, "type") != "error" || at(t, got, "error", "type") != "not_found_error" {
+		t.Errorf("count tokens: %d %s", resp.StatusCode, got)
 	}
 	for method, path := range map[string]string{http.MethodPost: "/v1/embeddings", http.MethodGet: chatPath} {
 		resp := r.send(method, path, "")

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -59,55 +58,6 @@ func TestTheBuiltInModelsStreamSaysWhatItTook(t *testing.T) {
 		_, got := r.chat(`{"model":"loci/recall","stream":true,"stream_options":` + options + `,"messages":[{"role":"user","content":"I ski every winter."}]}`)
 		if want == "" && strings.Contains(got, "usage") || !strings.Contains(got, want) || !strings.HasSuffix(got, "data: [DONE]\n\n") {
 			t.Errorf("with %s the stream is\n%s\nwant %q in it", options, got, want)
-		}
-	}
-}
-
-// What was said while memory was off is not stored when the chat goes on with it.
-func TestWhatIsSaidWithMemoryOffStaysUnsaid(t *testing.T) {
-	r := newRig(t, func(s *setup) { s.alone = true })
-	const first = `{"role":"user","content":"I am allergic to kiwis, between us."}`
-	_, got := r.chat(`{"memory_mode":"off","messages":[` + first + `]}`)
-	if !strings.Contains(got, "Memory is off for this request") {
-		t.Errorf("the answer is %s", got)
-	}
-	var answer struct {
-		Choices []struct{ Message json.RawMessage }
-	}
-	if err := json.Unmarshal([]byte(got), &answer); err != nil || len(answer.Choices) != 1 {
-		t.Fatalf("the answer is %s (%v)", got, err)
-	}
-	r.chat(`{"messages":[` + first + `,` + string(answer.Choices[0].Message) + `,{"role":"user","content":"I work as a nurse."}]}`)
-	r.finish()
-	turns, err := r.store.Turns(t.Context(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := ""
-	for _, turn := range turns {
-		said += string(turn.Role) + ": " + turn.Content + "\n"
-	}
-	if strings.Contains(said, "kiwis") || !strings.Contains(said, "user: I work as a nurse.") {
-		t.Errorf("stored is:\n%s", said)
-	}
-}
-
-// What was said in the chat itself is what the built-in model answers from, too: it does
-// not read the chat.
-func TestTheBuiltInModelKnowsWhatWasSaidInTheChat(t *testing.T) {
-	r := newRig(t, func(s *setup) { s.alone = true })
-	const first = `{"role":"user","content":"I live in Turin."}`
-	_, got := r.chat(`{"model":"loci/recall","messages":[` + first + `]}`)
-	var answer struct {
-		Choices []struct{ Message json.RawMessage }
-	}
-	if err := json.Unmarshal([]byte(got), &answer); err != nil || len(answer.Choices) != 1 {
-		t.Fatalf("the answer is %s (%v)", got, err)
-	}
-	history := `"messages":[` + first + `,` + string(answer.Choices[0].Message) + `,{"role":"user","content":"Where do I live?"}]}`
-	for _, model := range []string{"loci/recall", "gpt-4o-mini"} { // nobody else is there to answer
-		if _, got = r.chat(`{"model":"` + model + `",` + history); !strings.Contains(got, "Turin") {
-			t.Errorf("%s answered\n%s\nwant Turin", model, got)
 		}
 	}
 }

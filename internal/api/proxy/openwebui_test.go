@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -92,23 +91,6 @@ func system(words string) string { return `{"role":"system","content":"` + words
 
 func user(words string) string { return `{"role":"user","content":"` + words + `"}` }
 
-// TestCompactionIsGivenTheBlockAgain: a block that went with a message which the request does not
-// have any more was not given.
-func TestCompactionIsGivenTheBlockAgain(t *testing.T) {
-	c := &openWebUI{rig: newRig(t, func(s *setup) { s.keep = true })}
-	c.know("User has a dog called Biscuit")
-	c.upstream.answers(says("I see."))
-	first := c.asks("", user("What is my dog called?"))
-	c.asks("a1", user("What is my dog called?"), `{"role":"assistant","content":"I see."}`, user("Is my dog called something else?"))
-	const summary = "[CONVERSATION SUMMARY] They spoke about pets."
-	for _, parent := range []string{"a2", "a3"} {
-		sent := c.asks(parent, system(summary), user("So what is my dog called, in the end?"))
-		if !strings.Contains(sent, recall.Preamble) || !strings.Contains(sent, "Biscuit") {
-			t.Errorf("after the compaction the model got %s, before it %s", sent, first)
-		}
-	}
-}
-
 // TestEditedFirstMessageTakesThePlace of the first one: its parent is sent, and empty.
 func TestEditedFirstMessageTakesThePlace(t *testing.T) {
 	c := &openWebUI{rig: newRig(t, func(s *setup) { s.keep = true })}
@@ -119,16 +101,4 @@ func TestEditedFirstMessageTakesThePlace(t *testing.T) {
 		t.Errorf("the edit is given what it replaces: %s", sent)
 	}
 	c.wantTurns("user: I have a sister called Paula. What is she called?", "assistant: I see.")
-}
-
-// TestMessagesWithIDsKeepTheirBlocks: a provider's prompt cache holds what the request before had.
-func TestMessagesWithIDsKeepTheirBlocks(t *testing.T) {
-	c := &openWebUI{rig: newRig(t, func(s *setup) { s.keep = true })}
-	c.know("User has a dog called Biscuit")
-	c.upstream.answers(says("I see."))
-	first := c.asks("", user("What is my dog called?"))
-	next := c.asks("a1", user("What is my dog called?"), `{"role":"assistant","content":"I see."}`, user("Is my dog called something else?"))
-	if before := strings.TrimSuffix(first, "]}"); !strings.Contains(first, "Biscuit") || !strings.HasPrefix(next, before) {
-		t.Errorf("the next request is %s, want it to begin with %s", next, before)
-	}
 }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/memory"
@@ -69,30 +68,5 @@ func TestProjectOfARequest(t *testing.T) {
 				t.Errorf("project %q, want %q", got, c.want)
 			}
 		})
-	}
-}
-
-// TestTurnsStayInTheirProject: what was said in one working directory is not told in another
-// one, and what was said without one is told in both.
-func TestTurnsStayInTheirProject(t *testing.T) {
-	r := newRig(t)
-	r.door.Folders = true
-	ask := func(folder, words string) string {
-		system := ""
-		if folder != "" {
-			system = `{"role":"system","content":"Current working directory: ` + folder + `"},`
-		}
-		r.upstream.answers(says("All right."))
-		r.chat(`{"messages":[` + system + `{"role":"user","content":"` + words + `"}]}`)
-		return r.upstream.last().body
-	}
-	ask("/src/tern", "The nightly importer writes its ledger to Zanzibar.")
-	ask("", "The importer of my thesis needs a ledger, too.")
-	got := ask("/src/wren", "What did I say about the importer and its ledger?")
-	if strings.Contains(got, "Zanzibar") || !strings.Contains(got, "thesis") {
-		t.Errorf("in another project: %s", got)
-	}
-	if got := ask("/src/tern", "Where does the importer write its ledger?"); !strings.Contains(got, "Zanzibar") {
-		t.Errorf("in the same project: %s", got)
 	}
 }

@@ -144,15 +144,6 @@ func TestOtherRefusalsMoveNothing(t *testing.T) {
 	}
 }
 
-// TestServerErrorsAreSentOnce: a 500 that speaks of neither is the upstream's own.
-func TestServerErrorsAreSentOnce(t *testing.T) {
-	u := &template{status: 500, refusal: otherRefusal}
-	r, _, _ := templated(t, u)
-	if w := r.serve(ask("What is my cat called?")); len(u.asked()) != 1 || w.Code != 500 || w.Body.String() != otherRefusal {
-		t.Errorf("got %d %s", w.Code, w.Body)
-	}
-}
-
 // TestRolesRefusedOfTheClientsOwnMoveNothing: what the upstream refuses without memory too is
 // not memory's fault, and its answer comes back whole.
 func TestRolesRefusedOfTheClientsOwnMoveNothing(t *testing.T) {

@@ -2,8 +2,6 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -115,21 +113,6 @@ func TestHeadersReachTheUpstreamButLocisOwn(t *testing.T) {
 	}
 }
 
-func TestOnlyEncodingsThatCanBeReadAreAskedFor(t *testing.T) {
-	for given, want := range map[string]string{
-		"": "", "br": "identity", "br, gzip": "gzip", "GZIP ; q=1.0": "gzip", "*": "gzip",
-		"gzip;q=0": "identity", "gzip; q=0.000, br": "identity", "gzip;q=0.5": "gzip", "deflate, zstd": "identity",
-	} {
-		h := http.Header{}
-		if given != "" {
-			h.Set("Accept-Encoding", given)
-		}
-		if readableEncodings(h); h.Get("Accept-Encoding") != want {
-			t.Errorf("%q: got %q, want %q", given, h.Get("Accept-Encoding"), want)
-		}
-	}
-}
-
 func TestModes(t *testing.T) {
 	for mode, want := range map[string]struct{ reads, writes bool }{
 		"": {true, true}, "read_write": {true, true}, "read": {true, false}, "write": {false, true}, "off": {false, false},
@@ -161,16 +144,6 @@ func TestModes(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestTopKOfNothingRetrievesNothingButRecords(t *testing.T) {
-	r := newRig(t)
-	r.know("User has a cat called Ünal")
-	_, answer := r.chat(`{"memory_top_k":0,` + ask("What is my cat called?")[1:])
-	if sent := r.upstream.one(t).body; sent != ask("What is my cat called?") || answer != completion("Hello!") {
-		t.Errorf("sent %s, answered %s; want the client's and the upstream's bytes", sent, answer)
-	}
-	r.wantTurns("user: What is my cat called?", "assistant: Hello!")
 }
 
 func TestBadRequestsAreRefusedAndLeaveNothing(t *testing.T) {
@@ -218,18 +191,6 @@ func TestBadRequestsAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestErrandsOfFrontEndsPassWithoutMemory(t *testing.T) {
-	r := newRig(t)
-	r.know("User has a cat called Ünal")
-	quoted := "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Chat History:\n<chat_history>\nUSER: What is my cat called?\nASSISTANT: Ünal.\n</chat_history>"
-	body := ask(quoted)
-	resp, answer := r.chat(body)
-	if sent := r.upstream.one(t).body; sent != body || answer != completion("Hello!") || resp.Header.Get(HeaderTrace) != "" {
-		t.Errorf("sent %s, answered %s; want both untouched", sent, answer)
-	}
-	r.wantTurns()
-}
-
 func TestNobodyInParticularPassesWithoutMemory(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.guard.Multi = true })
 	r.know("User has a cat called Ünal") // of the user that single mode knows
@@ -245,84 +206,6 @@ func TestNobodyInParticularPassesWithoutMemory(t *testing.T) {
 	r.wantTurns()
 }
 
-func TestToolLoopKeepsTheBlock(t *testing.T) {
-	r := newRig(t)
-	r.know("User has a cat called Ünal")
-	head := `{"model":"m","messages":[{"role":"user","content":"What does my cat weigh?"}`
-	call := `{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"weigh","arguments":"{}"}}]}`
-	r.upstream.answers(sends(http.StatusOK, `{"choices":[{"message":`+call+`,"finish_reason":"tool_calls"}]}`, "Content-Type", "application/json"))
-	r.chat(head + `]}`)
-	first, _ := insertion(head+`]}`, r.upstream.one(t).body)
-	r.know("User has a dog called Rex")
-	r.upstream.answers(says("Four kilos."))
-	step := head + `,` + call + `,{"role":"tool","tool_call_id":"t1","content":"4"}]}`
-	r.chat(step)
-	second, ok := insertion(step, r.upstream.one(t).body)
-	if !ok || second != first || !strings.Contains(first, "Ünal") {
-		t.Errorf("blocks of the steps:\n%s\n%s\nwant the same", first, second)
-	}
-	r.wantTurns("user: What does my cat weigh?", "assistant: ", "tool: ", "assistant: Four kilos.")
-
-	next := head + `,{"role":"assistant","content":"Four kilos."},{"role":"user","content":"And the dog?"}]}`
-	r.chat(next)
-	if third, _ := insertion(next, r.upstream.one(t).body); !strings.Contains(third, "Rex") {
-		t.Errorf("the block of the next question is %s, want what is known now", third)
-	}
-}
-
-func TestRefusedMemoryFallsBackToTheClientsBytes(t *testing.T) {
-	for _, status := range []int{400, 413, 422} {
-		r := newRig(t)
-		r.know("User has a cat called Ünal")
-		refusal := fmt.Sprintf(`{"error":{"message":"System role not supported","code":%d}}`, status)
-		r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
-			if r.upstream.last().hasSystemMessage() {
-				sends(status, refusal)(w, req)
-				return
-			}
-			says("Hello!")(w, req)
-		})
-		body := ask("What is my cat called?")
-		resp, answer := r.chat(body)
-		asked := r.upstream.asked()
-		if len(asked) != 2 || asked[1].body != body || resp.StatusCode != http.StatusOK {
-			t.Fatalf("status %d: asked %+v, answered %d; want the client's bytes the second time", status, asked, resp.StatusCode)
-		}
-		if !strings.Contains(answer, `"memory_hits":[]`) {
-			t.Errorf("status %d: answered %s, want no hits: memory was not in the prompt", status, answer)
-		}
-		trace, err := r.engine.Traces.Trace(context.Background(), nobody, resp.Header.Get(HeaderTrace))
-		if err != nil || !strings.Contains(strings.Join(trace.Degraded, " "), fmt.Sprint(status)) {
-			t.Errorf("status %d: the trace says %q, %v", status, trace.Degraded, err)
-		}
-
-		r.chat(body)
-		if again := r.upstream.one(t); !strings.Contains(again.body, `\n\nCurrent message: What is my cat called?"`) || !strings.Contains(again.body, "Ünal") {
-			t.Errorf("status %d: next time the upstream got %s, want memory in the user's message", status, again.body)
-		}
-		r.chat(strings.Replace(body, `"m"`, `"other"`, 1))
-		if other := r.upstream.asked(); len(other) != 2 {
-			t.Errorf("status %d: another model was asked %d times, want twice: it may be less strict", status, len(other))
-		}
-	}
-}
-
-func TestRefusalThatIsNotMemorysIsReturned(t *testing.T) {
-	const refusal = `{"error":{"message":"no such model"}}`
-	for status, asked := range map[int]int{400: 2, 401: 1, 404: 1, 429: 1, 500: 1} {
-		r := newRig(t)
-		r.know("User has a cat called Ünal")
-		r.upstream.answers(sends(status, refusal, "Content-Type", "application/json"))
-		for range 2 { // the model is not taken to be strict
-			resp, answer := r.chat(ask("What is my cat called?"))
-			got := r.upstream.asked()
-			if resp.StatusCode != status || answer != refusal || len(got) != asked || !strings.Contains(got[0].body, `"role":"system"`) {
-				t.Errorf("status %d: got %d %s after asking %+v; want the refusal after %d", status, resp.StatusCode, answer, got, asked)
-			}
-		}
-	}
-}
-
 func TestRequestWithoutMemoryIsSentOnce(t *testing.T) {
 	r := newRig(t)
 	r.upstream.answers(sends(http.StatusBadRequest, `{}`))
@@ -334,19 +217,6 @@ func (u *upstream) last() request {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.got[len(u.got)-1]
-}
-
-func (r request) hasSystemMessage() bool {
-	var body struct{ Messages []struct{ Role string } }
-	if json.Unmarshal([]byte(r.body), &body) != nil {
-		return false
-	}
-	for _, m := range body.Messages {
-		if m.Role == "system" {
-			return true
-		}
-	}
-	return false
 }
 
 // TestStepsOfWhatIsNotToBeRemembered: what tools return to a question that was asked in

@@ -47,6 +47,7 @@ type rig struct {
 	server   *httptest.Server // nil without a network
 	url      string
 	upstream *upstream
+	onReplay func(body string) // after a request of a recorded run
 }
 
 // setup is what may differ between rigs.
@@ -132,7 +133,9 @@ func (r *rig) finish() {
 }
 
 // client sends what a test says and nothing more.
-var client = &http.Client{Transport: &http.Transport{DisableCompression: true}}
+var client = &http.Client{
+	Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
 
 // send sends a request and returns its answer; nil headers come as pairs.
 func (r *rig) send(method, path, body string, headers ...string) *http.Response {

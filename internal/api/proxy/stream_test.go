@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -35,20 +34,32 @@ var oddStreams = map[string][]string{
 	"usage in the last": {delta("Hello!"), `data: {"choices":[],"usage":{"total_tokens":3}}` + "\n\n", "data: [DONE]\n\n"},
 }
 
+// TestStreamsComeBackAsTheyAre, compressed or not, with memory and without, and are recorded.
 func TestStreamsComeBackAsTheyAre(t *testing.T) {
 	r := newRig(t)
 	r.know("User has a cat called Ünal")
 	for name, pieces := range oddStreams {
-		r.upstream.answers(streams(pieces...))
-		id := `{"memory_id":"` + name + `",`
-		resp, got := r.chat(id + streaming[1:])
-		if want := strings.Join(pieces, ""); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
+		for _, encoding := range []string{"", "gzip"} {
+			sent, id := pieces, name+encoding
+			if encoding != "" {
+				sent = flushedZip(t, pieces)
+			}
+			r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
+				if encoding != "" {
+					w.Header().Set("Content-Encoding", encoding)
+				}
+				streams(sent...)(w, req)
+			})
+			for _, mode := range []string{"off", "read_write"} {
+				resp, got := r.chat(`{"memory_mode":"`+mode+`","memory_id":"`+id+`",`+streaming[1:], "Accept-Encoding", "gzip")
+				h := resp.Header
+				if got != strings.Join(sent, "") || h.Get("Content-Encoding") != encoding || h.Get("Content-Type") != "text/event-stream; charset=utf-8" ||
+					h.Get("Content-Length") != "" || (h.Get(HeaderTrace) != "") != (mode == "read_write") {
+					t.Errorf("%s, %s: got %q with %v, want %q", id, mode, got, h, sent)
+				}
+			}
+			r.wantTurnsOf(id, "user: Hi", "assistant: Hello!")
 		}
-		if resp.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || resp.Header.Get(HeaderTrace) == "" || resp.Header.Get("Content-Length") != "" {
-			t.Errorf("%s: headers %v", name, resp.Header)
-		}
-		r.wantTurnsOf(name, "user: Hi", "assistant: Hello!")
 	}
 }
 
@@ -64,23 +75,6 @@ func (r *rig) wantTurnsOf(conversation string, want ...string) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		r.t.Errorf("%s: stored %q, want %q", conversation, got, want)
-	}
-}
-
-func TestCompressedStreamsComeBackAsTheyAreAndAreHeard(t *testing.T) {
-	r := newRig(t)
-	for name, pieces := range oddStreams {
-		sent := flushedZip(t, pieces)
-		r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			streams(sent...)(w, req)
-		})
-		id := `{"memory_id":"` + name + `",`
-		resp, got := r.chat(id+streaming[1:], "Accept-Encoding", "gzip")
-		if got != strings.Join(sent, "") || resp.Header.Get("Content-Encoding") != "gzip" {
-			t.Errorf("%s: got %q in %q, want %q", name, got, resp.Header.Get("Content-Encoding"), sent)
-		}
-		r.wantTurnsOf(name, "user: Hi", "assistant: Hello!")
 	}
 }
 
@@ -140,63 +134,6 @@ func TestStreamIsPassedEventByEvent(t *testing.T) {
 	}
 }
 
-func TestLastEventComesWhenTheTurnsAreStored(t *testing.T) {
-	for name, encode := range map[string]func([]string) []string{
-		"":     func(p []string) []string { return p },
-		"gzip": func(p []string) []string { return flushedZip(t, p) },
-	} {
-		r := newRig(t)
-		storing, store := make(chan struct{}), make(chan struct{})
-		var mu sync.Mutex
-		var order []string
-		note := func(s string) { mu.Lock(); order = append(order, s); mu.Unlock() }
-		r.store.onAppend = func(_ context.Context, b memory.Batch) error {
-			if isAnswer(b) {
-				close(storing)
-				<-store
-				note("stored")
-			}
-			return nil
-		}
-		pieces := encode([]string{delta("Hello!"), "data: [DONE]\n\n"})
-		seen := make(chan struct{})
-		r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
-			if name != "" {
-				w.Header().Set("Content-Encoding", name)
-			}
-			streams(pieces[0])(w, req)
-			<-seen // or both may come to the proxy in one piece
-			streams(pieces[1:]...)(w, req)
-		})
-		resp := r.send(http.MethodPost, chatPath, streaming, "Accept-Encoding", "gzip")
-		before := make([]byte, len(pieces[0]))
-		if _, err := io.ReadFull(resp.Body, before); err != nil || string(before) != pieces[0] {
-			t.Fatalf("encoding %q: got %q, %v; want %q while the turns are not stored", name, before, err, pieces[0])
-		}
-		close(seen)
-		read := make(chan struct{})
-		go func() {
-			defer close(read)
-			one := make([]byte, 1)
-			if _, err := resp.Body.Read(one); err == nil {
-				note("last event")
-			}
-		}()
-		<-storing
-		close(store)
-		<-read
-		mu.Lock()
-		if got := strings.Join(order, ", "); got != "stored, last event" {
-			t.Errorf("encoding %q: order %q, want the last event after the turns", name, got)
-		}
-		mu.Unlock()
-		if got := r.read(resp); !strings.HasSuffix(strings.Join(pieces, ""), got) {
-			t.Errorf("encoding %q: the rest is %q", name, got)
-		}
-		r.wantTurns("user: Hi", "assistant: Hello!")
-	}
-}
-
 func TestFirstByteDoesNotWaitForTheStore(t *testing.T) {
 	r := newRig(t)
 	store := make(chan struct{})
@@ -208,63 +145,6 @@ func TestFirstByteDoesNotWaitForTheStore(t *testing.T) {
 		t.Errorf("first line %q, %v; want the answer while the store stands still", line, err)
 	}
 	close(store)
-}
-
-func TestClientThatHangsUpLeavesWhatWasSaid(t *testing.T) {
-	r := newRig(t)
-	r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
-		streams(delta("Hello"))(w, req)
-		<-req.Context().Done() // the proxy hangs up too
-	})
-	ctx, hangUp := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+chatPath, strings.NewReader(streaming))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if _, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	hangUp()
-	r.finish()
-	r.wantTurns("user: Hi", "assistant: Hello")
-	if got := r.failures(); got != "0" {
-		t.Errorf("exchanges that were not recorded: %s, want none", got)
-	}
-}
-
-func TestStreamCutOffIsCutOffForTheClient(t *testing.T) {
-	r := newRig(t)
-	r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
-		streams(delta("Hello"), "data: {\"choi")(w, req)
-		panic(http.ErrAbortHandler)
-	})
-	resp := r.send(http.MethodPost, chatPath, streaming)
-	got, err := io.ReadAll(resp.Body)
-	if want := delta("Hello") + "data: {\"choi"; string(got) != want || err == nil {
-		t.Errorf("got %q, %v; want %q and a broken connection", got, err, want)
-	}
-	r.wantTurns("user: Hi", "assistant: Hello")
-
-	r.upstream.answers(streams(delta("Back."), "data: [DONE]\n\n"))
-	if _, got := r.chat(streaming); !strings.Contains(got, "Back.") {
-		t.Errorf("the next chat got %q", got)
-	}
-}
-
-func TestStreamWithoutMemoryPasses(t *testing.T) {
-	r := newRig(t)
-	for name, pieces := range oddStreams {
-		r.upstream.answers(streams(pieces...))
-		if _, got := r.chat(`{"memory_mode":"off",` + streaming[1:]); got != strings.Join(pieces, "") {
-			t.Errorf("%s: got %q, want %q", name, got, pieces)
-		}
-	}
-	r.wantTurns()
 }
 
 // FuzzListener cuts any stream into pieces and holds that all its bytes come out,
