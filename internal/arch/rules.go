@@ -89,6 +89,7 @@ var house = rules{
 		"github.com/prometheus/client_golang":    {"internal/obs"},
 		"github.com/schollz/progressbar/v3":      {"internal/cli"},
 		"github.com/spf13/cobra":                 {"internal/cli"},
+		"github.com/tailscale/hujson":            {"internal/cli"},
 		"github.com/tidwall/gjson":               {"internal/chatapi"},
 		"github.com/tidwall/sjson":               {"internal/chatapi"},
 		"golang.org/x/sys":                       {"internal/filelock", "internal/vector", "internal/tensor"},

@@ -56,8 +56,7 @@ func backups(g *global) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "write over what is at FILE")
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
+	return g.withJSON(cmd)
 }
 
 // backedUp is what a backup says of itself.
@@ -85,9 +84,9 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	if err != nil {
 		return out, errors.Join(err, f.Close())
 	}
-	shown := gaugeOn(progress, "backed up", max(size, 0))
-	n, err := io.Copy(f, shown.reading(stream))
-	shown.done()
+	shown := progressOn(progress)
+	defer shown.end()
+	n, err := io.Copy(f, shown.reading(stream, "backed up", size))
 	err = errors.Join(err, stream.Close(), f.Sync(), f.Close())
 	if err == nil && size >= 0 && n != size {
 		err = io.ErrUnexpectedEOF
@@ -95,9 +94,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	if err != nil {
 		return out, fmt.Errorf("take the backup: %w", err)
 	}
-	checking := &reporting{w: progress}
-	m, err := backup.Check(ctx, half, checking.at)
-	checking.end()
+	m, err := backup.Check(ctx, half, shown.bytes)
 	if err != nil {
 		return out, fmt.Errorf("check what came: %w", err)
 	}
@@ -116,29 +113,6 @@ func fresh(path string) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-}
-
-// reporting shows how far long work is, of one thing after the other.
-type reporting struct {
-	w     io.Writer
-	what  string
-	done  int64
-	shown *gauge
-}
-
-func (r *reporting) at(what string, done, total int64) {
-	if r.shown == nil || r.what != what {
-		r.end()
-		r.what, r.done, r.shown = what, 0, gaugeOn(r.w, what, total)
-	}
-	r.shown.add(done - r.done)
-	r.done = done
-}
-
-func (r *reporting) end() {
-	if r.shown != nil {
-		r.shown.done()
-	}
 }
 
 // holdsNothing reports whether nobody has anything in a backup.
@@ -191,9 +165,9 @@ func restore(g *global) *cobra.Command {
 			if check && replace {
 				return memory.Errorf(memory.Invalid, "--check changes nothing, and there is nothing to replace")
 			}
-			shown := &reporting{w: cmd.ErrOrStderr()}
+			shown := progressOn(cmd.ErrOrStderr())
 			if check {
-				m, err := backup.Check(cmd.Context(), args[0], shown.at)
+				m, err := backup.Check(cmd.Context(), args[0], shown.bytes)
 				shown.end()
 				if err != nil {
 					return err
@@ -207,7 +181,7 @@ func restore(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := backup.Restore(cmd.Context(), config, args[0], backup.RestoreOptions{Replace: replace, Report: shown.at})
+			done, err := backup.Restore(cmd.Context(), config, args[0], backup.RestoreOptions{Replace: replace, Report: shown.bytes})
 			shown.end()
 			if err != nil {
 				return err
@@ -217,8 +191,7 @@ func restore(g *global) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only say whether FILE is whole, and what is in it")
 	cmd.Flags().BoolVar(&replace, "replace", false, "set aside what is there")
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
+	return g.withJSON(cmd)
 }
 
 func restored(w io.Writer, done backup.Restored) {

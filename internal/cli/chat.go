@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,14 +36,12 @@ func chat(g *global) *cobra.Command {
 	cmd.Flags().StringVar(&id, "chat", "", "a chat to go on with; a new one unless given")
 	cmd.Flags().StringVar(&model, "model", "", "model that answers; the server's own choice unless given")
 	cmd.Flags().BoolVar(&temporary, "temporary", false, "read no memory, and keep nothing of what is said")
-	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	g.withUser(cmd)
 	return cmd
 }
 
 const chatHelp = `  /new            begin another chat
   /temporary      begin one that reads no memory and leaves nothing in it
-  /contexts       list the documents that can be attached
-  /contexts ID…   attach these to the chat, and no others; "none" for none
   /again          another reply to what was said last
   /help           this list
   /quit           leave; Ctrl-C does so, too
@@ -66,29 +63,32 @@ func (t *chatting) converse(ctx context.Context, in io.Reader) error {
 	lines := linesOf(ctx, in)
 	for {
 		fmt.Fprint(t.out, t.out.in(bold, "> "))
-		select {
-		case <-ctx.Done():
+		line, err := nextLine(ctx, lines)
+		switch {
+		case err != nil:
 			t.out.line("")
 			return nil
-		case line, more := <-lines:
-			if !more {
-				t.out.line("")
-				return nil
-			}
-			if line = strings.TrimSpace(line); line == "" {
-				continue
-			}
-			if line == "/quit" {
-				return nil
-			}
-			if err := t.take(ctx, line); err != nil {
-				if ctx.Err() != nil {
-					t.out.line("")
-					return nil
-				}
-				t.out.line("%s", t.out.in(red, harmless(err.Error())))
-			}
+		case line == "":
+			continue
+		case line == "/quit":
+			return nil
 		}
+		if err := t.take(ctx, line); err != nil && ctx.Err() == nil {
+			t.out.line("%s", t.out.in(red, harmless(err.Error())))
+		}
+	}
+}
+
+// nextLine returns the next line, trimmed; io.EOF at the end of input.
+func nextLine(ctx context.Context, lines <-chan string) (string, error) {
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case line, more := <-lines:
+		if !more {
+			return "", io.EOF
+		}
+		return strings.TrimSpace(line), nil
 	}
 }
 
@@ -128,8 +128,6 @@ func (t *chatting) take(ctx context.Context, line string) error {
 		}
 		t.out.line("%s", t.out.in(dim, kept))
 		return nil
-	case "/contexts":
-		return t.contexts(ctx, words[1:])
 	case "/again":
 		return t.again(ctx)
 	case "/help":
@@ -221,34 +219,4 @@ func (t *chatting) unnoted(ctx context.Context) error {
 		t.messages = append(t.messages, client.CompletionMessage{Role: memory.RoleAssistant, Content: answer})
 	}
 	return err
-}
-
-// contexts lists the documents, or attaches those of ids to the chat.
-func (t *chatting) contexts(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		all, err := t.client.Contexts(ctx)
-		if err != nil {
-			return err
-		}
-		t.out.contexts(all)
-		return nil
-	}
-	if t.temporary {
-		return memory.Errorf(memory.Invalid, "a temporary chat is not kept, so nothing can be attached to it")
-	}
-	if slices.Equal(ids, []string{"none"}) {
-		ids = []string{}
-	}
-	if err := completeContextIDs(ctx, t.client, ids); err != nil {
-		return err
-	}
-	if err := t.begin(ctx); err != nil {
-		return err
-	}
-	now, err := t.client.EditChat(ctx, t.chat, client.WriteChat{Contexts: &ids})
-	if err != nil {
-		return err
-	}
-	t.out.line("%s", t.out.in(dim, "attached: "+someOrNone(now.Contexts)))
-	return nil
 }

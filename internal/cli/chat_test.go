@@ -3,12 +3,9 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -49,23 +46,11 @@ func TestAChatInTheTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(out, err)
 	}
-	file := t.TempDir() + "/menu.md"
-	if err := os.WriteFile(file, []byte("Rice."), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	made, err := tryAt(t, data, "sqlite", "contexts", "add", file, "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var d client.ContextDocument
-	if err := json.Unmarshal([]byte(made), &d); err != nil {
-		t.Fatal(err)
-	}
-	lines := fmt.Sprintf("/again\nWhat do I play?\n/again\n/contexts\n/contexts %s\n/contexts nowhere\n/contexts none\n/new\nMy cat is called Pip.\n/temporary\nMy dog is called Rex.\n/again\n/contexts %[1]s\n/help\n/quit\nnever said\n", d.ID)
+	const lines = "/again\nWhat do I play?\n/again\n/new\nMy cat is called Pip.\n/temporary\nMy dog is called Rex.\n/again\n/help\n/quit\nnever said\n"
 	wants(t, chatAt(t, t.Context(), data, strings.NewReader(lines)),
 		"nothing was said yet", "remembered: User plays the oboe", "From memory:", "play the oboe", "remembered: User plays the oboe", "From memory:",
-		"menu", "attached: "+d.ID, `no context "nowhere"`, "attached: none", "a new chat", "Noted.",
-		"nothing of it is kept", "Memory is off", "Memory is off", "temporary chat is not kept", "/again")
+		"a new chat", "Noted.",
+		"nothing of it is kept", "Memory is off", "Memory is off", "/again")
 	all, err := tryAt(t, data, "sqlite", "export", "--kinds", "turns")
 	if err != nil {
 		t.Fatal(err)

@@ -94,9 +94,10 @@ type global struct {
 	config string
 	user   string
 	json   bool
-	at     memory.At // what reads are of
-	alone  bool      // no server answers: this command has opened memory itself
-	serves bool      // and then serves it to other commands, too
+	at     memory.At                   // what reads are of
+	alone  bool                        // no server answers: this command has opened memory itself
+	serves bool                        // and then serves it to other commands, too
+	settle func(context.Context) error // of memory that it opened: learns all that is due
 }
 
 func root() *cobra.Command {
@@ -150,7 +151,15 @@ func (g *global) load(cmd *cobra.Command) (config.Config, error) {
 
 // onMemory adds what commands about memory share.
 func onMemory(g *global, cmd *cobra.Command) *cobra.Command {
+	return g.withUser(g.withJSON(cmd))
+}
+
+func (g *global) withUser(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	return cmd
+}
+
+func (g *global) withJSON(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
 	return cmd
 }
@@ -215,7 +224,7 @@ func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client
 	running, stop := context.WithCancel(ctx)
 	finished := make(chan error, 1)
 	go func() { finished <- l.Run(running) }()
-	g.alone = true
+	g.alone, g.settle = true, l.Settle
 	opts.HTTP = &http.Client{Transport: inProcess{l.Handler()}}
 	return client.New("http://localhost", opts), func() error {
 		stop()
@@ -236,7 +245,7 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 	if err != nil {
 		return err
 	}
-	err = inFlags(cmd, do(cmd.Context(), c))
+	err = do(cmd.Context(), c)
 	if errors.Is(err, memory.Unauthorized) {
 		err = fmt.Errorf("%w; LOCI_API_KEY is sent as it", err)
 	}

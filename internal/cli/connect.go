@@ -55,7 +55,7 @@ func connectTo(g *global) *cobra.Command {
 			return connectFiles(newPrinter(cmd.OutOrStdout()), args[0], files, remove, yes)
 		},
 	}
-	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	g.withUser(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "write the files")
 	cmd.Flags().BoolVar(&remove, "remove", false, "take out what loci connect wrote")
 	return cmd

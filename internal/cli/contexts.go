@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,20 +20,17 @@ func contexts(g *global) *cobra.Command {
 		Use:   "contexts",
 		Short: "Documents that are attached to chats",
 		Long: "Contexts are documents that you attach to chats. While one is attached it stands in the chat's prompt, and what it says is\n" +
-			"never learned. Without a command all of them are listed, those made last first.",
-		Example: "  loci contexts\n  loci contexts add house-rules.md\n  loci contexts attach 0199c5d1-… 0199c5d7-…\n  loci contexts remove 0199c5d7-…",
-		Args:    cobra.NoArgs,
-		RunE:    g.listContexts,
+			"never learned.",
+		Example: "  loci contexts list\n  loci contexts add house-rules.md\n  loci contexts attach 0199c5d1-… 0199c5d7-…\n  loci contexts remove 0199c5d7-…",
 	}
-	list := &cobra.Command{Use: "list", Short: "All contexts with their titles", Example: "  loci contexts list --json", Args: cobra.NoArgs, RunE: g.listContexts}
+	list := &cobra.Command{
+		Use: "list", Short: "All contexts with their titles, those made last first", Example: "  loci contexts list --json", Args: cobra.NoArgs,
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return show(g, cmd, printer.contexts)(c.Contexts(ctx))
+		}),
+	}
 	cmd.AddCommand(g.reading(list), contextsAdd(g), contextsShow(g), contextsEdit(g), contextsRemove(g), contextsAttach(g))
-	return g.reading(cmd)
-}
-
-func (g *global) listContexts(cmd *cobra.Command, _ []string) error {
-	return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-		return show(g, cmd, printer.contexts)(c.Contexts(ctx))
-	})
+	return cmd
 }
 
 func contextsAdd(g *global) *cobra.Command {
@@ -69,11 +65,8 @@ func contextsShow(g *global) *cobra.Command {
 		Example: "  loci contexts show 0199c5d7-…\n  loci contexts show 0199c5d7-… --as-of yesterday",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
-			all, err := c.Contexts(ctx)
+			all, err := completeContextIDs(ctx, c, args)
 			if err != nil {
-				return err
-			}
-			if args[0], err = uniquePrefix(args[0], namedContexts(all)); err != nil {
 				return err
 			}
 			at := slices.IndexFunc(all.Contexts, func(d client.ContextDocument) bool { return d.ID == args[0] })
@@ -109,7 +102,7 @@ func contextsEdit(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "nothing to change; give a FILE or --title")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := completeContextIDs(ctx, c, args[:1]); err != nil {
+				if _, err := completeContextIDs(ctx, c, args[:1]); err != nil {
 					return err
 				}
 				return show(g, cmd, printer.context)(c.EditContext(ctx, args[0], edit))
@@ -128,7 +121,7 @@ func contextsRemove(g *global) *cobra.Command {
 		Example: "  loci contexts remove 0199c5d7-…\n  loci contexts remove 0199c5d7-… --erase",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
-			if err := completeContextIDs(ctx, c, args[:1]); err != nil {
+			if _, err := completeContextIDs(ctx, c, args[:1]); err != nil {
 				return err
 			}
 			return show(g, cmd, func(out printer, r client.Receipt) {
@@ -155,7 +148,10 @@ func contextsAttach(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chat, ids := args[0], args[1:]
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := errors.Join(completeChatID(ctx, c, &chat), completeContextIDs(ctx, c, ids)); err != nil {
+				if _, err := completeContextIDs(ctx, c, ids); err != nil {
+					return err
+				}
+				if err := completeChatID(ctx, c, &chat); err != nil {
 					return err
 				}
 				was, err := c.Chat(ctx, chat)

@@ -19,7 +19,7 @@ func TestContextsAreWrittenAttachedAndUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run("no contexts yet", "contexts")
+	run("no contexts yet", "contexts", "list")
 	write("# Rules\n\nShoes off.\n")
 	var d client.ContextDocument
 	if err := json.Unmarshal([]byte(run("Shoes off.", "contexts", "add", file, "--json")), &d); err != nil {
@@ -49,11 +49,11 @@ func TestContextsAreWrittenAttachedAndUndone(t *testing.T) {
 	run("none", "contexts", "attach", chat, d.ID, "--off")
 
 	run("to take this back", "contexts", "remove", d.ID)
-	run("no contexts yet", "contexts")
+	run("no contexts yet", "contexts", "list")
 	run("", "undo", "--yes")
-	run("The house", "contexts")
+	run("The house", "contexts", "list")
 	run("erased", "contexts", "remove", d.ID, "--erase")
-	run("no contexts yet", "contexts")
+	run("no contexts yet", "contexts", "list")
 	for _, wrong := range [][]string{
 		{"contexts", "show", d.ID}, {"contexts", "edit", d.ID}, {"contexts", "edit", "absent", file}, {"contexts", "remove", "absent"},
 		{"contexts", "add"}, {"contexts", "add", file + ".absent"}, {"contexts", "attach", chat}, {"contexts", "attach", chat, "absent"}, {"contexts", "attach", "absent", d.ID},

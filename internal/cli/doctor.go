@@ -41,8 +41,7 @@ func doctor(g *global) *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&confirm, "confirm", false, "forget the files that are gone at once")
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
+	return g.withJSON(cmd)
 }
 
 // examine asks what is wrong and, where deletions are confirmed by it, in which runs what is

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -129,13 +128,13 @@ func writable(path string, force bool) error {
 // take writes an export to a path, "" for the standard output. A file is there whole
 // or not at all.
 func take(ctx context.Context, c *client.Client, q client.ExportQuery, path string, cmd *cobra.Command) (_ exported, err error) {
-	shown := gaugeOn(cmd.ErrOrStderr(), "exported", 0)
+	shown := progressOn(cmd.ErrOrStderr())
 	if path == "" {
 		stream, err := c.Export(ctx, q)
 		if err != nil {
 			return exported{}, err
 		}
-		n, err := io.Copy(cmd.OutOrStdout(), shown.reading(stream))
+		n, err := io.Copy(cmd.OutOrStdout(), shown.reading(stream, "exported", 0))
 		return exported{Bytes: n}, errors.Join(err, stream.Close())
 	}
 	folder := isFolder(path) && q.Format == "zip"
@@ -156,8 +155,8 @@ func take(ctx context.Context, c *client.Client, q client.ExportQuery, path stri
 		return exported{}, errors.Join(err, temp.Close())
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	n, err := io.Copy(temp, shown.reading(stream))
-	shown.done()
+	n, err := io.Copy(temp, shown.reading(stream, "exported", 0))
+	shown.end()
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return exported{}, fmt.Errorf("export: %w", err)
 	}
@@ -184,40 +183,34 @@ func unpack(archive, dir string) (total int64, err error) {
 		return 0, fmt.Errorf("read what the server sent: %w", err)
 	}
 	defer func() { err = errors.Join(err, z.Close()) }()
+	for _, f := range z.File {
+		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
+			return 0, fmt.Errorf("write %s: its name leads out of the folder", f.Name)
+		}
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	for _, f := range z.File {
-		n, err := unpackOne(root, f)
-		if err != nil {
-			return total, fmt.Errorf("write %s: %w", f.Name, err)
+	err = fs.WalkDir(z, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return errors.Join(err, root.MkdirAll(filepath.FromSlash(name), 0o700))
 		}
+		data, err := z.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = data.Close() }() // it was read
+		to, err := root.OpenFile(filepath.FromSlash(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return err
+		}
+		n, err := io.Copy(to, data)
 		total += n
-	}
-	return total, nil
-}
-
-func unpackOne(root *os.Root, f *zip.File) (n int64, err error) {
-	name := filepath.FromSlash(f.Name)
-	if !filepath.IsLocal(name) {
-		return 0, errors.New("its name leads out of the folder")
-	}
-	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return 0, err
-	}
-	from, err := f.Open()
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	n, err = io.Copy(to, from)
-	return n, errors.Join(err, to.Close())
+		return errors.Join(err, to.Close())
+	})
+	return total, err
 }
 
 // size says how large something is.
@@ -229,60 +222,4 @@ func size(n int64) string {
 		return fmt.Sprintf("%d KiB", n>>10)
 	}
 	return fmt.Sprintf("%d bytes", n)
-}
-
-// gauge tells a person at a terminal how far long work is, some times a second.
-type gauge struct {
-	w     io.Writer // nil: nobody looks
-	verb  string
-	total int64 // bytes; 0: nobody knows
-	read  int64
-	next  time.Time
-}
-
-// tick is how often a line of progress is written.
-const tick = 200 * time.Millisecond
-
-func gaugeOn(w io.Writer, verb string, total int64) *gauge {
-	p := &gauge{verb: verb, total: total, next: time.Now().Add(tick)}
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
-		p.w = w
-	}
-	return p
-}
-
-// add notes that so many bytes more are through.
-func (p *gauge) add(n int64) {
-	p.read += n
-	if p.w == nil || time.Now().Before(p.next) {
-		return
-	}
-	p.next = time.Now().Add(tick)
-	if p.total <= 0 {
-		fmt.Fprintf(p.w, "\r%s %s\x1b[K", p.verb, size(p.read))
-		return
-	}
-	const width = 30
-	full := int(min(p.read, p.total) * width / p.total)
-	fmt.Fprintf(p.w, "\r%s [%s%s] %d%% of %s\x1b[K", p.verb, strings.Repeat("#", full), strings.Repeat(".", width-full), min(p.read, p.total)*100/p.total, size(p.total))
-}
-
-// done takes the line away.
-func (p *gauge) done() {
-	if p.w != nil {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-}
-
-func (p *gauge) reading(r io.Reader) io.Reader { return &gaugeReader{r, p} }
-
-type gaugeReader struct {
-	io.Reader
-	p *gauge
-}
-
-func (r *gaugeReader) Read(b []byte) (int, error) {
-	n, err := r.Reader.Read(b)
-	r.p.add(int64(n))
-	return n, err
 }

@@ -17,25 +17,20 @@ import (
 func history(g *global) *cobra.Command {
 	var q client.ChangesQuery
 	var action string
-	var git bool
 	cmd := &cobra.Command{
 		Use:   "history [ID]",
 		Short: "What was changed, when, by whom and why; or one fact's life",
 		Long: "The journal, newest first: each run with what it changed. A run is undone by its id, one change of it as RUN/1.\n" +
-			"With the ID of a fact: the words it came from, what it replaced, what replaced it, and every change.\n" +
-			"With --git: the commits of a vault, or those about one memory's file with what it said. That needs the vault's folder and git, and no memory.",
-		Example: "  loci history\n  loci history --since yesterday --action retire\n  loci history 0199c5d2-…\n  loci history --git --set vault=~/memory",
+			"With the ID of a fact: the words it came from, what it replaced, what replaced it, and every change.",
+		Example: "  loci history\n  loci history --since yesterday --action retire\n  loci history 0199c5d2-…",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Action = memory.Action(action)
-			if len(args) > 0 && q != (client.ChangesQuery{}) && !git {
+			if len(args) > 0 && q != (client.ChangesQuery{}) {
 				return memory.Errorf(memory.Invalid, "give either the ID of a fact or flags that narrow the journal")
 			}
 			if len(args) > 0 && args[0] == "" {
 				return memory.Errorf(memory.Invalid, "the ID is empty; loci list shows ids")
-			}
-			if git {
-				return g.gitHistory(cmd, q, args)
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if len(args) > 0 {
@@ -69,7 +64,6 @@ func history(g *global) *cobra.Command {
 	f.Var(timeFlag{at: &q.Since}, "since", "only later than this: 2026-05-03, yesterday, 90m (ago), …")
 	f.IntVar(&q.Limit, "limit", 0, "most changes (50 unless given)")
 	f.StringVar(&q.Cursor, "cursor", "", "continue a list")
-	f.BoolVar(&git, "git", false, "the commits of the vault")
 	return onMemory(g, cmd)
 }
 

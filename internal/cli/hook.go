@@ -44,7 +44,7 @@ func hook(g *global) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	g.withUser(cmd)
 	return cmd
 }
 

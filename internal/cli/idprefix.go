@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -84,6 +85,15 @@ func completeMemoryIDs(ctx context.Context, c *client.Client, ids []string) (err
 	return nil
 }
 
+// completeIn completes an id of one of all in place.
+func completeIn(start *string, all []named) error {
+	whole, err := uniquePrefix(*start, all)
+	if err == nil {
+		*start = whole
+	}
+	return err
+}
+
 // completeChatID completes the id of a conversation in place.
 func completeChatID(ctx context.Context, c *client.Client, start *string) error {
 	if !isIDPrefix(*start) {
@@ -99,68 +109,44 @@ func completeChatID(ctx context.Context, c *client.Client, start *string) error 
 		}
 		all = append(all, named{one.ID, one.Title})
 	}
-	whole, err := uniquePrefix(*start, all)
-	if err == nil {
-		*start = whole
-	}
-	return err
+	return completeIn(start, all)
 }
 
-// completeRunID completes the id of a run in place.
+// completeRunID completes the id of a run, or of one of its changes (RUN/1), in place.
 func completeRunID(ctx context.Context, c *client.Client, start *string) error {
-	if len(*start) < leastOfID {
+	run, rest := *start, ""
+	if at := strings.LastIndexByte(run, '/'); at >= 0 {
+		run, rest = run[:at], run[at:]
+	}
+	if len(run) < leastOfID {
 		return nil
 	}
-	is, err := c.Changes(ctx, client.ChangesQuery{Run: *start, Limit: 1})
+	is, err := c.Changes(ctx, client.ChangesQuery{Run: run, Limit: 1})
 	if err != nil || len(is.Changes) > 0 {
 		return err
 	}
-	page, err := c.Changes(ctx, client.ChangesQuery{Runs: *start, Limit: mostAlike + 1})
+	page, err := c.Changes(ctx, client.ChangesQuery{Runs: run, Limit: mostAlike + 1})
 	if err != nil {
-		return fmt.Errorf("find the run %s: %w", *start, err)
+		return fmt.Errorf("find the run %s: %w", run, err)
 	}
 	var all []named
 	for _, one := range page.Changes {
 		all = append(all, named{one.Run, when(one.CreatedAt) + " " + by(one.Author)})
 	}
-	whole, err := uniquePrefix(*start, all)
-	if err == nil {
-		*start = whole
-	}
+	err = completeIn(&run, all)
+	*start = run + rest
 	return err
 }
 
-// completeChangeID completes the id of a change, RUN/1, in place.
-func completeChangeID(ctx context.Context, c *client.Client, start *string) error {
-	at := strings.LastIndexByte(*start, '/')
-	if at < 0 {
-		return nil
-	}
-	run := (*start)[:at]
-	if err := completeRunID(ctx, c, &run); err != nil {
-		return err
-	}
-	*start = run + (*start)[at:]
-	return nil
-}
-
-// completeContextIDs completes ids of contexts in place.
-func completeContextIDs(ctx context.Context, c *client.Client, ids []string) error {
+// completeContextIDs completes ids of contexts in place, and returns all contexts.
+func completeContextIDs(ctx context.Context, c *client.Client, ids []string) (client.Contexts, error) {
 	all, err := c.Contexts(ctx)
-	if err != nil {
-		return err
-	}
-	for i, start := range ids {
-		if ids[i], err = uniquePrefix(start, namedContexts(all)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func namedContexts(all client.Contexts) (out []named) {
+	var there []named
 	for _, d := range all.Contexts {
-		out = append(out, named{d.ID, d.Title})
+		there = append(there, named{d.ID, d.Title})
 	}
-	return out
+	for i := range ids {
+		err = errors.Join(err, completeIn(&ids[i], there))
+	}
+	return all, err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,24 +87,6 @@ func TestTheBeginningOfAnIDNamesIt(t *testing.T) {
 	}
 	run("1 fact", "import", waits)
 	run("approved 0199feed-beef", "review", "--approve", "0199feed")
-}
-
-// TestGitKnowsAnIDByItsBeginning: the history in git is found by it as well.
-func TestGitKnowsAnIDByItsBeginning(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git")
-	}
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	t.Setenv("LOCI_VAULT_GIT", "true")
-	loci := inVault(t, t.TempDir())
-	var ids []string
-	for _, words := range []string{"User plays the oboe", "User has a dog"} {
-		ids = append(ids, strings.Fields(loci("add", words))[0])
-	}
-	if got := loci("history", "--git", shortest(ids[0], ids)); !strings.Contains(got, "User plays the oboe") || strings.Contains(got, "dog") {
-		t.Errorf("its history is %s", got)
-	}
 }
 
 // shortest returns the least of an id that tells it from all others, and is no less than

@@ -38,13 +38,10 @@ func imports(g *global) *cobra.Command {
 				}
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				b.client, b.gauge = c, gaugeOn(cmd.ErrOrStderr(), "imported", sizeOf(args))
+				b.client, b.progress = c, progressOn(cmd.ErrOrStderr())
 				b.alone = g.alone
-				if err := b.noteWork(ctx); err != nil {
-					return err
-				}
 				err := b.paths(ctx, args)
-				b.gauge.done()
+				b.progress.end()
 				if err != nil && ctx.Err() != nil { // what the last part brought nobody has said
 					return errBrokenOff
 				}
@@ -53,7 +50,7 @@ func imports(g *global) *cobra.Command {
 				}
 				b.out.DryRun = b.q.DryRun
 				if b.alone && b.out.Jobs > 0 {
-					err = errors.Join(err, b.learned(ctx, cmd.ErrOrStderr()))
+					err = errors.Join(err, b.learned(ctx, g.settle))
 				}
 				if told := g.print(cmd.OutOrStdout(), b.out, func(out printer) { out.imported(b) }); told != nil || err != nil {
 					return errors.Join(err, told)
@@ -80,13 +77,26 @@ const mostShown = 20 // troubles, and samples of what would be added
 type importer struct {
 	q        client.ImportQuery
 	client   *client.Client
-	gauge    *gauge
+	progress *progress
 	out      client.Imported
 	troubles []string // named by file and line
 
-	alone  bool            // no server learns from what is imported
-	others map[string]bool // ids of jobs that were there before
-	behind int             // chats that could not be learned from, which are tried again
+	alone  bool // no server learns from what is imported
+	behind int  // chats that could not be learned from, which are tried again
+}
+
+// learned waits until all was learned from that was imported: without a server nobody else would.
+func (b *importer) learned(ctx context.Context, settle func(context.Context) error) error {
+	if err := settle(ctx); err != nil {
+		return fmt.Errorf("learn from what was imported: %w", err)
+	}
+	left, err := b.client.Jobs(ctx)
+	for _, j := range left.Jobs {
+		if j.Kind == memory.JobLearn && b.behind < b.out.Jobs {
+			b.behind++
+		}
+	}
+	return err
 }
 
 // add puts the counts of a file to those of all; at names its places.

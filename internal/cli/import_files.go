@@ -78,38 +78,7 @@ func notText(name string) error {
 	return memory.Errorf(memory.Invalid, "%s: this is not text in UTF-8", name)
 }
 
-// sizeOf is how many bytes files have, those in archives included; folders do not
-// count, so that it may be 0.
-func sizeOf(paths []string) (total int64) {
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		switch {
-		case err != nil || !info.Mode().IsRegular():
-		case isZip(path):
-			total += sizeIn(path)
-		default:
-			total += info.Size()
-		}
-	}
-	return total
-}
-
 func isZip(path string) bool { return strings.EqualFold(filepath.Ext(path), ".zip") }
-
-// sizeIn is how many bytes an archive says that those of its files have which are read.
-func sizeIn(archive string) (total int64) {
-	z, err := zip.OpenReader(archive)
-	if err != nil {
-		return 0 // it is told when it is read
-	}
-	for _, f := range z.File {
-		if wanted(f.Name) {
-			total += int64(min(f.UncompressedSize64, 1<<40)) // what it says may not be so
-		}
-	}
-	_ = z.Close() // it was only looked at
-	return total
-}
 
 func (b *importer) paths(ctx context.Context, paths []string) error {
 	for _, path := range paths {
@@ -241,7 +210,7 @@ func (b *importer) file(ctx context.Context, name string, in io.Reader) error {
 	}
 	q := b.q
 	q.Format = format
-	out, err := b.client.Import(ctx, q, b.gauge.reading(buffered), "")
+	out, err := b.client.Import(ctx, q, b.progress.reading(buffered, "imported", 0), "")
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -78,23 +77,5 @@ func TestWhatCannotBeReadIsNamedByItsPlace(t *testing.T) {
 		if out, err = tryAt(t, dir+"/home", "sqlite", "import", "--strict", file); err == nil || strings.Contains(err.Error(), "struct") {
 			t.Errorf("%s, strictly: %q, %v", name, out, err)
 		}
-	}
-}
-
-// TestAnImportTellsOfItsOwnLearning: what waits anyway, from another day, is neither waited
-// for nor counted.
-func TestAnImportTellsOfItsOwnLearning(t *testing.T) {
-	parked, queued := client.Job{ID: "old", Kind: memory.JobLearn, State: memory.JobParked}, client.Job{ID: "older", Kind: memory.JobLearn, State: memory.JobQueued}
-	s := newStandIn(t, map[string]any{"GET /api/jobs": client.Jobs{Jobs: []client.Job{parked, queued}}})
-	b := importer{client: client.New(s.URL, client.Options{}), q: client.ImportQuery{Learn: true}, alone: true}
-	if err := b.noteWork(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.learned(t.Context(), io.Discard); err != nil || b.behind != 0 {
-		t.Errorf("%d are behind, %v", b.behind, err)
-	}
-	b.others = map[string]bool{"older": true}
-	if err := b.learned(t.Context(), io.Discard); err != nil || b.behind != 1 {
-		t.Errorf("of its own, %d are behind, %v; want the one that is parked", b.behind, err)
 	}
 }

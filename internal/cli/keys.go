@@ -68,8 +68,7 @@ func addKey(g *global) *cobra.Command {
 	cmd.Flags().BoolVar(&front, "front", false, "for a front end that names the user of each request")
 	cmd.Flags().BoolVar(&admin, "admin", false, "for whoever runs the server")
 	cmd.Flags().BoolVar(&mem0, "mem0", false, "show it as mem0's tools want keys, beginning with m0-")
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
+	return g.withJSON(cmd)
 }
 
 func listKeys(g *global) *cobra.Command {
@@ -89,8 +88,7 @@ func listKeys(g *global) *cobra.Command {
 			})(c.Keys(ctx))
 		}),
 	}
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
+	return g.withJSON(cmd)
 }
 
 func removeKey(g *global) *cobra.Command {

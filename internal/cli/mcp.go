@@ -41,7 +41,7 @@ func mcp(g *global) *cobra.Command {
 			return errors.Join(b.run(cmd.Context(), cmd.InOrStdin()), b.close())
 		},
 	}
-	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	g.withUser(cmd)
 	cmd.Flags().StringVar(&b.profile, "mcp-profile", "", "chatgpt: with the tools search and fetch")
 	return cmd
 }

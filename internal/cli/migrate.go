@@ -40,8 +40,7 @@ func migrate(g *global) *cobra.Command {
 			if from == "" && to == "" {
 				return memory.Errorf(memory.Invalid, "give --from, --to, or both")
 			}
-			bar := &progress{w: cmd.ErrOrStderr()}
-			bar.live = isTerminal(os.Stderr) && bar.w == os.Stderr
+			bar := progressOn(cmd.ErrOrStderr())
 			var ends [2]string
 			for i, address := range []string{from, to} {
 				if ends[i], err = databaseAddress(config, cmp.Or(address, string(config.Store))); err != nil {
@@ -49,7 +48,7 @@ func migrate(g *global) *cobra.Command {
 				}
 			}
 			moved, err := backup.Migrate(cmd.Context(), ends[0], ends[1], func(m backup.Moving) {
-				bar.at("copied", int64(m.Users), int64(m.Of), func(n int64) string { return fmt.Sprintf("%d users", n) })
+				bar.count("users copied", int64(m.Users), int64(m.Of))
 			})
 			bar.end()
 			if err != nil {
@@ -65,8 +64,7 @@ func migrate(g *global) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&from, "from", "", "database that is copied; the setting store unless given")
 	cmd.Flags().StringVar(&to, "to", "", "database that it goes into; the setting store unless given")
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
+	return g.withJSON(cmd)
 }
 
 // databaseAddress returns an address with the whole path of a database file.

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,8 +87,7 @@ func modelsList(g *global) *cobra.Command {
 			}{dir, all}, func(out printer) { printModels(out, dir, all) })
 		},
 	}
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
+	return g.withJSON(cmd)
 }
 
 func printModels(w io.Writer, dir string, all []localModel) {
@@ -135,9 +132,8 @@ func modelsPull(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			bar := &progress{w: cmd.ErrOrStderr()}
-			bar.live = isTerminal(os.Stderr) && bar.w == os.Stderr
-			name, err := hub.Puller{Dir: dir, URL: strings.TrimRight(config.ModelsURL, "/"), Client: hub.NewClient(), Progress: bar.file}.Pull(cmd.Context(), args[0])
+			bar := progressOn(cmd.ErrOrStderr())
+			name, err := hub.Puller{Dir: dir, URL: strings.TrimRight(config.ModelsURL, "/"), Client: hub.NewClient(), Progress: bar.bytes}.Pull(cmd.Context(), args[0])
 			bar.end()
 			if err != nil {
 				return err
@@ -286,60 +282,4 @@ func (g *global) modelsFolder(cmd *cobra.Command) (config.Config, string, error)
 	}
 	dir, err := config.ModelsFolder()
 	return config, dir, err
-}
-
-// progress shows how far long work is: on a terminal a line that changes, elsewhere a
-// line for each thing that is done.
-type progress struct {
-	w     io.Writer
-	live  bool
-	last  time.Time // when it was shown
-	shown bool      // a line is open
-	done  string    // what was said to be done
-}
-
-// refresh is how often a line changes: often enough to be seen moving.
-const refresh = 100 * time.Millisecond
-
-// file says how much of a file is there.
-func (p *progress) file(name string, done, size int64) {
-	p.at(name, done, size, func(n int64) string { return megabytes(n) })
-}
-
-// at says how much of something is done, of so much.
-func (p *progress) at(name string, done, of int64, unit func(int64) string) {
-	if done >= of {
-		if p.done == name {
-			return
-		}
-		p.done = name
-		p.open()
-		fmt.Fprintf(p.w, "%s  %s\n", name, unit(of))
-		p.shown = false
-		return
-	}
-	if !p.live || time.Since(p.last) < refresh {
-		return
-	}
-	p.last = time.Now()
-	const width = 30
-	full := int(width * done / max(1, of))
-	p.open()
-	fmt.Fprintf(p.w, "%s  [%s%s] %s of %s", name, strings.Repeat("=", full), strings.Repeat(" ", width-full), unit(done), unit(of))
-	p.shown = true
-}
-
-// open goes to the beginning of an empty line.
-func (p *progress) open() {
-	if p.shown {
-		fmt.Fprint(p.w, "\r\033[K")
-	}
-}
-
-// end leaves the line that changes.
-func (p *progress) end() {
-	if p.shown {
-		fmt.Fprintln(p.w)
-		p.shown = false
-	}
 }

@@ -88,25 +88,6 @@ func TestReembedSaysHowItEnded(t *testing.T) {
 	}
 }
 
-func TestProgressIsALineForEachThingDone(t *testing.T) {
-	var b bytes.Buffer
-	p := &progress{w: &b}
-	for _, done := range []int64{0, 1e6, 2e6, 2e6} {
-		p.file("weights", done, 2e6)
-	}
-	p.end()
-	if got := b.String(); got != "weights  2.0 MB\n" {
-		t.Errorf("not on a terminal: %q", got)
-	}
-	b.Reset()
-	p = &progress{w: &b, live: true}
-	p.file("weights", 1e6, 2e6)
-	p.end()
-	if got := b.String(); !strings.Contains(got, "["+strings.Repeat("=", 15)+strings.Repeat(" ", 15)+"] 1.0 MB of 2.0 MB\n") {
-		t.Errorf("on a terminal, broken off: %q", got)
-	}
-}
-
 func TestModelIsAddedFromALocalCopy(t *testing.T) {
 	dir := t.TempDir()
 	const copied = "../model/transformer/testdata/cross"

@@ -18,24 +18,15 @@ func profile(g *global) *cobra.Command {
 			"Without a KEY all of them. --as-of shows what stood there at a time. It has nothing to do with --profile, which names settings.",
 		Example: "  loci profile\n  loci profile timezone\n  loci profile --as-of yesterday\n  loci profile set timezone Europe/Lisbon\n  loci profile remove timezone",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if len(args) == 0 {
-				return g.listProfile(cmd, args)
+				return show(g, cmd, printer.profile)(c.Profile(ctx))
 			}
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				return show(g, cmd, func(out printer, e client.Entry) { fmt.Fprintln(out, harmless(e.Value)) })(c.Entry(ctx, args[0]))
-			})
-		},
+			return show(g, cmd, func(out printer, e client.Entry) { fmt.Fprintln(out, harmless(e.Value)) })(c.Entry(ctx, args[0]))
+		}),
 	}
-	list := &cobra.Command{Use: "list", Short: "All keys with their values", Example: "  loci profile list --json", Args: cobra.NoArgs, RunE: g.listProfile}
-	cmd.AddCommand(g.reading(list), profileSet(g), profileRemove(g))
+	cmd.AddCommand(profileSet(g), profileRemove(g))
 	return g.reading(cmd)
-}
-
-func (g *global) listProfile(cmd *cobra.Command, _ []string) error {
-	return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-		return show(g, cmd, printer.profile)(c.Profile(ctx))
-	})
 }
 
 func profileSet(g *global) *cobra.Command {

@@ -33,8 +33,8 @@ func TestProfileIsWrittenReadAndUndone(t *testing.T) {
 	if !slices.Equal(keys, []string{"timezone", "units"}) {
 		t.Errorf("the keys are %q", keys)
 	}
-	run("nothing is written down", "profile", "list", "--user", "ben")
-	run("Africa/Tunis", "profile", "list")
+	run("nothing is written down", "profile", "--user", "ben")
+	run("Africa/Tunis", "profile")
 	run("removed timezone", "profile", "remove", "timezone")
 	if out := run("units", "profile"); strings.Contains(out, "timezone") {
 		t.Errorf("after its removal the key is there: %q", out)

@@ -228,63 +228,22 @@ func promptsCheck(g *global) *cobra.Command {
 			if config.Prompts == "" {
 				return memory.Errorf(memory.Invalid, "which folder? Give one, or set prompts")
 			}
-			wrong := wrongIn(config.Prompts)
+			_, wrong := openPrompts(config.Prompts)
 			found := struct {
 				Wrong []string `json:"wrong"`
-			}{make([]string, 0, len(wrong))}
-			for _, err := range wrong {
-				found.Wrong = append(found.Wrong, err.Error())
+			}{[]string{}}
+			if wrong != nil {
+				found.Wrong = strings.Split(wrong.Error(), "\n")
+				wrong = memory.Errorf(memory.Invalid, "%s: a start with these prompts would be refused", config.Prompts)
 			}
-			if len(wrong) == 0 {
-				return g.print(cmd.OutOrStdout(), found, func(out printer) { fmt.Fprintf(out, "%s: nothing is wrong\n", config.Prompts) })
-			}
-			if err := g.print(cmd.OutOrStdout(), found, func(out printer) { fmt.Fprintln(out, strings.Join(found.Wrong, "\n")) }); err != nil {
-				return err
-			}
-			return memory.Errorf(memory.Invalid, "%s: a start with these prompts would be refused", config.Prompts)
+			return errors.Join(g.print(cmd.OutOrStdout(), found, func(out printer) {
+				for _, one := range found.Wrong {
+					out.line("%s", filepath.Join(config.Prompts, one)) // it begins with the file's name
+				}
+				if len(found.Wrong) == 0 {
+					out.line("%s: nothing is wrong", config.Prompts)
+				}
+			}), wrong)
 		},
 	}
-}
-
-// wrongIn returns what is wrong with a folder of prompts, one error a file.
-func wrongIn(dir string) []error {
-	_, whole := openPrompts(dir)
-	if whole == nil {
-		return nil
-	}
-	var out []error
-	folder := os.DirFS(dir)
-	files, err := fs.Glob(folder, "*.md")
-	if err != nil {
-		return []error{err}
-	}
-	for _, file := range files {
-		if _, err := prompt.Open(oneFile{folder, file}); err != nil {
-			out = append(out, fmt.Errorf("%s%c%w", filepath.Clean(dir), filepath.Separator, err)) // it begins with the file's name
-		}
-	}
-	if len(out) == 0 {
-		return []error{whole} // it is of no single file
-	}
-	return out
-}
-
-// oneFile is a folder of which only one file is seen.
-type oneFile struct {
-	fs.FS
-	name string
-}
-
-// Open implements fs.FS.
-func (o oneFile) Open(name string) (fs.File, error) {
-	if name != "." && name != o.name {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return o.FS.Open(name)
-}
-
-// ReadDir implements fs.ReadDirFS.
-func (o oneFile) ReadDir(name string) ([]fs.DirEntry, error) {
-	all, err := fs.ReadDir(o.FS, name)
-	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return e.Name() != o.name }), err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,12 +95,12 @@ const lookEvery = 200 * time.Millisecond
 // follow shows how far it is until it is done or waits for something; look brings is up
 // to date.
 func follow(ctx context.Context, w io.Writer, is *client.Vectors, look func() error) error {
-	bar := &progress{w: w, live: w == os.Stderr && isTerminal(os.Stderr)}
+	bar := progressOn(w)
 	defer bar.end()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for of := int64(is.Memories); is.Lacking > 0 && is.UnderWay && is.Error == ""; {
-		bar.at("embedded", of-int64(is.Lacking), of, func(n int64) string { return fmt.Sprint(n) })
+		bar.count("embedded", of-int64(is.Lacking), of)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +21,8 @@ func review(g *global) *cobra.Command {
 		Use:   "review",
 		Short: "Decide on facts that wait for a person",
 		Long: "Show each pending fact with the words it came from, why it waits and what it contradicts, and ask what to do:\n" +
-			"a approve, e edit and approve, r reject, s skip, q quit. An approved fact takes the place of those it contradicts;\n" +
-			"a rejected one is not learned again. What another user shares is accepted as it is, and takes nobody's place. Answers that do not come from a terminal are read by line; with the flags nothing\n" +
-			"is asked. What the flags decide is one run and is undone together.",
+			"a approve, e edit and approve, r reject, s skip, q quit, each a line. An approved fact takes the place of those it contradicts;\n" +
+			"a rejected one is not learned again. What another user shares is accepted as it is, and takes nobody's place. With the flags nothing is asked. What the flags decide is one run and is undone together.",
 		Example: "  loci review\n  loci review --list\n  loci review --approve 0199c5d2-… --reject 0199c5d3-…\n" +
 			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject",
 		Args: cobra.NoArgs,
@@ -205,81 +203,29 @@ func (s printer) waits(w client.Waiting, number string) {
 	}
 }
 
-// answers reads what a person answers: a key on a terminal, a line elsewhere.
-type answers struct {
-	file  *os.File // the terminal, nil without one
-	lines *bufio.Reader
-}
-
-func answersFrom(r io.Reader) answers {
-	a := answers{lines: bufio.NewReader(r)}
-	if f, ok := r.(*os.File); ok && isTerminal(f) {
-		a.file = f
-	}
-	return a
-}
-
-// key returns the next answer's first letter, a line break for an empty one; io.EOF
-// at the end of input. On a terminal an interrupt is a 'q'.
-func (a answers) key(ctx context.Context) (byte, error) {
-	if a.file != nil {
-		if back, ok := keyByKey(a.file); ok {
-			defer back()
-			return a.pressed()
-		}
-	}
-	line, err := a.line(ctx)
-	if err != nil && line == "" {
-		return 0, err
-	}
-	return (strings.ToLower(line) + "\n")[0], nil // the last line may have no end
-}
-
-func (a answers) pressed() (byte, error) {
-	key, err := a.lines.ReadByte()
-	switch {
-	case errors.Is(err, io.EOF), key == 3, key == 4: // interrupt, end of input
-		return 'q', nil
-	case err != nil:
-		return 0, fmt.Errorf("read a key: %w", err)
-	}
-	return strings.ToLower(string(key))[0], nil
-}
-
-// line returns the next line, trimmed. When ctx ends first, the reading goes on until
-// the process ends: a terminal's cannot be broken off.
-func (a answers) line(ctx context.Context) (string, error) {
-	type read struct {
-		line string
-		err  error
-	}
-	got := make(chan read, 1)
-	go func() {
-		line, err := a.lines.ReadString('\n')
-		got <- read{strings.TrimSpace(line), err}
-	}()
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case r := <-got:
-		return r.line, r.err
-	}
-}
-
 // ask shows what waits, one fact after the other, and does what is answered.
 func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []client.Waiting) error {
 	if len(all) == 0 {
 		s.line("nothing waits")
 		return nil
 	}
-	from := answersFrom(in)
+	lines := linesOf(ctx, in)
+	f, ok := in.(*os.File)
+	typed := ok && isTerminal(f)
+	next := func() (string, error) {
+		line, err := nextLine(ctx, lines)
+		if err == nil && !typed { // a terminal shows what is typed
+			fmt.Fprintln(s, line)
+		}
+		return line, err
+	}
 	decided, ended := 0, false
 	for i, w := range all {
 		s.waits(w, fmt.Sprintf("%d of %d", i+1, len(all)))
 		if ended {
 			continue // nobody answers any more; what is left is shown
 		}
-		j, err := from.judgement(ctx, s, w)
+		j, err := judgement(next, s, w)
 		switch {
 		case errors.Is(err, io.EOF):
 			ended = true
@@ -310,7 +256,7 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 var errQuit = errors.New("quit")
 
 // judgement asks until it has an answer. The zero Judgement is to skip.
-func (a answers) judgement(ctx context.Context, s printer, w client.Waiting) (client.Judgement, error) {
+func judgement(next func() (string, error), s printer, w client.Waiting) (client.Judgement, error) {
 	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove, Seen: seen(w)}
 	keys := "a approve, e edit, r reject, s skip, q quit"
 	if w.Memory.Home != "" {
@@ -318,13 +264,12 @@ func (a answers) judgement(ctx context.Context, s printer, w client.Waiting) (cl
 	}
 	for {
 		fmt.Fprintf(s, "%s: ", keys)
-		key, err := a.key(ctx)
+		key, err := next()
 		if err != nil {
 			fmt.Fprintln(s)
 			return client.Judgement{}, err
 		}
-		fmt.Fprintf(s, "%c\n", max(key, ' ')) // what was typed is not seen
-		switch key {
+		switch strings.ToLower(key + " ")[0] {
 		case 'a':
 			return j, nil
 		case 'r':
@@ -339,16 +284,8 @@ func (a answers) judgement(ctx context.Context, s printer, w client.Waiting) (cl
 				continue // only its owner edits it
 			}
 			fmt.Fprint(s, "better words: ")
-			words, err := a.line(ctx)
-			if a.file == nil {
-				fmt.Fprintln(s)
-			}
-			if words != "" {
-				j.Content = words
-				return j, nil
-			}
-			if err != nil {
-				return client.Judgement{}, err
+			if j.Content, err = next(); err != nil || j.Content != "" {
+				return j, err
 			}
 		}
 	}

@@ -84,8 +84,7 @@ func settingsImport(g *global) *cobra.Command {
 			return g.print(cmd.OutOrStdout(), imported, func(out printer) { _, _ = out.Write(file) })
 		},
 	}
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
+	return g.withJSON(cmd)
 }
 
 // settings writes a line for each.

@@ -41,7 +41,7 @@ func TestReadsOfAnotherTime(t *testing.T) {
 	}{
 		{[]string{"profile"}, "Porto", "Lisbon"},
 		{[]string{"profile", "city"}, "Porto", "Lisbon"},
-		{[]string{"profile", "list"}, "Porto", "Lisbon"},
+		{[]string{"profile"}, "Porto", "Lisbon"},
 		{[]string{"list"}, "Porto", "Lisbon"},
 		{[]string{"search", "Where does the user live?"}, "Porto", "Lisbon"},
 		{[]string{"contexts"}, "guide", "Second"},

@@ -39,7 +39,7 @@ func undo(g *global) *cobra.Command {
 			}
 			in.DryRun = !yes
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				if err := errors.Join(completeRunID(ctx, c, &in.Run), completeChangeID(ctx, c, &in.Change)); err != nil {
+				if err := errors.Join(completeRunID(ctx, c, &in.Run), completeRunID(ctx, c, &in.Change)); err != nil {
 					return err
 				}
 				what, err := meant(ctx, c, &in)

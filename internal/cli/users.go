@@ -14,29 +14,19 @@ import (
 )
 
 func users(g *global) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "users",
-		Short: "List the users, erase one whole, or let one who was erased begin anew",
-		Args:  cobra.NoArgs,
-		RunE:  g.listUsers,
-	}
+	cmd := &cobra.Command{Use: "users", Short: "List the users, erase one whole, or let one who was erased begin anew"}
 	list := &cobra.Command{
-		Use: "list", Short: "The users that have or had a memory, with their names", Example: "  loci users list --json",
-		Args: cobra.NoArgs, RunE: g.listUsers,
+		Use: "list", Short: "The users that have or had a memory, with their names", Example: "  loci users list --json", Args: cobra.NoArgs,
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			all, err := c.Users(ctx)
+			if err != nil {
+				return err
+			}
+			return g.print(cmd.OutOrStdout(), client.Users{Users: append([]client.User{}, all...)}, func(out printer) { out.users(all) })
+		}),
 	}
-	list.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	cmd.AddCommand(list, eraseUser(g), openUser(g))
+	cmd.AddCommand(g.withJSON(list), eraseUser(g), openUser(g))
 	return cmd
-}
-
-func (g *global) listUsers(cmd *cobra.Command, _ []string) error {
-	return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-		all, err := c.Users(ctx)
-		if err != nil {
-			return err
-		}
-		return g.print(cmd.OutOrStdout(), client.Users{Users: append([]client.User{}, all...)}, func(out printer) { out.users(all) })
-	})
 }
 
 func (s printer) users(all []client.User) {
@@ -81,8 +71,7 @@ func eraseUser(g *global) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; it cannot be undone")
 	cmd.Flags().BoolVar(&ahead, "ahead", false, "close a name of which nothing was ever kept, too")
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
-	return cmd
+	return g.withJSON(cmd)
 }
 
 func (s printer) erasedUser(gone client.Erased) {

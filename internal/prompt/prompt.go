@@ -77,27 +77,21 @@ func Default() *Set {
 // placeholder it needs or has no prompt's name is [memory.Invalid], with its name and
 // line.
 func Open(overlay fs.FS) (*Set, error) {
-	if err := checkNames(overlay); err != nil {
-		return nil, err
-	}
+	wrong := []error{checkNames(overlay)}
 	s := &Set{prompts: map[string]*prompt{}}
 	for _, sample := range samples {
 		p, err := load(overlay, sample, sample.name()+".md")
-		if err != nil {
-			return nil, err
-		}
 		s.prompts[sample.name()] = p
-		models, err := variantsOf(overlay, sample.name())
-		if err != nil {
-			return nil, err
-		}
+		models, err2 := variantsOf(overlay, sample.name())
+		wrong = append(wrong, err, err2)
 		for _, model := range models {
 			p, err := load(overlay, sample, sample.name()+"@"+model+".md")
-			if err != nil {
-				return nil, err
-			}
+			wrong = append(wrong, err)
 			s.variants = append(s.variants, variant{sample.name(), model, p})
 		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
