@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,40 +42,18 @@ func committed(t *testing.T, dir string, facts ...string) (first memory.Fact) {
 	return first
 }
 
-// TestGitHasTheLifeOfAFile: messages say what changed, and git alone has the history of a fact.
+// TestGitHasTheLifeOfAFile: messages say what changed, and everything is committed.
 func TestGitHasTheLifeOfAFile(t *testing.T) {
 	needGit(t)
-	ctx, dir := t.Context(), t.TempDir()
+	dir := t.TempDir()
 	vault := filepath.Join(dir, "vault")
-	lisbon := committed(t, dir, "User lives in Lisbon", "User plays chess", "User lives in Porto")
+	committed(t, dir, "User lives in Lisbon", "User plays chess", "User lives in Porto")
 	want := "written: User lives in Porto (replaces User lives in Lisbon)\nwritten: User plays chess\nwritten: User lives in Lisbon\n" + vaultsync.FirstCommit
 	if got := git(t, vault, "log", "--format=%s"); got != want {
 		t.Errorf("the log is\n%s\nwant\n%s", got, want)
 	}
 	if left := git(t, vault, "status", "--short"); left != "" {
 		t.Errorf("left over:\n%s", left)
-	}
-	if err := errors.Join(os.RemoveAll(filepath.Join(vault, ".loci")), os.RemoveAll(filepath.Join(dir, "data"))); err != nil {
-		t.Fatal(err)
-	}
-	history, err := vaultsync.GitHistory(ctx, vault, lisbon.ID, 10)
-	if err != nil || len(history) != 2 || history[0].At.IsZero() {
-		t.Fatalf("the file was written and moved: %+v, %v", history, err)
-	}
-	for i, want := range []string{"deleted/entries/global/facts", "entries/global/facts"} {
-		there := false
-		for _, f := range history[i].Files {
-			there = there || filepath.ToSlash(filepath.Dir(f.Path)) == want && f.Words == "User lives in Lisbon" && f.Status == "A"
-		}
-		if !there {
-			t.Errorf("commit %d has no file in %s: %+v", i, want, history[i])
-		}
-	}
-	if ids, err := vaultsync.GitIDs(ctx, vault, lisbon.ID[:len(lisbon.ID)-2]); err != nil || len(ids) != 1 || ids[0] != lisbon.ID {
-		t.Errorf("the beginning of its id is of %q, %v", ids, err)
-	}
-	if _, err := vaultsync.GitHistory(ctx, t.TempDir(), "", 1); !errors.Is(err, memory.NotFound) {
-		t.Errorf("of a folder that is in no repository: %v", err)
 	}
 }
 
@@ -104,30 +81,6 @@ func TestGitThatFailsBlocksNothing(t *testing.T) {
 	defer closed(t, l)
 	if hits, err := l.Recall(t.Context(), "default", "Do I play chess?"); err != nil || len(hits) != 1 {
 		t.Errorf("recalled %v, %v", hits, err)
-	}
-}
-
-// TestTextForgesNoCommit remembers what looks like git's own output, and has a commit of
-// somebody else's that does.
-func TestTextForgesNoCommit(t *testing.T) {
-	needGit(t)
-	dir := t.TempDir()
-	vault := filepath.Join(dir, "vault")
-	const forged = "\x1e0000000000000000000000000000000000000000\x1f2026-01-01T00:00:00Z\x1fMallory\x1fforged\x1f\nA\tnone.md"
-	committed(t, dir, "User plays chess", "User's cat "+forged+"\x1b[31m")
-	if err := os.WriteFile(filepath.Join(vault, "note.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	git(t, vault, "add", "note.txt")
-	git(t, vault, "commit", "--quiet", "--message", "mine "+forged)
-	history, err := vaultsync.GitHistory(t.Context(), vault, "", 10)
-	if err != nil || len(history) != 3 {
-		t.Fatalf("of three commits there are %d: %+v, %v", len(history), history, err)
-	}
-	for i, c := range history {
-		if len(c.Hash) != 40 || c.Author == "Mallory" || len(c.Files) == 0 || i > 0 && strings.ContainsFunc(c.Message, func(r rune) bool { return r < ' ' && r != '\n' }) {
-			t.Errorf("commit %d is %+v", i, c)
-		}
 	}
 }
 
