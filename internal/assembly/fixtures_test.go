@@ -249,6 +249,10 @@ func (f *fixture) readsTheSame(l *Loci) {
 		if r.Method == "POST" {
 			got, want = firstHit(got), firstHit(want)
 		}
+		if strings.HasPrefix(r.Path, "/api/export") {
+			byID(got.([]any))
+			byID(want.([]any))
+		}
 		if diff := lacks(withoutEmbedding(want), withoutEmbedding(got), ""); diff != "" {
 			f.t.Errorf("%s %s of %q: %s", r.Method, r.Path, r.User, diff)
 		}
@@ -267,6 +271,15 @@ func withoutEmbedding(answer any) any {
 		})
 	}
 	return answer
+}
+
+// byID sorts records, whose order says nothing.
+func byID(records []any) {
+	id := func(r any) string {
+		one := r.(map[string]any)
+		return fmt.Sprint(one["type"], one["id"], one["key"], one["from"], one["to"], one["kind"])
+	}
+	slices.SortStableFunc(records, func(a, b any) int { return strings.Compare(id(a), id(b)) })
 }
 
 func firstHit(answer any) any {

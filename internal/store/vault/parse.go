@@ -72,7 +72,7 @@ type leader func(key, text, from string) (to, why string)
 func (p place) read(d document, base thing, lead leader) (says thing, lost map[string]string, err error) {
 	r := reader{p: p, known: base != (thing{}), values: d.values, lead: lead}
 	words := d.words
-	if p.kind() != turnTarget { // editors leave an empty line below the front matter; a turn is as it was said
+	if d.values["kind"].text != "turn" { // editors leave an empty line below the front matter; a turn that Loci wrote is as it was said
 		words = strings.TrimLeft(words, "\r\n")
 	}
 	switch p.kind() {
