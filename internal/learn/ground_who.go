@@ -87,6 +87,9 @@ func (g *grounds) claimedOf() whom {
 	case len(fact) < 2:
 		return whom{}
 	case fact[0].word != "user":
+		if group := g.names[fact[0].word]; fact[0].capital && (g.isName(start) || group != "") {
+			return whom{'o', group, fact[0].word}
+		}
 		return whom{}
 	case !fact[0].owner:
 		return whom{kind: 's'}
