@@ -125,29 +125,32 @@ func holdsNothing(m backup.Manifest) bool {
 	return true
 }
 
-// held writes what a backup holds, kinds in order.
-func held(w io.Writer, m backup.Manifest) {
+// held writes what a backup holds.
+func held(w io.Writer, m backup.Manifest) { fmt.Fprintf(w, "  it holds %s\n", tallyOf(m.Counts)) }
+
+// tallyOf says how many there are of each kind, kinds in order.
+func tallyOf(counts map[string]int64) string {
 	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(m.Counts)) {
-		if n := m.Counts[kind]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, called(kind, n)))
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[kind]; n > 0 {
+			parts = append(parts, many(int(n), kind))
 		}
 	}
-	fmt.Fprintf(w, "  it holds %s\n", cmp.Or(strings.Join(parts, ", "), "nothing yet"))
+	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// called is a kind of a manifest's as people say it, of one or of many.
-func called(kind string, n int64) string {
-	if kind == "profile" {
-		kind = "profile entries"
+// many says how many there are of a kind, which is named in the plural.
+func many(n int, kinds string) string {
+	if kinds == "profile" {
+		kinds = "profile entries"
 	}
-	if n != 1 {
-		return kind
+	if stem, ok := strings.CutSuffix(kinds, "ies"); ok && n == 1 {
+		kinds = stem + "y"
 	}
-	if stem, ok := strings.CutSuffix(kind, "ies"); ok {
-		return stem + "y"
+	if n == 1 {
+		kinds = strings.TrimSuffix(kinds, "s")
 	}
-	return strings.TrimSuffix(kind, "s")
+	return fmt.Sprintf("%d %s", n, kinds)
 }
 
 func restore(g *global) *cobra.Command {

@@ -45,10 +45,10 @@ func Main() int {
 	if ctx.Err() != nil {
 		told = stopped(ran, err)
 	}
-	if !begun && strings.HasPrefix(told, "unknown command") {
-		told = unknownCommand(told)
-	}
 	told = strings.ReplaceAll(told, "\n\t", " ") // a database's driver breaks lines
+	if !begun {
+		told = strings.Join(strings.Fields(told), " ") + "; see " + ran.CommandPath() + " --help"
+	}
 	tell(os.Stderr, err, told, wantsJSON(ran, os.Args[1:]))
 	if !begun || errors.Is(err, memory.Invalid) {
 		return 2
@@ -110,6 +110,8 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	cobra.AddTemplateFunc("begins", strings.HasPrefix)
+	cmd.SetHelpTemplate("{{if not (begins .Long .Short)}}{{.Short}}.\n\n{{end}}{{with .Long}}{{.}}\n\n{{end}}{{.UsageString}}")
 	p := cmd.PersistentFlags()
 	for _, f := range []struct{ name, help string }{
 		{"addr", "address of the server, or its URL"},
@@ -127,8 +129,14 @@ func root() *cobra.Command {
 	for _, sub := range cmd.Commands() {
 		sub.SuggestFor = others[sub.Name()]
 	}
-	explain(cmd)
 	return cmd
+}
+
+// others are words that people know from other programs for what commands do.
+var others = map[string][]string{
+	"add": {"remember", "note", "save", "new"}, "search": {"recall", "ask", "find", "query"}, "forget": {"delete", "remove", "rm", "erase"},
+	"history": {"show", "get", "log", "view"}, "edit": {"update", "change", "set"}, "list": {"ls", "all"}, "review": {"approve", "reject", "pending"},
+	"serve": {"server", "start", "run", "up"}, "models": {"pull"}, "doctor": {"status", "check"}, "undo": {"revert"}, "settings": {"config", "env", "options"},
 }
 
 // load reads the settings of this command.

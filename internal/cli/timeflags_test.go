@@ -44,7 +44,6 @@ func TestReadsOfAnotherTime(t *testing.T) {
 		{[]string{"profile"}, "Porto", "Lisbon"},
 		{[]string{"list"}, "Porto", "Lisbon"},
 		{[]string{"search", "Where does the user live?"}, "Porto", "Lisbon"},
-		{[]string{"contexts"}, "guide", "Second"},
 		{[]string{"contexts", "list"}, "guide", "Second"},
 		{[]string{"contexts", "show", d.ID, "--json"}, "guide", "Second"},
 	} {
