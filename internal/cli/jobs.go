@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,16 +108,15 @@ func (s printer) jobs(jobs []client.Job, now time.Time) {
 		switch {
 		case j.State == memory.JobParked:
 			parked++
-		case j.State == memory.JobQueued && j.RunAt.After(now) && j.Attempts == 0 && j.Error == "" && strings.HasPrefix(j.ID, "learn-"):
-			next = "  in case the exchange breaks off, " + when(j.RunAt)
-		case j.State == memory.JobQueued && j.RunAt.After(now) && j.Attempts == 0:
-			next = "  not before " + when(j.RunAt)
 		case j.State == memory.JobQueued && j.RunAt.After(now):
 			next = "  next try " + when(j.RunAt)
 		case j.State == memory.JobQueued:
 			next = "  due now"
 		}
-		s.line("%-8s %-9s %s  since %s%s%s", s.state(j.State), j.Kind, j.ID, when(j.CreatedAt), next, failures(j.Attempts))
+		if j.Attempts > 0 {
+			next += "  failed " + many(j.Attempts, "times")
+		}
+		s.line("%s %-9s %s  since %s%s", s.state(j.State), j.Kind, j.ID, when(j.CreatedAt), next)
 		if j.Error != "" {
 			s.line("         %s", brief(j.Error, 200))
 		}
@@ -134,14 +132,4 @@ func (s printer) state(state memory.JobState) string {
 		return s.in(red, padded)
 	}
 	return padded
-}
-
-func failures(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "  failed once"
-	}
-	return fmt.Sprintf("  failed %d times", n)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ func relate(g *global) *cobra.Command {
 					return err
 				}
 				if len(args) == 1 {
-					return g.related(ctx, cmd.OutOrStdout(), c, args[0], q)
+					return show(g, cmd, func(out printer, found client.RelatedMemories) { out.related(args[0], found) })(c.Related(ctx, args[0], q))
 				}
 				in := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
 				if end {
@@ -74,15 +73,6 @@ func kinds() string {
 		out = append(out, string(k))
 	}
 	return strings.Join(out, ", ")
-}
-
-// related shows what a fact is related to.
-func (g *global) related(ctx context.Context, w io.Writer, c *client.Client, id string, q client.RelatedQuery) error {
-	found, err := c.Related(ctx, id, q)
-	if err != nil {
-		return err
-	}
-	return g.print(w, found, func(out printer) { out.related(id, found) })
 }
 
 // related writes each relation from the fact that was asked for as a sentence reads: what

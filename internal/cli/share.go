@@ -23,20 +23,14 @@ func share(g *global) *cobra.Command {
 			if err := completeMemoryIDs(ctx, c, args[:1]); err != nil {
 				return err
 			}
-			var with client.Shared
-			var err error
+			print := show(g, cmd, printer.shared)
 			switch {
 			case len(args) == 1:
-				with, err = c.SharedWith(ctx, args[0])
+				return print(c.SharedWith(ctx, args[0]))
 			case end:
-				with, err = c.Unshare(ctx, args[0], args[1])
-			default:
-				with, err = c.Share(ctx, args[0], args[1])
+				return print(c.Unshare(ctx, args[0], args[1]))
 			}
-			if err != nil {
-				return err
-			}
-			return g.print(cmd.OutOrStdout(), with, func(out printer) { out.shared(with) })
+			return print(c.Share(ctx, args[0], args[1]))
 		}),
 	}
 	cmd.Flags().BoolVar(&end, "end", false, "no longer")
