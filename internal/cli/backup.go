@@ -98,7 +98,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	if err != nil {
 		return out, fmt.Errorf("check what came: %w", err)
 	}
-	if g.alone && holdsNothing(m) {
+	if g.alone && tallyOf(m.Counts) == "nothing" {
 		return out, memory.Errorf(memory.NotFound, "no server answers, and there is no memory in the data folder: name the server with --addr, or the folder with --data")
 	}
 	if err := os.Rename(half, path); err != nil {
@@ -113,16 +113,6 @@ func fresh(path string) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-}
-
-// holdsNothing reports whether nobody has anything in a backup.
-func holdsNothing(m backup.Manifest) bool {
-	for _, n := range m.Counts {
-		if n > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // held writes what a backup holds.
@@ -165,9 +155,6 @@ func restore(g *global) *cobra.Command {
 		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if check && replace {
-				return memory.Errorf(memory.Invalid, "--check changes nothing, and there is nothing to replace")
-			}
 			shown := progressOn(cmd.ErrOrStderr())
 			if check {
 				m, err := backup.Check(cmd.Context(), args[0], shown.bytes)
@@ -194,6 +181,7 @@ func restore(g *global) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only say whether FILE is whole, and what is in it")
 	cmd.Flags().BoolVar(&replace, "replace", false, "set aside what is there")
+	cmd.MarkFlagsMutuallyExclusive("check", "replace")
 	return g.withJSON(cmd)
 }
 

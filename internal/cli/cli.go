@@ -45,7 +45,8 @@ func Main() int {
 	if ctx.Err() != nil {
 		told = stopped(ran, err)
 	}
-	told = strings.ReplaceAll(told, "\n\t", " ") // a database's driver breaks lines
+	told = strings.ReplaceAll(told, "\n\t", " ")                           // a database's driver breaks lines
+	begun = begun && !strings.HasPrefix(told, "if any flags in the group") // cobra compares them late
 	if !begun {
 		told = strings.Join(strings.Fields(told), " ") + "; see " + ran.CommandPath() + " --help"
 	}
@@ -262,20 +263,6 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 		return err
 	}
 	return errors.Join(err, fmt.Errorf("close the memory: %w", ended))
-}
-
-// onlyOne refuses a command line that sets more than one of these flags.
-func onlyOne(cmd *cobra.Command, names ...string) error {
-	given := 0
-	for _, name := range names {
-		if cmd.Flags().Changed(name) {
-			given++
-		}
-	}
-	if given > 1 {
-		return memory.Errorf(memory.Invalid, "give only one of --%s", strings.Join(names, ", --"))
-	}
-	return nil
 }
 
 // undoHint says how a run is undone.

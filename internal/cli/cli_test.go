@@ -36,11 +36,8 @@ func TestWhatIsWrongIsToldInOnePlainLine(t *testing.T) {
 	if _, err := tryAt(t, file, "sqlite", "list"); err == nil || !strings.Contains(err.Error(), "the data folder "+file+" cannot be used") || !strings.Contains(err.Error(), "--data") {
 		t.Errorf("with a file as the data folder: %v", err)
 	}
-	if _, err := open(t.Context(), config.Config{Addr: "127.0.0.1:99999"}, loci.Options{}); err == nil || err.Error() != "nothing can listen at 127.0.0.1:99999: address 99999: invalid port" {
+	if _, err := open(t.Context(), config.Config{Addr: "127.0.0.1:99999"}, loci.Options{}); err == nil || !strings.Contains(err.Error(), "--addr") {
 		t.Errorf("a port that is none: %v", err)
-	}
-	if err := noListener("127.0.0.1:80", os.ErrPermission); !strings.Contains(err.Error(), "--addr") || errors.Is(err, os.ErrPermission) {
-		t.Errorf("a port that is not for everybody: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,11 +67,7 @@ func (s printer) checkup(c client.Checkup) {
 		s.line("looked at %s", what)
 	}
 	for _, f := range c.Findings {
-		at := f.Part
-		if f.Path != "" {
-			at += " " + f.Path
-		}
-		s.line("%s", s.in(red, at+": "+f.What))
+		s.line("%s", s.in(red, strings.TrimSpace(f.Part+" "+f.Path)+": "+f.What))
 		if f.Do != "" {
 			s.line("  %s", f.Do)
 		}

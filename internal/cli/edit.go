@@ -206,23 +206,8 @@ func inEditor(cmd *cobra.Command, editor []string, text string) (file string, er
 }
 
 func (s printer) edited(m client.Written) {
-	marks := []string{}
-	if m.Category != "" {
-		marks = append(marks, m.Category)
-	}
-	for _, t := range m.Tags {
-		marks = append(marks, "#"+t)
-	}
-	if m.Core != memory.CoreAuto {
-		marks = append(marks, coreWords[m.Core])
-	}
-	if !m.ExpiresAt.IsZero() {
-		marks = append(marks, "until "+when(m.ExpiresAt))
-	}
 	s.line("%s  %s", m.ID, brief(m.Content, 400))
-	if len(marks) > 0 {
-		s.line("  %s", s.in(dim, harmless(strings.Join(marks, ", "))))
-	}
+	s.line("  %s", s.in(dim, strings.Join(traits(m.Memory), ", ")))
 	s.replaced(m)
 }
 

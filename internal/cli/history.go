@@ -357,6 +357,9 @@ func traits(m client.Memory) []string {
 	if m.Kind == memory.KindFact {
 		out = append(out, fmt.Sprintf("confidence %.2f", m.Confidence), "said "+when(m.ObservedAt))
 	}
+	if !m.ExpiresAt.IsZero() {
+		out = append(out, "until "+when(m.ExpiresAt))
+	}
 	if m.Home != "" {
 		out = append(out, "seen by link to "+brief(m.Home, 60))
 	}

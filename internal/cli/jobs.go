@@ -23,9 +23,6 @@ func jobs(g *global) *cobra.Command {
 		Example: "  loci jobs\n  loci jobs --retry learn-0199c5d2-…\n  loci jobs --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := onlyOne(cmd, "retry", "all"); err != nil {
-				return err
-			}
 			for _, id := range ids {
 				if id == "" {
 					return memory.Errorf(memory.Invalid, "--retry: the id is empty; loci jobs shows ids")
@@ -58,6 +55,7 @@ func jobs(g *global) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&ids, "retry", nil, "try this parked job again; may be repeated")
 	cmd.Flags().BoolVar(&all, "all", false, "try all parked jobs again")
+	cmd.MarkFlagsMutuallyExclusive("retry", "all")
 	return onMemory(g, cmd)
 }
 
@@ -74,8 +72,8 @@ func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]str
 	for _, j := range now.Jobs {
 		there = append(there, named{j.ID, string(j.Kind) + ", " + string(j.State)})
 	}
-	for i, start := range ids {
-		if ids[i], err = uniquePrefix(start, there); err != nil {
+	for i := range ids {
+		if err := complete(&ids[i], there); err != nil {
 			return nil, err
 		}
 	}

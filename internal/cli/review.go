@@ -28,7 +28,7 @@ func review(g *global) *cobra.Command {
 			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(onlyOne(cmd, "all-approve", "all-reject"), r.check()); err != nil {
+			if err := r.check(); err != nil {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
@@ -56,6 +56,7 @@ func review(g *global) *cobra.Command {
 	f.StringArrayVar(&r.edit, "edit", nil, "approve a fact in other words, as ID=TEXT; may be repeated")
 	f.BoolVar(&r.allApprove, "all-approve", false, "approve all that waits and is not named otherwise")
 	f.BoolVar(&r.allReject, "all-reject", false, "reject all that waits and is not named otherwise")
+	cmd.MarkFlagsMutuallyExclusive("all-approve", "all-reject")
 	return onMemory(g, cmd)
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -38,9 +39,5 @@ func share(g *global) *cobra.Command {
 }
 
 func (s printer) shared(with client.Shared) {
-	if len(with.With) == 0 {
-		s.line("it is shared with nobody")
-		return
-	}
-	s.line("it is shared with %s", brief(strings.Join(with.With, ", "), 2000))
+	s.line("it is shared with %s", brief(cmp.Or(strings.Join(with.With, ", "), "nobody"), 2000))
 }
