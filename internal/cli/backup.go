@@ -119,7 +119,7 @@ func fresh(path string) (*os.File, error) {
 func held(w io.Writer, m backup.Manifest) { fmt.Fprintf(w, "  it holds %s\n", tallyOf(m.Counts)) }
 
 // tallyOf says how many there are of each kind, kinds in order.
-func tallyOf(counts map[string]int64) string {
+func tallyOf[N int | int64](counts map[string]N) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[kind]; n > 0 {

@@ -82,12 +82,10 @@ func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*serve
 		return nil, err
 	}
 	opts := loci.Options{Log: os.Stderr, Now: clock.now}
-	s, err := open(ctx, config, opts)
-	if err != nil && addr == "" {
-		config.Addr = "127.0.0.1:0"
-		s, err = open(ctx, config, opts)
+	if addr != "" {
+		return open(ctx, config, opts)
 	}
-	return s, err
+	return openAnywhere(ctx, config, opts)
 }
 
 // travelClock is the present, moved.

@@ -37,9 +37,6 @@ func edit(g *global) *cobra.Command {
 			"  loci edit 0199c5d3-… --tag home --tag city --category places --pin\n  loci edit 0199c5d3-… --expires 2026-12-31",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "" {
-				return memory.Errorf(memory.Invalid, "the id is empty; loci list shows ids")
-			}
 			change, err := e.change(cmd)
 			if err != nil {
 				return err

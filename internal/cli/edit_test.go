@@ -63,7 +63,7 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	}
 	run("search only", "history", id)
 	run("search only", "history")
-	run("#river\n", "edit", id, "--core", "auto")
+	run("#river, confidence", "edit", id, "--core", "auto")
 	run("no longer search only", "history")
 
 	editWith(t, `test "$1" = --wait && sed -i.bak s/Lisbon/Porto/ "$2" && rm "$2.bak"`)

@@ -29,9 +29,6 @@ func history(g *global) *cobra.Command {
 			if len(args) > 0 && q != (client.ChangesQuery{}) {
 				return memory.Errorf(memory.Invalid, "give either the ID of a fact or flags that narrow the journal")
 			}
-			if len(args) > 0 && args[0] == "" {
-				return memory.Errorf(memory.Invalid, "the ID is empty; loci list shows ids")
-			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if len(args) > 0 {
 					if err := completeMemoryIDs(ctx, c, args); err != nil {

@@ -16,12 +16,17 @@ const (
 	mostAlike = 10 // ids that are named where several are meant
 )
 
+var errNoID = memory.Errorf(memory.Invalid, "the id is empty; the lists show ids")
+
 // named is something with an id, and what a person knows it by.
 type named struct{ id, words string }
 
 // complete puts the whole id in the place of start where that begins the id of just one of all. One
 // that begins none stays: whoever is asked for it says so.
 func complete(start *string, all []named) error {
+	if *start == "" {
+		return errNoID
+	}
 	var alike []named
 	for _, one := range all {
 		switch {
@@ -55,6 +60,9 @@ func isIDPrefix(text string) bool {
 
 // completeMemoryID completes the id of a memory.
 func completeMemoryID(ctx context.Context, c *client.Client, start string) (string, error) {
+	if start == "" {
+		return "", errNoID
+	}
 	if !isIDPrefix(start) {
 		return start, nil
 	}

@@ -23,11 +23,6 @@ func jobs(g *global) *cobra.Command {
 		Example: "  loci jobs\n  loci jobs --retry learn-0199c5d2-…\n  loci jobs --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, id := range ids {
-				if id == "" {
-					return memory.Errorf(memory.Invalid, "--retry: the id is empty; loci jobs shows ids")
-				}
-			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				retried, err := retry(ctx, c, ids, all)
 				if err != nil {

@@ -29,8 +29,6 @@ func relate(g *global) *cobra.Command {
 			switch {
 			case len(args) != 1 && len(args) != 3:
 				return memory.Errorf(memory.Invalid, "give one id, or an id, how it is related (%s) and the other's id", kinds())
-			case slices.Contains(args, ""):
-				return memory.Errorf(memory.Invalid, "an id is empty; loci list shows ids")
 			case len(args) == 3 && !slices.Contains(relations, memory.RelationKind(args[1])):
 				return memory.Errorf(memory.Invalid, "a fact is not related by %q; write one of %s", args[1], kinds())
 			}

@@ -85,11 +85,6 @@ func (r *reviewing) check() error {
 		}
 		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionApprove, Content: words})
 	}
-	for _, j := range r.named {
-		if j.ID == "" {
-			return memory.Errorf(memory.Invalid, "the id of a fact is empty; loci review --list shows ids")
-		}
-	}
 	if r.list && r.decides() {
 		return memory.Errorf(memory.Invalid, "--list only shows what waits; leave it out to decide")
 	}

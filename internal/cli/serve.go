@@ -75,14 +75,19 @@ func open(ctx context.Context, config config.Config, opts loci.Options) (*server
 	return s, nil
 }
 
-// serveAlone runs a server for one command, which others find, too, until it is done: at the
-// usual address or, if that is taken, at a free port.
-func serveAlone(ctx context.Context, config config.Config, opts loci.Options, to client.Options) (c *client.Client, done func() error, err error) {
+// openAnywhere is open at the usual address or, if that is taken, at a free port.
+func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
 	s, err := open(ctx, config, opts)
 	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {
 		config.Addr = "127.0.0.1:0"
 		s, err = open(ctx, config, opts)
 	}
+	return s, err
+}
+
+// serveAlone runs a server for one command, which others find, too, until it is done.
+func serveAlone(ctx context.Context, config config.Config, opts loci.Options, to client.Options) (c *client.Client, done func() error, err error) {
+	s, err := openAnywhere(ctx, config, opts)
 	if err != nil {
 		return nil, nil, err
 	}
