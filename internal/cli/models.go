@@ -168,8 +168,8 @@ func (m localModel) what() string {
 }
 
 // installed says what a new model is, and from when on it is used, or how.
-func installed(cmd *cobra.Command, c config.Config, new hub.Model) error {
-	m := look(new, nil)
+func installed(cmd *cobra.Command, c config.Config, added hub.Model) error {
+	m := look(added, nil)
 	if m.Error != "" {
 		return fmt.Errorf("%s is there and whole, and Loci cannot run it: %s", m.Name, m.Error)
 	}

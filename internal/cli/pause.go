@@ -23,11 +23,11 @@ func pause(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "pause %s: it is learning, memory or none", args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				print := show(g, cmd, func(out printer, p client.Pause) { out.line("%s", pauses[p.Pause]) })
+				shown := show(g, cmd, func(out printer, p client.Pause) { out.line("%s", pauses[p.Pause]) })
 				if len(args) == 0 {
-					return print(c.Paused(ctx))
+					return shown(c.Paused(ctx))
 				}
-				return print(c.Pause(ctx, client.Pause{Pause: args[0]}))
+				return shown(c.Pause(ctx, client.Pause{Pause: args[0]}))
 			})
 		},
 	}

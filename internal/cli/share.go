@@ -24,14 +24,14 @@ func share(g *global) *cobra.Command {
 			if err := completeMemoryIDs(ctx, c, args[:1]); err != nil {
 				return err
 			}
-			print := show(g, cmd, printer.shared)
+			shown := show(g, cmd, printer.shared)
 			switch {
 			case len(args) == 1:
-				return print(c.SharedWith(ctx, args[0]))
+				return shown(c.SharedWith(ctx, args[0]))
 			case end:
-				return print(c.Unshare(ctx, args[0], args[1]))
+				return shown(c.Unshare(ctx, args[0], args[1]))
 			}
-			return print(c.Share(ctx, args[0], args[1]))
+			return shown(c.Share(ctx, args[0], args[1]))
 		}),
 	}
 	cmd.Flags().BoolVar(&end, "end", false, "no longer")
