@@ -15,7 +15,7 @@ type BackupQuery struct {
 // must be closed, and its size in bytes, -1 if that is not known. What it yields is whole
 // only if it ends in io.EOF.
 func (c *Client) Backup(ctx context.Context, q BackupQuery) (archive io.ReadCloser, size int64, err error) {
-	resp, err := c.send(ctx, http.MethodPost, "/api/backup"+queryString(q), nil, "", "")
+	resp, err := c.send(ctx, http.MethodPost, "/api/backup"+queryString(q), nil)
 	if err != nil {
 		return nil, 0, err
 	}

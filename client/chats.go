@@ -83,12 +83,12 @@ type NewChat struct {
 
 // Contexts returns all contexts.
 func (c *Client) Contexts(ctx context.Context) (Contexts, error) {
-	return call[Contexts](ctx, c, http.MethodGet, "/api/contexts", nil)
+	return get[Contexts](ctx, c, "/api/contexts")
 }
 
 // AddContext writes a context.
 func (c *Client) AddContext(ctx context.Context, w WriteContext) (ContextDocument, error) {
-	return call[ContextDocument](ctx, c, http.MethodPost, "/api/contexts", w)
+	return post[ContextDocument](ctx, c, "/api/contexts", w)
 }
 
 // EditContext changes a context.
@@ -98,17 +98,17 @@ func (c *Client) EditContext(ctx context.Context, id string, w WriteContext) (Co
 
 // DropContext takes a context away; with erase its words are removed for good.
 func (c *Client) DropContext(ctx context.Context, id string, erase bool) (Receipt, error) {
-	return call[Receipt](ctx, c, http.MethodDelete, "/api/contexts/"+url.PathEscape(id)+"?erase="+strconv.FormatBool(erase), nil)
+	return remove[Receipt](ctx, c, "/api/contexts/"+url.PathEscape(id)+"?erase="+strconv.FormatBool(erase))
 }
 
 // Chat returns a chat with what was said in it.
 func (c *Client) Chat(ctx context.Context, id string) (WholeChat, error) {
-	return call[WholeChat](ctx, c, http.MethodGet, "/api/chats/"+url.PathEscape(id), nil)
+	return get[WholeChat](ctx, c, "/api/chats/"+url.PathEscape(id))
 }
 
 // NewChat makes a chat.
 func (c *Client) NewChat(ctx context.Context, w NewChat) (Chat, error) {
-	return call[Chat](ctx, c, http.MethodPost, "/api/chats", w)
+	return post[Chat](ctx, c, "/api/chats", w)
 }
 
 // EditChat changes a chat.
@@ -118,5 +118,5 @@ func (c *Client) EditChat(ctx context.Context, id string, w WriteChat) (Chat, er
 
 // DeleteChat deletes a chat; with facts also what was learned from it alone.
 func (c *Client) DeleteChat(ctx context.Context, id string, facts bool) (Receipt, error) {
-	return call[Receipt](ctx, c, http.MethodDelete, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(facts), nil)
+	return remove[Receipt](ctx, c, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(facts))
 }

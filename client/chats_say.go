@@ -120,22 +120,11 @@ func (c *Client) stream(ctx context.Context, path string, in any, yield func(eve
 		return fmt.Errorf("encode request: %w", err)
 	}
 	headers = append(headers, "Content-Type", "application/json", "Accept", "text/event-stream")
-	req, err := c.request(ctx, http.MethodPost, path, bytes.NewReader(body), headers...)
+	resp, err := c.send(ctx, http.MethodPost, path, bytes.NewReader(body), headers...)
 	if err != nil {
 		return err
 	}
-	resp, err := c.opts.HTTP.Do(req)
-	if err != nil {
-		return &memory.Error{Code: memory.Unavailable, Err: err}
-	}
 	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
-	if resp.StatusCode >= 300 {
-		data, err := readAnswer(resp)
-		if err != nil {
-			return memory.Errorf(memory.Unavailable, "read answer: %w", err)
-		}
-		return problem(resp.StatusCode, data)
-	}
 	return eachEvent(resp.Body, yield)
 }
 
@@ -205,10 +194,10 @@ type EventsQuery struct {
 
 // Events returns a page of what happened in a chat.
 func (c *Client) Events(ctx context.Context, chat string, q EventsQuery) (ChatEvents, error) {
-	return call[ChatEvents](ctx, c, http.MethodGet, "/api/chats/"+url.PathEscape(chat)+"/events"+queryString(q), nil)
+	return get[ChatEvents](ctx, c, "/api/chats/"+url.PathEscape(chat)+"/events"+queryString(q))
 }
 
 // Chats returns a page of chats.
 func (c *Client) Chats(ctx context.Context, q ChatsQuery) (Chats, error) {
-	return call[Chats](ctx, c, http.MethodGet, "/api/chats"+queryString(q), nil)
+	return get[Chats](ctx, c, "/api/chats"+queryString(q))
 }

@@ -5,6 +5,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,24 +60,19 @@ func (c *Client) AddMessagesOnce(ctx context.Context, key string, in AddMessages
 	return call[Added](ctx, c, http.MethodPost, "/api/memory/add", in, "Idempotency-Key", key)
 }
 
-// usualHits is how many hits most searches ask for at most.
-const usualHits = 10
-
 // Search asks memory a question.
-func (c *Client) Search(ctx context.Context, in SearchRequest) (out SearchAnswer, err error) {
-	out.Hits = make([]Hit, 0, usualHits) // an answer is read into it without growing
-	_, err = c.do(ctx, http.MethodPost, "/api/memory/search", in, &out)
-	return out, err
+func (c *Client) Search(ctx context.Context, in SearchRequest) (SearchAnswer, error) {
+	return post[SearchAnswer](ctx, c, "/api/memory/search", in)
 }
 
 // List returns a page of memories.
 func (c *Client) List(ctx context.Context, q ListQuery) (Memories, error) {
-	return call[Memories](ctx, c, http.MethodGet, "/api/memory"+queryString(q), nil)
+	return get[Memories](ctx, c, "/api/memory"+queryString(q))
 }
 
 // Get returns one memory.
 func (c *Client) Get(ctx context.Context, id string) (Memory, error) {
-	return call[Memory](ctx, c, http.MethodGet, "/api/memory/"+url.PathEscape(id), nil)
+	return get[Memory](ctx, c, "/api/memory/"+url.PathEscape(id))
 }
 
 // Edit changes a fact.
@@ -86,53 +82,53 @@ func (c *Client) Edit(ctx context.Context, id string, in EditMemory) (Written, e
 
 // Delete forgets one memory.
 func (c *Client) Delete(ctx context.Context, id string) (Receipt, error) {
-	return call[Receipt](ctx, c, http.MethodDelete, "/api/memory/"+url.PathEscape(id), nil)
+	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id))
 }
 
 // Erase removes the words of one memory for good, with all that says the same. It
 // cannot be undone; Forget with Erase and DryRun says what would go.
 func (c *Client) Erase(ctx context.Context, id string) (Receipt, error) {
-	return call[Receipt](ctx, c, http.MethodDelete, "/api/memory/"+url.PathEscape(id)+"?erase=true", nil)
+	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id)+"?erase=true")
 }
 
 // Forget forgets what a query finds, or says what that would be.
 func (c *Client) Forget(ctx context.Context, in ForgetRequest) (Forgotten, error) {
-	return call[Forgotten](ctx, c, http.MethodPost, "/api/memory/forget", in)
+	return post[Forgotten](ctx, c, "/api/memory/forget", in)
 }
 
 // History returns one memory's changes, newest first.
 func (c *Client) History(ctx context.Context, id string) (Changes, error) {
-	return call[Changes](ctx, c, http.MethodGet, "/api/memory/"+url.PathEscape(id)+"/history", nil)
+	return get[Changes](ctx, c, "/api/memory/"+url.PathEscape(id)+"/history")
 }
 
 // Changes returns a page of the journal.
 func (c *Client) Changes(ctx context.Context, q ChangesQuery) (Changes, error) {
-	return call[Changes](ctx, c, http.MethodGet, "/api/changes"+queryString(q), nil)
+	return get[Changes](ctx, c, "/api/changes"+queryString(q))
 }
 
 // Undo takes changes back, or says what that would change.
 func (c *Client) Undo(ctx context.Context, in UndoRequest) (Undone, error) {
-	return call[Undone](ctx, c, http.MethodPost, "/api/changes/undo", in)
+	return post[Undone](ctx, c, "/api/changes/undo", in)
 }
 
 // Review returns a page of what waits for a person.
 func (c *Client) Review(ctx context.Context, q ReviewQuery) (Review, error) {
-	return call[Review](ctx, c, http.MethodGet, "/api/review"+queryString(q), nil)
+	return get[Review](ctx, c, "/api/review"+queryString(q))
 }
 
 // Judge decides on what waits.
 func (c *Client) Judge(ctx context.Context, in ReviewRequest) (Reviewed, error) {
-	return call[Reviewed](ctx, c, http.MethodPost, "/api/review", in)
+	return post[Reviewed](ctx, c, "/api/review", in)
 }
 
 // Trace returns what one request asked and was given.
 func (c *Client) Trace(ctx context.Context, id string) (memory.Trace, error) {
-	return call[memory.Trace](ctx, c, http.MethodGet, "/api/traces/"+url.PathEscape(id), nil)
+	return get[memory.Trace](ctx, c, "/api/traces/"+url.PathEscape(id))
 }
 
 // Jobs returns unfinished work.
 func (c *Client) Jobs(ctx context.Context) (Jobs, error) {
-	return call[Jobs](ctx, c, http.MethodGet, "/api/jobs", nil)
+	return get[Jobs](ctx, c, "/api/jobs")
 }
 
 // RetryJob lets a parked job run again.
@@ -143,7 +139,7 @@ func (c *Client) RetryJob(ctx context.Context, id string) error {
 
 // Health returns how the server is.
 func (c *Client) Health(ctx context.Context) (Health, error) {
-	return call[Health](ctx, c, http.MethodGet, "/health", nil)
+	return get[Health](ctx, c, "/health")
 }
 
 // MCP sends one message of the Model Context Protocol and returns the server's answer, whatever
@@ -154,33 +150,15 @@ func (c *Client) MCP(ctx context.Context, profile string, message []byte, header
 		path += "?profile=" + url.QueryEscape(profile)
 	}
 	headers = append(headers, "Content-Type", "application/json", "Accept", "application/json, text/event-stream")
-	req, err := c.request(ctx, http.MethodPost, path, bytes.NewReader(message), headers...)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := c.opts.HTTP.Do(req)
-	if err != nil {
-		return nil, &memory.Error{Code: memory.Unavailable, Err: err}
-	}
-	return resp, nil
+	return c.roundTrip(ctx, http.MethodPost, path, bytes.NewReader(message), headers...)
 }
 
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 256 << 20
 
-// readAnswer reads a body, into one piece of memory where its length is known.
-func readAnswer(resp *http.Response) ([]byte, error) {
-	if n := resp.ContentLength; 0 < n && n <= maxAnswer {
-		data := make([]byte, n)
-		_, err := io.ReadFull(resp.Body, data)
-		return data, err
-	}
-	return io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-}
-
-// request makes a request of whoever the client speaks for. headers are names and values in
-// turn; those without a value are left out.
-func (c *Client) request(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Request, error) {
+// roundTrip sends a request of whoever the client speaks for and returns the answer, whatever
+// its status. headers are names and values in turn; those without a value are left out.
+func (c *Client) roundTrip(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
@@ -191,7 +169,58 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 			req.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	return req, nil
+	resp, err := c.opts.HTTP.Do(req)
+	if err != nil {
+		return nil, &memory.Error{Code: memory.Unavailable, Err: err}
+	}
+	return resp, nil
+}
+
+// send is roundTrip, with an answer of 300 or more as an error. The body must be closed.
+func (c *Client) send(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
+	resp, err := c.roundTrip(ctx, method, path, body, headers...)
+	if err != nil || resp.StatusCode < 300 {
+		return resp, err
+	}
+	data, err := readAnswer(resp)
+	if err != nil {
+		return nil, err
+	}
+	return nil, problem(resp.StatusCode, data)
+}
+
+// readAnswer reads the body of an answer and closes it.
+func readAnswer(resp *http.Response) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, memory.Errorf(memory.Unavailable, "read answer: %w", err)
+	}
+	return data, nil
+}
+
+// decode reads the JSON of an answer into out, unless that is nil, and closes the body.
+func decode(resp *http.Response, out any) error {
+	data, err := readAnswer(resp)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("read the answer of %s %s: %w", resp.Request.Method, resp.Request.URL.Path, err)
+	}
+	return nil
+}
+
+func get[T any](ctx context.Context, c *Client, path string) (T, error) {
+	return call[T](ctx, c, http.MethodGet, path, nil)
+}
+
+func post[T any](ctx context.Context, c *Client, path string, in any) (T, error) {
+	return call[T](ctx, c, http.MethodPost, path, in)
+}
+
+func remove[T any](ctx context.Context, c *Client, path string) (T, error) {
+	return call[T](ctx, c, http.MethodDelete, path, nil)
 }
 
 // call sends a request and returns its answer.
@@ -200,43 +229,24 @@ func call[T any](ctx context.Context, c *Client, method, path string, in any, he
 	return out, err
 }
 
-// do sends a request and reads the answer. headers are as those of request.
+// do sends a request and reads the answer. headers are as those of roundTrip.
 func (c *Client) do(ctx context.Context, method, path string, in, out any, headers ...string) (status int, err error) {
 	var body io.Reader
-	media := ""
 	if in != nil {
 		data, err := json.Marshal(in)
 		if err != nil {
 			return 0, fmt.Errorf("encode request: %w", err)
 		}
-		body, media = bytes.NewReader(data), "application/json"
+		body, headers = bytes.NewReader(data), append(headers, "Content-Type", "application/json")
 	}
 	if method == http.MethodGet && strings.HasPrefix(path, "/api/") {
 		path = then(path, c.opts.At)
 	}
-	req, err := c.request(ctx, method, path, body, append(headers, "Content-Type", media)...)
+	resp, err := c.send(ctx, method, path, body, headers...)
 	if err != nil {
 		return 0, err
 	}
-	resp, err := c.opts.HTTP.Do(req)
-	if err != nil {
-		return 0, &memory.Error{Code: memory.Unavailable, Err: err}
-	}
-	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
-	data, err := readAnswer(resp)
-	if err != nil {
-		return resp.StatusCode, memory.Errorf(memory.Unavailable, "read answer: %w", err)
-	}
-	if resp.StatusCode >= 300 {
-		return resp.StatusCode, problem(resp.StatusCode, data)
-	}
-	if out == nil {
-		return resp.StatusCode, nil
-	}
-	if err := json.Unmarshal(data, out); err != nil {
-		return resp.StatusCode, fmt.Errorf("read the answer of %s %s: %w", method, path, err)
-	}
-	return resp.StatusCode, nil
+	return resp.StatusCode, decode(resp, out)
 }
 
 // then adds to a path the time that a read is of.
@@ -256,10 +266,7 @@ func problem(status int, data []byte) error {
 	if json.Unmarshal(data, &p) != nil || p.Title == "" {
 		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, data)
 	}
-	message := p.Detail
-	if message == "" {
-		message = p.Title
-	}
+	message := cmp.Or(p.Detail, p.Title)
 	if p.Code == "" { // the server's own failure: nothing in the request would mend it
 		return errors.New(message)
 	}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 )
 
 // Checkup is what was looked at and what is wrong with it.
@@ -22,11 +21,11 @@ type Finding struct {
 
 // Doctor says what is wrong with the folders, the vault, the database, the index and the models.
 func (c *Client) Doctor(ctx context.Context) (Checkup, error) {
-	return call[Checkup](ctx, c, http.MethodGet, "/api/doctor", nil)
+	return get[Checkup](ctx, c, "/api/doctor")
 }
 
 // ConfirmDeletions lets files be forgotten that are gone from the vault at once, and
 // says what is wrong then.
 func (c *Client) ConfirmDeletions(ctx context.Context) (Checkup, error) {
-	return call[Checkup](ctx, c, http.MethodPost, "/api/doctor/confirm", nil)
+	return post[Checkup](ctx, c, "/api/doctor/confirm", nil)
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 )
 
@@ -13,5 +12,5 @@ type FeedbackRequest struct {
 
 // Feedback makes a fact surer, or less sure.
 func (c *Client) Feedback(ctx context.Context, id, verdict string) (Memory, error) {
-	return call[Memory](ctx, c, http.MethodPost, "/api/memory/"+url.PathEscape(id)+"/feedback", FeedbackRequest{verdict})
+	return post[Memory](ctx, c, "/api/memory/"+url.PathEscape(id)+"/feedback", FeedbackRequest{verdict})
 }

@@ -36,12 +36,12 @@ type MadeKey struct {
 
 // Keys returns the stored API keys.
 func (c *Client) Keys(ctx context.Context) (Keys, error) {
-	return call[Keys](ctx, c, http.MethodGet, "/api/keys", nil)
+	return get[Keys](ctx, c, "/api/keys")
 }
 
 // AddKey makes an API key.
 func (c *Client) AddKey(ctx context.Context, in NewKey) (MadeKey, error) {
-	return call[MadeKey](ctx, c, http.MethodPost, "/api/keys", in)
+	return post[MadeKey](ctx, c, "/api/keys", in)
 }
 
 // RemoveKey removes an API key by its id.

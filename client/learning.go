@@ -67,17 +67,17 @@ type UsageList struct {
 
 // Preview says what learning from talk would change, and changes nothing.
 func (c *Client) Preview(ctx context.Context, in PreviewRequest) (Preview, error) {
-	return call[Preview](ctx, c, http.MethodPost, "/api/memory/preview", in)
+	return post[Preview](ctx, c, "/api/memory/preview", in)
 }
 
 // Upkeep takes out of recall what expired, faded or is too much.
 func (c *Client) Upkeep(ctx context.Context, in UpkeepRequest) (Upkeep, error) {
-	return call[Upkeep](ctx, c, http.MethodPost, "/api/upkeep", in)
+	return post[Upkeep](ctx, c, "/api/upkeep", in)
 }
 
 // Paused says what is on hold.
 func (c *Client) Paused(ctx context.Context) (Pause, error) {
-	return call[Pause](ctx, c, http.MethodGet, "/api/pause", nil)
+	return get[Pause](ctx, c, "/api/pause")
 }
 
 // Pause puts memory on hold, or takes it off.
@@ -87,17 +87,16 @@ func (c *Client) Pause(ctx context.Context, in Pause) (Pause, error) {
 
 // Relearn queues learning again.
 func (c *Client) Relearn(ctx context.Context, in RelearnRequest) (Relearning, error) {
-	return call[Relearning](ctx, c, http.MethodPost, "/api/relearn", in)
+	return post[Relearning](ctx, c, "/api/relearn", in)
 }
 
 // Usage says what models were paid for since a day; the zero time: ever.
-func (c *Client) Usage(ctx context.Context, since time.Time) (out UsageList, err error) {
+func (c *Client) Usage(ctx context.Context, since time.Time) (UsageList, error) {
 	path := "/api/usage"
 	if !since.IsZero() {
 		path += "?since=" + since.UTC().Format(time.RFC3339)
 	}
-	_, err = c.do(ctx, http.MethodGet, path, nil, &out)
-	return out, err
+	return get[UsageList](ctx, c, path)
 }
 
 // Stats is how much a user has, and how well memory works for all.
@@ -112,5 +111,5 @@ type Stats struct {
 
 // Stats says how much there is.
 func (c *Client) Stats(ctx context.Context) (Stats, error) {
-	return call[Stats](ctx, c, http.MethodGet, "/api/stats", nil)
+	return get[Stats](ctx, c, "/api/stats")
 }

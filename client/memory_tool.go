@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 )
 
 // MemoryToolInput is what a model gives Anthropic's memory tool (memory_20250818).
@@ -28,5 +27,5 @@ type MemoryToolResult struct {
 
 // MemoryTool carries out a command of Anthropic's memory tool.
 func (c *Client) MemoryTool(ctx context.Context, in MemoryToolInput) (MemoryToolResult, error) {
-	return call[MemoryToolResult](ctx, c, http.MethodPost, "/api/memory/tool", in)
+	return post[MemoryToolResult](ctx, c, "/api/memory/tool", in)
 }

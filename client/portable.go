@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -81,7 +79,7 @@ type ImportedSample struct {
 // Export returns a stream of what memory holds, which must be closed. What it yields
 // is whole only if it ends in io.EOF.
 func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, error) {
-	resp, err := c.send(ctx, http.MethodGet, "/api/export"+queryString(q), nil, "", "")
+	resp, err := c.send(ctx, http.MethodGet, "/api/export"+queryString(q), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -91,19 +89,11 @@ func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, erro
 // Import sends a file to be brought into memory. key, if not "",
 // makes sending it again write nothing.
 func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key string) (out Imported, err error) {
-	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, importType(q.Format), key)
+	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, "Content-Type", importType(q.Format), "Idempotency-Key", key)
 	if err != nil {
 		return out, err
 	}
-	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
-	data, err := readAnswer(resp)
-	if err != nil {
-		return out, memory.Errorf(memory.Unavailable, "read answer: %w", err)
-	}
-	if err := json.Unmarshal(data, &out); err != nil {
-		return out, fmt.Errorf("read the answer of POST /api/import: %w", err)
-	}
-	return out, nil
+	return out, decode(resp, &out)
 }
 
 // importType is the media type of a format.
@@ -116,28 +106,3 @@ func importType(format string) string {
 	}
 	return "text/markdown"
 }
-
-// send makes a request whose body or answer is a stream. An answer of 300 or more is
-// an error.
-func (c *Client) send(ctx context.Context, method, path string, body io.Reader, media, key string) (*http.Response, error) {
-	req, err := c.request(ctx, method, path, body, "Content-Type", media, "Idempotency-Key", key)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := c.opts.HTTP.Do(req)
-	if err != nil {
-		return nil, &memory.Error{Code: memory.Unavailable, Err: err}
-	}
-	if resp.StatusCode < 300 {
-		return resp, nil
-	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemText))
-	_ = resp.Body.Close() // the answer is an error anyway
-	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "read answer: %w", err)
-	}
-	return nil, problem(resp.StatusCode, data)
-}
-
-// maxProblemText bounds what is read of an error.
-const maxProblemText = 1 << 20

@@ -43,17 +43,17 @@ type SetEntry struct {
 
 // Profile returns the profile.
 func (c *Client) Profile(ctx context.Context) (Profile, error) {
-	return call[Profile](ctx, c, http.MethodGet, "/api/profile", nil)
+	return get[Profile](ctx, c, "/api/profile")
 }
 
 // Core returns what a conversation begins with.
 func (c *Client) Core(ctx context.Context) (Core, error) {
-	return call[Core](ctx, c, http.MethodGet, "/api/core", nil)
+	return get[Core](ctx, c, "/api/core")
 }
 
 // Entry returns one entry of the profile.
 func (c *Client) Entry(ctx context.Context, key string) (Entry, error) {
-	return call[Entry](ctx, c, http.MethodGet, "/api/profile/"+url.PathEscape(key), nil)
+	return get[Entry](ctx, c, "/api/profile/"+url.PathEscape(key))
 }
 
 // SetEntry writes an entry of the profile.
@@ -63,5 +63,5 @@ func (c *Client) SetEntry(ctx context.Context, key, value string) (Entry, error)
 
 // DropEntry takes an entry out of the profile.
 func (c *Client) DropEntry(ctx context.Context, key string) (Receipt, error) {
-	return call[Receipt](ctx, c, http.MethodDelete, "/api/profile/"+url.PathEscape(key), nil)
+	return remove[Receipt](ctx, c, "/api/profile/"+url.PathEscape(key))
 }

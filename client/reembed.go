@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 )
 
 // ReembedRequest asks for the vectors that memories lack.
@@ -48,26 +47,26 @@ type PrunedModel struct {
 
 // Reembed queues the job that gives memories the vectors that they lack.
 func (c *Client) Reembed(ctx context.Context, in ReembedRequest) (Vectors, error) {
-	return call[Vectors](ctx, c, http.MethodPost, "/api/reembed", in)
+	return post[Vectors](ctx, c, "/api/reembed", in)
 }
 
 // Vectors says how far memories have vectors.
 func (c *Client) Vectors(ctx context.Context) (Vectors, error) {
-	return call[Vectors](ctx, c, http.MethodGet, "/api/reembed", nil)
+	return get[Vectors](ctx, c, "/api/reembed")
 }
 
 // ReembedAll queues the jobs that give all users' memories the vectors that they lack.
 // It is for whoever runs the server, as all of what follows is but pruning one's own.
 func (c *Client) ReembedAll(ctx context.Context, in ReembedRequest) (AllVectors, error) {
-	return call[AllVectors](ctx, c, http.MethodPost, "/api/reembed/all", in)
+	return post[AllVectors](ctx, c, "/api/reembed/all", in)
 }
 
 // VectorsOfAll says how far all users' memories have vectors.
 func (c *Client) VectorsOfAll(ctx context.Context) (AllVectors, error) {
-	return call[AllVectors](ctx, c, http.MethodGet, "/api/reembed/all", nil)
+	return get[AllVectors](ctx, c, "/api/reembed/all")
 }
 
 // PruneVectors gives up vectors of earlier embedders.
 func (c *Client) PruneVectors(ctx context.Context, in PruneRequest) (Pruned, error) {
-	return call[Pruned](ctx, c, http.MethodPost, "/api/reembed/prune", in)
+	return post[Pruned](ctx, c, "/api/reembed/prune", in)
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -62,17 +61,16 @@ func relatedPath(id string) string { return "/api/memory/" + url.PathEscape(id) 
 
 // Related returns what a fact is related to, both ways.
 func (c *Client) Related(ctx context.Context, id string, q RelatedQuery) (RelatedMemories, error) {
-	return call[RelatedMemories](ctx, c, http.MethodGet, relatedPath(id)+queryString(q), nil)
+	return get[RelatedMemories](ctx, c, relatedPath(id)+queryString(q))
 }
 
 // Relate relates a fact to another.
 func (c *Client) Relate(ctx context.Context, id string, in RelateRequest) (MadeRelation, error) {
-	return call[MadeRelation](ctx, c, http.MethodPost, relatedPath(id), in)
+	return post[MadeRelation](ctx, c, relatedPath(id), in)
 }
 
 // Unrelate ends a relation.
-func (c *Client) Unrelate(ctx context.Context, id string, in RelateRequest) (out Receipt, err error) {
+func (c *Client) Unrelate(ctx context.Context, id string, in RelateRequest) (Receipt, error) {
 	q := url.Values{"to": {in.To}, "kind": {string(in.Kind)}}
-	_, err = c.do(ctx, http.MethodDelete, relatedPath(id)+"?"+q.Encode(), nil, &out)
-	return out, err
+	return remove[Receipt](ctx, c, relatedPath(id)+"?"+q.Encode())
 }

@@ -33,28 +33,28 @@ func sharePath(id string) string { return "/api/memory/" + url.PathEscape(id) + 
 
 // Share shows a fact to somebody else.
 func (c *Client) Share(ctx context.Context, id, to string) (Shared, error) {
-	return call[Shared](ctx, c, http.MethodPost, sharePath(id), ShareRequest{To: to})
+	return post[Shared](ctx, c, sharePath(id), ShareRequest{To: to})
 }
 
 // Unshare ends that.
 func (c *Client) Unshare(ctx context.Context, id, to string) (Shared, error) {
-	return call[Shared](ctx, c, http.MethodDelete, sharePath(id)+"?to="+url.QueryEscape(to), nil)
+	return remove[Shared](ctx, c, sharePath(id)+"?to="+url.QueryEscape(to))
 }
 
 // SharedWith returns whom a fact is shared with.
 func (c *Client) SharedWith(ctx context.Context, id string) (Shared, error) {
-	return call[Shared](ctx, c, http.MethodGet, sharePath(id), nil)
+	return get[Shared](ctx, c, sharePath(id))
 }
 
 // EraseUser removes all words of a user for good and closes the user.
 func (c *Client) EraseUser(ctx context.Context, user string) (Erased, error) {
-	return call[Erased](ctx, c, http.MethodDelete, "/api/users/"+url.PathEscape(user), nil)
+	return remove[Erased](ctx, c, "/api/users/"+url.PathEscape(user))
 }
 
 // EraseKnownUser is EraseUser, but for a name of which nothing was ever kept: that is
 // [memory.NotFound], and is not closed.
 func (c *Client) EraseKnownUser(ctx context.Context, user string) (Erased, error) {
-	return call[Erased](ctx, c, http.MethodDelete, "/api/users/"+url.PathEscape(user)+"?known=true", nil)
+	return remove[Erased](ctx, c, "/api/users/"+url.PathEscape(user)+"?known=true")
 }
 
 // OpenUser lets a user who was erased begin anew.

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -30,9 +28,7 @@ type UsersQuery struct {
 // Users returns all users. It needs an admin key.
 func (c *Client) Users(ctx context.Context) (all []User, err error) {
 	return memory.Collect(memory.Pages(func(cursor string) ([]User, string, error) {
-		var page Users
-		q := url.Values{"limit": {"500"}, "cursor": {cursor}}
-		_, err := c.do(ctx, http.MethodGet, "/api/users?"+q.Encode(), nil, &page)
+		page, err := get[Users](ctx, c, "/api/users"+queryString(UsersQuery{Limit: pageSize, Cursor: cursor}))
 		return page.Users, page.Next, err
 	}))
 }

@@ -27,7 +27,7 @@ func add(g *global) *cobra.Command {
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				switch {
 				case talk && dry:
-					return would(ctx, g, c, cmd.OutOrStdout(), client.PreviewRequest{Text: text, Project: note.Project})
+					return show(g, cmd, printer.preview)(c.Preview(ctx, client.PreviewRequest{Text: text, Project: note.Project}))
 				case dry:
 					return memory.Errorf(memory.Invalid, "--dry-run needs --said: a fact is written down as it stands")
 				case talk:
@@ -70,15 +70,6 @@ func learn(ctx context.Context, g *global, c *client.Client, w io.Writer, talk c
 		held = err == nil && p.Pause == "learning" // it was kept; why nothing came of it is beside that
 	}
 	return g.print(w, kept, func(out printer) { out.learned(kept.Memories, held) })
-}
-
-// would shows what would be learned.
-func would(ctx context.Context, g *global, c *client.Client, w io.Writer, talk client.PreviewRequest) error {
-	p, err := c.Preview(ctx, talk)
-	if err != nil {
-		return err
-	}
-	return g.print(w, p, func(out printer) { out.preview(p) })
 }
 
 // preview writes what becomes of each statement, and what would change by it.

@@ -98,7 +98,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	if err != nil {
 		return out, fmt.Errorf("check what came: %w", err)
 	}
-	if g.alone && holdsNothing(m) {
+	if g.alone && tallyOf(m.Counts) == "nothing" {
 		return out, memory.Errorf(memory.NotFound, "no server answers, and there is no memory in the data folder: name the server with --addr, or the folder with --data")
 	}
 	if err := os.Rename(half, path); err != nil {
@@ -115,39 +115,32 @@ func fresh(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// holdsNothing reports whether nobody has anything in a backup.
-func holdsNothing(m backup.Manifest) bool {
-	for _, n := range m.Counts {
-		if n > 0 {
-			return false
-		}
-	}
-	return true
-}
+// held writes what a backup holds.
+func held(w io.Writer, m backup.Manifest) { fmt.Fprintf(w, "  it holds %s\n", tallyOf(m.Counts)) }
 
-// held writes what a backup holds, kinds in order.
-func held(w io.Writer, m backup.Manifest) {
+// tallyOf says how many there are of each kind, kinds in order.
+func tallyOf[N int | int64](counts map[string]N) string {
 	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(m.Counts)) {
-		if n := m.Counts[kind]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, called(kind, n)))
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[kind]; n > 0 {
+			parts = append(parts, many(int(n), kind))
 		}
 	}
-	fmt.Fprintf(w, "  it holds %s\n", cmp.Or(strings.Join(parts, ", "), "nothing yet"))
+	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// called is a kind of a manifest's as people say it, of one or of many.
-func called(kind string, n int64) string {
-	if kind == "profile" {
-		kind = "profile entries"
+// many says how many there are of a kind, which is named in the plural.
+func many(n int, kinds string) string {
+	if kinds == "profile" {
+		kinds = "profile entries"
 	}
-	if n != 1 {
-		return kind
+	if stem, ok := strings.CutSuffix(kinds, "ies"); ok && n == 1 {
+		kinds = stem + "y"
 	}
-	if stem, ok := strings.CutSuffix(kind, "ies"); ok {
-		return stem + "y"
+	if n == 1 {
+		kinds = strings.TrimSuffix(kinds, "s")
 	}
-	return strings.TrimSuffix(kind, "s")
+	return fmt.Sprintf("%d %s", n, kinds)
 }
 
 func restore(g *global) *cobra.Command {
@@ -162,9 +155,6 @@ func restore(g *global) *cobra.Command {
 		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if check && replace {
-				return memory.Errorf(memory.Invalid, "--check changes nothing, and there is nothing to replace")
-			}
 			shown := progressOn(cmd.ErrOrStderr())
 			if check {
 				m, err := backup.Check(cmd.Context(), args[0], shown.bytes)
@@ -191,6 +181,7 @@ func restore(g *global) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only say whether FILE is whole, and what is in it")
 	cmd.Flags().BoolVar(&replace, "replace", false, "set aside what is there")
+	cmd.MarkFlagsMutuallyExclusive("check", "replace")
 	return g.withJSON(cmd)
 }
 

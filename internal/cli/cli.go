@@ -45,10 +45,11 @@ func Main() int {
 	if ctx.Err() != nil {
 		told = stopped(ran, err)
 	}
-	if !begun && strings.HasPrefix(told, "unknown command") {
-		told = unknownCommand(told)
+	told = strings.ReplaceAll(told, "\n\t", " ")                           // a database's driver breaks lines
+	begun = begun && !strings.HasPrefix(told, "if any flags in the group") // cobra compares them late
+	if !begun {
+		told = strings.Join(strings.Fields(told), " ") + "; see " + ran.CommandPath() + " --help"
 	}
-	told = strings.ReplaceAll(told, "\n\t", " ") // a database's driver breaks lines
 	tell(os.Stderr, err, told, wantsJSON(ran, os.Args[1:]))
 	if !begun || errors.Is(err, memory.Invalid) {
 		return 2
@@ -110,6 +111,8 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	cobra.AddTemplateFunc("begins", strings.HasPrefix)
+	cmd.SetHelpTemplate("{{if not (begins .Long .Short)}}{{.Short}}.\n\n{{end}}{{with .Long}}{{.}}\n\n{{end}}{{.UsageString}}")
 	p := cmd.PersistentFlags()
 	for _, f := range []struct{ name, help string }{
 		{"addr", "address of the server, or its URL"},
@@ -127,8 +130,14 @@ func root() *cobra.Command {
 	for _, sub := range cmd.Commands() {
 		sub.SuggestFor = others[sub.Name()]
 	}
-	explain(cmd)
 	return cmd
+}
+
+// others are words that people know from other programs for what commands do.
+var others = map[string][]string{
+	"add": {"remember", "note", "save", "new"}, "search": {"recall", "ask", "find", "query"}, "forget": {"delete", "remove", "rm", "erase"},
+	"history": {"show", "get", "log", "view"}, "edit": {"update", "change", "set"}, "list": {"ls", "all"}, "review": {"approve", "reject", "pending"},
+	"serve": {"server", "start", "run", "up"}, "models": {"pull"}, "doctor": {"status", "check"}, "undo": {"revert"}, "settings": {"config", "env", "options"},
 }
 
 // load reads the settings of this command.
@@ -254,20 +263,6 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 		return err
 	}
 	return errors.Join(err, fmt.Errorf("close the memory: %w", ended))
-}
-
-// onlyOne refuses a command line that sets more than one of these flags.
-func onlyOne(cmd *cobra.Command, names ...string) error {
-	given := 0
-	for _, name := range names {
-		if cmd.Flags().Changed(name) {
-			given++
-		}
-	}
-	if given > 1 {
-		return memory.Errorf(memory.Invalid, "give only one of --%s", strings.Join(names, ", --"))
-	}
-	return nil
 }
 
 // undoHint says how a run is undone.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -165,20 +166,13 @@ func contextsAttach(g *global) *cobra.Command {
 					}
 				}
 				return show(g, cmd, func(out printer, now client.Chat) {
-					out.line("attached to %s: %s", harmless(now.ID), someOrNone(now.Contexts))
+					out.line("attached to %s: %s", harmless(now.ID), harmless(cmp.Or(strings.Join(now.Contexts, ", "), "none")))
 				})(c.EditChat(ctx, chat, client.WriteChat{Contexts: &next}))
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&off, "off", false, "take them off the chat instead")
 	return onMemory(g, cmd)
-}
-
-func someOrNone(ids []string) string {
-	if len(ids) == 0 {
-		return "none"
-	}
-	return harmless(strings.Join(ids, ", "))
 }
 
 // document reads a file, or the standard input for "-". The server bounds how long it
@@ -203,9 +197,6 @@ func (s printer) contexts(all client.Contexts) {
 }
 
 func (s printer) context(d client.ContextDocument) {
-	title := brief(d.Title, 120)
-	if title == "" {
-		title = "untitled"
-	}
+	title := cmp.Or(brief(d.Title, 120), "untitled")
 	s.line("%s  %s  %s", d.ID, s.in(bold, title), s.in(dim, when(d.UpdatedAt)+", "+size(int64(len(d.Content)))))
 }

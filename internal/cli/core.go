@@ -16,9 +16,9 @@ func coreCommand(g *global) *cobra.Command {
 		Long:    "The facts that hold, which the first prompt of a conversation is told whatever is asked, with their tokens (recall.core),\nand those that there is no room for, which are found by search.",
 		Example: "  loci core\n  loci core --json",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error { return show(g, cmd, printer.core)(c.Core(ctx)) })
-		},
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return show(g, cmd, printer.core)(c.Core(ctx))
+		}),
 	}
 	return onMemory(g, cmd)
 }

@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -18,7 +15,6 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/api/proxy"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/responder"
 )
@@ -58,7 +54,7 @@ func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err err
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.run(ctx) })
 	group.Go(func() error {
-		d := &demonstration{w: w, url: s.url(), server: s, clock: clock, memory: client.New(s.url(), client.Options{})}
+		d := &demonstration{w: w, server: s, clock: clock, memory: client.New(s.url(), client.Options{})}
 		if err := d.play(ctx); err != nil {
 			return err
 		}
@@ -86,12 +82,10 @@ func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*serve
 		return nil, err
 	}
 	opts := loci.Options{Log: os.Stderr, Now: clock.now}
-	s, err := open(ctx, config, opts)
-	if err != nil && addr == "" {
-		config.Addr = "127.0.0.1:0"
-		s, err = open(ctx, config, opts)
+	if addr != "" {
+		return open(ctx, config, opts)
 	}
-	return s, err
+	return openAnywhere(ctx, config, opts)
 }
 
 // travelClock is the present, moved.
@@ -104,7 +98,6 @@ func (c *travelClock) daysAgo(n int) { c.offset.Store(-int64(n) * int64(24*time.
 // demonstration plays chats and tells about them.
 type demonstration struct {
 	w      io.Writer
-	url    string
 	server *server
 	clock  *travelClock
 	memory *client.Client
@@ -134,17 +127,18 @@ func (d *demonstration) play(ctx context.Context) error {
 	for i, chat := range chats {
 		d.clock.daysAgo(chat.daysAgo)
 		fmt.Fprintf(d.w, "\n── Chat %d, %s ──\n", i+1, d.clock.now().Format("Monday 2 January 2006"))
-		var history []message
+		begun, err := d.memory.NewChat(ctx, client.NewChat{})
+		if err != nil {
+			return err
+		}
 		for _, text := range chat.says {
-			history = append(history, message{"user", text})
 			fmt.Fprintf(d.w, "  Ana   %s\n", text)
-			reply, used, err := d.ask(ctx, history)
+			done, err := d.memory.Say(ctx, begun.ID, client.SayRequest{Content: text, Model: responder.Name},
+				client.ChatListener{Memory: func(m client.ChatMemory) { trace = m.Trace }})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(d.w, "  Loci  %s\n", strings.ReplaceAll(reply, "\n", "\n        "))
-			history = append(history, message{"assistant", reply})
-			trace = used
+			fmt.Fprintf(d.w, "  Loci  %s\n", strings.ReplaceAll(done.Answer.Content, "\n", "\n        "))
 		}
 		if err := d.server.Settle(ctx); err != nil {
 			return err
@@ -154,36 +148,6 @@ func (d *demonstration) play(ctx context.Context) error {
 		return err
 	}
 	return d.why(ctx, trace)
-}
-
-type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-}
-
-// ask sends a chat completion as any OpenAI client would, and returns the reply
-// and the id of its trace.
-func (d *demonstration) ask(ctx context.Context, history []message) (reply, trace string, err error) {
-	body, err := json.Marshal(map[string]any{"model": responder.Name, "messages": history})
-	if err != nil {
-		return "", "", err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url+"/v1/chat/completions", bytes.NewReader(body))
-	if err != nil {
-		return "", "", err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", "", err
-	}
-	defer func() { _ = resp.Body.Close() }() // read to its end below
-	var answer struct {
-		Choices []struct{ Message message }
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Choices) == 0 {
-		return "", "", fmt.Errorf("chat: the server answered %s (%v)", resp.Status, err)
-	}
-	return answer.Choices[0].Message.Content, resp.Header.Get(proxy.HeaderTrace), nil
 }
 
 // learned shows the facts, and what became of the old ones.

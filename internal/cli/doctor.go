@@ -3,12 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/memory"
 )
 
 func doctor(g *global) *cobra.Command {
@@ -21,21 +20,18 @@ func doctor(g *global) *cobra.Command {
 		Example: "  loci doctor\n  loci doctor --confirm",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
-			found, runs, err := examine(ctx, c, confirm)
+			found, undo, err := examine(ctx, c, confirm)
 			if err != nil {
 				return err
 			}
 			err = g.print(cmd.OutOrStdout(), found, func(out printer) {
 				out.checkup(found)
-				for _, run := range runs {
-					out.line("%s", g.undoHint(run))
+				if undo.ToTime != nil {
+					out.line("to take this back: %s", undoCommand(undo, g.user))
 				}
 			})
 			if n := len(found.Findings); err == nil && n > 0 {
-				err = fmt.Errorf("%d things are wrong", n)
-				if n == 1 {
-					err = fmt.Errorf("1 thing is wrong")
-				}
+				err = fmt.Errorf("%s found", many(n, "faults"))
 			}
 			return err
 		}),
@@ -44,32 +40,25 @@ func doctor(g *global) *cobra.Command {
 	return g.withJSON(cmd)
 }
 
-// examine asks what is wrong and, where deletions are confirmed by it, in which runs what is
-// known of whoever asks was forgotten then, newest first.
-func examine(ctx context.Context, c *client.Client, confirm bool) (found client.Checkup, runs []string, err error) {
+// examine asks what is wrong and, where that confirms deletions, how they are undone.
+func examine(ctx context.Context, c *client.Client, confirm bool) (found client.Checkup, undo client.UndoRequest, err error) {
 	if !confirm {
 		found, err = c.Doctor(ctx)
-		return found, nil, err
+		return found, undo, err
 	}
 	before, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
 	if err != nil {
-		return found, nil, fmt.Errorf("read the last change: %w", err)
+		return found, undo, fmt.Errorf("read the last change: %w", err)
 	}
-	if found, err = c.ConfirmDeletions(ctx); err != nil {
-		return found, nil, err
+	if found, err = c.ConfirmDeletions(ctx); err != nil || len(before.Changes) == 0 {
+		return found, undo, err
 	}
-	for one, err := range c.AllChanges(ctx, client.ChangesQuery{}) {
-		if err != nil {
-			return found, nil, fmt.Errorf("read what was forgotten: %w", err)
-		}
-		if len(before.Changes) > 0 && one.ID == before.Changes[0].ID {
-			break
-		}
-		if one.Action == memory.ActionRetire && one.Author.Name == memory.AuthorFile && !slices.Contains(runs, one.Run) {
-			runs = append(runs, one.Run)
-		}
+	last := before.Changes[0]
+	after, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
+	if err == nil && after.Changes[0].ID != last.ID {
+		undo.ToTime = &last.CreatedAt
 	}
-	return found, runs, nil
+	return found, undo, err
 }
 
 // checkup writes what was looked at and what is wrong.
@@ -78,11 +67,7 @@ func (s printer) checkup(c client.Checkup) {
 		s.line("looked at %s", what)
 	}
 	for _, f := range c.Findings {
-		at := f.Part
-		if f.Path != "" {
-			at += " " + f.Path
-		}
-		s.line("%s", s.in(red, at+": "+f.What))
+		s.line("%s", s.in(red, strings.TrimSpace(f.Part+" "+f.Path)+": "+f.What))
 		if f.Do != "" {
 			s.line("  %s", f.Do)
 		}

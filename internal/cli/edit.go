@@ -37,9 +37,6 @@ func edit(g *global) *cobra.Command {
 			"  loci edit 0199c5d3-… --tag home --tag city --category places --pin\n  loci edit 0199c5d3-… --expires 2026-12-31",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "" {
-				return memory.Errorf(memory.Invalid, "the id is empty; loci list shows ids")
-			}
 			change, err := e.change(cmd)
 			if err != nil {
 				return err
@@ -206,23 +203,8 @@ func inEditor(cmd *cobra.Command, editor []string, text string) (file string, er
 }
 
 func (s printer) edited(m client.Written) {
-	marks := []string{}
-	if m.Category != "" {
-		marks = append(marks, m.Category)
-	}
-	for _, t := range m.Tags {
-		marks = append(marks, "#"+t)
-	}
-	if m.Core != memory.CoreAuto {
-		marks = append(marks, coreWords[m.Core])
-	}
-	if !m.ExpiresAt.IsZero() {
-		marks = append(marks, "until "+when(m.ExpiresAt))
-	}
 	s.line("%s  %s", m.ID, brief(m.Content, 400))
-	if len(marks) > 0 {
-		s.line("  %s", s.in(dim, harmless(strings.Join(marks, ", "))))
-	}
+	s.line("  %s", s.in(dim, strings.Join(traits(m.Memory), ", ")))
 	s.replaced(m)
 }
 

@@ -56,14 +56,14 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	if len(m.Tags) > 0 || m.Category != "" || m.Pinned || !m.ExpiresAt.IsZero() {
 		t.Errorf("no marks: %+v", m)
 	}
-	run("homes, #city, #river, pinned", "edit", id, "--tag", "city", "--tag", "river", "--category", "homes", "--pin")
+	run("pinned, homes, #city, #river", "edit", id, "--tag", "city", "--tag", "river", "--category", "homes", "--pin")
 
 	if m = read(run("", "edit", id, "--core", "never", "--json")); m.Core != memory.CoreNever || m.Pinned {
 		t.Errorf("never in a prompt: %+v", m)
 	}
 	run("search only", "history", id)
 	run("search only", "history")
-	run("#river\n", "edit", id, "--core", "auto")
+	run("#river, confidence", "edit", id, "--core", "auto")
 	run("no longer search only", "history")
 
 	editWith(t, `test "$1" = --wait && sed -i.bak s/Lisbon/Porto/ "$2" && rm "$2.bak"`)

@@ -29,9 +29,6 @@ func export(g *global) *cobra.Command {
 		Example: "  loci export memory.jsonl\n  loci export my-memory/\n  loci export --as-of \"last week\" --no-turns facts.md",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := onlyOne(cmd, "kinds", "no-turns"); err != nil {
-				return err
-			}
 			if noTurns {
 				q.Parts = "facts,summaries,profile,relations"
 			}
@@ -66,6 +63,7 @@ func export(g *global) *cobra.Command {
 	f.Var(timeFlag{at: &q.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
 	f.Var(timeFlag{at: &q.ValidAt, end: true}, "valid-at", "what was true then")
 	f.BoolVar(&force, "force", false, "write over what is at PATH")
+	cmd.MarkFlagsMutuallyExclusive("kinds", "no-turns")
 	return onMemory(g, cmd)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,9 +41,6 @@ func forget(g *global) *cobra.Command {
 				in.Filter = &filter
 			case len(kinds) > 0:
 				return memory.Errorf(memory.Invalid, "--kind goes with --tag, --category, --project, --conversation or --text")
-			}
-			if slices.Contains(ids, "") {
-				return memory.Errorf(memory.Invalid, "--id is empty; loci list shows ids")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if err := errors.Join(completeMemoryIDs(ctx, c, in.IDs), completeChatID(ctx, c, &filter.Conversation)); err != nil {

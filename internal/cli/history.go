@@ -29,19 +29,12 @@ func history(g *global) *cobra.Command {
 			if len(args) > 0 && q != (client.ChangesQuery{}) {
 				return memory.Errorf(memory.Invalid, "give either the ID of a fact or flags that narrow the journal")
 			}
-			if len(args) > 0 && args[0] == "" {
-				return memory.Errorf(memory.Invalid, "the ID is empty; loci list shows ids")
-			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if len(args) > 0 {
 					if err := completeMemoryIDs(ctx, c, args); err != nil {
 						return err
 					}
-					l, err := lifeOf(ctx, c, args[0])
-					if err != nil {
-						return err
-					}
-					return g.print(cmd.OutOrStdout(), l, func(out printer) { out.life(l) })
+					return show(g, cmd, printer.life)(lifeOf(ctx, c, args[0]))
 				}
 				if err := completeRunID(ctx, c, &q.Run); err != nil {
 					return err
@@ -199,11 +192,11 @@ func (s printer) what(c client.Change, words map[string]string) string {
 	case i.Summary != nil:
 		return "summary: " + brief(i.Summary.Text, 120)
 	case i.Turn != nil:
-		return "turn: " + or(brief(words[i.Turn.ID], 120), string(i.Turn.Status))
+		return "turn: " + cmp.Or(brief(words[i.Turn.ID], 120), string(i.Turn.Status))
 	case i.Context != nil:
-		return "context: " + brief(or(i.Context.Title, i.Context.Content), 120)
+		return "context: " + brief(cmp.Or(i.Context.Title, i.Context.Content), 120)
 	case i.Conversation != nil:
-		return "chat: " + brief(or(i.Conversation.Title, i.Conversation.ID), 120)
+		return "chat: " + brief(cmp.Or(i.Conversation.Title, i.Conversation.ID), 120)
 	}
 	return ""
 }
@@ -224,19 +217,12 @@ func marked(c client.Change) string {
 		}
 	}
 	note(is.Core != was.Core, "%s", cmp.Or(coreWords[is.Core], "no longer "+coreWords[was.Core]))
-	note(is.Category != was.Category, "category %s", or(brief(is.Category, 60), "none"))
-	note(!slices.Equal(is.Tags, was.Tags), "tags %s", or(brief(strings.Join(is.Tags, ", "), 60), "none"))
+	note(is.Category != was.Category, "category %s", cmp.Or(brief(is.Category, 60), "none"))
+	note(!slices.Equal(is.Tags, was.Tags), "tags %s", cmp.Or(brief(strings.Join(is.Tags, ", "), 60), "none"))
 	note(is.Confidence != was.Confidence, "confidence %.2f → %.2f", was.Confidence, is.Confidence)
 	note(!is.ExpiresAt.Equal(was.ExpiresAt) && !is.ExpiresAt.IsZero(), "expires %s", when(is.ExpiresAt))
 	note(!is.ExpiresAt.Equal(was.ExpiresAt) && is.ExpiresAt.IsZero(), "never expires")
 	return strings.Join(out, ", ")
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // because returns the reason of a change.
@@ -367,6 +353,9 @@ func traits(m client.Memory) []string {
 	}
 	if m.Kind == memory.KindFact {
 		out = append(out, fmt.Sprintf("confidence %.2f", m.Confidence), "said "+when(m.ObservedAt))
+	}
+	if !m.ExpiresAt.IsZero() {
+		out = append(out, "until "+when(m.ExpiresAt))
 	}
 	if m.Home != "" {
 		out = append(out, "seen by link to "+brief(m.Home, 60))

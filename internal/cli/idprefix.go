@@ -16,26 +16,32 @@ const (
 	mostAlike = 10 // ids that are named where several are meant
 )
 
+var errNoID = memory.Errorf(memory.Invalid, "the id is empty; the lists show ids")
+
 // named is something with an id, and what a person knows it by.
 type named struct{ id, words string }
 
-// uniquePrefix returns the whole id of the one of all whose id begins as start does, or start
-// where that is an id itself or begins none: whoever is asked for it says so.
-func uniquePrefix(start string, all []named) (string, error) {
+// complete puts the whole id in the place of start where that begins the id of just one of all. One
+// that begins none stays: whoever is asked for it says so.
+func complete(start *string, all []named) error {
+	if *start == "" {
+		return errNoID
+	}
 	var alike []named
 	for _, one := range all {
 		switch {
-		case one.id == start:
-			return start, nil
-		case len(start) >= leastOfID && strings.HasPrefix(one.id, start):
+		case one.id == *start:
+			return nil
+		case len(*start) >= leastOfID && strings.HasPrefix(one.id, *start):
 			alike = append(alike, one)
 		}
 	}
 	switch len(alike) {
 	case 0:
-		return start, nil
+		return nil
 	case 1:
-		return alike[0].id, nil
+		*start = alike[0].id
+		return nil
 	}
 	var list strings.Builder
 	for _, one := range alike[:min(len(alike), mostAlike)] {
@@ -44,7 +50,7 @@ func uniquePrefix(start string, all []named) (string, error) {
 	if len(alike) > mostAlike {
 		list.WriteString("\n  and others")
 	}
-	return "", memory.Errorf(memory.Invalid, "%s… may be any of these; write more of it:%s", start, list.String())
+	return memory.Errorf(memory.Invalid, "%s… may be any of these; write more of it:%s", *start, list.String())
 }
 
 // isIDPrefix reports whether a text may be the beginning of an id that Loci made.
@@ -54,6 +60,9 @@ func isIDPrefix(text string) bool {
 
 // completeMemoryID completes the id of a memory.
 func completeMemoryID(ctx context.Context, c *client.Client, start string) (string, error) {
+	if start == "" {
+		return "", errNoID
+	}
 	if !isIDPrefix(start) {
 		return start, nil
 	}
@@ -65,7 +74,8 @@ func completeMemoryID(ctx context.Context, c *client.Client, start string) (stri
 	for _, m := range page.Memories {
 		all = append(all, named{m.ID, m.Content})
 	}
-	whole, err := uniquePrefix(start, all)
+	whole := start
+	err = complete(&whole, all)
 	if err != nil && page.Next != "" { // it may be an id itself, further down
 		m, found := found(c.Get(ctx, start))
 		if m != nil || found != nil {
@@ -85,15 +95,6 @@ func completeMemoryIDs(ctx context.Context, c *client.Client, ids []string) (err
 	return nil
 }
 
-// completeIn completes an id of one of all in place.
-func completeIn(start *string, all []named) error {
-	whole, err := uniquePrefix(*start, all)
-	if err == nil {
-		*start = whole
-	}
-	return err
-}
-
 // completeChatID completes the id of a conversation in place.
 func completeChatID(ctx context.Context, c *client.Client, start *string) error {
 	if !isIDPrefix(*start) {
@@ -109,7 +110,7 @@ func completeChatID(ctx context.Context, c *client.Client, start *string) error 
 		}
 		all = append(all, named{one.ID, one.Title})
 	}
-	return completeIn(start, all)
+	return complete(start, all)
 }
 
 // completeRunID completes the id of a run, or of one of its changes (RUN/1), in place.
@@ -133,7 +134,7 @@ func completeRunID(ctx context.Context, c *client.Client, start *string) error {
 	for _, one := range page.Changes {
 		all = append(all, named{one.Run, when(one.CreatedAt) + " " + by(one.Author)})
 	}
-	err = completeIn(&run, all)
+	err = complete(&run, all)
 	*start = run + rest
 	return err
 }
@@ -146,7 +147,7 @@ func completeContextIDs(ctx context.Context, c *client.Client, ids []string) (cl
 		there = append(there, named{d.ID, d.Title})
 	}
 	for i := range ids {
-		err = errors.Join(err, completeIn(&ids[i], there))
+		err = errors.Join(err, complete(&ids[i], there))
 	}
 	return all, err
 }

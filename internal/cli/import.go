@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -33,14 +34,19 @@ func imports(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "--from %s: it is none of %v", b.q.Format, portable.Formats)
 			}
 			for _, path := range args {
-				if err := readable(path, b.q.Format); err != nil {
+				if err := b.readable(path); err != nil {
 					return err
 				}
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				b.client, b.progress = c, progressOn(cmd.ErrOrStderr())
 				b.alone = g.alone
-				err := b.paths(ctx, args)
+				var err error
+				for _, path := range args {
+					if err == nil {
+						err = b.path(ctx, path)
+					}
+				}
 				b.progress.end()
 				if err != nil && ctx.Err() != nil { // what the last part brought nobody has said
 					return errBrokenOff
@@ -56,7 +62,7 @@ func imports(g *global) *cobra.Command {
 					return errors.Join(err, told)
 				}
 				if b.out.Broken > 0 {
-					return fmt.Errorf("%s could not be read", many(b.out.Broken, "line"))
+					return fmt.Errorf("%s could not be read", many(b.out.Broken, "lines"))
 				}
 				return nil
 			})
@@ -99,39 +105,31 @@ func (b *importer) learned(ctx context.Context, settle func(context.Context) err
 	return err
 }
 
-// add puts the counts of a file to those of all; at names its places.
-func (b *importer) add(at func(n int) string, part client.Imported) {
-	o := &b.out
-	o.Read += part.Read
-	for _, t := range []struct {
-		to   *client.Tally
-		from client.Tally
-	}{{&o.Added, part.Added}, {&o.There, part.There}} {
-		t.to.Conversations += t.from.Conversations
-		t.to.Turns += t.from.Turns
-		t.to.Facts += t.from.Facts
-		t.to.Summaries += t.from.Summaries
-		t.to.Profile += t.from.Profile
-		t.to.Relations += t.from.Relations
-		t.to.Contexts += t.from.Contexts
+// add puts the report on a file to that on all.
+func (b *importer) add(file string, format portable.Format, part client.Imported) {
+	merge(reflect.ValueOf(&b.out).Elem(), reflect.ValueOf(part))
+	at := file + ":%d: "
+	if format.Unit() == "item" {
+		at = file + ", item %d: "
 	}
-	o.Duplicates += part.Duplicates
-	o.Waiting += part.Waiting
-	o.Redacted += part.Redacted
-	o.Conflicting += part.Conflicting
-	o.Broken += part.Broken
-	o.Jobs += part.Jobs
-	o.Conflicts = first(append(o.Conflicts, part.Conflicts...), 100)
-	o.Problems = first(append(o.Problems, part.Problems...), 100)
-	o.Sample = first(append(o.Sample, part.Sample...), mostShown)
-	o.Runs = first(append(o.Runs, part.Runs...), 100)
 	for _, t := range part.Problems {
-		b.troubles = append(b.troubles, at(t.Line)+": "+t.Reason)
+		b.troubles = append(b.troubles, fmt.Sprintf(at+"%s", t.Line, t.Reason))
 	}
 	for _, t := range part.Conflicts {
-		b.troubles = append(b.troubles, fmt.Sprintf("%s: kept as it is: %s %s", at(t.Line), t.Target, t.Reason))
+		b.troubles = append(b.troubles, fmt.Sprintf(at+"kept as it is: %s %s", t.Line, t.Target, t.Reason))
 	}
-	b.troubles = first(b.troubles, mostShown)
 }
 
-func first[T any](list []T, most int) []T { return list[:min(len(list), most)] }
+// merge adds the numbers of a report to those of another, and its lists to theirs.
+func merge(to, from reflect.Value) {
+	for i := range to.NumField() {
+		switch f := to.Field(i); f.Kind() {
+		case reflect.Int:
+			f.SetInt(f.Int() + from.Field(i).Int())
+		case reflect.Slice:
+			f.Set(reflect.AppendSlice(f, from.Field(i)))
+		case reflect.Struct:
+			merge(f, from.Field(i))
+		}
+	}
+}

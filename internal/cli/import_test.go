@@ -80,9 +80,9 @@ func TestAnArchiveIsReadAsItWasDownloaded(t *testing.T) {
 	path := archive(map[string]string{"conversations.json": chats, "users.json": `[{"uuid":"u"}]`})
 	data := t.TempDir()
 	for _, c := range []struct{ args, want string }{
-		{"--dry-run", "would add 1 turn, 1 conversation\n"},
-		{"", "added 1 turn, 1 conversation\n"},
-		{"", "added nothing\nthere already: 1 turn"},
+		{"--dry-run", "would add 1 conversation, 1 turn\n"},
+		{"", "added 1 conversation, 1 turn\n"},
+		{"", "added nothing\nthere already: 1 conversation, 1 turn"},
 	} {
 		if got, err := tryAt(t, data, "sqlite", append(strings.Fields("import "+c.args), path)...); err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("import %s: %q, %v; want %q", c.args, got, err, c.want)

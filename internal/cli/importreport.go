@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/loci-memory/loci/client"
@@ -11,19 +11,11 @@ import (
 func (s printer) imported(b *importer) {
 	o := b.out
 	if o.DryRun {
-		for _, m := range o.Sample {
-			s.line("%s", s.in(green, "+ "+kindOf(m.Target)+"  "+brief(m.Content, 160)))
-		}
-		if n := o.Added.Sum() - len(o.Sample); n > 0 && len(o.Sample) > 0 {
-			s.line("  … and %d more", n)
-		}
+		s.some(len(o.Sample), o.Added.Sum(), func(i int) {
+			s.line("%s", s.in(green, "+ "+kindOf(o.Sample[i].Target)+"  "+brief(o.Sample[i].Content, 160)))
+		})
 	}
-	for _, t := range b.troubles {
-		s.line("%s", s.in(red, harmless(t)))
-	}
-	if n := o.Broken + o.Conflicting - len(b.troubles); n > 0 {
-		s.line("  … and %d more", n)
-	}
+	s.some(len(b.troubles), o.Broken+o.Conflicting, func(i int) { s.line("%s", s.in(red, harmless(b.troubles[i]))) })
 	verb := "added"
 	if o.DryRun {
 		verb = "would add"
@@ -49,11 +41,11 @@ func (s printer) imported(b *importer) {
 	switch {
 	case o.Jobs == 0:
 	case !b.alone:
-		s.line("%s will be learned from: loci jobs", many(o.Jobs, "chat"))
+		s.line("%s will be learned from: loci jobs", many(o.Jobs, "chats"))
 	case b.behind > 0:
-		s.line("%s could not be learned from yet: loci jobs", many(b.behind, "chat"))
+		s.line("%s could not be learned from yet: loci jobs", many(b.behind, "chats"))
 	default:
-		s.line("learned from %s", many(o.Jobs, "chat"))
+		s.line("learned from %s", many(o.Jobs, "chats"))
 	}
 }
 
@@ -62,36 +54,22 @@ func kindOf(target string) string {
 	return kind
 }
 
+// tallied says how many of each kind there are.
 func tallied(t client.Tally) string {
-	var out []string
-	for _, c := range []struct {
-		n        int
-		one, all string
-	}{
-		{t.Facts, "fact", "facts"},
-		{t.Turns, "turn", "turns"},
-		{t.Conversations, "conversation", "conversations"},
-		{t.Summaries, "summary", "summaries"},
-		{t.Profile, "profile entry", "profile entries"},
-		{t.Relations, "relation", "relations"},
-		{t.Contexts, "context", "contexts"},
-	} {
-		switch {
-		case c.n == 1:
-			out = append(out, "1 "+c.one)
-		case c.n > 1:
-			out = append(out, fmt.Sprintf("%d %s", c.n, c.all))
-		}
+	counts, v := map[string]int64{}, reflect.ValueOf(t)
+	for i := range v.NumField() {
+		counts[strings.ToLower(v.Type().Field(i).Name)] = v.Field(i).Int()
 	}
-	if len(out) == 0 {
-		return "nothing"
-	}
-	return strings.Join(out, ", ")
+	return tallyOf(counts)
 }
 
-func many(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+// some writes the first of the things at hand, and how many more there are of all.
+func (s printer) some(have, all int, write func(i int)) {
+	have = min(have, mostShown)
+	for i := range have {
+		write(i)
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	if have > 0 && all > have {
+		s.line("  … and %d more", all-have)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,14 +23,6 @@ func jobs(g *global) *cobra.Command {
 		Example: "  loci jobs\n  loci jobs --retry learn-0199c5d2-…\n  loci jobs --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := onlyOne(cmd, "retry", "all"); err != nil {
-				return err
-			}
-			for _, id := range ids {
-				if id == "" {
-					return memory.Errorf(memory.Invalid, "--retry: the id is empty; loci jobs shows ids")
-				}
-			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				retried, err := retry(ctx, c, ids, all)
 				if err != nil {
@@ -59,6 +50,7 @@ func jobs(g *global) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&ids, "retry", nil, "try this parked job again; may be repeated")
 	cmd.Flags().BoolVar(&all, "all", false, "try all parked jobs again")
+	cmd.MarkFlagsMutuallyExclusive("retry", "all")
 	return onMemory(g, cmd)
 }
 
@@ -75,8 +67,8 @@ func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]str
 	for _, j := range now.Jobs {
 		there = append(there, named{j.ID, string(j.Kind) + ", " + string(j.State)})
 	}
-	for i, start := range ids {
-		if ids[i], err = uniquePrefix(start, there); err != nil {
+	for i := range ids {
+		if err := complete(&ids[i], there); err != nil {
 			return nil, err
 		}
 	}
@@ -109,16 +101,15 @@ func (s printer) jobs(jobs []client.Job, now time.Time) {
 		switch {
 		case j.State == memory.JobParked:
 			parked++
-		case j.State == memory.JobQueued && j.RunAt.After(now) && j.Attempts == 0 && j.Error == "" && strings.HasPrefix(j.ID, "learn-"):
-			next = "  in case the exchange breaks off, " + when(j.RunAt)
-		case j.State == memory.JobQueued && j.RunAt.After(now) && j.Attempts == 0:
-			next = "  not before " + when(j.RunAt)
 		case j.State == memory.JobQueued && j.RunAt.After(now):
 			next = "  next try " + when(j.RunAt)
 		case j.State == memory.JobQueued:
 			next = "  due now"
 		}
-		s.line("%-8s %-9s %s  since %s%s%s", s.state(j.State), j.Kind, j.ID, when(j.CreatedAt), next, failures(j.Attempts))
+		if j.Attempts > 0 {
+			next += "  failed " + many(j.Attempts, "times")
+		}
+		s.line("%s %-9s %s  since %s%s", s.state(j.State), j.Kind, j.ID, when(j.CreatedAt), next)
 		if j.Error != "" {
 			s.line("         %s", brief(j.Error, 200))
 		}
@@ -134,14 +125,4 @@ func (s printer) state(state memory.JobState) string {
 		return s.in(red, padded)
 	}
 	return padded
-}
-
-func failures(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "  failed once"
-	}
-	return fmt.Sprintf("  failed %d times", n)
 }

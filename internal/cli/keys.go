@@ -35,9 +35,6 @@ func addKey(g *global) *cobra.Command {
 		Example: "  loci keys add laptop --user ana\n  loci keys add open-webui --front\n  loci keys add assistant --front --mem0",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := onlyOne(cmd, "user", "front", "admin"); err != nil {
-				return err
-			}
 			in.Name = args[0]
 			switch {
 			case in.User != "":
@@ -68,6 +65,7 @@ func addKey(g *global) *cobra.Command {
 	cmd.Flags().BoolVar(&front, "front", false, "for a front end that names the user of each request")
 	cmd.Flags().BoolVar(&admin, "admin", false, "for whoever runs the server")
 	cmd.Flags().BoolVar(&mem0, "mem0", false, "show it as mem0's tools want keys, beginning with m0-")
+	cmd.MarkFlagsMutuallyExclusive("user", "front", "admin")
 	return g.withJSON(cmd)
 }
 
@@ -106,7 +104,7 @@ func removeKey(g *global) *cobra.Command {
 			for _, k := range all.Keys {
 				there = append(there, named{k.ID, k.Name})
 			}
-			if args[0], err = uniquePrefix(args[0], there); err != nil {
+			if err := complete(&args[0], there); err != nil {
 				return err
 			}
 			if err := c.RemoveKey(ctx, args[0]); err != nil {

@@ -2,10 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,15 +25,7 @@ func list(g *global) *cobra.Command {
 				if err := completeChatID(ctx, c, &q.Conversation); err != nil {
 					return err
 				}
-				page, err := c.List(ctx, q)
-				if err != nil {
-					return err
-				}
-				erased, err := erasedAmong(ctx, c, page.Memories)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), page, func(out printer) { out.memories(page, erased) })
+				return show(g, cmd, printer.memories)(c.List(ctx, q))
 			})
 		},
 	}
@@ -55,35 +43,8 @@ func list(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// erasedAmong returns when those of some memories that have no words were erased, by id.
-func erasedAmong(ctx context.Context, c *client.Client, some []client.Memory) (map[string]time.Time, error) {
-	erased := map[string]time.Time{}
-	wordless := 0
-	for _, m := range some {
-		if m.Content == "" {
-			wordless++
-		}
-	}
-	if wordless == 0 {
-		return erased, nil
-	}
-	for one, err := range c.AllChanges(ctx, client.ChangesQuery{Action: memory.ActionErase}) {
-		if err != nil {
-			return nil, fmt.Errorf("read what was erased: %w", err)
-		}
-		_, id, _ := strings.Cut(one.Target, ":")
-		if slices.ContainsFunc(some, func(m client.Memory) bool { return m.ID == id && m.Content == "" }) {
-			erased[id] = one.CreatedAt
-		}
-		if len(erased) == wordless {
-			break
-		}
-	}
-	return erased, nil
-}
-
-// memories writes them, one a line; erased says when the words of some were erased.
-func (s printer) memories(page client.Memories, erased map[string]time.Time) {
+// memories writes them, one a line.
+func (s printer) memories(page client.Memories) {
 	if len(page.Memories) == 0 {
 		s.line("nothing yet")
 	}
@@ -92,8 +53,8 @@ func (s printer) memories(page client.Memories, erased map[string]time.Time) {
 		if m.Status != "active" {
 			mark = " (" + string(m.Status) + ")"
 		}
-		if at := erased[m.ID]; !at.IsZero() {
-			mark = "(erased " + when(at) + ")"
+		if m.Content == "" {
+			mark = "(erased)"
 		}
 		s.line("%s  %s  %s%s", m.ID, m.CreatedAt.Format("2006-01-02"), brief(m.Content, 120), mark)
 	}

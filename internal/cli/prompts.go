@@ -100,7 +100,7 @@ func promptsList(g *global) *cobra.Command {
 
 func (s printer) prompts(all []promptFile) {
 	for _, p := range all {
-		s.line("%-12s %s  %s", s.in(bold, p.Name), p.Hash, or(p.File, "built in"))
+		s.line("%-12s %s  %s", s.in(bold, p.Name), p.Hash, cmp.Or(p.File, "built in"))
 		s.line("             %s", brief(p.Purpose, 160))
 		s.line("             %s", strings.Join(p.Placeholders, " "))
 		if len(p.Variants) > 0 {

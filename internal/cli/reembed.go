@@ -22,17 +22,15 @@ func reembed(g *global) *cobra.Command {
 			"Vectors of earlier embedders stay, until --prune gives them up once nearly all have one by the embedder in use.",
 		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed\n  loci reembed --all\n  loci reembed --prune --all",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				switch {
-				case prune:
-					return pruneVectors(ctx, g, cmd, c, client.PruneRequest{DryRun: dry, All: all})
-				case all:
-					return reembedAll(ctx, g, cmd, c, dry)
-				}
-				return reembedMine(ctx, g, cmd, c, dry)
-			})
-		},
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			switch {
+			case prune:
+				return pruneVectors(ctx, g, cmd, c, client.PruneRequest{DryRun: dry, All: all})
+			case all:
+				return reembedAll(ctx, g, cmd, c, dry)
+			}
+			return reembedMine(ctx, g, cmd, c, dry)
+		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&dry, "dry-run", false, "only say how many they are")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -30,8 +29,6 @@ func relate(g *global) *cobra.Command {
 			switch {
 			case len(args) != 1 && len(args) != 3:
 				return memory.Errorf(memory.Invalid, "give one id, or an id, how it is related (%s) and the other's id", kinds())
-			case slices.Contains(args, ""):
-				return memory.Errorf(memory.Invalid, "an id is empty; loci list shows ids")
 			case len(args) == 3 && !slices.Contains(relations, memory.RelationKind(args[1])):
 				return memory.Errorf(memory.Invalid, "a fact is not related by %q; write one of %s", args[1], kinds())
 			}
@@ -46,7 +43,7 @@ func relate(g *global) *cobra.Command {
 					return err
 				}
 				if len(args) == 1 {
-					return g.related(ctx, cmd.OutOrStdout(), c, args[0], q)
+					return show(g, cmd, func(out printer, found client.RelatedMemories) { out.related(args[0], found) })(c.Related(ctx, args[0], q))
 				}
 				in := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
 				if end {
@@ -74,15 +71,6 @@ func kinds() string {
 		out = append(out, string(k))
 	}
 	return strings.Join(out, ", ")
-}
-
-// related shows what a fact is related to.
-func (g *global) related(ctx context.Context, w io.Writer, c *client.Client, id string, q client.RelatedQuery) error {
-	found, err := c.Related(ctx, id, q)
-	if err != nil {
-		return err
-	}
-	return g.print(w, found, func(out printer) { out.related(id, found) })
 }
 
 // related writes each relation from the fact that was asked for as a sentence reads: what

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,14 +28,7 @@ func relearn(g *global) *cobra.Command {
 					return err
 				}
 				return show(g, cmd, func(out printer, queued client.Relearning) {
-					switch queued.Turns {
-					case 0:
-						fmt.Fprintln(out, "nothing to learn from")
-					case 1:
-						fmt.Fprintln(out, "1 turn is learned from again; loci jobs shows when that is done")
-					default:
-						fmt.Fprintf(out, "%d turns are learned from again; loci jobs shows when that is done\n", queued.Turns)
-					}
+					out.line("%s to learn from again; loci jobs shows when that is done", many(queued.Turns, "turns"))
 				})(c.Relearn(ctx, in))
 			})
 		},

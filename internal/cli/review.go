@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ func review(g *global) *cobra.Command {
 			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(onlyOne(cmd, "all-approve", "all-reject"), r.check()); err != nil {
+			if err := r.check(); err != nil {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
@@ -55,6 +56,7 @@ func review(g *global) *cobra.Command {
 	f.StringArrayVar(&r.edit, "edit", nil, "approve a fact in other words, as ID=TEXT; may be repeated")
 	f.BoolVar(&r.allApprove, "all-approve", false, "approve all that waits and is not named otherwise")
 	f.BoolVar(&r.allReject, "all-reject", false, "reject all that waits and is not named otherwise")
+	cmd.MarkFlagsMutuallyExclusive("all-approve", "all-reject")
 	return onMemory(g, cmd)
 }
 
@@ -82,11 +84,6 @@ func (r *reviewing) check() error {
 			return memory.Errorf(memory.Invalid, "--edit %s: write it as ID=TEXT", pair)
 		}
 		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionApprove, Content: words})
-	}
-	for _, j := range r.named {
-		if j.ID == "" {
-			return memory.Errorf(memory.Invalid, "the id of a fact is empty; loci review --list shows ids")
-		}
 	}
 	if r.list && r.decides() {
 		return memory.Errorf(memory.Invalid, "--list only shows what waits; leave it out to decide")
@@ -188,7 +185,7 @@ func (s printer) waiting(all []client.Waiting) {
 func (s printer) waits(w client.Waiting, number string) {
 	s.line("%s  %s", number, s.in(dim, w.Memory.ID))
 	s.line("  %-9s %s", "fact", s.in(bold, brief(w.Memory.Content, 400)))
-	s.line("  %-9s %s  %s", "waits", or(brief(w.Reason, 200), "nobody said why"), s.in(dim, "("+by(w.Author)+")"))
+	s.line("  %-9s %s  %s", "waits", cmp.Or(brief(w.Reason, 200), "nobody said why"), s.in(dim, "("+by(w.Author)+")"))
 	if w.Quote != nil {
 		s.line("  %-9s %s", "said", s.quote(*w.Quote))
 		s.line("  %-9s %s", "", s.in(dim, place(*w.Quote)))

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,11 +61,8 @@ func open(ctx context.Context, config config.Config, opts loci.Options) (*server
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", addr)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("another program listens at %s already; --addr names another address", addr)
-	case err != nil:
-		return nil, noListener(addr, err)
+	if err != nil {
+		return nil, fmt.Errorf("%w; --addr names another address", err)
 	}
 	l, err := loci.Open(ctx, config, opts)
 	if err != nil {
@@ -80,26 +75,19 @@ func open(ctx context.Context, config config.Config, opts loci.Options) (*server
 	return s, nil
 }
 
-// noListener says why nothing listens at an address.
-func noListener(addr string, err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("this user may not listen at %s (ports below 1024 are kept for the system); --addr names another address", addr)
-	}
-	return fmt.Errorf("nothing can listen at %s: %w", addr, err)
-}
-
-// serveAlone runs a server for one command, which others find, too, until it is done: at the
-// usual address or, if that is taken, at a free port.
-func serveAlone(ctx context.Context, config config.Config, opts loci.Options, to client.Options) (c *client.Client, done func() error, err error) {
+// openAnywhere is open at the usual address or, if that is taken, at a free port.
+func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
 	s, err := open(ctx, config, opts)
 	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {
 		config.Addr = "127.0.0.1:0"
 		s, err = open(ctx, config, opts)
 	}
+	return s, err
+}
+
+// serveAlone runs a server for one command, which others find, too, until it is done.
+func serveAlone(ctx context.Context, config config.Config, opts loci.Options, to client.Options) (c *client.Client, done func() error, err error) {
+	s, err := openAnywhere(ctx, config, opts)
 	if err != nil {
 		return nil, nil, err
 	}

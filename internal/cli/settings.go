@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -114,9 +115,4 @@ func (s printer) explained(all []config.Shown) {
 }
 
 // value is a setting's value, and – for none.
-func value(s config.Shown) string {
-	if s.Value == "" {
-		return "–"
-	}
-	return brief(s.Value, 200)
-}
+func value(s config.Shown) string { return cmp.Or(brief(s.Value, 200), "–") }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -23,20 +24,14 @@ func share(g *global) *cobra.Command {
 			if err := completeMemoryIDs(ctx, c, args[:1]); err != nil {
 				return err
 			}
-			var with client.Shared
-			var err error
+			shown := show(g, cmd, printer.shared)
 			switch {
 			case len(args) == 1:
-				with, err = c.SharedWith(ctx, args[0])
+				return shown(c.SharedWith(ctx, args[0]))
 			case end:
-				with, err = c.Unshare(ctx, args[0], args[1])
-			default:
-				with, err = c.Share(ctx, args[0], args[1])
+				return shown(c.Unshare(ctx, args[0], args[1]))
 			}
-			if err != nil {
-				return err
-			}
-			return g.print(cmd.OutOrStdout(), with, func(out printer) { out.shared(with) })
+			return shown(c.Share(ctx, args[0], args[1]))
 		}),
 	}
 	cmd.Flags().BoolVar(&end, "end", false, "no longer")
@@ -44,9 +39,5 @@ func share(g *global) *cobra.Command {
 }
 
 func (s printer) shared(with client.Shared) {
-	if len(with.With) == 0 {
-		s.line("it is shared with nobody")
-		return
-	}
-	s.line("it is shared with %s", brief(strings.Join(with.With, ", "), 2000))
+	s.line("it is shared with %s", brief(cmp.Or(strings.Join(with.With, ", "), "nobody"), 2000))
 }

@@ -33,8 +33,8 @@ func (m timeFlag) String() string {
 	return m.at.Format(time.RFC3339)
 }
 
-// clocks are the ways to write a time of day, alone or after a day.
-var clocks = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"}
+// clocks are the ways to write a time of a day.
+var clocks = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"}
 
 // readTime reads a time in now's zone: RFC 3339, "2026-05-03 14:00", "14:00" of
 // today, "90m" ago, "now", and days or longer as people say them ("2026-05-03",
@@ -43,9 +43,6 @@ func readTime(s string, now time.Time, end bool) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if s == "now" {
 		return now, nil
-	}
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t, nil
 	}
 	for _, layout := range clocks {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {

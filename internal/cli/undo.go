@@ -26,9 +26,6 @@ func undo(g *global) *cobra.Command {
 		Example: "  loci undo\n  loci undo --yes\n  loci undo --run 0199c5d2-… --yes\n  loci undo --to \"2026-05-03 14:00\"",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := onlyOne(cmd, "run", "change", "to"); err != nil {
-				return err
-			}
 			if !to.IsZero() {
 				in.ToTime = &to
 			}
@@ -76,6 +73,7 @@ func undo(g *global) *cobra.Command {
 	f.Var(timeFlag{at: &to, end: true}, "to", "take back everything since: yesterday (its end), \"2026-05-03 14:00\", 90m (ago), …")
 	f.BoolVar(&in.Cascade, "cascade", false, "take later changes of the same things back as well")
 	f.BoolVar(&yes, "yes", false, "do it")
+	cmd.MarkFlagsMutuallyExclusive("run", "change", "to")
 	return onMemory(g, cmd)
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -76,18 +74,8 @@ func eraseUser(g *global) *cobra.Command {
 
 func (s printer) erasedUser(gone client.Erased) {
 	s.line("%s is erased and closed since %s", brief(gone.User, 100), when(gone.ClosedAt))
-	for _, kind := range slices.Sorted(maps.Keys(gone.Removed)) {
-		s.line("  %-13s %d", kind, gone.Removed[kind])
-	}
-	if gone.Links > 0 {
-		s.line("  %-13s %d", "shown to others", gone.Links)
-	}
-	if gone.Traces > 0 {
-		s.line("  %-13s %d", "traces of others", gone.Traces)
-	}
-	if len(gone.Removed) == 0 {
-		s.line("  nothing was left")
-	}
+	s.line("  removed: %s", tallyOf(gone.Removed))
+	s.line("  of others: %s", tallyOf(map[string]int{"links": gone.Links, "traces": gone.Traces}))
 	for _, h := range gone.Held {
 		s.line("not reached: %s", brief(h, 300))
 	}

@@ -14,7 +14,7 @@ func TestANameThatNeverWasIsNotErased(t *testing.T) {
 	}
 	run("User has a dog", "add", "User has a dog", "--user", "nobody") // it was not closed
 	run("nobody is erased and closed", "users", "erase", "nobody", "--yes")
-	run("nothing was left", "users", "erase", "nobody", "--yes") // who was is known
+	run("removed: nothing", "users", "erase", "nobody", "--yes") // who was is known
 	run("later is erased and closed", "users", "erase", "later", "--yes", "--ahead")
 	if _, err := tryAt(t, data, "sqlite", "add", "User has a cat", "--user", "later"); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("who was closed ahead writes: %v", err)

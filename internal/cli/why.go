@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/loci-memory/loci/client"
@@ -34,30 +33,19 @@ var meanings = map[string]string{
 	"score":      "what hits are ordered by",
 }
 
-// sections are the steps that a why is printed in, with the parts that belong to
-// each. Cues belong to the second; parts of no other name were counted by the
-// searcher, the first.
-var sections = []struct {
-	title string
-	parts []string
-}{
-	{"found", nil},
-	{"counted", []string{"fused"}},
-	{"judged", []string{"relevance", "recency", "confidence", "pinned", "mmr", "score"}},
-}
-
-func sectionOf(part string) int {
+// sectionOf is the step that a part of a why is printed in. Parts of no other step were counted by
+// the searcher.
+func sectionOf(part string) string {
+	switch part {
+	case "fused":
+		return "counted"
+	case "relevance", "recency", "confidence", "pinned", "mmr", "score":
+		return "judged"
+	}
 	if strings.HasPrefix(part, cuePrefix) {
-		return 1
+		return "counted"
 	}
-	for i, s := range sections {
-		for _, name := range s.parts {
-			if name == part {
-				return i
-			}
-		}
-	}
-	return 0
+	return "found"
 }
 
 // cuePrefix marks parts that are cues: what one of them adds to the sum.
@@ -65,28 +53,28 @@ const cuePrefix = "cue."
 
 // explainer writes whys, and says what a part is where it comes first.
 type explainer struct {
-	io.Writer
+	printer
 	said map[string]bool
 }
 
 // why writes a row for each stage's number.
 func (w *explainer) why(why memory.Why) {
-	for i, s := range sections {
-		title := s.title
+	for _, title := range []string{"found", "counted", "judged"} {
+		section := title
 		for _, p := range why {
-			if sectionOf(p.Name) != i {
+			if sectionOf(p.Name) != section {
 				continue
 			}
 			name, cue := strings.CutPrefix(p.Name, cuePrefix)
-			number := fmt.Sprintf("%7.3f", p.Value)
+			format := "%7.3f"
 			if cue {
-				number = fmt.Sprintf("%+7.3f", p.Value)
+				format = "%+7.3f"
 			}
 			meaning := ""
 			if !w.said[p.Name] {
 				meaning, w.said[p.Name] = meanings[p.Name], true
 			}
-			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("      %-8s %-13s %s  %s", title, name, number, meaning), " "))
+			w.line("      %-8s %-13s %s  %s", title, name, fmt.Sprintf(format, p.Value), meaning)
 			title = ""
 		}
 	}

@@ -54,7 +54,8 @@ func TestOnlyNearMissesOfSettingsStopTheStart(t *testing.T) {
 	others := []string{"LOCI_PORT=8080", "LOCI_PORT=tcp://10.0.0.1:80", "LOCI_SERVICE_PORT_HTTP=80", "LOCI_PORT_80_TCP=tcp://10.0.0.1:80", "LOCI_PORT_80_TCP_ADDR=10.0.0.1",
 		"LOCI_SHARED=x", "LOCI_QA_KEY=x", "LOCI_TOP_K=5", "LOCI_=x", "LOCI_SERVICE=x"}
 	for _, s := range settings() { // a service may have any of their words in its name
-		service := "LOCI_" + strings.ToUpper(wordsOfKey(s.Key)[0])
+		word, _, _ := strings.Cut(strings.TrimPrefix(s.Env, "LOCI_"), "_")
+		service := "LOCI_" + word
 		others = append(others, service+"_PORT=tcp://10.0.0.1:80", service+"_SERVICE_HOST=10.0.0.1", service+"_SERVICE_PORT=80")
 	}
 	for _, pair := range others {

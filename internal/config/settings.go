@@ -272,22 +272,13 @@ func noSetting(where, name, key string, called func(key string) string) error {
 	return memory.Errorf(memory.Invalid, "%s: %s is not a valid setting; %sloci settings lists them all", where, name, does)
 }
 
+// nest returns keys with dots as maps in maps.
 func nest(flat map[string]string) map[string]any {
-	out := map[string]any{}
+	k := koanf.New(".")
 	for key, value := range flat {
-		at := out
-		path := strings.Split(key, ".")
-		for _, p := range path[:len(path)-1] {
-			next, ok := at[p].(map[string]any)
-			if !ok {
-				next = map[string]any{}
-				at[p] = next
-			}
-			at = next
-		}
-		at[path[len(path)-1]] = value
+		_ = k.Set(key, value) // only a map that merges strictly refuses
 	}
-	return out
+	return k.Raw()
 }
 
 // Complete returns a Config that a program made, with the defaults of the fields that are zero.
