@@ -35,7 +35,6 @@ func (p *Page) funcs() template.FuncMap {
 		"sharer":  sharer,
 		"yaml":    yamlOf,
 		"list":    func(s Setting) []Setting { return []Setting{s} },
-		"lead":    func(i, of int) int { return 5 + 17*i - 17*(of-1)/2 },
 		"score":   func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) },
 		"scale":   func(x, to float64) string { return strconv.FormatFloat(math.Round(x*to*10)/10, 'f', -1, 64) },
 	}
