@@ -1,7 +1,6 @@
 package assembly
 
 import (
-	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -31,9 +30,6 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, chat http.H
 	}
 	if c.JWT != "" {
 		o.Token = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWT), l.engine.Now()) }
-	}
-	if c.Learn.URL != "" || c.Upstream.URL != "" {
-		o.ListModels = func(ctx context.Context) ([]string, error) { return models.ListModels(ctx, c) }
 	}
 	return o
 }

@@ -13,14 +13,13 @@ import (
 type promptLine struct {
 	Name, Purpose string
 	From          string // where its words are from
-	Idle          string // why it is not asked; "" for one that may be
 }
 
 // promptLines lists the prompts in order of name.
 func (p *Page) promptLines() []promptLine {
 	var out []promptLine
 	for _, name := range prompt.Names() {
-		out = append(out, promptLine{Name: name, Purpose: p.InUse.Purpose(name), From: p.promptFrom(name), Idle: p.idle(name)})
+		out = append(out, promptLine{Name: name, Purpose: p.InUse.Purpose(name), From: p.promptFrom(name)})
 	}
 	return out
 }
@@ -33,25 +32,6 @@ func (p *Page) promptFrom(name string) string {
 		return "built in, for models named " + model
 	}
 	return "built in"
-}
-
-// formOf is which form of reply asks each of the prompts that learn.
-var formOf = map[string][]prompt.Form{
-	"extract": {prompt.InOps}, "memory_extraction": {prompt.InLine}, "memory_formation": {prompt.InMemories},
-	"reconcile": {prompt.InOps, prompt.InLine}, "conflict_resolution": {prompt.InMemories},
-}
-
-func (p *Page) idle(name string) string {
-	forms, learns := formOf[name]
-	switch {
-	case !learns:
-		return ""
-	case p.engine.LLM == nil:
-		return "no model learns here"
-	case !slices.Contains(forms, p.engine.Prompts.Form()):
-		return "the profile asks for " + string(p.engine.Prompts.Form())
-	}
-	return ""
 }
 
 // promptView is one prompt: its file, and what a model would be sent.

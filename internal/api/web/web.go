@@ -19,22 +19,21 @@ import (
 
 // Options are what the page needs beside the engine.
 type Options struct {
-	Key        string                                  // that [httpx.Guard] asks for; "": none
-	Multi      bool                                    // several users: signing in takes a name
-	Sessions   memory.Sessions                         // where sign-ins are kept
-	Token      func(token string) bool                 // whether a front end's cookie holds a token that it signed for a user; nil: none does
-	Recency    float64                                 // weight of recency in a score, 0 to 1
-	Documents  int                                     // tokens of attached contexts that a prompt has room for
-	Health     func(context.Context) client.Health     // how the server is
-	Settings   func() []Setting                        // what is set, in order; called for the page that shows them
-	Models     func() []Model                          // which are in use, and why these, called for the page that shows them; nil: not told
-	Lacks      []string                                // models that the profile names and that are not at hand, each with what stands in
-	ListModels func(context.Context) ([]string, error) // of the server that learns; nil: there is none
-	Prompts    map[string]string                       // the files of a user's folder that take the place of built-in prompts, by name
-	InUse      *prompt.Set                             // each prompt in the variant for the model that is sent it; nil: the engine's
-	Chat       http.Handler                            // of /v1, that the playground talks to as any client does; nil: there is none
-	Zone       *time.Location                          // of the days and times shown; nil: the server's
-	Others     []string                                // how paths of other APIs begin; none: all that the page has not is theirs
+	Key       string                              // that [httpx.Guard] asks for; "": none
+	Multi     bool                                // several users: signing in takes a name
+	Sessions  memory.Sessions                     // where sign-ins are kept
+	Token     func(token string) bool             // whether a front end's cookie holds a token that it signed for a user; nil: none does
+	Recency   float64                             // weight of recency in a score, 0 to 1
+	Documents int                                 // tokens of attached contexts that a prompt has room for
+	Health    func(context.Context) client.Health // how the server is
+	Settings  func() []Setting                    // what is set, in order; called for the page that shows them
+	Models    func() []Model                      // which are in use, and why these, called for the page that shows them; nil: not told
+	Lacks     []string                            // models that the profile names and that are not at hand, each with what stands in
+	Prompts   map[string]string                   // the files of a user's folder that take the place of built-in prompts, by name
+	InUse     *prompt.Set                         // each prompt in the variant for the model that is sent it; nil: the engine's
+	Chat      http.Handler                        // of /v1, that the playground talks to as any client does; nil: there is none
+	Zone      *time.Location                      // of the days and times shown; nil: the server's
+	Others    []string                            // how paths of other APIs begin; none: all that the page has not is theirs
 }
 
 // Page serves the page.
