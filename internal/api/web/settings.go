@@ -39,7 +39,7 @@ type settingsView struct {
 	More    bool // there are other users
 	Models  []Model
 	Lacks   []string // models that the profile names and that are not at hand
-	Prompts []promptLine
+	Prompts []promptFile
 	Profile Setting
 	Sets    []Setting // what the profile set
 }
@@ -61,7 +61,7 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view.Users, view.More = users, next != ""
-	view.Lacks, view.Prompts, view.Profile = p.Lacks, p.promptLines(), p.setting("profile")
+	view.Lacks, view.Prompts, view.Profile = p.Lacks, p.prompts(), p.setting("profile")
 	if p.Health != nil {
 		view.Health = p.Health(r.Context())
 	}

@@ -29,7 +29,7 @@ type Options struct {
 	Settings  func() []Setting                    // what is set, in order; called for the page that shows them
 	Models    func() []Model                      // which are in use, and why these, called for the page that shows them; nil: not told
 	Lacks     []string                            // models that the profile names and that are not at hand, each with what stands in
-	Prompts   map[string]string                   // the files of a user's folder that take the place of built-in prompts, by name
+	Prompts   string                              // a folder of files that take the place of built-in prompts
 	InUse     *prompt.Set                         // each prompt in the variant for the model that is sent it; nil: the engine's
 	Chat      http.Handler                        // of /v1, that the playground talks to as any client does; nil: there is none
 	Zone      *time.Location                      // of the days and times shown; nil: the server's
