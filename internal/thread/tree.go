@@ -29,7 +29,10 @@ const (
 func newTree(turns []memory.Turn) *tree {
 	n := len(turns)
 	t := &tree{turns: turns, parent: make([]int, n), root: make([]int, n), kids: make([][]int, n+1), ends: make(map[string][]int, n)}
-	counts, byID := make([]int, n+1), finder(turns)
+	byID := make(map[string]int, n)
+	for i := range turns {
+		byID[turns[i].ID] = i
+	}
 	for i := range turns {
 		t.root[i] = absent
 		t.ends[turns[i].Chain] = append(t.ends[turns[i].Chain], i)
@@ -38,19 +41,14 @@ func newTree(turns []memory.Turn) *tree {
 		}
 		t.parent[i] = start
 		if id := turns[i].Parent; id != "" {
-			t.parent[i] = byID(id, i-1)
+			p, ok := byID[id]
+			if !ok {
+				t.parent[i] = absent
+				continue
+			}
+			t.parent[i] = p
 		}
-		if p := t.parent[i]; p != absent {
-			counts[p+1]++
-		}
-	}
-	for i, room := 0, make([]int, n); i <= n; i++ {
-		t.kids[i], room = room[:0:counts[i]], room[counts[i]:]
-	}
-	for i, p := range t.parent {
-		if p != absent {
-			t.kids[p+1] = append(t.kids[p+1], i)
-		}
+		t.kids[t.parent[i]+1] = append(t.kids[t.parent[i]+1], i)
 	}
 	for _, kids := range t.kids {
 		slices.SortFunc(kids, t.prefer)
@@ -90,27 +88,6 @@ func (t *tree) rootOf(i int) {
 // order compares turns by their place in the conversation.
 func (t *tree) order(a, b int) int {
 	return cmp.Or(cmp.Compare(t.turns[a].Index, t.turns[b].Index), cmp.Compare(t.turns[a].ID, t.turns[b].ID))
-}
-
-// finder returns what finds a turn by its id, [absent] without it, given where it may
-// be: most follow the one before them.
-func finder(turns []memory.Turn) func(id string, hint int) int {
-	var all map[string]int
-	return func(id string, hint int) int {
-		if hint >= 0 && turns[hint].ID == id {
-			return hint
-		}
-		if all == nil {
-			all = make(map[string]int, len(turns))
-			for i := range turns {
-				all[turns[i].ID] = i
-			}
-		}
-		if i, ok := all[id]; ok {
-			return i
-		}
-		return absent
-	}
 }
 
 // prefer orders turns that stand in the same place: those on the current path
