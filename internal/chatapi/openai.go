@@ -242,6 +242,9 @@ func readRole(s string) memory.Role {
 	return memory.Role(s)
 }
 
+// ContentText returns what the content of a message says: a string, or its text parts, a line each.
+func ContentText(content []byte) string { return contentText(gjson.ParseBytes(content)) }
+
 // contentText returns what a content says: a string, or its text parts, a line
 // each.
 func contentText(content gjson.Result) string {

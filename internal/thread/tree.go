@@ -60,29 +60,15 @@ func newTree(turns []memory.Turn) *tree {
 	return t
 }
 
-// rootOf finds the root of a turn and of all on the way there.
-func (t *tree) rootOf(i int) {
-	var way []int
-	for i >= 0 && t.root[i] == absent && len(way) <= len(t.turns) {
-		way = append(way, i)
-		if t.parent[i] < 0 {
-			t.root[i] = i
-		}
-		i = t.parent[i]
-	}
-	if len(way) == 0 {
-		return
-	}
-	top := way[len(way)-1]
-	root := t.root[top]
-	if root == absent { // its parent's is known, or the parents are a circle
-		if root = top; t.parent[top] >= 0 && t.root[t.parent[top]] != absent {
-			root = t.root[t.parent[top]]
+// rootOf returns the first loaded turn on the way to a turn, and notes it for all in between.
+func (t *tree) rootOf(i int) int {
+	if t.root[i] == absent {
+		t.root[i] = i // also where the parents are a circle
+		if p := t.parent[i]; p >= 0 {
+			t.root[i] = t.rootOf(p)
 		}
 	}
-	for _, w := range way {
-		t.root[w] = root
-	}
+	return t.root[i]
 }
 
 // order compares turns by their place in the conversation.

@@ -266,18 +266,4 @@ func (m *message) words() string {
 }
 
 // text returns a message's text, of parts those that have any.
-func (m *message) text() string {
-	var text string
-	if json.Unmarshal(m.Content, &text) == nil {
-		return text
-	}
-	var parts []struct{ Type, Text string }
-	_ = json.Unmarshal(m.Content, &parts) // other content has no text
-	var texts []string
-	for _, p := range parts {
-		if p.Type == "text" {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
+func (m *message) text() string { return chatapi.ContentText(m.Content) }
