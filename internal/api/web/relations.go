@@ -79,9 +79,8 @@ func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsVie
 	if view.Find == "" {
 		return view, nil
 	}
-	most := foundFacts + 1
 	found, err := p.engine.Retrieve.Recall(r.Context(), retrieve.Question{
-		Scope: memory.Scope{Owner: v.owner}, Text: view.Find, TopK: &most, Kinds: []memory.Kind{memory.KindFact}, Door: "page",
+		Scope: memory.Scope{Owner: v.owner}, Text: view.Find, TopK: new(foundFacts + 1), Kinds: []memory.Kind{memory.KindFact}, Door: "page",
 	})
 	if err != nil {
 		return nil, err
