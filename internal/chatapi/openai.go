@@ -261,7 +261,7 @@ func (c *Chat) LastUser() int { return LastUser(c.Messages) }
 
 // LastUser returns the index of the last user message, -1 without one.
 func LastUser(msgs []Message) int {
-	for i := len(msgs) - 1; i >= 0; i-- {
+	for i := range slices.Backward(msgs) {
 		if msgs[i].Role == memory.RoleUser {
 			return i
 		}
@@ -302,13 +302,5 @@ func (c *Chat) Question(n int) string {
 // something other than a system message follows it.
 func (c *Chat) ToolLoop() bool {
 	last := c.LastUser()
-	if last < 0 {
-		return false
-	}
-	for _, m := range c.Messages[last+1:] {
-		if m.Role != memory.RoleSystem {
-			return true
-		}
-	}
-	return false
+	return last >= 0 && slices.ContainsFunc(c.Messages[last+1:], func(m Message) bool { return m.Role != memory.RoleSystem })
 }
