@@ -110,51 +110,38 @@ func (p *Page) paths() *http.ServeMux {
 	return mux.ServeMux
 }
 
-// Or returns a handler that serves the page's paths and who is lost, and all others by next.
+// Or returns a handler that serves what the page owns, and all else by next.
 func (p *Page) Or(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch p.find(r) {
-		case onPage:
+		if p.Owns(r) {
 			p.ServeHTTP(w, r)
-		case nowhere:
-			p.Refuse(w, r, memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path))
-		default:
-			next.ServeHTTP(w, r)
+			return
 		}
+		next.ServeHTTP(w, r)
 	})
 }
 
-// Owns reports whether a request is for the page, or of somebody who is lost: that is told
-// as the page tells things.
-func (p *Page) Owns(r *http.Request) bool { return p.find(r) != atOthers }
-
-// target is where a path is served.
-type target int
-
-const (
-	atOthers target = iota
-	onPage
-	nowhere // and somebody looks for it in a browser
-)
-
-func (p *Page) find(r *http.Request) target {
+// Owns reports whether a request is for the page, or of somebody who looks for a page in a
+// browser where there is none.
+func (p *Page) Owns(r *http.Request) bool {
 	if slices.ContainsFunc(p.Others, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
-		return atOthers
+		return false
 	}
 	if _, pattern := p.mux().Handler(r); pattern != "" {
-		return onPage
+		return true
 	}
 	browser := (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
-	if len(p.Others) > 0 && browser {
-		return nowhere
-	}
-	return atOthers
+	return len(p.Others) > 0 && browser
 }
 
 // ServeHTTP serves the page's paths, with what keeps other sites out.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
-	if err := sameOrigin(r); err != nil {
+	err := sameOrigin(r)
+	if _, pattern := p.mux().Handler(r); err == nil && pattern == "" {
+		err = memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path)
+	}
+	if err != nil {
 		p.Refuse(w, r, err)
 		return
 	}
