@@ -480,7 +480,7 @@ func TestPageRelatesFactsByKeyboard(t *testing.T) {
 	b.see("#toast", "Related.")
 	b.see(".ties", "refines")
 	b.see(".ties", "thunder")
-	b.focus(".node:not(.here)")
+	b.focus(".ties a")
 	b.press(kb.Enter)
 	b.see("h1", "Rex is afraid of thunder")
 	b.see(".ties", "refines this")

@@ -1,10 +1,7 @@
 package assembly
 
 import (
-	"context"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/api/mem0"
@@ -26,29 +23,13 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, chat http.H
 	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: query})
 	o := web.Options{
 		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(l.settled()) }, Chat: chat,
-		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: ownPrompts(c.Prompts, inUse), InUse: inUse,
+		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: c.Prompts, InUse: inUse,
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
 	if c.JWT != "" {
 		o.Token = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWT), l.engine.Now()) }
 	}
-	if c.Learn.URL != "" || c.Upstream.URL != "" {
-		o.ListModels = func(ctx context.Context) ([]string, error) { return models.ListModels(ctx, c) }
-	}
 	return o
-}
-
-// ownPrompts returns the files in a user's folder that take the place of built-in
-// prompts, by name.
-func ownPrompts(dir string, set *prompt.Set) map[string]string {
-	out := map[string]string{}
-	for _, name := range prompt.Names() {
-		file := filepath.Join(dir, set.File(name))
-		if _, err := os.Stat(file); dir != "" && err == nil {
-			out[name] = file
-		}
-	}
-	return out
 }
 
 // shownModels says which models are in use, and why these.

@@ -15,7 +15,7 @@ func TestPromptVariantsFollowTheirModel(t *testing.T) {
 	for _, name := range []string{"write", "summarize", "system"} {
 		for _, model := range []string{"learner", "chatter"} {
 			file := name + "@" + model + ".md"
-			source := strings.Replace(prompt.Default().Source(name), "<!-- user -->", "This is "+file+".\n<!-- user -->", 1)
+			source := strings.Replace(prompt.Default().File(name).Source, "<!-- user -->", "This is "+file+".\n<!-- user -->", 1)
 			writeFile(t, filepath.Join(dir, file), source)
 		}
 	}

@@ -78,7 +78,7 @@ func firstChoice(root gjson.Result) gjson.Result {
 	return first
 }
 
-// readFrame reads what stands around the choices, as far as it is there.
+// readFrame reads what stands around what an answer says, as far as it is there.
 func (a *Answer) readFrame(root gjson.Result) {
 	if s := str(root.Get("id")); s != "" {
 		a.ID = s
@@ -86,10 +86,15 @@ func (a *Answer) readFrame(root gjson.Result) {
 	if s := str(root.Get("model")); s != "" {
 		a.Model = s
 	}
-	if n := root.Get("usage.prompt_tokens"); n.Type == gjson.Number {
-		a.InputTokens = int(n.Int())
+	usage := root.Get("usage")
+	for _, name := range []string{"prompt_tokens", "input_tokens"} {
+		if n := usage.Get(name).Int(); n > 0 { // some gateways write the other dialect's names, too, with 0
+			a.InputTokens = int(n)
+		}
 	}
-	if n := root.Get("usage.completion_tokens"); n.Type == gjson.Number {
-		a.OutputTokens = int(n.Int())
+	for _, name := range []string{"completion_tokens", "output_tokens"} {
+		if n := usage.Get(name).Int(); n > 0 {
+			a.OutputTokens = int(n)
+		}
 	}
 }

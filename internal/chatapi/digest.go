@@ -92,32 +92,25 @@ func readCalls(list, function gjson.Result) []call {
 }
 
 func readCall(v gjson.Result) call {
-	var c call
-	id := ""
-	for _, f := range members(v) {
-		switch f.name {
-		case "id":
-			id = str(f.value)
-		case "function", "custom":
-			c = readFunction(f.value)
-		}
+	fields := members(v)
+	function := fieldOf(fields, "function")
+	if !function.Exists() {
+		function = fieldOf(fields, "custom")
 	}
-	c.id = id
+	c := readFunction(function)
+	c.id = strOf(fields, "id")
 	return c
 }
 
 func readFunction(v gjson.Result) call {
-	var c call
-	for _, f := range members(v) {
-		switch f.name {
-		case "name":
-			c.name = str(f.value)
-		case "arguments", "input":
-			c.arguments = str(f.value)
-			if f.value.Type != gjson.String {
-				c.arguments = f.value.Raw // some servers send an object
-			}
-		}
+	fields := members(v)
+	arguments := fieldOf(fields, "arguments")
+	if !arguments.Exists() {
+		arguments = fieldOf(fields, "input")
+	}
+	c := call{name: strOf(fields, "name"), arguments: str(arguments)}
+	if arguments.Type != gjson.String {
+		c.arguments = arguments.Raw // some servers send an object
 	}
 	return c
 }

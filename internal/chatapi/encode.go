@@ -1,6 +1,7 @@
 package chatapi
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -91,13 +92,7 @@ func usageOf(a Answer) *usage {
 	return &usage{a.InputTokens, a.OutputTokens, a.InputTokens + a.OutputTokens}
 }
 
-func finish(a Answer) *string {
-	reason := a.Finish
-	if reason == "" {
-		reason = "stop"
-	}
-	return &reason
-}
+func finish(a Answer) *string { return new(cmp.Or(a.Finish, "stop")) }
 
 func event(v any) []byte {
 	return append(append([]byte("data: "), mustEncode(v)...), "\n\n"...)

@@ -2,6 +2,7 @@ package chatapi
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,33 +42,47 @@ type Extras struct {
 type extra struct {
 	name    string
 	headers []string
-	set     func(e *Extras, value string) (want string) // "" if value will do
-	unset   func(e Extras) bool
-	number  bool
+	field   func(e *Extras) any // points to it
 }
 
 var extras = []extra{
-	{"memory_id", []string{"X-Loci-Id", "X-Loci-Memory-Id"},
-		func(e *Extras, v string) string { return setName(&e.ID, v) },
-		func(e Extras) bool { return e.ID == "" }, false},
-	{"memory_top_k", []string{"X-Loci-Top-K"},
-		func(e *Extras, v string) string { return setCount(&e.TopK, v) },
-		func(e Extras) bool { return e.TopK == nil }, true},
-	{"memory_recency_weight", []string{"X-Loci-Recency-Weight"},
-		func(e *Extras, v string) string { return setShare(&e.RecencyWeight, v) },
-		func(e Extras) bool { return e.RecencyWeight == nil }, true},
-	{"memory_score_threshold", []string{"X-Loci-Score-Threshold"},
-		func(e *Extras, v string) string { return setShare(&e.ScoreThreshold, v) },
-		func(e Extras) bool { return e.ScoreThreshold == nil }, true},
-	{"memory_mode", []string{"X-Loci-Mode"},
-		func(e *Extras, v string) string { return setMode(&e.Mode, v) },
-		func(e Extras) bool { return e.Mode == "" }, false},
-	{"memory_project", []string{"X-Loci-Project"},
-		func(e *Extras, v string) string { return setName(&e.Project, v) },
-		func(e Extras) bool { return e.Project == "" }, false},
-	{"memory_hits", []string{"X-Loci-Memory-Hits"},
-		func(e *Extras, v string) string { return setHits(&e.Hits, v) },
-		func(e Extras) bool { return !e.Hits }, false},
+	{"memory_id", []string{"X-Loci-Id", "X-Loci-Memory-Id"}, func(e *Extras) any { return &e.ID }},
+	{"memory_top_k", []string{"X-Loci-Top-K"}, func(e *Extras) any { return &e.TopK }},
+	{"memory_recency_weight", []string{"X-Loci-Recency-Weight"}, func(e *Extras) any { return &e.RecencyWeight }},
+	{"memory_score_threshold", []string{"X-Loci-Score-Threshold"}, func(e *Extras) any { return &e.ScoreThreshold }},
+	{"memory_mode", []string{"X-Loci-Mode"}, func(e *Extras) any { return &e.Mode }},
+	{"memory_project", []string{"X-Loci-Project"}, func(e *Extras) any { return &e.Project }},
+	{"memory_hits", []string{"X-Loci-Memory-Hits"}, func(e *Extras) any { return &e.Hits }},
+}
+
+// set takes a value, or returns what it must be.
+func (x extra) set(e *Extras, v string) (want string) {
+	n, err := strconv.ParseFloat(v, 64)
+	switch to := x.field(e).(type) {
+	case **int:
+		if err != nil || n != math.Trunc(n) || n > MaxTopK {
+			return "a whole number up to " + strconv.Itoa(MaxTopK)
+		}
+		*to = new(int(max(0, n)))
+	case **float64:
+		if err != nil || !(n >= 0 && n <= 1) {
+			return "a number from 0 to 1"
+		}
+		*to = &n
+	case *bool:
+		if *to = v == "stream"; !*to {
+			return "stream"
+		}
+	case *string:
+		if x.name == "memory_mode" && !slices.Contains([]string{ModeReadWrite, ModeRead, ModeWrite, ModeOff}, v) {
+			return "one of read_write, read, write and off"
+		}
+		if len(v) > maxName {
+			return "a string of at most " + strconv.Itoa(maxName) + " bytes"
+		}
+		*to = v
+	}
+	return ""
 }
 
 func isExtra(name string) bool {
@@ -84,7 +99,8 @@ func readExtras(fields []member) (Extras, error) {
 		}
 		x := extras[i]
 		value, kind := str(f.value), gjson.String
-		if x.number {
+		switch x.field(&e).(type) {
+		case **int, **float64:
 			value, kind = f.value.Raw, gjson.Number
 		}
 		want := x.set(&e, value)
@@ -103,7 +119,7 @@ func readExtras(fields []member) (Extras, error) {
 // that will not do.
 func (e Extras) Merge(header func(name string) string) (Extras, error) {
 	for _, x := range extras {
-		if !x.unset(e) {
+		if !reflect.ValueOf(x.field(&e)).Elem().IsZero() {
 			continue
 		}
 		for _, name := range x.headers {
@@ -118,48 +134,4 @@ func (e Extras) Merge(header func(name string) string) (Extras, error) {
 		}
 	}
 	return e, nil
-}
-
-func setName(to *string, v string) string {
-	if len(v) > maxName {
-		return "a string of at most " + strconv.Itoa(maxName) + " bytes"
-	}
-	*to = v
-	return ""
-}
-
-func setHits(to *bool, v string) string {
-	*to = v == "stream"
-	if !*to {
-		return "stream"
-	}
-	return ""
-}
-
-func setMode(to *string, v string) string {
-	switch v {
-	case ModeReadWrite, ModeRead, ModeWrite, ModeOff:
-		*to = v
-		return ""
-	}
-	return "one of read_write, read, write and off"
-}
-
-func setCount(to **int, v string) string {
-	f, err := strconv.ParseFloat(v, 64)
-	if err != nil || f != math.Trunc(f) || f > MaxTopK {
-		return "a whole number up to " + strconv.Itoa(MaxTopK)
-	}
-	n := int(max(0, f))
-	*to = &n
-	return ""
-}
-
-func setShare(to **float64, v string) string {
-	f, err := strconv.ParseFloat(v, 64)
-	if err != nil || math.IsNaN(f) || f < 0 || f > 1 {
-		return "a number from 0 to 1"
-	}
-	*to = &f
-	return ""
 }

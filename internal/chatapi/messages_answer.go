@@ -22,30 +22,9 @@ func readMessagesAnswer(body []byte) (Answer, error) {
 	var b blocks
 	b.read(content, func(Message) {})
 	a := Answer{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ToolCalls: encodeCalls(b.calls), Finish: str(root.Get("stop_reason"))}
-	a.readTyped(root)
+	a.readFrame(root)
 	a.Digest = digest(a.Role, a.Text, b.calls, "")
 	return a, nil
-}
-
-// readTyped reads what stands around an answer's content in the typed dialects, as far
-// as it is there.
-func (a *Answer) readTyped(root gjson.Result) {
-	if s := str(root.Get("id")); s != "" {
-		a.ID = s
-	}
-	if s := str(root.Get("model")); s != "" {
-		a.Model = s
-	}
-	a.readUsage(root.Get("usage"))
-}
-
-func (a *Answer) readUsage(usage gjson.Result) {
-	if n := usage.Get("input_tokens"); n.Type == gjson.Number {
-		a.InputTokens = int(n.Int())
-	}
-	if n := usage.Get("output_tokens"); n.Type == gjson.Number {
-		a.OutputTokens = int(n.Int())
-	}
 }
 
 // hearMessages takes the data of one event of the Messages API.
@@ -56,7 +35,7 @@ func (s *Stream) hearMessages(data []byte) {
 	root := gjson.ParseBytes(data)
 	switch index := root.Get("index"); str(root.Get("type")) {
 	case "message_start":
-		s.answer.readTyped(root.Get("message"))
+		s.answer.readFrame(root.Get("message"))
 	case "content_block_start":
 		s.beginBlock(index, root.Get("content_block"))
 	case "content_block_delta":
@@ -68,7 +47,7 @@ func (s *Stream) hearMessages(data []byte) {
 			}
 		}
 	case "message_delta":
-		s.answer.readUsage(root.Get("usage"))
+		s.answer.readFrame(root)
 		if reason := str(root.Get("delta.stop_reason")); reason != "" {
 			s.answer.Finish = reason
 		}

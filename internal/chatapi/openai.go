@@ -189,34 +189,23 @@ func attribute(messages []Message) {
 	}
 }
 
-// readMessage reads a message; it is false without a role. Of a key that stands
-// twice the last counts, as for most JSON readers.
+// readMessage reads a message; it is false without a role.
 func readMessage(v gjson.Result) (m Message, ok bool) {
-	m.at = spanOf(v)
-	var content, toolCalls, functionCall gjson.Result
-	for _, f := range members(v) {
-		switch f.name {
-		case "role":
-			ok = f.value.Type == gjson.String
-			m.Role = readRole(str(f.value))
-		case "name":
-			m.Name = str(f.value)
-		case "content":
-			content = f.value
-		case "tool_calls":
-			toolCalls = f.value
-		case "function_call":
-			functionCall = f.value
-		case "tool_call_id":
-			m.callID = str(f.value)
-		}
-	}
-	lines, others := m.readContent(content)
-	m.unwrap(lines, others)
-	calls := readCalls(toolCalls, functionCall)
-	m.setCalls(calls)
-	m.Digest = digest(m.Role, m.Text, calls, m.callID, others...)
-	return m, ok
+	fields := members(v)
+	role := fieldOf(fields, "role")
+	var b blocks
+	b.readParts(fieldOf(fields, "content"), "text")
+	b.calls = readCalls(fieldOf(fields, "tool_calls"), fieldOf(fields, "function_call"))
+	return b.message(v, readRole(str(role)), strOf(fields, "name"), strOf(fields, "tool_call_id")), role.Type == gjson.String
+}
+
+// message is what was said in a role, or what a call of that id returned.
+func (b *blocks) message(v gjson.Result, role memory.Role, name, callID string) Message {
+	m := Message{Role: role, Name: name, Text: strings.Join(b.lines, "\n"), at: spanOf(v), text: b.first, parts: b.parts, callID: callID}
+	m.unwrap(b.lines, b.others)
+	m.setCalls(b.calls)
+	m.Digest = digest(m.Role, m.Text, b.calls, callID, b.others...)
+	return m
 }
 
 // unwrap leaves of a user's message what the person wrote. One that is the client's alone is an
@@ -253,66 +242,15 @@ func readRole(s string) memory.Role {
 	return memory.Role(s)
 }
 
-// readContent reads a message's words and returns the parts that are none, such
-// as images: messages of the same words and other pictures are not the same.
-func (m *Message) readContent(content gjson.Result) (lines, others []string) {
-	if content.Type == gjson.String {
-		m.Text, m.text = str(content), spanOf(content)
-		return nil, nil
-	}
-	for _, p := range contentParts(content) {
-		m.parts = append(m.parts, p.at)
-		if !p.text.Exists() {
-			others = append(others, p.raw)
-			continue
-		}
-		lines = append(lines, str(p.text))
-		if !m.text.found() {
-			m.text = spanOf(p.text)
-		}
-	}
-	m.Text = strings.Join(lines, "\n")
-	return lines, others
-}
+// ContentText returns what the content of a message says: a string, or its text parts, a line each.
+func ContentText(content []byte) string { return contentText(gjson.ParseBytes(content)) }
 
 // contentText returns what a content says: a string, or its text parts, a line
 // each.
 func contentText(content gjson.Result) string {
-	var m Message
-	m.readContent(content)
-	return m.Text
-}
-
-// part is one of a content of parts.
-type part struct {
-	at   span
-	raw  string
-	text gjson.Result // the string of a text part, absent in others
-}
-
-func contentParts(content gjson.Result) []part {
-	if !content.IsArray() {
-		return nil
-	}
-	var out []part
-	content.ForEach(func(_, v gjson.Result) bool {
-		p := part{at: spanOf(v), raw: v.Raw}
-		kind := ""
-		for _, f := range members(v) {
-			switch f.name {
-			case "type":
-				kind = str(f.value)
-			case "text":
-				p.text = f.value
-			}
-		}
-		if kind != "text" || p.text.Type != gjson.String {
-			p.text = gjson.Result{}
-		}
-		out = append(out, p)
-		return true
-	})
-	return out
+	var b blocks
+	b.readParts(content, "text")
+	return strings.Join(b.lines, "\n")
 }
 
 // GoesOn reports whether the server keeps what came before the request's messages.
@@ -323,7 +261,7 @@ func (c *Chat) LastUser() int { return LastUser(c.Messages) }
 
 // LastUser returns the index of the last user message, -1 without one.
 func LastUser(msgs []Message) int {
-	for i := len(msgs) - 1; i >= 0; i-- {
+	for i := range slices.Backward(msgs) {
 		if msgs[i].Role == memory.RoleUser {
 			return i
 		}
@@ -364,13 +302,5 @@ func (c *Chat) Question(n int) string {
 // something other than a system message follows it.
 func (c *Chat) ToolLoop() bool {
 	last := c.LastUser()
-	if last < 0 {
-		return false
-	}
-	for _, m := range c.Messages[last+1:] {
-		if m.Role != memory.RoleSystem {
-			return true
-		}
-	}
-	return false
+	return last >= 0 && slices.ContainsFunc(c.Messages[last+1:], func(m Message) bool { return m.Role != memory.RoleSystem })
 }

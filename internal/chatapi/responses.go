@@ -103,11 +103,9 @@ func (r *items) add(v gjson.Result) bool {
 	case said && role.Type != gjson.String:
 		return false
 	case said && str(role) != string(memory.RoleAssistant):
-		r.end()
-		r.out = append(r.out, readItem(v, readRole(str(role)), "", fieldOf(fields, "content")))
+		r.said(v, readRole(str(role)), "", fieldOf(fields, "content"))
 	case strings.HasSuffix(kind, "_output") || kind == "mcp_approval_response":
-		r.end()
-		r.out = append(r.out, readItem(v, memory.RoleTool, strOf(fields, "call_id"), fieldOf(fields, "output")))
+		r.said(v, memory.RoleTool, strOf(fields, "call_id"), fieldOf(fields, "output"))
 	default:
 		r.model(v, kind, fields)
 	}
@@ -134,14 +132,12 @@ func (r *items) end() {
 	r.answer, r.at = blocks{}, span{}
 }
 
-// readItem reads what was said to the model, or what a call of that id returned.
-func readItem(v gjson.Result, role memory.Role, callID string, content gjson.Result) Message {
+// said adds what was said to the model, or what a call of that id returned.
+func (r *items) said(v gjson.Result, role memory.Role, callID string, content gjson.Result) {
+	r.end()
 	var b blocks
-	b.readParts(content)
-	m := Message{Role: role, Text: strings.Join(b.lines, "\n"), at: spanOf(v), text: b.first, parts: b.parts, callID: callID}
-	m.unwrap(b.lines, b.others)
-	m.Digest = digest(m.Role, m.Text, nil, callID, b.others...)
-	return m
+	b.readParts(content, responseTexts...)
+	r.out = append(r.out, b.message(v, role, "", callID))
 }
 
 // reference is the type of an item that only names one which the server keeps.
@@ -153,7 +149,7 @@ func (b *blocks) item(kind string, fields []member) {
 	case reference:
 		b.refs = append(b.refs, strOf(fields, "id"))
 	case "message", "":
-		b.readParts(fieldOf(fields, "content"))
+		b.readParts(fieldOf(fields, "content"), responseTexts...)
 	case "function_call":
 		b.calls = append(b.calls, call{strOf(fields, "call_id"), strOf(fields, "name"), strOf(fields, "arguments")})
 	case "custom_tool_call":
@@ -176,8 +172,12 @@ func builtIn(fields []member) string {
 	return ""
 }
 
-// readParts reads a content, a string or a list of parts.
-func (b *blocks) readParts(content gjson.Result) {
+// responseTexts are the types of parts that are words.
+var responseTexts = []string{"input_text", "output_text", "text", "refusal"}
+
+// readParts reads a content, a string or a list of parts, of which those of these types are
+// words. Messages of the same words and other pictures are not the same.
+func (b *blocks) readParts(content gjson.Result, texts ...string) {
 	if content.Type == gjson.String {
 		b.add(content)
 		return
@@ -188,14 +188,11 @@ func (b *blocks) readParts(content gjson.Result) {
 	content.ForEach(func(_, v gjson.Result) bool {
 		fields := members(v)
 		b.parts = append(b.parts, spanOf(v))
-		text := gjson.Result{}
-		switch strOf(fields, "type") {
-		case "input_text", "output_text", "text":
-			text = fieldOf(fields, "text")
-		case "refusal":
-			text = fieldOf(fields, "refusal")
+		kind, name := strOf(fields, "type"), "text"
+		if kind == "refusal" {
+			name = kind
 		}
-		if text.Type == gjson.String {
+		if text := fieldOf(fields, name); slices.Contains(texts, kind) && text.Type == gjson.String {
 			b.add(text)
 		} else {
 			b.others = append(b.others, v.Raw)

@@ -19,7 +19,7 @@ func readResponsesAnswer(body []byte) (Answer, error) {
 	}
 	b, ids := readOutput(root)
 	a := Answer{Items: ids, Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ToolCalls: encodeCalls(b.calls), Finish: str(root.Get("status"))}
-	a.readTyped(root)
+	a.readFrame(root)
 	a.Digest = digest(a.Role, a.Text, b.calls, "")
 	return a, nil
 }
@@ -57,7 +57,7 @@ func (s *Stream) hearResponses(data []byte) {
 	root := gjson.ParseBytes(data)
 	switch str(root.Get("type")) {
 	case "response.created", "response.in_progress":
-		s.answer.readTyped(root.Get("response"))
+		s.answer.readFrame(root.Get("response"))
 	case "response.output_text.delta":
 		s.hearPart(root)
 		s.add(&s.text, str(root.Get("delta")))
@@ -97,7 +97,7 @@ func (s *Stream) hearCall(index, item gjson.Result) {
 // hearResponse takes the answer as the last event has it. What was said in pieces stays
 // as it was heard.
 func (s *Stream) hearResponse(response gjson.Result) {
-	s.answer.readTyped(response)
+	s.answer.readFrame(response)
 	s.answer.Finish, s.done = str(response.Get("status")), true
 	b, ids := readOutput(response)
 	if len(ids) > 0 {

@@ -32,19 +32,8 @@ func prompts(g *global) *cobra.Command {
 	return cmd
 }
 
-// promptFile is a prompt as it is in use.
-type promptFile struct {
-	Name         string   `json:"name"`
-	Hash         string   `json:"hash"` // that facts and the journal carry
-	File         string   `json:"file,omitempty"`
-	Purpose      string   `json:"purpose"`
-	Placeholders []string `json:"placeholders"`
-	Variants     []string `json:"variants,omitempty"`
-	Source       string   `json:"source,omitempty"`
-}
-
 // prompts returns the prompts in use, in order of name.
-func (g *global) prompts(cmd *cobra.Command) ([]promptFile, error) {
+func (g *global) prompts(cmd *cobra.Command) ([]prompt.File, error) {
 	config, err := g.load(cmd)
 	if err != nil {
 		return nil, err
@@ -53,20 +42,8 @@ func (g *global) prompts(cmd *cobra.Command) ([]promptFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []promptFile
 	chats := cmp.Or(config.Chats.Model, config.Learn.Model)
-	set = set.ForModels(prompt.Models{Learn: config.Learn.Model, Query: chats, Chats: chats})
-	for _, name := range prompt.Names() {
-		p := promptFile{Name: name, Hash: set.Hash(name), Purpose: set.Purpose(name), Source: set.Source(name), Placeholders: prompt.Placeholders(name), Variants: set.Variants(name)}
-		if config.Prompts != "" {
-			file := filepath.Join(config.Prompts, set.File(name))
-			if _, err := os.Stat(file); err == nil {
-				p.File = file
-			}
-		}
-		out = append(out, p)
-	}
-	return out, nil
+	return set.ForModels(prompt.Models{Learn: config.Learn.Model, Query: chats, Chats: chats}).Files(config.Prompts), nil
 }
 
 func openPrompts(dir string) (*prompt.Set, error) {
@@ -98,9 +75,9 @@ func promptsList(g *global) *cobra.Command {
 	}
 }
 
-func (s printer) prompts(all []promptFile) {
+func (s printer) prompts(all []prompt.File) {
 	for _, p := range all {
-		s.line("%-12s %s  %s", s.in(bold, p.Name), p.Hash, cmp.Or(p.File, "built in"))
+		s.line("%-12s %s  %s", s.in(bold, p.Name), p.Hash, cmp.Or(p.Path, "built in"))
 		s.line("             %s", brief(p.Purpose, 160))
 		s.line("             %s", strings.Join(p.Placeholders, " "))
 		if len(p.Variants) > 0 {
@@ -120,7 +97,7 @@ func promptsShow(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(all, func(p promptFile) bool { return p.Name == args[0] })
+			i := slices.IndexFunc(all, func(p prompt.File) bool { return p.Name == args[0] })
 			if i < 0 {
 				return memory.Errorf(memory.Invalid, "there is no prompt %q; there are %s", args[0], strings.Join(prompt.Names(), ", "))
 			}
@@ -189,16 +166,15 @@ func eject(dir string) (done ejected, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return ejected{}, fmt.Errorf("make the folder: %w", err)
 	}
-	set := prompt.Default()
-	for _, name := range prompt.Names() {
-		file := filepath.Join(dir, name+".md")
+	for _, p := range prompt.Default().Files("") {
+		file := filepath.Join(dir, p.Name+".md")
 		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
 			done.Kept = append(done.Kept, file)
 			continue
 		}
 		if err == nil {
-			_, err = f.WriteString(set.Source(name))
+			_, err = f.WriteString(p.Source)
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {

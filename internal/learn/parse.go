@@ -220,7 +220,7 @@ func distinct(in []extract.Candidate) []extract.Candidate {
 // examples are the hashes of what the embedded prompts show as examples.
 var examples = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{text.Hash("…"): true, text.Hash("..."): true}
-	for _, shown := range quotedFact.FindAllStringSubmatch(prompt.Default().Source("extract"), -1) {
+	for _, shown := range quotedFact.FindAllStringSubmatch(prompt.Default().File("extract").Source, -1) {
 		m[text.Hash(shown[1])] = true
 	}
 	return m

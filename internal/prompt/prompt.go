@@ -17,7 +17,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -141,11 +143,8 @@ func (s *Set) ForModels(models Models) *Set {
 	if len(s.variants) == 0 {
 		return s
 	}
-	own := &Set{prompts: map[string]*prompt{}, variants: s.variants, form: s.form}
+	own := &Set{prompts: maps.Clone(s.prompts), variants: s.variants, form: s.form}
 	longest := map[string]int{}
-	for name, p := range s.prompts {
-		own.prompts[name] = p
-	}
 	for _, v := range s.variants {
 		model, prefix := fileName(models.asked(v.name)), fileName(v.model)
 		if strings.HasPrefix(model, prefix) && len(prefix) > longest[v.name] {
@@ -165,17 +164,6 @@ func fileName(model string) string {
 	}, strings.ToLower(model[strings.LastIndexByte(model, '/')+1:]))
 }
 
-// Placeholders returns what a prompt needs, in order: "{{TURNS}}". It is empty for
-// an unknown name.
-func Placeholders(name string) []string {
-	for _, sample := range samples {
-		if sample.name() == name {
-			return names(sample)
-		}
-	}
-	return nil
-}
-
 // Names returns the names of all prompts in order.
 func Names() []string {
 	var names []string
@@ -186,53 +174,51 @@ func Names() []string {
 	return names
 }
 
-// Source returns a prompt's file as it is in use, "" for an unknown name.
-func (s *Set) Source(name string) string {
-	if p := s.prompts[name]; p != nil {
-		return p.source
-	}
-	return ""
+// File is a prompt as it is in use.
+type File struct {
+	Name         string   `json:"name"`
+	Hash         string   `json:"hash"`           // changes with any letter; every fact a model made carries it
+	Path         string   `json:"file,omitempty"` // of a file in the user's folder
+	Purpose      string   `json:"purpose"`        // the first sentence of the comment that the file begins with
+	Placeholders []string `json:"placeholders"`   // what it needs, in order: "{{TURNS}}"
+	Variants     []string `json:"variants,omitempty"`
+	Source       string   `json:"source,omitempty"`
+	Variant      string   `json:"-"` // the one in use, by its model
 }
 
-// Own reports whether a prompt is another than the embedded one.
-func (s *Set) Own(name string) bool {
-	p := s.prompts[name]
-	return p != nil && p.own
-}
-
-// File returns the name of a prompt's file, "extract@qwen2.5-7b.md" where a variant is
-// in use, "" for an unknown name.
-func (s *Set) File(name string) string {
-	if p := s.prompts[name]; p != nil {
-		return p.file
-	}
-	return ""
-}
-
-// Variants returns the models, as their files name them, that have a variant of a
-// prompt, in order.
-func (s *Set) Variants(name string) []string {
-	var out []string
-	for _, v := range s.variants {
-		if v.name == name {
-			out = append(out, v.model)
+// Files returns all prompts in order of name. folder is where the overlay lies.
+func (s *Set) Files(folder string) []File {
+	var out []File
+	for _, sample := range samples {
+		p := s.prompts[sample.name()]
+		f := File{Name: sample.name(), Hash: p.hash, Source: p.source, Purpose: p.purpose(), Placeholders: names(sample)}
+		_, f.Variant, _ = strings.Cut(strings.TrimSuffix(p.file, ".md"), "@")
+		if p.own {
+			f.Path = filepath.Join(folder, p.file)
 		}
+		for _, v := range s.variants {
+			if v.name == f.Name {
+				f.Variants = append(f.Variants, v.model)
+			}
+		}
+		out = append(out, f)
 	}
+	slices.SortFunc(out, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-// Hash returns the hash of a prompt's file, "" for an unknown name. It changes
-// with any letter of it, and every fact a model made carries it.
-func (s *Set) Hash(name string) string {
-	if p := s.prompts[name]; p != nil {
-		return p.hash
+// File returns a prompt by its name, the zero File for an unknown one.
+func (s *Set) File(name string) File {
+	for _, f := range s.Files("") {
+		if f.Name == name {
+			return f
+		}
 	}
-	return ""
+	return File{}
 }
 
-// Purpose returns what a prompt is for: the first sentence of the comment that its file begins with.
-func (s *Set) Purpose(name string) string {
-	head, _, _ := strings.Cut(strings.TrimPrefix(s.Source(name), "<!--"), "-->")
+func (p *prompt) purpose() string {
+	head, _, _ := strings.Cut(strings.TrimPrefix(p.source, "<!--"), "-->")
 	first, _, _ := strings.Cut(strings.Join(strings.Fields(head), " "), ". ")
 	first, _, _ = strings.Cut(first, " Sent as:")
 	return strings.TrimSuffix(strings.TrimPrefix(first, "What it is for: "), ".")

@@ -89,7 +89,7 @@ func TestAFormPutsItsPromptsInThePlaceOfOthers(t *testing.T) {
 	} {
 		s := Default().In(form).For("some-model")
 		for i, data := range []Data{sampleExtract, sampleReconcile} {
-			if p, err := s.Fill(data); err != nil || p.Name != want[i] || p.Hash != s.Hash(want[i]) {
+			if p, err := s.Fill(data); err != nil || p.Name != want[i] || p.Hash != s.File(want[i]).Hash {
 				t.Errorf("in form %q %T fills %s, %v; want %s", form, data, p.Name, err, want[i])
 			}
 		}
@@ -127,13 +127,13 @@ func TestOverlayTakesThePlaceOfOneFile(t *testing.T) {
 	if want := "[1] User sails."; p.User != want {
 		t.Errorf("user = %q, want %q", p.User, want)
 	}
-	if s.Source("reconcile") != mine || s.Hash("reconcile") == Default().Hash("reconcile") {
+	if s.File("reconcile").Source != mine || s.File("reconcile").Hash == Default().File("reconcile").Hash {
 		t.Errorf("source or hash of reconcile is still the embedded one")
 	}
-	if s.Hash("extract") != Default().Hash("extract") {
+	if s.File("extract").Hash != Default().File("extract").Hash {
 		t.Errorf("hash of extract changed without an override")
 	}
-	if s.Hash("none") != "" || s.Source("none") != "" {
+	if s.File("none").Hash != "" || s.File("none").Source != "" {
 		t.Errorf("an unknown prompt has a hash or a source")
 	}
 }
@@ -154,7 +154,7 @@ func TestAModelHasTheVariantWithTheLongestName(t *testing.T) {
 			t.Errorf("%q is told %.40q, %v; want %q", model, p.System, err, want)
 		}
 	}
-	if s.For("qwen3").Hash("reconcile") == s.Hash("reconcile") || s.For("qwen3").Hash("extract") != s.Hash("extract") {
+	if s.For("qwen3").File("reconcile").Hash == s.File("reconcile").Hash || s.For("qwen3").File("extract").Hash != s.File("extract").Hash {
 		t.Error("the hash is not that of the file in use")
 	}
 	for file, text := range map[string]string{"reconcile@x.md": "<!-- c -->\n{{KNOWN}}\n", "nothing@x.md": "<!-- c -->"} {
@@ -171,13 +171,13 @@ func TestReadmeNamesEveryPlaceholder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range Names() {
-		for _, p := range Placeholders(name) {
-			if source := Default().Source(name); !strings.Contains(string(readme), "`"+p+"`") || !strings.Contains(source, p+" ") {
+		for _, p := range Default().File(name).Placeholders {
+			if source := Default().File(name).Source; !strings.Contains(string(readme), "`"+p+"`") || !strings.Contains(source, p+" ") {
 				t.Errorf("%s: %s is not explained in README.md and in the prompt's own comment", name, p)
 			}
 		}
 	}
-	if Placeholders("none") != nil {
+	if Default().File("none").Placeholders != nil {
 		t.Error("an unknown prompt has placeholders")
 	}
 }

@@ -29,7 +29,10 @@ const (
 func newTree(turns []memory.Turn) *tree {
 	n := len(turns)
 	t := &tree{turns: turns, parent: make([]int, n), root: make([]int, n), kids: make([][]int, n+1), ends: make(map[string][]int, n)}
-	counts, byID := make([]int, n+1), finder(turns)
+	byID := make(map[string]int, n)
+	for i := range turns {
+		byID[turns[i].ID] = i
+	}
 	for i := range turns {
 		t.root[i] = absent
 		t.ends[turns[i].Chain] = append(t.ends[turns[i].Chain], i)
@@ -38,19 +41,14 @@ func newTree(turns []memory.Turn) *tree {
 		}
 		t.parent[i] = start
 		if id := turns[i].Parent; id != "" {
-			t.parent[i] = byID(id, i-1)
+			p, ok := byID[id]
+			if !ok {
+				t.parent[i] = absent
+				continue
+			}
+			t.parent[i] = p
 		}
-		if p := t.parent[i]; p != absent {
-			counts[p+1]++
-		}
-	}
-	for i, room := 0, make([]int, n); i <= n; i++ {
-		t.kids[i], room = room[:0:counts[i]], room[counts[i]:]
-	}
-	for i, p := range t.parent {
-		if p != absent {
-			t.kids[p+1] = append(t.kids[p+1], i)
-		}
+		t.kids[t.parent[i]+1] = append(t.kids[t.parent[i]+1], i)
 	}
 	for _, kids := range t.kids {
 		slices.SortFunc(kids, t.prefer)
@@ -62,55 +60,20 @@ func newTree(turns []memory.Turn) *tree {
 	return t
 }
 
-// rootOf finds the root of a turn and of all on the way there.
-func (t *tree) rootOf(i int) {
-	var way []int
-	for i >= 0 && t.root[i] == absent && len(way) <= len(t.turns) {
-		way = append(way, i)
-		if t.parent[i] < 0 {
-			t.root[i] = i
-		}
-		i = t.parent[i]
-	}
-	if len(way) == 0 {
-		return
-	}
-	top := way[len(way)-1]
-	root := t.root[top]
-	if root == absent { // its parent's is known, or the parents are a circle
-		if root = top; t.parent[top] >= 0 && t.root[t.parent[top]] != absent {
-			root = t.root[t.parent[top]]
+// rootOf returns the first loaded turn on the way to a turn, and notes it for all in between.
+func (t *tree) rootOf(i int) int {
+	if t.root[i] == absent {
+		t.root[i] = i // also where the parents are a circle
+		if p := t.parent[i]; p >= 0 {
+			t.root[i] = t.rootOf(p)
 		}
 	}
-	for _, w := range way {
-		t.root[w] = root
-	}
+	return t.root[i]
 }
 
 // order compares turns by their place in the conversation.
 func (t *tree) order(a, b int) int {
 	return cmp.Or(cmp.Compare(t.turns[a].Index, t.turns[b].Index), cmp.Compare(t.turns[a].ID, t.turns[b].ID))
-}
-
-// finder returns what finds a turn by its id, [absent] without it, given where it may
-// be: most follow the one before them.
-func finder(turns []memory.Turn) func(id string, hint int) int {
-	var all map[string]int
-	return func(id string, hint int) int {
-		if hint >= 0 && turns[hint].ID == id {
-			return hint
-		}
-		if all == nil {
-			all = make(map[string]int, len(turns))
-			for i := range turns {
-				all[turns[i].ID] = i
-			}
-		}
-		if i, ok := all[id]; ok {
-			return i
-		}
-		return absent
-	}
 }
 
 // prefer orders turns that stand in the same place: those on the current path

@@ -3,6 +3,7 @@ package translate
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -159,12 +160,7 @@ func (a *answer) call(index *int, id string) *said {
 
 // called reports whether the answer calls a tool.
 func (a *answer) called() bool {
-	for _, b := range a.blocks {
-		if b.isCall {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.blocks, func(b *said) bool { return b.isCall })
 }
 
 // textOf returns the text of a content: a string or, from some servers, parts.

@@ -86,8 +86,7 @@ func readMessages(c *Call, body []byte, id string, created time.Time) error {
 		return err
 	}
 	if f := cmp.Or(in.Output.Format, in.Format); f != nil && f.Type == "json_schema" {
-		strict := true
-		out.Format = schemaFormat("output", f.Schema, &strict)
+		out.Format = schemaFormat("output", f.Schema, new(true))
 	}
 	c.newWriter = func() writer { return &messagesWriter{id: id, model: in.Model} }
 	return nil

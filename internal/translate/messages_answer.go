@@ -92,19 +92,14 @@ func (w *messagesWriter) whole(a *answer) any {
 	return m
 }
 
-func (w *messagesWriter) begin(a *answer) []byte {
-	return chatapi.EncodeEvent("message_start", struct {
-		Type    string         `json:"type"`
-		Message messagesAnswer `json:"message"`
-	}{"message_start", w.frame(a)})
-}
-
-// blockEvent is an event about one block.
-type blockEvent struct {
-	Type  string       `json:"type"`
-	Index int          `json:"index"`
-	Block *answerBlock `json:"content_block,omitempty"`
-	Delta *blockDelta  `json:"delta,omitempty"`
+// messagesEvent is an event of a stream; what it does not name it leaves out.
+type messagesEvent struct {
+	Type    string          `json:"type"`
+	Index   *int            `json:"index,omitempty"`
+	Message *messagesAnswer `json:"message,omitempty"`
+	Block   *answerBlock    `json:"content_block,omitempty"`
+	Delta   any             `json:"delta,omitempty"` // a blockDelta or, of the message, stopped
+	Usage   *messagesUsage  `json:"usage,omitempty"`
 }
 
 type blockDelta struct {
@@ -113,11 +108,14 @@ type blockDelta struct {
 	Input *string `json:"partial_json,omitempty"`
 }
 
-func (e blockEvent) encode() []byte { return chatapi.EncodeEvent(e.Type, e) }
+func (e messagesEvent) encode() []byte { return chatapi.EncodeEvent(e.Type, e) }
+
+func (w *messagesWriter) begin(a *answer) []byte {
+	return messagesEvent{Type: "message_start", Message: new(w.frame(a))}.encode()
+}
 
 func (w *messagesWriter) open(n int, b *said) []byte {
-	empty := w.blockOf(b, "")
-	return blockEvent{Type: "content_block_start", Index: n, Block: &empty}.encode()
+	return messagesEvent{Type: "content_block_start", Index: &n, Block: new(w.blockOf(b, ""))}.encode()
 }
 
 func (w *messagesWriter) piece(n int, b *said, text string) []byte {
@@ -125,22 +123,16 @@ func (w *messagesWriter) piece(n int, b *said, text string) []byte {
 	if b.isCall {
 		d = blockDelta{Type: "input_json_delta", Input: &text}
 	}
-	return blockEvent{Type: "content_block_delta", Index: n, Delta: &d}.encode()
+	return messagesEvent{Type: "content_block_delta", Index: &n, Delta: d}.encode()
 }
 
 func (w *messagesWriter) close(n int, _ *said) []byte {
-	return blockEvent{Type: "content_block_stop", Index: n}.encode()
+	return messagesEvent{Type: "content_block_stop", Index: &n}.encode()
 }
 
 func (w *messagesWriter) end(a *answer) []byte {
-	out := chatapi.EncodeEvent("message_delta", struct {
-		Type  string        `json:"type"`
-		Delta stopped       `json:"delta"`
-		Usage messagesUsage `json:"usage"`
-	}{"message_delta", stopOf(a), w.usageOf(a)})
-	return append(out, chatapi.EncodeEvent("message_stop", struct {
-		Type string `json:"type"`
-	}{"message_stop"})...)
+	out := messagesEvent{Type: "message_delta", Delta: stopOf(a), Usage: new(w.usageOf(a))}.encode()
+	return append(out, messagesEvent{Type: "message_stop"}.encode()...)
 }
 
 func (w *messagesWriter) fail(message string) []byte {

@@ -196,8 +196,7 @@ func (w *responsesWriter) open(n int, b *said) []byte {
 	if b.isCall {
 		return out
 	}
-	part := textPart("")
-	return append(out, w.events(responseEvent{Type: "response.content_part.added", ItemID: item.ID, Index: &n, Place: new(int), Part: &part})...)
+	return append(out, w.events(responseEvent{Type: "response.content_part.added", ItemID: item.ID, Index: &n, Place: new(int), Part: new(textPart(""))})...)
 }
 
 func (w *responsesWriter) piece(n int, b *said, text string) []byte {
@@ -214,10 +213,9 @@ func (w *responsesWriter) close(n int, b *said) []byte {
 	if b.isCall {
 		return w.events(responseEvent{Type: "response.function_call_arguments.done", ItemID: item.ID, Index: &n, Name: w.nameOf(b).name, Arguments: &text}, done)
 	}
-	part := textPart(text)
 	return w.events(
 		responseEvent{Type: "response.output_text.done", ItemID: item.ID, Index: &n, Place: new(int), Text: &text, Logprobs: &[]string{}},
-		responseEvent{Type: "response.content_part.done", ItemID: item.ID, Index: &n, Place: new(int), Part: &part},
+		responseEvent{Type: "response.content_part.done", ItemID: item.ID, Index: &n, Place: new(int), Part: new(textPart(text))},
 		done,
 	)
 }
@@ -228,6 +226,5 @@ func (w *responsesWriter) end(a *answer) []byte {
 }
 
 func (w *responsesWriter) fail(message string) []byte {
-	code := "server_error"
-	return w.events(responseEvent{Type: "error", Code: &code, Message: message})
+	return w.events(responseEvent{Type: "error", Code: new("server_error"), Message: message})
 }

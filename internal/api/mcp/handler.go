@@ -16,12 +16,12 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
@@ -93,10 +93,7 @@ func transport(server func(*http.Request) *mcp.Server) http.Handler {
 // refuse answers a request that could not be read, as JSON-RPC does.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(p.Status)
-	// The status is out; a client that is gone is not an error.
-	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32700, "message": p.Detail}})
+	httpx.WriteJSON(w, p.Status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32700, "message": p.Detail}})
 }
 
 // server returns the protocol's server with the tools of a profile.
@@ -157,24 +154,12 @@ func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
 		if err != nil {
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: httpx.Tell(ctx, err).Detail}}}, nil
 		}
-		words, isTold := out.(told)
-		text := ""
-		if isTold {
-			text = words.text()
-		} else if text, err = encoded(out); err != nil {
-			return nil, err
+		text, err := chatapi.Encode(out)
+		if words, ok := out.(told); ok {
+			text = []byte(words.text())
 		}
-		return &mcp.CallToolResult{StructuredContent: out, Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+		return &mcp.CallToolResult{StructuredContent: out, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, err
 	}
-}
-
-// encoded returns v as JSON with its letters as they are.
-func encoded(v any) (string, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 // parametersOf returns the names of a tool's parameters, in order.

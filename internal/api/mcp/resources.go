@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
@@ -50,11 +51,8 @@ func read(value func(ctx context.Context, c caller, uri string) (any, error)) mc
 		if err != nil {
 			return nil, httpx.Tell(ctx, err)
 		}
-		text, err := encoded(v)
-		if err != nil {
-			return nil, err
-		}
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: jsonType, Text: text}}}, nil
+		text, err := chatapi.Encode(v)
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: jsonType, Text: string(text)}}}, err
 	}
 }
 

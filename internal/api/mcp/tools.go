@@ -122,16 +122,13 @@ func (d *handler) update(ctx context.Context, c caller, a *arguments) (any, erro
 	var edit curate.Edit
 	id := a.needed("id", longName)
 	if a.has("content") {
-		content := a.text("content", longText)
-		edit.Content = &content
+		edit.Content = new(a.text("content", longText))
 	}
 	if a.has("category") {
-		category := a.text("category", longName)
-		edit.Category = &category
+		edit.Category = new(a.text("category", longName))
 	}
 	if a.has("tags") {
-		tags := a.texts("tags", mostTags)
-		edit.Tags = &tags
+		edit.Tags = new(a.texts("tags", mostTags))
 	}
 	if a.err != nil {
 		return nil, a.err
@@ -333,8 +330,7 @@ func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, erro
 		if err != nil {
 			return nil, err
 		}
-		decided := itemOf(judged[0])
-		out.Decided = &decided
+		out.Decided = new(itemOf(judged[0]))
 		return out, nil
 	}
 	found, err := d.engine.Curate.Waiting(ctx, c.owner, limit, cursor)

@@ -219,15 +219,15 @@ func (h *handler) deleteAll(c *call) (any, error) {
 	if of == (ids{}) {
 		return nil, memory.Errorf(memory.Invalid, "whose memories? Give user_id, agent_id, app_id or run_id; * is any")
 	}
-	who, err := h.caller(c, of.place())
-	if err != nil {
-		return nil, err
-	}
-	return acknowledged("Memories deleted successfully!"), h.deleteOf(c, who, of)
+	return acknowledged("Memories deleted successfully!"), h.deleteOf(c, of)
 }
 
 // deleteOf forgets what has these ids.
-func (h *handler) deleteOf(c *call, who caller, of ids) error {
+func (h *handler) deleteOf(c *call, of ids) error {
+	who, err := h.caller(c, of.place())
+	if err != nil {
+		return err
+	}
 	var gone []string
 	live := memory.Query{
 		Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Active, memory.Pending},

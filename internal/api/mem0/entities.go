@@ -130,25 +130,22 @@ func (h *handler) users(c *call) ([]entity, error) {
 		return nil, memory.Errorf(memory.Forbidden, "the list of users needs an admin key")
 	}
 	var out []entity
-	for after := ""; ; {
-		users, next, err := h.engine.Users(c.Context(), c.identity.Namespace, after, walkPage)
+	for u, err := range memory.Pages(func(after string) ([]core.User, string, error) {
+		return h.engine.Users(c.Context(), c.identity.Namespace, after, walkPage)
+	}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, u := range users {
-			counts, err := h.engine.Stats(c.Context(), u.Owner)
-			if err != nil {
-				return nil, err
-			}
-			if counts.Facts > 0 {
-				n, name := placed(u.Owner.Name())
-				out = append(out, entity{ID: name, Name: name, Type: entityTypes[n], Total: counts.Facts, Owner: organization})
-			}
+		counts, err := h.engine.Stats(c.Context(), u.Owner)
+		if err != nil {
+			return nil, err
 		}
-		if after = next; after == "" {
-			return out, nil
+		if counts.Facts > 0 {
+			n, name := placed(u.Owner.Name())
+			out = append(out, entity{ID: name, Name: name, Type: entityTypes[n], Total: counts.Facts, Owner: organization})
 		}
 	}
+	return out, nil
 }
 
 // entitiesOf returns what the memories of the request's owner belong to.
@@ -185,11 +182,7 @@ func (h *handler) deleteEntity(c *call) (any, error) {
 	if err := of.check(); err != nil {
 		return nil, err
 	}
-	who, err := h.caller(c, of.place())
-	if err != nil {
-		return nil, err
-	}
-	return acknowledged("Entity deleted successfully!"), h.deleteOf(c, who, of)
+	return acknowledged("Entity deleted successfully!"), h.deleteOf(c, of)
 }
 
 // profile shows the entries of a user's profile.

@@ -211,52 +211,46 @@ func (f *filter) comparison(name, op string, value any, named bool) (condition, 
 			f.users = append(f.users, user)
 		}
 	}
-	some := func(meets func(has, want any) bool) condition {
-		return func(r *record) bool {
-			return slices.ContainsFunc(r.fieldOf(name), func(has any) bool {
-				return slices.ContainsFunc(values, func(want any) bool { return meets(has, want) })
-			})
-		}
+	meets := operators[op]
+	if meets == nil {
+		return nil, memory.Errorf(memory.Invalid, "filters: %s: unknown operator %q", name, httpx.Brief(op, longName))
 	}
-	ordered := func(fits func(int) bool) condition {
-		return some(func(has, want any) bool { order, ok := compare(has, want); return ok && fits(order) })
-	}
-	containing := func(fold func(string) string) condition {
-		return some(func(has, want any) bool {
-			h, isText := has.(string)
-			w, asText := want.(string)
-			return isText && asText && strings.Contains(fold(h), fold(w))
-		})
-	}
-	equal := some(func(has, want any) bool { order, ok := compare(has, want); return want == anything || ok && order == 0 })
-	equals := func(r *record) bool {
+	negated := op == "ne" || op == "nin"
+	exact := negated || op == "eq" || op == "in"
+	return func(r *record) bool {
+		has := r.fieldOf(name)
 		switch {
-		case name == "user_id" && r.unlabelled:
-			return true
-		case len(r.fieldOf(name)) == 0:
-			return slices.Contains(values, nil)
+		case exact && name == "user_id" && r.unlabelled:
+			return !negated
+		case exact && len(has) == 0:
+			return slices.Contains(values, nil) != negated
 		}
-		return equal(r)
-	}
-	switch op {
-	case "eq", "in":
-		return equals, nil
-	case "ne", "nin":
-		return not(equals), nil
-	case "gt":
-		return ordered(func(o int) bool { return o > 0 }), nil
-	case "gte":
-		return ordered(func(o int) bool { return o >= 0 }), nil
-	case "lt":
-		return ordered(func(o int) bool { return o < 0 }), nil
-	case "lte":
-		return ordered(func(o int) bool { return o <= 0 }), nil
-	case "contains":
-		return containing(func(s string) string { return s }), nil
-	case "icontains":
-		return containing(strings.ToLower), nil
-	}
-	return nil, memory.Errorf(memory.Invalid, "filters: %s: unknown operator %q", name, httpx.Brief(op, longName))
+		return negated != slices.ContainsFunc(has, func(one any) bool {
+			return slices.ContainsFunc(values, func(want any) bool { return meets(one, want) })
+		})
+	}, nil
+}
+
+// operators report whether a value of a field meets one of a filter.
+var operators = map[string]func(has, want any) bool{
+	"eq": equal, "in": equal, "ne": equal, "nin": equal,
+	"gt":        func(has, want any) bool { order, ok := compare(has, want); return ok && order > 0 },
+	"gte":       func(has, want any) bool { order, ok := compare(has, want); return ok && order >= 0 },
+	"lt":        func(has, want any) bool { order, ok := compare(has, want); return ok && order < 0 },
+	"lte":       func(has, want any) bool { order, ok := compare(has, want); return ok && order <= 0 },
+	"contains":  func(has, want any) bool { return contains(has, want, strings.Clone) },
+	"icontains": func(has, want any) bool { return contains(has, want, strings.ToLower) },
+}
+
+func equal(has, want any) bool {
+	order, ok := compare(has, want)
+	return want == anything || ok && order == 0
+}
+
+func contains(has, want any, fold func(string) string) bool {
+	h, isText := has.(string)
+	w, asText := want.(string)
+	return isText && asText && strings.Contains(fold(h), fold(w))
 }
 
 // operand returns a value as it is compared with a field.

@@ -47,8 +47,7 @@ func itemOf(c caller, m memory.Memory) item {
 		Hash: m.Fact.Hash, Metadata: m.Fact.Metadata, Categories: categories(m), Created: m.CreatedAt(), Updated: updatedAt(m),
 	}
 	if at := m.Fact.ExpiresAt; !at.IsZero() {
-		day := at.Add(-1).Format(time.DateOnly)
-		out.Expires = &day
+		out.Expires = new(at.Add(-1).Format(time.DateOnly))
 	}
 	return out
 }
@@ -248,8 +247,7 @@ func (w window) of(c *call, count int, results any) paged {
 		q := c.URL.Query()
 		q.Set("page", strconv.Itoa(page))
 		q.Set("page_size", strconv.Itoa(w.size))
-		link := path + "?" + q.Encode()
-		return &link
+		return new(path + "?" + q.Encode())
 	}
 	out := paged{Count: count, Results: results}
 	if w.page > 1 {

@@ -7,7 +7,6 @@
 package pipelines
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
@@ -213,11 +213,8 @@ func withSystem(body json.RawMessage, block string) (json.RawMessage, error) {
 
 // encoded returns a value as JSON that keeps <, > and &.
 func encoded(v any) json.RawMessage {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // strings and valid JSON have no errors
-	return bytes.TrimSpace(out.Bytes())
+	out, _ := chatapi.Encode(v) // strings and valid JSON have no errors
+	return out
 }
 
 // outlet keeps the last message of the user and its answer, and where in the chat they are.
@@ -269,18 +266,4 @@ func (m *message) words() string {
 }
 
 // text returns a message's text, of parts those that have any.
-func (m *message) text() string {
-	var text string
-	if json.Unmarshal(m.Content, &text) == nil {
-		return text
-	}
-	var parts []struct{ Type, Text string }
-	_ = json.Unmarshal(m.Content, &parts) // other content has no text
-	var texts []string
-	for _, p := range parts {
-		if p.Type == "text" {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
+func (m *message) text() string { return chatapi.ContentText(m.Content) }

@@ -2,12 +2,14 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -73,15 +75,8 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request, q question) {
 // answer asks and waits for the whole answer. wrong says why there is none.
 func (p *Page) answer(r *http.Request, q question) (text, wrong string) {
 	a := fetch(func(w http.ResponseWriter) { p.ask(w, r, q) })
-	var said struct {
-		Choices []struct {
-			Message struct {
-				Content string `json:"content"`
-			} `json:"message"`
-		} `json:"choices"`
-	}
-	if a.status == http.StatusOK && json.Unmarshal(a.body.Bytes(), &said) == nil && len(said.Choices) > 0 {
-		return said.Choices[0].Message.Content, ""
+	if said, err := chatapi.ReadAnswer(a.body.Bytes()); err == nil && a.status == http.StatusOK {
+		return said.Text, ""
 	}
 	return "", a.problem()
 }
@@ -165,15 +160,7 @@ func (f *fetched) Write(p []byte) (int, error) {
 
 // problem says what an answer that is none says of itself.
 func (f *fetched) problem() string {
-	var said struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(f.body.Bytes(), &said) == nil && said.Error.Message != "" {
-		return clip(400, said.Error.Message)
-	}
-	return "The model did not answer."
+	return cmp.Or(clip(400, chatapi.ErrorMessage(f.body.Bytes())), "The model did not answer.")
 }
 
 // streamed passes an answer on as it comes. Of its headers it keeps those that say

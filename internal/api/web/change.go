@@ -90,9 +90,8 @@ func field(r *http.Request, name string) *string {
 }
 
 func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, error) {
-	core := memory.Pin(pinned)
 	for _, id := range ids {
-		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Core: &core}, v.author); err != nil {
+		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, curate.Edit{Core: new(memory.Pin(pinned))}, v.author); err != nil {
 			return done{}, err
 		}
 	}
@@ -145,8 +144,7 @@ func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done,
 		if m.Fact == nil {
 			return done{}, memory.Errorf(memory.Invalid, "only facts have tags")
 		}
-		tags := slices.Concat(m.Fact.Tags, add)
-		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, m.ID(), curate.Edit{Tags: &tags}, v.author); err != nil {
+		if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, m.ID(), curate.Edit{Tags: new(slices.Concat(m.Fact.Tags, add))}, v.author); err != nil {
 			return done{}, err
 		}
 	}

@@ -147,9 +147,7 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range page.Memories {
-		view.Summaries = append(view.Summaries, client.View(m))
-	}
+	view.Summaries = viewsOf(page.Memories)
 	return view, nil
 }
 

@@ -88,17 +88,12 @@ func (p *Page) wouldErase(ctx context.Context, v visit, ids []string) (eraseView
 	if err != nil {
 		return view, err
 	}
-	view.Total, view.Sum = len(gone), sumOf(gone)
-	for _, m := range gone {
-		view.Gone = append(view.Gone, client.View(m))
-	}
+	view.Total, view.Sum, view.Gone = len(gone), sumOf(gone), viewsOf(gone)
 	if view.Total > shownErased {
 		view.Gone, view.Rest = view.Gone[:shownErased], view.Gone[shownErased:]
 	}
 	also, err := p.mentioning(ctx, v.owner, gone)
-	for _, m := range also {
-		view.Also = append(view.Also, client.View(m))
-	}
+	view.Also = viewsOf(also)
 	return view, err
 }
 

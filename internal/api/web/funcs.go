@@ -30,12 +30,8 @@ func (p *Page) funcs() template.FuncMap {
 		"args":    func(of ...any) []any { return of },
 		"seconds": func(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) },
 		"under":   func(path, view string) bool { return strings.HasPrefix(path, view+"/") },
-		"column":  func(i int) float64 { return float64(i) * chartWidth / spentDays },
-		"under1":  func(x float64) float64 { return 1 - x },
+		"rest":    func(x float64) float64 { return 1 - x },
 		"sharer":  sharer,
-		"yaml":    yamlOf,
-		"list":    func(s Setting) []Setting { return []Setting{s} },
-		"lead":    func(i, of int) int { return 5 + 17*i - 17*(of-1)/2 },
 		"score":   func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) },
 		"scale":   func(x, to float64) string { return strconv.FormatFloat(math.Round(x*to*10)/10, 'f', -1, 64) },
 	}

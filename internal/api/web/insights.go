@@ -16,7 +16,7 @@ import (
 type insightsView struct {
 	memory.Counts
 	First, Last time.Time
-	Growth      line
+	Growth      series
 	Categories  []amount
 	Decisions   []amount
 	Authors     []amount
@@ -26,7 +26,7 @@ type insightsView struct {
 	Rates       obs.Rates
 	Recall      latency
 	Spent       []spent
-	Days        []amount // tokens by day
+	Days        series // tokens by day
 	Tokens      int64
 	Cost        float64
 }
@@ -35,7 +35,7 @@ type insightsView struct {
 type latency struct {
 	Answers           int
 	Half, Most, Worst time.Duration // the median, the 95th of a hundred, the longest
-	Line              line          // from the oldest to the newest, in milliseconds
+	Line              series        // from the oldest to the newest, in milliseconds
 }
 
 func latencyOf(answers []memory.Trace) latency {
@@ -49,7 +49,7 @@ func latencyOf(answers []memory.Trace) latency {
 		took = append(took, a.Took)
 		ms = append(ms, float64(a.Took.Microseconds())/1000)
 	}
-	l.Line = lineOf(ms)
+	l.Line = seriesOf(ms)
 	slices.Sort(took)
 	at := func(share float64) time.Duration { return took[min(len(took)-1, int(share*float64(len(took))))] }
 	l.Half, l.Most, l.Worst = at(0.5), at(0.95), took[len(took)-1]
@@ -96,7 +96,7 @@ func (p *Page) insights(r *http.Request, v visit) (any, error) {
 // fill takes what the journal and the facts tell.
 func (v *insightsView) fill(s survey, today time.Time) {
 	days, active := s.growth(today)
-	v.Growth = lineOf(active)
+	v.Growth = seriesOf(active)
 	if len(days) > 0 {
 		v.First, v.Last = days[0], days[len(days)-1]
 	}
@@ -124,10 +124,7 @@ func (v *insightsView) spend(usage []memory.Usage, from time.Time) {
 	if len(usage) == 0 {
 		return
 	}
-	v.Days = make([]amount, spentDays)
-	for i := range v.Days {
-		v.Days[i].Name = from.AddDate(0, 0, i).Format("2 Jan")
-	}
+	days := make([]float64, spentDays)
 	for _, u := range usage {
 		i := slices.IndexFunc(v.Spent, func(s spent) bool { return s.Purpose == u.Purpose && s.Model == u.Model })
 		if i < 0 {
@@ -137,11 +134,11 @@ func (v *insightsView) spend(usage []memory.Usage, from time.Time) {
 		s, tokens := &v.Spent[i], u.InputTokens+u.OutputTokens
 		s.Calls, s.Input, s.Output, s.Cost = s.Calls+u.Calls, s.Input+u.InputTokens, s.Output+u.OutputTokens, s.Cost+u.Cost
 		v.Tokens, v.Cost = v.Tokens+tokens, v.Cost+u.Cost
-		if day := int(u.Day.Sub(from).Hours() / 24); day >= 0 && day < len(v.Days) {
-			v.Days[day].Count += int(tokens)
+		if day := int(u.Day.Sub(from).Hours() / 24); day >= 0 && day < len(days) {
+			days[day] += float64(tokens)
 		}
 	}
-	v.Days = amounts(v.Days)
+	v.Days = seriesOf(days)
 	slices.SortFunc(v.Spent, func(a, b spent) int {
 		return cmp.Or(cmp.Compare(b.Input+b.Output, a.Input+a.Output), strings.Compare(a.Purpose, b.Purpose), strings.Compare(a.Model, b.Model))
 	})

@@ -94,9 +94,7 @@ func (p *Page) chain(r *http.Request, v visit, f memory.Fact, changes []memory.C
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, m := range found {
-		before = append(before, client.View(m))
-	}
+	before = viewsOf(found)
 	for next := f.SupersededBy; next != "" && len(after) < longest; {
 		found, err := p.engine.Store.Get(r.Context(), v.owner, next)
 		if err != nil || len(found) == 0 || found[0].Fact == nil {

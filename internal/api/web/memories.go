@@ -86,6 +86,14 @@ func (r row) Ended() bool {
 // At is where a memory is looked at closely.
 func (r row) At() string { return lookAt(r.Memory) }
 
+// viewsOf shows memories.
+func viewsOf(memories []memory.Memory) (out []client.Memory) {
+	for _, m := range memories {
+		out = append(out, client.View(m))
+	}
+	return out
+}
+
 func lookAt(m client.Memory) string {
 	switch {
 	case m.Kind == memory.KindTurn:
@@ -229,7 +237,7 @@ func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back st
 	}
 	known, err := p.stored(r, v, ids...)
 	for _, h := range hits {
-		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind}, Back: back, Why: barOf(h.Score, h.Why, p.Recency), Cut: leftOut(h.Cut)}
+		one := row{Memory: client.Memory{ID: h.ID, Kind: h.Kind}, Back: back, Why: barOf(h.Score, h.Why, p.Recency), Cut: cmp.Or(stages[h.Cut], h.Cut)}
 		if m, ok := known[h.ID]; ok {
 			one.Memory = client.View(m)
 		}

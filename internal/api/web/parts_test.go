@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -65,20 +66,17 @@ func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
 	}
 }
 
-func TestALineStaysInItsChart(t *testing.T) {
+func TestASeriesStaysInItsChart(t *testing.T) {
 	many := make([]float64, 5000)
 	many[4999] = 9
 	for _, values := range [][]float64{nil, {3}, {0, 0}, {1, 5, 2}, many} {
-		l := lineOf(values)
-		if (l.Line == "") != (len(values) == 0) || strings.Contains(l.Line, "NaN") || strings.Contains(l.Line, "-") {
-			t.Errorf("%d values: %+v", len(values), l)
-		}
-		if n := strings.Count(l.Line, "L"); n >= maxPoints {
-			t.Errorf("%d values are drawn with %d points", len(values), n)
+		s := seriesOf(values)
+		if len(s.Shares) != min(len(values), maxColumns) || slices.ContainsFunc(s.Shares, func(x float64) bool { return !(x >= 0 && x <= 1) }) {
+			t.Errorf("%d values: %+v", len(values), s)
 		}
 	}
-	if got := lineOf(many).Most; got != 9 {
-		t.Errorf("the last value is lost: the most is %v", got)
+	if s := seriesOf(many); s.Most != 9 || s.Shares[maxColumns-1] != 1 {
+		t.Errorf("the last value is lost: the most is %v, the last share %v", s.Most, s.Shares[maxColumns-1])
 	}
 }
 

@@ -3,65 +3,37 @@ package web
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
 )
 
-// promptLine is a prompt in the list of the settings.
-type promptLine struct {
-	Name, Purpose string
-	From          string // where its words are from
-	Idle          string // why it is not asked; "" for one that may be
+// promptView is one prompt: its file, and what a model would be sent.
+type promptView struct {
+	promptFile
+	Sent memory.Prompt
 }
 
-// promptLines lists the prompts in order of name.
-func (p *Page) promptLines() []promptLine {
-	var out []promptLine
-	for _, name := range prompt.Names() {
-		out = append(out, promptLine{Name: name, Purpose: p.InUse.Purpose(name), From: p.promptFrom(name), Idle: p.idle(name)})
-	}
-	return out
-}
+// promptFile is a prompt in use.
+type promptFile struct{ prompt.File }
 
-func (p *Page) promptFrom(name string) string {
-	if file := p.Prompts[name]; file != "" {
-		return file
-	}
-	if _, model, variant := strings.Cut(strings.TrimSuffix(p.InUse.File(name), ".md"), "@"); variant {
-		return "built in, for models named " + model
+// From is where its words are from.
+func (f promptFile) From() string {
+	switch {
+	case f.Path != "":
+		return f.Path
+	case f.Variant != "":
+		return "built in, for models named " + f.Variant
 	}
 	return "built in"
 }
 
-// formOf is which form of reply asks each of the prompts that learn.
-var formOf = map[string][]prompt.Form{
-	"extract": {prompt.InOps}, "memory_extraction": {prompt.InLine}, "memory_formation": {prompt.InMemories},
-	"reconcile": {prompt.InOps, prompt.InLine}, "conflict_resolution": {prompt.InMemories},
-}
-
-func (p *Page) idle(name string) string {
-	forms, learns := formOf[name]
-	switch {
-	case !learns:
-		return ""
-	case p.engine.LLM == nil:
-		return "no model learns here"
-	case !slices.Contains(forms, p.engine.Prompts.Form()):
-		return "the profile asks for " + string(p.engine.Prompts.Form())
+// prompts returns the prompts in order of name.
+func (p *Page) prompts() (out []promptFile) {
+	for _, f := range p.InUse.Files(p.Prompts) {
+		out = append(out, promptFile{f})
 	}
-	return ""
-}
-
-// promptView is one prompt: its file, and what a model would be sent.
-type promptView struct {
-	promptLine
-	Source       string
-	Hash         string
-	Placeholders []string
-	Variants     []string
-	Sent         memory.Prompt
+	return out
 }
 
 func (v promptView) title() string { return v.Name }
@@ -70,13 +42,11 @@ func (p *Page) prompt(r *http.Request, v visit) (any, error) {
 	if !runs(r) {
 		return nil, memory.Errorf(memory.Forbidden, "the prompts are for whoever runs the server")
 	}
-	set, lines := p.InUse, p.promptLines()
-	i := slices.IndexFunc(lines, func(l promptLine) bool { return l.Name == v.id })
+	all := p.prompts()
+	i := slices.IndexFunc(all, func(f promptFile) bool { return f.Name == v.id })
 	if i < 0 {
 		return nil, memory.Errorf(memory.NotFound, "there is no prompt %q", clip(60, v.id))
 	}
-	view := promptView{promptLine: lines[i], Source: set.Source(v.id), Hash: set.Hash(v.id), Placeholders: prompt.Placeholders(v.id), Variants: set.Variants(v.id)}
-	var err error
-	view.Sent, err = set.Sample(v.id)
-	return view, err
+	sent, err := p.InUse.Sample(v.id)
+	return promptView{all[i], sent}, err
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 
 // relationsView is what a fact is tied to.
 type relationsView struct {
-	Graph *graph
 	Ties  []tie
+	More  bool          // there are others
 	Find  string        // what another fact is looked for by
 	Found []memory.Fact // to choose from
 }
@@ -25,14 +26,13 @@ type tie struct {
 	Found bool // nobody made it, so that nobody can end it
 }
 
-// Says is the relation in words, told from the fact's side.
-func (t tie) Says() string {
-	words := kindWords[t.Kind]
-	if words == "" {
-		words = string(t.Kind)
-	}
-	return words
+// kindWords are the relations in words: what the first is to the second.
+var kindWords = map[memory.RelationKind]string{
+	memory.SameSubject: "same subject as", memory.Refines: "refines", memory.Contradicts: "contradicts", memory.Follows: "follows",
 }
+
+// Says is the relation in words, told from the fact's side.
+func (t tie) Says() string { return cmp.Or(kindWords[t.Kind], string(t.Kind)) }
 
 // Kinds are the relations to choose from, with their words.
 func (relationsView) Kinds() [][2]string {
@@ -43,18 +43,20 @@ func (relationsView) Kinds() [][2]string {
 	return out
 }
 
-// foundFacts is how many facts are offered to be related.
-const foundFacts = 8
+const (
+	tiedFacts  = 24 // that a page lists at most
+	foundFacts = 8  // that are offered to be related
+)
 
 // relations reads what a fact is tied to and, where another one is looked for, what
 // is found.
 func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
-	related, err := p.engine.Curate.RelatedAt(r.Context(), v.owner, f.ID, memory.At{}, graphSteps, graphsFacts)
+	related, err := p.engine.Curate.RelatedAt(r.Context(), v.owner, f.ID, memory.At{}, 1, tiedFacts+1)
 	if err != nil {
 		return nil, err
 	}
-	view.Graph = graphOf(related)
+	view.More = related.More
 	known := map[string]memory.Fact{}
 	for _, one := range related.Facts {
 		known[one.ID] = one
@@ -77,9 +79,8 @@ func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsVie
 	if view.Find == "" {
 		return view, nil
 	}
-	most := foundFacts + 1
 	found, err := p.engine.Retrieve.Recall(r.Context(), retrieve.Question{
-		Scope: memory.Scope{Owner: v.owner}, Text: view.Find, TopK: &most, Kinds: []memory.Kind{memory.KindFact}, Door: "page",
+		Scope: memory.Scope{Owner: v.owner}, Text: view.Find, TopK: new(foundFacts + 1), Kinds: []memory.Kind{memory.KindFact}, Door: "page",
 	})
 	if err != nil {
 		return nil, err

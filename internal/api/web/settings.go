@@ -1,12 +1,10 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -37,23 +35,13 @@ type settingsView struct {
 	Health  client.Health
 	Groups  []group
 	Waits   []string // what waits for a person
-	Review  []Setting
 	Users   []core.User
 	More    bool // there are other users
 	Models  []Model
-	Named   []Setting // that name models
-	Lacks   []string  // models that the profile names and that are not at hand
-	Ask     bool      // whether a server can be asked for its models
-	Listed  *modelList
-	Prompts []promptLine
+	Lacks   []string // models that the profile names and that are not at hand
+	Prompts []promptFile
 	Profile Setting
 	Sets    []Setting // what the profile set
-}
-
-// modelList is what a server says which models it has.
-type modelList struct {
-	Names []string
-	Wrong string
 }
 
 // group is the settings whose keys begin alike; "" for those of the server itself.
@@ -73,16 +61,12 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view.Users, view.More = users, next != ""
-	view.Lacks, view.Ask = p.Lacks, p.ListModels != nil
-	view.Prompts, view.Profile = p.promptLines(), p.setting("profile")
+	view.Lacks, view.Prompts, view.Profile = p.Lacks, p.prompts(), p.setting("profile")
 	if p.Health != nil {
 		view.Health = p.Health(r.Context())
 	}
 	if p.Models != nil {
 		view.Models = p.Models()
-	}
-	if r.FormValue("models") != "" && p.ListModels != nil {
-		view.Listed = p.askModels(r.Context())
 	}
 	for _, s := range p.set() {
 		name, _, dotted := strings.Cut(s.Key, ".")
@@ -94,12 +78,6 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 		}
 		last := &view.Groups[len(view.Groups)-1]
 		last.Settings = append(last.Settings, s)
-		if name == "review" {
-			view.Review = append(view.Review, s)
-		}
-		if slices.ContainsFunc(view.Models, func(m Model) bool { return m.Key == s.Key }) {
-			view.Named = append(view.Named, s)
-		}
 		if strings.HasPrefix(s.From, "profile ") {
 			view.Sets = append(view.Sets, s)
 		}
@@ -142,51 +120,6 @@ func waits(confidence, categories, conflicts string) (out []string) {
 		out = append(out, "what would take the place of something known")
 	}
 	return out
-}
-
-// listWait is how long a page waits for a server's list of models.
-const listWait = 3 * time.Second
-
-func (p *Page) askModels(ctx context.Context) *modelList {
-	ctx, cancel := context.WithTimeout(ctx, listWait)
-	defer cancel()
-	names, err := p.ListModels(ctx)
-	if err != nil {
-		return &modelList{Wrong: httpx.Tell(ctx, err).Detail}
-	}
-	slices.Sort(names)
-	return &modelList{Names: names}
-}
-
-// yamlOf writes settings of one group as they stand in loci.yaml.
-func yamlOf(settings []Setting) string {
-	var b strings.Builder
-	head := ""
-	for _, s := range settings {
-		group, key, dotted := strings.Cut(s.Key, ".")
-		if !dotted {
-			group, key = "", s.Key
-		}
-		if dotted && group != head {
-			b.WriteString(group + ":\n")
-		}
-		if head = group; dotted {
-			b.WriteString("  ")
-		}
-		b.WriteString(key + ": " + yamlValue(s) + "\n")
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// yamlValue writes a value so that it is read back as it is.
-func yamlValue(s Setting) string {
-	if s.Key == "review.categories" {
-		return "[" + s.Value + "]"
-	}
-	if _, err := strconv.ParseFloat(s.Value, 64); err == nil || s.Value == "true" || s.Value == "false" {
-		return s.Value
-	}
-	return strconv.Quote(s.Value)
 }
 
 // pauses are what is said of each.

@@ -13,7 +13,6 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/prompt"
-	"github.com/loci-memory/loci/memory"
 )
 
 func TestEachPromptIsFilledWithSampleValues(t *testing.T) {
@@ -26,35 +25,9 @@ func TestEachPromptIsFilledWithSampleValues(t *testing.T) {
 		sound(t, name, r.shows("/settings/prompts/"+name, "built in", sent.Hash, "loci prompts eject"))
 		r.shows("/settings", `href="/settings/prompts/`+name+`"`)
 	}
-	r.shows("/settings", "not asked: no model learns here")
 }
 
-func TestTheServerIsAskedForItsModelsOnlyWhenThatIsWanted(t *testing.T) {
-	r := newRig(t, "")
-	asked, wrong := 0, error(nil)
-	r.page.ListModels = func(context.Context) ([]string, error) { asked++; return []string{"wren", "parrot"}, wrong }
-	r.page.Models = func() []Model { return []Model{{For: "Learns", Name: "wren", Key: "learn.model", Why: "It is named."}} }
-	sound(t, "models", r.shows("/settings", "wren", "It is named.", "?models=list#models"))
-	if asked != 0 {
-		t.Error("the server is asked unasked")
-	}
-	sound(t, "models", r.shows("/settings?models=list", "parrot"))
-	wrong = memory.Errorf(memory.Unavailable, "nobody is there")
-	sound(t, "models", r.shows("/settings?models=list", "nobody is there"))
-}
-
-func TestLinesForTheFileAreThoseThatChangeASetting(t *testing.T) {
-	for want, settings := range map[string][]Setting{
-		"profile: \"default\"": {{Key: "profile", Value: "default"}},
-		"review:\n  confidence: 0.5\n  categories: [health, family]\n  conflicts: true": {
-			{Key: "review.confidence", Value: "0.5"}, {Key: "review.categories", Value: "health, family"}, {Key: "review.conflicts", Value: "true"},
-		},
-		"a:\n  b: 1\nc: \"x: y\"": {{Key: "a.b", Value: "1"}, {Key: "c", Value: "x: y"}},
-	} {
-		if got := yamlOf(settings); got != want {
-			t.Errorf("%v are written as\n%s\nwant\n%s", settings, got, want)
-		}
-	}
+func TestWhatWaitsIsSaidInWords(t *testing.T) {
 	if got := strings.Join(waits("0", "", "false"), ";"); got != "" {
 		t.Errorf("with nothing set %q waits", got)
 	}
@@ -72,11 +45,8 @@ func TestHowTheServerIsSetIsForWhoRunsIt(t *testing.T) {
 	}
 	r.page.Models = func() []Model { return []Model{{For: "Learns", Name: "wren", Key: "learn.model"}} }
 	r.page.Health = func(context.Context) client.Health { return client.Health{Status: "ok", Vault: "/srv/vault"} }
-	asked := 0
-	r.page.ListModels = func(context.Context) ([]string, error) { asked++; return []string{"parrot"}, nil }
-	inner := []string{"10.0.0.7", "profile", "wren", "/srv/vault", "parrot", "memory_extraction", "loci.yaml"}
-	r.shows("/settings?models=list", inner...)
-	asked = 0
+	inner := []string{"10.0.0.7", "profile", "wren", "/srv/vault", "memory_extraction", "loci.yaml"}
+	r.shows("/settings", inner...)
 
 	r.handler = httpx.Guard(httpx.Options{Key: "k", JWTSecret: []byte("s"), Multi: true, Now: r.clock.Now}, r.page.Or(http.NotFoundHandler()))
 	head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256"}`)) + "." +
@@ -85,9 +55,9 @@ func TestHowTheServerIsSetIsForWhoRunsIt(t *testing.T) {
 	sum.Write([]byte(head))
 	signed := []string{httpx.HeaderUser, "", httpx.HeaderOpenWebJWT, head + "." + base64.RawURLEncoding.EncodeToString(sum.Sum(nil))}
 
-	w := r.get("/settings?models=list", signed...)
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Pause learning") || !strings.Contains(w.Body.String(), "less sure than 60") || asked != 0 {
-		t.Errorf("a user's settings: status %d, the server is asked %d times:\n%s", w.Code, asked, w.Body)
+	w := r.get("/settings", signed...)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Pause learning") || !strings.Contains(w.Body.String(), "less sure than 60") {
+		t.Errorf("a user's settings: status %d:\n%s", w.Code, w.Body)
 	}
 	for _, word := range inner {
 		if main := w.Body.String()[strings.Index(w.Body.String(), "<main"):]; strings.Contains(main, word) {

@@ -20,7 +20,7 @@ type timeView struct {
 	Day    time.Time // whose end is meant
 	Today  bool
 	N, Max int // the day's place from the first, 0, to today
-	Growth line
+	Growth series
 	Facts  int // active then
 	Rows   []row
 	More   int // facts then that are not listed
@@ -53,7 +53,7 @@ func (p *Page) time(r *http.Request, v visit) (any, error) {
 	}
 	view.First, view.Day, view.N, view.Max = days[0], days[n], n, len(days)-1
 	view.Today = n == view.Max
-	view.Growth, view.Facts = lineOf(active), int(active[n])
+	view.Growth, view.Facts = seriesOf(active), int(active[n])
 	var at memory.At
 	if !view.Today {
 		at.AsOf = view.Day.AddDate(0, 0, 1).Add(-time.Microsecond)

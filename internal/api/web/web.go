@@ -19,22 +19,21 @@ import (
 
 // Options are what the page needs beside the engine.
 type Options struct {
-	Key        string                                  // that [httpx.Guard] asks for; "": none
-	Multi      bool                                    // several users: signing in takes a name
-	Sessions   memory.Sessions                         // where sign-ins are kept
-	Token      func(token string) bool                 // whether a front end's cookie holds a token that it signed for a user; nil: none does
-	Recency    float64                                 // weight of recency in a score, 0 to 1
-	Documents  int                                     // tokens of attached contexts that a prompt has room for
-	Health     func(context.Context) client.Health     // how the server is
-	Settings   func() []Setting                        // what is set, in order; called for the page that shows them
-	Models     func() []Model                          // which are in use, and why these, called for the page that shows them; nil: not told
-	Lacks      []string                                // models that the profile names and that are not at hand, each with what stands in
-	ListModels func(context.Context) ([]string, error) // of the server that learns; nil: there is none
-	Prompts    map[string]string                       // the files of a user's folder that take the place of built-in prompts, by name
-	InUse      *prompt.Set                             // each prompt in the variant for the model that is sent it; nil: the engine's
-	Chat       http.Handler                            // of /v1, that the playground talks to as any client does; nil: there is none
-	Zone       *time.Location                          // of the days and times shown; nil: the server's
-	Others     []string                                // how paths of other APIs begin; none: all that the page has not is theirs
+	Key       string                              // that [httpx.Guard] asks for; "": none
+	Multi     bool                                // several users: signing in takes a name
+	Sessions  memory.Sessions                     // where sign-ins are kept
+	Token     func(token string) bool             // whether a front end's cookie holds a token that it signed for a user; nil: none does
+	Recency   float64                             // weight of recency in a score, 0 to 1
+	Documents int                                 // tokens of attached contexts that a prompt has room for
+	Health    func(context.Context) client.Health // how the server is
+	Settings  func() []Setting                    // what is set, in order; called for the page that shows them
+	Models    func() []Model                      // which are in use, and why these, called for the page that shows them; nil: not told
+	Lacks     []string                            // models that the profile names and that are not at hand, each with what stands in
+	Prompts   string                              // a folder of files that take the place of built-in prompts
+	InUse     *prompt.Set                         // each prompt in the variant for the model that is sent it; nil: the engine's
+	Chat      http.Handler                        // of /v1, that the playground talks to as any client does; nil: there is none
+	Zone      *time.Location                      // of the days and times shown; nil: the server's
+	Others    []string                            // how paths of other APIs begin; none: all that the page has not is theirs
 }
 
 // Page serves the page.
@@ -111,51 +110,38 @@ func (p *Page) paths() *http.ServeMux {
 	return mux.ServeMux
 }
 
-// Or returns a handler that serves the page's paths and who is lost, and all others by next.
+// Or returns a handler that serves what the page owns, and all else by next.
 func (p *Page) Or(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch p.find(r) {
-		case onPage:
+		if p.Owns(r) {
 			p.ServeHTTP(w, r)
-		case nowhere:
-			p.Refuse(w, r, memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path))
-		default:
-			next.ServeHTTP(w, r)
+			return
 		}
+		next.ServeHTTP(w, r)
 	})
 }
 
-// Owns reports whether a request is for the page, or of somebody who is lost: that is told
-// as the page tells things.
-func (p *Page) Owns(r *http.Request) bool { return p.find(r) != atOthers }
-
-// target is where a path is served.
-type target int
-
-const (
-	atOthers target = iota
-	onPage
-	nowhere // and somebody looks for it in a browser
-)
-
-func (p *Page) find(r *http.Request) target {
+// Owns reports whether a request is for the page, or of somebody who looks for a page in a
+// browser where there is none.
+func (p *Page) Owns(r *http.Request) bool {
 	if slices.ContainsFunc(p.Others, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
-		return atOthers
+		return false
 	}
 	if _, pattern := p.mux().Handler(r); pattern != "" {
-		return onPage
+		return true
 	}
 	browser := (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
-	if len(p.Others) > 0 && browser {
-		return nowhere
-	}
-	return atOthers
+	return len(p.Others) > 0 && browser
 }
 
 // ServeHTTP serves the page's paths, with what keeps other sites out.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
-	if err := sameOrigin(r); err != nil {
+	err := sameOrigin(r)
+	if _, pattern := p.mux().Handler(r); err == nil && pattern == "" {
+		err = memory.Errorf(memory.NotFound, "There is no page at %s.", r.URL.Path)
+	}
+	if err != nil {
 		p.Refuse(w, r, err)
 		return
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/memory"
@@ -21,13 +22,15 @@ type segment struct {
 	From, Size  float64
 }
 
-// reasons are the kinds of reason, and which of recall's cues are of each; the last
-// takes all others, which are about what a question asks for: a person, a time, a
-// number, a place.
-var reasons = []struct {
+// reason is a kind of reason, and which of recall's cues are of it; nil: all others.
+type reason struct {
 	name, class string
 	cues        []string
-}{
+}
+
+// reasons are the kinds of reason; the last is what a question asks for: a person, a time, a
+// number, a place.
+var reasons = []reason{
 	{"words", "w-words", []string{"words", "related", "class", "title", "peak"}},
 	{"meaning", "w-vector", []string{"vector"}},
 	{"talk around it", "w-talk", []string{"session", "topic", "reply", "opens"}},
@@ -44,7 +47,8 @@ func barOf(score float64, why memory.Why, recency float64) *bar {
 		if !ok || part.Value <= 0 {
 			continue
 		}
-		shares[reasonOf(cue)] += part.Value
+		i := slices.IndexFunc(reasons, func(r reason) bool { return r.cues == nil || slices.Contains(r.cues, cue) })
+		shares[i] += part.Value
 		sum += part.Value
 	}
 	relevant, recent := (1-recency)*why.Get("relevance"), recency*why.Get("recency")
@@ -59,17 +63,6 @@ func barOf(score float64, why memory.Why, recency float64) *bar {
 	}
 	b.add("recency", "w-recency", unit*recent)
 	return b
-}
-
-func reasonOf(cue string) int {
-	for i, r := range reasons {
-		for _, c := range r.cues {
-			if c == cue {
-				return i
-			}
-		}
-	}
-	return len(reasons) - 1
 }
 
 func (b *bar) add(name, class string, size float64) {
@@ -90,11 +83,4 @@ var stages = map[string]string{
 	"neighbour": "only stands beside what answers",
 	"source":    "told by its fact or its turn", "top_k": "no more were asked for", "budget": "no room left",
 	"core": "no room left", "carried": "the request holds it", "contradicted": "a fact of your own contradicts it",
-}
-
-func leftOut(stage string) string {
-	if s := stages[stage]; s != "" {
-		return s
-	}
-	return stage
 }

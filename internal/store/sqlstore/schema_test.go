@@ -107,3 +107,28 @@ func texts(t *testing.T, db *sql.DB, query string, args ...any) []string {
 	}
 	return all
 }
+
+// TestListsAreReadInOrderOfAnIndex keeps a page of memories of one time from sorting them all.
+func TestListsAreReadInOrderOfAnIndex(t *testing.T) {
+	db := openedBySQL(t)
+	for _, table := range []string{"facts", "turns", "summaries"} {
+		rows, err := db.Query(`EXPLAIN QUERY PLAN SELECT * FROM ` + table + ` WHERE owner = 'o' AND status = 'active'
+			AND (created_at, id) < (1, 'a') ORDER BY created_at DESC, id DESC LIMIT 8`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(detail, "TEMP B-TREE") {
+				t.Errorf("%s: got the plan %q, want no sorting", table, detail)
+			}
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -17,3 +17,9 @@ CREATE TABLE IF NOT EXISTS commits (
 );
 DROP TABLE feedback;
 DROP TABLE conversation_events;
+DROP INDEX IF EXISTS facts_created;
+CREATE INDEX facts_created ON facts (owner, status, created_at, id);
+DROP INDEX IF EXISTS turns_created;
+CREATE INDEX turns_created ON turns (owner, status, created_at, id);
+DROP INDEX IF EXISTS summaries_created;
+CREATE INDEX summaries_created ON summaries (owner, status, created_at, id);

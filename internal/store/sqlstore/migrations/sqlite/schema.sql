@@ -46,7 +46,7 @@ CREATE TABLE facts (
 ) STRICT;
 
 CREATE INDEX facts_version ON facts (owner, version, id);
-CREATE INDEX facts_created ON facts (owner, status, created_at);
+CREATE INDEX facts_created ON facts (owner, status, created_at, id);
 CREATE INDEX facts_subject ON facts (owner, subject, attribute) WHERE subject <> '';
 CREATE UNIQUE INDEX facts_live ON facts (owner, hash, project, agent, conversation)
     WHERE status IN ('active', 'pending');
@@ -138,7 +138,7 @@ CREATE TABLE turns (
 
 CREATE INDEX turns_place ON turns (owner, conversation, place);
 CREATE INDEX turns_version ON turns (owner, version, id);
-CREATE INDEX turns_created ON turns (owner, status, created_at);
+CREATE INDEX turns_created ON turns (owner, status, created_at, id);
 CREATE INDEX turns_chain ON turns (owner, chain) WHERE chain <> '';
 CREATE INDEX turns_unlearned ON turns (owner, conversation)
     WHERE role = 'user' AND learned_at = 0 AND no_learn = 0;
@@ -159,7 +159,7 @@ CREATE TABLE summaries (
 ) STRICT;
 
 CREATE INDEX summaries_version ON summaries (owner, version, id);
-CREATE INDEX summaries_created ON summaries (owner, status, created_at);
+CREATE INDEX summaries_created ON summaries (owner, status, created_at, id);
 CREATE INDEX summaries_conversation ON summaries (owner, conversation, created_at);
 
 CREATE TABLE profile (
