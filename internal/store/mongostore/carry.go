@@ -3,7 +3,6 @@ package mongostore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -117,33 +116,15 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	return nil
 }
 
-// BeginCarry marks the database as one into which a source is being copied: until [Store.EndCarry]
-// it is not whole. One that holds anything else is refused.
-func (s *Store) BeginCarry(ctx context.Context, source string) error {
+// Copying is the source of a copy into this database that was begun and is not done; "": none.
+func (s *Store) Copying(ctx context.Context) (string, error) {
 	var is aboutDoc
-	if err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is); err != nil {
-		return s.told(err)
-	}
-	switch all, err := s.Everyone(ctx); {
-	case is.Copying == source:
-		return nil
-	case is.Copying != "":
-		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
-	case err != nil:
-		return err
-	case len(all) > 0:
-		return memory.Errorf(memory.Conflict, "it has memory already; what is copied goes into an empty database")
-	}
-	return s.markCopy(ctx, source)
+	err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is)
+	return is.Copying, s.told(err)
 }
 
-// EndCarry says that the database is whole.
-func (s *Store) EndCarry(ctx context.Context) error { return s.markCopy(ctx, "") }
-
-func (s *Store) markCopy(ctx context.Context, source string) error {
+// SetCopying says of which source a copy begins, or by "" that it is done.
+func (s *Store) SetCopying(ctx context.Context, source string) error {
 	_, err := s.in(about).UpdateOne(ctx, byID(aboutID), bson.M{"$set": bson.M{"copying": source}})
-	if err != nil {
-		return fmt.Errorf("mark the copy: %w", s.told(err))
-	}
-	return nil
+	return s.told(err)
 }

@@ -71,15 +71,3 @@ func (s *Store) tell(owner memory.Owner) {
 		tell(owner)
 	}
 }
-
-// Whole reports, by its error, whether a copy into this database was begun and is not done.
-func (s *Store) Whole(ctx context.Context) error {
-	var is aboutDoc
-	if err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is); err != nil {
-		return s.told(err)
-	}
-	if is.Copying != "" {
-		return memory.Errorf(memory.Unavailable, "a copy into this database broke off and is not whole; loci migrate with the same --from and --to goes on with it")
-	}
-	return nil
-}
