@@ -134,10 +134,8 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	l.database = databaseIn(store)
-	if s, ok := store.(interface{ Whole(context.Context) error }); ok {
-		if err := s.Whole(ctx); err != nil {
-			return nil, errors.Join(err, store.Close(), opened.Close())
-		}
+	if err := backup.Whole(ctx, store); err != nil {
+		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if s, ok := store.(server); ok && config.Store.Server() {
 		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,8 +55,42 @@ type carrier interface {
 	Everyone(ctx context.Context) ([]memory.Owner, error)
 	Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error)
 	Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error
-	BeginCarry(ctx context.Context, source string) error
-	EndCarry(ctx context.Context) error
+	SetCopying(ctx context.Context, source string) error
+	copyable
+}
+
+// copyable is a store that knows the source of a copy into it that is not done; "": none.
+type copyable interface {
+	Copying(ctx context.Context) (source string, err error)
+}
+
+// Whole reports, by its error, whether a copy into a store was begun and is not done.
+func Whole(ctx context.Context, store memory.Store) error {
+	in, can := store.(copyable)
+	if !can {
+		return nil
+	}
+	source, err := in.Copying(ctx)
+	if err == nil && source != "" {
+		err = memory.Errorf(memory.Unavailable, "a copy into this database broke off and is not whole; loci migrate with the same --from and --to goes on with it")
+	}
+	return err
+}
+
+// beginCopy marks a target as one into which a source is being copied. One that holds anything
+// else is refused.
+func beginCopy(ctx context.Context, target carrier, source string) error {
+	was, err := target.Copying(ctx)
+	switch {
+	case err != nil || was == source:
+		return err
+	case was != "":
+		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
+	}
+	if all, err := target.Everyone(ctx); err != nil || len(all) > 0 {
+		return cmp.Or(err, memory.Errorf(memory.Conflict, "it has memory already; what is copied goes into an empty database"))
+	}
+	return target.SetCopying(ctx, source)
 }
 
 func openCarrier(ctx context.Context, address string, source bool) (carrier, error) {
@@ -102,7 +137,7 @@ func migrate(ctx context.Context, from, to string, report func(Moving)) (moved M
 			return moved, err
 		}
 	}
-	if err := target.BeginCarry(ctx, identity); err != nil {
+	if err := beginCopy(ctx, target, identity); err != nil {
 		return moved, err
 	}
 	owners, versions, err := everyone(ctx, source)
@@ -125,7 +160,7 @@ func migrate(ctx context.Context, from, to string, report func(Moving)) (moved M
 			return moved, memory.Errorf(memory.Conflict, "somebody wrote to one of the databases meanwhile; stop every server, and the same again goes on")
 		}
 	}
-	return moved, target.EndCarry(ctx)
+	return moved, target.SetCopying(ctx, "")
 }
 
 // everyone returns who has anything, in order, and at which versions.

@@ -233,7 +233,7 @@ func TestMigrateGoesOnAfterAKill(t *testing.T) {
 			halves++
 			target, err := openCarrier(t.Context(), way[1], false)
 			must(t, err)
-			whole := target.(*sqlstore.Store).Whole(t.Context())
+			whole := Whole(t.Context(), target)
 			must(t, target.Close())
 			if whole == nil && strings.Contains(string(out), "users 13") { // killed once it was done
 				break
@@ -245,7 +245,7 @@ func TestMigrateGoesOnAfterAKill(t *testing.T) {
 		t.Logf("%d kills, %d of them of copies that had begun", kills, halves)
 		target, err := openCarrier(t.Context(), way[1], false)
 		must(t, err)
-		must(t, errors.Join(target.(*sqlstore.Store).Whole(t.Context()), target.Close()))
+		must(t, errors.Join(Whole(t.Context(), target), target.Close()))
 	}
 	sameRows(t, a, b)
 }

@@ -2,6 +2,7 @@ package mongostore
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -30,13 +31,10 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 		receipt, err = draft.Apply(owner, run, changes, s.now())
 		return err
 	})
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	if run.Lease != nil {
+	if err == nil && run.Lease != nil {
 		s.sweepDone(ctx, owner, run.Lease.Job)
 	}
-	return receipt, nil
+	return receipt, err
 }
 
 // Append writes a batch: see [memory.Log].
@@ -53,8 +51,8 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 			return nil
 		}
 		if b.Path != nil {
-			onPath := ofOwner(owner, bson.E{Key: "session_id", Value: b.Conversation.ID}, bson.E{Key: "message_index", Value: bson.D{{Key: "$gte", Value: b.Path.From - 1}}})
-			if err := fetch[turnDoc](ctx, s, on, turns, onPath, withVector); err != nil {
+			onPath := bson.M{"owner": owner, "session_id": b.Conversation.ID, "message_index": bson.M{"$gte": b.Path.From - 1}}
+			if err := s.fetch(ctx, on, onPath, whole, turns); err != nil {
 				return err
 			}
 		}
@@ -65,10 +63,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 		receipt, err = draft.Append(owner, b, s.now())
 		return err
 	})
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	return receipt, nil
+	return receipt, err
 }
 
 // Erase removes words for good from all that the database can be asked for: see [memory.Eraser].
@@ -80,19 +75,14 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 		receipt, err = draft.Erase(owner, run, ids, s.now())
 		return err
 	})
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	if receipt.Changes > 0 {
+	if err == nil && receipt.Changes > 0 {
 		gone := ofOwner(owner)
 		if receipt.Again {
-			gone = ofOwner(owner, bson.E{Key: "at", Value: bson.D{{Key: "$lt", Value: receipt.At}}})
+			gone["at"] = bson.M{"$lt": receipt.At}
 		}
-		if _, err := s.in(traces).DeleteMany(ctx, gone); err != nil {
-			return memory.Receipt{}, s.told(err)
-		}
+		_, err = s.in(traces).DeleteMany(ctx, gone)
 	}
-	return receipt, nil
+	return receipt, s.told(err)
 }
 
 // wantErased puts what an erasure looks at on a shelf: the things, what quotes them, and what a
@@ -106,43 +96,35 @@ func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Sh
 	if err := s.want(ctx, owner, on, w); err != nil {
 		return err
 	}
-	about := slices.Clone(ids)
+	entries := append(keysOf("", "profile", ids), ids...)
 	for _, kind := range []string{"fact", "link", "turn", "summary", "context", "conversation"} {
 		for _, id := range ids {
-			about = append(about, kind+":"+id)
+			entries = append(entries, kind+":"+id)
 		}
 	}
-	about = append(about, keysOf("", "profile", ids)...)
 	var said []string // conversations, whose titles may be of a turn's words
 	for _, t := range on.Turns {
 		if !slices.Contains(said, t.Conversation) {
 			said = append(said, t.Conversation)
-			about = append(about, "conversation:"+t.Conversation)
+			entries = append(entries, "conversation:"+t.Conversation)
 		}
 	}
 	if err := s.want(ctx, owner, on, wanted{conversations: said}); err != nil {
 		return err
 	}
-	if err := fetch[jobDoc](ctx, s, on, jobs, ofOwner(owner, bson.E{Key: "error", Value: bson.D{{Key: "$exists", Value: true}}}), whole); err != nil {
+	if err := s.fetch(ctx, on, bson.M{"owner": owner, "error": bson.M{"$exists": true}}, whole, jobs); err != nil {
 		return err
 	}
-	entries := map[string]memory.Change{}
-	take := func(d *changeDoc) bool { entries[d.Change.ID] = memory.Change(d.Change); return true }
-	for some := range slices.Chunk(about, keysAtOnce) {
-		of := bson.A{bson.D{{Key: "target", Value: anyOf(some)}}, bson.D{{Key: "old_id", Value: anyOf(some)}}, bson.D{{Key: "new_id", Value: anyOf(some)}}}
-		if err := stream(ctx, s, journal, ofOwner(owner, bson.E{Key: "$or", Value: of}), whole, take); err != nil {
+	for some := range slices.Chunk(entries, keysAtOnce) {
+		if err := s.fetch(ctx, on, bson.M{"owner": owner, "$or": entriesOf(some...)}, whole, journal); err != nil {
 			return err
 		}
 	}
-	byModel := ofOwner(owner, bson.E{Key: "author.kind", Value: memory.ByModel}, bson.E{Key: "reason", Value: bson.D{{Key: "$exists", Value: true}}})
-	if err := stream(ctx, s, journal, byModel, whole, take); err != nil {
-		return err
-	}
-	for _, c := range entries {
-		on.Journal = append(on.Journal, c)
-	}
+	byModel := bson.M{"owner": owner, "author.kind": memory.ByModel, "reason": bson.M{"$exists": true}}
+	err := s.fetch(ctx, on, byModel, whole, journal)
 	slices.SortFunc(on.Journal, shelf.ByPlace)
-	return nil
+	on.Journal = slices.CompactFunc(on.Journal, func(a, b memory.Change) bool { return a.ID == b.ID })
+	return err
 }
 
 // Bury lets turns be known again: see [memory.Tombstones].
@@ -152,7 +134,7 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 		for _, t := range turns {
 			ids = append(ids, t.ID)
 		}
-		return fetchKeys[tombDoc](ctx, s, on, tombstones, keysOf(owner, "tomb", ids), whole)
+		return s.fetchIDs(ctx, owner, on, whole, ids, "tomb")
 	}
 	return s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
 }
@@ -160,19 +142,16 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 // Buried looks for turns of the same words that are out of recall: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, said ...memory.Turn) (out []bool, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		var marks, ids []string
+		var marks []string
 		for _, t := range said {
 			marks = append(marks, on.Tombstone(t))
 		}
 		for some := range slices.Chunk(marks, keysAtOnce) {
-			if err := fetch[tombDoc](ctx, s, on, tombstones, ofOwner(owner, bson.E{Key: "mark", Value: anyOf(some)}), whole); err != nil {
+			if err := s.fetch(ctx, on, bson.M{"owner": owner, "mark": anyOf(some)}, whole, tombstones); err != nil {
 				return err
 			}
 		}
-		for id := range on.Tombs {
-			ids = append(ids, id)
-		}
-		return fetchKeys[turnDoc](ctx, s, on, turns, keysOf(owner, "turn", ids), lean)
+		return s.fetchIDs(ctx, owner, on, lean, slices.Collect(maps.Keys(on.Tombs)), "turn")
 	}
 	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at.Buried(said...); return nil })
 	return out, err

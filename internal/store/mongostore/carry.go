@@ -3,7 +3,7 @@ package mongostore
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -18,12 +18,12 @@ import (
 // Everyone returns who has anything here, in order: keys of a namespace are its global owner's.
 func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
 	of := map[memory.Owner]bool{}
-	err := stream(ctx, s, commits, bson.D{}, options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}}), func(h *head) bool { of[h.Owner] = true; return true })
+	err := stream(ctx, s, commits, bson.M{}, options.Find().SetProjection(bson.M{"owner": 1}), func(h *head) bool { of[h.Owner] = true; return true })
 	for _, in := range []string{ledger, traces} {
-		only := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}})
-		err = cmp.Or(err, stream(ctx, s, in, bson.D{}, only, func(d *traceDoc) bool { of[d.Owner] = true; return true }))
+		only := options.Find().SetProjection(bson.M{"owner": 1})
+		err = cmp.Or(err, stream(ctx, s, in, bson.M{}, only, func(d *traceDoc) bool { of[d.Owner] = true; return true }))
 	}
-	err = cmp.Or(err, stream(ctx, s, apiKeys, bson.D{}, whole, func(d *keyDoc) bool { of[memory.Global(d.Namespace)] = true; return true }))
+	err = cmp.Or(err, stream(ctx, s, apiKeys, bson.M{}, whole, func(d *keyDoc) bool { of[memory.Global(d.Namespace)] = true; return true }))
 	var all []memory.Owner
 	for o := range of {
 		all = append(all, o)
@@ -35,14 +35,7 @@ func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
 // Carry returns all that an owner has.
 func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		of := ofOwner(owner)
-		return cmp.Or(
-			fetch[factDoc](ctx, s, on, facts, of, whole), fetch[linkDoc](ctx, s, on, links, of, whole), fetch[summaryDoc](ctx, s, on, summaries, of, whole),
-			fetch[profileDoc](ctx, s, on, profile, of, whole), fetch[relationDoc](ctx, s, on, relations, of, whole), fetch[contextDoc](ctx, s, on, contexts, of, whole),
-			fetch[turnDoc](ctx, s, on, turns, of, withVector), fetch[conversationDoc](ctx, s, on, conversations, of, whole),
-			fetch[jobDoc](ctx, s, on, jobs, of, whole), fetch[runDoc](ctx, s, on, runs, of, whole), fetch[changeDoc](ctx, s, on, journal, of, whole),
-			fetch[tombDoc](ctx, s, on, tombstones, of, whole),
-		)
+		return s.fetch(ctx, on, ofOwner(owner), whole, slices.Collect(maps.Keys(takers))...)
 	}
 	if err := s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at; return nil }); err != nil {
 		return nil, err
@@ -79,7 +72,7 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
-	for _, in := range []string{facts, links, summaries, profile, relations, contexts, turns, conversations, jobs, runs, journal, tombstones, traces, ledger, parts, commits} {
+	for _, in := range append(slices.Collect(maps.Keys(takers)), traces, ledger, parts, commits) {
 		if _, err := s.in(in).DeleteMany(ctx, ofOwner(owner)); err != nil {
 			return s.told(err)
 		}
@@ -123,33 +116,15 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	return nil
 }
 
-// BeginCarry marks the database as one into which a source is being copied: until [Store.EndCarry]
-// it is not whole. One that holds anything else is refused.
-func (s *Store) BeginCarry(ctx context.Context, source string) error {
+// Copying is the source of a copy into this database that was begun and is not done; "": none.
+func (s *Store) Copying(ctx context.Context) (string, error) {
 	var is aboutDoc
-	if err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is); err != nil {
-		return s.told(err)
-	}
-	switch all, err := s.Everyone(ctx); {
-	case is.Copying == source:
-		return nil
-	case is.Copying != "":
-		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
-	case err != nil:
-		return err
-	case len(all) > 0:
-		return memory.Errorf(memory.Conflict, "it has memory already; what is copied goes into an empty database")
-	}
-	return s.markCopy(ctx, source)
+	err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is)
+	return is.Copying, s.told(err)
 }
 
-// EndCarry says that the database is whole.
-func (s *Store) EndCarry(ctx context.Context) error { return s.markCopy(ctx, "") }
-
-func (s *Store) markCopy(ctx context.Context, source string) error {
-	_, err := s.in(about).UpdateOne(ctx, byID(aboutID), bson.D{{Key: "$set", Value: bson.D{{Key: "copying", Value: source}}}})
-	if err != nil {
-		return fmt.Errorf("mark the copy: %w", s.told(err))
-	}
-	return nil
+// SetCopying says of which source a copy begins, or by "" that it is done.
+func (s *Store) SetCopying(ctx context.Context, source string) error {
+	_, err := s.in(about).UpdateOne(ctx, byID(aboutID), bson.M{"$set": bson.M{"copying": source}})
+	return s.told(err)
 }

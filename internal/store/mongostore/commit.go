@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"reflect"
 	"sync"
 	"time"
 
@@ -183,7 +184,7 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 	}
 	s.options.Point()
 	if !done {
-		_, err := s.in(parts).DeleteMany(ctx, bson.D{{Key: "attempt", Value: next.Attempt}})
+		_, err := s.in(parts).DeleteMany(ctx, bson.M{"attempt": next.Attempt})
 		return false, err
 	}
 	// It is committed: whoever reads next sees to what is not done here.
@@ -211,7 +212,7 @@ func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
 		return err == nil, err
 	}
 	// It was first at a place that others had long left, and whose commit is gone.
-	_, err = s.in(commits).DeleteOne(ctx, bson.D{{Key: "_id", Value: next.ID}, {Key: "attempt", Value: next.Attempt}})
+	_, err = s.in(commits).DeleteOne(ctx, bson.M{"_id": next.ID, "attempt": next.Attempt})
 	return false, err
 }
 
@@ -245,12 +246,12 @@ func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 		}
 	}
 	return persist(ctx, retry.WritePatience, func() error {
-		_, err := s.in(commits).UpdateOne(ctx, byID(of.ID), bson.D{{Key: "$set", Value: bson.D{{Key: "pending", Value: false}}}})
+		_, err := s.in(commits).UpdateOne(ctx, byID(of.ID), bson.M{"$set": bson.M{"pending": false}})
 		if err != nil {
 			return fmt.Errorf("end a commit: %w", err)
 		}
-		until := func(seq int64) bson.D {
-			return ofOwner(of.Owner, bson.E{Key: "seq", Value: bson.D{{Key: "$lte", Value: seq}}})
+		until := func(seq int64) bson.M {
+			return bson.M{"owner": of.Owner, "seq": bson.M{"$lte": seq}}
 		}
 		if _, err := s.in(parts).DeleteMany(ctx, until(of.Seq)); err != nil {
 			return err
@@ -267,7 +268,7 @@ func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 	models := make([]mongo.WriteModel, len(ops))
 	for i, o := range ops {
-		filter := bson.D{{Key: "_id", Value: o.Doc.Lookup("_id")}, {Key: "seq", Value: bson.D{{Key: "$lt", Value: seq}}}}
+		filter := bson.M{"_id": o.Doc.Lookup("_id"), "seq": bson.M{"$lt": seq}}
 		models[i] = mongo.NewReplaceOneModel().SetFilter(filter).SetReplacement(o.Doc).SetUpsert(true)
 		if o.New {
 			models[i] = mongo.NewInsertOneModel().SetDocument(o.Doc)
@@ -293,7 +294,7 @@ func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 	return s.put(ctx, in, seq, there)
 }
 
-var lastFirst = options.FindOne().SetSort(bson.D{{Key: "seq", Value: -1}})
+var lastFirst = options.FindOne().SetSort(keys("-seq"))
 
 // head reads an owner's last commit, as if there were one if there is none.
 func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
@@ -327,7 +328,7 @@ func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 			continue
 		}
 		var pieces []part
-		found, err := s.in(parts).Find(ctx, bson.D{{Key: "attempt", Value: h.Attempt}}, options.Find().SetSort(bson.D{{Key: "part", Value: 1}}))
+		found, err := s.in(parts).Find(ctx, bson.M{"attempt": h.Attempt}, options.Find().SetSort(keys("part")))
 		if err == nil {
 			err = found.All(ctx, &pieces)
 		}
@@ -424,18 +425,18 @@ func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, erro
 		}
 	}
 	for id, c := range draft.Conversations {
-		if was, there := before.Conversations[id]; !there || !sameConversation(was, c) {
+		if was, there := before.Conversations[id]; !there || !reflect.DeepEqual(was, c) {
 			d.add(conversations, !there, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: conversationFields(c), CreatedAt: date(c.CreatedAt), UpdatedAt: date(c.UpdatedAt)})
 		}
 	}
 	for id, j := range draft.Jobs {
-		if was, there := before.Jobs[id]; !there || !sameJob(was, j) {
+		if was, there := before.Jobs[id]; !there || !reflect.DeepEqual(was, j) {
 			d.add(jobs, !there, jobDoc{Header: d.header("job:" + id), Job: jobFields(j)})
 		}
 	}
 	for i, c := range draft.Journal {
 		if i >= len(before.Journal) || before.Journal[i] != c {
-			d.add(journal, i >= len(before.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After), Change: changeFields(c)})
+			d.add(journal, i >= len(before.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After.Target()), Change: changeFields(c)})
 		}
 	}
 	for id, r := range draft.Runs {

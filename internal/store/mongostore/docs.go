@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -401,17 +400,13 @@ func vectorsOf(s *shelf.Shelf) map[string][]embedding {
 	return of
 }
 
-func sameConversation(a, b memory.Conversation) bool { return reflect.DeepEqual(a, b) }
-
-func sameJob(a, b memory.Job) bool { return reflect.DeepEqual(a, b) }
-
-// targetKey is what entries of the journal are found by: as [memory.Image.Target], without the
-// words of a profile's key.
-func targetKey(i memory.Image) string {
-	if i.Profile != nil {
-		return keyOf("", i.Target())
+// targetKey is what entries of the journal are found by: the target, without the words of a
+// profile's key.
+func targetKey(target string) string {
+	if strings.HasPrefix(target, "profile:") {
+		return keyOf("", target)
 	}
-	return i.Target()
+	return target
 }
 
 func marshal(doc any) (bson.Raw, error) {
@@ -420,12 +415,4 @@ func marshal(doc any) (bson.Raw, error) {
 	enc.SetRegistry(registry)
 	err := enc.Encode(doc)
 	return out.Bytes(), err
-}
-
-// keyOfTarget is [targetKey] of a target's text.
-func keyOfTarget(target string) string {
-	if strings.HasPrefix(target, "profile:") {
-		return keyOf("", target)
-	}
-	return target
 }

@@ -35,7 +35,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 		if time.Since(clock) > clockEvery && s.setClock(ctx) == nil {
 			clock = time.Now()
 		}
-		later := bson.D{{Key: "erased", Value: bson.D{{Key: "$gt", Value: erased}}}}
+		later := bson.M{"erased": bson.M{"$gt": erased}}
 		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // or with the next poll
 			s.tell(h.Owner)
 			if h.Erased.After(erased) {
@@ -44,8 +44,8 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 			return true
 		})
 		var newest jobDoc
-		due := bson.D{{Key: "state", Value: memory.JobQueued}, {Key: "run_at", Value: bson.D{{Key: "$gt", Value: queued}, {Key: "$lte", Value: memory.Time(s.now())}}}}
-		err := s.in(jobs).FindOne(ctx, due, options.FindOne().SetSort(bson.D{{Key: "run_at", Value: -1}})).Decode(&newest)
+		due := bson.M{"state": memory.JobQueued, "run_at": bson.M{"$gt": queued, "$lte": memory.Time(s.now())}}
+		err := s.in(jobs).FindOne(ctx, due, options.FindOne().SetSort(keys("-run_at"))).Decode(&newest)
 		if err == nil {
 			queued = newest.Job.RunAt
 			wake()
@@ -70,16 +70,4 @@ func (s *Store) tell(owner memory.Owner) {
 	for _, tell := range all {
 		tell(owner)
 	}
-}
-
-// Whole reports, by its error, whether a copy into this database was begun and is not done.
-func (s *Store) Whole(ctx context.Context) error {
-	var is aboutDoc
-	if err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is); err != nil {
-		return s.told(err)
-	}
-	if is.Copying != "" {
-		return memory.Errorf(memory.Unavailable, "a copy into this database broke off and is not whole; loci migrate with the same --from and --to goes on with it")
-	}
-	return nil
 }

@@ -1,84 +1,128 @@
 package mongostore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
-// taker is a document that can be put on a shelf.
-type taker[D any] interface {
-	*D
-	take(*shelf.Shelf)
+// takers put the document that a cursor is at on a shelf, by collection.
+var takers = map[string]func(*mongo.Cursor, *shelf.Shelf) error{
+	facts: take[factDoc], links: take[linkDoc], turns: take[turnDoc], summaries: take[summaryDoc], profile: take[profileDoc], relations: take[relationDoc],
+	contexts: take[contextDoc], conversations: take[conversationDoc], jobs: take[jobDoc], journal: take[changeDoc], runs: take[runDoc], tombstones: take[tombDoc],
 }
 
-// stream calls do with each document that a filter selects, until that says to stop.
-func stream[D any](ctx context.Context, s *Store, in string, filter bson.D, o *options.FindOptionsBuilder, do func(*D) (more bool)) error {
+func take[D any, P interface {
+	*D
+	take(*shelf.Shelf)
+}](at *mongo.Cursor, on *shelf.Shelf) error {
+	var d D
+	err := at.Decode(&d)
+	if err == nil {
+		P(&d).take(on)
+	}
+	return err
+}
+
+// memories are the collections of what can be recalled, and collectionOf all of what is named by
+// a target.
+var (
+	memories     = []string{facts, links, summaries, turns}
+	collectionOf = map[string]string{
+		"fact": facts, "link": links, "turn": turns, "summary": summaries, "profile": profile, "relation": relations, "context": contexts,
+		"conversation": conversations, "job": jobs, "run": runs, "tomb": tombstones,
+	}
+)
+
+// each calls do with a cursor at each document that a filter selects, until that says to stop.
+func (s *Store) each(ctx context.Context, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*mongo.Cursor) (more bool, err error)) error {
 	found, err := s.in(in).Find(ctx, filter, o)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", in, err)
 	}
 	defer found.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is read
-	for found.Next(ctx) {
-		var d D
-		if err := found.Decode(&d); err != nil {
-			return fmt.Errorf("read %s: %w", in, err)
-		}
-		if !do(&d) {
-			return nil
-		}
+	for more := true; more && err == nil && found.Next(ctx); {
+		more, err = do(found)
 	}
-	if err := found.Err(); err != nil {
+	if err := cmp.Or(err, found.Err()); err != nil {
 		return fmt.Errorf("read %s: %w", in, err)
 	}
 	return nil
 }
 
-// fetch puts the documents that a filter selects on a shelf.
-func fetch[D any, P taker[D]](ctx context.Context, s *Store, on *shelf.Shelf, in string, filter bson.D, o *options.FindOptionsBuilder) error {
-	return stream(ctx, s, in, filter, o, func(d *D) bool { P(d).take(on); return true })
+// stream calls do with each document that a filter selects, until that says to stop.
+func stream[D any](ctx context.Context, s *Store, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*D) (more bool)) error {
+	return s.each(ctx, in, filter, o, func(at *mongo.Cursor) (bool, error) {
+		var d D
+		err := at.Decode(&d)
+		return err == nil && do(&d), err
+	})
 }
 
-// keysAtOnce is how many documents are asked for by their keys in one request.
-const keysAtOnce = 5000
-
-// fetchKeys puts the documents with these keys on a shelf.
-func fetchKeys[D any, P taker[D]](ctx context.Context, s *Store, on *shelf.Shelf, in string, keys []string, o *options.FindOptionsBuilder) error {
-	for some := range slices.Chunk(keys, keysAtOnce) {
-		filter := bson.D{{Key: "_id", Value: anyOf(some)}}
-		if len(some) == 1 {
-			filter = byID(some[0])
-		}
-		if err := fetch[D, P](ctx, s, on, in, filter, o); err != nil {
+// fetch puts the documents that a filter selects in some collections on a shelf.
+func (s *Store) fetch(ctx context.Context, on *shelf.Shelf, filter bson.M, o *options.FindOptionsBuilder, in ...string) error {
+	for _, name := range in {
+		err := s.each(ctx, name, filter, o, func(at *mongo.Cursor) (bool, error) { return true, takers[name](at, on) })
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func anyOf[T any](values []T) bson.D {
+// keysAtOnce is how many documents are asked for by their keys in one request.
+const keysAtOnce = 5000
+
+// fetchIDs puts an owner's things with these ids on a shelf.
+func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, on *shelf.Shelf, o *options.FindOptionsBuilder, ids []string, kinds ...string) error {
+	for _, kind := range kinds {
+		for some := range slices.Chunk(ids, keysAtOnce) {
+			if err := s.fetch(ctx, on, byID(anyOf(keysOf(owner, kind, some))), o, collectionOf[kind]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// anyOf selects what is one of the values. One alone is asked for as such: some servers look that
+// up in an index, and no list.
+func anyOf[T any](values []T) any {
+	if len(values) == 1 {
+		return values[0]
+	}
 	if values == nil {
 		values = []T{} // the server takes no null for a list
 	}
-	return bson.D{{Key: "$in", Value: values}}
+	return bson.M{"$in": values}
 }
 
-func ofOwner(owner memory.Owner, more ...bson.E) bson.D {
-	return append(bson.D{{Key: "owner", Value: owner}}, more...)
+func ofOwner(owner memory.Owner) bson.M { return bson.M{"owner": owner} }
+
+// given adds to a filter the fields whose value is not empty.
+func given(filter bson.M, fields map[string]string) {
+	for field, value := range fields {
+		if value != "" {
+			filter[field] = value
+		}
+	}
 }
 
 // Of a memory that is not written again its vectors need not be read; of a turn, the list that
 // the platform's programs read, never.
 var (
-	lean       = options.Find().SetProjection(bson.D{{Key: "vectors", Value: 0}, {Key: "embedding", Value: 0}})
-	withVector = options.Find().SetProjection(bson.D{{Key: "embedding", Value: 0}})
-	whole      = options.Find()
+	noVectors = bson.M{"vectors": 0, "embedding": 0}
+	lean      = options.Find().SetProjection(noVectors)
+	whole     = options.Find().SetProjection(bson.M{"embedding": 0})
 )
 
 // wanted is what a write looks at, by ids.
@@ -114,52 +158,28 @@ func (w *wanted) addVectors(all []memory.Vector) {
 
 // want puts what is wanted on a shelf.
 func (s *Store) want(ctx context.Context, owner memory.Owner, on *shelf.Shelf, w wanted) error {
+	ids := map[string][]string{"job": w.jobs, "conversation": slices.Clip(w.conversations)}
 	if w.run != "" {
-		if err := fetchKeys[runDoc](ctx, s, on, runs, keysOf(owner, "run", []string{w.run}), whole); err != nil {
-			return err
-		}
-	}
-	keys := map[string][]string{}
-	for _, target := range w.targets {
-		kind := kindOf(target)
-		keys[kind] = append(keys[kind], keyOf(owner, target))
+		ids["run"] = []string{w.run}
 	}
 	for _, kind := range []string{"fact", "link", "turn", "summary"} {
-		keys[kind] = append(keys[kind], keysOf(owner, kind, w.memories)...)
+		ids[kind] = slices.Clip(w.memories)
 	}
-	keys["conversation"] = append(keys["conversation"], keysOf(owner, "conversation", w.conversations)...)
-	for _, read := range []func() error{
-		func() error { return fetchKeys[factDoc](ctx, s, on, facts, keys["fact"], whole) },
-		func() error { return fetchKeys[linkDoc](ctx, s, on, links, keys["link"], whole) },
-		func() error { return fetchKeys[turnDoc](ctx, s, on, turns, keys["turn"], withVector) },
-		func() error { return fetchKeys[summaryDoc](ctx, s, on, summaries, keys["summary"], whole) },
-		func() error { return fetchKeys[profileDoc](ctx, s, on, profile, keys["profile"], whole) },
-		func() error { return fetchKeys[relationDoc](ctx, s, on, relations, keys["relation"], whole) },
-		func() error { return fetchKeys[contextDoc](ctx, s, on, contexts, keys["context"], whole) },
-		func() error {
-			return fetchKeys[conversationDoc](ctx, s, on, conversations, keys["conversation"], whole)
-		},
-		func() error { return fetchKeys[jobDoc](ctx, s, on, jobs, keysOf(owner, "job", w.jobs), whole) },
-	} {
-		if err := read(); err != nil {
+	for _, target := range w.targets {
+		kind, id, _ := strings.Cut(target, ":")
+		ids[kind] = append(ids[kind], id)
+	}
+	for kind := range collectionOf {
+		if err := s.fetchIDs(ctx, owner, on, whole, ids[kind], kind); err != nil {
 			return err
 		}
 	}
 	for some := range slices.Chunk(w.hashes, keysAtOnce) {
-		if err := fetch[factDoc](ctx, s, on, facts, ofOwner(owner, bson.E{Key: "live", Value: anyOf(some)}), whole); err != nil {
+		if err := s.fetch(ctx, on, bson.M{"owner": owner, "live": anyOf(some)}, whole, facts); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func kindOf(target string) string {
-	for i := range target {
-		if target[i] == ':' {
-			return target[:i]
-		}
-	}
-	return target
 }
 
 // changesAfter puts the journal since a time on a shelf, in order.
@@ -167,7 +187,7 @@ func (s *Store) changesAfter(ctx context.Context, owner memory.Owner, on *shelf.
 	if at.AsOf.IsZero() {
 		return nil
 	}
-	return fetch[changeDoc](ctx, s, on, journal, ofOwner(owner, bson.E{Key: "at", Value: bson.D{{Key: "$gt", Value: at.AsOf}}}), inOrder)
+	return s.fetch(ctx, on, bson.M{"owner": owner, "at": bson.M{"$gt": at.AsOf}}, inOrder, journal)
 }
 
-var inOrder = options.Find().SetSort(bson.D{{Key: "version", Value: 1}, {Key: "ordinal", Value: 1}})
+var inOrder = options.Find().SetSort(keys("version ordinal"))

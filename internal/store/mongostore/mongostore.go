@@ -183,7 +183,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		Version string `bson:"version"`
 		Ferret  string `bson:"ferretdbVersion"`
 	}
-	if err := s.db.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&server); err != nil {
+	if err := s.db.RunCommand(ctx, bson.M{"buildInfo": 1}).Decode(&server); err != nil {
 		return fmt.Errorf("ask what the server is: %w", err)
 	}
 	if s.about = "MongoDB " + server.Version; server.Ferret != "" {
@@ -227,7 +227,7 @@ func (s *Store) prepare(ctx context.Context) error {
 }
 
 func (s *Store) hasAny(ctx context.Context, in string) (bool, error) {
-	err := s.in(in).FindOne(ctx, bson.D{}, options.FindOne().SetProjection(byID(1))).Err()
+	err := s.in(in).FindOne(ctx, bson.M{}, options.FindOne().SetProjection(byID(1))).Err()
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return false, nil
 	}
@@ -236,7 +236,7 @@ func (s *Store) hasAny(ctx context.Context, in string) (bool, error) {
 
 // index makes the indexes that are not there.
 func (s *Store) index(ctx context.Context) error {
-	for name, keys := range map[string][]string{
+	for name, each := range map[string][]string{
 		facts:         {"owner version", "owner status created id", "owner live", "owner provenance.turns", "owner subject attribute"},
 		links:         {"owner version", "owner status created id"},
 		turns:         {"owner version", "owner session_id message_index", "owner chain", "owner ref", "owner status created id"},
@@ -260,14 +260,10 @@ func (s *Store) index(ctx context.Context) error {
 			return fmt.Errorf("read the indexes of %s: %w", name, err)
 		}
 		var missing []mongo.IndexModel
-		for _, fields := range keys {
-			var d bson.D
-			for _, f := range strings.Fields(fields) {
-				d = append(d, bson.E{Key: f, Value: 1})
-			}
+		for _, fields := range each {
 			name := strings.ReplaceAll(fields, " ", "_1_") + "_1" // as servers call it
 			if !slices.ContainsFunc(there, func(i mongo.IndexSpecification) bool { return i.Name == name }) {
-				missing = append(missing, mongo.IndexModel{Keys: d, Options: options.Index().SetName(name)})
+				missing = append(missing, mongo.IndexModel{Keys: keys(fields), Options: options.Index().SetName(name)})
 			}
 		}
 		if len(missing) == 0 {
@@ -280,13 +276,26 @@ func (s *Store) index(ctx context.Context) error {
 	return nil
 }
 
+// keys are fields in order, as indexes and sorts name them; "-" before one: the last comes first.
+func keys(fields string) (of bson.D) {
+	for _, f := range strings.Fields(fields) {
+		name, last := strings.CutPrefix(f, "-")
+		direction := 1
+		if last {
+			direction = -1
+		}
+		of = append(of, bson.E{Key: name, Value: direction})
+	}
+	return of
+}
+
 // setClock finds out how far the server's clock is ahead of this machine's.
 func (s *Store) setClock(ctx context.Context) error {
 	var hello struct {
 		Local bson.DateTime `bson:"localTime"`
 	}
 	start := time.Now()
-	if err := s.db.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
+	if err := s.db.RunCommand(ctx, bson.M{"hello": 1}).Decode(&hello); err != nil {
 		return fmt.Errorf("ask for the server's clock: %w", err)
 	}
 	s.ahead.Store(int64(hello.Local.Time().Sub(start.Add(time.Since(start) / 2))))
@@ -302,7 +311,7 @@ func (s *Store) now() time.Time {
 
 func (s *Store) in(collection string) *mongo.Collection { return s.db.Collection(collection) }
 
-func byID(id any) bson.D { return bson.D{{Key: "_id", Value: id}} }
+func byID(id any) bson.M { return bson.M{"_id": id} }
 
 // Ping reports whether the server answers.
 func (s *Store) Ping(ctx context.Context) error {

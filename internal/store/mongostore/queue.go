@@ -37,7 +37,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 // whether there were any.
 func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
 	var of []memory.Owner
-	err = stream(ctx, s, commits, bson.D{{Key: "pending", Value: true}}, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
+	err = stream(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
 	for _, owner := range of {
 		if err == nil {
 			_, err = s.settled(ctx, owner)
@@ -57,8 +57,8 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 		kind  memory.JobKind
 	}
 	busy := map[work]bool{}
-	one := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}, {Key: "kind", Value: 1}})
-	err = stream(ctx, s, jobs, bson.D{{Key: "state", Value: memory.JobRunning}}, one, func(d *jobDoc) bool {
+	one := options.Find().SetProjection(bson.M{"owner": 1, "kind": 1})
+	err = stream(ctx, s, jobs, bson.M{"state": memory.JobRunning}, one, func(d *jobDoc) bool {
 		busy[work{d.Job.Owner, d.Job.Kind}] = true
 		return true
 	})
@@ -66,8 +66,8 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 		return memory.Job{}, false, s.told(err)
 	}
 	var failed error
-	due := bson.D{{Key: "state", Value: memory.JobQueued}, {Key: "run_at", Value: bson.D{{Key: "$lte", Value: now}}}, {Key: "kind", Value: anyOf(kinds)}}
-	byDue := options.Find().SetSort(bson.D{{Key: "run_at", Value: 1}, {Key: "created", Value: 1}, {Key: "owner", Value: 1}, {Key: "kind", Value: 1}, {Key: "id", Value: 1}})
+	due := bson.M{"state": memory.JobQueued, "run_at": bson.M{"$lte": now}, "kind": anyOf(kinds)}
+	byDue := options.Find().SetSort(keys("run_at created owner kind id"))
 	err = stream(ctx, s, jobs, due, byDue, func(d *jobDoc) bool {
 		if of := (work{d.Job.Owner, d.Job.Kind}); !busy[of] {
 			busy[of] = true // the next of them is not due before this one
@@ -99,13 +99,13 @@ func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease 
 }
 
 func (s *Store) running(ctx context.Context, owner memory.Owner, on *shelf.Shelf) error {
-	return fetch[jobDoc](ctx, s, on, jobs, ofOwner(owner, bson.E{Key: "state", Value: memory.JobRunning}), whole)
+	return s.fetch(ctx, on, bson.M{"owner": owner, "state": memory.JobRunning}, whole, jobs)
 }
 
 // takeBack ends the leases that ran out.
 func (s *Store) takeBack(ctx context.Context, now time.Time) error {
 	over := map[memory.Owner]bool{}
-	filter := bson.D{{Key: "state", Value: memory.JobRunning}, {Key: "lease.until", Value: bson.D{{Key: "$lte", Value: now}}}}
+	filter := bson.M{"state": memory.JobRunning, "lease.until": bson.M{"$lte": now}}
 	err := stream(ctx, s, jobs, filter, whole, func(d *jobDoc) bool { over[d.Job.Owner] = true; return true })
 	if err != nil {
 		return err
@@ -162,19 +162,19 @@ func (s *Store) sweepDone(ctx context.Context, owner memory.Owner, job string) {
 	if !memory.SweepsDone(job) {
 		return
 	}
-	old := ofOwner(owner, bson.E{Key: "state", Value: memory.JobDone}, bson.E{Key: "id", Value: bson.D{{Key: "$ne", Value: job}}},
-		bson.E{Key: "created", Value: bson.D{{Key: "$lt", Value: memory.Time(s.now()).Add(-memory.DoneKept)}}})
+	old := bson.M{"owner": owner, "state": memory.JobDone, "id": bson.M{"$ne": job},
+		"created": bson.M{"$lt": memory.Time(s.now()).Add(-memory.DoneKept)}}
 	_, _ = s.in(jobs).DeleteMany(ctx, old) // or the next time
 }
 
 // Jobs returns an owner's jobs: see [memory.Queue].
 func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.JobState) (out []memory.Job, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		filter := ofOwner(owner, bson.E{Key: "state", Value: bson.D{{Key: "$ne", Value: memory.JobDone}}})
+		filter := bson.M{"owner": owner, "state": bson.M{"$ne": memory.JobDone}}
 		if len(states) > 0 {
-			filter = ofOwner(owner, bson.E{Key: "state", Value: anyOf(states)})
+			filter = bson.M{"owner": owner, "state": anyOf(states)}
 		}
-		return fetch[jobDoc](ctx, s, on, jobs, filter, whole)
+		return s.fetch(ctx, on, filter, whole, jobs)
 	}
 	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at.ListJobs(states...); return nil })
 	return out, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -18,12 +19,7 @@ import (
 // Get returns memories by id: see [memory.Facts].
 func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (found []memory.Memory, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		return cmp.Or(
-			fetchKeys[turnDoc](ctx, s, on, turns, keysOf(owner, "turn", ids), lean),
-			fetchKeys[factDoc](ctx, s, on, facts, keysOf(owner, "fact", ids), lean),
-			fetchKeys[linkDoc](ctx, s, on, links, keysOf(owner, "link", ids), lean),
-			fetchKeys[summaryDoc](ctx, s, on, summaries, keysOf(owner, "summary", ids), lean),
-		)
+		return s.fetchIDs(ctx, owner, on, lean, ids, "turn", "fact", "link", "summary")
 	}
 	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { found = at.Get(ids...); return nil })
 	return found, err
@@ -32,24 +28,13 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (fou
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		if !q.At.AsOf.IsZero() {
-			return s.everything(ctx, owner, on, q.At)
+		if !q.At.AsOf.IsZero() { // what may be a memory, or was one since
+			return cmp.Or(s.fetch(ctx, on, ofOwner(owner), lean, memories...), s.changesAfter(ctx, owner, on, q.At))
 		}
 		return s.listed(ctx, owner, on, q)
 	}
 	err = s.read(ctx, owner, from, func(at *shelf.Shelf) (err error) { page, err = at.List(q); return err })
 	return page, err
-}
-
-// everything puts what may be a memory, or was one since, on a shelf.
-func (s *Store) everything(ctx context.Context, owner memory.Owner, on *shelf.Shelf, at memory.At) error {
-	return cmp.Or(
-		fetch[factDoc](ctx, s, on, facts, ofOwner(owner), lean),
-		fetch[linkDoc](ctx, s, on, links, ofOwner(owner), lean),
-		fetch[summaryDoc](ctx, s, on, summaries, ofOwner(owner), lean),
-		fetch[turnDoc](ctx, s, on, turns, ofOwner(owner), lean),
-		s.changesAfter(ctx, owner, on, at),
-	)
 }
 
 // listed puts the first of each kind on a shelf that a query selects after its cursor, as many as
@@ -59,28 +44,20 @@ func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf,
 	if len(statuses) == 0 {
 		statuses = []memory.Status{memory.Active, memory.Superseded}
 	}
-	filter := ofOwner(owner, bson.E{Key: "status", Value: anyOf(statuses)})
+	filter := bson.M{"owner": owner, "status": anyOf(statuses)}
 	if q.Begins != "" {
-		filter = append(filter, bson.E{Key: "id", Value: bson.D{{Key: "$gte", Value: q.Begins}}})
+		filter["id"] = bson.M{"$gte": q.Begins}
 	}
 	if q.Cursor != "" {
 		after, err := shelf.ReadCursor(q.Cursor)
 		if err != nil {
 			return err
 		}
-		filter = append(filter, behind("created", "id", after))
+		filter["$or"] = behind("created", after.At, "id", after.ID)
 	}
-	ofFacts := slices.Clone(filter)
-	for field, value := range map[string]string{"hash": q.Hash, "category": q.Category, "tags": q.Tag, "subject": q.Subject, "attribute": q.Attribute, "provenance.turns": q.Turn} {
-		if value != "" {
-			ofFacts = append(ofFacts, bson.E{Key: field, Value: value})
-		}
-	}
-	ofTurns, ofSummaries := slices.Clone(filter), slices.Clone(filter)
-	if q.Conversation != "" {
-		ofTurns = append(ofTurns, bson.E{Key: "session_id", Value: q.Conversation})
-		ofSummaries = append(ofSummaries, bson.E{Key: "session_id", Value: q.Conversation})
-	}
+	ofFacts, ofTalk := maps.Clone(filter), maps.Clone(filter)
+	given(ofFacts, map[string]string{"hash": q.Hash, "category": q.Category, "tags": q.Tag, "subject": q.Subject, "attribute": q.Attribute, "provenance.turns": q.Turn})
+	given(ofTalk, map[string]string{"session_id": q.Conversation})
 	kinds := q.Kinds
 	if len(kinds) == 0 {
 		kinds = []memory.Kind{memory.KindFact}
@@ -89,11 +66,11 @@ func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf,
 		var err error
 		switch kind {
 		case memory.KindFact:
-			err = cmp.Or(first[factDoc](ctx, s, on, facts, ofFacts, q), first[linkDoc](ctx, s, on, links, filter, q))
+			err = cmp.Or(s.first(ctx, on, facts, ofFacts, q), s.first(ctx, on, links, filter, q))
 		case memory.KindTurn:
-			err = first[turnDoc](ctx, s, on, turns, ofTurns, q)
+			err = s.first(ctx, on, turns, ofTalk, q)
 		case memory.KindSummary:
-			err = first[summaryDoc](ctx, s, on, summaries, ofSummaries, q)
+			err = s.first(ctx, on, summaries, ofTalk, q)
 		}
 		if err != nil {
 			return err
@@ -103,33 +80,30 @@ func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf,
 }
 
 // first puts the newest that match a query on a shelf.
-func first[D any, P taker[D]](ctx context.Context, s *Store, on *shelf.Shelf, in string, filter bson.D, q memory.Query) error {
-	newest := options.Find().SetSort(bson.D{{Key: "created", Value: -1}, {Key: "id", Value: -1}}).SetProjection(bson.D{{Key: "vectors", Value: 0}, {Key: "embedding", Value: 0}})
+func (s *Store) first(ctx context.Context, on *shelf.Shelf, in string, filter bson.M, q memory.Query) error {
+	newest := options.Find().SetSort(keys("-created -id")).SetProjection(noVectors)
 	n := 0
 	q.Cursor = ""
-	return stream(ctx, s, in, filter, newest, func(d *D) bool {
+	return s.each(ctx, in, filter, newest, func(at *mongo.Cursor) (bool, error) {
 		one := new(shelf.Shelf).Clone()
-		P(d).take(one)
-		if page, err := one.List(q); err == nil && len(page.Memories) > 0 {
-			P(d).take(on)
+		err := takers[in](at, one)
+		if page, listed := one.List(q); listed == nil && len(page.Memories) > 0 {
+			err = cmp.Or(err, takers[in](at, on))
 			n++
 		}
-		return n <= shelf.Limit(q.Limit)
+		return n <= shelf.Limit(q.Limit), err
 	})
 }
 
 // behind selects what comes after a place in a list that is newest first.
-func behind(time, id string, p shelf.Place) bson.E {
-	return bson.E{Key: "$or", Value: bson.A{
-		bson.D{{Key: time, Value: bson.D{{Key: "$lt", Value: p.At}}}},
-		bson.D{{Key: time, Value: p.At}, {Key: id, Value: bson.D{{Key: "$lt", Value: p.ID}}}},
-	}}
+func behind(first string, at any, then string, id any) bson.A {
+	return bson.A{bson.M{first: bson.M{"$lt": at}}, bson.M{first: at, then: bson.M{"$lt": id}}}
 }
 
 // Profile returns the active profile entries: see [memory.Facts].
 func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) (out []memory.ProfileEntry, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		return cmp.Or(fetch[profileDoc](ctx, s, on, profile, ofOwner(owner), whole), s.changesAfter(ctx, owner, on, at))
+		return cmp.Or(s.fetch(ctx, on, ofOwner(owner), whole, profile), s.changesAfter(ctx, owner, on, at))
 	}
 	err = s.read(ctx, owner, from, func(on *shelf.Shelf) error { out = on.Profile(at); return nil })
 	return out, err
@@ -138,8 +112,8 @@ func (s *Store) Profile(ctx context.Context, owner memory.Owner, at memory.At) (
 // Relations returns the active relations of a fact: see [memory.Facts].
 func (s *Store) Relations(ctx context.Context, owner memory.Owner, fact string, at memory.At) (out []memory.Relation, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		either := bson.E{Key: "$or", Value: bson.A{bson.D{{Key: "from", Value: fact}}, bson.D{{Key: "to", Value: fact}}}}
-		return cmp.Or(fetch[relationDoc](ctx, s, on, relations, ofOwner(owner, either), whole), s.changesAfter(ctx, owner, on, at))
+		either := bson.M{"owner": owner, "$or": bson.A{bson.M{"from": fact}, bson.M{"to": fact}}}
+		return cmp.Or(s.fetch(ctx, on, either, whole, relations), s.changesAfter(ctx, owner, on, at))
 	}
 	err = s.read(ctx, owner, from, func(on *shelf.Shelf) error { out = on.Relations(fact, at); return nil })
 	return out, err
@@ -149,9 +123,9 @@ func (s *Store) Relations(ctx context.Context, owner memory.Owner, fact string, 
 func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, ids ...string) (out []memory.Context, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		if len(ids) > 0 && at.AsOf.IsZero() {
-			return fetchKeys[contextDoc](ctx, s, on, contexts, keysOf(owner, "context", ids), whole)
+			return s.fetchIDs(ctx, owner, on, whole, ids, "context")
 		}
-		return cmp.Or(fetch[contextDoc](ctx, s, on, contexts, ofOwner(owner), whole), s.changesAfter(ctx, owner, on, at))
+		return cmp.Or(s.fetch(ctx, on, ofOwner(owner), whole, contexts), s.changesAfter(ctx, owner, on, at))
 	}
 	err = s.read(ctx, owner, from, func(on *shelf.Shelf) error { out = on.Contexts(at, ids...); return nil })
 	return out, err
@@ -159,13 +133,13 @@ func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, 
 
 // Changes returns the journal: see [memory.Facts].
 func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (page memory.ChangePage, err error) {
-	newest := options.Find().SetSort(bson.D{{Key: "version", Value: -1}, {Key: "ordinal", Value: -1}}).SetLimit(int64(shelf.Limit(q.Limit)) + 1)
+	newest := options.Find().SetSort(keys("-version -ordinal")).SetLimit(int64(shelf.Limit(q.Limit)) + 1)
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		filter, err := changeFilter(owner, q)
 		if err != nil {
 			return err
 		}
-		if err := fetch[changeDoc](ctx, s, on, journal, filter, newest); err != nil {
+		if err := s.fetch(ctx, on, filter, newest, journal); err != nil {
 			return err
 		}
 		slices.SortFunc(on.Journal, shelf.ByPlace)
@@ -176,24 +150,18 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 }
 
 // changeFilter selects what a query does, no more: what comes is a page.
-func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.D, error) {
+func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	filter := ofOwner(owner)
-	for field, value := range map[string]string{"target": keyOfTarget(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)} {
-		if value != "" {
-			filter = append(filter, bson.E{Key: field, Value: value})
-		}
-	}
+	given(filter, map[string]string{"target": targetKey(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
 	var all bson.A
 	if q.Fact != "" {
-		all = append(all, bson.D{{Key: "$or", Value: bson.A{
-			bson.D{{Key: "target", Value: anyOf([]string{"fact:" + q.Fact, "link:" + q.Fact})}}, bson.D{{Key: "old_id", Value: q.Fact}}, bson.D{{Key: "new_id", Value: q.Fact}},
-		}}})
+		all = append(all, bson.M{"$or": entriesOf("fact:"+q.Fact, "link:"+q.Fact, q.Fact)})
 	}
 	if q.Runs != "" {
-		all = append(all, bson.D{{Key: "run", Value: bson.D{{Key: "$gte", Value: q.Runs}, {Key: "$lt", Value: q.Runs + "\U0010ffff"}}}, {Key: "ordinal", Value: 1}})
+		all = append(all, bson.M{"run": bson.M{"$gte": q.Runs, "$lt": q.Runs + "\U0010ffff"}, "ordinal": 1})
 	}
 	if !q.After.IsZero() {
-		all = append(all, bson.D{{Key: "at", Value: bson.D{{Key: "$gt", Value: memory.Time(q.After)}}}})
+		filter["at"] = bson.M{"$gt": memory.Time(q.After)}
 	}
 	if q.Cursor != "" {
 		after, err := shelf.ReadCursor(q.Cursor)
@@ -201,15 +169,18 @@ func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.D, error) {
 		if _, scan := fmt.Sscanf(after.ID, "%d/%d", &version, &ordinal); err != nil || scan != nil {
 			return nil, memory.Errorf(memory.Invalid, "%q is not a valid cursor", q.Cursor)
 		}
-		all = append(all, bson.D{{Key: "$or", Value: bson.A{
-			bson.D{{Key: "version", Value: bson.D{{Key: "$lt", Value: version}}}},
-			bson.D{{Key: "version", Value: version}, {Key: "ordinal", Value: bson.D{{Key: "$lt", Value: ordinal}}}},
-		}}})
+		all = append(all, bson.M{"$or": behind("version", version, "ordinal", ordinal)})
 	}
 	if len(all) > 0 {
-		filter = append(filter, bson.E{Key: "$and", Value: all})
+		filter["$and"] = all
 	}
 	return filter, nil
+}
+
+// entriesOf selects the journal's entries about any of these targets and ids.
+func entriesOf(some ...string) bson.A {
+	of := anyOf(some)
+	return bson.A{bson.M{"target": of}, bson.M{"old_id": of}, bson.M{"new_id": of}}
 }
 
 // Turns returns turns: see [memory.Log].
@@ -218,25 +189,22 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 		filter, how := ofOwner(owner), lean
 		for field, values := range map[string][]string{"chain": q.Chains, "ref": q.Refs, "id": q.IDs} {
 			if len(values) > 0 {
-				filter = append(filter, bson.E{Key: field, Value: anyOf(values)})
+				filter[field] = anyOf(values)
 			}
 		}
-		if q.Conversation != "" {
-			filter = append(filter, bson.E{Key: "session_id", Value: q.Conversation})
-		}
+		given(filter, map[string]string{"session_id": q.Conversation})
 		if q.AsOf.IsZero() {
 			switch {
 			case len(q.Statuses) > 0:
-				filter = append(filter, bson.E{Key: "status", Value: anyOf(q.Statuses)})
+				filter["status"] = anyOf(q.Statuses)
 			case len(q.Chains) == 0:
-				filter = append(filter, bson.E{Key: "status", Value: memory.Active})
+				filter["status"] = memory.Active
 			}
 			if q.Conversation != "" && q.Last > 0 && !q.Unlearned {
-				how = options.Find().SetSort(bson.D{{Key: "message_index", Value: -1}, {Key: "id", Value: -1}}).SetLimit(int64(q.Last)).
-					SetProjection(bson.D{{Key: "vectors", Value: 0}, {Key: "embedding", Value: 0}})
+				how = options.Find().SetSort(keys("-message_index -id")).SetLimit(int64(q.Last)).SetProjection(noVectors)
 			}
 		}
-		return cmp.Or(fetch[turnDoc](ctx, s, on, turns, filter, how), s.changesAfter(ctx, owner, on, memory.At{AsOf: q.AsOf}))
+		return cmp.Or(s.fetch(ctx, on, filter, how, turns), s.changesAfter(ctx, owner, on, memory.At{AsOf: q.AsOf}))
 	}
 	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at.ListTurns(q); return nil })
 	return out, err
@@ -244,37 +212,32 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 
 // Conversations returns conversations: see [memory.Log].
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (page memory.ConversationPage, err error) {
-	newest := options.Find().SetSort(bson.D{{Key: "updated", Value: -1}, {Key: "session_id", Value: -1}}).SetLimit(int64(shelf.Limit(q.Limit)) + 1)
+	newest := options.Find().SetSort(keys("-updated -session_id")).SetLimit(int64(shelf.Limit(q.Limit)) + 1)
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		filter := ofOwner(owner)
 		switch {
 		case len(q.Statuses) > 0:
-			filter = append(filter, bson.E{Key: "status", Value: anyOf(q.Statuses)})
+			filter["status"] = anyOf(q.Statuses)
 		case len(q.IDs) == 0:
-			filter = append(filter, bson.E{Key: "status", Value: memory.Active})
+			filter["status"] = memory.Active
 		}
 		if len(q.IDs) > 0 {
-			filter = append(filter, bson.E{Key: "session_id", Value: anyOf(q.IDs)})
+			filter["session_id"] = anyOf(q.IDs)
 		}
-		if q.Project != "" {
-			filter = append(filter, bson.E{Key: "project", Value: q.Project})
-		}
+		given(filter, map[string]string{"project": q.Project})
 		if q.Cursor != "" {
 			after, err := shelf.ReadCursor(q.Cursor)
 			if err != nil {
 				return err
 			}
-			filter = append(filter, behind("updated", "session_id", after))
+			filter["$or"] = behind("updated", after.At, "session_id", after.ID)
 		}
-		if err := fetch[conversationDoc](ctx, s, on, conversations, filter, newest); err != nil {
+		if err := s.fetch(ctx, on, filter, newest, conversations); err != nil {
 			return err
 		}
-		var ids []string
-		for id := range on.Conversations {
-			ids = append(ids, id)
-		}
-		said := ofOwner(owner, bson.E{Key: "session_id", Value: anyOf(ids)}, bson.E{Key: "status", Value: memory.Active},
-			bson.E{Key: "role", Value: anyOf([]memory.Role{memory.RoleUser, memory.RoleAssistant})})
+		ids := slices.Collect(maps.Keys(on.Conversations))
+		said := bson.M{"owner": owner, "session_id": anyOf(ids), "status": memory.Active,
+			"role": anyOf([]memory.Role{memory.RoleUser, memory.RoleAssistant})}
 		if len(ids) == 0 {
 			return nil
 		}
@@ -287,10 +250,10 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 }
 
 // count says how many documents there are of each value of a field.
-func (s *Store) count(ctx context.Context, in string, filter bson.D, field string) (map[string]int, error) {
+func (s *Store) count(ctx context.Context, in string, filter bson.M, field string) (map[string]int, error) {
 	found, err := s.in(in).Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$match", Value: filter}},
-		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + field}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}},
+		{{Key: "$group", Value: bson.M{"_id": "$" + field, "n": bson.M{"$sum": 1}}}},
 	})
 	var groups []struct {
 		Value string `bson:"_id"`
@@ -321,11 +284,11 @@ func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts
 
 // Totals says how much there is.
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	n, err := s.counts(ctx, bson.D{{Key: "owner", Value: bson.D{{Key: "$exists", Value: true}}}})
+	n, err := s.counts(ctx, bson.M{"owner": bson.M{"$exists": true}})
 	return n, s.told(err)
 }
 
-func (s *Store) counts(ctx context.Context, filter bson.D) (memory.Counts, error) {
+func (s *Store) counts(ctx context.Context, filter bson.M) (memory.Counts, error) {
 	var n memory.Counts
 	var failed error
 	by := func(in, field string) map[string]int {
@@ -354,8 +317,8 @@ func (s *Store) counts(ctx context.Context, filter bson.D) (memory.Counts, error
 
 // Owners returns who was ever written: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) (out []memory.Owner, err error) {
-	only := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}})
-	err = stream(ctx, s, commits, bson.D{{Key: "version", Value: bson.D{{Key: "$gt", Value: 0}}}}, only, func(h *head) bool { out = append(out, h.Owner); return true })
+	only := options.Find().SetProjection(bson.M{"owner": 1})
+	err = stream(ctx, s, commits, bson.M{"version": bson.M{"$gt": 0}}, only, func(h *head) bool { out = append(out, h.Owner); return true })
 	slices.Sort(out)
 	return slices.Compact(out), s.told(err)
 }
@@ -369,8 +332,8 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 	}
 	versions := map[memory.Owner]int64{}
 	err := persist(ctx, retry.Patience(ctx), func() error {
-		only := options.Find().SetProjection(bson.D{{Key: "owner", Value: 1}, {Key: "version", Value: 1}})
-		return stream(ctx, s, commits, bson.D{{Key: "owner", Value: anyOf(asked)}}, only, func(h *head) bool {
+		only := options.Find().SetProjection(bson.M{"owner": 1, "version": 1})
+		return stream(ctx, s, commits, bson.M{"owner": anyOf(asked)}, only, func(h *head) bool {
 			versions[h.Owner] = max(versions[h.Owner], h.Version)
 			return true
 		})
@@ -387,13 +350,7 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 
 // VectorModels returns the models by which an owner has vectors: see [memory.Facts].
 func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error {
-		of := ofOwner(owner)
-		return cmp.Or(
-			fetch[factDoc](ctx, s, on, facts, of, whole), fetch[linkDoc](ctx, s, on, links, of, whole),
-			fetch[summaryDoc](ctx, s, on, summaries, of, whole), fetch[turnDoc](ctx, s, on, turns, of, withVector),
-		)
-	}
+	from := func(ctx context.Context, on *shelf.Shelf) error { return s.fetch(ctx, on, ofOwner(owner), whole, memories...) }
 	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { models = at.VectorModels(); return nil })
 	return models, err
 }
@@ -403,13 +360,8 @@ func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (version int64, err error) {
 	var items []memory.Item
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		later := ofOwner(owner, bson.E{Key: "version", Value: bson.D{{Key: "$gt", Value: after}}})
-		return cmp.Or(
-			fetch[factDoc](ctx, s, on, facts, later, whole),
-			fetch[linkDoc](ctx, s, on, links, later, whole),
-			fetch[summaryDoc](ctx, s, on, summaries, later, whole),
-			fetch[turnDoc](ctx, s, on, turns, later, withVector),
-		)
+		later := bson.M{"owner": owner, "version": bson.M{"$gt": after}}
+		return s.fetch(ctx, on, later, whole, memories...)
 	}
 	err = s.read(ctx, owner, from, func(at *shelf.Shelf) (err error) {
 		version = at.Version

@@ -16,14 +16,14 @@ import (
 // What stands beside memory: what was spent, API keys, sign-ins. Each is a document that is
 // changed by itself.
 
-type usageDoc struct {
-	Day     time.Time `bson:"day"`
-	Purpose string    `bson:"purpose"`
-	Model   string    `bson:"model"`
-	Calls   int64     `bson:"calls"`
-	Input   int64     `bson:"input_tokens"`
-	Output  int64     `bson:"output_tokens"`
-	Cost    float64   `bson:"cost"`
+type usageFields struct {
+	Day          time.Time `bson:"day"`
+	Purpose      string    `bson:"purpose"`
+	Model        string    `bson:"model"`
+	Calls        int64     `bson:"calls"`
+	InputTokens  int64     `bson:"input_tokens"`
+	OutputTokens int64     `bson:"output_tokens"`
+	Cost         float64   `bson:"cost"`
 }
 
 // Spend adds to what was spent: see [memory.Ledger].
@@ -35,9 +35,9 @@ func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) e
 		return err
 	}
 	day := memory.DayOf(u.Day)
-	change := bson.D{
-		{Key: "$set", Value: bson.D{{Key: "owner", Value: owner}, {Key: "day", Value: day}, {Key: "purpose", Value: u.Purpose}, {Key: "model", Value: u.Model}}},
-		{Key: "$inc", Value: bson.D{{Key: "calls", Value: u.Calls}, {Key: "input_tokens", Value: u.InputTokens}, {Key: "output_tokens", Value: u.OutputTokens}, {Key: "cost", Value: u.Cost}}},
+	change := bson.M{
+		"$set": bson.M{"owner": owner, "day": day, "purpose": u.Purpose, "model": u.Model},
+		"$inc": bson.M{"calls": u.Calls, "input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "cost": u.Cost},
 	}
 	key := byID(keyOf(owner, fmt.Sprintf("spent:%s:%q:%q", day.Format(time.DateOnly), u.Purpose, u.Model)))
 	for {
@@ -53,12 +53,9 @@ func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) (
 	if err := checkOwner(ctx, owner); err != nil {
 		return nil, err
 	}
-	filter := ofOwner(owner, bson.E{Key: "day", Value: bson.D{{Key: "$gte", Value: memory.DayOf(from)}}})
-	inOrder := options.Find().SetSort(bson.D{{Key: "day", Value: 1}, {Key: "purpose", Value: 1}, {Key: "model", Value: 1}})
-	err = stream(ctx, s, ledger, filter, inOrder, func(d *usageDoc) bool {
-		out = append(out, memory.Usage{Day: d.Day, Purpose: d.Purpose, Model: d.Model, Calls: d.Calls, InputTokens: d.Input, OutputTokens: d.Output, Cost: d.Cost})
-		return true
-	})
+	filter := bson.M{"owner": owner, "day": bson.M{"$gte": memory.DayOf(from)}}
+	inOrder := options.Find().SetSort(keys("day purpose model"))
+	err = stream(ctx, s, ledger, filter, inOrder, func(u *usageFields) bool { out = append(out, memory.Usage(*u)); return true })
 	return out, s.told(err)
 }
 
@@ -68,8 +65,12 @@ var (
 )
 
 type keyDoc struct {
-	Key       string         `bson:"_id"` // namespace and hash
-	Namespace string         `bson:"namespace"`
+	ID        string    `bson:"_id"` // namespace and hash
+	Namespace string    `bson:"namespace"`
+	Key       keyFields `bson:",inline"`
+}
+
+type keyFields struct {
 	Hash      string         `bson:"hash"`
 	Name      string         `bson:"name"`
 	Role      memory.KeyRole `bson:"role"`
@@ -79,7 +80,7 @@ type keyDoc struct {
 
 // AddKey keeps an API key: see [memory.Keys].
 func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) error {
-	_, err := s.in(apiKeys).InsertOne(ctx, keyDoc{namespace + " " + key.Hash, namespace, key.Hash, key.Name, key.Role, key.User, memory.Time(key.CreatedAt)})
+	_, err := s.in(apiKeys).InsertOne(ctx, keyDoc{namespace + " " + key.Hash, namespace, keyFields(key)})
 	if mongo.IsDuplicateKeyError(err) {
 		return memory.Errorf(memory.Conflict, "the key is there already")
 	}
@@ -88,17 +89,14 @@ func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) er
 
 // Keys returns the keys of a namespace: see [memory.Keys].
 func (s *Store) Keys(ctx context.Context, namespace string) (out []memory.Key, err error) {
-	err = stream(ctx, s, apiKeys, inNamespace(namespace), oldest, func(d *keyDoc) bool {
-		out = append(out, memory.Key{Hash: d.Hash, Name: d.Name, Role: d.Role, User: d.User, CreatedAt: d.CreatedAt})
-		return true
-	})
+	err = stream(ctx, s, apiKeys, inNamespace(namespace), oldest, func(d *keyDoc) bool { out = append(out, memory.Key(d.Key)); return true })
 	return out, s.told(err)
 }
 
 // inNamespace finds what is of a namespace, and oldest sorts it.
-func inNamespace(namespace string) bson.D { return bson.D{{Key: "namespace", Value: namespace}} }
+func inNamespace(namespace string) bson.M { return bson.M{"namespace": namespace} }
 
-var oldest = options.Find().SetSort(bson.D{{Key: "created", Value: 1}, {Key: "hash", Value: 1}})
+var oldest = options.Find().SetSort(keys("created hash"))
 
 // RemoveKey removes an API key: see [memory.Keys].
 func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
@@ -116,8 +114,12 @@ func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
 }
 
 type signInDoc struct {
-	Key       string    `bson:"_id"` // namespace and hash
-	Namespace string    `bson:"namespace"`
+	ID        string       `bson:"_id"` // namespace and hash
+	Namespace string       `bson:"namespace"`
+	SignIn    signInFields `bson:",inline"`
+}
+
+type signInFields struct {
 	Hash      string    `bson:"hash"`
 	User      string    `bson:"user"`
 	CreatedAt time.Time `bson:"created"`
@@ -125,15 +127,12 @@ type signInDoc struct {
 }
 
 func signInDocOf(namespace string, one memory.Session) signInDoc {
-	return signInDoc{namespace + " " + one.Hash, namespace, one.Hash, one.User, memory.Time(one.CreatedAt), memory.Time(one.ExpiresAt)}
+	return signInDoc{namespace + " " + one.Hash, namespace, signInFields(one)}
 }
 
 // signIns returns the sign-ins of a namespace.
 func (s *Store) signIns(ctx context.Context, namespace string) (out []memory.Session, err error) {
-	err = stream(ctx, s, signIns, inNamespace(namespace), oldest, func(d *signInDoc) bool {
-		out = append(out, memory.Session{Hash: d.Hash, User: d.User, CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt})
-		return true
-	})
+	err = stream(ctx, s, signIns, inNamespace(namespace), oldest, func(d *signInDoc) bool { out = append(out, memory.Session(d.SignIn)); return true })
 	return out, s.told(err)
 }
 
@@ -146,7 +145,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Ses
 	if err != nil {
 		return s.told(err)
 	}
-	old := bson.D{{Key: "namespace", Value: namespace}, {Key: "expires", Value: bson.D{{Key: "$lt", Value: memory.Time(one.CreatedAt)}}}}
+	old := bson.M{"namespace": namespace, "expires": bson.M{"$lt": memory.Time(one.CreatedAt)}}
 	_, err = s.in(signIns).DeleteMany(ctx, old)
 	return s.told(err)
 }
@@ -158,7 +157,7 @@ func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Ses
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return memory.Session{}, memory.Errorf(memory.NotFound, "no such session")
 	}
-	return memory.Session{Hash: hash, User: d.User, CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt}, s.told(err)
+	return memory.Session(d.SignIn), s.told(err)
 }
 
 // RemoveSession removes a sign-in: see [memory.Sessions].

@@ -98,7 +98,7 @@ func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, keep int) e
 	var bytes int64
 	var n int
 	var out []string
-	sizes := options.Find().SetSort(bson.D{{Key: "at", Value: -1}, {Key: "id", Value: -1}}).SetProjection(bson.D{{Key: "size", Value: 1}})
+	sizes := options.Find().SetSort(keys("-at -id")).SetProjection(bson.M{"size": 1})
 	err := stream(ctx, s, traces, ofOwner(owner), sizes, func(d *traceDoc) bool {
 		n, bytes = n+1, bytes+int64(d.Size)
 		if n > keep || s.options.TraceBytes > 0 && bytes > s.options.TraceBytes {
@@ -109,7 +109,7 @@ func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, keep int) e
 	if err != nil || len(out) == 0 {
 		return err
 	}
-	_, err = s.in(traces).DeleteMany(ctx, bson.D{{Key: "_id", Value: anyOf(out)}})
+	_, err = s.in(traces).DeleteMany(ctx, bson.M{"_id": anyOf(out)})
 	return err
 }
 
@@ -143,12 +143,8 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 		return nil, err
 	}
 	filter := ofOwner(owner)
-	for field, value := range map[string]string{"session_id": q.Conversation, "door": q.Door} {
-		if value != "" {
-			filter = append(filter, bson.E{Key: field, Value: value})
-		}
-	}
-	newest := options.Find().SetSort(bson.D{{Key: "at", Value: -1}, {Key: "id", Value: -1}}).SetLimit(int64(shelf.Limit(q.Limit)))
+	given(filter, map[string]string{"session_id": q.Conversation, "door": q.Door})
+	newest := options.Find().SetSort(keys("-at -id")).SetLimit(int64(shelf.Limit(q.Limit)))
 	var failed error
 	err = stream(ctx, s, traces, filter, newest, func(d *traceDoc) bool {
 		t, err := d.trace()
@@ -172,10 +168,10 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 	for i, id := range facts {
 		shown[i] = shownKey(namespace, id)
 	}
-	return s.removeTraces(ctx, bson.D{{Key: "shown", Value: anyOf(shown)}})
+	return s.removeTraces(ctx, bson.M{"shown": anyOf(shown)})
 }
 
-func (s *Store) removeTraces(ctx context.Context, filter bson.D) (int, error) {
+func (s *Store) removeTraces(ctx context.Context, filter bson.M) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

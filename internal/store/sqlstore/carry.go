@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -250,56 +249,36 @@ func (w *write) put(from *shelf.Shelf) error {
 	return w.exec(`INSERT INTO owners (owner, version, clock, horizon) VALUES (?, ?, ?, ?)`, w.owner, from.Version, micros(from.At), from.Horizon)
 }
 
-// BeginCarry marks the database as one into which a source is being copied: until [Store.EndCarry]
-// it is not whole. One that holds anything else is refused.
-func (s *Store) BeginCarry(ctx context.Context, source string) error {
-	if s.Whole(ctx) == nil {
-		if all, err := s.Everyone(ctx); err != nil || len(all) > 0 {
-			return cmp.Or(err, memory.Errorf(memory.Conflict, "it has memory already; what is copied goes into an empty database"))
-		}
-		return s.write(ctx, "", func(t *tx) error {
-			if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL)`); err != nil {
-				return err
-			}
-			var one int // a server reads the next statement once it has the table
-			if err := t.row(`SELECT 1`, nil, &one); err != nil {
-				return err
-			}
-			return t.exec(`INSERT INTO `+copyMark+` (source) VALUES (?)`, source)
-		})
-	}
-	was, err := queryOne[string](ctx, s.reads, `SELECT source FROM `+copyMark)
-	if err != nil {
-		return fmt.Errorf("read what is being copied: %w", err)
-	}
-	if was != source {
-		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
-	}
-	return nil
-}
-
-// EndCarry says that the database is whole. A server learns what it was given.
-func (s *Store) EndCarry(ctx context.Context) error {
-	return s.write(ctx, "", func(t *tx) error {
-		if err := t.exec(`DROP TABLE ` + copyMark); err != nil || t.session.into == nil {
-			return err
-		}
-		return t.exec(`ANALYZE ` + strings.Join(tables, ", "))
-	})
-}
-
-// Whole reports, by its error, whether a copy into this database was begun and is not done.
-func (s *Store) Whole(ctx context.Context) error {
+// Copying is the source of a copy into this database that was begun and is not done; "": none.
+func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	query := `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '` + copyMark + `')`
 	if s.reads.into != nil {
 		query = `SELECT to_regclass('` + copyMark + `') IS NOT NULL`
 	}
 	marked, err := queryOne[bool](ctx, s.reads, query)
-	if err != nil {
-		return fmt.Errorf("ask whether the database is whole: %w", err)
+	if err == nil && marked {
+		source, err = queryOne[string](ctx, s.reads, `SELECT source FROM `+copyMark)
 	}
-	if marked {
-		return memory.Errorf(memory.Unavailable, "a copy into this database broke off and is not whole; loci migrate with the same --from and --to goes on with it")
-	}
-	return nil
+	return source, wrap("ask whether the database is whole", err)
+}
+
+// SetCopying says of which source a copy begins, or by "" that it is done: then a server learns
+// what it was given.
+func (s *Store) SetCopying(ctx context.Context, source string) error {
+	return s.write(ctx, "", func(t *tx) error {
+		if source == "" {
+			if err := t.exec(`DROP TABLE ` + copyMark); err != nil || t.session.into == nil {
+				return err
+			}
+			return t.exec(`ANALYZE ` + strings.Join(tables, ", "))
+		}
+		if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL)`); err != nil {
+			return err
+		}
+		var one int // a server reads the next statement once it has the table
+		if err := t.row(`SELECT 1`, nil, &one); err != nil {
+			return err
+		}
+		return t.exec(`INSERT INTO `+copyMark+` (source) VALUES (?)`, source)
+	})
 }

@@ -1,10 +1,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -61,17 +63,10 @@ func (t *tx) attempts(owner memory.Owner, held memory.Lease) (int, error) {
 
 // Claim leases the next job: see [memory.Queue].
 func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (memory.Job, error) {
-	if lease <= 0 {
-		return memory.Job{}, memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(shelf.CheckLease(lease), ctx.Err()); err != nil {
 		return memory.Job{}, err
 	}
-	wanted := make(listed, len(kinds))
-	for i, k := range kinds {
-		wanted[i] = string(k)
-	}
-	job, err := s.commits.claim(ctx, wanted, lease)
+	job, err := s.commits.claim(ctx, listOf(kinds), lease)
 	if err != nil {
 		return memory.Job{}, err
 	}
@@ -83,8 +78,8 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 
 // Extend moves the end of a lease: see [memory.Queue].
 func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Duration) (memory.Lease, error) {
-	if lease <= 0 {
-		return memory.Lease{}, memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
+	if err := shelf.CheckLease(lease); err != nil {
+		return memory.Lease{}, err
 	}
 	err := s.writeFor(ctx, held.Owner, func(t *tx) error {
 		if _, err := t.attempts(held.Owner, held); err != nil {
@@ -153,12 +148,8 @@ func (s *Store) Jobs(ctx context.Context, owner memory.Owner, states ...memory.J
 	if len(states) == 0 {
 		states = []memory.JobState{memory.JobQueued, memory.JobRunning, memory.JobParked}
 	}
-	wanted := make(listed, len(states))
-	for i, s := range states {
-		wanted[i] = string(s)
-	}
 	jobs, err := queryOwner(ctx, s.reads, owner, `SELECT owner, `+jobColumns+` FROM jobs WHERE owner = ? AND state IN (SELECT value FROM json_each(?))
-		ORDER BY created_at DESC, id DESC`, []any{wanted}, scanJob)
+		ORDER BY created_at DESC, id DESC`, []any{listOf(states)}, scanJob)
 	return jobs, wrap("list jobs", err)
 }
 

@@ -43,6 +43,14 @@ func list(texts []string) string {
 // listed are the texts of json_each(?) as an argument.
 type listed []string
 
+func listOf[T ~string](values []T) listed {
+	all := make(listed, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	return all
+}
+
 // Value returns JSON, which is what SQLite is given.
 func (l listed) Value() (driver.Value, error) { return cmp.Or(list(l), `[]`), nil }
 

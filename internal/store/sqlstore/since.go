@@ -44,10 +44,7 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 	if toldVersions(ctx, owners, versions) {
 		return versions, nil
 	}
-	if err := s.readVersions(ctx, owners, versions); err != nil {
-		return nil, err
-	}
-	return versions, nil
+	return versions, s.readVersions(ctx, owners, versions)
 }
 
 // toldVersions reads the versions that ctx knows, and reports whether it knows all.
@@ -61,11 +58,7 @@ func toldVersions(ctx context.Context, owners []memory.Owner, versions []int64) 
 }
 
 func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, versions []int64) error {
-	names := make(listed, len(owners))
-	for i, o := range owners {
-		names[i] = string(o)
-	}
-	found, err := queryAll(ctx, s.reads, versionsOf, []any{names}, func(row scanner) (h head, err error) {
+	found, err := queryAll(ctx, s.reads, versionsOf, []any{listOf(owners)}, func(row scanner) (h head, err error) {
 		err = row.Scan((*string)(&h.owner), &h.version)
 		return h, err
 	})

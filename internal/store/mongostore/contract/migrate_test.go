@@ -105,7 +105,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 		t.Error("broken off: no error")
 	}
 	half := openWith(t, server, mongostore.Options{})
-	if err := half.Whole(t.Context()); !errors.Is(err, memory.Unavailable) {
+	if err := backup.Whole(t.Context(), half); !errors.Is(err, memory.Unavailable) {
 		t.Errorf("half of a copy: got %v, want unavailable", err)
 	}
 	if _, err := backup.Migrate(t.Context(), "sqlite:"+second, server, nobody); !errors.Is(err, memory.NotFound) {
@@ -115,7 +115,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 	if err != nil || there.Owners != 3 || there.Before == 0 || there.Before == there.Rows {
 		t.Fatalf("there: got %+v, %v; want three owners, of whom one was there", there, err)
 	}
-	if err := half.Whole(t.Context()); err != nil {
+	if err := backup.Whole(t.Context(), half); err != nil {
 		t.Errorf("a whole copy: %v", err)
 	}
 	if _, err := backup.Migrate(t.Context(), "sqlite:"+first, server, nobody); !errors.Is(err, memory.Conflict) {
@@ -148,7 +148,7 @@ func TestMigrateThereAndBack(t *testing.T) {
 		if one, err := s.Session(t.Context(), "default", "0aa0"); err != nil || one.User != "ana" || !one.ExpiresAt.Equal(one.CreatedAt.Add(time.Hour)) {
 			t.Errorf("a sign-in: got %+v, %v", one, err)
 		}
-		if err := s.Whole(t.Context()); err != nil {
+		if err := backup.Whole(t.Context(), s); err != nil {
 			t.Errorf("back: %v", err)
 		}
 	})
