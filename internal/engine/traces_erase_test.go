@@ -19,10 +19,9 @@ var (
 	di = memory.User("elsewhere", "di")
 )
 
-// writeWaiting writes all traces, those that are being made as well.
+// writeWaiting writes all traces.
 func (r *rig) writeWaiting(t *testing.T) {
 	t.Helper()
-	r.Traces.Ring.Settled(t.Context())
 	for r.Traces.WriteTraces(t.Context()) {
 	}
 }

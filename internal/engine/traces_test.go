@@ -13,28 +13,18 @@ import (
 
 func traceID(i int) string { return fmt.Sprint("trace ", i) }
 
-// fill adds traces until some are lost, and returns how many there were.
-func fill(r *traces.TraceRing) (added int) {
-	hits := []memory.TraceHit{{ID: "m", Content: strings.Repeat("tea ", 1000)}}
-	for ; r.Lost < 10; added++ {
-		r.Add(memory.Trace{ID: traceID(added), Owner: ana, Hits: hits})
-	}
-	return added
-}
-
-func TestRingKeepsTheNewestTraces(t *testing.T) {
-	r := traces.NewTraceRing()
-	added := fill(r)
-	if r.Bytes > traces.TraceBytes+5000 || added < traces.TraceBytes/5000 {
-		t.Errorf("%d bytes after %d traces, want some %d", r.Bytes, added, traces.TraceBytes)
+func TestTheNewestTracesWait(t *testing.T) {
+	r := newRig(t, stores["inmem"])
+	const added = traces.MostWaiting + 10
+	for i := range added {
+		r.Traces.Add(memory.Trace{ID: traceID(i), Owner: ana})
 	}
 	for i, kept := range map[int]bool{9: false, 10: true, added - 1: true} {
-		got, ok := r.Find(ana, traceID(i))
-		if ok != kept || kept && (len(got.Hits) != 1 || !strings.HasPrefix(got.Hits[0].Content, "tea tea")) {
-			t.Errorf("trace %d of %d: found %v with %d hits, want %v", i, added, ok, len(got.Hits), kept)
+		if _, err := r.Traces.Trace(t.Context(), ana, traceID(i)); (err == nil) != kept {
+			t.Errorf("trace %d of %d: %v, want it there: %v", i, added, err, kept)
 		}
 	}
-	if _, ok := r.Find(memory.User("default", "ben"), traceID(added-1)); ok {
+	if _, err := r.Traces.Trace(t.Context(), memory.User("default", "ben"), traceID(added-1)); err == nil {
 		t.Error("another owner finds ana's trace")
 	}
 }

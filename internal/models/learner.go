@@ -316,13 +316,13 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 			switch {
 			case its && errs[i] != nil:
 				out = none(model, p.Name+" does not list its models")
-				out.provider = &all[i]
-				return out, true, nil
 			case its && len(c.Learn.Prefer) == 0:
 				out = byName(model, lists[i], nil)
-				out.provider = &all[i]
-				return out, true, nil
+			default:
+				continue
 			}
+			out.provider = &all[i]
+			return out, true, nil
 		}
 	}
 	return choice{}, false, nil

@@ -90,11 +90,8 @@ func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kep
 	if err != nil {
 		return err
 	}
-	again := false
-	err = e.write(ctx, owner, kept.Conversation, false, func() (writing, error) {
-		w, err := e.layTalk(ctx, owner, talk, said, again, kept)
-		again = true
-		return w, err
+	err = e.write(ctx, owner, kept.Conversation, false, func(again bool) (writing, error) {
+		return e.layTalk(ctx, owner, talk, said, again, kept)
 	})
 	if err != nil {
 		return fmt.Errorf("keep messages: %w", err)

@@ -77,10 +77,9 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	}
 	x.Prepared = p
 	if p.Trace != "" {
-		x.e.Background.Go(x.e.Traces.Ring.Later(p.Trace, func() {
-			x.yield() // nobody looks yet
-			r.TraceSafely(p.Trace, block, took)
-		}))
+		if err := r.Part(func() error { r.Trace(p.Trace, block, took); return nil }); err != nil {
+			x.e.Log.Error("no trace was kept", "trace", p.Trace, "err", err)
+		}
 	}
 	x.Pin(block)
 	return p

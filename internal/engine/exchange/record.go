@@ -92,8 +92,7 @@ func (x *Exchange) storeQuestion(ctx, client context.Context, given string) (q q
 			return q, err
 		}
 	}
-	again := false
-	err = x.e.write(ctx, x.In.Owner, p.conversation.ID, true, func() (w writing, err error) {
+	err = x.e.write(ctx, x.In.Owner, p.conversation.ID, true, func(again bool) (w writing, err error) {
 		if again {
 			known, err := x.e.conversation(ctx, x.In.Owner, p.conversation.ID)
 			if err != nil {
@@ -101,7 +100,6 @@ func (x *Exchange) storeQuestion(ctx, client context.Context, given string) (q q
 			}
 			x.align(&p, known)
 		}
-		again = true
 		q, w, err = x.layQuestion(ctx, p, q.mode, given)
 		return w, err
 	})
@@ -231,7 +229,7 @@ func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatap
 		x.e.Curate.Used.Add(x.In.Owner, used)
 	}
 	jobs := false
-	err = x.e.write(ctx, x.In.Owner, q.conversation.ID, true, func() (w writing, err error) {
+	err = x.e.write(ctx, x.In.Owner, q.conversation.ID, true, func(bool) (w writing, err error) {
 		place, w, err = x.layAnswer(ctx, q, a, mark, client.Err() != nil)
 		jobs = len(w.Jobs) > 0
 		return w, err

@@ -85,14 +85,16 @@ const IngestBatch = 500
 
 // write stores what plan makes of a conversation as it is now; where another writer is quicker
 // it is planned again. Since a client of a chat waits, vectors of a model are left to a job.
-func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation string, waits bool, plan func() (writing, error)) error {
+func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation string, waits bool, plan func(again bool) (writing, error)) error {
 	leave, err := e.Writes.Enter(ctx, owner, conversation)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	again := false
 	return core.Replan(ctx, func() error {
-		w, err := plan()
+		w, err := plan(again)
+		again = true
 		if err != nil || len(w.Turns)+len(w.Marks)+len(w.Jobs) == 0 {
 			return err
 		}

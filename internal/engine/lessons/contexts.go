@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/extract"
@@ -92,16 +91,9 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// contextVectors keeps the vectors of contexts' passages, without their words, by the model, their
-// length and the words: every candidate is compared with all contexts of its owner. The zero value is ready.
-type contextVectors struct {
-	sync.Mutex // guards what follows
-	of         map[[sha256.Size]byte][][]float32
-	kept       int // vectors in all
-}
-
-// mostContextVectors bounds what is kept: at 384 numbers a vector, 50 MB.
-const mostContextVectors = 32 << 10
+// contextsKept is of how many contexts the vectors are remembered: every candidate is compared with
+// all contexts of its owner.
+const contextsKept = 128
 
 // passages cuts a context into passages as long as the embedder reads at once, with their vectors.
 func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
@@ -112,24 +104,16 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 		most, count = w.Window()
 	}
 	passages := learn.Passages(c.Content, most, count)
-	k, key := &e.contexts, sha256.Sum256(fmt.Append(nil, e.Embedder.Fingerprint(), e.Embedder.Dims(), c.Content))
-	k.Lock()
-	vectors := k.of[key]
-	k.Unlock()
-	if vectors != nil {
+	key := sha256.Sum256(fmt.Append(nil, e.Embedder.Fingerprint(), e.Embedder.Dims(), c.Content))
+	vectors, known := e.contexts.Get(key)
+	if known {
 		return passages, vectors, nil
 	}
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, passages...)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		e.contexts.Set(key, vectors)
 	}
-	k.Lock()
-	defer k.Unlock()
-	if k.kept += len(vectors); k.of == nil || k.kept > mostContextVectors {
-		k.of, k.kept = map[[sha256.Size]byte][][]float32{}, len(vectors)
-	}
-	k.of[key] = vectors
-	return passages, vectors, nil
+	return passages, vectors, err
 }
 
 // attached returns the contexts that are attached to a conversation, for a model that is to

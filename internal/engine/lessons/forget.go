@@ -10,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
-	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -35,10 +34,9 @@ func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) e
 	if len(found) == 0 {
 		return nil
 	}
-	author := memory.Author{Kind: memory.ByRule, Name: "rules"} // who sent the chat is not known
 	const reason = "the user asked to forget it"
 	var err error
-	if p.Changes, p.jobs, err = e.Curate.Forgetting(ctx, l.scope.Owner, run, found, reason, author); err != nil {
+	if p.Changes, p.jobs, err = e.Curate.Forgetting(ctx, l.scope.Owner, run, found, reason, byRule); err != nil {
 		return err
 	}
 	p.Forgotten = found
@@ -85,8 +83,8 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, err
 	}
 	l := Lesson{
 		scope:  memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},
-		said:   learn.Guard(turns, learn.GuardOptions{Personal: e.Opts.Learn.Personal, Begin: recall.FenceOpen, End: recall.FenceClose}),
-		author: memory.Author{Kind: memory.ByRule, Name: "rules"},
+		said:   e.guard(turns, learn.GuardOptions{}),
+		author: byRule,
 	}
 	if _, l.forget = extract.Commands(l.said); len(l.forget) == 0 {
 		return jobs.Nothing, nil

@@ -2,12 +2,14 @@
 package lessons
 
 import (
+	"crypto/sha256"
 	"sync"
 	"sync/atomic"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/recent"
 )
 
 // Learner runs the jobs that learn facts from turns and sum up conversations.
@@ -17,7 +19,7 @@ type Learner struct {
 	Retrieve *retrieve.Retriever
 
 	Asker
-	contexts contextVectors
+	contexts *recent.Map[[sha256.Size]byte, [][]float32] // vectors of passages, by model and words
 }
 
 // Asker asks the learning model, within what it may cost.
@@ -29,7 +31,7 @@ type Asker struct {
 
 // NewLearner returns a learner over other parts of the engine.
 func NewLearner(c *core.Core, cur *curate.Curator, r *retrieve.Retriever) *Learner {
-	return &Learner{Core: c, Curate: cur, Retrieve: r, Asker: Asker{Core: c}}
+	return &Learner{Core: c, Curate: cur, Retrieve: r, Asker: Asker{Core: c}, contexts: recent.New[[sha256.Size]byte, [][]float32](contextsKept)}
 }
 
 // reader reads what turns say that is worth knowing.

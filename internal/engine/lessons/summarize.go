@@ -10,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/jobs"
 	"github.com/loci-memory/loci/internal/learn"
-	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -38,10 +37,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	if err != nil {
 		return "", fmt.Errorf("read turns: %w", err)
 	}
-	said := learn.Guard(turns, learn.GuardOptions{
-		Assistant: true, Personal: e.Opts.Learn.Personal,
-		Begin: recall.FenceOpen, End: recall.FenceClose, Injected: reader{e}.blocksOf(job.Owner, turns).upTo,
-	})
+	said := e.guard(turns, learn.GuardOptions{Assistant: true, Injected: reader{e}.blocksOf(job.Owner, turns).upTo})
 	said = slices.DeleteFunc(said, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // it repeats what is known
 	if len(said) < e.Opts.Learn.Summary.Least() {
 		return jobs.Nothing, nil

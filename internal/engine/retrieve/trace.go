@@ -56,7 +56,7 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 		asked := text.Fold(question) // less what it does not tell
 		misspelt = slices.DeleteFunc(recall.Spelt(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(asked, m.Word) })
 	}
-	r.E.Traces.Ring.Add(memory.Trace{
+	r.E.Traces.Add(memory.Trace{
 		ID: id, Owner: r.Q.Scope.Owner, Conversation: r.Q.In, Door: r.Q.Door, Question: question, At: r.Now,
 		Found: r.Found, Block: block, Misspelt: misspelt, Degraded: r.Degraded, Took: took, Hits: hits, Cut: left,
 		Remembered: r.vector, Reranked: r.reranked[0], RerankOf: r.reranked[1],
@@ -65,16 +65,6 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 
 // Untold reports whether the trace has no words.
 func (r *Pipeline) Untold() bool { return r.Q.Untold || extract.OffTheRecord(r.Q.Text) }
-
-// TraceSafely is trace for where no handler recovers from a panic.
-func (r *Pipeline) TraceSafely(id, block string, took time.Duration) {
-	defer func() {
-		if v := recover(); v != nil {
-			r.E.Log.Error("panic in a trace", "trace", id, "panic", v)
-		}
-	}()
-	r.Trace(id, block, took)
-}
 
 // traced is a question as a trace keeps it: no secrets, not all of a long one.
 func traced(question string, personal bool) string {

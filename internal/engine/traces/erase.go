@@ -50,7 +50,7 @@ func (e *Keeper) forgetShown(owner memory.Owner) int {
 	e.Blocks.Forget(core.GivenTo(owner))
 	e.Blocks.Passed.Forget(owner)
 	e.Blocks.Ready.Forget("")
-	return e.Ring.forget(func(t memory.Trace) bool { return t.Owner == owner })
+	return e.forget(func(t memory.Trace) bool { return t.Owner == owner })
 }
 
 // ErasedElsewhere lets go of what this process still has of what another erased from the
@@ -88,7 +88,7 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []st
 	e.Blocks.Forget(func(b core.PinnedBlock) bool {
 		return b.Owner.Namespace() == home.Namespace() && b.HasHit(func(m memory.Memory) bool { return gone[m.ID()] })
 	})
-	n += e.Ring.forget(func(t memory.Trace) bool {
+	n += e.forget(func(t memory.Trace) bool {
 		return t.Owner.Namespace() == home.Namespace() && slices.ContainsFunc(t.Hits, func(h memory.TraceHit) bool {
 			return h.Content != "" && gone[h.ID]
 		})

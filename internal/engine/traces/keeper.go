@@ -3,18 +3,160 @@
 package traces
 
 import (
+	"context"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/memory"
 )
 
-// Keeper keeps the traces of recalls and answers until they are written, and erases them.
+// Bounds of traces.
+const (
+	TracesKept    = 1000        // of each owner, in the store
+	MostWaiting   = 500         // in memory: 10 MB at 20 kB each
+	traceInterval = time.Second // between writes
+	tracesAtOnce  = 64          // in a write, so that others do not wait for long
+)
+
+// Keeper keeps the traces of recalls and answers until they are written, off the path of
+// requests, and erases them. Under a flood the oldest are lost unwritten.
 type Keeper struct {
 	*core.Core
 
-	Ring    *TraceRing
 	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
+
+	mu      sync.Mutex      // guards what follows
+	waiting []*memory.Trace // oldest first
+	forgets int             // how often some were removed by an erasure
 }
 
 // New returns a keeper without traces.
-func New(c *core.Core) *Keeper { return &Keeper{Core: c, Ring: NewTraceRing()} }
+func New(c *core.Core) *Keeper { return &Keeper{Core: c} }
+
+// Add keeps a trace.
+func (e *Keeper) Add(t memory.Trace) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.add(t)
+}
+
+func (e *Keeper) add(t memory.Trace) {
+	if len(e.waiting) == MostWaiting {
+		e.waiting = slices.Delete(e.waiting, 0, 1)
+	}
+	e.waiting = append(e.waiting, &t)
+}
+
+// forget removes the waiting traces that match, and returns how many there were, those of one
+// id as one.
+func (e *Keeper) forget(gone func(memory.Trace) bool) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.forgets++
+	ids := map[string]bool{}
+	e.waiting = slices.DeleteFunc(e.waiting, func(t *memory.Trace) bool {
+		is := gone(*t)
+		if is {
+			ids[t.ID] = true
+		}
+		return is
+	})
+	return len(ids)
+}
+
+// find returns a trace that is not written yet.
+func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range slices.Backward(e.waiting) {
+		if t.ID == id && t.Owner == owner {
+			return *t, true
+		}
+	}
+	return memory.Trace{}, false
+}
+
+// Trace returns what one request asked and was given.
+func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
+	if t, ok := e.find(owner, id); ok {
+		return t, nil
+	}
+	return e.Store.Trace(ctx, owner, id)
+}
+
+// Degrade adds to a trace what went wrong after it was made.
+func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, what string) {
+	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), what) })
+}
+
+// Amend changes a trace that was made, unless some were erased meanwhile: it may be one of them.
+func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, change func(*memory.Trace)) {
+	if id == "" {
+		return
+	}
+	e.mu.Lock()
+	forgets := e.forgets
+	e.mu.Unlock()
+	t, err := e.Trace(ctx, owner, id)
+	if err != nil {
+		e.Log.Warn("a trace was lost", "trace", id, "err", err)
+		return
+	}
+	change(&t)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.forgets == forgets {
+		e.add(t)
+	}
+}
+
+// Run writes traces every now and then until ctx ends, and all that are left then.
+func (e *Keeper) Run(ctx context.Context) error {
+	tick := time.NewTicker(traceInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			e.WriteTraces(ctx)
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
+			defer cancel()
+			for last.Err() == nil && e.WriteTraces(last) {
+			}
+			return nil
+		}
+	}
+}
+
+// lastTraces is how long what is left may take to be written.
+const lastTraces = 2 * time.Second
+
+// WriteTraces writes some of the oldest traces and reports whether there were any. Of owners
+// whose memory is closed, as far as the store can say, nothing is written.
+func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
+	e.tracing.Lock() // nothing is erased between reading them and writing them
+	defer e.tracing.Unlock()
+	e.mu.Lock()
+	oldest := slices.Clone(e.waiting[:min(tracesAtOnce, len(e.waiting))])
+	e.mu.Unlock()
+	var open []memory.Trace
+	for _, t := range oldest {
+		if e.MayWrite(ctx, t.Owner) == nil {
+			open = append(open, *t)
+		}
+	}
+	if len(open) > 0 {
+		if err := e.Store.SaveTraces(ctx, TracesKept, open...); err != nil {
+			e.Log.Warn("traces were not written", "count", len(open), "err", err)
+			if ctx.Err() != nil { // there may be another time
+				return false
+			}
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting = slices.DeleteFunc(e.waiting, func(t *memory.Trace) bool { return slices.Contains(oldest, t) })
+	return len(oldest) > 0
+}
