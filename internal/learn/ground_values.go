@@ -109,12 +109,6 @@ func isForeign(words []token) bool {
 	return len(words) > 3 && small*7 < len(words) || otherScript(words)
 }
 
-// sameWord reports whether two words are one, if with a typo.
-func sameWord(a, b token) bool {
-	return a.word == b.word || a.number != "" && a.number == b.number ||
-		a.number == "" && b.number == "" && len(a.word) > 4 && len(b.word) > 4 && a.word[0] == b.word[0] && !negates(a) && !negates(b) && oneSlip(a.word, b.word)
-}
-
 // alike reports whether two words mean much the same.
 func alike(a, b token) bool {
 	switch {

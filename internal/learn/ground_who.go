@@ -274,22 +274,3 @@ func sameName(name string, w token) bool {
 	return name == w.word || w.term != "" && text.Term(name) == w.term || len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s") ||
 		len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3) || len(name) >= 4 && strings.HasPrefix(w.word, name)
 }
-
-// oneSlip reports whether one letter more, less or other, or two that changed places, make
-// one word the other.
-func oneSlip(a, b string) bool {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	i := 0
-	for i < len(b) && a[i] == b[i] {
-		i++
-	}
-	switch len(a) - len(b) {
-	case 0:
-		return i == len(a) || a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
-	case 1:
-		return a[i+1:] == b[i:]
-	}
-	return false
-}

@@ -238,22 +238,6 @@ func LogPath(file string) string {
 	return dir + "*" + path.Ext(name)
 }
 
-// FilesOf matches, for git, the names that Loci gives the file of a memory: where it lies
-// changes, what it is called does not.
-func FilesOf(id string) string { return ":(glob)**/*__" + escape(id) + ".md" }
-
-// FilesBeginning is FilesOf for all memories whose ids begin so.
-func FilesBeginning(start string) string { return ":(glob)**/*__" + escape(start) + "*.md" }
-
-// IDOf returns the id in the name that Loci gave a memory's file, "" where it gave none.
-func IDOf(file string) string {
-	id, _ := idOfName(strings.TrimSuffix(path.Base(file), ".md"))
-	return id
-}
-
-// WordsOf returns what a file says below its front matter.
-func WordsOf(text string) string { return split(text).words() }
-
 // linkTo is a link as Obsidian reads it, to a file by its name. An id that is too
 // long to be read back stands as it is.
 func linkTo(name, id string) string {
