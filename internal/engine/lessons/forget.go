@@ -83,7 +83,7 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, err
 	}
 	l := Lesson{
 		scope:  memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},
-		said:   e.guard(turns, learn.GuardOptions{}),
+		said:   guard(e.Core, turns, learn.GuardOptions{}),
 		author: byRule,
 	}
 	if _, l.forget = extract.Commands(l.said); len(l.forget) == 0 {

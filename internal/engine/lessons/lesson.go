@@ -46,7 +46,7 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 
 func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
 	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.Retrieve.LearnsFor(turns[0].Conversation)}}
-	l.said = e.guard(turns, learn.GuardOptions{
+	l.said = guard(e.Core, turns, learn.GuardOptions{
 		Assistant: e.Opts.Assistant, Injected: e.Given(ctx, l.scope, turns), Whole: e.Prompts.Form() == prompt.InLine,
 	})
 	before, err := e.talkBefore(ctx, job.Owner, l.said)
@@ -388,11 +388,11 @@ func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extra
 // guardedBefore returns messages that are only read to understand others, without secrets and
 // what memory gave.
 func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Utterance {
-	return e.guard(turns, learn.GuardOptions{Assistant: true, Others: true, Injected: e.blocksOf(owner, turns).upTo})
+	return guard(e.Core, turns, learn.GuardOptions{Assistant: true, Others: true, Injected: e.blocksOf(owner, turns).upTo})
 }
 
 // guard returns what turns say, by the settings and without fenced blocks.
-func (e *Learner) guard(turns []memory.Turn, o learn.GuardOptions) []extract.Utterance {
+func guard(e *core.Core, turns []memory.Turn, o learn.GuardOptions) []extract.Utterance {
 	o.Personal, o.Begin, o.End = e.Opts.Learn.Personal, recall.FenceOpen, recall.FenceClose
 	return learn.Guard(turns, o)
 }

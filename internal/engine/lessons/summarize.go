@@ -37,7 +37,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	if err != nil {
 		return "", fmt.Errorf("read turns: %w", err)
 	}
-	said := e.guard(turns, learn.GuardOptions{Assistant: true, Injected: reader{e}.blocksOf(job.Owner, turns).upTo})
+	said := guard(e.Core, turns, learn.GuardOptions{Assistant: true, Injected: reader{e}.blocksOf(job.Owner, turns).upTo})
 	said = slices.DeleteFunc(said, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // it repeats what is known
 	if len(said) < e.Opts.Learn.Summary.Least() {
 		return jobs.Nothing, nil
