@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/exchange"
@@ -80,15 +79,4 @@ func TestWhatIsAddedByHandHasItsVectorAtOnce(t *testing.T) {
 			t.Errorf("%+v; want two vectors and no job", v)
 		}
 	})
-}
-
-// thinking is a local embedder that takes half a second for a document, as a model does for 700
-// words.
-type thinking struct{ alike }
-
-func (e *thinking) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
-	if as == memory.AsDocument {
-		time.Sleep(500 * time.Millisecond)
-	}
-	return e.alike.Embed(ctx, as, texts...)
 }

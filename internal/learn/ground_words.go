@@ -58,9 +58,7 @@ var (
 		switched switching fired laid bailed expired closed failed missed former formerly previously used anymore longer unable except only skip skips free lack lacks forbidden banned against moved out
 		unemployed single childless afraid scared dumped finished exclud excl excluding aufgehört gekündigt storniert storniert verkauft allergisch dejado dejó vendido arrêté quitté wrong hardly barely rarely seldom negative coeliac celiac
 		struggles struggle tired deny denies denied doubt doubts reject rejected secret private hide hides hiding minus without less`)
-	// lightWords say little between a denial and what it denies.
-	lightWords = lazy.Words("longer more really actually even been going gonna able ever just want wanna anymore myself btw tho also too still mehr wirklich más plus")
-	having     = lazy.Words("have has had having got own owns owned")
+	having = lazy.Words("have has had having got own owns owned")
 
 	ceasing = lazy.Words("quit quitting stop stopped stopping cancelled canceled dropped ditched scrapped sold hate hates")
 )

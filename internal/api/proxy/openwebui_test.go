@@ -87,8 +87,6 @@ func (c *openWebUI) asks(parent string, messages ...string) string {
 	return c.upstream.last().body
 }
 
-func system(words string) string { return `{"role":"system","content":"` + words + `"}` }
-
 func user(words string) string { return `{"role":"user","content":"` + words + `"}` }
 
 // TestEditedFirstMessageTakesThePlace of the first one: its parent is sent, and empty.
