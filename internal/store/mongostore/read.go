@@ -350,7 +350,9 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 
 // VectorModels returns the models by which an owner has vectors: see [memory.Facts].
 func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
-	from := func(ctx context.Context, on *shelf.Shelf) error { return s.fetch(ctx, on, ofOwner(owner), whole, memories...) }
+	from := func(ctx context.Context, on *shelf.Shelf) error {
+		return s.fetch(ctx, on, ofOwner(owner), whole, memories...)
+	}
 	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { models = at.VectorModels(); return nil })
 	return models, err
 }
