@@ -100,7 +100,7 @@ func TestSeveralMessagesAreLearnedTogether(t *testing.T) {
 		t.Fatalf("three messages had to be learned from together, in one lesson; there were %d: %+v", len(first), first)
 	}
 	c.say(t, "I have a dog named Rex.") // one is left over, and is learned once the chat rests
-	l.prints(t, "jobs", "learn", "not before")
+	l.prints(t, "jobs", "learn", "next try")
 	l.settle(t, nil, patience)
 	if n := len(p.lessons("extract")); n != 2 {
 		t.Errorf("there were %d lessons, want 2", n)
@@ -154,7 +154,7 @@ func TestADaysTokensStopLearningAndNoChat(t *testing.T) {
 		return strings.Contains(l.command(t, "jobs"), "14 of the 10 tokens a day are spent")
 	})
 	out := l.command(t, "jobs")
-	if !strings.Contains(out, "not before ") || strings.Contains(out, "failed") || strings.Contains(out, "parked") {
+	if !strings.Contains(out, "next try ") || strings.Contains(out, "failed") || strings.Contains(out, "parked") {
 		t.Errorf("a job that was put off is tried again and did not fail:\n%s", out)
 	}
 	c.say(t, askAllergy)
