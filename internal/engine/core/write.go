@@ -26,13 +26,26 @@ const MaxReplans = 100
 // store to themselves meanwhile. All the waits together are less than half a second.
 const replanPause = 5 * time.Millisecond
 
+// lasting is a Conflict that stays however often it is planned again.
+type lasting struct{ error }
+
+// Unwrap returns the Conflict.
+func (l lasting) Unwrap() error { return l.error }
+
+// Lasting marks an error as one that [Replan] returns at once; nil stays nil.
+func Lasting(err error) error {
+	if err == nil {
+		return nil
+	}
+	return lasting{err}
+}
+
 // Replan plans and makes a change again while another writer was quicker, which is a Conflict. Where that happens often
 // it waits before each try.
 func Replan(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
-		lasting := errors.Is(err, ErrOtherRequest) || errors.Is(err, ErrMeanwhile)
-		if !errors.Is(err, memory.Conflict) || lasting || try == MaxReplans {
+		if !errors.Is(err, memory.Conflict) || errors.As(err, new(lasting)) || try == MaxReplans {
 			return err
 		}
 		if try >= MaxConflicts {
@@ -68,7 +81,7 @@ func (e *Core) Done(ctx context.Context, owner memory.Owner, key string) ([]memo
 }
 
 // ErrOtherRequest says that a key of one request came with another.
-var ErrOtherRequest = memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request")
+var ErrOtherRequest = Lasting(memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request"))
 
 // RunOf is the run that completes a job.
 func RunOf(job string) string { return "run-" + job }
@@ -117,7 +130,7 @@ const FilesRoot = "/memories"
 func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }
 
 // ErrMeanwhile is of words that both sides changed.
-var ErrMeanwhile = memory.Errorf(memory.Conflict, "Loci changed the same words meanwhile")
+var ErrMeanwhile = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same words meanwhile"))
 
 // EveryStatus is the statuses of all that there ever was.
 var EveryStatus = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}

@@ -105,7 +105,7 @@ func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string
 		next = was
 		action, reason, err := edit(&next)
 		if err != nil {
-			return err
+			return core.Lasting(err)
 		}
 		ends, err := e.Revise(ctx, &run, was, &next, reason, author)
 		if err != nil {

@@ -130,7 +130,7 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 		j = judging{engine: e, owner: owner, author: author, met: map[string]bool{}}
 		for _, one := range judgements {
 			if err := j.judge(ctx, one); err != nil {
-				return err
+				return core.Lasting(err)
 			}
 		}
 		run.Vectors, run.Learned = j.vectors, j.repeats

@@ -62,7 +62,7 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 	var plan Undone
 	err = core.Replan(ctx, func() error {
 		if plan, err = e.undoing(ctx, owner, u, author); err != nil || u.DryRun {
-			return err
+			return core.Lasting(err)
 		}
 		if run.Vectors, err = e.FactVectors(ctx, plan.Changes); err != nil {
 			return err

@@ -47,21 +47,6 @@ func conflicted(text string) bool {
 	return false
 }
 
-// parse reads what a file at p says by itself: links are to the ids in them.
-func (p place) parse(file string, base thing) (thing, error) {
-	d, err := readDocument(file)
-	if err != nil {
-		return thing{}, err
-	}
-	says, _, err := p.read(d, base, func(key, text, _ string) (to, why string) {
-		if key == sharedKey {
-			return ownerCalled(p.owner, text).Called(), ""
-		}
-		return idOfLink(text), ""
-	})
-	return says, err
-}
-
 // leader returns what a value under the key of a relation leads to from a fact, or under that of
 // sharing: an id or the name of an owner; "" for nothing, with the reason.
 type leader func(key, text, from string) (to, why string)
