@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -34,25 +33,13 @@ import (
 //	expect order: TEXTS         they stand in that prompt in this order
 //	expect messages N           of the request that the model got
 func TestProfileScenes(t *testing.T) {
-	files, err := filepath.Glob("testdata/profiles/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenes: %v", err)
-	}
-	for _, file := range files {
-		for i, script := range variants(string(readFile(t, file))) {
-			t.Run(fmt.Sprint(strings.TrimSuffix(filepath.Base(file), ".txt"), "/", i), func(t *testing.T) {
-				t.Parallel()
-				p := &played{t: t, kept: map[string]string{}, extras: map[string]any{}}
-				for n, line := range strings.Split(script, "\n") {
-					if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
-						continue
-					}
-					p.at = fmt.Sprintf("%s:%d: %s", file, n+1, line)
-					p.step(line)
-				}
-			})
+	playScenes(t, "testdata/profiles/*.txt", func(t *testing.T, _ string) func(at, line string) {
+		p := &played{t: t, kept: map[string]string{}, extras: map[string]any{}}
+		return func(at, line string) {
+			p.at = at
+			p.step(line)
 		}
-	}
+	})
 }
 
 type played struct {

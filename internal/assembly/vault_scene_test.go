@@ -55,7 +55,27 @@ import (
 //
 // {WORDS} stands for the name of a file, without its end, and \n, \r for line ends.
 func TestVaultScenes(t *testing.T) {
-	files, err := filepath.Glob("testdata/vault/*.txt")
+	playScenes(t, "testdata/vault/*.txt", func(t *testing.T, script string) func(at, line string) {
+		if strings.Contains(script, "vault_git=true") || strings.Contains(script, "git ") {
+			needGit(t)
+		}
+		s := &vaultScene{t: t, dir: t.TempDir(), ids: map[string]string{}, noted: map[string][2]string{}}
+		t.Cleanup(func() {
+			if s.l != nil {
+				closed(t, s.l)
+			}
+		})
+		return func(at, line string) {
+			s.at = at
+			s.step(line)
+		}
+	})
+}
+
+// playScenes plays each variant of scripts by the function that begin returns for it, a step a line.
+func playScenes(t *testing.T, pattern string, begin func(t *testing.T, script string) func(at, line string)) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenes: %v", err)
 	}
@@ -63,18 +83,12 @@ func TestVaultScenes(t *testing.T) {
 		for i, script := range variants(string(readFile(t, file))) {
 			t.Run(fmt.Sprint(strings.TrimSuffix(filepath.Base(file), ".txt"), "/", i), func(t *testing.T) {
 				t.Parallel()
-				if strings.Contains(script, "vault_git=true") || strings.Contains(script, "git ") {
-					needGit(t)
-				}
-				s := &vaultScene{t: t, dir: t.TempDir(), ids: map[string]string{}, noted: map[string][2]string{}}
+				step := begin(t, script)
 				for n, line := range strings.Split(script, "\n") {
-					if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
-						continue
+					if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+						step(fmt.Sprintf("%s:%d: %s", file, n+1, line), line)
 					}
-					s.at = fmt.Sprintf("%s:%d: %s", file, n+1, line)
-					s.step(line)
 				}
-				closed(t, s.l)
 			})
 		}
 	}
