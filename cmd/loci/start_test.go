@@ -10,7 +10,7 @@ import (
 )
 
 // A start makes nothing that the first question or message would be in time to make
-// (package late). These are bounds of what the packages' variables may take, in bytes:
+// (sync.OnceValue). These are bounds of what the packages' variables may take, in bytes:
 // the largest took 25,000 when they were set, all of them 91,000.
 const (
 	packageInit = 32 << 10
@@ -38,7 +38,7 @@ func TestPackagesMakeLittleBeforeTheStart(t *testing.T) {
 		}
 		packages++
 		if all += bytes; bytes > packageInit {
-			t.Errorf("the variables of %s take %d bytes before anybody asks for them; package late has what takes none", name, bytes)
+			t.Errorf("the variables of %s take %d bytes before anybody asks for them; sync.OnceValue takes none", name, bytes)
 		}
 	}
 	if all > allInit || packages < 10 {

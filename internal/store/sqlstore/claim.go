@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,7 +21,9 @@ const dueJob = `SELECT q.owner, q.id FROM jobs q WHERE q.state = 'queued' AND q.
 	ORDER BY q.run_at, q.created_at, q.owner, q.kind, q.id LIMIT 1`
 
 // anyDue asks whether a claim has anything to do.
-var anyDue = `SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1) OR EXISTS (` + fmt.Sprintf(dueJob, `?1`) + `)`
+var anyDue = sync.OnceValue(func() string {
+	return `SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1) OR EXISTS (` + fmt.Sprintf(dueJob, `?1`) + `)`
+})
 
 // claims are the statements of a claim: takeBack makes jobs due again whose leases ran out, its
 // error counts the attempts in a row that were abandoned; lease leases the next job.
@@ -42,8 +45,10 @@ func newClaims(time, skip string) claims {
 }
 
 var (
-	fileClaims   = newClaims(`?1`, ``)
-	serverClaims = newClaims(`(SELECT coalesce(?1::bigint, `+serverTime+`))`, ` FOR UPDATE SKIP LOCKED`)
+	fileClaims   = sync.OnceValue(func() claims { return newClaims(`?1`, ``) })
+	serverClaims = sync.OnceValue(func() claims {
+		return newClaims(`(SELECT coalesce(?1::bigint, `+serverTime+`))`, ` FOR UPDATE SKIP LOCKED`)
+	})
 )
 
 // asks are the questions of a claim; now is nil for the server's clock.
@@ -58,11 +63,11 @@ func (w *writer) claim(ctx context.Context, kinds listed, lease time.Duration) (
 		return memory.Job{}, nil
 	}
 	now := micros(memory.Time(w.now()))
-	if due, err := queryOne[bool](ctx, w.reads, anyDue, now, kinds); err != nil || !due {
+	if due, err := queryOne[bool](ctx, w.reads, anyDue(), now, kinds); err != nil || !due {
 		return memory.Job{}, wrap("look whether a job is due", err)
 	}
 	err = w.write(ctx, "", func(t *tx) error {
-		return wrap("look for the next job", t.ask(fileClaims.asks(now, kinds, lease, &job)...))
+		return wrap("look for the next job", t.ask(fileClaims().asks(now, kinds, lease, &job)...))
 	})
 	return job, err
 }
@@ -86,7 +91,7 @@ func (p *server) claim(ctx context.Context, kinds listed, lease time.Duration) (
 		s := &session{conn: conn, into: p.into}
 		defer s.release()
 		job = memory.Job{}
-		err = s.ask(ctx, serverClaims.asks(now, kinds, lease, &job)...)
+		err = s.ask(ctx, serverClaims().asks(now, kinds, lease, &job)...)
 		var e *pgconn.PgError
 		if errors.As(err, &e) && e.Code == "23505" { // another claimed one of the same owner and kind
 			err = &notDone{err}

@@ -21,19 +21,14 @@ const countsOf = `SELECT
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked')`
 
-var (
-	countsOfOwner = fmt.Sprintf(countsOf, `owner = ?1 AND`)
-	countsOfAll   = fmt.Sprintf(countsOf, ``)
-)
-
 // Counts says how much there is: see [memory.Facts].
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
-	return theCounts(queryOwner(ctx, s.reads, owner, countsOfOwner, nil, scanCounts))
+	return theCounts(queryOwner(ctx, s.reads, owner, fmt.Sprintf(countsOf, `owner = ?1 AND`), nil, scanCounts))
 }
 
 // Totals says how much there is over all owners: see [memory.Facts].
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	return theCounts(queryAll(ctx, s.reads, countsOfAll, nil, scanCounts))
+	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(countsOf, ``), nil, scanCounts))
 }
 
 func scanCounts(row scanner) (n memory.Counts, err error) {

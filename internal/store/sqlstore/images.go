@@ -96,7 +96,7 @@ func (w *write) saveRow(image memory.Image) error {
 	kind, _, _ := strings.Cut(image.Target(), ":")
 	for _, t := range thingTables {
 		if t.kind == kind {
-			return wrap("write the "+kind, w.insert(t.upsert, w.owner, t.fields(image)...))
+			return wrap("write the "+kind, w.insert(t.upsert(), w.owner, t.fields(image)...))
 		}
 	}
 	return fmt.Errorf("a %s has no table", kind)

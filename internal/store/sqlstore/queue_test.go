@@ -156,7 +156,7 @@ func BenchmarkNextJob(b *testing.B) {
 		b.Run(fmt.Sprintf("%d owners", owners), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				due, err := queryOne[bool](b.Context(), s.reads, anyDue, micros(time.Now()), listed{"learn", "summarize"})
+				due, err := queryOne[bool](b.Context(), s.reads, anyDue(), micros(time.Now()), listed{"learn", "summarize"})
 				if err != nil || due != (owners > 1) {
 					b.Fatal(due, err)
 				}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -11,15 +12,15 @@ import (
 type table struct {
 	name, kind string // kind begins a target
 	columns    string
-	key        string // what in a target follows the kind
-	upsert     string // writes a row
+	key        string        // what in a target follows the kind
+	upsert     func() string // writes a row
 	empty      func(memory.Owner) memory.Image
 	fields     func(memory.Image) []any // of an image, in the order of the columns
 }
 
 // newTable is a table whose primary key has these columns, besides the owner.
 func newTable(name, kind, columns string, keys []string, empty func(memory.Owner) memory.Image, fields func(memory.Image) []any) table {
-	return table{name, kind, columns, strings.Join(keys, ` || ':' || `), upsert(name, columns, keys), empty, fields}
+	return table{name, kind, columns, strings.Join(keys, ` || ':' || `), sync.OnceValue(func() string { return upsert(name, columns, keys) }), empty, fields}
 }
 
 // upsert is the statement that writes a row over the one that has its keys.
