@@ -255,10 +255,11 @@ func Suffixed(key, suffix string) string {
 	return key + "\x00" + suffix
 }
 
-// finished waits for a job, which any process may do: it looks soon at first, since rules are
-// quick, and ever more seldom, since models are not.
+// finished waits for a job. What this process learns wakes it, and it looks ever more seldom
+// whether another has done it.
 func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string) error {
-	for wait := time.Millisecond; ; wait = min(wait*3/2, 50*time.Millisecond) {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
+		taught := e.Lessons.Taught.Next()
 		unfinished, err := e.Store.Jobs(ctx, owner)
 		if err != nil {
 			return err
@@ -273,6 +274,8 @@ func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-taught: // it may be this one, which is about to be done
+			wait = time.Millisecond
 		case <-time.After(wait):
 		}
 	}
