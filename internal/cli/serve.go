@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/vector"
@@ -51,8 +50,20 @@ type server struct {
 	listener net.Listener
 }
 
-// open opens the memory and listens; nothing is served yet.
+// open is listen for a server that other commands find, too.
 func open(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
+	s, err := listen(ctx, config, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Serving(s.url()); err != nil {
+		s.Log().Warn("commands with --data will not find this server", "err", err)
+	}
+	return s, nil
+}
+
+// listen opens the memory and listens; nothing is served yet.
+func listen(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
 	addr, err := config.ListenAddr()
 	if err == nil {
 		err = httpx.CheckListen(addr, config.APIKey != "")
@@ -68,11 +79,7 @@ func open(ctx context.Context, config config.Config, opts loci.Options) (*server
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	s := &server{l, listener}
-	if err := l.Serving(s.url()); err != nil {
-		l.Log().Warn("commands with --data will not find this server", "err", err)
-	}
-	return s, nil
+	return &server{l, listener}, nil
 }
 
 // openAnywhere is open at the usual address or, if that is taken, at a free port.
@@ -83,18 +90,6 @@ func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) 
 		s, err = open(ctx, config, opts)
 	}
 	return s, err
-}
-
-// serveAlone runs a server for one command, which others find, too, until it is done.
-func serveAlone(ctx context.Context, config config.Config, opts loci.Options, to client.Options) (c *client.Client, done func() error, err error) {
-	s, err := openAnywhere(ctx, config, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	running, stop := context.WithCancel(ctx)
-	finished := make(chan error, 1)
-	go func() { finished <- s.run(running) }()
-	return client.New(s.url(), to), func() error { stop(); return <-finished }, nil
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
