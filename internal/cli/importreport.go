@@ -12,7 +12,8 @@ func (s printer) imported(b *importer) {
 	o := b.out
 	if o.DryRun {
 		s.some(len(o.Sample), o.Added.Sum(), func(i int) {
-			s.line("%s", s.in(green, "+ "+kindOf(o.Sample[i].Target)+"  "+brief(o.Sample[i].Content, 160)))
+			kind, _, _ := strings.Cut(o.Sample[i].Target, ":")
+			s.line("%s", s.in(green, "+ "+kind+"  "+brief(o.Sample[i].Content, 160)))
 		})
 	}
 	s.some(len(b.troubles), o.Broken+o.Conflicting, func(i int) { s.line("%s", s.in(red, harmless(b.troubles[i]))) })
@@ -47,11 +48,6 @@ func (s printer) imported(b *importer) {
 	default:
 		s.line("learned from %s", many(o.Jobs, "chats"))
 	}
-}
-
-func kindOf(target string) string {
-	kind, _, _ := strings.Cut(target, ":")
-	return kind
 }
 
 // tallied says how many of each kind there are.

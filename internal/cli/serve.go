@@ -138,8 +138,13 @@ const (
 
 // run serves until ctx ends, lets what is under way finish, and closes.
 func (s *server) run(ctx context.Context) error {
-	requests := &counted{handler: s.Handler()}
-	srv := httpx.NewServer(requests, s.Log())
+	var requests sync.WaitGroup
+	handler := s.Handler()
+	srv := httpx.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		defer requests.Done()
+		handler.ServeHTTP(w, r)
+	}), s.Log())
 	group, ctx := errgroup.WithContext(ctx)
 	// Learning goes on while the last requests come to their end.
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -159,36 +164,12 @@ func (s *server) run(ctx context.Context) error {
 		if err := srv.Shutdown(last); err != nil {
 			s.Log().Warn("requests were cut off", "err", err)
 			err = srv.Close()
-			requests.wait(lastWords)
+			over, ended := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+			go func() { requests.Wait(); ended() }()
+			<-over.Done()
 			return err
 		}
 		return nil
 	})
 	return errors.Join(group.Wait(), s.Close())
-}
-
-// counted knows when every request has come to its end.
-type counted struct {
-	handler http.Handler
-	running sync.WaitGroup
-}
-
-// ServeHTTP implements http.Handler.
-func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.running.Add(1)
-	defer c.running.Done()
-	c.handler.ServeHTTP(w, r)
-}
-
-// wait returns when none is running, or after so long.
-func (c *counted) wait(most time.Duration) {
-	done := make(chan struct{})
-	go func() {
-		c.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(most):
-	}
 }

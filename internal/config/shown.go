@@ -34,7 +34,8 @@ func (c Config) Shown() []Shown {
 			if s.Key == "learn.providers" {
 				list = slices.Clone(list)
 				for i, entry := range list {
-					list[i] = shownProvider(entry)
+					name, base, _ := strings.Cut(entry, "=")
+					list[i] = name + "=" + ShownURL(base)
 				}
 			}
 			shown = strings.Join(list, ", ")
