@@ -52,9 +52,9 @@ func (s printer) imported(b *importer) {
 
 // tallied says how many of each kind there are.
 func tallied(t client.Tally) string {
-	counts, v := map[string]int64{}, reflect.ValueOf(t)
-	for i := range v.NumField() {
-		counts[strings.ToLower(v.Type().Field(i).Name)] = v.Field(i).Int()
+	counts := map[string]int64{}
+	for kind, n := range reflect.ValueOf(t).Fields() {
+		counts[strings.ToLower(kind.Name)] = n.Int()
 	}
 	return tallyOf(counts)
 }

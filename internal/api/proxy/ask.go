@@ -108,22 +108,13 @@ func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
 
 // peek returns the beginning of an answer's body, which can still be read whole.
 func peek(resp *http.Response) []byte {
-	read, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	rest := io.Reader(resp.Body)
-	if err != nil {
-		rest = failedReader{err}
-	}
+	read, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // reading on fails in the same way
 	resp.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(read), rest), resp.Body}
+	}{io.MultiReader(bytes.NewReader(read), resp.Body), resp.Body}
 	return read
 }
-
-// failedReader gives the error that reading ended with.
-type failedReader struct{ err error }
-
-func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
 // readableEncodings leaves of what the client accepts only what can be read for
 // recording.
