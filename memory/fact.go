@@ -152,11 +152,11 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON also reads pinned, which facts had before [Core].
 func (f *Fact) UnmarshalJSON(data []byte) error {
-	type fields Fact
+	type Fields Fact
 	in := struct {
-		*fields
+		*Fields
 		Pinned bool `json:"pinned"`
-	}{fields: (*fields)(f)}
+	}{Fields: (*Fields)(f)}
 	err := json.Unmarshal(data, &in)
 	f.Core = cmp.Or(f.Core, Pin(in.Pinned))
 	return err
