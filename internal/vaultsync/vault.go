@@ -185,7 +185,7 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	}
 	v.coming = coming(edits)
 	for _, e := range edits {
-		target, e, err := v.Change(ctx, e)
+		target, err := v.Change(ctx, e)
 		if err := v.answer(ctx, e, target, err); err != nil {
 			return err
 		}

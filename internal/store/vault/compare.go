@@ -2,7 +2,7 @@ package vault
 
 import (
 	"cmp"
-	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -11,7 +11,7 @@ import (
 )
 
 // compareOne adds an edit for a file that differs from what Loci wrote, if it says something new.
-func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {
+func (s *scan) compareOne(c found, gone map[string]*record) error {
 	k, base, ok := s.whose(c)
 	if !ok {
 		return nil
@@ -27,20 +27,17 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		return nil
 	}
 	l := s.loaders[k.owner]
-	got, err := l.readFile(ctx, c.p, c.text, base, r)
-	if isUnfit(err) {
+	got, err := l.readFile(c.p, c.text, base, r)
+	if errors.As(err, new(unfit)) {
 		s.problem(c.path, err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	for _, why := range whyLost(got.lost) {
-		s.problem(c.path, why)
-	}
 	e := Edit{
 		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.FileContent, Says: got.says.FileContent,
-		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash, lost: got.lost,
+		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash,
 	}
 	if base == (thing{}) {
 		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.Fact != nil {
@@ -74,7 +71,6 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 	switch {
 	case e.Clash != "" || adds(got.says, base):
 		s.report.Edits = append(s.report.Edits, e)
-	case e.Kind == Edited && r != nil && r.SHA == c.sha: // read again for its lost links alone
 	default:
 		s.adopt(c, k, base, r, got, e)
 	}
@@ -115,7 +111,7 @@ func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit
 	}
 	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: known.version(),
-		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: got.lost,
+		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
 	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
 	behind := got.behind || at != c.path && known.Summary == nil

@@ -37,10 +37,6 @@ type Edit struct {
 	Was    memory.FileContent // what Loci knows of the memory now; zero for an added one
 	Says   memory.FileContent // what the file says; zero for a deleted one
 
-	// Unshared says why the caller could not share it with some whom it names. Their names
-	// stay, and a scan tells of them, until the file or the fact is another one.
-	Unshared map[memory.Owner]string
-
 	// PutBack: the file is what Loci wrote there earlier, byte for byte, and counts as that state:
 	// a person took it out of a bin, or out of git.
 	PutBack bool
@@ -51,8 +47,6 @@ type Edit struct {
 
 	// Clash says why the edit is to be refused: Loci changed the same meanwhile. "" if it did not.
 	Clash string
-
-	lost map[string]string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
 // Run is an id for the run that applies the edit. It is the same for the same edit of the same
@@ -88,13 +82,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	t, old := l.things[k.target], f.index.targets[k]
 	next := &record{
 		Path: e.Path, Owner: e.Owner, Target: k.target, SHA: e.SHA, text: text, Version: t.version(),
-		Size: int64(len(text)), Lost: e.lost, Due: true, There: true,
-	}
-	for o, why := range e.Unshared {
-		if next.Lost == nil {
-			next.Lost = map[string]string{}
-		}
-		next.Lost[lostLink(sharedKey, o.Called())] = "it is not shared with them: " + why
+		Size: int64(len(text)), Due: true, There: true,
 	}
 	notes := []*record{next}
 	if old != nil && old.Path != e.Path {

@@ -86,61 +86,35 @@ func (p page) String() string {
 }
 
 // field is a key of front matter that is Loci's, with its value in YAML on one
-// line. A value "" means that the key is not to be there. A field that is kept stays as it is written.
-type field struct {
-	key, value string
-	kept       bool
-}
+// line. A value "" means that the key is not to be there.
+type field struct{ key, value string }
 
-// with returns the page with these fields and words. Lines of other keys, comments, the order and
-// lines whose value stays the same are kept. It is not ok if front matter is not understood: then
-// it must not be touched.
+// with returns the page with these fields, then the lines of other keys and comments, and words. It is
+// not ok if front matter is not understood: then it must not be touched.
 func (p page) with(fields []field, words string) (out page, ok bool) {
+	_, entries, err := readFront(p.front)
+	if err != nil {
+		return page{}, false
+	}
 	var ours strings.Builder
 	for _, f := range fields {
 		if f.value != "" {
-			ours.WriteString(f.key + ": " + f.value + "\n")
+			ours.WriteString(f.key + ": " + f.value + p.end)
 		}
 	}
 	wanted, _, err := readFront(ours.String())
 	if err != nil {
 		return page{}, false
 	}
-	_, entries, err := readFront(p.front)
-	if err != nil {
-		return page{}, false
-	}
-	left := slices.Clone(fields)
-	lines := slices.Collect(strings.Lines(p.front))
-	at := 0
-	var front strings.Builder
-	for _, e := range entries {
-		i := slices.IndexFunc(left, func(f field) bool { return f.key == e.key })
-		if i < 0 {
+	others := slices.Collect(strings.Lines(p.front))
+	for _, e := range slices.Backward(entries) {
+		if slices.ContainsFunc(fields, func(f field) bool { return f.key == e.key }) {
+			others = slices.Delete(others, e.from, e.to)
+		} else {
 			wanted[e.key] = e.value
-			continue
-		}
-		f := left[i]
-		left = slices.Delete(left, i, i+1)
-		if f.kept {
-			wanted[f.key] = e.value
-			continue
-		}
-		if f.value != "" && wanted[f.key].meaning() == e.value.meaning() {
-			continue
-		}
-		front.WriteString(strings.Join(lines[at:e.from], ""))
-		if at = e.to; f.value != "" {
-			front.WriteString(f.key + ": " + f.value + commentOf(lines[e.from:e.to]) + p.end)
 		}
 	}
-	front.WriteString(strings.Join(lines[at:], ""))
-	for _, f := range left {
-		if f.value != "" {
-			front.WriteString(f.key + ": " + f.value + p.end)
-		}
-	}
-	out = page{mark: p.mark, end: p.end, has: true, front: front.String(), body: words + p.bodyEnd(words)}
+	out = page{mark: p.mark, end: p.end, has: true, front: ours.String() + strings.Join(others, ""), body: words + p.bodyEnd(words)}
 	now, _, err := readFront(out.front)
 	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.meaning() == b.meaning() })
 }
@@ -155,16 +129,6 @@ func (p page) bodyEnd(words string) string {
 		return "" // an editor that leaves the end away
 	}
 	return end
-}
-
-var lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
-
-// commentOf is what stands behind a value on its one line, for people.
-func commentOf(lines []string) string {
-	if len(lines) != 1 {
-		return ""
-	}
-	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
 // scalarOrList is a YAML scalar's text or a list of them. One that is neither is known to be

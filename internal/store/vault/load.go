@@ -18,8 +18,6 @@ type loader struct {
 	called map[string]string       // names of files, by id of a memory
 	homes  map[string]memory.Owner // of what others share, by id
 
-	byName map[string]string         // ids of facts by what files are called that nobody has noted yet
-	paths  map[string][]*record      // of facts, by what their files are called; nil: not read yet
 	shares map[string][]memory.Owner // whom facts are shared with, by id; nil: not read yet
 	beside map[string]string         // of what conflict files are, by path; nil: not read yet
 }

@@ -111,21 +111,26 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	if err := sc.walk(ctx); err != nil {
 		return nil, nil, err
 	}
-	leaders := map[memory.Owner]leader{}
+	facts := map[memory.Owner]map[string]string{} // ids by what the files are called
+	for _, c := range sc.changed {
+		if facts[c.p.owner] == nil {
+			facts[c.p.owner] = map[string]string{}
+		}
+		if c.p.folder == "facts" {
+			facts[c.p.owner][c.p.name] = c.id
+		}
+	}
 	best := map[key]telling{}
 	for _, c := range sc.changed {
 		owner := c.p.owner
 		if owner == "" || !of(owner) {
 			continue
 		}
-		if leaders[owner] == nil {
-			leaders[owner] = among(owner, sc.factsByName(owner))
-		}
 		d, err := readDocument(c.text)
 		if err != nil {
 			continue
 		}
-		says, _, err := c.p.read(d, thing{}, leaders[owner])
+		says, err := c.p.read(d, thing{}, facts[owner])
 		t := telling{c, key{owner, says.target()}, says}
 		if _, id, _ := strings.Cut(t.key.target, ":"); err != nil || id == "" {
 			continue

@@ -36,11 +36,6 @@ type record struct {
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Lost are links in a fact's file that lead nowhere, and owners whom it names and is not
-	// shared with, as lostLink writes them, with the reason. They stay, and each scan looks at them
-	// again.
-	Lost map[string]string `json:"lost_links,omitempty"`
-
 	// Due: the file is to be written again. A missing file is no deletion, unless a scan found it There.
 	Due   bool `json:"due,omitempty"`
 	There bool `json:"there,omitempty"`
@@ -69,9 +64,6 @@ func (r *record) none() bool { return r == nil || r.SHA == "" }
 
 // isName reports whether a person deleted the file, whose name alone stays.
 func (r *record) isName() bool { return r != nil && r.SHA == "" && r.Due }
-
-// of reports whether it was written of this version of a memory.
-func (r *record) of(version int64) bool { return r != nil && r.Version == version }
 
 // key names a thing in the vault.
 type key struct {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"reflect"
@@ -76,7 +75,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*pl
 	}
 	var plans []*plan
 	for _, k := range keys {
-		p, err := f.planOne(ctx, k, l)
+		p, err := f.planOne(k, l)
 		switch {
 		case errors.Is(err, errWaits):
 			f.mark(true, k)
@@ -110,7 +109,7 @@ func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 var errWaits = errors.New("it waits for a scan")
 
 // planOne decides on one file; nil means that there is nothing to do now.
-func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
+func (f *files) planOne(k key, l *loader) (*plan, error) {
 	old := f.index.targets[k]
 	t, there := l.things[k.target]
 	if !t.erased() && f.waits(k, t) {
@@ -122,32 +121,23 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	at := f.pathOf(k, t, old)
 	p := &plan{key: k, old: old, erased: t.erased()}
 	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open()}
-	fields := t.fields(l.link)
 	if p.erased { // nothing stays of the file, not even what a person added
 		if err := l.removeBeside(k, from(old), at); err != nil {
 			return nil, err
 		}
 	} else {
 		var err error
-		if p.base, err = f.base(ctx, k, old, at, t, l); err != nil {
+		if p.base, err = f.base(k, old, at, t, l); err != nil {
 			return nil, err
 		}
-		if pl, ok := f.s.placeOf(at); ok && p.base != "" {
-			fields, p.next.Lost = l.asWritten(ctx, pl, p.base, t, old)
-		}
-		if !old.of(p.next.Version) { // another may be shared
-			p.next.Lost = maps.Clone(p.next.Lost)
-			for one := range p.next.Lost {
-				p.next.Lost[one] = ""
-			}
-		}
 	}
+	fields := l.fieldsOver(p.base, t)
 	pg, ok := split(p.base).with(fields, t.words())
 	if !ok { // front matter that is not understood is kept beside, too
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		pg, _ = split("").with(t.fields(l.link), t.words())
+		pg, _ = split("").with(fields, t.words())
 	}
 	p.text = pg.String()
 	p.next.SHA, p.next.Size = hashOf(p.text), int64(len(p.text))
@@ -155,6 +145,23 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 		return f.unless(p), nil
 	}
 	return p, nil
+}
+
+// fieldsOver are a thing's fields as they are written over a text: what another machine wrote there of
+// turns that it alone knows stays.
+func (l *loader) fieldsOver(text string, t thing) []field {
+	over := split(text)
+	for _, link := range linksIn.Regexp().FindAllString(over.front, -1) {
+		if id := idOfLink(link); l.called[id] == "" {
+			l.called[id] = path.Base(nameInLink(link))
+		}
+	}
+	fields := t.fields(l.link)
+	if t.Fact != nil && learnedElsewhere(valueIn(text, sourceKey), string(t.Fact.Source)) && sameWords(over.words(), t.words()) {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == sourceKey })
+		fields[i].value = string(memory.Extracted)
+	}
+	return fields
 }
 
 // planMissing decides on the file of what the store within does not have: it goes if the key of
@@ -224,10 +231,10 @@ func from(r *record) string {
 // wrote, nor says what Loci says, a person was quicker: their file is kept beside, under a
 // name that says so. Before the first scan it waits for that instead, as it does for a scan of a
 // deleted file.
-func (f *files) base(ctx context.Context, k key, old *record, at string, t thing, l *loader) (string, error) {
-	text, there, err := f.under(ctx, k, at, t, l)
+func (f *files) base(k key, old *record, at string, t thing, l *loader) (string, error) {
+	text, there, err := f.under(k, at, t, l)
 	if err == nil && old != nil && old.Path != at && !old.isName() {
-		if before, was, failed := f.under(ctx, k, old.Path, t, l); was || failed != nil {
+		if before, was, failed := f.under(k, old.Path, t, l); was || failed != nil {
 			text, there, err = before, was, failed
 		}
 	}
@@ -239,7 +246,7 @@ func (f *files) base(ctx context.Context, k key, old *record, at string, t thing
 
 // under returns the text at a path, and whether it is the thing's: what another memory leaves there is
 // not. What a person wrote is moved aside.
-func (f *files) under(ctx context.Context, k key, at string, t thing, l *loader) (text string, there bool, err error) {
+func (f *files) under(k key, at string, t thing, l *loader) (text string, there bool, err error) {
 	text, err = f.read(at)
 	own, r := f.index.targets[k], f.index.paths[at]
 	switch sha := hashOf(text); {
@@ -251,7 +258,7 @@ func (f *files) under(ctx context.Context, k key, at string, t thing, l *loader)
 		return text, true, nil
 	case r.own(sha): // its own plan moves it, or has
 		return "", false, nil
-	case f.saysTheSame(ctx, k, at, text, t, l):
+	case f.saysTheSame(k, at, text, t, l):
 		return text, true, nil
 	case !f.scanned:
 		return "", true, errWaits
@@ -266,13 +273,13 @@ func (l *loader) isPast(k key, text string) bool {
 }
 
 // saysTheSame reports whether a file says nothing that Loci does not say.
-func (f *files) saysTheSame(ctx context.Context, k key, at, text string, t thing, l *loader) bool {
+func (f *files) saysTheSame(k key, at, text string, t thing, l *loader) bool {
 	p, ok := f.s.placeOf(at)
 	if !ok {
 		return false
 	}
 	p.owner, p.was = k.owner, f.before(k)
-	read, err := l.readFile(ctx, p, text, t, f.index.targets[k])
+	read, err := l.readFile(p, text, t, f.index.targets[k])
 	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t)
 }
 
