@@ -247,31 +247,17 @@ func valueOf(n ast.Node) scalarOrList {
 	}
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return scalarOrList{odd: oddly(n)}
+		return scalarOrList{odd: fmt.Sprintf("a %s of YAML", n.Type())}
 	}
 	v := scalarOrList{many: true}
 	for _, item := range seq.Values {
 		text, ok := scalar(item)
-		switch {
-		case !ok && item.Type() == ast.SequenceType:
-			return scalarOrList{odd: "a list within a list, as [[…]] is without quotes"}
-		case !ok:
-			return scalarOrList{odd: "a list with " + oddly(item) + " in it"}
+		if !ok {
+			return scalarOrList{odd: fmt.Sprintf("a list with a %s of YAML in it, as [[…]] is without quotes", item.Type())}
 		}
 		v.list = append(v.list, text)
 	}
 	return v
-}
-
-// oddly is what a value is that is neither a scalar nor a list.
-func oddly(n ast.Node) string {
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return "keys and values"
-	case *ast.AliasNode, *ast.AnchorNode, *ast.TagNode:
-		return "an alias, an anchor or a tag"
-	}
-	return fmt.Sprintf("a %s of YAML", n.Type())
 }
 
 // scalar returns a scalar's text: of a string what it says, of other scalars how

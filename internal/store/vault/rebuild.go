@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -101,8 +102,8 @@ func (s *Store) noteFolder(ctx context.Context) error {
 }
 
 // readFolder reads all files of some owners that say which memory they are of, and returns their
-// paths as well. Of several files of a memory it takes the one that is most likely its own: the
-// others may be a sync tool's copies; a scan tells of them.
+// paths as well. Of several files of a memory it takes the one that is called as Loci calls it, or else
+// the one with the shortest name, to which copies add something; a scan tells of the others.
 func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
@@ -120,53 +121,32 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 			facts[c.p.owner][c.p.name] = c.id
 		}
 	}
-	best := map[key]telling{}
+	things, paths := map[key]thing{}, map[key]string{}
 	for _, c := range sc.changed {
-		owner := c.p.owner
-		if owner == "" || !of(owner) {
+		if c.p.owner == "" || !of(c.p.owner) {
 			continue
 		}
 		d, err := readDocument(c.text)
 		if err != nil {
 			continue
 		}
-		says, err := c.p.read(d, thing{}, facts[owner])
-		t := telling{c, key{owner, says.target()}, says}
-		if _, id, _ := strings.Cut(t.key.target, ":"); err != nil || id == "" {
+		says, err := c.p.read(d, thing{}, facts[c.p.owner])
+		k := key{c.p.owner, says.target()}
+		if _, id, _ := strings.Cut(k.target, ":"); err != nil || id == "" {
 			continue
 		}
-		if other, ok := best[t.key]; !ok || s.likelier(t, other) {
-			best[t.key] = t
+		_, own := s.place(k.owner, says)
+		other := strings.TrimSuffix(path.Base(paths[k]), ".md")
+		if _, there := paths[k]; there && c.p.name != own && (other == own || len(other) <= len(c.p.name)) {
+			continue
 		}
+		things[k], paths[k] = says, c.path
 	}
-	things, paths := map[memory.Owner][]thing{}, map[key]string{}
-	for _, t := range slices.SortedFunc(maps.Values(best), func(a, b telling) int { return strings.Compare(a.path, b.path) }) {
-		paths[t.key] = t.path
-		things[t.key.owner] = append(things[t.key.owner], t.says)
+	byOwner := map[memory.Owner][]thing{}
+	for _, k := range slices.SortedFunc(maps.Keys(paths), func(a, b key) int { return strings.Compare(paths[a], paths[b]) }) {
+		byOwner[k.owner] = append(byOwner[k.owner], things[k])
 	}
-	return things, paths, nil
-}
-
-// telling is a file that says which memory it is of.
-type telling struct {
-	found
-	key  key
-	says thing
-}
-
-// likelier reports whether one of two files of the same memory is likelier its own: the one
-// that is called as Loci calls it, or else the one that was written later, or else the one
-// with the plainer name, to which copies add something.
-func (s *Store) likelier(one, other telling) bool {
-	called := func(t telling) int {
-		if _, name := s.place(t.key.owner, t.says); t.p.name == name || t.says.Summary != nil && t.p.name == summaryName {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(
-		called(one)-called(other), one.says.updatedAt().Compare(other.says.updatedAt()),
-		len(other.p.name)-len(one.p.name), strings.Compare(other.path, one.path)) > 0
+	return byOwner, paths, nil
 }
 
 // rebuildTurns appends conversations as they were: a batch ends where what follows

@@ -75,7 +75,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*pl
 	}
 	var plans []*plan
 	for _, k := range keys {
-		p, err := f.planOne(k, l)
+		p, err := f.planOne(ctx, k, l)
 		switch {
 		case errors.Is(err, errWaits):
 			f.mark(true, k)
@@ -109,20 +109,20 @@ func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 var errWaits = errors.New("it waits for a scan")
 
 // planOne decides on one file; nil means that there is nothing to do now.
-func (f *files) planOne(k key, l *loader) (*plan, error) {
+func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	old := f.index.targets[k]
 	t, there := l.things[k.target]
 	if !t.erased() && f.waits(k, t) {
 		return nil, cmp.Or(f.index.forgetIf(f.s.erasing(), k), errWaits)
 	}
 	if !there {
-		return f.planMissing(k, old, l)
+		return f.planMissing(ctx, k, old, l)
 	}
 	at := f.pathOf(k, t, old)
 	p := &plan{key: k, old: old, erased: t.erased()}
 	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open()}
 	if p.erased { // nothing stays of the file, not even what a person added
-		if err := l.removeBeside(k, from(old), at); err != nil {
+		if err := l.removeBeside(ctx, k, from(old), at); err != nil {
 			return nil, err
 		}
 	} else {
@@ -166,12 +166,12 @@ func (l *loader) fieldsOver(text string, t thing) []field {
 
 // planMissing decides on the file of what the store within does not have: it goes if the key of
 // a profile entry is being erased, and otherwise it is nobody's.
-func (f *files) planMissing(k key, old *record, l *loader) (*plan, error) {
+func (f *files) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
 		return nil, f.index.forgetIf(f.s.erasing(), k)
 	case strings.HasPrefix(k.target, profileTarget) && f.s.erasing():
-		return &plan{key: k, old: old, erased: true}, l.removeBeside(k, old.Path)
+		return &plan{key: k, old: old, erased: true}, l.removeBeside(ctx, k, old.Path)
 	}
 	return nil, f.index.note(&record{Path: old.Path})
 }
