@@ -3,9 +3,7 @@ package vault
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -100,8 +98,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 // acceptDeleted is Accept of a deleted file; f.disk is held. The record keeps its name for where Loci
 // writes it next. If the file is back, the next scan reads it.
 func (f *files) acceptDeleted(e Edit, k key) error {
-	_, err := f.root.Lstat(e.Path)
-	gone := errors.Is(err, fs.ErrNotExist)
+	gone := !f.there(e.Path)
 	if gone {
 		f.answered(e)
 		defer f.release()

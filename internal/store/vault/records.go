@@ -43,8 +43,7 @@ type record struct {
 	// Open: it is a turn that was not learned from yet. No version tells when it is, so a start looks.
 	Open bool `json:"open,omitempty"`
 
-	text  string // that was written, until it is saved with the record
-	alone bool   // with it no earlier text stays
+	text string // that was written, until it is saved with the record
 }
 
 // id is the memory's, without its kind.
@@ -202,7 +201,7 @@ func (x *index) save(rows ...row) error {
 	}
 	for _, r := range rows {
 		if file, ok := r.value.(*record); ok {
-			file.text, file.alone = "", false
+			file.text = ""
 		}
 	}
 	return nil
@@ -247,14 +246,10 @@ const maxTexts = 16
 
 // saveText saves what was last written of a thing.
 func saveText(tx *sql.Tx, r *record) error {
-	known := maxTexts
-	if r.alone {
-		known = 0
-	}
 	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, sha, text) VALUES (?, ?, ?, ?)`, r.Owner, r.Target, r.SHA, r.text)
 	if err == nil {
 		_, err = tx.Exec(`DELETE FROM texts WHERE owner = ?1 AND target = ?2 AND id NOT IN
-			(SELECT id FROM texts WHERE owner = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3)`, r.Owner, r.Target, known+1)
+			(SELECT id FROM texts WHERE owner = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3)`, r.Owner, r.Target, maxTexts+1)
 	}
 	return err
 }

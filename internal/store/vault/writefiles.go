@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -44,6 +43,9 @@ func (f *files) write(ctx context.Context, batch []key) (failed []key, err error
 		plans = append(plans, ps...)
 	}
 	f.prepare(plans)
+	if err := f.noteDue(plans); err != nil {
+		return batch, fmt.Errorf("note which files are due: %w", err)
+	}
 	return f.commit(plans)
 }
 
@@ -187,7 +189,7 @@ func (f *files) unless(p *plan) *plan {
 		return p
 	}
 	p.there, p.next.Mtime = true, info.ModTime().UnixNano()
-	if p.old != nil && reflect.DeepEqual(*p.old, *p.next) && !f.s.erasing() {
+	if p.old != nil && *p.old == *p.next && !f.s.erasing() {
 		return nil
 	}
 	return p
@@ -326,9 +328,6 @@ func (f *files) read(at string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errNotFile
 	}
-	if info.Size() > maxFile {
-		return "", errTooLong
-	}
 	file, err := f.root.Open(at)
 	if err != nil {
 		return "", err
@@ -344,11 +343,9 @@ func (f *files) read(at string) (string, error) {
 	return string(text), nil
 }
 
-// commit gives the files their places and writes their records. Before that the records say that
-// they are due, so that after a crash in between they are due again. It returns what it could
-// not place.
-func (f *files) commit(plans []*plan) (failed []key, err error) {
-	var due, done []*record
+// noteDue notes that files are due, so that they are due again after a crash before they are placed.
+func (f *files) noteDue(plans []*plan) error {
+	var due []*record
 	for _, p := range plans {
 		if p.next == nil || p.fault != nil {
 			continue
@@ -360,9 +357,12 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		r.Due, r.There = true, false
 		due = append(due, &r)
 	}
-	if err := f.index.write(due...); err != nil {
-		return keysOfPlans(plans), fmt.Errorf("note which files are due: %w", err)
-	}
+	return f.index.write(due...)
+}
+
+// commit gives the files their places and writes their records. It returns what it could not place.
+func (f *files) commit(plans []*plan) (failed []key, err error) {
+	var done []*record
 	f.s.opts.failpoint(beforeFiles)
 	folders, erasing := map[string]bool{}, f.s.erasing()
 	var errs []error
@@ -379,11 +379,10 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
 			done = append(done, &record{Path: p.old.Path})
 		}
+		errs = append(errs, f.index.forgetIf(erasing, p.key))
 		if p.next != nil {
-			p.next.text, p.next.alone = p.text, erasing
+			p.next.text = p.text
 			done = append(done, p.next)
-		} else {
-			errs = append(errs, f.index.forgetIf(erasing, p.key))
 		}
 	}
 	for folder := range folders {
@@ -396,13 +395,6 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		return failed, err
 	}
 	return nil, nil
-}
-
-func keysOfPlans(plans []*plan) (keys []key) {
-	for _, p := range plans {
-		keys = append(keys, p.key)
-	}
-	return keys
 }
 
 // tempName is what the nth file of a batch is called until it is whole.
