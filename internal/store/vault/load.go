@@ -79,29 +79,36 @@ func (l *loader) get(ctx context.Context, items []key) error {
 }
 
 func (l *loader) memories(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	found, err := l.f.s.Get(ctx, l.owner, ids...)
-	if err != nil {
-		return err
-	}
-	for _, m := range found {
-		if m.Link != nil { // its fact has its file at home
-			l.homes[m.ID()] = m.Fact.Scope.Owner
-		} else {
-			t := thing{FileContent: memory.FileContent{Fact: m.Fact, Turn: m.Turn, Summary: m.Summary}}
-			if m.Fact != nil {
-				if t.Relations, err = l.relate(ctx, m.ID()); err != nil {
-					return err
-				}
-				if t.Shared, err = l.sharing(ctx, m.Fact); err != nil {
-					return err
-				}
+	for some := range slices.Chunk(ids, maxRun) {
+		found, err := l.f.s.Get(ctx, l.owner, some...)
+		if err != nil {
+			return err
+		}
+		for _, m := range found {
+			if err := l.memory(ctx, m); err != nil {
+				return err
 			}
-			l.set(t)
 		}
 	}
+	return nil
+}
+
+// memory sets a memory with what its file shows besides.
+func (l *loader) memory(ctx context.Context, m memory.Memory) (err error) {
+	if m.Link != nil { // its fact has its file at home
+		l.homes[m.ID()] = m.Fact.Scope.Owner
+		return nil
+	}
+	t := thing{FileContent: memory.FileContent{Fact: m.Fact, Turn: m.Turn, Summary: m.Summary}}
+	if m.Fact != nil {
+		if t.Relations, err = l.relate(ctx, m.ID()); err != nil {
+			return err
+		}
+		if t.Shared, err = l.sharing(ctx, m.Fact); err != nil {
+			return err
+		}
+	}
+	l.set(t)
 	return nil
 }
 

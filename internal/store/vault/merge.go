@@ -18,15 +18,12 @@ type reading struct {
 	clash   string // why not both can be what they wrote and what Loci did; "" if they can
 }
 
-// unfit is an error of the file's content, not of reading it.
-type unfit struct{ error }
-
 // readFile reads a file of the memory known. r is the record of what Loci last wrote, nil for
 // none. A file that equals what Loci wrote earlier was put back and counts as it is.
 func (l *loader) readFile(p place, text string, known thing, r *record) (out reading, err error) {
 	d, err := readDocument(text)
 	if err != nil {
-		return out, unfit{err}
+		return out, err
 	}
 	var last string
 	var past []string
@@ -37,7 +34,7 @@ func (l *loader) readFile(p place, text string, known thing, r *record) (out rea
 	}
 	if last == "" { // there is nothing to compare with
 		if out.says, err = p.read(d, known, nil); err != nil {
-			return out, unfit{err}
+			return out, err
 		}
 		out.later = d.values["id"].text != "" && l.isLater(out.says, known, d)
 		return out, nil
@@ -46,7 +43,7 @@ func (l *loader) readFile(p place, text string, known thing, r *record) (out rea
 	plain.plain = true
 	stands, err := plain.read(d, known, nil)
 	if err != nil {
-		return out, unfit{err}
+		return out, err
 	}
 	base, earlier, err := l.basis(d, known, r, append([]string{last}, past...))
 	if err != nil {
@@ -59,10 +56,8 @@ func (l *loader) readFile(p place, text string, known thing, r *record) (out rea
 		out.later = later && out.clash == "" && !out.behind && base.same(statementOf(known), updatedKey)
 	}
 	out.earlier = earlier && !out.later
-	if out.says, err = p.read(d, known, nil); err != nil {
-		return out, unfit{err}
-	}
-	return out, nil
+	out.says, err = p.read(d, known, nil)
+	return out, err
 }
 
 // isLater reports whether another machine's Loci wrote the file after all that is known here.
@@ -145,7 +140,7 @@ func (l *loader) merge(p *place, d *document, stands thing, base statement, know
 		}
 	}
 	if theirs.same(base, conversationKey) && !ours.same(base, conversationKey) && known.Conversation == nil {
-		p.conversation = conversationFolder(known)
+		p.conversation = conversationFolder(known.head().conversation)
 	}
 	touched := !theirs.same(base, theWords) && !ours.same(theirs, theWords)
 	switch changed := !ours.same(base, theWords); {
@@ -188,12 +183,4 @@ const (
 var ofLoci = map[string]bool{
 	updatedKey: true, "source": true, "trust": true, "model": true, "superseded_by": true, "created_at": true, "observed_seq": true,
 	"from_conversation": true, "from_turns": true, "quote": true, "learned_at": true, "token_count": true, conversationKey: true, sharedKey: true,
-}
-
-// conversationFolder is the name of the folder of the conversation that a thing is in.
-func conversationFolder(t thing) string {
-	if id := t.head().conversation; id != "" {
-		return escape(id)
-	}
-	return globalFolder
 }

@@ -214,14 +214,19 @@ func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 
 // folderOf is where a conversation's things lie.
 func (s *Store) folderOf(owner memory.Owner, conversation string, deleted bool, kind string) string {
-	name := globalFolder
-	if conversation != "" {
-		name = escape(conversation)
-	}
+	name := conversationFolder(conversation)
 	if deleted {
 		return path.Join(s.ownerFolder(owner), "deleted", "entries", name, kind)
 	}
 	return path.Join(s.ownerFolder(owner), "entries", name, kind)
+}
+
+// conversationFolder is the name of a conversation's folder; of "", which is none, globalFolder.
+func conversationFolder(id string) string {
+	if id == "" {
+		return globalFolder
+	}
+	return escape(id)
 }
 
 // fileName is the name of a memory's file, without ".md": it follows from what

@@ -16,6 +16,9 @@ import (
 // rebuildRun begins the ids of the runs that rebuild memory from files.
 const rebuildRun = "vault-rebuild-"
 
+// wasInVault is the reason of their changes.
+const wasInVault = "was in the vault"
+
 // maxRun bounds how many changes or turns go into one commit.
 const maxRun = 500
 
@@ -64,14 +67,12 @@ func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing)
 		return things, err
 	}
 	l := s.files.loader(owner)
-	for some := range slices.Chunk(things, maxRun) {
-		var keys []key
-		for _, t := range some {
-			keys = append(keys, key{owner, t.target()})
-		}
-		if err := l.get(ctx, keys); err != nil {
-			return nil, err
-		}
+	var keys []key
+	for _, t := range things {
+		keys = append(keys, key{owner, t.target()})
+	}
+	if err := l.get(ctx, keys); err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(things, func(t thing) bool { return l.things[t.target()] != (thing{}) }), nil
 }
@@ -235,16 +236,17 @@ func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	var changes []memory.Change
 	add := func(after memory.Image) {
-		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: after, Reason: "was in the vault"})
+		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: after, Reason: wasInVault})
 	}
 	for _, t := range things {
 		if t.Turn == nil && t.Conversation == nil {
 			add(t.Image())
 		}
 	}
-	changes, err := withShares(changes, things)
-	if err != nil {
-		return err
+	for _, t := range things {
+		if t.Shared != nil {
+			changes = append(changes, t.shareChange())
+		}
 	}
 	for _, t := range things {
 		for _, r := range t.relations() {

@@ -191,9 +191,7 @@ func (s *scan) compare(ctx context.Context) error {
 		return err
 	}
 	for _, c := range s.changed {
-		if err := s.compareOne(c, gone); err != nil {
-			return err
-		}
+		s.compareOne(c, gone)
 	}
 	s.tellUnheard()
 	if err := s.f.index.note(s.adopted...); err != nil {

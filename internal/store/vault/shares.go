@@ -113,27 +113,13 @@ func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, 
 	return shared(slices.Clone(l.shares[f.ID])), nil
 }
 
-// withShares adds the sharing entries that a rebuild needs. The line in a fact's file wins over an
-// entry with a file of its own.
-func withShares(changes []memory.Change, things []thing) ([]memory.Change, error) {
-	var shares []memory.Change
-	says := map[string]bool{}
-	for _, t := range things {
-		if t.Shared == nil {
-			continue
-		}
-		value, err := json.Marshal(t.sharers())
-		if err != nil {
-			return nil, err
-		}
-		entry := memory.ProfileEntry{
-			Owner: t.Fact.Scope.Owner, Key: sharedEntry + t.Fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.Fact.UpdatedAt,
-		}
-		says[profileTarget+entry.Key] = true
-		shares = append(shares, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: "was in the vault"})
+// shareChange adds the entry that says whom a fact is shared with.
+func (t thing) shareChange() memory.Change {
+	value, _ := json.Marshal(t.sharers()) // names can always be said
+	entry := memory.ProfileEntry{
+		Owner: t.Fact.Scope.Owner, Key: sharedEntry + t.Fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.Fact.UpdatedAt,
 	}
-	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { return says[c.After.Target()] })
-	return append(changes, shares...), nil
+	return memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: wasInVault}
 }
 
 // shareJobs are jobs that give others their copies of the facts that changes share.
