@@ -98,17 +98,13 @@ func (s *scan) adopt(c found, k key, known thing, got reading, e Edit) {
 	if e.Kind == Moved {
 		s.adopted = append(s.adopted, &record{Path: e.From})
 	}
-	folder, name := s.f.s.place(k.owner, known)
-	at := path.Join(folder, name+".md")
-	if folder == path.Dir(c.path) && known.Summary == nil {
-		at = c.path
-	}
+	folder, _ := s.f.s.place(k.owner, known)
 	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: known.version(),
 		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
 	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
-	behind := got.behind || at != c.path && known.Summary == nil
+	behind := got.behind || folder != path.Dir(c.path) && known.Summary == nil
 	if behind || c.lacks(got, known) { // the next writing adds them, and moves it
 		next.Due, next.There = true, true
 		s.f.due(k)

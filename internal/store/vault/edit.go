@@ -73,11 +73,11 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err != nil || hashOf(text) != e.SHA {
 		return changedAgain(e)
 	}
-	l := f.loader(k.owner)
-	if _, err := l.load(ctx, []key{k}); err != nil {
-		return fmt.Errorf("read what the files of %s show: %w", k.owner, err)
+	t, err := s.shown(ctx, k)
+	if err != nil {
+		return err
 	}
-	t, old := l.things[k.target], f.index.targets[k]
+	old := f.index.targets[k]
 	next := &record{
 		Path: e.Path, Owner: e.Owner, Target: k.target, SHA: e.SHA, text: text, Version: t.version(),
 		Size: int64(len(text)), Due: true, There: true,
@@ -131,11 +131,11 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		if err != nil || hashOf(text) != e.SHA {
 			return changedAgain(e)
 		}
-		gone, err := f.wasErased(ctx, k)
+		t, err := s.shown(ctx, k)
 		if err != nil {
 			return err
 		}
-		if gone { // maybe since the edit was given out: its words are to be nowhere
+		if t.erased() { // maybe since the edit was given out: its words are to be nowhere
 			err = f.root.Remove(e.Path)
 		} else {
 			err = f.aside(e.Path)
@@ -148,16 +148,13 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	return f.index.noteDue(f.index.targets[k])
 }
 
-// wasErased reports whether a memory was erased.
-func (f *files) wasErased(ctx context.Context, k key) (bool, error) {
-	if k.target == "" {
-		return false, nil
-	}
-	l := f.loader(k.owner)
+// shown is what the file of a memory is to show now.
+func (s *Store) shown(ctx context.Context, k key) (thing, error) {
+	l := s.files.loader(k.owner)
 	if _, err := l.load(ctx, []key{k}); err != nil {
-		return false, fmt.Errorf("read whether %s was erased: %w", k.target, err)
+		return thing{}, fmt.Errorf("read what the files of %s show: %w", k.owner, err)
 	}
-	return l.things[k.target].erased(), nil
+	return l.things[k.target], nil
 }
 
 func changedAgain(e Edit) error {

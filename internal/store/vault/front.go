@@ -89,6 +89,17 @@ func (p page) String() string {
 // line. A value "" means that the key is not to be there.
 type field struct{ key, value string }
 
+// frontOf are the lines of fields.
+func frontOf(fields []field, end string) string {
+	var lines strings.Builder
+	for _, f := range fields {
+		if f.value != "" {
+			lines.WriteString(f.key + ": " + f.value + end)
+		}
+	}
+	return lines.String()
+}
+
 // with returns the page with these fields, then the lines of other keys and comments, and words. It is
 // not ok if front matter is not understood: then it must not be touched.
 func (p page) with(fields []field, words string) (out page, ok bool) {
@@ -96,13 +107,8 @@ func (p page) with(fields []field, words string) (out page, ok bool) {
 	if err != nil {
 		return page{}, false
 	}
-	var ours strings.Builder
-	for _, f := range fields {
-		if f.value != "" {
-			ours.WriteString(f.key + ": " + f.value + p.end)
-		}
-	}
-	wanted, _, err := readFront(ours.String())
+	ours := frontOf(fields, p.end)
+	wanted, _, err := readFront(ours)
 	if err != nil {
 		return page{}, false
 	}
@@ -114,21 +120,9 @@ func (p page) with(fields []field, words string) (out page, ok bool) {
 			wanted[e.key] = e.value
 		}
 	}
-	out = page{mark: p.mark, end: p.end, has: true, front: ours.String() + strings.Join(others, ""), body: words + p.bodyEnd(words)}
+	out = page{mark: p.mark, end: p.end, has: true, front: ours + strings.Join(others, ""), body: words + p.end}
 	now, _, err := readFront(out.front)
 	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.meaning() == b.meaning() })
-}
-
-// bodyEnd closes the file as it was closed, if its words would be read back so.
-func (p page) bodyEnd(words string) string {
-	end := "\n"
-	if p.has && p.end == "\r\n" {
-		end = "\r\n"
-	}
-	if p.has && p.body == words && (page{end: p.end, body: words}).words() == words {
-		return "" // an editor that leaves the end away
-	}
-	return end
 }
 
 // scalarOrList is a YAML scalar's text or a list of them. One that is neither is known to be
@@ -164,16 +158,6 @@ func (v scalarOrList) called() string {
 
 // frontMatter is what front matter says, by key.
 type frontMatter map[string]scalarOrList
-
-// with returns the front matter with what a field says under its key.
-func (m frontMatter) with(f field) frontMatter {
-	out := maps.Clone(m)
-	delete(out, f.key)
-	if one, _, err := readFront(f.key + ": " + f.value); err == nil && f.value != "" {
-		out[f.key] = one[f.key]
-	}
-	return out
-}
 
 // entry is a top-level key and the lines that are its own, without comments and empty lines
 // that follow. The key is "" if it is no scalar.

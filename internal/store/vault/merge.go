@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -151,10 +152,10 @@ func (l *loader) merge(p *place, d *document, stands thing, base statement, know
 	case changed && !touched:
 		over[theWords], d.words = true, known.words()
 	}
-	for _, f := range known.fields(l.link) {
-		if over[f.key] {
-			d.values = d.values.with(f)
-		}
+	maps.DeleteFunc(d.values, func(key string, _ scalarOrList) bool { return over[key] })
+	laid := slices.DeleteFunc(known.fields(l.link), func(f field) bool { return !over[f.key] })
+	if values, _, err := readFront(frontOf(laid, "\n")); err == nil {
+		maps.Copy(d.values, values)
 	}
 	if len(both) > 0 {
 		slices.Sort(both)
