@@ -16,7 +16,6 @@ import (
 // pinned, the profile entries, and the summary of the conversation that asks. What is disputed is not among them.
 func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
-	owner := r.Q.Scope.Owner
 	facts, err := r.factsReady(ctx)
 	if part := "core"; err != nil {
 		if r.coreTokens() == 0 {
@@ -30,11 +29,10 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 			c.Facts = append(c.Facts, m)
 		}
 	}
-	profile, err := r.E.Store.Profile(ctx, owner, memory.At{})
-	if err != nil {
+	if c.Profile, err = r.E.Entries(ctx, r.Q.Scope.Owner, memory.At{}); err != nil {
 		r.Skip("profile", err)
 	}
-	c.Profile, c.Summary = core.Told(profile), r.summary(ctx)
+	c.Summary = r.summary(ctx)
 	return c
 }
 

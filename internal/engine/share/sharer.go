@@ -171,11 +171,7 @@ func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	if fresh {
 		change.Action = memory.ActionAdd
 	}
-	_, err = e.Store.Apply(ctx, owner, run, change)
-	if fresh && errors.Is(err, memory.Conflict) { // it was there and was undone
-		change.Action = memory.ActionRestore
-		_, err = e.Store.Apply(ctx, owner, run, change)
-	}
+	_, err = e.ApplyAgain(ctx, owner, run, change)
 	return with, err
 }
 
