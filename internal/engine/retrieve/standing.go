@@ -60,11 +60,11 @@ func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err e
 	}
 	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
-	return within(ctx, r, func() ([]recall.CoreFact, error) {
+	return core.Beside(r.E.Core, func() ([]recall.CoreFact, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.ComparingTime)
 		defer cancel()
 		return r.E.Blocks.Ready.Of(ctx, r.E.Core, r.Q.Scope.Owner, r.Now)
-	})
+	})(ctx)
 }
 
 // coreTokens is how many tokens of facts that hold a block begins with; 0: those that are pinned alone.
