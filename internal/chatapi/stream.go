@@ -1,6 +1,7 @@
 package chatapi
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -16,10 +17,9 @@ const (
 )
 
 // Stream accumulates the answer of a chat stream from its bytes, in pieces of any
-// size. It never fails: what it cannot read or hold it leaves out. The zero value
-// is ready, for chat completions.
+// size. It never fails: what it cannot read or hold it leaves out.
 type Stream struct {
-	hear   func(s *Stream, data []byte) // nil: hearChunk
+	hear   func(s *Stream, data []byte) // takes the data of one event
 	events Events
 	done   bool
 	answer Answer
@@ -44,13 +44,11 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take takes the data of one event.
-func (s *Stream) take(data []byte) {
-	if s.hear == nil {
-		s.hear = (*Stream).hearChunk
-	}
-	s.hear(s, data)
-}
+func (s *Stream) take(data []byte) { s.hear(s, data) }
+
+// Said returns the text of the events that are whole so far. Unlike [Stream.Answer]
+// it may be asked for at any time.
+func (s *Stream) Said() string { return s.text.String() }
 
 // Done reports whether the stream said that the answer is complete.
 func (s *Stream) Done() bool { return s.done }
@@ -168,13 +166,9 @@ func (s *Stream) addFunction(to *streamCall, function gjson.Result) {
 // call returns the call that a piece belongs to: by its index or, from servers
 // that leave it out, a new one for a new id and else the last. nil past the limit.
 func (s *Stream) call(index gjson.Result, id string) *streamCall {
-	for _, c := range s.calls {
-		if index.Type == gjson.Number && c.index == index.Int() {
-			if c.id == "" {
-				c.id = id
-			}
-			return c
-		}
+	if c := s.callAt(index); c != nil {
+		c.id = cmp.Or(c.id, id)
+		return c
 	}
 	if n := len(s.calls); n > 0 && index.Type != gjson.Number && (id == "" || id == s.calls[n-1].id) {
 		return s.calls[n-1]

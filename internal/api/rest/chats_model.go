@@ -67,7 +67,7 @@ func refused(status int) error {
 // readStream hears an answer as it comes. What was said before it failed is returned
 // with the error.
 func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
-	var s chatapi.Stream
+	s := chatapi.Completions.NewStream()
 	said := 0
 	buf := make([]byte, 32<<10)
 	for {
