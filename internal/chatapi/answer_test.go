@@ -30,7 +30,7 @@ func TestReadAnswer(t *testing.T) {
 		{"function call", `{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{}"}}}]}`,
 			Answer{ToolCalls: `[{"type":"function","function":{"name":"f","arguments":"{}"}}]`}},
 	} {
-		got, err := ReadAnswer([]byte(test.body))
+		got, err := Completions.ReadAnswer([]byte(test.body))
 		if err != nil {
 			t.Errorf("%s: ReadAnswer(%s): %v", test.name, test.body, err)
 			continue
@@ -45,7 +45,7 @@ func TestReadAnswer(t *testing.T) {
 
 func TestReadAnswerRefuses(t *testing.T) {
 	for _, body := range []string{``, `<html>`, `[]`, `{}`, `{"error":{"message":"no"}}`, `{"choices":[]}`, `{"choices":{}}`, `{"choices":[{"text":"old"}]}`} {
-		if got, err := ReadAnswer([]byte(body)); !errors.Is(err, memory.Invalid) {
+		if got, err := Completions.ReadAnswer([]byte(body)); !errors.Is(err, memory.Invalid) {
 			t.Errorf("ReadAnswer(%s): got %+v, %v, want invalid", body, got, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestAnswerComesBackAsMessage(t *testing.T) {
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
 		`{"role":"assistant","content":"","function_call":{"name":"f","arguments":""}}`,
 	} {
-		a, err := ReadAnswer([]byte(`{"choices":[{"message":` + message + `}]}`))
+		a, err := Completions.ReadAnswer([]byte(`{"choices":[{"message":` + message + `}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestEncodedAnswersAreRead(t *testing.T) {
 	want := Answer{Role: memory.RoleAssistant, Text: "You live in \"Lisbon\" <3\n", Finish: "stop", ID: "c1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4}
 	want.Digest = Digest(want.Role, want.Text, "", "")
 
-	got, err := ReadAnswer(EncodeAnswer(want, at))
+	got, err := Completions.ReadAnswer(EncodeAnswer(want, at))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func FuzzStream(f *testing.F) {
 func FuzzReadAnswer(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"message":{"role":"assistant","content":"a","tool_calls":[{"id":"x"}]}}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, err := ReadAnswer(body); err != nil && !errors.Is(err, memory.Invalid) {
+		if _, err := Completions.ReadAnswer(body); err != nil && !errors.Is(err, memory.Invalid) {
 			t.Errorf("ReadAnswer(%q): got %v, want invalid", body, err)
 		}
 		out, err := AddFields(body, Field{"memory_hits", []string{}})

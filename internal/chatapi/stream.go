@@ -19,7 +19,7 @@ const (
 // Stream accumulates the answer of a chat stream from its bytes, in pieces of any
 // size. It never fails: what it cannot read or hold it leaves out.
 type Stream struct {
-	hear   func(s *Stream, data []byte) // takes the data of one event
+	hear   func(s *Stream, event gjson.Result)
 	events Events
 	done   bool
 	answer Answer
@@ -44,7 +44,15 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *Stream) take(data []byte) { s.hear(s, data) }
+// take takes the data of one event.
+func (s *Stream) take(data []byte) {
+	switch {
+	case strings.TrimSpace(string(data)) == "[DONE]":
+		s.done = true
+	case check(data) == nil:
+		s.hear(s, gjson.ParseBytes(data))
+	}
+}
 
 // Said returns the text of the events that are whole so far. Unlike [Stream.Answer]
 // it may be asked for at any time.
@@ -89,15 +97,7 @@ func (s *Stream) Calls() string {
 
 // hearChoice takes what events of chat completions and of completions have in common, and returns
 // the first choice, false where the event has nothing of it.
-func (s *Stream) hearChoice(data []byte) (choice gjson.Result, ok bool) {
-	if strings.TrimSpace(string(data)) == "[DONE]" {
-		s.done = true
-		return gjson.Result{}, false
-	}
-	if check(data) != nil {
-		return gjson.Result{}, false
-	}
-	root := gjson.ParseBytes(data)
+func (s *Stream) hearChoice(root gjson.Result) (choice gjson.Result, ok bool) {
 	s.answer.readFrame(root)
 	choice = firstChoice(root)
 	if index := choice.Get("index"); index.Type == gjson.Number && index.Num != 0 {
@@ -109,9 +109,9 @@ func (s *Stream) hearChoice(data []byte) (choice gjson.Result, ok bool) {
 	return choice, true
 }
 
-// hearChunk takes the data of one event of a chat completion.
-func (s *Stream) hearChunk(data []byte) {
-	choice, ok := s.hearChoice(data)
+// hearChunk takes one event of a chat completion.
+func (s *Stream) hearChunk(event gjson.Result) {
+	choice, ok := s.hearChoice(event)
 	if !ok {
 		return
 	}

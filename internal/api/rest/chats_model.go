@@ -99,7 +99,7 @@ func readWhole(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 	if err != nil {
 		return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
 	}
-	a, err := chatapi.ReadAnswer(data)
+	a, err := chatapi.Completions.ReadAnswer(data)
 	if err != nil || a.Text == "" {
 		return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 	}
