@@ -247,11 +247,8 @@ func (e *Sharer) SharedWith(ctx context.Context, owner memory.Owner, id string) 
 	if _, err := e.Fact(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	entry, err := e.ReadEntry(ctx, owner, SharedKeys+id)
-	if err != nil && !errors.Is(err, memory.NotFound) {
-		return nil, err
-	}
-	return sharedIn(entry.Value), nil
+	shared, err := e.sharedBy(ctx, owner)
+	return sharedIn(shared[id].Value), err
 }
 
 // sharesWith returns whom a sharing means, if the owner may.
