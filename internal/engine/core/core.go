@@ -96,7 +96,7 @@ type Acceptance string
 var ByDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}
 
 // Guarded turns a panic of do into an error, so that a chat goes on.
-func (e *Core) Guarded(do func() error) (err error) {
+func Guarded(e *Core, do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			e.Log.Error("panic", "panic", v, "stack", string(debug.Stack()))
@@ -106,7 +106,7 @@ func (e *Core) Guarded(do func() error) (err error) {
 	return do()
 }
 
-// Beside runs do, [Core.Guarded], beside the caller. It returns what waits for the result, or
+// Beside runs do, [Guarded], beside the caller. It returns what waits for the result, or
 // for the end of a context, which is then the error.
 func Beside[T any](e *Core, do func() (T, error)) (wait func(context.Context) (T, error)) {
 	var value T
@@ -114,7 +114,7 @@ func Beside[T any](e *Core, do func() (T, error)) (wait func(context.Context) (T
 	done := make(chan struct{})
 	e.Background.Go(func() {
 		defer close(done)
-		err = e.Guarded(func() (err error) { value, err = do(); return err })
+		err = Guarded(e, func() (err error) { value, err = do(); return err })
 	})
 	return func(ctx context.Context) (none T, _ error) {
 		select {

@@ -64,11 +64,6 @@ func (e *Core) Stats(ctx context.Context, owner memory.Owner) (memory.Counts, er
 // maxKey is how many bytes the key of a profile entry has at most.
 const maxKey = 128
 
-// Profile returns the entries of an owner's profile, in order of key.
-func (e *Core) Profile(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
-	return e.Store.Profile(ctx, owner, memory.At{})
-}
-
 // Entries returns the profile as it was, in order of key, without Loci's own entries.
 func (e *Core) Entries(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, at)
@@ -118,11 +113,11 @@ func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, run, key, 
 		return memory.Receipt{}, nil
 	}
 	next.Value, next.Tokens, next.Status, next.UpdatedAt = value, text.Tokens(value), memory.Active, e.Time()
-	return e.ApplyAgain(ctx, owner, memory.Run{ID: run, Kind: "manual", Author: author}, change)
+	return ApplyAgain(ctx, e, owner, memory.Run{ID: run, Kind: "manual", Author: author}, change)
 }
 
 // ApplyAgain applies a change. What it adds and was there before, and ended, is restored.
-func (e *Core) ApplyAgain(ctx context.Context, owner memory.Owner, run memory.Run, change memory.Change) (memory.Receipt, error) {
+func ApplyAgain(ctx context.Context, e *Core, owner memory.Owner, run memory.Run, change memory.Change) (memory.Receipt, error) {
 	receipt, err := e.Store.Apply(ctx, owner, run, change)
 	if change.Action == memory.ActionAdd && errors.Is(err, memory.Conflict) {
 		change.Action = memory.ActionRestore
@@ -153,11 +148,11 @@ func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory
 
 // ReadEntry returns an active entry of the profile, or [memory.NotFound].
 func (e *Core) ReadEntry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
-	return e.entry(ctx, owner, key, memory.At{})
+	all, err := e.Store.Profile(ctx, owner, memory.At{})
+	return named(all, key, err)
 }
 
-func (e *Core) entry(ctx context.Context, owner memory.Owner, key string, at memory.At) (memory.ProfileEntry, error) {
-	all, err := e.Store.Profile(ctx, owner, at)
+func named(all []memory.ProfileEntry, key string, err error) (memory.ProfileEntry, error) {
 	if err != nil {
 		return memory.ProfileEntry{}, fmt.Errorf("read the profile: %w", err)
 	}
@@ -220,7 +215,8 @@ func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string, at mem
 	if err := NotOwn(key); err != nil {
 		return memory.ProfileEntry{}, err
 	}
-	return e.entry(ctx, owner, strings.TrimSpace(key), at)
+	all, err := e.Entries(ctx, owner, at)
+	return named(all, strings.TrimSpace(key), err)
 }
 
 // NotOwn refuses the keys of Loci's own entries, which have verbs of their own.

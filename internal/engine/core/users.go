@@ -143,7 +143,7 @@ type User struct {
 // User returns one user.
 func (e *Core) User(ctx context.Context, owner memory.Owner) (User, error) {
 	u := User{Owner: owner}
-	entries, err := e.Profile(ctx, owner)
+	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
 		return u, fmt.Errorf("read the profile: %w", err)
 	}

@@ -41,7 +41,7 @@ func (e *Curator) Relate(ctx context.Context, owner memory.Owner, from, to strin
 	tie := memory.Relation{Owner: owner, From: from, To: to, Kind: kind, Status: memory.Active, CreatedAt: e.Time()}
 	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
 	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &tie}, Reason: "related by hand"}
-	return e.ApplyAgain(ctx, owner, run, change)
+	return core.ApplyAgain(ctx, e.Core, owner, run, change)
 }
 
 // Unrelate ends a relation, in a run that can be undone; [memory.NotFound] where there

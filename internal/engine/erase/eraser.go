@@ -158,7 +158,7 @@ func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memo
 	e.Closed.Set(owner, true, now) // who is at it stops now, not only once the mark is there
 	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
 	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
-	_, err = e.ApplyAgain(ctx, owner, run, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
+	_, err = core.ApplyAgain(ctx, e.Core, owner, run, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
 	return now, err
 }
 

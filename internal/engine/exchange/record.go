@@ -196,7 +196,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 			stored <- fmt.Errorf("record the question: %w", err)
 			return
 		}
-		err = x.e.Guarded(func() (err error) { place, err = x.storeAnswer(ctx, client, q, a, mark); return err })
+		err = core.Guarded(x.e.Core, func() (err error) { place, err = x.storeAnswer(ctx, client, q, a, mark); return err })
 		stored <- err
 		if err == nil {
 			x.nameOwner(ctx, q.mode)

@@ -218,7 +218,7 @@ func (e *Querier) Around(ctx context.Context, q Request, session string) Around 
 	errs := make([]error, len(parts))
 	var reading sync.WaitGroup
 	for i, part := range parts {
-		reading.Go(func() { errs[i] = r.E.Guarded(part.read) })
+		reading.Go(func() { errs[i] = core.Guarded(e.Core, part.read) })
 	}
 	reading.Wait()
 	for i, err := range errs {

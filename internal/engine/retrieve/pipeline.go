@@ -126,7 +126,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 
 // block recalls and renders. A part that fails, or panics, is skipped.
 func (r *Pipeline) block(ctx context.Context) (text string) {
-	err := r.E.Guarded(func() error { text = r.rendered(ctx); return nil })
+	err := core.Guarded(r.E.Core, func() error { text = r.rendered(ctx); return nil })
 	if err != nil {
 		r.Skip("recall", err)
 		r.Hits = nil // they are in no block
@@ -203,17 +203,17 @@ func (r *Pipeline) run(ctx context.Context) error {
 	query := r.Query()
 	r.asked = query.Asked
 	if query.Broad && r.ruled() {
-		err := r.E.Guarded(func() error { return r.list(ctx, topK) })
+		err := core.Guarded(r.E.Core, func() error { return r.list(ctx, topK) })
 		if err == nil {
 			return nil
 		}
 		r.Skip("list", err)
 	}
-	err := r.E.Guarded(func() error { return r.find(ctx, query, topK) })
+	err := core.Guarded(r.E.Core, func() error { return r.find(ctx, query, topK) })
 	if !r.standsIn(ctx, err) {
 		return err
 	}
-	if second := r.E.Guarded(func() error { return r.recent(ctx, topK) }); second != nil {
+	if second := core.Guarded(r.E.Core, func() error { return r.recent(ctx, topK) }); second != nil {
 		r.Skip("recent", second)
 		return err
 	}
@@ -272,7 +272,7 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
 		var cands []memory.Candidate
-		err := r.E.Guarded(func() (err error) { cands, err = r.Search(ctx, s); return err })
+		err := core.Guarded(r.E.Core, func() (err error) { cands, err = r.Search(ctx, s); return err })
 		if err != nil {
 			return nil, err
 		}

@@ -32,7 +32,7 @@ func (r *Source) Skip(part string, err error) {
 
 // Part runs a part of recall without which the others go on: of one that panics it is noted.
 func (r *Source) Part(name string, do func()) {
-	if err := r.E.Guarded(func() error { do(); return nil }); err != nil {
+	if err := core.Guarded(r.E.Core, func() error { do(); return nil }); err != nil {
 		r.Skip(name, err)
 	}
 }

@@ -171,7 +171,7 @@ func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	if fresh {
 		change.Action = memory.ActionAdd
 	}
-	_, err = e.ApplyAgain(ctx, owner, run, change)
+	_, err = core.ApplyAgain(ctx, e.Core, owner, run, change)
 	return with, err
 }
 
