@@ -108,7 +108,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			is := func(want string) {
 				t.Helper()
 				got := ""
-				entries, err := r.Profile(ctx, ana)
+				entries, err := r.Store.Profile(ctx, ana, memory.At{})
 				if err != nil {
 					t.Fatal(err)
 				}

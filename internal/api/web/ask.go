@@ -76,7 +76,7 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request, q question) {
 // answer asks and waits for the whole answer. wrong says why there is none.
 func (p *Page) answer(r *http.Request, q question) (text, wrong string) {
 	a := fetch(func(w http.ResponseWriter) { p.ask(w, r, q) })
-	if said, err := chatapi.ReadAnswer(a.body.Bytes()); err == nil && a.status == http.StatusOK {
+	if said, err := chatapi.Completions.ReadAnswer(a.body.Bytes()); err == nil && a.status == http.StatusOK {
 		return said.Text, ""
 	}
 	return "", a.problem()
