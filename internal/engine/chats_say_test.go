@@ -271,26 +271,6 @@ func TestAChatHasOneReplyAtATime(t *testing.T) {
 	})
 }
 
-func TestWhoHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *scene) {
-		ana := memtest.Ana
-		chat := newChat(t, s.Engine, chats.ChatEdit{})
-		ctx, hangUp := context.WithCancel(context.Background())
-		m := replies("Once upon a time")
-		got, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Tell me a story.", Model: "m"}, m.talk, chats.Listener{
-			Recalled: func(retrieve.Prepared) {}, Heard: func(piece string) {
-				if piece == "a " {
-					hangUp()
-				}
-			},
-		})
-		if !errors.Is(err, context.Canceled) || got.Answer == nil {
-			t.Errorf("got %+v, %v", got, err)
-		}
-		wantTranscript(t, s.Engine, ana, chat, "user: Tell me a story.", "assistant: Once upon a time")
-	})
-}
-
 // TestADeletedChatIsNotAnsweredAnyMore: the reply ends, and nothing of it is recalled.
 func TestADeletedChatIsNotAnsweredAnyMore(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {

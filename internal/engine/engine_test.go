@@ -278,41 +278,6 @@ func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	}
 }
 
-// hangingSearcher answers only when its context ends.
-type hangingSearcher struct{}
-
-func (hangingSearcher) Search(ctx context.Context, _ memory.Search) ([]memory.Candidate, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// panickingSearcher is a bug.
-type panickingSearcher struct{}
-
-func (panickingSearcher) Search(context.Context, memory.Search) ([]memory.Candidate, error) {
-	panic("a bug")
-}
-
-func TestPrepareAlwaysReturns(t *testing.T) {
-	for name, searcher := range map[string]memory.Searcher{"hangs": hangingSearcher{}, "panics": panickingSearcher{}} {
-		r := newRig(t, stores["inmem"])
-		r.Searcher, r.Opts.Deadline = searcher, 20*time.Millisecond
-		chat, err := chatapi.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live?"}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := r.Exchange.Open(context.Background(), exchange.Incoming{Owner: ana, Chat: chat})
-		p := x.Prepare(context.Background())
-		if p.Block != "" || !p.Read {
-			t.Errorf("search %s: prepared %+v, want nothing to say", name, p)
-		}
-		trace, err := r.Traces.Trace(context.Background(), ana, p.Trace)
-		if err != nil || len(trace.Degraded) == 0 {
-			t.Errorf("search %s: trace %+v, %v; want it to name what was skipped", name, trace, err)
-		}
-	}
-}
-
 func TestModesReadAndWriteWhatTheySay(t *testing.T) {
 	for mode, want := range map[string]struct{ reads, writes bool }{
 		"": {true, true}, chatapi.ModeReadWrite: {true, true}, chatapi.ModeRead: {true, false}, chatapi.ModeWrite: {false, true},

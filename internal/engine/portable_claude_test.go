@@ -108,15 +108,6 @@ func TestAnExportThatWasCutOffIsReadUpToThere(t *testing.T) {
 	}
 }
 
-func TestADryRunOfChatsWritesNothing(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	out := r.bring(t, ana, transfer.ImportOptions{Format: portable.Claude, DryRun: true, Learn: true}, claudeExport)
-	page, err := r.Store.Conversations(context.Background(), ana, memory.ConversationQuery{})
-	if err != nil || len(page.Conversations) > 0 || out.Added != (transfer.Tally{Conversations: 2, Turns: 6}) || out.Jobs > 0 {
-		t.Errorf("%+v; there are %+v, %v", out, page.Conversations, err)
-	}
-}
-
 // A chat as other programs keep it has a line for each message, and no ids of Loci's.
 const chatLines = `{"type":"conversation","id":"trip","title":"Trip","created_at":"2023-03-01T08:00:00Z","updated_at":"2023-03-01T08:05:00Z"}
 {"type":"turn","conversation":"trip","role":"user","content":"I moved to Porto","created_at":"2023-03-01T09:00:00+01:00","ref":"1","model":"x"}

@@ -275,23 +275,6 @@ func (r *rig) greet(t *testing.T) {
 	r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: "c"}, "Welcome.")
 }
 
-// The same where the client asked something else instead.
-func TestALateAnswerToAClientThatIsGoneLeavesTheEditedChatAlone(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		r.greet(t)
-		late := r.hangsUp(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"})
-		again.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inLisbon+"]"), ChatID: "c"}, "Noted.")
-		late.says("Berlin, I see.")
-		if path := r.path(t, "c"); !slices.Equal(path[2:], []string{"user: I live in Lisbon.", "assistant: Noted."}) {
-			t.Errorf("the path is %q, want the edited message and its answer", path)
-		}
-		r.learned(t)
-		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon"}) {
-			t.Errorf("known is %q, want Lisbon alone", got)
-		}
-	})
-}
-
 // In a chat of which a client sends the newest message alone it may have gone on meanwhile.
 func TestALateAnswerToAClientThatIsGoneDoesNotEndAChatThatWentOn(t *testing.T) {
 	onServers(t, func(t *testing.T, r, again *rig) {

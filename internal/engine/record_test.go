@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -109,48 +108,6 @@ func TestAStoreThatIsSlowToReadLosesNoTurn(t *testing.T) {
 	trace, err := r.Traces.Trace(ctx, ana, p.Trace)
 	if err != nil || !strings.Contains(strings.Join(trace.Degraded, " "), "conversation: ") {
 		t.Errorf("the trace says %q, %v; want it to name the conversation", trace.Degraded, err)
-	}
-}
-
-// A stream's question waits for the first byte, so that storing it takes no time
-// from that; any other request's does not.
-func TestAStreamsQuestionIsStoredBehindItsFirstByteOrSoon(t *testing.T) {
-	for name, c := range map[string]struct{ stream, answered bool }{
-		"answered":     {stream: true, answered: true},
-		"not answered": {stream: true},
-		"no stream":    {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, stores["inmem"])
-				ctx := context.Background()
-				chat := decode(t, `[{"role":"user","content":"I live in Lisbon."}]`)
-				chat.Stream = c.stream
-				x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: chat, ChatID: "c"})
-				x.Prepare(ctx)
-				x.RecordQuestion(ctx)
-				if c.stream {
-					time.Sleep(exchange.Courtesy - 1)
-					synctest.Wait()
-					if path := r.path(t, "c"); len(path) > 0 {
-						t.Fatalf("before the first byte there is %q, want nothing", path)
-					}
-					if c.answered {
-						x.Answered()
-					} else {
-						time.Sleep(time.Nanosecond)
-					}
-				}
-				synctest.Wait()
-				if path := r.path(t, "c"); len(path) != 1 {
-					t.Errorf("there is %q, want the question", path)
-				}
-				x.RecordAnswer(ctx, answered("OK."))
-				if path := r.path(t, "c"); len(path) != 2 {
-					t.Errorf("at the end there is %q, want two turns", path)
-				}
-			})
-		})
 	}
 }
 
@@ -294,24 +251,6 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-}
-
-func TestTheAssistantIsLearnedFromWhereThatIsSet(t *testing.T) {
-	for _, set := range []bool{false, true} {
-		r := newRig(t, stores["inmem"])
-		r.Opts.Assistant = set
-		ctx := context.Background()
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{
-			{Role: memory.RoleUser, Content: "Tell me about yourself."},
-			{Role: memory.RoleAssistant, Content: "I live in Lisbon."},
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		turns, err := r.Lessons.Unlearned(ctx, memory.Job{Owner: ana, Conversation: r.onlyConversation(t)})
-		if err != nil || (len(turns) == 2) != set {
-			t.Errorf("with learn.assistant %v: %d turns to learn from, %v", set, len(turns), err)
-		}
-	}
 }
 
 func (r *rig) onlyConversation(t *testing.T) string {

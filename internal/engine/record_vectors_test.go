@@ -64,19 +64,3 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 		}
 	})
 }
-
-// TestWhatIsAddedByHandHasItsVectorAtOnce: of a local model.
-func TestWhatIsAddedByHandHasItsVectorAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, plain *rig) {
-		ctx := context.Background()
-		model := &alike{name: "near"}
-		r := again(t, plain.Store, plain.clock, model)
-		r.note(t, ana, "User drinks oolong tea")
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "We bought Gorreana."}}}); err != nil {
-			t.Fatal(err)
-		}
-		if v := must[vectors.Vectors](t)(r.Vectors.Vectors(ctx, ana)); v.Lacking != 0 || v.Memories != 2 || v.UnderWay {
-			t.Errorf("%+v; want two vectors and no job", v)
-		}
-	})
-}

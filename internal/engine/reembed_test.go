@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -22,7 +21,6 @@ import (
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/internal/prompt"
-	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -174,86 +172,6 @@ func (r *restarted) waits(t *testing.T) {
 		if slices.ContainsFunc(queued, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) {
 			return
 		}
-	}
-}
-
-func TestRecallComparesAllByVectorOrNone(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		const many = 3 * vectors.EmbedAtOnce
-		ctx := context.Background()
-		again(t, r.Store, r.clock, embed.Lexical{}).teas(t, many)
-		next := &alike{name: "next"}
-		after := again(t, r.Store, r.clock, next)
-		steps := 0
-		next.fails = func(documents []string) error {
-			if len(documents) > 1 {
-				steps++
-				if hits, by := after.compared(t, "oolong tea"); hits == 0 || by != 0 {
-					t.Errorf("with %d of %d embedded: %d of %d hits compared by vector, want none", next.documents.Load(), many, by, hits)
-				}
-			}
-			return nil
-		}
-		if _, err := after.Vectors.Reembed(ctx, ana, false, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := after.give(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if hits, by := after.compared(t, "oolong tea"); hits == 0 || by != hits || steps < 3 {
-			t.Errorf("at the end: %d of %d hits compared by vector after %d steps, want all after 3", by, hits, steps)
-		}
-	})
-}
-
-func TestReembeddingKilledMidwayGoesOnWhereItWas(t *testing.T) {
-	ctx := context.Background()
-	file := filepath.Join(t.TempDir(), "loci.db")
-	clock := &memtest.Clock{}
-	open := func() *sqlstore.Store {
-		store, err := sqlstore.OpenSQLite(ctx, file, sqlstore.Options{Now: clock.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return store
-	}
-	const many = 2*vectors.EmbedAtOnce + 7
-	store := open()
-	again(t, store, clock, embed.Lexical{}).teas(t, many)
-	next := &alike{name: "next"}
-	first := again(t, store, clock, next)
-	dying := errors.New("killed")
-	next.fails = func(documents []string) error {
-		if next.documents.Load() > 0 {
-			return dying
-		}
-		return nil
-	}
-	if _, err := first.Vectors.Reembed(ctx, ana, false, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.give(ctx); !errors.Is(err, dying) {
-		t.Fatalf("the first time: %v, want it killed", err)
-	}
-	if v, err := first.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != many-vectors.EmbedAtOnce {
-		t.Errorf("after the kill: %+v, %v; want %d lacking", v, err, many-vectors.EmbedAtOnce)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	store = open()
-	defer store.Close()
-	next.fails = nil
-	second := again(t, store, clock, next)
-	if err := second.give(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if v, err := second.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 0 || next.documents.Load() != many {
-		t.Errorf("resumed: %+v, %v, and %d texts embedded in all; want none lacking and %d, each once", v, err, next.documents.Load(), many)
-	}
-	if hits, by := second.compared(t, "oolong tea"); hits == 0 || by != hits {
-		t.Errorf("resumed: %d of %d hits compared by vector, want all", by, hits)
 	}
 }
 

@@ -167,25 +167,6 @@ func TestASlowEmbedderHoldsUpFewChats(t *testing.T) {
 	})
 }
 
-// A question that is embedded as a document is given up as soon as any other.
-func TestAQuestionAsADocumentIsSoonGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, server := remoteRig(t)
-		r.Opts.Recall.EmbedAs = memory.AsDocument
-		r.teas(t, 3)
-		server.fault = hangs
-		for i := range 4 {
-			began := time.Now()
-			found := r.find(t, retrieve.Question{Text: fmt.Sprintf("Which tea is oolong number %d?", i)})
-			took := time.Since(began)
-			synctest.Wait() // the failure is counted
-			if len(found.Hits) == 0 || took > 2*time.Second || i == 3 && took > 0 {
-				t.Errorf("question %d: %d hits after %v; want some after 2 s, and at once after three failures", i, len(found.Hits), took)
-			}
-		}
-	})
-}
-
 // While an embedder is away facts are learned and forgotten: words say then what is alike, and
 // which turns said what is forgotten.
 func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -39,18 +37,6 @@ func TestCandidatesForEachThatIsShown(t *testing.T) {
 		if len(limits) == 0 || limits[0] != want {
 			t.Errorf("with %d for each of 5 the searcher is asked for %v, want %d", each, limits, want)
 		}
-	}
-}
-
-func TestRulesSetTheRanking(t *testing.T) {
-	var o recall.Options
-	(&core.Rules{}).Ranking(&o)
-	if o.Lambda != nil || o.SinceSaid || o.Decay != 0 {
-		t.Errorf("without rules: %+v, want what ranking does by itself", o)
-	}
-	(&core.Rules{Lambda: 0.3, SinceSaid: true, Decay: time.Hour}).Ranking(&o)
-	if o.Lambda == nil || *o.Lambda != 0.3 || !o.SinceSaid || o.Decay != time.Hour {
-		t.Errorf("with rules: %+v", o)
 	}
 }
 

@@ -125,32 +125,6 @@ func TestWhatIsSharedIsSeenAndFollowsItsHome(t *testing.T) {
 	})
 }
 
-func TestTheOtherHidesAndNeverChanges(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		f := r.note(t, ana, "The backend runs on Bun")
-		r.share(t, f.ID, "user/ben", false)
-		words := "The backend runs on Perl"
-		if _, err := r.Curate.EditFact(ctx, ben, f.ID, curate.Edit{Content: &words}, him); !errors.Is(err, memory.Forbidden) {
-			t.Errorf("Ben's edit: %v, want it forbidden", err)
-		}
-		if _, err := r.Share.Share(ctx, ben, f.ID, share.Sharing{To: "user/cy"}, him); !errors.Is(err, memory.Forbidden) {
-			t.Errorf("Ben shares what is Ana's: %v, want it forbidden", err)
-		}
-		if _, err := r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him); err != nil {
-			t.Fatal(err)
-		}
-		other := "The backend runs on Node"
-		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &other}, her); err != nil {
-			t.Fatal(err)
-		}
-		r.settle(t)
-		r.share(t, f.ID, "user/ben", true)
-		r.wantSeen(t, ben)
-		r.wantSeen(t, ana, other)
-	})
-}
-
 func TestUndoDoesNotBringBackWhatIsNoLongerShared(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()

@@ -233,45 +233,6 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 	})
 }
 
-// TestWhoIsErasedLeavesSendersInOneRun: what Ben shares with Ana and Carla is shared with
-// Carla alone then, and the history says so of all of it at once.
-func TestWhoIsErasedLeavesSendersInOneRun(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx, carla := context.Background(), memory.User(memory.DefaultNamespace, "carla")
-		var shared []string
-		for _, words := range []string{"Granite is hard", "Slate splits", "Chalk is soft"} {
-			f := r.note(t, ben, words)
-			for _, to := range []string{"user/ana", "user/carla"} {
-				if _, err := r.Share.Share(ctx, ben, f.ID, share.Sharing{To: to}, him); err != nil {
-					t.Fatal(err)
-				}
-			}
-			shared = append(shared, f.ID)
-		}
-		r.settle(t)
-		r.clock.Advance(time.Minute)
-		before := r.Time()
-		if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-			t.Fatal(err)
-		}
-		r.settle(t)
-		for _, id := range shared {
-			if with, err := r.Share.SharedWith(ctx, ben, id); err != nil || !slices.Equal(with, []memory.Owner{carla}) {
-				t.Errorf("%s is shared with %v, %v; want Carla alone", id, with, err)
-			}
-		}
-		page, err := r.Store.Changes(ctx, ben, memory.ChangeQuery{After: before})
-		if err != nil || len(page.Changes) != len(shared) {
-			t.Fatalf("%d changes at home, %v; want %d", len(page.Changes), err, len(shared))
-		}
-		for _, c := range page.Changes {
-			if c.Run != page.Changes[0].Run || c.Author != share.BySharing {
-				t.Errorf("change %s of run %s by %v, want all of one run by %v", c.After.Target(), c.Run, c.Author, share.BySharing)
-			}
-		}
-	})
-}
-
 // TestAnErasureThatStoppedGoesOn lets it end at each call of the store's Erase in turn,
 // as a kill would, and another program begin on what is left.
 func TestAnErasureThatStoppedGoesOn(t *testing.T) {
