@@ -13,46 +13,6 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-func TestLookingInVainCommitsNothing(t *testing.T) {
-	r := newRig(t)
-	enqueue(t, r.Store, memtest.Ana, memory.JobLearn, time.Now().Add(-time.Hour), 2)
-	enqueue(t, r.Store, memtest.Ben, memory.JobLearn, time.Now().Add(time.Hour), 1)
-	if _, err := r.Claim(t.Context(), anyKind, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	before := r.commits.Load()
-	if _, err := r.Claim(t.Context(), anyKind, time.Minute); !errors.Is(err, memory.NotFound) {
-		t.Errorf("with one that waits and one that is due later: got %v, want nothing", err)
-	}
-	if after := r.commits.Load(); after != before {
-		t.Errorf("looking in vain made %d commits", after-before)
-	}
-}
-
-func TestAShortenedLeaseIsTakenBack(t *testing.T) {
-	clock := new(memtest.Clock)
-	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	enqueue(t, s, memtest.Ana, memory.JobLearn, clock.Now(), 1)
-	j, err := s.Claim(t.Context(), anyKind, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Claim(t.Context(), anyKind, time.Hour); !errors.Is(err, memory.NotFound) {
-		t.Fatalf("while it runs: got %v, want nothing", err)
-	}
-	if _, err := s.Extend(t.Context(), j.Lease, time.Second); err != nil {
-		t.Fatal(err)
-	}
-	clock.Advance(2 * time.Second)
-	if again, err := s.Claim(t.Context(), anyKind, time.Hour); err != nil || again.ID != j.ID {
-		t.Errorf("after its lease ran out: got %q, %v; want the job", again.ID, err)
-	}
-}
-
 // TestClaimsOverlookNothing queues, claims, ends, abandons and parks jobs at random
 // while time passes, and compares each claim with what the list of all jobs says.
 func TestClaimsOverlookNothing(t *testing.T) {

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -145,54 +144,6 @@ func TestCacheIsNotTheCallers(t *testing.T) {
 			t.Errorf("got %q %q, which an earlier caller wrote", got.Content, got.Tags)
 		}
 		got.Content, got.Tags[0] = "mine", "mine"
-	}
-}
-
-func TestCacheIsBounded(t *testing.T) {
-	var c memoryCache
-	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, string(make([]byte, 10_000)))
-	each := sizeOf(memory.Memory{Turn: &turn})
-	for i := range 5 * maxCached / each {
-		id := fmt.Sprintf("%04d", i)
-		_, _, commits := c.find(memtest.Ana, []string{id})
-		if !c.learn(memtest.Ana, map[string][]memory.Memory{id: {{Turn: &turn}}}, commits) {
-			t.Fatal("nothing was written, and it does not learn")
-		}
-		if _, missing, _ := c.find(memtest.Ana, []string{"0000"}); len(missing) > 0 {
-			t.Fatalf("what is asked for all the time is gone after %d others", i)
-		}
-	}
-	if n := len(c.young) + len(c.old); n > 2*(maxCached/each+2) {
-		t.Errorf("%d memories of %d bytes are kept, want %d bytes at most", n, each, 2*maxCached)
-	}
-}
-
-func TestCacheForgetsWhatIsOlderThanACommit(t *testing.T) {
-	var c memoryCache
-	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, "tea")
-	read := map[string][]memory.Memory{turn.ID: {{Turn: &turn}}}
-	known := func() bool {
-		_, missing, _ := c.find(memtest.Ana, []string{turn.ID})
-		return len(missing) == 0
-	}
-	_, _, before := c.find(memtest.Ana, []string{turn.ID})
-	c.committing()
-	_, _, during := c.find(memtest.Ana, []string{turn.ID})
-	if c.learn(memtest.Ana, read, before) || c.learn(memtest.Ana, read, during) || known() {
-		t.Error("it learned what a commit under way may change")
-	}
-	c.committed([]memoryKey{{memtest.Ana, turn.ID}}, nil)
-	if c.learn(memtest.Ana, read, before) || c.learn(memtest.Ana, read, during) || known() {
-		t.Error("it learned what was read before a commit")
-	}
-	_, _, after := c.find(memtest.Ana, []string{turn.ID})
-	if !c.learn(memtest.Ana, read, after) || !known() {
-		t.Error("it did not learn")
-	}
-	c.committing()
-	c.committed(nil, errors.New("disk full"))
-	if known() {
-		t.Error("a commit failed, and it knows something")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -135,32 +134,4 @@ func oldestFree(t *testing.T, s *Store, owners []memory.Owner) string {
 		}
 	}
 	return best.ID
-}
-
-// BenchmarkNextJob looks for the next job among 20,000 that are due: of one owner
-// who is at work, so that there is none, and of very many.
-func BenchmarkNextJob(b *testing.B) {
-	for _, owners := range []int{1, 2000} {
-		s, err := OpenSQLite(b.Context(), filepath.Join(b.TempDir(), "loci.db"), Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer s.Close()
-		past := time.Now().Add(-time.Hour)
-		for i := range owners {
-			enqueue(b, s, memory.User("default", fmt.Sprint(i)), memory.JobLearn, past.Add(time.Duration(i)*time.Microsecond), 20_000/owners)
-		}
-		if _, err := s.Claim(b.Context(), anyKind, time.Hour); err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprintf("%d owners", owners), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				due, err := queryOne[bool](b.Context(), s.reads, anyDue(), micros(time.Now()), listed{"learn", "summarize"})
-				if err != nil || due != (owners > 1) {
-					b.Fatal(due, err)
-				}
-			}
-		})
-	}
 }
