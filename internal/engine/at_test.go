@@ -17,16 +17,12 @@ func TestRelationsAreReadAsTheyWere(t *testing.T) {
 		dog, fear := r.note(t, ana, "User has a dog named Rex"), r.note(t, ana, "Rex is afraid of thunder")
 		before := r.Time()
 		r.clock.Advance(time.Minute)
-		if _, err := r.Curate.Relate(ctx, ana, fear.ID, dog.ID, memory.Refines, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Relate(ctx, ana, fear.ID, dog.ID, memory.Refines, her))
 		r.clock.Advance(time.Minute)
 		tied := r.Time()
 		r.clock.Advance(time.Minute)
 		r.edit(t, fear.ID, "Rex is afraid of nothing")
-		if _, err := r.Curate.Unrelate(ctx, ana, fear.ID, dog.ID, memory.Refines, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Unrelate(ctx, ana, fear.ID, dog.ID, memory.Refines, her))
 		for at, want := range map[time.Time]string{before: "", tied: "Rex is afraid of thunder", {}: ""} {
 			w, err := r.Curate.RelatedAt(ctx, ana, dog.ID, memory.At{AsOf: at}, 1, 9)
 			got := ""

@@ -71,13 +71,9 @@ func TestAFileLeavesAloneWhatPeopleDidToThePool(t *testing.T) {
 			}
 			return page.Memories[0].ID()
 		}
-		if _, err := r.Curate.Forget(ctx, everybody, []string{byWords("A one")}, "wrong", her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(ctx, everybody, []string{byWords("A one")}, "wrong", her))
 		edited := "B two, and more"
-		if _, err := r.Curate.EditFact(ctx, everybody, byWords("B two"), curate.Edit{Content: &edited}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(ctx, everybody, byWords("B two"), curate.Edit{Content: &edited}, her))
 		r.fill(t, "A one\nB two\nC three\nP by a person")
 		if got, want := r.facts(t, everybody), []string{edited, "C three", "P by a person"}; !slices.Equal(got, want) {
 			t.Errorf("after the same file: %q, want %q", got, want)

@@ -46,9 +46,7 @@ func TestWithoutASearchItIsWritten(t *testing.T) {
 	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	r.Searcher = failing{}
 	for _, words := range []string{"User lives in Rome", "User lives in Oslo"} {
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: words}, author); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: words}, author))
 	}
 	page, err := r.List(ctx, ana, memory.Query{})
 	if err != nil {

@@ -88,9 +88,7 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 					f.Status, ids[i] = memory.Pending, f.ID
 					changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
 				}
-				if _, err := r.Store.Apply(ctx, approved, run, changes...); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Store.Apply(ctx, approved, run, changes...))
 				atOnce(t, r, func(e *Engine, i int) error {
 					_, _, err := e.Curate.Judge(ctx, approved, []curate.Judgement{{ID: ids[i], Action: memory.ActionApprove}}, "", person)
 					return err

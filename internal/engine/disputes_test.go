@@ -25,9 +25,7 @@ func (r *rig) dispute(t *testing.T, old memory.Fact, instead string) memory.Fact
 		t.Fatal(err)
 	}
 	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: old.ID, NewID: f.ID, Reason: "it contradicts what is known"}
-	if _, err := r.Store.Apply(ctx, old.Scope.Owner, memory.Run{ID: core.NewID(), Kind: "learn", Vectors: vectors}, change); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.Apply(ctx, old.Scope.Owner, memory.Run{ID: core.NewID(), Kind: "learn", Vectors: vectors}, change))
 	return f
 }
 
@@ -45,9 +43,7 @@ func TestWhatWaitsIsVisible(t *testing.T) {
 		}
 		r.llm = memtest.NewLLM(memtest.Line{Text: `{"facts": []}`})
 		r.LLM = r.llm
-		if _, err := r.Lessons.Learn(ctx, r.told(t, ana, "c", "my rent for the flat, is that legal?")); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Lessons.Learn(ctx, r.told(t, ana, "c", "my rent for the flat, is that legal?")))
 		if prompts := r.llm.Prompts(); len(prompts) == 0 || !strings.Contains(prompts[0].System+prompts[0].User, instead) {
 			t.Errorf("the model is not told of what waits: %+v", prompts)
 		}

@@ -85,9 +85,7 @@ func (s *askedScene) read(t *testing.T, line string) {
 		f := memtest.Fact(ana, words)
 		f.ID, f.Trust, f.Source, f.ObservedAt = core.NewID(), memory.TrustUser, memory.Extracted, s.rig.clock.Now()
 		f.CreatedAt, f.UpdatedAt, f.Provenance = f.ObservedAt, f.ObservedAt, memory.Provenance{Turns: []string{s.turn}}
-		if _, err := s.rig.Store.Apply(context.Background(), ana, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.rig.Store.Apply(context.Background(), ana, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID}))
 	case "--":
 		s.chat++
 	case "?":

@@ -63,9 +63,7 @@ func TestSearchInThePastFindsWhatWasKnownThen(t *testing.T) {
 		before := r.Time()
 		r.clock.Advance(time.Hour)
 		words := "Ana's favourite tea is sencha"
-		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
 		if got := r.ask(t, ana, "favourite tea", memory.At{}); !slices.Equal(got, []string{words}) {
 			t.Errorf("now: %q, want %q", got, words)
 		}
@@ -129,9 +127,7 @@ func (f *failAfter) Append(ctx context.Context, owner memory.Owner, b memory.Bat
 func TestATalkCutOffIsTakenUpWhereItWas(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "before"}}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "before"}}}))
 		talk := exchange.Talk{Conversation: "c", Idempotency: "k"}
 		for i := range 2*exchange.IngestBatch + 7 {
 			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprint("word ", i)})
@@ -142,9 +138,7 @@ func TestATalkCutOffIsTakenUpWhereItWas(t *testing.T) {
 			t.Fatalf("the first time: %v, want it cut off", err)
 		}
 		r.Store = whole
-		if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, talk))
 		turns, err := whole.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
 		if err != nil || len(turns) != 1+len(talk.Messages) {
 			t.Fatalf("%d turns, %v; want %d", len(turns), err, 1+len(talk.Messages))
@@ -258,9 +252,7 @@ func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	ctx := context.Background()
 	llm := memtest.NewLLM(memtest.Line{Err: memory.Errorf(memory.Unavailable, "no model today"), Always: true})
 	r.LLM = llm
-	if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}))
 	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
 	if err != nil {
 		t.Fatal(err)

@@ -81,9 +81,7 @@ func tablesWith(t *testing.T, address, word string) (found []string) {
 		defer rows.Close()
 		for rows.Next() {
 			var s string
-			if err := rows.Scan(&s); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(rows.Scan(&s))
 			out = append(out, s)
 		}
 		return out
@@ -205,9 +203,7 @@ func TestErasedUserIsNowhere(t *testing.T) {
 				if len(store.find(t, r, secretWord)) == 0 {
 					t.Fatal("the word is nowhere before")
 				}
-				if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 				r.clock.Advance(time.Hour)
 				r.settle(t)
 				for r.Traces.WriteTraces(ctx) {
@@ -291,15 +287,11 @@ func TestErasedFactIsNowhere(t *testing.T) {
 			secret := r.note(t, ana, "User keeps marzipan in the cellar")
 			r.share(t, secret.ID, "user/ben", false)
 			for i, words := range []string{"I keep marzipan in the cellar.", "I keep bees in the cellar.", "I keep two cats in the cellar."} {
-				if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}}))
 				r.clock.Advance(time.Minute)
 				r.settle(t)
 			}
-			if _, err := r.SetProfile(ctx, ana, "pets", "bees", her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.SetProfile(ctx, ana, "pets", "bees", her))
 			reasons := 0
 			changes, err := r.AllChanges(ctx, ana, memory.ChangeQuery{})
 			for _, c := range changes {
@@ -321,9 +313,7 @@ func TestErasedFactIsNowhere(t *testing.T) {
 			r.ask(t, ana, "Where is the marzipan?", memory.At{})
 			for r.Traces.WriteTraces(ctx) {
 			}
-			if _, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{secret.ID}, Erase: true}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{secret.ID}, Erase: true}, her))
 			r.LLM = nil
 			r.clock.Advance(2 * time.Hour)
 			r.settle(t)
@@ -348,12 +338,8 @@ func TestErasureNamesWhatStillSaysIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Tea"), Content: ptr("The user drinks tea.")}, her); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.SetProfile(ctx, ana, "allergy", "allergic to marzipan", her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Tea"), Content: ptr("The user drinks tea.")}, her))
+	noError(t)(r.SetProfile(ctx, ana, "allergy", "allergic to marzipan", her))
 	chat, err := r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Rules: ptr("The user is allergic to marzipan: never offer it.")})
 	if err != nil {
 		t.Fatal(err)

@@ -57,9 +57,7 @@ func TestErasedWordsAreGone(t *testing.T) {
 		t.Errorf("erased %d memories by %d changes, dropped the index %d times; want what was foreseen, %d, and once", len(gone), r.Changes, dropped, len(would))
 	}
 	wantNowhere(t, dir)
-	if err := s.work(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.work(ctx))
 	play(t, s, `expect facts ana: User plays chess
 		expect no summary ana: marzipan
 		ask ana: What am I allergic to?

@@ -108,9 +108,7 @@ func TestAFactIsToldWithWhatItTookThePlaceOf(t *testing.T) {
 		if was, block := ask(); !slices.Equal(was, []string{"User lives in Lisbon < User lives in Berlin"}) || !strings.Contains(block, "User lives in Lisbon "+until) {
 			t.Errorf("told with %q, in the prompt:\n%s", was, block)
 		}
-		if _, _, err := r.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{older.ID}, Erase: true}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{older.ID}, Erase: true}, her))
 		if was, block := ask(); len(was) != 0 || strings.Contains(block, "Berlin") {
 			t.Errorf("once that is erased it is told with %q, in the prompt:\n%s", was, block)
 		}

@@ -154,13 +154,9 @@ func TestWhatIsLearnedFromABroughtChatIsAsOldAsItsWords(t *testing.T) {
 			ctx := context.Background()
 			r := newRig(t, stores["inmem"])
 			r.bring(t, ana, transfer.ImportOptions{Format: format, Learn: true}, file)
-			if err := r.work(ctx); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.work(ctx))
 			var facts []*memory.Fact
-			if err := r.Everything(ctx, ana, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) { facts = append(facts, m.Fact) }); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Everything(ctx, ana, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) { facts = append(facts, m.Fact) }))
 			if len(facts) != 1 || !facts[0].ObservedAt.Equal(time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)) {
 				t.Errorf("%+v, want a fact that was observed when it was said", facts)
 			}

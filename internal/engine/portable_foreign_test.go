@@ -184,9 +184,7 @@ func TestANewerFormatIsRefused(t *testing.T) {
 
 func TestWhileMemoryIsPausedNothingIsImported(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	if err := r.Pause(context.Background(), ana, core.PauseMemory, "", her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Pause(context.Background(), ana, core.PauseMemory, "", her))
 	if _, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Format: portable.List}, her, strings.NewReader("User likes tea")); !errors.Is(err, memory.Conflict) {
 		t.Errorf("%v, want a conflict", err)
 	}

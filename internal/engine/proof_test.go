@@ -58,9 +58,7 @@ func (c *client) send(t testing.TB, messages []string, change func(*exchange.Inc
 	c.answers++
 	answer = fmt.Sprintf("This is the answer with number %d, and no other.", c.answers)
 	x.RecordAnswer(t.Context(), answered(answer))
-	if err := c.r.work(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(c.r.work(t.Context()))
 	return p.Block, answer
 }
 

@@ -69,9 +69,7 @@ func TestFactsAreFoundByTheirTags(t *testing.T) {
 			t.Errorf("%s: %v, want what is tagged so", question, got)
 		}
 	}
-	if _, err := r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Tags: &[]string{"baking"}}, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Tags: &[]string{"baking"}}, her))
 	for question, want := range map[string]int{"recipes": 0, "baking": 1} {
 		if got := r.ask(t, ana, question, memory.At{}); len(got) != want {
 			t.Errorf("%s, tagged otherwise by now: %v, want %d", question, got, want)

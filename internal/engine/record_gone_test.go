@@ -40,9 +40,7 @@ func (r *rig) hangsUp(t *testing.T, in exchange.Incoming) hung {
 	x := r.Exchange.Open(ctx, sent(in))
 	x.Prepare(ctx)
 	x.RecordQuestion(ctx)
-	if _, err := x.Asked(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(x.Asked())
 	cancel()
 	return hung{x, ctx}
 }
@@ -68,9 +66,7 @@ func (r *rig) exchangeOf(client context.Context, in exchange.Incoming, answer st
 func (r *rig) learned(t *testing.T) {
 	t.Helper()
 	for range 2 {
-		if err := r.work(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.work(t.Context()))
 		r.clock.Advance(2 * exchange.LearnGrace)
 	}
 }

@@ -242,16 +242,12 @@ func TestAnAnswerToWhatIsForgottenHasNoWords(t *testing.T) {
 			x := r.Exchange.Open(t.Context(), in)
 			x.Prepare(t.Context())
 			x.RecordQuestion(t.Context())
-			if _, err := x.Asked(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(x.Asked())
 			var ids []string
 			for _, turn := range r.turns(t, ana) {
 				ids = append(ids, turn.ID)
 			}
-			if _, _, err := other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: ids}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: ids}, her))
 			x.RecordAnswer(t.Context(), answered("So you live in Berlin."))
 			all, err := r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
 			if err != nil {

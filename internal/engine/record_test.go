@@ -115,12 +115,8 @@ func TestAStoreThatIsSlowToReadLosesNoTurn(t *testing.T) {
 func (r *rig) learnIn(t *testing.T, said ...[2]string) {
 	t.Helper()
 	for _, one := range said {
-		if _, err := r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Project: one[0], Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: one[1]}}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.work(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Project: one[0], Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: one[1]}}}))
+		noError(t)(r.work(t.Context()))
 	}
 }
 
@@ -206,9 +202,7 @@ func TestForgettingReachesWhatWasSaidInTheSameTalk(t *testing.T) {
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.work(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.work(ctx))
 		if page, err := r.List(ctx, ana, memory.Query{}); err != nil || len(page.Memories) != 0 {
 			t.Errorf("%d facts are active, %v; want none", len(page.Memories), err)
 		}
@@ -232,16 +226,12 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 		ctx := context.Background()
 		f := r.note(t, ana, "User drinks oolong tea")
 		words := "User drinks sencha tea"
-		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
 		page, err := r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her))
 		if _, err := r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.Item) error {
 			if item.Memory.Content() != f.Content || len(item.Vector) == 0 {
 				t.Errorf("%q has %d numbers, want %q with its vector", item.Memory.Content(), len(item.Vector), f.Content)

@@ -55,9 +55,7 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 		}
 
 		close(slow.release)
-		if err := r.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.give(ctx))
 		v := must[vectors.Vectors](t)(r.Vectors.Vectors(ctx, ana))
 		if v.Lacking != 0 || v.Memories != 2 || slow.documents.Load() != 2 {
 			t.Errorf("after the jobs %+v, %d texts embedded; want two vectors, each made once", v, slow.documents.Load())

@@ -145,9 +145,7 @@ func TestAnotherEmbedderGivesVectorsAnewAndTheOldOnesStay(t *testing.T) {
 			t.Errorf("dry run: %+v, %v, and %d texts embedded; want 5 of 5 lacking, none embedded", v, err, next.documents.Load())
 		}
 		after.waits(t)
-		if err := after.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(after.give(ctx))
 		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 5 || next.documents.Load() != 5 {
 			t.Errorf("by the next: %d of %d hits compared by vector, %d texts embedded; want 5 of 5, and 5", by, hits, next.documents.Load())
 		}
@@ -182,9 +180,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		server := &alike{name: "server", far: true, fails: func([]string) error { return away }}
 		far := again(t, r.Store, r.clock, server)
 		far.note(t, ana, "Ana's tea is oolong")
-		if _, err := far.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(far.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}))
 		if out := far.bring(t, ana, transfer.ImportOptions{Format: portable.List}, "- Ana's cup for tea is blue\n"); out.Added.Facts != 1 {
 			t.Fatalf("imported: %+v, want the fact", out)
 		}
@@ -204,9 +200,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		}
 		server.fails = nil
 		r.clock.Advance(2 * vectors.EmbedderRests)
-		if err := far.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(far.give(ctx))
 		if hits, by := far.compared(t, "tea"); hits != 3 || by != 3 || server.documents.Load() != 3 {
 			t.Errorf("when it is back: %d of %d hits compared by vector, %d texts embedded; want 3 of 3, each once", by, hits, server.documents.Load())
 		}
@@ -225,9 +219,7 @@ func TestWhatTheEmbedderDoesNotTakeIsFoundByItsWords(t *testing.T) {
 		far := again(t, r.Store, r.clock, server)
 		far.note(t, ana, "Ana's tea is unspeakable")
 		far.note(t, ana, "Ana's other tea is oolong")
-		if err := far.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(far.give(ctx))
 		if v, err := far.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 || v.Memories != 2 {
 			t.Errorf("%+v, %v; want one of two lacking", v, err)
 		}
@@ -249,16 +241,12 @@ func TestWhatWasRewordedMeanwhileKeepsNoVectorOfItsOldWords(t *testing.T) {
 			_, err := after.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her)
 			return err
 		}
-		if _, err := after.Vectors.Reembed(ctx, ana, false, ""); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(after.Vectors.Reembed(ctx, ana, false, ""))
 		job, err := after.Store.Claim(ctx, []memory.JobKind{memory.JobEmbed}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := after.Vectors.EmbedMissing(ctx, job); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(after.Vectors.EmbedMissing(ctx, job))
 		if v, err := after.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 {
 			t.Errorf("%+v, %v; want the vector of the old words left out", v, err)
 		}

@@ -45,9 +45,7 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 				t.Errorf("made twice: %+v, %v", again, err)
 			}
 			for _, tie := range [][2]int{{0, 2}, {2, 3}} {
-				if _, err := r.Curate.Relate(ctx, ana, id[tie[0]], id[tie[1]], memory.Follows, author); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Curate.Relate(ctx, ana, id[tie[0]], id[tie[1]], memory.Follows, author))
 			}
 			if facts, ties, more := walk(1, 9); !slices.Equal(facts, []string{id[0], id[2], id[1]}) && !slices.Equal(facts, id[:3]) || ties != 2 || more {
 				t.Errorf("one step away are %v by %d relations, more %v", facts, ties, more)
@@ -68,15 +66,11 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			if _, ties, _ := walk(1, 9); ties != 1 {
 				t.Errorf("after one ended there are %d", ties)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: ended.Run}, author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: ended.Run}, author))
 			if _, ties, _ := walk(1, 9); ties != 2 {
 				t.Errorf("after the undo there are %d", ties)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: made.Run, Cascade: true}, author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: made.Run, Cascade: true}, author))
 			if back, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author); err != nil || back.Run == "" {
 				t.Errorf("made anew: %+v, %v", back, err)
 			}
@@ -134,9 +128,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			if same := set("Europe/Lisbon"); same.Run != "" {
 				t.Errorf("the same value is written again: %+v", same)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: moved.Run}, author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: moved.Run}, author))
 			is("timezone=Europe/Berlin;")
 			dropped, err := r.DropProfile(ctx, ana, "timezone", author)
 			if err != nil {
@@ -146,13 +138,9 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			if _, err := r.DropProfile(ctx, ana, "timezone", author); !errors.Is(err, memory.NotFound) {
 				t.Errorf("dropped twice: %v", err)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: dropped.Run}, author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: dropped.Run}, author))
 			is("timezone=Europe/Berlin;")
-			if _, err := r.DropProfile(ctx, ana, "timezone", author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.DropProfile(ctx, ana, "timezone", author))
 			set("Asia/Tokyo")
 			is("timezone=Asia/Tokyo;")
 			for _, bad := range [][2]string{{"", "x"}, {"a\nb", "x"}, {"key", "  "}, {"key", "\xff"}} {

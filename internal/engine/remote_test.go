@@ -88,9 +88,7 @@ func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
 				ctx := t.Context()
 				r, server := remoteRig(t)
 				r.teas(t, 3)
-				if err := r.give(ctx); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.give(ctx))
 				server.fault = fault
 				r.note(t, ana, "Ana's tea for guests is sencha")
 				found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea"})
@@ -106,9 +104,7 @@ func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
 				server.fault = nil
 				time.Sleep(time.Hour)
 				r.clock.Advance(time.Hour)
-				if err := r.give(ctx); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.give(ctx))
 				if hits, by := r.compared(t, "tea"); hits != 4 || by != 4 {
 					t.Errorf("afterwards: %d of %d hits compared by vector, want 4 of 4", by, hits)
 				}
@@ -130,9 +126,7 @@ func TestATextThatBreaksAnEmbedderCostsNoOtherItsVector(t *testing.T) {
 		}
 		r.teas(t, 3)
 		r.note(t, ana, "Ana's tea for guests is sencha")
-		if err := r.give(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.give(t.Context()))
 		if hits, by := r.compared(t, "tea"); hits != 4 || by != 4 {
 			t.Errorf("%d of %d hits compared by vector, want 4 of 4", by, hits)
 		}
@@ -176,9 +170,7 @@ func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {
 		server.fault = hangs
 		hear := func(text string, want ...string) {
 			t.Helper()
-			if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: text}}}); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: text}}}))
 			job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
 			if err != nil {
 				t.Fatal(err)
@@ -197,9 +189,7 @@ func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Curate.Forget(ctx, ana, []string{page.Memories[0].ID()}, "", memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(ctx, ana, []string{page.Memories[0].ID()}, "", memory.Author{Kind: memory.ByPerson, Name: "ana"}))
 		if got := r.facts(t, ana); len(got) > 0 {
 			t.Errorf("forgotten by id, and %q is known", got)
 		}

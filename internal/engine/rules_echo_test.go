@@ -14,9 +14,7 @@ import (
 // tell puts messages into a conversation of their own.
 func (r *rig) tell(t *testing.T, conversation string, messages ...exchange.Said) {
 	t.Helper()
-	if _, err := r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: conversation, Messages: messages}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: conversation, Messages: messages}))
 }
 
 var homeAsked = []string{

@@ -69,9 +69,7 @@ func newSQLite(t testing.TB, file string, now func() time.Time) *sqlstore.Store 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, empty, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(file, empty, 0o600))
 	s, err := sqlstore.OpenSQLite(context.Background(), file, sqlstore.Options{Now: now})
 	if err != nil {
 		t.Fatal(err)

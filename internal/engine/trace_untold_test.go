@@ -164,9 +164,7 @@ func TestAChatThatIsKeptGoesOnByWhateverName(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		const chat = "local:kept"
 		s.asks(t, exchange.Incoming{Extras: chatapi.Extras{ID: chat, Mode: chatapi.ModeReadWrite}}, "I keep bees.")
-		if _, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf))
 		wantTranscript(t, s.Engine, ana, chat, "user: I keep bees.", "assistant: Hm.", "user: And hens.", "assistant: I see.")
 	})
 }

@@ -18,9 +18,7 @@ func TestTracesAreListedFromWhatWaitsAndWhatIsWritten(t *testing.T) {
 	another := trace("another's", "here", 9*time.Second)
 	another.Owner = memory.User("default", "ben")
 	written := []memory.Trace{trace("old", "here", time.Second), trace("written", "here", 3*time.Second), trace("elsewhere", "there", 4*time.Second), another}
-	if err := r.Store.SaveTraces(t.Context(), 10, written...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.SaveTraces(t.Context(), 10, written...))
 	degraded := trace("written", "here", 3*time.Second)
 	degraded.Degraded = []string{"vector: slow"}
 	r.Traces.Add(trace("new", "here", 5*time.Second))

@@ -79,9 +79,7 @@ func (r *rig) furnish(t *testing.T) {
 			must(err)
 		}
 	}
-	if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her))
 	_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Project: "marzipan bakery", Infer: true, Messages: []exchange.Said{
 		{Role: memory.RoleUser, Content: "I am allergic to marzipan."}, {Role: memory.RoleAssistant, Content: "No marzipan then."},
 	}})
@@ -103,9 +101,7 @@ func (r *rig) furnish(t *testing.T) {
 	must(err)
 	r.ask(t, ana, "Which shelf holds marzipan?", memory.At{})
 	r.ask(t, ben, "Which shelf holds marzipan?", memory.At{})
-	if _, _, err := r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him))
 	for r.Traces.WriteTraces(ctx) {
 	}
 }
@@ -173,16 +169,12 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I ate marzipan."}]`), ChatID: "d"})
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "e", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I baked marzipan."}}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "e", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I baked marzipan."}}}))
 		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 		x.RecordAnswer(ctx, answered("Marzipan is good."))
 		_, _ = r.Lessons.Learn(ctx, job) // whatever it says, it writes nothing
 		late := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"More marzipan!"}]`), ChatID: "f"})
@@ -217,9 +209,7 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		r.wantSeen(t, ana)
 		wantNowhere(t, dir)
 
-		if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Erase.OpenOwner(ctx, ana, her))
 		if err := r.Erase.OpenOwner(ctx, ana, her); !errors.Is(err, memory.Conflict) {
 			t.Errorf("open again: %v, want a conflict", err)
 		}

@@ -38,13 +38,9 @@ func TestTracesOfAnOwnerAreBoundedInBytes(t *testing.T) {
 		trace := func(owner memory.Owner, n int) memory.Trace {
 			return memory.Trace{ID: fmt.Sprintf("trace%03d", n), Owner: owner, Question: strings.Repeat("ä", 450), At: memtest.Epoch.Add(time.Duration(n) * time.Second)}
 		}
-		if err := s.SaveTraces(t.Context(), 1000, trace(memtest.Ben, 0)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.SaveTraces(t.Context(), 1000, trace(memtest.Ben, 0)))
 		for n := range 30 {
-			if err := s.SaveTraces(t.Context(), 1000, trace(memtest.Ana, n)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.SaveTraces(t.Context(), 1000, trace(memtest.Ana, n)))
 		}
 		kept, err := s.Traces(t.Context(), memtest.Ana, memory.TraceQuery{Limit: 500})
 		if err != nil {
@@ -83,9 +79,7 @@ func TestRowsOfFinishedJobsGo(t *testing.T) {
 			fact := memtest.Fact(memtest.Ana, fmt.Sprint("fact ", n))
 			queue := memtest.Run(fmt.Sprint("queue ", n))
 			queue.Jobs = []memory.Job{job}
-			if _, err := s.Apply(ctx, memtest.Ana, queue); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.Apply(ctx, memtest.Ana, queue))
 			clock.Advance(time.Second)
 			held, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
 			if err != nil {
@@ -96,9 +90,7 @@ func TestRowsOfFinishedJobsGo(t *testing.T) {
 			if n == 0 {
 				first = run
 			}
-			if _, err := s.Apply(ctx, memtest.Ana, run, memtest.Add(fact)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.Apply(ctx, memtest.Ana, run, memtest.Add(fact)))
 			clock.Advance(memory.DoneKept / 4)
 		}
 		done, err := s.Jobs(ctx, memtest.Ana, memory.JobDone)

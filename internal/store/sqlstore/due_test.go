@@ -33,9 +33,7 @@ func TestClaimsOverlookNothing(t *testing.T) {
 		chance := rand.New(rand.NewPCG(seed, 1))
 		playClaims(t, chance, clock, 400, func() *Store { return s }, func(what int) *Store {
 			if what == 8 && chance.IntN(8) == 0 {
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(s.Close())
 				s = open()
 				if err := s.EndLeases(t.Context()); err != nil && !errors.Is(err, memory.LeaseLost) && !errors.Is(err, memory.NotFound) {
 					t.Fatal(err)

@@ -74,9 +74,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := marzipan(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Close())
 	file, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
@@ -85,9 +83,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 	for _, point := range []string{afterCommit, betweenGroup, beforeVacuum, afterVacuum, emptiedLog, "none"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "loci.db")
-		if err := os.WriteFile(path, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.WriteFile(path, file, 0o600))
 		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 		child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), childPath+"="+path, childCommit+"="+point, childIDs+"="+strings.Join(ids, " "))
 		out, err := child.CombinedOutput()
@@ -104,9 +100,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 		if got := holders(t, dir, "marzipan"); len(got) > 0 {
 			t.Errorf("after a kill %s the word is still in %q", point, got)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Close())
 		got := everyRow(t, path)
 		if want == "" {
 			want = got
@@ -140,14 +134,10 @@ func everyRow(t *testing.T, path string) string {
 		}
 		for rows.Next() {
 			var row sql.NullString
-			if err := rows.Scan(&row); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(rows.Scan(&row))
 			all.WriteString(row.String + "\n")
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(rows.Err())
 	}
 	return all.String()
 }
@@ -164,12 +154,8 @@ func dieAtPoint(t *testing.T, path, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), strings.Fields(os.Getenv(childIDs))...); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), strings.Fields(os.Getenv(childIDs))...))
+	noError(t)(s.Close())
 	os.Exit(0)
 }
 
@@ -192,9 +178,7 @@ func dieAtCommit(t *testing.T, path, nth string) {
 		})
 		return nil
 	})
-	if _, err := OpenSQLite(context.Background(), path, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(OpenSQLite(context.Background(), path, Options{}))
 	os.Exit(0)
 }
 

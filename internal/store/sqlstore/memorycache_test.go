@@ -30,9 +30,7 @@ func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
 	const writes = 150
 	r := newRig(t)
 	pair := [2]memory.Fact{memtest.Fact(memtest.Ana, "one"), memtest.Fact(memtest.Ana, "two")}
-	if _, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("first"), memtest.Add(pair[0]), memtest.Add(pair[1])); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Apply(t.Context(), memtest.Ana, memtest.Run("first"), memtest.Add(pair[0]), memtest.Add(pair[1])))
 	var acknowledged atomic.Int64
 	done := make(chan struct{})
 	var readers sync.WaitGroup
@@ -79,9 +77,7 @@ func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
 
 func TestCacheIsWhatTheDatabaseSays(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.Append(t.Context(), memtest.Ana, turnOf(memtest.Ana, "said")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Append(t.Context(), memtest.Ana, turnOf(memtest.Ana, "said")))
 	fact := memtest.Fact(memtest.Ana, "one")
 	fact.Tags, fact.Provenance.Turns = []string{"a", "b"}, []string{"said"}
 	steps := []struct {
@@ -135,9 +131,7 @@ func TestCacheIsNotTheCallers(t *testing.T) {
 	r := newRig(t)
 	fact := memtest.Fact(memtest.Ana, "one")
 	fact.Tags = []string{"a", "b"}
-	if _, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact)))
 	for range 3 {
 		got := r.get(fact.ID)[0].Fact
 		if got.Content != "one" || got.Tags[0] != "a" {

@@ -58,14 +58,10 @@ func TestPostgresTablesAreSQLites(t *testing.T) {
 	defer rows.Close()
 	for rows.Next() {
 		var table, column string
-		if err := rows.Scan(&table, &column); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(rows.Scan(&table, &column))
 		columns[table] = append(columns[table], column)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(rows.Err())
 	lite, err := OpenSQLite(t.Context(), t.TempDir()+"/loci.db", Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -101,9 +97,7 @@ func TestPostgresKeysStartWithOwner(t *testing.T) {
 	seen := 0
 	for rows.Next() {
 		var name, is string
-		if err := rows.Scan(&name, &is); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(rows.Scan(&name, &is))
 		if seen++; !slices.Contains(acrossOwners, name) && !strings.Contains(is, " btree (owner") {
 			t.Errorf("index %s: got %s, want owner first", name, is)
 		}
@@ -174,13 +168,9 @@ func TestPostgresErrorsHaveNoPassword(t *testing.T) {
 func TestPostgresGoesByTheServersClock(t *testing.T) {
 	address := pgtest.Fresh(t)
 	db := pgtest.Open(t, address)
-	if _, err := db.Exec(`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT pg_catalog.clock_timestamp() + interval ''1 year'''`); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(db.Exec(`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT pg_catalog.clock_timestamp() + interval ''1 year'''`))
 	var schema string
-	if err := db.QueryRow(`SELECT current_schema()`).Scan(&schema); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(db.QueryRow(`SELECT current_schema()`).Scan(&schema))
 	s := openServer(t, pgtest.With(address, "search_path", schema+",pg_catalog"), Options{})
 	next := time.Now().AddDate(0, 11, 0)
 	b := memtest.Batch(memtest.Ana, "c", 0, "hello")
@@ -287,9 +277,7 @@ func TestPostgresReplicasHearOfJobs(t *testing.T) {
 	<-heard // it listens
 	b := memtest.Batch(memtest.Ana, "c", 0, "hello")
 	b.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "job")}
-	if _, err := one.Append(t.Context(), memtest.Ana, b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(one.Append(t.Context(), memtest.Ana, b))
 	<-heard // or the test takes for ever
 	stop()
 	<-listening

@@ -24,9 +24,7 @@ func enqueue(t testing.TB, s *Store, owner memory.Owner, kind memory.JobKind, fi
 		j.RunAt = first.Add(time.Duration(i) * time.Millisecond)
 		run.Jobs = append(run.Jobs, j)
 	}
-	if _, err := s.Apply(t.Context(), owner, run); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(t.Context(), owner, run))
 }
 
 // TestClaimPassesOverThoseAtWork has one owner at work with many due jobs, and another whose
@@ -91,9 +89,7 @@ func claimIsTheOldestFree(t *testing.T, r *rig) {
 	for step := range 300 {
 		if len(held) > 0 && chance.IntN(3) == 0 {
 			i := chance.IntN(len(held))
-			if err := r.Finish(t.Context(), held[i], memory.Outcome{Done: true}); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Finish(t.Context(), held[i], memory.Outcome{Done: true}))
 			held[i] = held[len(held)-1]
 			held = held[:len(held)-1]
 			continue

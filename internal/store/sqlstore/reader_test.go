@@ -20,9 +20,7 @@ func TestManyNewQuestionsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if _, err := s.Apply(ctx, memtest.Ana, memtest.Run("r"), memtest.Add(memtest.Fact(memtest.Ana, "User lives in Lisbon"))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(ctx, memtest.Ana, memtest.Run("r"), memtest.Add(memtest.Fact(memtest.Ana, "User lives in Lisbon"))))
 	const askers = 10 * readConns
 	errs := make([]error, askers)
 	var wg sync.WaitGroup
@@ -83,9 +81,7 @@ func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
 	s := open()
 	batch := memtest.Batch(memtest.Ana, "c", 0, "I live in Lisbon")
 	batch.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "j")}
-	if _, err := s.Append(ctx, memtest.Ana, batch); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Append(ctx, memtest.Ana, batch))
 	dead, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -95,9 +91,7 @@ func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
 	}
 	s = open()
 	defer s.Close()
-	if err := s.EndLeases(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.EndLeases(ctx))
 	job, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
 	if err != nil || job.ID != dead.ID || job.Attempts != 1 {
 		t.Errorf("claimed %q with %d attempts, %v; want %q with 1", job.ID, job.Attempts, err, dead.ID)

@@ -54,9 +54,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "copy.db")
 		counts, countErr := p.Counts(t.Context())
-		if err := errors.Join(countErr, p.CopyTo(t.Context(), path), p.Close()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(errors.Join(countErr, p.CopyTo(t.Context(), path), p.Close()))
 		if err := CheckFile(t.Context(), path); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
@@ -118,15 +116,11 @@ func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	before := t.TempDir()
-	if err := errors.Join(p.CopyTo(t.Context(), filepath.Join(before, "copy.db")), p.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(p.CopyTo(t.Context(), filepath.Join(before, "copy.db")), p.Close()))
 	if len(holders(t, before, "marzipan")) == 0 {
 		t.Error("what was there at the moment of the snapshot is not in the copy")
 	}
-	if err := <-erased; err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(<-erased)
 	mark, err := sql.Open("sqlite", dsn(filepath.Join(before, "copy.db"), ""))
 	if err != nil {
 		t.Fatal(err)
@@ -134,17 +128,13 @@ func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 	// As after a crash: rows are gone, the file was not written again.
 	_, err = mark.Exec(`PRAGMA user_version = 1; DELETE FROM facts; DELETE FROM turns; DELETE FROM journal; DELETE FROM vectors; DELETE FROM conversations; DELETE FROM traces;
 		DELETE FROM fact_tags; DELETE FROM fact_turns; DELETE FROM profile; DELETE FROM summaries`)
-	if err := errors.Join(err, mark.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(err, mark.Close()))
 	again := &Store{path: filepath.Join(before, "copy.db"), commits: &writer{copying: make(chan struct{}, 1)}}
 	if p, err = again.Snapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	after := t.TempDir()
-	if err := errors.Join(p.CopyTo(t.Context(), filepath.Join(after, "copy.db")), p.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(p.CopyTo(t.Context(), filepath.Join(after, "copy.db")), p.Close()))
 	if got := holders(t, after, "marzipan"); len(got) > 0 || len(holders(t, before, "marzipan")) == 0 {
 		t.Errorf("the copy still has the words: %q", got)
 	}
@@ -156,9 +146,7 @@ func TestCheckFileRefusesWhatItCannotOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Close())
 	if err := CheckFile(t.Context(), path); err != nil {
 		t.Errorf("of our own: %v", err)
 	}
@@ -167,15 +155,11 @@ func TestCheckFileRefusesWhatItCannotOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(`PRAGMA journal_mode = delete; INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(db.Exec(`PRAGMA journal_mode = delete; INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`))
 	if err := CheckFile(t.Context(), path); !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("of a newer schema: %v, want to be told of a newer loci", err)
 	}
-	if _, err := db.Exec(`PRAGMA application_id = 7`); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(db.Exec(`PRAGMA application_id = 7`))
 	if err := CheckFile(t.Context(), path); !errors.Is(err, memory.Invalid) {
 		t.Errorf("of another program: %v, want it refused", err)
 	}

@@ -81,9 +81,7 @@ func TestPostgresWritesTakeFewWays(t *testing.T) {
 	} {
 		for i := range 4 { // what comes first has statements prepared, and takes more
 			before := w.n.Load()
-			if err := c.do(memtest.Ana, i); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(c.do(memtest.Ana, i))
 			if got := w.n.Load() - before; i > 1 && got != c.ways {
 				t.Errorf("%s takes %d ways, want %d", name, got, c.ways)
 			}
@@ -104,14 +102,10 @@ func TestPostgresVectorsOfManyTakeFewWays(t *testing.T) {
 		f := memtest.Fact(memtest.Ana, fmt.Sprint("fact ", i))
 		changes, of = append(changes, memtest.Add(f)), append(of, f.ID)
 		b := talk(memtest.Ana, i)
-		if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Append(t.Context(), memtest.Ana, b))
 		of = append(of, b.Turns[0].ID)
 	}
-	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("facts"), changes...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(t.Context(), memtest.Ana, memtest.Run("facts"), changes...))
 	for try := range 3 { // what comes first has statements prepared
 		run := memtest.Run(fmt.Sprint("run ", try))
 		for _, id := range of {
@@ -119,9 +113,7 @@ func TestPostgresVectorsOfManyTakeFewWays(t *testing.T) {
 		}
 		run.Vectors = append(run.Vectors, memory.Vector{Memory: "nobody's", Model: "other", Values: make([]float32, 8)})
 		before := w.n.Load()
-		if _, err := s.Apply(t.Context(), memtest.Ana, run); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Apply(t.Context(), memtest.Ana, run))
 		if got := w.n.Load() - before; try > 1 && got != 6 {
 			t.Errorf("%d vectors take %d ways, want 6: one begins, four look in a table each, one ends", len(run.Vectors), got)
 		}
