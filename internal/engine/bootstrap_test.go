@@ -17,19 +17,13 @@ var everybody = memory.Global(memory.DefaultNamespace)
 
 func (r *rig) fill(t *testing.T, file string) memory.Receipt {
 	t.Helper()
-	receipt, err := r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	receipt := try(r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))).orFail(t)
 	return receipt
 }
 
 func (r *rig) facts(t *testing.T, owner memory.Owner) []string {
 	t.Helper()
-	page, err := r.List(context.Background(), owner, memory.Query{Limit: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.List(context.Background(), owner, memory.Query{Limit: 500})).orFail(t)
 	var out []string
 	for _, m := range page.Memories {
 		out = append(out, m.Content())

@@ -25,10 +25,7 @@ func TestAPersonPrevailsWhateverTheTimes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			was, err := r.Fact(ctx, ana, first.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			was := try(r.Fact(ctx, ana, first.ID)).orFail(t)
 			if was.Status != memory.Superseded || was.SupersededBy != second.ID {
 				t.Errorf("the first is %s by %q, want superseded by %s", was.Status, was.SupersededBy, second.ID)
 			}
@@ -48,10 +45,7 @@ func TestWithoutASearchItIsWritten(t *testing.T) {
 	for _, words := range []string{"User lives in Rome", "User lives in Oslo"} {
 		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: words}, author))
 	}
-	page, err := r.List(ctx, ana, memory.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.List(ctx, ana, memory.Query{})).orFail(t)
 	if len(page.Memories) != 1 || page.Memories[0].Content() != "User lives in Oslo" {
 		t.Errorf("there are %d facts, want the one written last", len(page.Memories))
 	}

@@ -39,10 +39,7 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 	}
 	live := func(t *testing.T, r *rig, owner memory.Owner) {
 		t.Helper()
-		page, err := r.List(ctx, owner, memory.Query{Attribute: "home"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := try(r.List(ctx, owner, memory.Query{Attribute: "home"})).orFail(t)
 		var active []string
 		for _, m := range page.Memories {
 			active = append(active, m.Content())
@@ -81,10 +78,7 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 				run := memory.Run{ID: core.NewID(), Kind: "learn", Author: memory.Author{Kind: memory.ByRule}}
 				var changes []memory.Change
 				for i, words := range homes {
-					f, err := r.Curate.Noted(approved, curate.Note{Content: words})
-					if err != nil {
-						t.Fatal(err)
-					}
+					f := try(r.Curate.Noted(approved, curate.Note{Content: words})).orFail(t)
 					f.Status, ids[i] = memory.Pending, f.ID
 					changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
 				}
@@ -161,10 +155,7 @@ func TestOppositesAtOnceLeaveOne(t *testing.T) {
 			}
 			close(begin)
 			done.Wait()
-			page, err := r.List(t.Context(), owner, memory.Query{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := try(r.List(t.Context(), owner, memory.Query{})).orFail(t)
 			active := map[string]int{}
 			for _, m := range page.Memories {
 				active[m.Content()]++

@@ -20,10 +20,7 @@ func (r *rig) dispute(t *testing.T, old memory.Fact, instead string) memory.Fact
 		ID: core.NewID(), Scope: old.Scope, Content: instead, Status: memory.Pending, Confidence: 1, Source: memory.Extracted, Trust: memory.TrustUser,
 		ObservedAt: r.Time(), CreatedAt: r.Time(), UpdatedAt: r.Time(), Hash: text.Hash(instead),
 	}
-	vectors, err := r.TextVectors(ctx, f.ID, f.Content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	vectors := try(r.TextVectors(ctx, f.ID, f.Content)).orFail(t)
 	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: old.ID, NewID: f.ID, Reason: "it contradicts what is known"}
 	noError(t)(r.Store.Apply(ctx, old.Scope.Owner, memory.Run{ID: core.NewID(), Kind: "learn", Vectors: vectors}, change))
 	return f

@@ -36,10 +36,7 @@ func onEach(t *testing.T, rule func(t *testing.T, r *rig)) {
 
 func (r *rig) ask(t *testing.T, owner memory.Owner, question string, at memory.At) []string {
 	t.Helper()
-	found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: owner}, Text: question, At: at})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: owner}, Text: question, At: at})).orFail(t)
 	var out []string
 	for _, h := range found.Hits {
 		out = append(out, h.Memory.Content())
@@ -87,10 +84,7 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 		}
 		talk := exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "one"}, {Role: memory.RoleAssistant, Content: "two"}}, Idempotency: "k2"}
 		for i := range 2 {
-			kept, err := r.Exchange.Ingest(ctx, ana, talk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			kept := try(r.Exchange.Ingest(ctx, ana, talk)).orFail(t)
 			turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: kept.Conversation})
 			if err != nil || len(turns) != 2 {
 				t.Errorf("after call %d: %d turns, %v; want 2", i+1, len(turns), err)
@@ -217,20 +211,14 @@ func TestWrittenAgainTakesOver(t *testing.T) {
 func TestLearningAgainFindsNothingLeft(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}})).orFail(t)
 		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
 		if err != nil || job.ID != kept.Job {
 			t.Fatalf("claimed %s, %v; want %s", job.ID, err, kept.Job)
 		}
 		// A worker that lost its lease cannot commit, and the next one does it all.
 		r.clock.Advance(2 * time.Minute)
-		second, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
 		if _, err := r.Lessons.Learn(ctx, job); !errors.Is(err, memory.LeaseLost) {
 			t.Errorf("the late worker got %v, want lease lost", err)
 		}
@@ -253,10 +241,7 @@ func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	llm := memtest.NewLLM(memtest.Line{Err: memory.Errorf(memory.Unavailable, "no model today"), Always: true})
 	r.LLM = llm
 	noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}))
-	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 	if _, err := r.Lessons.Learn(ctx, job); !errors.Is(err, memory.Unavailable) {
 		t.Fatalf("learning with a model that is down: %v, want unavailable", err)
 	}
@@ -277,18 +262,12 @@ func TestModesReadAndWriteWhatTheySay(t *testing.T) {
 		r := newRig(t, stores["inmem"])
 		ctx := context.Background()
 		r.note(t, ana, "User lives in Lisbon")
-		chat, err := chatapi.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live? I live somewhere."}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		chat := try(chatapi.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live? I live somewhere."}]}`))).orFail(t)
 		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: chat, Extras: chatapi.Extras{Mode: mode, ID: "c"}})
 		p := x.Prepare(ctx)
 		x.RecordQuestion(ctx)
 		x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
-		turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})).orFail(t)
 		if p.Read != want.reads || (len(turns) > 0) != want.writes {
 			t.Errorf("mode %q: read %v, wrote %d turns; want %+v", mode, p.Read, len(turns), want)
 		}

@@ -17,10 +17,7 @@ import (
 func TestErasedWordsAreGone(t *testing.T) {
 	dir := t.TempDir()
 	s := newScene(t, func(t testing.TB, now func() time.Time) memory.Store {
-		store, err := sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := try(sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})).orFail(t)
 		return store
 	})
 	dropped := 0
@@ -89,10 +86,7 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 				t.Fatal(page, err)
 			}
 			oslo := page.Memories[0].ID()
-			written, err := s.Changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + oslo})
-			if err != nil {
-				t.Fatal(err)
-			}
+			written := try(s.Changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + oslo})).orFail(t)
 			_, erased, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{oslo}, Erase: true}, author)
 			if err != nil {
 				t.Fatal(err)

@@ -258,10 +258,7 @@ func TestNoBlockIsKeptWhereNothingIsStored(t *testing.T) {
 					words = "Off the record: what does the cellar hold?"
 				}
 				c.asks(r, words)
-				turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				turns := try(r.Store.Turns(context.Background(), ana, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})).orFail(t)
 				for _, turn := range turns {
 					if turn.Given != "" {
 						t.Errorf("a %s turn keeps %s", turn.Status, turn.Given)
@@ -339,10 +336,7 @@ func TestBlocksGoWithTheirConversation(t *testing.T) {
 func TestRulesAndDocumentsAreToldOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		menu, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her)
-		if err != nil {
-			t.Fatal(err)
-		}
+		menu := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her)).orFail(t)
 		chat := newChat(t, r.Engine, chats.ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
 		c := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: chat}}
 		first := c.asks(r, "What may I eat?")

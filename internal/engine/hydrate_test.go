@@ -54,10 +54,7 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 			lines(t, r.Store)
 			rec := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
 			turns := []string{"t1", "t2", "t3", "t4", "t5", "t6", "t7", "none"}
-			found, err := rec.Successors(context.Background(), turns)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := try(rec.Successors(context.Background(), turns)).orFail(t)
 			if gym := found["t6"]; len(gym) != 1 || gym[0].ObservedAt.IsZero() {
 				t.Errorf("it says %+v of what ended, want its day", gym)
 			}
@@ -72,14 +69,8 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 
-			quick, err := memory.SupersededBy(context.Background(), r.Store, ana, turns)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plain, err := memory.SupersededBy(context.Background(), plainStore{r.Store}, ana, turns)
-			if err != nil {
-				t.Fatal(err)
-			}
+			quick := try(memory.SupersededBy(context.Background(), r.Store, ana, turns)).orFail(t)
+			plain := try(memory.SupersededBy(context.Background(), plainStore{r.Store}, ana, turns)).orFail(t)
 			if fmt.Sprint(quick) != fmt.Sprint(plain) {
 				t.Errorf("at once: got %v, one by one %v", quick, plain)
 			}

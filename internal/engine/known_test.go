@@ -66,10 +66,7 @@ func otherFacts(n int) []string {
 // TestKnownFactsAreReplaced has people change what is known of them, beside other facts that
 // are known, and a model that corrects what it is shown (testdata/changes.json).
 func TestKnownFactsAreReplaced(t *testing.T) {
-	b, err := os.ReadFile("testdata/changes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := try(os.ReadFile("testdata/changes.json")).orFail(t)
 	var batches []batch
 	noError(t)(json.Unmarshal(b, &batches))
 	var long []batch // the same in lessons of some 16 turns

@@ -75,10 +75,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 // turns returns an owner's turns in recall.
 func (r *rig) turns(t *testing.T, owner memory.Owner) []memory.Turn {
 	t.Helper()
-	turns, err := r.Store.Turns(context.Background(), owner, memory.TurnQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(context.Background(), owner, memory.TurnQuery{})).orFail(t)
 	return turns
 }
 

@@ -134,10 +134,7 @@ func TestDecisionLinesKeepSecretsAndAreNotRepeated(t *testing.T) {
 		t.Errorf("%d lines, want one", len(lines))
 	}
 	// The same run once more, as when its worker died before it could say so.
-	turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})).orFail(t)
 	noError(t)(r.Lessons.LearnFrom(ctx, job, turns, memory.Run{ID: core.RunOf(job.ID), Kind: "learn", Lease: &job.Lease}))
 	if lines := decisionLines(t, &log); len(lines) != 0 {
 		t.Errorf("the run that was there already is logged again: %+v", lines)

@@ -27,10 +27,7 @@ func (r *rig) toil(t *testing.T, plain memory.Store) (failed int) {
 	for range 1000 {
 		job, err := plain.Claim(ctx, kinds, time.Minute)
 		if errors.Is(err, memory.NotFound) {
-			left, err := plain.Jobs(ctx, ana, memory.JobQueued, memory.JobRunning)
-			if err != nil {
-				t.Fatal(err)
-			}
+			left := try(plain.Jobs(ctx, ana, memory.JobQueued, memory.JobRunning)).orFail(t)
 			if len(left) == 0 {
 				return failed
 			}
@@ -89,10 +86,7 @@ func portrait(t *testing.T, store memory.Store, owner memory.Owner) string {
 		}
 		lines = append(lines, line)
 	}
-	changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := try(e.AllChanges(ctx, owner, memory.ChangeQuery{})).orFail(t)
 	for _, c := range changes {
 		if c.After.Summary != nil {
 			continue

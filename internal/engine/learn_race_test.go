@@ -39,10 +39,7 @@ func (r *rig) told(t *testing.T, owner memory.Owner, conversation string, said .
 	for _, s := range said {
 		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: s})
 	}
-	kept, err := r.Exchange.Ingest(ctx, owner, talk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := try(r.Exchange.Ingest(ctx, owner, talk)).orFail(t)
 	r.clock.Advance(time.Second)
 	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
 	if err != nil || job.ID != kept.Job {
@@ -58,10 +55,7 @@ func (r *rig) late(t *testing.T, owner memory.Owner, conversation string, said .
 	ctx := context.Background()
 	first := r.told(t, owner, conversation, said...)
 	noError(t)(r.Store.Finish(ctx, first.Lease, memory.Outcome{Done: true}))
-	turns, err := r.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation})).orFail(t)
 	queued := memory.Job{ID: core.NewID(), Owner: owner, Kind: memory.JobRelearn, Conversation: conversation}
 	for _, turn := range turns {
 		queued.Turns = append(queued.Turns, turn.ID)
@@ -176,10 +170,7 @@ func TestWhoLostTheLeaseCommitsNothing(t *testing.T) {
 		for kind, handle := range r.handlers() {
 			if kind == memory.JobRelearn || kind == memory.JobUpkeep {
 				queued := memory.Job{ID: core.NewID(), Owner: ana, Kind: kind, Conversation: "wish"}
-				turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "wish"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "wish"})).orFail(t)
 				for _, turn := range turns {
 					queued.Turns = append(queued.Turns, turn.ID)
 				}

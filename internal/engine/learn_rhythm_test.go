@@ -73,10 +73,7 @@ func TestAModelReadsSeveralExchangesTogether(t *testing.T) {
 		r.Opts.Learn.Every, r.Opts.Learn.Idle, r.Opts.Learn.Context = 4, 2*time.Minute, 8
 		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}}
 		facts := func() string {
-			page, err := r.Store.List(ctx, ana, memory.Query{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := try(r.Store.List(ctx, ana, memory.Query{})).orFail(t)
 			return contentsOf(page.Memories)
 		}
 		for i, turn := range tenTurns {

@@ -119,10 +119,7 @@ func TestAPauseHoldsThatTheChatDidNotKnowOf(t *testing.T) {
 				r.Store = plain
 				r.clock.Advance(exchange.LearnGrace)
 				noError(t)(r.work(ctx))
-				turns, err := plain.Turns(ctx, ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Retired}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				turns := try(plain.Turns(ctx, ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Retired}})).orFail(t)
 				var said []string
 				for _, turn := range turns {
 					said = append(said, turn.Content)

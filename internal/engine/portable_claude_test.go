@@ -38,18 +38,12 @@ const claudeExport = `[
 // spoken returns the turns of the conversations of a title, in order.
 func (r *rig) spoken(t *testing.T, title string) (c memory.Conversation, said []string) {
 	t.Helper()
-	page, err := r.Store.Conversations(context.Background(), ana, memory.ConversationQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.Store.Conversations(context.Background(), ana, memory.ConversationQuery{})).orFail(t)
 	i := slices.IndexFunc(page.Conversations, func(c memory.Conversation) bool { return c.Title == title })
 	if i < 0 {
 		t.Fatalf("no conversation %q in %+v", title, page.Conversations)
 	}
-	turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: page.Conversations[i].ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: page.Conversations[i].ID})).orFail(t)
 	for i, turn := range turns {
 		said = append(said, fmt.Sprintf("%d %s: %s %s %v", turn.Index, turn.Role, turn.Content, turn.CreatedAt.UTC().Format(time.RFC3339Nano), turn.NoLearn))
 		if i > 0 && turn.Parent != turns[i-1].ID {

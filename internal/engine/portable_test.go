@@ -40,10 +40,7 @@ func (r *rig) whole(t testing.TB, owner memory.Owner, what transfer.ExportOption
 // attached returns an owner's contexts and what chats have of them, by the store.
 func (r *rig) attached(t testing.TB, owner memory.Owner) string {
 	t.Helper()
-	contexts, err := r.Store.Contexts(context.Background(), owner, memory.At{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	contexts := try(r.Store.Contexts(context.Background(), owner, memory.At{})).orFail(t)
 	page, err := r.Store.Conversations(context.Background(), owner, memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}, Limit: 500})
 	if err != nil || page.Next != "" {
 		t.Fatal(err, page.Next)
@@ -62,10 +59,7 @@ func (r *rig) attached(t testing.TB, owner memory.Owner) string {
 // bring imports a text.
 func (r *rig) bring(t testing.TB, owner memory.Owner, b transfer.ImportOptions, text string) transfer.ImportReport {
 	t.Helper()
-	out, err := r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := try(r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))).orFail(t)
 	return out
 }
 
@@ -381,10 +375,7 @@ func TestAContextIsTakenWithTheProjectThatHasItAttached(t *testing.T) {
 		ctx := context.Background()
 		for _, project := range []string{"garden", "boat"} {
 			words := "All about the " + project
-			c, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Content: &words}, her)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Content: &words}, her)).orFail(t)
 			noError(t)(r.Chats.NewChat(ctx, ana, project, chats.ChatEdit{Contexts: &[]string{c.ID}}))
 		}
 		got := r.taken(t, ana, transfer.ExportOptions{Project: "boat"})

@@ -40,14 +40,8 @@ func (c *client) send(t testing.TB, messages []string, change func(*exchange.Inc
 		}
 		out = append(out, message{role, text})
 	}
-	body, err := json.Marshal(map[string]any{"model": "m", "messages": out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chat, err := chatapi.Decode(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := try(json.Marshal(map[string]any{"model": "m", "messages": out})).orFail(t)
+	chat := try(chatapi.Decode(body)).orFail(t)
 	in := exchange.Incoming{Owner: ana, Chat: chat, ChatID: c.id}
 	if change != nil {
 		change(&in)

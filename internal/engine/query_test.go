@@ -161,10 +161,7 @@ func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	said := func() string {
 		t.Helper()
-		got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := try(r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)).orFail(t)
 		return got.Response
 	}
 	kept := said()
@@ -183,10 +180,7 @@ func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
 func TestAQueryIsToldWhatItsSessionIsSetFor(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		menu, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Soup of the day: leek.")}, her)
-		if err != nil {
-			t.Fatal(err)
-		}
+		menu := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Soup of the day: leek.")}, her)).orFail(t)
 		set := newChat(t, r.Engine, chats.ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
 		bare := newChat(t, r.Engine, chats.ChatEdit{})
 		var system, user string

@@ -34,14 +34,11 @@ func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
 	r := newRig(t, stores["sqlite"])
 	for infer, want := range map[bool]int{true: 1, false: 3} {
-		kept, err := r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Infer: infer, Messages: []exchange.Said{
+		kept := try(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Infer: infer, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: "Don't remember this: I take Prozac."},
 			{Role: memory.RoleAssistant, Content: "I will not keep that you take Prozac."},
 			{Role: memory.RoleUser, Content: "I live in Porto."},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}})).orFail(t)
 		turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: kept.Conversation})
 		if err != nil || len(turns) != want {
 			t.Errorf("infer %v: %d turns have words (%v), want %d: %v", infer, len(turns), err, want, turns)

@@ -74,10 +74,7 @@ func (r *rig) learned(t *testing.T) {
 // offPath returns what an owner's conversation says off its path.
 func (r *rig) offPath(t *testing.T, conversation string) []string {
 	t.Helper()
-	turns, err := r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: conversation, Statuses: []memory.Status{memory.Replaced}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: conversation, Statuses: []memory.Status{memory.Replaced}})).orFail(t)
 	var out []string
 	for _, turn := range turns {
 		out = append(out, turn.Content)

@@ -18,10 +18,7 @@ import (
 
 func decode(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat, err := chatapi.Decode([]byte(`{"messages":` + messages + `}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := try(chatapi.Decode([]byte(`{"messages":` + messages + `}`))).orFail(t)
 	return chat
 }
 
@@ -31,10 +28,7 @@ func answered(text string) chatapi.Answer {
 
 func (r *rig) path(t *testing.T, conversation string) []string {
 	t.Helper()
-	turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: conversation})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: conversation})).orFail(t)
 	var out []string
 	for _, turn := range turns {
 		out = append(out, string(turn.Role)+": "+turn.Content)
@@ -123,10 +117,7 @@ func (r *rig) learnIn(t *testing.T, said ...[2]string) {
 // answers returns what a question in a project finds, facts and turns.
 func (r *rig) answers(t *testing.T, project, question string) []string {
 	t.Helper()
-	found, err := r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana, Project: project}, Text: question})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana, Project: project}, Text: question})).orFail(t)
 	var out []string
 	for _, h := range found.Hits {
 		out = append(out, h.Memory.Content())
@@ -175,17 +166,11 @@ const secret = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
 func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "my key is " + secret}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "my key is " + secret}}})).orFail(t)
 	if path := r.path(t, kept.Conversation); strings.Contains(strings.Join(path, ""), secret) {
 		t.Errorf("the turn says %q", path)
 	}
-	found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "what of " + secret + strings.Repeat(" and more", 10_000)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "what of " + secret + strings.Repeat(" and more", 10_000)})).orFail(t)
 	trace, err := r.Traces.Trace(ctx, ana, found.Trace)
 	if err != nil || strings.Contains(trace.Question, secret) || len(trace.Question) > retrieve.TracedQuestion {
 		t.Errorf("the trace's question has %d bytes: %.60q, %v", len(trace.Question), trace.Question, err)
@@ -227,10 +212,7 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 		f := r.note(t, ana, "User drinks oolong tea")
 		words := "User drinks sencha tea"
 		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
-		page, err := r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := try(r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})).orFail(t)
 		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her))
 		if _, err := r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.Item) error {
 			if item.Memory.Content() != f.Content || len(item.Vector) == 0 {

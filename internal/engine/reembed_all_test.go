@@ -162,10 +162,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 				t.Helper()
 				checks++
 				all := written
-				found, err := on.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", TopK: &all})
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := try(on.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", TopK: &all})).orFail(t)
 				by := 0
 				for _, h := range found.Hits {
 					if v := h.Why.Get("vector"); v != 0 {
@@ -202,10 +199,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 						break
 					}
 					words := fmt.Sprintf("Ana's tea is oolong of lot %d", random.Int64())
-					f, err := on.Curate.EditFact(ctx, ana, facts[i].ID, curate.Edit{Content: &words}, her)
-					if err != nil {
-						t.Fatal(err)
-					}
+					f := try(on.Curate.EditFact(ctx, ana, facts[i].ID, curate.Edit{Content: &words}, her)).orFail(t)
 					facts[i] = f
 				case "switch": // which is a start with another setting
 					at = random.IntN(len(models))

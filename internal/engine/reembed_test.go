@@ -107,10 +107,7 @@ func (r *rig) give(ctx context.Context) error {
 // vector.
 func (r *rig) compared(t *testing.T, question string) (hits, byVector int) {
 	t.Helper()
-	found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question})).orFail(t)
 	for _, h := range found.Hits {
 		if h.Why.Get("vector") > 0 {
 			byVector++
@@ -163,10 +160,7 @@ func TestAnotherEmbedderGivesVectorsAnewAndTheOldOnesStay(t *testing.T) {
 func (r *restarted) waits(t *testing.T) {
 	t.Helper()
 	for range r.woken {
-		queued, err := r.Store.Jobs(context.Background(), ana)
-		if err != nil {
-			t.Fatal(err)
-		}
+		queued := try(r.Store.Jobs(context.Background(), ana)).orFail(t)
 		if slices.ContainsFunc(queued, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) {
 			return
 		}
@@ -242,10 +236,7 @@ func TestWhatWasRewordedMeanwhileKeepsNoVectorOfItsOldWords(t *testing.T) {
 			return err
 		}
 		noError(t)(after.Vectors.Reembed(ctx, ana, false, ""))
-		job, err := after.Store.Claim(ctx, []memory.JobKind{memory.JobEmbed}, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := try(after.Store.Claim(ctx, []memory.JobKind{memory.JobEmbed}, time.Minute)).orFail(t)
 		noError(t)(after.Vectors.EmbedMissing(ctx, job))
 		if v, err := after.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 {
 			t.Errorf("%+v, %v; want the vector of the old words left out", v, err)

@@ -27,19 +27,13 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			}
 			walk := func(steps, most int) (facts []string, ties int, more bool) {
 				t.Helper()
-				w, err := r.Curate.RelatedAt(ctx, ana, id[0], memory.At{}, steps, most)
-				if err != nil {
-					t.Fatal(err)
-				}
+				w := try(r.Curate.RelatedAt(ctx, ana, id[0], memory.At{}, steps, most)).orFail(t)
 				for _, f := range w.Facts {
 					facts = append(facts, f.ID)
 				}
 				return facts, len(w.Relations), w.More
 			}
-			made, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := try(r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)).orFail(t)
 			again, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)
 			if err != nil || again.Run != "" {
 				t.Errorf("made twice: %+v, %v", again, err)
@@ -102,10 +96,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			is := func(want string) {
 				t.Helper()
 				got := ""
-				entries, err := r.Profile(ctx, ana)
-				if err != nil {
-					t.Fatal(err)
-				}
+				entries := try(r.Profile(ctx, ana)).orFail(t)
 				for _, p := range entries {
 					got += p.Key + "=" + p.Value + ";"
 				}
@@ -115,10 +106,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			}
 			set := func(value string) memory.Receipt {
 				t.Helper()
-				receipt, err := r.SetProfile(ctx, ana, " timezone ", value, author)
-				if err != nil {
-					t.Fatal(err)
-				}
+				receipt := try(r.SetProfile(ctx, ana, " timezone ", value, author)).orFail(t)
 				return receipt
 			}
 			set("Europe/Berlin")

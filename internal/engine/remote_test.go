@@ -50,10 +50,7 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 func remoteRig(t *testing.T) (*restarted, *faulty) {
 	t.Helper()
 	server := &faulty{}
-	e, err := llm.NewEmbedder(llm.Options{BaseURL: "http://models.test/v1", Model: "m", Transport: server}, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := try(llm.NewEmbedder(llm.Options{BaseURL: "http://models.test/v1", Model: "m", Transport: server}, "", "")).orFail(t)
 	plain := newRig(t, stores["inmem"])
 	return again(t, plain.Store, plain.clock, e), server
 }
@@ -171,10 +168,7 @@ func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {
 		hear := func(text string, want ...string) {
 			t.Helper()
 			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: text}}}))
-			job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
+			job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 			if _, err := r.handlers()[job.Kind](ctx, job); err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
@@ -185,10 +179,7 @@ func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {
 		hear("My sister is called Eva.", "User's sister is named Eva")
 		hear("My dog is called Rex.", "User has a dog named Rex", "User's sister is named Eva")
 		hear("Forget what my sister is called.", "User has a dog named Rex")
-		page, err := r.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := try(r.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})).orFail(t)
 		noError(t)(r.Curate.Forget(ctx, ana, []string{page.Memories[0].ID()}, "", memory.Author{Kind: memory.ByPerson, Name: "ana"}))
 		if got := r.facts(t, ana); len(got) > 0 {
 			t.Errorf("forgotten by id, and %q is known", got)

@@ -120,10 +120,7 @@ func replayed(t *testing.T, at time.Time, turns []replayTurn) (known []memory.Fa
 		r.clock.Advance(10 * time.Second)
 	}
 	noError(t)(s.pass("+5m"))
-	page, err := r.Store.List(context.Background(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.Store.List(context.Background(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 500})).orFail(t)
 	for _, m := range page.Memories {
 		known = append(known, *m.Fact)
 	}

@@ -55,10 +55,7 @@ func TestEachScopeProposesAsManyCandidates(t *testing.T) {
 	found, err := q.Search(context.Background(), s)
 	own := 0
 	for _, c := range found {
-		m, err := r.Get(context.Background(), ana, c.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := try(r.Get(context.Background(), ana, c.ID)).orFail(t)
 		if m.Turn != nil && m.Turn.Conversation == "work" {
 			own++
 		}

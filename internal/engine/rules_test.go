@@ -49,10 +49,7 @@ func (r *rig) find(t *testing.T, q retrieve.Question) retrieve.Found {
 	if q.Scope.Owner == "" {
 		q.Scope.Owner = ana
 	}
-	found, err := r.Retrieve.Recall(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(context.Background(), q)).orFail(t)
 	return found
 }
 
@@ -604,10 +601,7 @@ func TestShortQuestionsAboutOneselfAreExpandedBySetting(t *testing.T) {
 
 func chatOf(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat, err := chatapi.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := try(chatapi.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))).orFail(t)
 	return chat
 }
 

@@ -38,10 +38,7 @@ func (r *rig) jobs(t *testing.T) {
 
 func (r *rig) wantWaiting(t *testing.T, owner memory.Owner, want ...string) {
 	t.Helper()
-	page, err := r.Curate.Waiting(context.Background(), owner, 0, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.Curate.Waiting(context.Background(), owner, 0, "")).orFail(t)
 	var got []string
 	for _, w := range page.Waiting {
 		got = append(got, w.Memory.Content())

@@ -150,10 +150,7 @@ func TestErasingAFactOfTheSameIDErasesNoOthersCopy(t *testing.T) {
 			if got := r.ask(t, ben, "What does the backend run on?", memory.At{}); !slices.Equal(got, []string{words}) {
 				t.Errorf("Ben's search finds %q", got)
 			}
-			past, err := r.AllChanges(context.Background(), ben, memory.ChangeQuery{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			past := try(r.AllChanges(context.Background(), ben, memory.ChangeQuery{})).orFail(t)
 			for _, c := range past {
 				for _, i := range []memory.Image{c.Before, c.After} {
 					if i.Link != nil && strings.Contains(i.Link.Fact.Content, "evil") {

@@ -37,10 +37,7 @@ func (r *rig) acceptAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, owner := range owners {
-		page, err := r.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: 500})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := try(r.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: 500})).orFail(t)
 		var all []curate.Judgement
 		for _, m := range page.Memories {
 			if m.Link != nil {
@@ -100,10 +97,7 @@ func TestWhatIsSharedIsSeenAndFollowsItsHome(t *testing.T) {
 		if got := r.ask(t, ben, "What does the backend run on?", memory.At{}); !slices.Equal(got, []string{words}) {
 			t.Errorf("Ben's search finds %q after the edit", got)
 		}
-		receipt, err := r.Curate.Forget(ctx, ana, []string{f.ID}, "no longer", her)
-		if err != nil {
-			t.Fatal(err)
-		}
+		receipt := try(r.Curate.Forget(ctx, ana, []string{f.ID}, "no longer", her)).orFail(t)
 		r.settle(t)
 		r.wantSeen(t, ben)
 		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
@@ -131,10 +125,7 @@ func TestUndoDoesNotBringBackWhatIsNoLongerShared(t *testing.T) {
 		}
 		// Of what is shared, an undo brings back what its home says now.
 		r.share(t, f.ID, "user/ben", false)
-		hidden, err := r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hidden := try(r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him)).orFail(t)
 		words := "The door code is kept by Yan"
 		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
 		r.settle(t)
@@ -260,10 +251,7 @@ func (r *rig) lacksWord(t *testing.T, owner memory.Owner, word string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	changes, err := r.AllChanges(ctx, owner, memory.ChangeQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := try(r.AllChanges(ctx, owner, memory.ChangeQuery{})).orFail(t)
 	for _, c := range changes {
 		for _, i := range []memory.Image{c.Before, c.After} {
 			if i.Link != nil && strings.Contains(i.Link.Fact.Content, word) || i.Fact != nil && strings.Contains(i.Fact.Content, word) || strings.Contains(c.Reason, word) {

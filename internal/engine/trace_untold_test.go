@@ -21,10 +21,7 @@ func (r *rig) asks(t *testing.T, in exchange.Incoming, words ...string) retrieve
 	for _, w := range words {
 		messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q}`, w))
 	}
-	chat, err := chatapi.Decode([]byte(`{"messages":[` + strings.Join(messages, ",") + `]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := try(chatapi.Decode([]byte(`{"messages":[` + strings.Join(messages, ",") + `]}`))).orFail(t)
 	ctx := context.Background()
 	in.Owner, in.Chat = ana, chat
 	x := r.Exchange.Open(ctx, in)

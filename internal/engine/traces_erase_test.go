@@ -124,10 +124,7 @@ func TestWaitingTracesAreGoneOnceTheErasureIs(t *testing.T) {
 		r.share(t, f.ID, "user/ben", false)
 		ids := map[memory.Owner]string{}
 		for _, o := range []memory.Owner{ana, ben, cy} {
-			got, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What does the cellar hold?"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := try(r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What does the cellar hold?"})).orFail(t)
 			ids[o] = got.Trace
 		}
 		noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))

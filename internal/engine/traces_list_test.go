@@ -32,10 +32,7 @@ func TestTracesAreListedFromWhatWaitsAndWhatIsWritten(t *testing.T) {
 		{memory.TraceQuery{Conversation: "here", Limit: 2}, "new written"},
 		{memory.TraceQuery{Door: "search"}, ""},
 	} {
-		found, err := r.Traces.Traces(t.Context(), ana, c.q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := try(r.Traces.Traces(t.Context(), ana, c.q)).orFail(t)
 		var ids []string
 		for _, one := range found {
 			ids = append(ids, one.ID)

@@ -67,10 +67,7 @@ func (r *rig) learnsFrom(t *testing.T, conversation string, said ...string) (act
 	t.Helper()
 	ctx := context.Background()
 	noError(t)(r.Lessons.Learn(ctx, r.told(t, ana, conversation, said...)))
-	page, err := r.Store.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.Store.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 100})).orFail(t)
 	for _, m := range page.Memories {
 		if m.Fact.Status == memory.Active {
 			active = append(active, m.Fact.Content)

@@ -29,10 +29,7 @@ func TestUndoToATimeLeavesThePath(t *testing.T) {
 				expect facts ana: User plays chess`)
 			noError(t)(s.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, author))
 			play(t, s, `expect facts ana: User speaks Spanish`)
-			turns, err := s.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			turns := try(s.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})).orFail(t)
 			var said []string
 			for _, turn := range turns {
 				said = append(said, turn.Content)
@@ -62,10 +59,7 @@ func TestUndoBringsNoFactWithoutWords(t *testing.T) {
 	f := r.note(t, ana, "User drinks oolong tea")
 	words := "User drinks sencha tea"
 	noError(t)(r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Content: &words}, her))
-	page, err := r.Changes(t.Context(), ana, memory.ChangeQuery{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.Changes(t.Context(), ana, memory.ChangeQuery{Limit: 1})).orFail(t)
 	r.Store = lightened{r.Store}
 	if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: page.Changes[0].Run}, her); !errors.Is(err, memory.Conflict) {
 		t.Errorf("got %v, want %v", err, memory.Conflict)

@@ -34,10 +34,7 @@ func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []strin
 func (r *rig) learn(t *testing.T, owner memory.Owner, confidence float64, contents ...string) {
 	t.Helper()
 	for _, c := range contents {
-		f, err := r.Curate.Noted(owner, curate.Note{Content: c, Confidence: &confidence})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := try(r.Curate.Noted(owner, curate.Note{Content: c, Confidence: &confidence})).orFail(t)
 		f.Source, f.Trust = memory.Extracted, memory.TrustUser
 		noError(t)(r.Store.Apply(context.Background(), owner, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}))
 		r.clock.Advance(time.Minute)
@@ -90,10 +87,7 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: c, Messages: []exchange.Said{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}))
 			}
 		}
-		would, err := r.Upkeep.PreviewEviction(ctx, ana)
-		if err != nil {
-			t.Fatal(err)
-		}
+		would := try(r.Upkeep.PreviewEviction(ctx, ana)).orFail(t)
 		r.tidied(t, ana)
 		if got, want := r.contents(t, ana, memory.Query{}), []string{"User is Ana"}; !slices.Equal(got, want) {
 			t.Errorf("facts: %q, want %q", got, want)

@@ -30,12 +30,9 @@ var keeping = map[string]func(t testing.TB, dir string, now func() time.Time) me
 		return newSQLite(t, filepath.Join(dir, "loci.db"), now)
 	},
 	"vault": func(t testing.TB, dir string, now func() time.Time) memory.Store {
-		s, err := vault.Open(context.Background(), filepath.Join(dir, "vault"), func(now func() time.Time) (memory.Store, error) {
+		s := try(vault.Open(context.Background(), filepath.Join(dir, "vault"), func(now func() time.Time) (memory.Store, error) {
 			return newSQLite(t, filepath.Join(dir, "loci.db"), now), nil
-		}, vault.Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, vault.Options{Now: now})).orFail(t)
 		return s
 	},
 }
@@ -131,10 +128,7 @@ func TestAnErasedUserIsNowhere(t *testing.T) {
 		if len(filesWith(t, dir, sweet)) == 0 {
 			t.Fatal("no file has the word before")
 		}
-		got, err := r.Erase.EraseOwner(ctx, ana, her)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := try(r.Erase.EraseOwner(ctx, ana, her)).orFail(t)
 		if got.Links != 3 || got.Count["fact"] < 4 || got.Count["turn"] != 2 || got.Count["profile"] != 2 || got.Count["context"] != 3 || got.ClosedAt.IsZero() {
 			t.Errorf("the receipt is %+v", got)
 		}

@@ -24,10 +24,7 @@ func (r *rig) unsound(t *testing.T, owner memory.Owner) (wrong []string) {
 	ctx := context.Background()
 	all := map[string]memory.Memory{}
 	noError(t)(r.Everything(ctx, owner, every, func(m memory.Memory) { all[m.ID()] = m }))
-	changes, err := r.AllChanges(ctx, owner, memory.ChangeQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := try(r.AllChanges(ctx, owner, memory.ChangeQuery{})).orFail(t)
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	last := map[string]memory.Change{} // by thing
 	for _, c := range changes {

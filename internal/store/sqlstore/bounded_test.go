@@ -15,18 +15,12 @@ import (
 // onBothDialects runs a rule on a file and on a server.
 func onBothDialects(t *testing.T, o Options, rule func(t *testing.T, s *Store)) {
 	t.Run("sqlite", func(t *testing.T) {
-		s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)).orFail(t)
 		defer s.Close()
 		rule(t, s)
 	})
 	t.Run("postgres", func(t *testing.T) {
-		s, err := OpenPostgres(t.Context(), pgtest.Schema(t), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(OpenPostgres(t.Context(), pgtest.Schema(t), o)).orFail(t)
 		defer s.Close()
 		rule(t, s)
 	})
@@ -48,10 +42,7 @@ func TestTracesOfAnOwnerAreBoundedInBytes(t *testing.T) {
 		}
 		size := 0
 		for i, k := range kept {
-			text, err := encodeTrace(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := try(encodeTrace(k)).orFail(t)
 			size += len(text)
 			if want := fmt.Sprintf("trace%03d", 29-i); k.ID != want {
 				t.Errorf("trace %d is %s, want %s: the newest stay", i, k.ID, want)
@@ -81,10 +72,7 @@ func TestRowsOfFinishedJobsGo(t *testing.T) {
 			queue.Jobs = []memory.Job{job}
 			noError(t)(s.Apply(ctx, memtest.Ana, queue))
 			clock.Advance(time.Second)
-			held, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			held := try(s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
 			run := memtest.Run("run-" + held.ID)
 			run.Lease = &held.Lease
 			if n == 0 {

@@ -22,10 +22,7 @@ func TestClaimsOverlookNothing(t *testing.T) {
 		clock.Step(-1)
 		path := filepath.Join(t.TempDir(), "loci.db")
 		open := func() *Store {
-			s, err := OpenSQLite(t.Context(), path, Options{Now: clock.Now})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := try(OpenSQLite(t.Context(), path, Options{Now: clock.Now})).orFail(t)
 			return s
 		}
 		s := open()
@@ -114,10 +111,7 @@ func playClaims(t *testing.T, chance *rand.Rand, clock *memtest.Clock, steps int
 
 func jobsOf(t *testing.T, s *Store, owner memory.Owner, states ...memory.JobState) []memory.Job {
 	t.Helper()
-	jobs, err := s.Jobs(t.Context(), owner, states...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := try(s.Jobs(t.Context(), owner, states...)).orFail(t)
 	return jobs
 }
 

@@ -67,10 +67,7 @@ func holders(t *testing.T, dir, word string) (names []string) {
 // while the store is open. Until they are gone the store says where they may be.
 func TestErasedWordsAreInNoFile(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	ids := marzipan(t, s)
 	if len(holders(t, dir, "marzipan")) == 0 {
@@ -129,10 +126,7 @@ func TestLingeringWaitsForAMomentOfRest(t *testing.T) {
 // TestNothingIsErasedWithoutRoom asks for the room of a file that is larger than any disk.
 func TestNothingIsErasedWithoutRoom(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	ids := marzipan(t, s)
 	large := filepath.Join(dir, "large")

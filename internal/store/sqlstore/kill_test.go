@@ -69,10 +69,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 		dieAtPoint(t, path, os.Getenv(childCommit))
 	}
 	from := filepath.Join(t.TempDir(), "loci.db")
-	s, err := OpenSQLite(t.Context(), from, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), from, Options{})).orFail(t)
 	ids := marzipan(t, s)
 	noError(t)(s.Close())
 	file, err := os.ReadFile(from)
@@ -128,10 +125,7 @@ func everyRow(t *testing.T, path string) string {
 		`SELECT memory || hex(data) FROM vectors ORDER BY owner, memory`,
 		`PRAGMA integrity_check`,
 	} {
-		rows, err := db.Query(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := try(db.Query(query)).orFail(t)
 		for rows.Next() {
 			var row sql.NullString
 			noError(t)(rows.Scan(&row))
@@ -144,16 +138,13 @@ func everyRow(t *testing.T, path string) string {
 
 // dieAtPoint erases what it is told, and kills the process at a point of that, or ends it well.
 func dieAtPoint(t *testing.T, path, at string) {
-	s, err := OpenSQLite(t.Context(), path, Options{failpoint: func(point string) {
+	s := try(OpenSQLite(t.Context(), path, Options{failpoint: func(point string) {
 		if point == at {
 			self, _ := os.FindProcess(os.Getpid())
 			_ = self.Kill()
 			select {} // until it is done
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}})).orFail(t)
 	noError(t)(s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), strings.Fields(os.Getenv(childIDs))...))
 	noError(t)(s.Close())
 	os.Exit(0)
@@ -162,10 +153,7 @@ func dieAtPoint(t *testing.T, path, at string) {
 // dieAtCommit opens a new store and kills the process just before the nth commit,
 // or ends it well if there are fewer.
 func dieAtCommit(t *testing.T, path, nth string) {
-	n, err := strconv.ParseInt(nth, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := try(strconv.ParseInt(nth, 10, 64)).orFail(t)
 	var commits atomic.Int64
 	sqlite.RegisterConnectionHook(func(c sqlite.ExecQuerierContext, _ string) error {
 		c.(sqlite.HookRegisterer).RegisterCommitHook(func() int32 {
@@ -187,10 +175,7 @@ func checkWorks(t *testing.T, path string) {
 	t.Helper()
 	f := memtest.Fact(memtest.Ana, "Ana drinks tea")
 	for range 2 {
-		s, err := OpenSQLite(t.Context(), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(OpenSQLite(t.Context(), path, Options{})).orFail(t)
 		if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("tea"), memtest.Add(f)); err != nil {
 			t.Error(err)
 		}

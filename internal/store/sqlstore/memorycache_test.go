@@ -112,10 +112,7 @@ func TestCacheIsWhatTheDatabaseSays(t *testing.T) {
 			t.Fatalf("%s: %v", step.name, err)
 		}
 		for range 2 { // the second time from what is kept
-			read, err := r.read(t.Context(), memtest.Ana, ids)
-			if err != nil {
-				t.Fatal(err)
-			}
+			read := try(r.read(t.Context(), memtest.Ana, ids)).orFail(t)
 			var want []memory.Memory
 			for _, id := range ids {
 				want = append(want, read[id]...)

@@ -79,10 +79,7 @@ func TestPostgresReadsAPageAtATimeOfWhoHasMuch(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := OpenPostgres(t.Context(), pgtest.With(address, "application_name", "pages"), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := try(OpenPostgres(t.Context(), pgtest.With(address, "application_name", "pages"), Options{})).orFail(t)
 			for _, r := range []*reader{s.reads, s.follows} {
 				r.db.SetMaxOpenConns(1) // so that it is the one whose plans are kept
 			}

@@ -36,10 +36,7 @@ func openNear(t *testing.T, address string) *Store {
 // nearest returns the ids of what the database finds for Ana.
 func nearest(t *testing.T, s *Store, question []float32, ids []string, n int) (found []string) {
 	t.Helper()
-	near, err := s.Nearest(t.Context(), memtest.Ana, nearModel, question, ids, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	near := try(s.Nearest(t.Context(), memtest.Ana, nearModel, question, ids, n)).orFail(t)
 	for _, k := range near {
 		found = append(found, k.ID)
 	}
@@ -102,10 +99,7 @@ const seedQuery = `SELECT v.metadata->>'content', 1 - (v.values <=> $2::halfvec)
 // asOthersSee returns what such an application finds of Ana.
 func asOthersSee(t *testing.T, address string) (found []string) {
 	t.Helper()
-	rows, err := pgtest.Open(t, address).Query(seedQuery, memtest.Ana.Name(), "[1,0,0.5]")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := try(pgtest.Open(t, address).Query(seedQuery, memtest.Ana.Name(), "[1,0,0.5]")).orFail(t)
 	defer rows.Close()
 	for rows.Next() {
 		var content, kind string
@@ -203,10 +197,7 @@ func TestSeedViewsCountFactsAndReplacementsOnce(t *testing.T) {
 
 	column := func(query string) (all []string) {
 		t.Helper()
-		rows, err := db.Query(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := try(db.Query(query)).orFail(t)
 		defer rows.Close()
 		for rows.Next() {
 			var one string

@@ -50,11 +50,8 @@ func TestPostgresTablesAreSQLites(t *testing.T) {
 	openServer(t, address, Options{})
 	db := pgtest.Open(t, address)
 	columns := map[string][]string{}
-	rows, err := db.Query(`SELECT table_name, column_name FROM information_schema.columns
-		WHERE table_schema = current_schema() AND table_name NOT LIKE 'goose_%' AND table_name <> 'commits' ORDER BY table_name, ordinal_position`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := try(db.Query(`SELECT table_name, column_name FROM information_schema.columns
+		WHERE table_schema = current_schema() AND table_name NOT LIKE 'goose_%' AND table_name <> 'commits' ORDER BY table_name, ordinal_position`)).orFail(t)
 	defer rows.Close()
 	for rows.Next() {
 		var table, column string
@@ -89,10 +86,7 @@ var acrossOwners = []string{"jobs_due", "trace_facts_fact"}
 func TestPostgresKeysStartWithOwner(t *testing.T) {
 	address := pgtest.Schema(t)
 	openServer(t, address, Options{})
-	rows, err := pgtest.Open(t, address).Query(`SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND tablename NOT LIKE 'goose_%'`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := try(pgtest.Open(t, address).Query(`SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND tablename NOT LIKE 'goose_%'`)).orFail(t)
 	defer rows.Close()
 	seen := 0
 	for rows.Next() {
@@ -110,10 +104,7 @@ func TestPostgresKeysStartWithOwner(t *testing.T) {
 // TestEveryTableIsDistributed reads in docs/postgres.md how tables are spread over
 // nodes.
 func TestEveryTableIsDistributed(t *testing.T) {
-	doc, err := os.ReadFile("../../../docs/postgres.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := try(os.ReadFile("../../../docs/postgres.md")).orFail(t)
 	listed := map[string]bool{}
 	for _, m := range regexp.MustCompile(`create_distributed_table\('(\w+)', 'owner'`).FindAllStringSubmatch(string(doc), -1) {
 		listed[m[1]] = true
@@ -124,10 +115,7 @@ func TestEveryTableIsDistributed(t *testing.T) {
 	}
 	made := map[string]bool{}
 	for _, step := range steps {
-		text, err := migrations.ReadFile("migrations/postgres/" + step.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := try(migrations.ReadFile("migrations/postgres/" + step.Name())).orFail(t)
 		for _, m := range regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?(\w+)`).FindAllStringSubmatch(string(text), -1) {
 			made[m[1]] = true
 		}

@@ -112,10 +112,7 @@ func oldestFree(t *testing.T, s *Store, owners []memory.Owner) string {
 	t.Helper()
 	var best memory.Job
 	for _, owner := range owners {
-		jobs, err := s.Jobs(t.Context(), owner)
-		if err != nil {
-			t.Fatal(err)
-		}
+		jobs := try(s.Jobs(t.Context(), owner)).orFail(t)
 		running := map[memory.JobKind]bool{}
 		for _, j := range jobs {
 			running[j.Kind] = running[j.Kind] || j.State == memory.JobRunning

@@ -14,10 +14,7 @@ import (
 )
 
 func TestManyNewQuestionsAtOnceDoNotWaitForEachOther(t *testing.T) {
-	s, err := OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})).orFail(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	noError(t)(s.Apply(ctx, memtest.Ana, memtest.Run("r"), memtest.Add(memtest.Fact(memtest.Ana, "User lives in Lisbon"))))
@@ -71,10 +68,7 @@ func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "loci.db")
 	clock := &memtest.Clock{}
 	open := func() *Store {
-		s, err := OpenSQLite(context.Background(), path, Options{Now: clock.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(OpenSQLite(context.Background(), path, Options{Now: clock.Now})).orFail(t)
 		return s
 	}
 	ctx := context.Background()
@@ -82,10 +76,7 @@ func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
 	batch := memtest.Batch(memtest.Ana, "c", 0, "I live in Lisbon")
 	batch.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "j")}
 	noError(t)(s.Append(ctx, memtest.Ana, batch))
-	dead, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dead := try(s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 	if err := s.Close(); err != nil { // as after a kill, nobody finished the job
 		t.Fatal(err)
 	}

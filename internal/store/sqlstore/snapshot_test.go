@@ -48,10 +48,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		mu.Lock()
 		before := told
 		mu.Unlock()
-		p, err := s.Snapshot(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := try(s.Snapshot(t.Context())).orFail(t)
 		path := filepath.Join(t.TempDir(), "copy.db")
 		counts, countErr := p.Counts(t.Context())
 		noError(t)(errors.Join(countErr, p.CopyTo(t.Context(), path), p.Close()))
@@ -64,14 +61,8 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		}
 		facts, wrote := 0, int64(0)
 		for i := range writers {
-			versions, err := copied.Versions(t.Context(), []memory.Owner{owner(i)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			page, err := copied.List(t.Context(), owner(i), memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 1_000_000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			versions := try(copied.Versions(t.Context(), []memory.Owner{owner(i)})).orFail(t)
+			page := try(copied.List(t.Context(), owner(i), memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 1_000_000})).orFail(t)
 			facts += len(page.Memories)
 			if versions[0] > 0 {
 				wrote++
@@ -95,10 +86,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 // still stand.
 func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	ids := marzipan(t, s)
 	p, err := s.Snapshot(t.Context()) // as long as it is there, nothing is erased
@@ -142,18 +130,12 @@ func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 
 func TestCheckFileRefusesWhatItCannotOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "loci.db")
-	s, err := OpenSQLite(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), path, Options{})).orFail(t)
 	noError(t)(s.Close())
 	if err := CheckFile(t.Context(), path); err != nil {
 		t.Errorf("of our own: %v", err)
 	}
-	db, err := sql.Open("sqlite", dsn(path, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := try(sql.Open("sqlite", dsn(path, ""))).orFail(t)
 	defer db.Close()
 	noError(t)(db.Exec(`PRAGMA journal_mode = delete; INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`))
 	if err := CheckFile(t.Context(), path); !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "newer") {
